@@ -8,7 +8,7 @@ import Keepsake
   func distance(to other: Place) -> Int { abs(x - other.x) + abs(y - other.y) }
 }
 
-/// Who takes part. The numbers stand in saved games: they never change, and new ones are added at the end.
+/// The types of characters. Saved games contain the numbers, so they never change, and new ones are added at the end.
 enum CharacterType: Int, CaseIterable {
   case soldier = 1
   case walker = 2
@@ -22,7 +22,7 @@ enum CharacterType: Int, CaseIterable {
     }
   }
 
-  /// Ticks from one step to the next.
+  /// The number of ticks from one step to the next.
   var stepTicks: Int {
     switch self {
     case .soldier: 2
@@ -42,16 +42,17 @@ enum CharacterType: Int, CaseIterable {
   }
 }
 
-/// Somebody on the map. Saved by hand: the type's number, and what differs from a new one of that type. Glyph, speed and greatest health come
-/// from the type, so that a game that is balanced anew has its new values in old saves, too.
+/// A character on the map. Hand-written: it saves the type's number, and what differs from a new character of that
+/// type. Glyph, speed and maximum health come from the type, so that after rebalancing the game, old saves have the new
+/// values, too.
 final class Character: Archivable {
   let type: CharacterType
   var place: Place
   var health: Int
-  /// The tick at which it steps next.
+  /// The tick of the next step.
   var nextStep: Int
 
-  /// The way in which every character of the game is made.
+  /// Creates a character. Every character of the game is created by this initialiser.
   init(type: CharacterType, at place: Place, tick: Int) {
     self.type = type
     self.place = place
@@ -65,7 +66,7 @@ final class Character: Archivable {
       throw ArchiveError(.unknownCase, "a character of type \(number), which this game doesn't know: update the game", field: "type")
     }
     let place = try reader.decode(Place.self, forKey: "place")
-    // As in play; then what was saved.
+    // Created as in play; then the saved values are applied.
     self.init(type: type, at: place, tick: 0)
     health = min(try reader.decode(1...1_000, forKey: "health"), type.maximumHealth)
     nextStep = try reader.decode(0...2 * Game.maximumTicks, forKey: "nextStep")
@@ -79,13 +80,13 @@ final class Character: Archivable {
   }
 }
 
-/// Fire on the ground. It burns on after a save, to the tick.
+/// Fire on the ground. After loading, it burns on for exactly the ticks that were left.
 @Archivable struct Flame {
   var place: Place
   var ticksLeft: Int
 }
 
-/// Something that only looks good: never saved, and nothing depends on it.
+/// Decoration only: never saved, and nothing depends on it.
 struct Particle {
   var place: Place
   var ticksLeft: Int

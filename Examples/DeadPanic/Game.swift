@@ -2,10 +2,11 @@ import Keepsake
 
 /// A night among the dead: soldiers with flame throwers, and what comes out of the graves.
 ///
-/// A saved game has the level's name and what differs from its beginning: not the map, not the list of events (how many are left says
-/// all), not what is only drawn. To load one is to begin the level and bring everything in by the calls that play uses.
+/// A saved game has the level's name and what differs from the level's beginning: not the map, not the list of events
+/// (the number of remaining ones is enough), not what is only drawn. Loading a game begins the level and adds
+/// everything by the calls that are also used in play.
 final class Game: Archivable {
-  /// No night lasts longer, and no counter counts further.
+  /// The maximum length of a night, and of every counter.
   static let maximumTicks = 10_000
 
   let level: Level
@@ -18,7 +19,7 @@ final class Game: Archivable {
   private var pastEvents = 0
 
   private(set) var particles: [Particle] = []
-  /// Who stands where: follows from the characters.
+  /// The character on each square; derived from the characters.
   private var occupants: [Place: Character] = [:]
 
   init(level: Level, seed: UInt64) {
@@ -27,7 +28,7 @@ final class Game: Archivable {
     for place in level.soldiers { add(Character(type: .soldier, at: place, tick: 0)) }
   }
 
-  /// A level with nobody in it yet.
+  /// Creates a game in a level with nobody in it yet.
   private init(emptyLevel level: Level, dice: Dice) {
     self.level = level
     self.dice = dice
@@ -35,7 +36,7 @@ final class Game: Archivable {
 
   // MARK: Saving
 
-  /// The classes that a saved game may have objects of.
+  /// The classes of the objects that a saved game may have.
   static var archiveSubclasses: [any Archivable.Type] { [Character.self] }
 
   func encode(to writer: inout ArchiveWriter) throws {
@@ -55,7 +56,7 @@ final class Game: Archivable {
     }
     self.init(emptyLevel: level, dice: try reader.decode(Dice.self, forKey: "dice"))
     tick = try reader.decode(0...Self.maximumTicks, forKey: "tick")
-    // Where a level got new events at its end, they still come.
+    // If events were added at the end of the level, they will still happen.
     pastEvents = level.events.count - (try reader.decode(0...level.events.count, forKey: "eventsLeft"))
     for character in try reader.decode([Character].self, forKey: "characters") {
       guard add(character) else {
@@ -73,13 +74,13 @@ final class Game: Archivable {
 
   var eventsLeft: Int { level.events.count - pastEvents }
 
-  /// Nil while it goes on.
+  /// Nil while the game goes on.
   var outcome: String? {
     if soldiers.isEmpty { return "The dead have won." }
     return eventsLeft == 0 && dead.isEmpty ? "The night is over." : nil
   }
 
-  /// Brings a character in, in play and from a saved game. False, and nothing changes, if its square isn't free.
+  /// Adds a character, in play or from a saved game. If its square isn't free, returns false and changes nothing.
   @discardableResult
   func add(_ character: Character) -> Bool {
     guard level.isOpen(character.place), occupants[character.place] == nil else { return false }
@@ -100,7 +101,7 @@ final class Game: Archivable {
       if character.type == .soldier { defend(character) } else { hunt(character) }
     }
     bury()
-    // Sparks, for the eye.
+    // Sparks, for decoration only.
     particles = particles.compactMap { $0.ticksLeft > 1 ? Particle(place: $0.place, ticksLeft: $0.ticksLeft - 1) : nil }
     particles += flames.map { Particle(place: Place(x: $0.place.x, y: $0.place.y - 1), ticksLeft: 2) }
   }
@@ -150,7 +151,7 @@ final class Game: Archivable {
   private func move(_ character: Character, _ direction: Direction, _ other: Character) {
     let place = character.place
     var steps = [(1, 0), (-1, 0), (0, 1), (0, -1)].map { Place(x: place.x + $0.0, y: place.y + $0.1) }
-    // Begins anywhere, and now and then goes anywhere: nobody is stuck behind a wall for ever.
+    // The order of directions is random, and sometimes the step is, too, so that nobody is stuck behind a wall forever.
     let first = dice.roll(4) % 4
     steps = Array(steps[first...] + steps[..<first]).filter { level.isOpen($0) && occupants[$0] == nil }
     let best =
@@ -176,7 +177,7 @@ final class Game: Archivable {
 }
 
 extension ArchiveReader {
-  /// A saved number, which somebody may have changed.
+  /// Reads a saved number and checks its range, because somebody may have edited it.
   mutating func decode(_ range: ClosedRange<Int>, forKey key: String) throws -> Int {
     let number = try decode(Int.self, forKey: key)
     guard range.contains(number) else {
@@ -186,13 +187,13 @@ extension ArchiveReader {
   }
 }
 
-/// Chance that can be saved: the same rolls come after loading as would have come without.
+/// Dice whose state can be saved: after loading, they roll the same numbers as without saving.
 @Archivable struct Dice {
   private var state: UInt64
 
   init(state: UInt64) { self.state = state }
 
-  /// From 1 to `sides`. (SplitMix64, Steele, Lea and Flood 2014.)
+  /// Returns a number from 1 to `sides`. (SplitMix64, Steele, Lea and Flood 2014.)
   mutating func roll(_ sides: Int) -> Int {
     state &+= 0x9E37_79B9_7F4A_7C15
     var mixed = state

@@ -1,6 +1,6 @@
-/// A level as its designer wrote it: a map, and what happens when. Nothing of it is saved but its name.
+/// A level as its designer wrote it: a map and a list of events. Only its name is saved.
 struct Level {
-  /// Something that the designer planned.
+  /// An event of the level: characters arrive at a given tick.
   struct Event {
     var tick: Int
     var arrivals: [(type: CharacterType, at: Place)]
@@ -11,10 +11,10 @@ struct Level {
   let height: Int
   private let walls: Set<Place>
   let soldiers: [Place]
-  /// In the order in which they happen.
+  /// The events in the order in which they happen.
   let events: [Event]
 
-  /// The level of that name; nil if there is none, as in a save of a newer game.
+  /// Returns the level with a name; nil if there is none, for example in a save of a newer game.
   static func named(_ name: String) -> Level? {
     switch name {
     case "graveyard": Level(name: name, map: graveyard, waves: [(5, 3), (40, 4), (90, 5), (150, 6), (220, 8), (300, 10)])
@@ -50,7 +50,7 @@ struct Level {
       Event(
         tick: wave.tick,
         arrivals: (0..<wave.count).map { number in
-          // Every fourth one is a brute.
+          // Every fourth character is a brute.
           (number % 4 == 3 ? .brute : .walker, graves[number % graves.count])
         })
     }

@@ -1,5 +1,5 @@
 extension Game {
-  /// The map as it is, a character a square.
+  /// The current map, one character per square.
   var picture: String {
     var rows = (0..<level.height).map { y in
       (0..<level.width).map { x -> Swift.Character in level.isOpen(Place(x: x, y: y)) ? " " : "#" }

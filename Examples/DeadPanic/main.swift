@@ -1,7 +1,8 @@
 import Foundation
 import Keepsake
 
-// Plays a level by itself, and saves where it is told to stop. Played on from there, it ends as if it had not been stopped.
+// Plays a level by itself, and stops and saves at the requested tick. If continued from there, it ends as if it had not
+// been stopped.
 
 extension Slot<Game> { static var night: Self { "night" } }
 
@@ -20,7 +21,7 @@ struct Options {
   var ticks = Int.max
   var watches = false
 
-  /// Nil for what isn't an option.
+  /// Returns nil for an unknown option.
   init?(_ arguments: [String]) {
     var rest = arguments[...]
     while let name = rest.popFirst() {

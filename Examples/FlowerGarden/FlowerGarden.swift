@@ -1,7 +1,7 @@
 package import Foundation
 package import Keepsake
 
-/// One player's garden on one device: the few calls that the game's screens make.
+/// One player's garden on one device: the few calls that the game's screens need.
 ///
 ///     let garden = FlowerGarden(game)
 ///     try await garden.plant("tulip", in: "windowsill")
@@ -9,12 +9,12 @@ package import Keepsake
 ///     let view = try garden.view()
 package struct FlowerGarden: Sendable {
   package static let id = "com.example.flowergarden"
-  /// What each player is given once, on whatever device.
+  /// The gems that each player gets once, across all devices.
   package static let starterGems = 100
 
   package let game: GameData
 
-  /// The garden in a game's data that is open.
+  /// Creates a garden from open game data.
   package init(_ game: GameData) { self.game = game }
 
   /// Opens the data in a folder, as a game does when it starts.
@@ -22,14 +22,14 @@ package struct FlowerGarden: Sendable {
 
   // MARK: Pots
 
-  /// Loads a pot, or takes a new one, changes it and saves it.
+  /// Loads or creates a pot, changes it and saves it.
   package func change(pot name: String, _ change: (inout Pot) -> Void) async throws {
     var pot = try game.saves.load(.pot(name)) ?? Pot(weather: .random(in: .min ... .max))
     change(&pot)
     try await game.saves.save(pot, to: .pot(name))
   }
 
-  /// Plants a flower, which is another one than any that other devices plant.
+  /// Plants a flower with an id of its own, different from those that other devices plant.
   package func plant(_ kind: String, in pot: String) async throws {
     try await change(pot: pot) { $0.plant(kind, id: UUID().uuidString) }
   }
@@ -42,14 +42,14 @@ package struct FlowerGarden: Sendable {
 
   package func unlock(seed: String) throws { try game.progress.insert(seed, into: .seeds) }
 
-  /// Once per player, however many devices ask.
+  /// Grants the gift once per player, however many devices request it.
   package func claimStarterGift() throws {
     try game.wallet.claim(Self.starterGems, .gems, key: "starter gift", for: "starter gift")
   }
 
   package func earn(_ gems: Int, for quest: String) throws { try game.wallet.earn(gems, .gems, for: quest) }
 
-  /// Throws `GameDataError.Code.insufficient` if less can be spent here now.
+  /// Throws `GameDataError.Code.insufficient` if fewer gems can be spent on this device at the moment.
   package func buy(_ thing: String, for gems: Int) throws { try game.wallet.spend(gems, .gems, for: thing, goods: [Goods(thing)]) }
 
   // MARK: What is seen

@@ -1,4 +1,4 @@
-/// All that a player can see on one device, read back through the game-facing calls.
+/// Everything that a player can see on one device, read through the API for games.
 package struct GardenView: Codable, Equatable {
   package struct PotView: Codable, Equatable {
     package var flowers: [String]
@@ -14,7 +14,8 @@ package struct GardenView: Codable, Equatable {
   package var pots: [String: PotView]
   package var journal: Int
 
-  /// What must be the same on every device: all but what is this device's own (rights, versions kept).
+  /// The part that must be the same on every device: everything except what belongs to this device (rights, kept
+  /// versions).
   package var shared: GardenView {
     var view = self
     view.spendableGems = 0

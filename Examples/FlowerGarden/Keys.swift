@@ -1,6 +1,6 @@
 package import Keepsake
 
-/// What one device writes without pause while it is killed.
+/// A saved value that one device writes continuously while its process is killed.
 @Archivable
 package struct Journal {
   @Merge(.max) package var entry = 0
@@ -9,7 +9,7 @@ package struct Journal {
 }
 
 extension Slot<Pot> {
-  /// A pot is a slot of its own, so that two who water different pots never meet.
+  /// Each pot is a slot of its own, so that two players who water different pots never conflict.
   package static func pot(_ name: String) -> Self { Slot("pot/\(name)") }
 }
 

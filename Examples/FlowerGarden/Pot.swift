@@ -1,41 +1,41 @@
 package import Keepsake
 
-/// A pot of the flower garden, some 30 KB: what is saved, and how each field merges when two devices changed it.
+/// A pot of the flower garden, some 30 KB: what is saved, and how each field is merged when two devices changed it.
 @Archivable
 package struct Pot {
-  /// Cells of the soil and pixels of the photo, in each direction.
+  /// The number of cells of the soil, and of pixels of the photo, in each direction.
   package static let side = 64
 
-  /// By id: what was planted on either device stands in it, what was pulled out on either is gone.
+  /// Merged by id: what was planted on either device is kept, what was pulled out on either is removed.
   @Merge package var flowers: [Flower] = []
-  /// Of the tallest flower that ever stood here.
+  /// The height of the tallest flower that ever grew here.
   @Merge(.max) package var height = 0
-  /// The day on which the first flower opened.
+  /// The day on which the first flower bloomed.
   @Merge(.min) package var firstBloom: Int?
   @Merge(.counter) package var waterings = Counter()
-  /// Every kind of animal that was ever seen here.
+  /// All kinds of animals that were ever seen here.
   @Merge(.union) package var visitors: Set<String> = []
-  /// Names of those who painted on the pot, with their marks.
+  /// The names of all who painted on the pot, with their marks.
   @Merge(.union) package var signatures: [String: String] = [:]
-  /// What hangs on it; what is taken off on one device is off.
+  /// The ornaments on the pot; one that is taken off on one device is removed.
   @Merge package var ornaments: Set<String> = []
   /// What the player wrote on each label.
   @Merge package var labels: [String: String] = [:]
   @Merge(combining: Pot.joined) package var notes = ""
-  /// Rules in its type: no mark is needed here.
+  /// The type has rules of its own, so no attribute is needed here.
   package var care = Care()
-  /// No rule: the change of the device that made one.
+  /// No rule: the change of the device that made one is kept.
   package var place = "windowsill"
-  /// How wet each cell of the soil is. No rule, so a whole: rain falls on all of it.
+  /// How wet each cell of the soil is. No rule, so it is merged as a whole: rain falls on all of it.
   package var soil = [UInt8](repeating: 128, count: side * side)
   /// How much light each cell had.
   package var light = [UInt8](repeating: 90, count: side * side)
-  /// The last photo of the pot, five bytes a pixel.
+  /// The last photo of the pot, five bytes per pixel.
   package var photo = [UInt8](repeating: 0, count: side * side * 5)
 
   package init() {}
 
-  /// A pot with the soil, light and photo that a game has after some play: bytes that don't shrink much.
+  /// Creates a pot with the soil, light and photo of a game after some play: bytes that compress badly.
   package init(weather seed: UInt64) {
     var state = seed
     func next() -> UInt8 {
@@ -47,7 +47,7 @@ package struct Pot {
     for index in photo.indices { photo[index] = next() }
   }
 
-  /// Both texts, one below the other, the same on every device.
+  /// Joins both texts, one below the other, in the same order on every device.
   private static func joined(_ mine: String, _ theirs: String, _ ancestor: String?) -> String {
     mine == theirs ? mine : [mine, theirs].sorted().joined(separator: "\n")
   }
@@ -61,7 +61,7 @@ package struct Pot {
   }
 }
 
-/// A flower: one and the same on every device, by its id.
+/// A flower, identified on every device by its id.
 @Archivable
 package struct Flower: Identifiable {
   package let id: String

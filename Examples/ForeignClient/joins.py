@@ -5,7 +5,7 @@ All of it is pure: JSON in, JSON out. A join may be repeated, late, or in any or
 
 import base64
 
-# Where two rules meet under one key in one generation, the one that stands later wins.
+# If two rules occur under one key in one generation, the later one in this list wins.
 RULES = ["max", "min", "latest", "union", "counter", "best", "set", "dictionary", "optional", "later"]
 MOST_WITHDRAWN = 64
 
@@ -166,7 +166,7 @@ def join_later(left, right):
     standing = {}
     for one in left + right:
         known = standing.get(one["id"])
-        if known:  # Nobody writes two values of one name, but it has to end alike everywhere.
+        if known:  # No device writes two values with one id, but all must reach the same result.
             greater = max(known, one, key=lambda side: (side["rule"].encode(), base64.b64decode(side["content"])))
             over = sorted({*(known.get("over") or []), *(one.get("over") or [])})
             one = {**greater, **({"over": over} if over else {})}
@@ -202,7 +202,7 @@ def join_versions(left, right):
     return joined
 
 
-# What a person is shown of a value.
+# The form in which a value is shown to people.
 
 
 def plain(value):
@@ -223,7 +223,7 @@ def plain(value):
         return None if held is None else plain(held)
     if rule == "best":
         return only(held["entry"]["score"])[1] if held.get("entry") else None
-    return None  # of a later rule nothing is known
+    return None  # a rule of a later release is unknown
 
 
 def elements(held):

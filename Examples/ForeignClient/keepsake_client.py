@@ -19,12 +19,12 @@ from joins import additions, elements, join, join_versions, only, order, plain
 from joins import state as state_of
 from server import Contents, Failure, Server, WrongContent
 
-# A request holds so much at most (docs/PROTOCOL.md, "Limits"); one group goes whole, whatever it has.
+# The limits of a request (docs/PROTOCOL.md, "Limits"). A group is never split, whatever its size.
 MOST_CELLS, MOST_VERSIONS, MOST_BYTES = 8_192, 1_024, 1 << 20
 MOST_INLINE_BYTES = 256 << 10
 MOST_PARTS, MOST_OFFER_BYTES = 1_024, 32 << 20
 OFFER_PAUSE_SECONDS = 30
-ROUNDS = 200  # A bound for one `sync`: whoever needs more is going in a circle.
+ROUNDS = 200  # The limit for one `sync`: a client that needs more is in an endless loop.
 START = {"epoch": 0, "seq": 0, "mark": 0}
 EMPTY = {
     "account": None, "cursor": START, "caughtUp": False, "clock": 0, "cells": {}, "versions": {}, "loaded": {}, "outbox": [], "offers": [],
@@ -62,10 +62,10 @@ class Device:
         fcntl.flock(self.lock, fcntl.LOCK_EX)
         path = self.home / "state.json"
         self.state = {**EMPTY, **(json.loads(path.read_text()) if path.exists() else {})}
-        # Drawn each time the state is opened: a copy of this folder never counts under the same name.
+        # Random each time the state is opened, so that a copy of this folder never counts under the same name.
         self.writer = secrets.token_hex(8)
         self.group = None
-        self.fresh = set()  # Saved by this process and never sent: nobody else can have heard of these.
+        self.fresh = set()  # Saved by this process and never sent, so no other device can know these.
         self.told = {"exchanges": 0, "restarts": 0}
         self.server = Server(self.state["account"])
         self.contents = Contents(self.home / "contents", self.server)
@@ -89,7 +89,7 @@ class Device:
         self.state["account"] = {"url": url, **self.server.json("POST", path, body, {"Keepsake-App-Key": app_key}, once=True)}
         self.keep()
 
-    # What the player sees, and does.
+    # What the player sees and does.
 
     def heads(self, slot=None):
         """The versions that no known version covers."""
@@ -266,7 +266,7 @@ class Device:
                 self.refuse(refusals, groups, None)
                 self.keep()
                 return None
-        self.fresh.clear()  # From here on somebody may know of them.
+        self.fresh.clear()  # From here on, other devices may know them.
         answer = self.server.json("POST", "/v1/exchange", request)
         self.told["exchanges"] += 1
         state["clock"] = answer["serverTimeMilliseconds"] - int(time.time() * 1000)
@@ -354,7 +354,7 @@ class Device:
     def held(self, parts, offer):
         sent = offer["held"]
         offer["held"] = min(parts, len(offer["parts"]) - 1)
-        if parts == sent:  # No room for it now: other devices are offering.
+        if parts == sent:  # The cloud has no room for the offer now, because other devices are offering.
             self.keep()
             time.sleep(OFFER_PAUSE_SECONDS)
 
@@ -385,7 +385,7 @@ class Device:
             place += 1
         return names
 
-    # Hearing.
+    # Fetching.
 
     def stage(self, changes, contents, cursor):
         """Changes wait with their cursor until all pages are here, and the contents of what will be heads."""

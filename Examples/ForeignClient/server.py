@@ -10,11 +10,11 @@ import time
 import urllib.error
 import urllib.request
 
-ATTEMPTS = 8  # With pauses from half a second on, doubled: about a minute.
+ATTEMPTS = 8  # With pauses that start at half a second and double: about a minute.
 TIMEOUT_SECONDS = 60
-MOST_CHAIN = 256  # Deltas that lean on each other; what is longer is no chain that a device makes.
+MOST_CHAIN = 256  # The maximum chain of deltas; devices never create a longer one.
 TRIES = 3
-WINDOW = "--long=29"  # 512 MiB: a content and its base.
+WINDOW = "--long=29"  # 512 MiB, for a content and its base.
 
 
 class Failure(Exception):
@@ -59,7 +59,7 @@ class Server:
                     last = Failure("network", f"Something that isn't the cloud answered {error.code}.")
             except OSError as error:
                 last = Failure("network", f"The cloud can't be reached: {error}")
-            except Exception as error:  # A connection that broke inside an answer has errors of its own.
+            except Exception as error:  # A connection that breaks within a response raises other errors.
                 last = Failure("network", f"The answer broke off: {error}")
             if once:
                 break
@@ -96,7 +96,7 @@ class Server:
                 if error.code in (401, 403):
                     raise Failure("unauthorized", "The token isn't taken any more.") from None
             except (OSError, ValueError):
-                pass  # The next stream tells what this one would have.
+                pass  # The next stream delivers what this one would have.
             time.sleep(random.uniform(0.2, 0.5))
 
 

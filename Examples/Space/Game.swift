@@ -1,9 +1,9 @@
 import Foundation
 import Keepsake
 
-/// A loop that never yields: keys, steps, a save when it is time, a frame, and a short sleep.
+/// A loop that never yields: keys, steps, a save when it is due, a frame, and a short sleep.
 final class Game {
-  /// After a pause longer than this, time is left out instead of caught up with.
+  /// The maximum number of steps that are caught up with; after a longer pause, the rest of the time is skipped.
   private static let catchUp = Int(World.rate)
   private static let keysHelp = "arrows steer  q quits  ^Z pauses"
 
@@ -19,7 +19,7 @@ final class Game {
 
   init(_ data: GameData, _ scenery: Scenery, _ terminal: Terminal, _ options: Options) throws {
     (self.data, self.scenery, self.terminal, self.options) = (data, scenery, terminal, options)
-    // The first run starts in the middle.
+    // Without a save, the ship starts in the middle.
     world = try data.saves.load(.main) ?? World()
     record = try options.record.map { file in
       if !FileManager.default.fileExists(atPath: file.path) { try Data().write(to: file) }
@@ -60,7 +60,7 @@ final class Game {
       isOver = isOver || terminal.isAtEnd || world.steps - begin >= options.steps ?? .max
       try keep()
       do {
-        // Here the process may be stopped for a while, or end.
+        // The process may be suspended here for a while, or terminate.
         try autosave.update()
       } catch {
         (note, noteEnd) = ("not saved: \(error)", world.steps + 3 * Int(World.rate))

@@ -1,6 +1,6 @@
 import Foundation
 
-/// Why the game can't be played: a sentence for the player.
+/// The reason why the game can't be played, as a sentence for the player.
 struct Problem: Error, CustomStringConvertible {
   var description: String
 
@@ -13,7 +13,7 @@ private let resources = "bundle"
 private let resources = "resources"
 #endif
 
-/// What the game may be started with.
+/// The options with which the game can be started.
 struct Options {
   static let usage = """
     Space [--data FOLDER] [--assets FOLDER] [--every SECONDS]
@@ -26,11 +26,11 @@ struct Options {
   var data: URL?
   var assets = Bundle.main.bundleURL.appendingPathComponent("keepsake_Space.\(resources)/Assets")
   var every = 10.0
-  /// Ends by itself after so many steps.
+  /// The number of steps after which the game ends.
   var steps: Int?
-  /// A line for each frame, `World.bits`.
+  /// A file to which `World.bits` is written as a line for each frame.
   var record: URL?
-  /// Prints what is kept, and nothing else.
+  /// Whether the game only prints what is saved.
   var prints = false
 
   init(_ arguments: [String]) throws {

@@ -1,7 +1,7 @@
 import Foundation
 import Keepsake
 
-/// What ships with the game: the ship's shape, its flame, and the stars.
+/// The assets that ship with the game: the ship's shape, its flame, and the stars.
 struct Scenery {
   struct Star {
     var position: SIMD2<Double>
@@ -12,7 +12,7 @@ struct Scenery {
   let flame: [[SIMD2<Double>]]
   let stars: [Star]
 
-  /// Looks at every asset before play: whatever is missing or damaged is told at once, with what to do.
+  /// Checks every asset before play, so that a missing or damaged one is reported immediately, with what to do.
   init(_ assets: AssetLibrary) throws {
     let report = try assets.check(.full)
     guard report.isSound else {
@@ -31,7 +31,7 @@ struct Scenery {
     try numbers(assets, path, each: 2).split(separator: []).map { line in line.map { SIMD2($0[0], $0[1]) } }
   }
 
-  /// So many numbers on each line, or none.
+  /// Returns the numbers on each line: `count` of them, or none.
   private static func numbers(_ assets: AssetLibrary, _ path: String, each count: Int) throws -> [[Double]] {
     let lines = String(decoding: try assets.data(for: path), as: UTF8.self).split(separator: "\n", omittingEmptySubsequences: false)
     return try lines.enumerated().compactMap { number, line in
@@ -42,12 +42,12 @@ struct Scenery {
     }
   }
 
-  /// A frame: stars, ship and a line of text, on as many characters as the terminal has.
+  /// Draws a frame: stars, ship and a line of text, in the size of the terminal.
   func draw(_ world: World, _ note: String, columns: Int, rows: Int) -> Screen {
     var screen = Screen(columns: columns, rows: rows)
     let scale = SIMD2(Double(screen.width), Double(screen.height)) / World.size
     for star in stars { screen.dot(star.position * scale, [240, 247, 231][star.brightness - 1]) }
-    // The ship keeps its shape, whatever the terminal's is.
+    // The ship keeps its proportions, whatever the terminal's are.
     let size = max(scale.min() * 1.6, 0.5)
     let (sine, cosine) = (sin(world.heading), cos(world.heading))
     func draw(_ shape: [[SIMD2<Double>]], _ color: UInt8) {

@@ -1,4 +1,4 @@
-/// A frame in Unicode's Braille letters: two by four dots on each character, a colour of the 256 for each.
+/// A frame in Unicode's Braille characters: two by four dots per character, with one of 256 colours for each.
 struct Screen {
   private struct Cell: Equatable {
     var dots: UInt8 = 0
@@ -6,7 +6,7 @@ struct Screen {
     var letter: Character?
 
     var character: Character {
-      // Every value of a byte has its letter from U+2800 on.
+      // The characters from U+2800 on correspond to all values of a byte.
       letter ?? (dots == 0 ? " " : Character(Unicode.Scalar(0x2800 + UInt32(dots)) ?? " "))
     }
   }
@@ -24,11 +24,11 @@ struct Screen {
   var width: Int { columns * 2 }
   var height: Int { rows * 4 }
 
-  /// What is drawn beyond an edge comes in at the other.
+  /// Draws a dot. What is beyond an edge appears at the opposite edge.
   mutating func dot(_ point: SIMD2<Double>, _ color: UInt8) {
     let x = (Int(point.x.rounded(.down)) % width + width) % width
     let y = (Int(point.y.rounded(.down)) % height + height) % height
-    // The letters' dots are numbered down the columns, the lowest row came later.
+    // The dots of a character are numbered by column, except for the lowest row, which was added later.
     let bits: [[UInt8]] = [[0x01, 0x08], [0x02, 0x10], [0x04, 0x20], [0x40, 0x80]]
     cells[y / 4 * columns + x / 2].dots |= bits[y % 4][x % 2]
     cells[y / 4 * columns + x / 2].color = color
@@ -40,14 +40,15 @@ struct Screen {
     for step in 0...max(count, 1) { dot(start + way * (Double(step) / Double(max(count, 1))), color) }
   }
 
-  /// In the last row. What steers a terminal is left out: an error may name a file that is called so.
+  /// Writes text in the last row. Control characters are omitted, because an error may contain a file name with some.
   mutating func text(_ text: String) {
     for (column, letter) in text.prefix(columns).enumerated() where letter.isASCII && letter > " " && letter != "\u{7F}" {
       cells[(rows - 1) * columns + column] = Cell(color: Self.textColor, letter: letter)
     }
   }
 
-  /// What a terminal has to be sent that shows `previous`. Only what differs, and shown at once: nothing flickers.
+  /// Returns what has to be sent to a terminal that shows `previous`: only the differences, as one synchronized update,
+  /// so that nothing flickers.
   func update(from previous: Screen?) -> String {
     var text = ""
     var old: [Cell]?

@@ -1,22 +1,22 @@
 import Foundation
 import Keepsake
 
-/// What is kept: where the ship is, where it looks, and how it drifts. It comes back to the last bit.
+/// The saved state: the ship's position, heading and velocity, restored to the last bit.
 @Archivable struct World: Equatable {
   static let size = SIMD2(320.0, 200.0)
-  /// Steps in a second of play.
+  /// Steps per second of play.
   static let rate = 60.0
-  /// Units a second.
+  /// Units per second.
   static let fastest = 150.0
   static let push = 6.0
 
   var position = World.size / 2
   var velocity = SIMD2<Double>.zero
-  /// Radians, clockwise; at zero the ship looks up. Below a full turn.
+  /// In radians, clockwise, and less than a full turn; at zero the ship points up.
   var heading = 0.0
-  /// How many steps were flown.
+  /// The number of steps flown.
   var steps = 0
-  /// Steps for which the flame still shows: a moment's picture, not worth keeping.
+  /// The number of steps for which the flame is still shown; not worth saving.
   @Unsaved var flame = 0
 
   var direction: SIMD2<Double> { SIMD2(sin(heading), -cos(heading)) }
@@ -32,7 +32,7 @@ import Keepsake
     flame = 12
   }
 
-  /// A sixtieth of a second: the ship drifts, and what leaves on one side comes in on the other.
+  /// Advances by a sixtieth of a second: the ship drifts, and reappears at the opposite side when it leaves the space.
   mutating func step() {
     position += velocity / Self.rate
     position = SIMD2(Self.wrapped(position.x, Self.size.x), Self.wrapped(position.y, Self.size.y))
@@ -43,7 +43,7 @@ import Keepsake
   private static func wrapped(_ value: Double, _ size: Double) -> Double {
     let rest = value.truncatingRemainder(dividingBy: size)
     let wrapped = rest < 0 ? rest + size : rest
-    // A hair below zero, plus the size, is rounded to the size.
+    // A value slightly below zero, plus the size, is rounded to the size.
     return wrapped < size ? wrapped : 0
   }
 
@@ -56,7 +56,7 @@ import Keepsake
     }
   }
 
-  /// All that is kept, to the last bit, on a line.
+  /// The saved state to the last bit, as one line.
   var bits: String {
     let values = [heading, position.x, position.y, velocity.x, velocity.y]
     return "\(steps) " + values.map { String($0.bitPattern, radix: 16) }.joined(separator: " ")

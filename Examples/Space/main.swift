@@ -1,7 +1,7 @@
 import Foundation
 import Keepsake
 
-/// What the player should do about it, where the error doesn't say.
+/// Returns what the player should do about an error, if the error itself doesn't contain it.
 func advice(for error: any Error) -> String {
   switch (error as? StoreError)?.code {
   case .inUse: "Space is being played already, with the same data: quit it there, or give another --data FOLDER."
@@ -17,14 +17,14 @@ do {
   if options.prints {
     print(try open().saves.load(.main)?.bits ?? "nothing")
   } else {
-    // All that can be wrong is found before the terminal is touched.
+    // Everything that can fail is checked before the terminal is changed.
     let terminal = try Terminal()
     let scenery = try Scenery(AssetLibrary(at: options.assets))
     try Game(try open(), scenery, terminal, options).play()
   }
 } catch {
   let sentence = ["Space: \(error)", advice(for: error)].filter { !$0.isEmpty }.joined(separator: "\n")
-  // Where standard error is gone nobody is left to tell.
+  // If standard error is closed, the error can't be reported.
   try? FileHandle.standardError.write(contentsOf: Data((sentence + "\n").utf8))
   exit(1)
 }

@@ -11,31 +11,33 @@
 ///       }
 ///     }
 ///
-/// A class keeps its identity: it is written once, however many references lead to it. References that may form
-/// cycles belong into `encodeReferences(to:)` and `decodeReferences(from:)`, which are called when all objects exist.
-/// Hash values and comparisons of a class used in sets or as a dictionary key must not lean on such references.
+/// A class keeps its identity: an object is written once, however many references lead to it. References that may form
+/// cycles belong in `encodeReferences(to:)` and `decodeReferences(from:)`, which are called when all objects exist. If
+/// a class is used in sets or as a dictionary key, its hash values and comparisons must not depend on such references.
 ///
-/// Chains of objects may be as long as memory allows: neither encoding nor decoding goes from object to object by calls. But
-/// Swift itself releases the next object of a chain from within the release of the one before (but for a final class with just one
-/// reference to its own type, of which the compiler makes a loop), so a chain of some ten thousand overflows the stack when
-/// its head goes away. Take such a chain apart first, in a loop, whether it was decoded or not:
+/// Chains of objects may be as long as memory allows: neither encoding nor decoding recurses from object to object. But
+/// Swift itself releases the next object of a chain from within the release of the one before it, so a chain of some
+/// ten thousand objects overflows the stack when its head is released. (An exception is a final class with just one
+/// reference to its own type, whose release the compiler turns into a loop.) Take such a chain apart in a loop first,
+/// whether it was decoded or not:
 ///
 ///     while let next = head.next { head.next = nil; head = next }
 public protocol Archivable {
-  /// Writes the value. For a class, everything that its initialiser needs.
+  /// Writes the value; for a class, everything that its initialiser needs.
   func encode(to writer: inout ArchiveWriter) throws
 
-  /// Builds the value from what was written. May call the type's normal initialiser first and then apply what was saved.
+  /// Builds the value from what was written. May call the type's normal initialiser first and then apply the saved
+  /// fields.
   init(from reader: inout ArchiveReader) throws
 
-  /// Called on each object, and on the root value, once everything has been decoded; not on structs and enums inside.
-  /// Does nothing by default.
+  /// Called on each object and on the root value once everything has been decoded, but not on structs and enums inside
+  /// them. Does nothing by default.
   func didDecode(context: Any?) throws
 
-  /// Brings a value up to date that was saved with an older version of its type. Does nothing by default.
+  /// Updates a value that was saved with an older version of its type. Does nothing by default.
   ///
-  /// Called when the type's `archiveVersion` is above the saved one; fields that still exist have been read by then, and new
-  /// ones have their defaults. `saved` has everything that was saved, by key:
+  /// Called when the type's `archiveVersion` is higher than the saved one. By then, fields that still exist have been
+  /// read and new ones have their defaults. `saved` contains everything that was saved, by key:
   ///
   ///     @Archivable(version: 2) struct Hero {
   ///       var firstName = "", lastName = ""          // was one `name`
@@ -49,78 +51,87 @@ public protocol Archivable {
   ///       }
   ///     }
   ///
-  /// - A field whose saved type can't be read as its new one is left to the hook: it must have a default value (or be an optional
-  ///   variable), and the hook must read its key. If either is missing, decoding throws `mismatch`. Where versions agree
-  ///   there is no hook, and it throws `mismatch` at once. Numbers that become wider need none of this.
-  /// - A field that got another *meaning* under the same key and type is read as it stands; the hook corrects it.
-  /// - Structs and enums are migrated as soon as they are read; objects once all of them exist and refer to each other,
-  ///   before any `didDecode(context:)`; others may still have their hooks before them. Inside an enum's hook, `saved.caseKey` is the saved case.
-  /// - In a class it must stand in the class itself, not in an extension. Each class of an object has a version of its own: its hook is called if that
-  ///   rose, the superclass's first, and sees its own class's saved version. So a hook never calls `super.migrate`. A class that
-  ///   was put into the hierarchy later was not saved and is not migrated.
-  /// - Hand-written conformances are not migrated: they ask `ArchiveReader.savedVersion`.
+  /// - A field whose saved type can't be read as its new type is left to the hook: it must have a default value (or be
+  ///   an optional variable), and the hook must read its key. If either condition isn't met, decoding throws
+  ///   `mismatch`. If the versions are equal, the hook isn't called and decoding throws `mismatch` immediately. Numbers
+  ///   that become wider need none of this.
+  /// - A field that got another *meaning* under the same key and type is read unchanged; the hook corrects it.
+  /// - Structs and enums are migrated as soon as they are read. Objects are migrated once all of them exist and refer
+  ///   to each other, before any `didDecode(context:)`; other objects may not have been migrated yet. Inside an enum's
+  ///   hook, `saved.caseKey` is the saved case.
+  /// - In a class, the hook must be declared in the class itself, not in an extension. Each class in an object's
+  ///   hierarchy has its own version: its hook is called if that version rose, the superclass's first, and sees the
+  ///   saved version of its own class. So a hook never calls `super.migrate`. A class that was added to the hierarchy
+  ///   later was not saved and is not migrated.
+  /// - Hand-written conformances are not migrated; they check `ArchiveReader.savedVersion`.
   ///
-  /// Programs that know only the older version refuse what this one saves, with `tooNew`.
+  /// Programs that know only the older version refuse the new archives with `tooNew`.
   mutating func migrate(_ saved: inout ArchiveMigration) throws
 
-  /// Calls the hooks of the classes above an object's own; written by the macro. Nothing by default.
+  /// Calls the hooks of the object's superclasses. Written by the macro; does nothing by default.
   func migrateSuperclasses(_ saved: inout ArchiveMigration) throws
 
-  /// Writes the references of an object that may be set after all objects exist. Nothing by default.
+  /// Writes those references of an object that can be set after all objects exist. Does nothing by default.
   func encodeReferences(to writer: inout ArchiveWriter) throws
 
-  /// Sets what `encodeReferences(to:)` wrote. Nothing by default.
+  /// Reads and sets the references that `encodeReferences(to:)` wrote. Does nothing by default.
   func decodeReferences(from reader: inout ArchiveReader) throws
 
-  /// Reads the fields of subclasses that inherit their initialisers; written by the macro. Nothing by default.
+  /// Reads the fields of subclasses that inherit their initialisers. Written by the macro; does nothing by default.
   func decodeInheritedFields(from reader: inout ArchiveReader) throws
 
-  /// Takes over what another device changed, field by field; written by the macro when a property, or the type of one, carries `@Merge`.
+  /// Merges another device's changes into this value, field by field. Written by the macro if a property, or a
+  /// property's type, has `@Merge`.
   ///
-  /// The rules `.max`, `.min`, `.union` and `.counter` give the same result in whatever order and however often states are
-  /// merged. A property without a rule keeps this value, unless only the other side changed it since the ancestor, which is seen
-  /// by what a save would hold of it; if both did, this value wins, so there it shows which side merges into which. A property whose type
-  /// has rules of its own merges by them, or as a whole if the type is `Identifiable` and the two have different ids. By default nothing changes.
+  /// The rules `.max`, `.min`, `.union` and `.counter` give the same result in whatever order and however often states
+  /// are merged. A property without a rule keeps this side's value unless only the other side changed it since the
+  /// ancestor; two values are the same if a save of them would be the same. If both sides changed it, this side's value
+  /// wins, so in that case the result depends on which side merges into which. A property whose type has rules of its
+  /// own is merged by them, or as a whole if the type is `Identifiable` and the two values have different ids. Does
+  /// nothing by default.
   ///
-  /// Objects are changed in place, and take over objects of the other graph, which has to be left to them. Costs an encoding of each property
-  /// without a rule, for each side.
+  /// Objects are changed in place and adopt objects of the other graph, so the other graph must not be used afterwards.
+  /// Costs an encoding of each property without a rule, for each side.
   ///
-  /// - Parameter ancestor: The last state that both had, if it is known. Without it, properties without a rule keep this value.
+  /// - Parameter ancestor: The last state that both sides had in common, if it is known. Without it, properties without
+  ///   a rule keep this side's value.
   mutating func mergeFields(from other: Self, ancestor: Self?)
 
-  /// Whether `mergeFields(from:ancestor:)` does anything: whether a property has a rule, or the type of one does.
+  /// Whether `mergeFields(from:ancestor:)` does anything: whether a property, or the type of one, has a rule.
   static var archiveHasMergeRules: Bool { get }
 
-  /// The name in the archive. For a class it finds the class again, so it must not change once there are saves.
+  /// The name in the archive. A decoder finds a class by this name, so it must not change once there are saves.
   static var archiveName: String { get }
 
-  /// Rises when older programs must not read what this one writes, or when `migrate(_:)` shall be called. 1 by default.
+  /// The version of the type. Raise it when older programs must not read what this one writes, or when `migrate(_:)`
+  /// has to be called. 1 by default.
   static var archiveVersion: Int { get }
 
-  /// Subclasses that may stand where this class is declared.
+  /// Subclasses whose objects may appear where this class is declared.
   static var archiveSubclasses: [any Archivable.Type] { get }
 
-  /// Lists the fields or cases; written by the macro. By default the type is hand-written and its fields carry keys.
+  /// Lists the fields or cases. Written by the macro; by default the type counts as hand-written, with keys for its
+  /// fields.
   static func archiveFields(_ fields: ArchiveFieldList)
 
-  /// The layout of a value of this type inside another; for the types that come with the archive.
+  /// The layout of a value of this type inside another; implemented by the types that come with the archive.
   static func archiveWireType(in schema: ArchiveSchema) -> ArchiveWireType
 
-  /// Writes a value as part of another: a struct's fields, or the number of an object.
+  /// Writes a value as part of another: a struct's fields, or an object's number.
   static func archiveWrite(_ value: Self, to writer: inout ArchiveWriter) throws
 
-  /// Reads what `archiveWrite` wrote.
+  /// Reads a value that `archiveWrite` wrote.
   static func archiveRead(from reader: inout ArchiveReader) throws -> Self
 
-  /// Writes the elements of an array, which are of this type.
+  /// Writes the elements of an array of this type.
   static func archiveWriteElements(_ values: UnsafeRawPointer, count: Int, to writer: inout ArchiveWriter) throws
 
-  /// Writes a value that may be missing, as part of another.
+  /// Writes an optional value as part of another.
   static func archiveWriteOptional(_ value: Self?, to writer: inout ArchiveWriter) throws
-  /// Reads what `archiveWriteOptional` wrote.
+  /// Reads an optional value that `archiveWriteOptional` wrote.
   static func archiveReadOptional(from reader: inout ArchiveReader) throws -> Self?
 
-  /// For numbers: the code of the scalar as which an array of them is written in one block. 0 for everything else.
+  /// For numbers, the code of the scalar type as which an array of them is written in one block; 0 for all other types.
   static var archiveBlockCode: UInt8 { get }
 
   /// Whether `encode(to:)` is written by hand, with a key for each field.
@@ -130,9 +141,10 @@ public protocol Archivable {
 /// Makes a struct, enum or class archivable, field by field.
 ///
 /// - Parameters:
-///   - name: The name in archives, if it shall differ from the type's name. Give a class that you rename its old name.
-///   - version: Raise it when programs that don't know the change must refuse the save, or when `migrate(_:)` has something to do.
-///   - subclasses: The archivable subclasses that may stand where this class is declared.
+///   - name: The name in archives, if it is to differ from the type's name. If you rename a class, pass its old name.
+///   - version: Raise it when programs that don't know the change must refuse the save, or when `migrate(_:)` has
+///     something to do.
+///   - subclasses: The archivable subclasses whose objects may appear where this class is declared.
 @attached(
   extension, conformances: Archivable,
   names: named(encode), named(init), named(archiveName), named(archiveVersion), named(archiveIsKeyed), named(mergeFields),
@@ -148,26 +160,26 @@ public macro Archivable(name: String? = nil, version: Int = 1, subclasses: [Any]
 /// Leaves a stored property out of archives. It needs an initial value, or must be an optional variable.
 @attached(peer) public macro Unsaved() = #externalMacro(module: "KeepsakeMacros", type: "MarkerMacro")
 
-/// The key of a property or enum case in archives, if it shall differ from its name.
+/// Sets the key of a property or enum case in archives, if it is to differ from its name.
 @attached(peer) public macro Key(_ key: String) = #externalMacro(module: "KeepsakeMacros", type: "MarkerMacro")
 
-/// The enum case that stands for every saved case that this program doesn't know.
+/// Marks the enum case that replaces every saved case that this program doesn't know.
 ///
 ///     @Archivable enum Pet {
 ///       case cat, dog
 ///       @Fallback case other(String)      // "dragon", if a newer program saved a dragon
 ///     }
 ///
-/// The case has no payload, or one `String`, which receives the unknown case's key. Without a fallback such a save is refused with
-/// `unknownCase`.
+/// The case has no payload, or a single `String` that receives the unknown case's key. Without a fallback, such a save
+/// is refused with `unknownCase`.
 ///
-/// What the unknown case carried is lost, and with it the case itself as soon as this program saves: it writes the
-/// fallback, which the newer program then reads as just that. In a set, several unknown cases may become one; as
-/// dictionary keys, the last one's value stays. Where that would cost the player something, raise the version of the type in the newer
-/// program instead: then this one refuses the save.
+/// The unknown case's payload is lost, and so is the case itself as soon as this program saves: it writes the fallback,
+/// which the newer program then reads as the fallback case. In a set, several unknown cases may become one; as
+/// dictionary keys, the last one's value is kept. If that would cost the player something, raise the version of the
+/// type in the newer program instead, so that this program refuses the save.
 @attached(peer) public macro Fallback() = #externalMacro(module: "KeepsakeMacros", type: "MarkerMacro")
 
-/// How a property is merged when two devices changed the same value: by a rule that needs no ancestor.
+/// Sets how a property is merged when two devices changed the same value: by a rule that needs no ancestor.
 ///
 ///     @Archivable struct World {
 ///       @Merge(.max) var level = 1
@@ -175,7 +187,7 @@ public macro Archivable(name: String? = nil, version: Int = 1, subclasses: [Any]
 ///     }
 @attached(peer) public macro Merge(_ rule: MergeRule) = #externalMacro(module: "KeepsakeMacros", type: "MarkerMacro")
 
-/// Merges what the property holds value by value, against the state that both devices had.
+/// Merges the contents of a collection element by element, against the state that both devices had in common.
 ///
 ///     @Archivable struct World {
 ///       @Merge var heroes: [Hero] = []                   // by their ids: Hero is Identifiable
@@ -183,15 +195,17 @@ public macro Archivable(name: String? = nil, version: Int = 1, subclasses: [Any]
 ///       @Merge var unlocked: Set<String> = []
 ///     }
 ///
-/// What was added on either side stays. What was removed on one side goes, unless it was changed on the other. An element that both sides have merges by
-/// its type's rules; if it has none, the side that changed it counts, and this side's if both did. An array keeps this side's order, unless
-/// only the other side moved elements. Without an ancestor nothing is ever removed.
+/// What was added on either side stays. What was removed on one side goes, unless it was changed on the other. An
+/// element that both sides have is merged by its type's rules; if it has none, the side that changed it wins, and this
+/// side if both did. An array keeps this side's order, unless only the other side moved elements. Without an ancestor,
+/// nothing is ever removed.
 ///
-/// On anything else it says what is true without it: the property merges by its type's rules, or as a whole. But the type it stands in then has
-/// a rule, and is merged field by field.
+/// On any other type, `@Merge` doesn't change how the property itself is merged: by its type's rules, or as a whole.
+/// But the enclosing type then has a rule, and is merged field by field.
 @attached(peer) public macro Merge() = #externalMacro(module: "KeepsakeMacros", type: "MarkerMacro")
 
-/// Merges the property with a function of the game's own, which is given this side's value, the other side's, and the ancestor's if that is known.
+/// Merges the property with a function of the game, called with this side's value, the other side's, and the ancestor's
+/// if known.
 ///
 ///     @Archivable struct Garden {
 ///       @Merge(combining: Garden.joinNotes) var notes = ""
@@ -201,8 +215,9 @@ public macro Archivable(name: String? = nil, version: Int = 1, subclasses: [Any]
 ///       }
 ///     }
 ///
-/// Which side is this one is the same on every device. The function must give equal results for equal values, whatever the device; of three saves it is
-/// given the first two, and then what that made with the third. A closure has to write down its types.
+/// All devices agree on which side is "mine". The function must return equal results for equal values, whatever the
+/// device. For three saves, it is called with the first two, then with that result and the third. A closure must spell
+/// out its parameter types.
 @attached(peer) public macro Merge<Value>(combining: (_ mine: Value, _ theirs: Value, _ ancestor: Value?) -> Value) =
   #externalMacro(module: "KeepsakeMacros", type: "MarkerMacro")
 
@@ -257,7 +272,7 @@ extension Archivable {
 }
 
 extension Archivable where Self: AnyObject {
-  /// A reference to a class and one to AnyObject are the same in memory.
+  /// A class reference and an `AnyObject` reference have the same representation in memory.
   @inlinable public static func archiveWriteElements(
     _ values: UnsafeRawPointer, count: Int, to writer: inout ArchiveWriter
   ) throws {

@@ -1,19 +1,20 @@
 public import Foundation
 
-/// Values and object graphs to bytes and back.
+/// Encodes values and object graphs to bytes, and decodes them again.
 ///
 ///     let bytes = try Archive.encode(world)
 ///     let world = try Archive.decode(World.self, from: bytes)
 ///
-/// Fields may come and go between the program that wrote and the program that reads. Equal values give equal bytes in every
-/// process. Objects are kept with their identity: shared references stay shared, cycles close.
+/// The writing and the reading program may have different fields. Equal values give equal bytes in every process.
+/// Objects keep their identity: shared references stay shared, and cycles are restored.
 public enum Archive {
-  /// Encodes a value and every object that it leads to.
+  /// Encodes a value and every object that is reachable from it.
   ///
   /// - Parameters:
-  ///   - writer: Who writes: each `Counter` folds its pending change into this writer's entry.
-  ///   - classes: Classes that may be met and that no `subclasses:` lists, for those of other modules.
-  /// - Throws: `ArchiveError` with `unlistedClass`, `unbuildable`, `unsupported` or `limit`, and what hand-written conformances throw.
+  ///   - writer: The id of the writer. Each `Counter` folds its pending change into this writer's entry.
+  ///   - classes: Classes that may occur and that no `subclasses:` lists, such as those of other modules.
+  /// - Throws: `ArchiveError` with `unlistedClass`, `unbuildable`, `unsupported` or `limit`, and any error of a
+  ///   hand-written conformance.
   public static func encode<V: Archivable>(
     _ value: V, writer: UInt64 = 0, classes: [any Archivable.Type] = [], limits: ArchiveLimits = .standard
   ) throws -> Data {
@@ -24,7 +25,7 @@ public enum Archive {
     do {
       try V.archiveWrite(value, to: &output)
     } catch {
-      // What came first, if a hand-written conformance caught that.
+      // Throw the first error instead, in case a hand-written conformance caught it.
       try core.checkFailure()
       throw error
     }
@@ -34,22 +35,23 @@ public enum Archive {
     return try ArchiveAssembly(core: core, rootEnd: rootEnd).finish(&output)
   }
 
-  /// Whether a value can be encoded: everything it leads to is listed, can be built again and keeps within the limits.
+  /// Returns whether a value can be encoded: all reachable classes are listed, the objects can be rebuilt, and the
+  /// limits are kept.
   ///
-  /// Costs as much as `encode`, which tells what is wrong.
+  /// Costs as much as `encode`, which reports what is wrong.
   public static func canEncode<V: Archivable>(
     _ value: V, classes: [any Archivable.Type] = [], limits: ArchiveLimits = .standard
   ) -> Bool {
-    // The question is whether, not why: `encode` has the answer to that.
+    // Only whether it works matters here; `encode` reports the reason.
     (try? encode(value, classes: classes, limits: limits)) != nil
   }
 
-  /// Decodes what `encode` made, into the same or a changed type.
+  /// Decodes what `encode` wrote, into the same type or a changed one.
   ///
   /// - Parameters:
   ///   - classes: Classes of objects in the archive that no `subclasses:` lists.
-  ///   - context: Handed to `didDecode(context:)` and `ArchiveReader.context`.
-  /// - Throws: `ArchiveError`; `notAnArchive`, `damaged` and `tooNew` are different, whatever the bytes are.
+  ///   - context: Passed to `didDecode(context:)` and available as `ArchiveReader.context`.
+  /// - Throws: `ArchiveError`. Whatever the bytes are, `notAnArchive`, `damaged` and `tooNew` are told apart.
   public static func decode<V: Archivable>(
     _ type: V.Type, from data: Data, classes: [any Archivable.Type] = [], context: Any? = nil,
     limits: ArchiveLimits = .standard

@@ -1,7 +1,7 @@
-/// What went wrong while a value was written to or read from an archive, and where.
+/// An error in writing a value to an archive or reading it, with its location.
 ///
-/// `code` is for programs, `message` for people. Missing, damaged and too-new are different codes, because a game
-/// answers them differently: start afresh, fall back to an older version, or ask the player to update.
+/// `code` is for programs, `message` for people. Missing, damaged and too-new archives have different codes, because a
+/// game handles them differently: start afresh, fall back to an older version, or ask the player to update.
 public struct ArchiveError: Error, Sendable, Equatable {
   /// The kind of problem.
   public enum Code: String, Sendable, CaseIterable {
@@ -9,21 +9,21 @@ public struct ArchiveError: Error, Sendable, Equatable {
     case missing
     /// The bytes are not an archive at all.
     case notAnArchive
-    /// The bytes are an archive that is cut off or altered.
+    /// The bytes are an archive that is truncated or altered.
     case damaged
     /// The archive, or a type in it, was written by a newer program.
     case tooNew
     /// The archive has an object of a class that this program doesn't list.
     case unknownClass
-    /// An object of a class that isn't listed was to be written.
+    /// An object to be written has a class that isn't listed.
     case unlistedClass
-    /// The archive has no value for a field that needs one.
+    /// The archive has no value for a required field.
     case missingField
     /// The archive has an enum case that this program doesn't know.
     case unknownCase
     /// The saved value doesn't fit the program's type.
     case mismatch
-    /// A limit of `ArchiveLimits` was passed.
+    /// A limit of `ArchiveLimits` was exceeded.
     case limit
     /// Required references form a cycle, or an unowned object isn't saved.
     case unbuildable
@@ -31,25 +31,25 @@ public struct ArchiveError: Error, Sendable, Equatable {
     case unsupported
   }
 
-  /// What kind of failure it is.
+  /// The kind of failure.
   public var code: Code
   /// A sentence that a person can act on.
   public var message: String
-  /// The name of the type in which it happened, where known.
+  /// The name of the type in which the error occurred, if known.
   public var type: String?
-  /// The key of the field, where known.
+  /// The key of the field, if known.
   public var field: String?
-  /// The distance from the start of the archive in bytes, where known.
+  /// The offset from the start of the archive in bytes, if known.
   public var offset: Int?
 
-  /// Makes an error.
+  /// Creates an error.
   ///
   /// - Parameters:
-  ///   - code: What kind of failure it is.
+  ///   - code: The kind of failure.
   ///   - message: A sentence that a person can act on.
-  ///   - type: The name of the type in which it happened, where known.
-  ///   - field: The key of the field, where known.
-  ///   - offset: The distance from the start of the archive in bytes, where known.
+  ///   - type: The name of the type in which the error occurred, if known.
+  ///   - field: The key of the field, if known.
+  ///   - offset: The offset from the start of the archive in bytes, if known.
   public init(_ code: Code, _ message: String, type: String? = nil, field: String? = nil, offset: Int? = nil) {
     self.code = code
     self.message = message

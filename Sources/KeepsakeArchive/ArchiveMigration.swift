@@ -1,10 +1,11 @@
-/// What was saved of a value whose type had an older version then: handed to `Archivable.migrate(_:)`.
+/// The saved fields of a value whose type had an older version when it was saved. Passed to `Archivable.migrate(_:)`.
 ///
-/// Gives every saved field by its key, whatever became of it: renamed, removed, of another type.
+/// Returns every saved field by its key, even if the field was renamed or removed or has another type today.
 public struct ArchiveMigration: ~Copyable {
-  /// The version that the type had when the value was saved. In a class, that of the class whose hook it is.
+  /// The version that the type had when the value was saved. In a class, the version of the class that declares the
+  /// hook.
   public private(set) var version: Int
-  /// Of an enum, the key of the saved case, also if the program doesn't know it any more.
+  /// For an enum, the key of the saved case, even if the program no longer knows that case.
   public let caseKey: String?
   private var reader: ArchiveReader
   private let levels: [FieldPlan.Level]
@@ -19,34 +20,34 @@ public struct ArchiveMigration: ~Copyable {
     levels = plan.levels
   }
 
-  /// The keys that the value was saved with, in the order in which they were written. Of an object, those of all its classes;
-  /// of an enum, those of the saved case's payload: labels, or places counted from "0".
+  /// The keys that the value was saved with, in the order in which they were written. For an object, the keys of all
+  /// its classes; for an enum, those of the saved case's payload: labels, or positions counted from "0".
   public var keys: [String] { reader.keys }
 
-  /// What the caller handed to `decode`.
+  /// The context that the caller passed to `decode`.
   public var context: Any? { reader.context }
 
-  /// Reads what was saved under a key, as any type that fits it. Throws `missingField` where there is none.
+  /// Reads the value saved under a key, as any type that fits it. Throws `missingField` if there is none.
   public mutating func decode<T: Archivable>(_ type: T.Type, forKey key: String) throws -> T {
     read.insert(key)
     return try reader.decode(type, forKey: key)
   }
 
-  /// Reads what was saved under a key, or gives a default where there is none, or only an empty optional.
+  /// Reads the value saved under a key, or returns a default if there is none, or only an empty optional.
   public mutating func decode<T: Archivable>(
     _ type: T.Type, forKey key: String, default value: @autoclosure () throws -> T
   ) throws -> T {
     try decodeIfPresent(type, forKey: key) ?? value()
   }
 
-  /// Reads what was saved under a key; nil where there is none, or only an empty optional.
+  /// Reads the value saved under a key, or returns nil if there is none, or only an empty optional.
   public mutating func decodeIfPresent<T: Archivable>(_ type: T.Type, forKey key: String) throws -> T? {
     read.insert(key)
     return try reader.decodeIfPresent(type, forKey: key)
   }
 
-  /// For generated code: goes on to the next class of the object, from the topmost one down, and says whether its hook is to be
-  /// called.
+  /// Advances to the next class of the object, from the topmost one down, and returns whether its hook has to be
+  /// called. For generated code.
   public mutating func enterNextClass() -> Bool {
     level += 1
     guard level < levels.count else { return false }
@@ -54,7 +55,8 @@ public struct ArchiveMigration: ~Copyable {
     return levels[level].isOlder
   }
 
-  /// What couldn't be read into its field must have been read by the hook: nothing that was saved gets lost unnoticed.
+  /// Throws unless the hook has read every saved value that couldn't be read into its field, so that no data is lost
+  /// unnoticed.
   mutating func checkRetyped(_ plan: FieldPlan) throws {
     guard let key = plan.retyped.first(where: { !read.contains($0) }), let place = plan.keys.firstIndex(of: key) else { return }
     throw reader.retypedError(plan, place)

@@ -1,12 +1,13 @@
 public import Foundation
 import KeepsakeArchive
 
-/// What programs read.
+/// Output for programs.
 extension ArchiveInspection {
-  /// The header, the types, the root and all objects as one JSON document, ending in a line feed.
+  /// Returns the header, the types, the root and all objects as one JSON document, ending in a line feed.
   ///
-  /// Structs are objects with their keys, objects carry `$id` and `$type`, references are `{"$ref": n}`, enum cases their name or
-  /// `{"$case": name, ...}`; numbers that JSON doesn't have are strings; dictionaries with other keys than strings are lists of pairs.
+  /// Structs are objects with their keys, objects have `$id` and `$type`, references are `{"$ref": n}`, enum cases are
+  /// their names or `{"$case": name, ...}`. Numbers that JSON doesn't have are strings. Dictionaries with keys other
+  /// than strings are lists of pairs.
   public func json() -> Data {
     var json = JSONWriter()
     json.beginObject()

@@ -1,10 +1,11 @@
 import KeepsakeArchive
 
-/// What people read.
+/// Output for people.
 extension ArchiveInspection {
-  /// The types, the root and the objects as indented text; control characters are shown as escapes.
+  /// Returns the types, the root and the objects as indented text. Control characters are shown as escapes.
   ///
-  /// - Parameter longest: Elements shown of a list, characters shown of a string, objects shown of a class.
+  /// - Parameter longest: The maximum number of elements shown of a list, characters of a string, and objects of a
+  ///   class.
   public func text(longest: Int = 50) -> String {
     var lines: [String]
     if let foreign {
@@ -39,15 +40,15 @@ extension ArchiveInspection {
     return lines.joined(separator: "\n") + "\n"
   }
 
-  /// The root on one line, cut where it is long: for lists of small archives.
+  /// Returns the root on one line, truncated if it is long. For lists of small archives.
   package func rootLine(longest: Int = 50, characters: Int = 200) -> String {
     ValueLine(longest: longest, characters: characters, typeName: typeName, reference: caption).text(root)
   }
 
-  /// A type's name by its index; empty for none.
+  /// Returns a type's name by its index; empty if there is no such type.
   func typeName(_ type: Int) -> String { types.indices.contains(type) ? types[type].name : "" }
 
-  /// What a reference shows: the object's number and class.
+  /// Returns the text for a reference: the object's number and class.
   func caption(_ number: Int) -> String {
     guard objects.indices.contains(number), let object = objects[number] else { return "#\(number) (not saved)" }
     return "#\(number) \(PrintableText.name(types[object.type].name))"
@@ -66,18 +67,18 @@ extension ArchiveInspection {
     return lines
   }
 
-  /// A value that is short goes on one line.
+  /// The maximum length of a value that is written on one line.
   private static let lineCharacters = 100
-  /// A line that is never broken up, such as a list of numbers.
+  /// The maximum length of a line that is never split, such as a list of numbers.
   private static let plainCharacters = 2_000
-  /// What is nested deeper than this isn't moved farther to the right: nobody could read it, and a forged archive could fill the
-  /// memory with spaces.
+  /// Deeper levels aren't indented further: nobody could read that, and a forged archive could fill the memory with
+  /// spaces.
   private static let deepestIndent = 40
 
   private func append(_ value: ArchiveValue, label: String, indent: Int, _ longest: Int, _ lines: inout [String]) {
     var line = ValueLine(longest: longest, characters: Self.lineCharacters, typeName: typeName, reference: caption)
     var walk = ValueWalk(value, longest: longest)
-    // Of a dictionary, so that a short key stands before its value.
+    // The key of a dictionary's pair, if it is short enough to be put before its value.
     var pendingKey: String?
     while let event = walk.next() {
       let margin = String(repeating: "  ", count: min(indent + walk.depth, Self.deepestIndent))
@@ -112,7 +113,8 @@ extension ArchiveInspection {
     }
   }
 
-  /// A list of numbers, references and the like, and what else never has more than one line.
+  /// Returns whether a value is a list of numbers, references and the like, or another value that never takes more than
+  /// one line.
   private static func isPlainList(_ value: ArchiveValue) -> Bool {
     switch value {
     case .array(let values), .set(let values): values.allSatisfy(\.isPlain)

@@ -1,34 +1,35 @@
 public import Foundation
 public import KeepsakeArchive
 
-/// An archive taken apart without the types that wrote it.
+/// The contents of an archive, read without the types that wrote it.
 ///
-/// Takes no stack for the archive's nesting. Limits apply as in decoding, and structs are counted against bytes, so that a forged archive
-/// can't grow without bound. Throws the same errors as `Archive.decode` for what is no archive, damaged or too new.
+/// Reading doesn't recurse, however deeply the archive is nested. The limits of decoding apply, and structs are counted
+/// against bytes, so that a forged archive can't grow without bound. Throws the same errors as `Archive.decode` for
+/// bytes that aren't an archive, are damaged or too new.
 public struct ArchiveInspection: Sendable {
-  /// What an archive says of itself.
+  /// General properties of an archive.
   public struct Header: Sendable, Equatable, Codable {
     /// The version of the format, from 1.
     public var formatVersion: Int
     /// The length of the archive in bytes.
     public var byteCount: Int
-    /// How many objects it holds, each counted once.
+    /// The number of objects, each counted once.
     public var objectCount: Int
-    /// The root's type as Swift would write it.
+    /// The root's type as Swift code.
     public var rootType: String
   }
 
   /// How a type is saved.
   public enum Kind: String, Sendable, Codable {
-    /// A struct, by the order of its fields.
+    /// A struct, saved by the order of its fields.
     case structure
     /// An enum.
     case enumeration
-    /// A class, by the order of its fields.
+    /// A class, saved by the order of its fields.
     case object
-    /// A hand-written value, by its keys.
+    /// A hand-written value, saved with keys.
     case keyedValue
-    /// A hand-written class, by its keys.
+    /// A hand-written class, saved with keys.
     case keyedObject
   }
 
@@ -36,7 +37,7 @@ public struct ArchiveInspection: Sendable {
   public struct Field: Sendable, Equatable, Codable {
     /// The field's key.
     public var key: String
-    /// As Swift would write it.
+    /// The field's type as Swift code.
     public var type: String
   }
 
@@ -48,13 +49,13 @@ public struct ArchiveInspection: Sendable {
     public var version: Int
     /// How values of the type are saved.
     public var kind: Kind
-    /// The fields, in the order of the archive; none for an enum.
+    /// The fields, in the order of the archive; empty for an enum.
     public var fields: [Field]
-    /// The cases; none for what is no enum.
+    /// The cases; empty for types other than enums.
     public var cases: [Case]
-    /// How many values or objects of this type there are.
+    /// The number of values or objects of this type.
     public var count: Int
-    /// The bytes that they take, with everything inside them but objects.
+    /// The bytes that these take, with everything inside them except objects.
     public var byteCount: Int
   }
 
@@ -62,30 +63,30 @@ public struct ArchiveInspection: Sendable {
   public struct Case: Sendable, Equatable, Codable {
     /// The case's key.
     public var name: String
-    /// What the case holds.
+    /// The fields of the case's payload.
     public var fields: [Field]
   }
 
   /// One object of the archive. Its type is an index into `types`.
   public typealias Object = ArchiveValue.Object
 
-  /// What the archive says of itself.
+  /// General properties of the archive.
   public let header: Header
   /// The types that the archive describes.
   public private(set) var types: [TypeDescription]
   /// The value that was archived.
   public let root: ArchiveValue
-  /// By number; nil for one that was only referred to weakly.
+  /// By number; nil for an object that had only weak references.
   public let objects: [Object?]
-  /// What it was read from in a few words, "XML property list"; nil for an archive.
+  /// A short description of the source's format, such as "XML property list"; nil for an archive.
   package let foreign: String?
 
-  /// Takes an archive apart. Takes time and memory in proportion to it.
+  /// Reads an archive. Takes time and memory in proportion to its size.
   ///
   /// - Parameters:
   ///   - data: The archive.
-  ///   - limits: What it may take at most.
-  /// - Throws: `ArchiveError` for what is no archive, damaged, too new or beyond the limits.
+  ///   - limits: The limits that the archive must keep.
+  /// - Throws: `ArchiveError` for bytes that aren't an archive, are damaged, too new or beyond the limits.
   public init(of data: Data, limits: ArchiveLimits = .standard) throws {
     self = try data.withUnsafeBytes { bytes in
       let file = try ArchiveFile(bytes, limits: limits)
@@ -94,9 +95,10 @@ public struct ArchiveInspection: Sendable {
     }
   }
 
-  /// Reads every value of an archive and keeps none: the checksum holds, the structure is sound, and each value is what it is said to be.
+  /// Reads every value of an archive and keeps none. Verifies the checksum, the structure, and that each value is valid
+  /// for its declared type.
   ///
-  /// Throws as `init(of:)` does. Takes memory for the archive's types and objects only.
+  /// Throws the same errors as `init(of:)`. Takes memory only for the archive's types and objects.
   @discardableResult public static func verify(_ data: Data, limits: ArchiveLimits = .standard) throws -> Header {
     try data.withUnsafeBytes { bytes in
       let file = try ArchiveFile(bytes, limits: limits)
@@ -107,12 +109,12 @@ public struct ArchiveInspection: Sendable {
     }
   }
 
-  /// Another program's file as values of an archive, so that it is shown and compared as archives are. Its dictionaries are structs of a type
-  /// without a name; types of classes have their names and counts only.
+  /// Creates an inspection of another program's file, as values of an archive, so that it is shown and compared like
+  /// one. Its dictionaries are structs of a type without a name; types of classes have only their names and counts.
   ///
   /// - Parameters:
-  ///   - classes: Names and how many objects there are of each; without a name for dictionaries.
-  ///   - objects: By number, with an index into the classes.
+  ///   - classes: The names of the classes and the number of their objects; the name is empty for dictionaries.
+  ///   - objects: By number, with an index into `classes`.
   package init(
     foreign: String, byteCount: Int, classes: [(name: String, count: Int)], root: ArchiveValue,
     objects: [(type: Int, fields: [ArchiveValue.Field])?]

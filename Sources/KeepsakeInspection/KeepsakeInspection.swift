@@ -1,2 +1,3 @@
-// What a tool imports: one module, with the archive's values, limits and errors in it.
+// Re-exports KeepsakeArchive, so that a tool imports one module for inspection and for the archive's values, limits and
+// errors.
 @_exported public import KeepsakeArchive

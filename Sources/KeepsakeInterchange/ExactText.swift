@@ -1,6 +1,7 @@
-/// A text that equals another only if its bytes do.
+/// A text that equals another only if their bytes are equal.
 ///
-/// Swift takes two spellings of one letter for equal. In a file they are two: whatever is written once for both would come back as the other.
+/// Swift considers two encodings of a letter equal. In a file they are different: if both were written once, one would
+/// be read back as the other.
 struct ExactText: Hashable {
   let text: String
 
@@ -9,7 +10,7 @@ struct ExactText: Hashable {
   static func == (a: ExactText, b: ExactText) -> Bool { a.text.utf8.elementsEqual(b.text.utf8) }
 
   func hash(into hasher: inout Hasher) {
-    // What stands in one piece in memory, as nearly every text does, is hashed in one step.
+    // Text in contiguous storage, as nearly all text is, is hashed in one step.
     let isHashed: Void? = text.utf8.withContiguousStorageIfAvailable { hasher.combine(bytes: UnsafeRawBufferPointer($0)) }
     if isHashed == nil { Array(text.utf8).withUnsafeBytes { hasher.combine(bytes: $0) } }
   }

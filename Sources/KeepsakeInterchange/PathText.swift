@@ -1,14 +1,14 @@
-/// Where a value stands, as people write it: `quests[3].reward`.
+/// A value's path as text, such as `quests[3].reward`.
 enum PathText {
   enum Part {
     case key(String)
     case index(Int)
   }
 
-  /// How much of a path is shown: the end of it tells the most.
+  /// The number of parts that are shown. The last ones are the most useful.
   private static let longest = 12
 
-  /// A key that isn't a plain word stands in brackets and quotes.
+  /// Returns the text of a path. A key that isn't a plain word is written in brackets and quotes.
   static func text(_ parts: [Part]) -> String {
     let shown = parts.suffix(longest)
     return shown.reduce(into: shown.count < parts.count ? "..." : "") { path, part in

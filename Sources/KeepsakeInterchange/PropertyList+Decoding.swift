@@ -1,19 +1,22 @@
 public import KeepsakeArchive
 
 extension PropertyList {
-  /// Makes an `@Archivable` value of the program's of this one.
+  /// Decodes this property list as an `@Archivable` value.
   ///
   ///     let hero = try list["hero"]?.decode(Hero.self)
   ///
-  /// Dictionaries become structs, by the properties' keys, and dictionaries; arrays become arrays, sets and vectors; whole numbers fit wherever nothing is lost. A property that
-  /// has nothing under its key gets its default value. Data that holds a keyed archive is decoded where the type is no data, as long as it has no objects of classes of its own:
-  /// `KeyedArchive` takes those.
-  /// - Throws: `PropertyListError` with the path: `missingValue`, `mismatch`, `limit`, `unsupported`; and what the type's own initialisers throw.
+  /// Dictionaries become structs, by the properties' keys, and dictionaries; arrays become arrays, sets and vectors;
+  /// integers are accepted wherever nothing is lost. A property without a value under its key gets its default value.
+  /// Data that contains a keyed archive is decoded if the type isn't data, as long as the archive has no objects of
+  /// custom classes; use `KeyedArchive` for those.
+  ///
+  /// - Throws: `PropertyListError` with the path: `missingValue`, `mismatch`, `limit`, `unsupported`; and errors of the
+  ///   type's own initialisers.
   public func decode<Value: Archivable>(_ type: Value.Type, limits: PropertyListLimits = .standard) throws -> Value {
     try KeyedArchive(plain: self).decode(type, limits: limits)
   }
 
-  /// Makes a `Codable` value of the program's of this one, in the same way.
+  /// Decodes this property list as a `Codable` value, in the same way.
   @_disfavoredOverload
   public func decode<Value: Decodable>(_ type: Value.Type, limits: PropertyListLimits = .standard) throws -> Value {
     try KeyedArchive(plain: self).decode(type, limits: limits)
@@ -21,7 +24,7 @@ extension PropertyList {
 }
 
 extension KeyedArchive {
-  /// A value as if it stood at the top of an archive without objects.
+  /// Creates an archive without objects that has the value at the top.
   init(plain value: PropertyList) {
     archiver = ""
     top = [.init(Self.root, value)]

@@ -1,36 +1,39 @@
 public import Foundation
 
-/// What a property list holds: values in lists and dictionaries, as Apple's frameworks keep settings, levels and saved games.
+/// The contents of a property list: values in lists and dictionaries, as Apple's frameworks store settings, levels and
+/// saved games.
 ///
 ///     let settings = try PropertyList(bytes)                   // binary or XML: by the bytes
 ///     let volume = settings["audio"]?["volume"]?.number
 ///     let bytes = try settings.encoded(as: .binary)
 ///
-/// Pure values: equal files give equal trees on every platform. A list to which a binary file leads in several places is kept in memory once.
+/// A pure value: equal files give equal trees on every platform. A list that a binary file refers to several times is
+/// kept in memory once.
 public enum PropertyList: Sendable {
-  /// Binary files can say it, Foundation never does.
+  /// Null, which is possible in binary files but never written by Foundation.
   case null
-  /// A truth value.
+  /// A Boolean.
   case bool(Bool)
-  /// As wide as the binary format has. Foundation takes what fits into 64 bits, with or without a sign.
+  /// An integer of up to 128 bits, the maximum of the binary format. Foundation reads integers that fit into 64 bits,
+  /// signed or unsigned.
   case integer(Int128)
-  /// A number of double precision.
+  /// A double-precision number.
   case number(Double)
-  /// A number that takes 32 bits in a binary file. In XML it is a `number`.
+  /// A number that takes 32 bits in a binary file. In XML it is read as a `number`.
   case float(Float)
   /// A text.
   case string(String)
   /// Bytes.
   case data(Data)
-  /// To the second in XML, which has no more.
+  /// A date. XML has only whole seconds.
   case date(Date)
-  /// The number of an object in a keyed archive: see `KeyedArchive`. In XML a dictionary with the one key `CF$UID`.
+  /// The number of an object in a `KeyedArchive`. In XML, a dictionary with the single key `CF$UID`.
   case uid(UInt64)
   /// A list.
   case array([PropertyList])
-  /// Elements in the order in which they stand. Binary files only.
+  /// Elements in the order of the file. Binary files only.
   case set([PropertyList])
-  /// Keys in the order in which they stand. Where a key stands twice the last one counts, as for other readers.
+  /// Entries in the order of the file. If a key occurs twice, the last value is used, as in other readers.
   case dictionary([Entry])
 
   /// A key of a dictionary with its value.
@@ -40,25 +43,25 @@ public enum PropertyList: Sendable {
     /// The entry's value.
     public var value: PropertyList
 
-    /// Makes an entry of a dictionary.
+    /// Creates an entry of a dictionary.
     public init(_ key: String, _ value: PropertyList) {
       self.key = key
       self.value = value
     }
   }
 
-  /// How a property list is written.
+  /// The format in which a property list is written.
   public enum Format: Sendable, Hashable, CaseIterable {
-    /// `bplist00`: small and quick, and the only one that has everything.
+    /// `bplist00`: small and fast, and the only format that supports all values.
     case binary
-    /// For people. Has no null and no sets, and dates to the second.
+    /// For people. Has no null and no sets, and dates only in whole seconds.
     case xml
   }
 
   /// Reads a property list, binary or XML.
   ///
-  /// - Throws: `PropertyListError`, with the place where it happened. No bytes whatever end the process, take memory beyond some hundred times their own, or
-  ///   take longer than in proportion to their count.
+  /// - Throws: `PropertyListError` with the location. Whatever the bytes are, reading never ends the process, and takes
+  ///   at most some hundred times their size in memory and time in proportion to their size.
   public init(_ data: Data, limits: PropertyListLimits = .standard) throws {
     switch try Self.format(of: data) {
     case .binary: self = try data.withUnsafeBytes { try BinaryReader.read($0, limits: limits) }
@@ -66,7 +69,8 @@ public enum PropertyList: Sendable {
     }
   }
 
-  /// In which format the bytes claim to be, by their beginning. Throws `PropertyListError` with `notAPropertyList` for any other.
+  /// Returns the format that the first bytes indicate. Throws `PropertyListError` with `notAPropertyList` if they match
+  /// neither format.
   public static func format(of data: Data) throws -> Format {
     if data.starts(with: BinaryFormat.family) { return .binary }
     if XMLText.begins(data) { return .xml }
@@ -75,9 +79,10 @@ public enum PropertyList: Sendable {
     throw PropertyListError(.notAPropertyList, reason, offset: 0)
   }
 
-  /// The bytes of a file. Equal values, entries in the same order, give equal bytes.
+  /// Returns the bytes of a file. Equal values with entries in the same order give equal bytes.
   ///
-  /// - Throws: `PropertyListError` with `unwritable` for what the format doesn't have, and `limit`; the message names the path.
+  /// - Throws: `PropertyListError` with `unwritable` for values that the format doesn't have, and with `limit`; the
+  ///   message contains the path.
   public func encoded(as format: Format, limits: PropertyListLimits = .standard) throws -> Data {
     switch format {
     case .binary: try BinaryWriter.write(self, limits: limits)
@@ -87,36 +92,36 @@ public enum PropertyList: Sendable {
 
   // MARK: Looking inside
 
-  /// The value under a key of a dictionary. Takes time in proportion to the count of its keys.
+  /// The value under a key of a dictionary. Takes time in proportion to the number of keys.
   public subscript(key: String) -> PropertyList? {
     guard case .dictionary(let entries) = self else { return nil }
     return entries.last { $0.key == key }?.value
   }
 
-  /// The element of an array; nil beyond its end.
+  /// The element of an array; nil if the index is out of range.
   public subscript(index: Int) -> PropertyList? {
     guard case .array(let elements) = self, elements.indices.contains(index) else { return nil }
     return elements[index]
   }
 
-  /// The text that it is; nil for anything else.
+  /// The value if it is a text; otherwise nil.
   public var string: String? { if case .string(let value) = self { value } else { nil } }
-  /// The truth value that it is; nil for anything else.
+  /// The value if it is a Boolean; otherwise nil.
   public var bool: Bool? { if case .bool(let value) = self { value } else { nil } }
-  /// The bytes that it is; nil for anything else.
+  /// The value if it is data; otherwise nil.
   public var data: Data? { if case .data(let value) = self { value } else { nil } }
-  /// The date that it is; nil for anything else.
+  /// The value if it is a date; otherwise nil.
   public var date: Date? { if case .date(let value) = self { value } else { nil } }
-  /// The number of an object that it is; nil for anything else.
+  /// The number if the value is a UID; otherwise nil.
   public var uid: UInt64? { if case .uid(let value) = self { value } else { nil } }
-  /// The list that it is; nil for anything else.
+  /// The elements if the value is an array; otherwise nil.
   public var array: [PropertyList]? { if case .array(let value) = self { value } else { nil } }
-  /// The entries of the dictionary that it is; nil for anything else.
+  /// The entries if the value is a dictionary; otherwise nil.
   public var dictionary: [Entry]? { if case .dictionary(let value) = self { value } else { nil } }
-  /// nil for what takes more than 64 bits, too.
+  /// The value if it is an integer that fits into Int; otherwise nil.
   public var integer: Int? { if case .integer(let value) = self { Int(exactly: value) } else { nil } }
 
-  /// Any kind of number, rounded where it is an integer beyond 53 bits.
+  /// The value of any kind of number, rounded if it is an integer of more than 53 bits.
   public var number: Double? {
     switch self {
     case .integer(let value): Double(value)
@@ -128,9 +133,11 @@ public enum PropertyList: Sendable {
 }
 
 extension PropertyList: Equatable {
-  /// Not-a-number equals itself. Texts and keys are equal if their bytes are: two spellings of one letter are two texts. Dictionaries are equal if the same keys have equal values, in whatever order; sets if they have the same elements in the same order.
+  /// Compares property lists. NaN equals itself. Texts and keys are equal if their bytes are: two encodings of a letter
+  /// are different texts. Dictionaries are equal if the same keys have equal values, in any order; sets if they have
+  /// the same elements in the same order.
   ///
-  /// Calls itself for each level, of which a file has at most `PropertyListLimits.depth`.
+  /// Recursive for each level, of which a file has at most `PropertyListLimits.depth`.
   public static func == (a: PropertyList, b: PropertyList) -> Bool {
     switch (a, b) {
     case (.null, .null): true
@@ -159,7 +166,7 @@ extension PropertyList: Equatable {
     return left.count == right.count && left.allSatisfy { key, value in right[key] == value }
   }
 
-  /// The values by key, for dictionaries in which much is looked up.
+  /// Returns the values by key, for dictionaries with many lookups.
   static func index(_ entries: [Entry]) -> [String: PropertyList] {
     Dictionary(entries.map { ($0.key, $0.value) }, uniquingKeysWith: { _, last in last })
   }

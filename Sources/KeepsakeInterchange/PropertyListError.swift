@@ -1,50 +1,51 @@
-/// What is wrong with a property list or a keyed archive, and where.
+/// An error in a property list or a keyed archive, with its location.
 ///
 /// `code` is for programs, `message` for people.
 public struct PropertyListError: Error, Sendable, Equatable {
   /// The kind of problem.
   public enum Code: String, Sendable, CaseIterable {
-    /// The bytes are none, or not of a kind that is read.
+    /// The bytes aren't a property list, or not of a supported format.
     case notAPropertyList
-    /// The bytes are a property list that is cut off or altered.
+    /// The bytes are a property list that is truncated or altered.
     case damaged
-    /// Well formed, but something in it isn't known or isn't allowed: a newer kind of file, a document type of its own.
+    /// The file is well-formed, but contains something unknown or not allowed, such as a newer format or document type
+    /// definitions.
     case unsupported
-    /// A list leads to itself.
+    /// A list contains itself.
     case cycle
-    /// A limit of `PropertyListLimits` was passed.
+    /// A limit of `PropertyListLimits` was exceeded.
     case limit
-    /// The format to write has no such value.
+    /// The format to be written can't represent the value.
     case unwritable
-    /// The property list is no keyed archive.
+    /// The property list isn't a keyed archive.
     case notAKeyedArchive
-    /// An object's class was not named, and is no collection or value of Foundation's that is known.
+    /// An object's class was not named by the caller, and isn't a supported class of Foundation.
     case unknownClass
-    /// The archive has no value under a key that the type needs.
+    /// The archive has no value under a key that the type requires.
     case missingValue
-    /// What was saved doesn't fit the type.
+    /// The saved value doesn't fit the type.
     case mismatch
   }
 
-  /// What kind of failure it is.
+  /// The kind of failure.
   public var code: Code
   /// A sentence that a person can act on.
   public var message: String
-  /// The distance from the start of a binary file in bytes, where known.
+  /// The offset in a binary file in bytes, if known.
   public var offset: Int?
-  /// The line of an XML file, from 1, where known.
+  /// The line of an XML file, from 1, if known.
   public var line: Int?
-  /// Where the value stands, as people write it: `quests[3].reward`; empty where that isn't known, or for the whole file.
+  /// The path of the value, such as `quests[3].reward`; empty if it isn't known, or for the whole file.
   public var path: String
 
-  /// Makes an error.
+  /// Creates an error.
   ///
   /// - Parameters:
-  ///   - code: What kind of failure it is.
+  ///   - code: The kind of failure.
   ///   - message: A sentence that a person can act on.
-  ///   - offset: The distance from the start of a binary file in bytes, where known.
-  ///   - line: The line of an XML file, from 1, where known.
-  ///   - path: Where the value stands, as people write it: `quests[3].reward`.
+  ///   - offset: The offset in a binary file in bytes, if known.
+  ///   - line: The line of an XML file, from 1, if known.
+  ///   - path: The path of the value, such as `quests[3].reward`.
   public init(_ code: Code, _ message: String, offset: Int? = nil, line: Int? = nil, path: String = "") {
     self.code = code
     self.message = message

@@ -1,40 +1,43 @@
 package import Foundation
 
-/// What a property list may take at most; passing a limit is a typed error, never a crash.
+/// The maximum sizes of a property list. Exceeding a limit is a typed error, never a crash.
 public struct PropertyListLimits: Sendable, Equatable {
-  /// Bytes of a file. 256 MiB is the largest saved game that the store takes by default.
+  /// Bytes of a file. By default 256 MiB, the largest saved game that the store accepts by default.
   public var bytes = 256 << 20
-  /// Lists and dictionaries in each other. What walks a tree by calls takes a few hundred bytes of the stack for each, and a secondary thread has
-  /// 512 KiB on some platforms.
+  /// Nesting depth of lists and dictionaries. Code that traverses a tree recursively takes a few hundred bytes of stack
+  /// for each level, and a secondary thread has 512 KiB on some platforms.
   public var depth = 256
-  /// Values of a file when each is counted as often as it stands somewhere, and texts and data once more for each `bytesForValue`. A small binary file whose lists name
-  /// each other twice could stand for any number: in memory they are shared, but whoever walks or writes the tree would never end.
+  /// Number of values in a file, each counted as often as it occurs; texts and data also count once more for each
+  /// `bytesForValue`. A small binary file whose lists refer to each other twice could expand to any number: in memory
+  /// they are shared, but traversing or writing the tree would never end.
   public var values = 32 << 20
 
-  /// Makes the limits that are used where none are given.
+  /// Creates the default limits.
   public init() {}
 
-  /// The limits used where none are given.
+  /// The default limits.
   public static let standard = PropertyListLimits()
 
-  /// The same, and values in proportion to a file, for whoever walks the whole tree of a file that may be forged: honest files have a byte at least for
-  /// each value, while lists that name each other twice stand for any number.
+  /// Returns limits with `values` in proportion to a file's size, for callers that traverse the whole tree of a file
+  /// that may be forged. Valid files have at least one byte for each value, while lists that refer to each other twice
+  /// can expand to any number.
   package static func inProportion(to data: Data) -> Self {
     var limits = standard
     limits.values = min(limits.values, max(freeValues, data.count * valuesPerByte))
     return limits
   }
 
-  /// Values of any file, however small: some dozens of MiB.
+  /// The number of values allowed in any file, however small. They take some dozens of MiB.
   private static let freeValues = 1 << 20
-  /// Long texts count as several values, and may be referred to by a byte.
+  /// The number of values allowed per byte. Long texts count as several values, and a reference to one may take a
+  /// single byte.
   private static let valuesPerByte = 16
 
-  /// How much text or data counts as one more value.
+  /// The number of bytes of text or data that count as one more value.
   static let bytesForValue = 64
-  /// How often a byte of a binary file may be read on the average. Honest files have each once, and lengths before it; in forged ones any number
-  /// of objects may overlap.
+  /// How often a byte of a binary file may be read on average. In valid files, each is read once, plus the lengths
+  /// before it; in forged ones, any number of objects may overlap.
   static let readings = 4
-  /// Read besides that in any file, however short.
+  /// The number of additional bytes that may be read in any file, however short.
   static let freeReadings = 1 << 10
 }

@@ -1,13 +1,14 @@
 public import Foundation
 
-// `@_disfavoredOverload`: a type that is archivable, too, goes its own, faster way.
+// `@_disfavoredOverload`: if a type is also `Archivable`, the overload for that is chosen, which is faster.
 extension Archive {
-  /// Encodes a `Codable` value as an archive of its own: see `Coded` for what this costs and what it doesn't keep.
+  /// Encodes a `Codable` value as an archive. `Coded` describes what this costs and what isn't kept.
   ///
   ///     let bytes = try Archive.encode(settings)              // struct Settings: Codable
   ///
-  /// A type that turns out to be archivable is written as such, in generic code as well.
-  /// - Throws: `ArchiveError` with `unsupported` or `limit`, and what the type throws.
+  /// If the type turns out to be archivable at run time, as in generic code, it is written as an archivable value.
+  ///
+  /// - Throws: `ArchiveError` with `unsupported` or `limit`, and errors of the type.
   @_disfavoredOverload
   public static func encode<V: Encodable>(
     _ value: V, writer: UInt64 = 0, classes: [any Archivable.Type] = [], limits: ArchiveLimits = .standard
@@ -20,21 +21,23 @@ extension Archive {
     return try encode(CodedBytes(encoding: value, limits: limits), limits: limits)
   }
 
-  /// Whether a `Codable` value can be encoded. Costs as much as `encode`, which tells what is wrong.
+  /// Returns whether a `Codable` value can be encoded. Costs as much as `encode`, which reports what is wrong.
   @_disfavoredOverload
   public static func canEncode<V: Encodable>(
     _ value: V, classes: [any Archivable.Type] = [], limits: ArchiveLimits = .standard
   ) -> Bool {
-    // The question is whether, not why: `encode` has the answer to that.
+    // Only whether it works matters here; `encode` reports the reason.
     (try? encode(value, classes: classes, limits: limits)) != nil
   }
 
-  /// Decodes a `Codable` value from an archive that `encode` made of one.
+  /// Decodes a `Codable` value from an archive that `encode` wrote for one.
   ///
-  /// After a type has become archivable, `decode(Coded<Settings>.self, from: data).value` still reads its older archives.
-  /// - Parameter context: Found by the type in its decoder's `userInfo[.archiveContext]`.
-  /// - Throws: `ArchiveError`: `missingField` and `mismatch` for what doesn't fit the type, `notAnArchive`, `damaged` and `tooNew` as for
-  ///   every archive; and what the type throws.
+  /// After a type has become archivable, `decode(Coded<Settings>.self, from: data).value` still reads its older
+  /// archives.
+  ///
+  /// - Parameter context: Available to the type in its decoder's `userInfo[.archiveContext]`.
+  /// - Throws: `ArchiveError`: `missingField` and `mismatch` if the saved values don't fit the type; `notAnArchive`,
+  ///   `damaged` and `tooNew` as for every archive; and errors of the type.
   @_disfavoredOverload
   public static func decode<V: Decodable>(
     _ type: V.Type, from data: Data, classes: [any Archivable.Type] = [], context: Any? = nil,

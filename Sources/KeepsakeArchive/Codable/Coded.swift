@@ -1,31 +1,34 @@
-/// A `Codable` value in an archive: what `@Coded` wraps a property in, and what a field, an element or a payload that has no
-/// attribute can be declared as.
+/// A `Codable` value in an archive. `@Coded` wraps a property in it; a field, element or payload that can't have the
+/// attribute can be declared with this type.
 ///
 ///     @Archivable struct Level {
 ///       @Coded var weather: Weather                 // a type of another package, Codable only
 ///       var spawns: [String: Coded<SpawnTable>] = [:]
 ///     }
 ///
-/// The value is encoded by its own `encode(to:)` into a tree of keys and values. Fields that are optional may be added to it
-/// later, and what it no longer asks for is passed over, as with JSON. Equal values give equal bytes in every process, sets and
-/// dictionaries inside included, unless a type walks through a set by hand.
+/// The value is encoded by its own `encode(to:)` into a tree of keys and values. As with JSON, optional fields may be
+/// added to its type later, and saved fields that the type no longer reads are skipped. Equal values give equal bytes
+/// in every process, even if they contain sets and dictionaries, unless a type iterates over a set in its own
+/// `encode(to:)`.
 ///
-/// Costs about 90 times as much as `@Archivable` to encode and 15 times to decode, some half of what JSON costs, and takes
-/// more room than `@Archivable`, half of JSON's. While it is encoded, each value inside takes some hundred bytes of memory. Objects inside have no identity: one that is referred
-/// to twice comes back as two, and a cycle ends in an `ArchiveError` with `limit`. Each nested value counts as a level of
-/// `ArchiveLimits.depth`. A property that changes from `@Coded` to its own archivable type, or back, is a `mismatch`.
+/// Costs about 90 times as much as `@Archivable` to encode and 15 times to decode, which is about half of what JSON
+/// costs, and takes more space than `@Archivable`, about half of JSON's. During encoding, each nested value takes some
+/// hundred bytes of memory. Objects inside have no identity: an object with two references is decoded as two objects,
+/// and a cycle ends in an `ArchiveError` with `limit`. Each nested value counts as a level of `ArchiveLimits.depth`.
+/// Changing a property from `@Coded` to its own archivable type, or back, is a `mismatch`.
 ///
-/// Errors: what the type misses is `missingField`, what doesn't fit it `mismatch`, bytes that are no tree `damaged`, a type that
-/// encodes nothing or two things at once `unsupported`. Errors of the type's own making are passed on as they are.
-/// A decoder finds the `context` of `Archive.decode` in `userInfo[.archiveContext]`.
+/// Errors are `missingField` if the type needs a value that is missing, `mismatch` if a value doesn't fit, `damaged` if
+/// the bytes aren't a valid tree, and `unsupported` if a type encodes nothing or two things in one place. The type's
+/// own errors are passed on unchanged. A decoder finds the `context` of `Archive.decode` in
+/// `userInfo[.archiveContext]`.
 public struct Coded<Value: Codable> {
-  /// The value itself.
+  /// The wrapped value.
   public var value: Value
 
-  /// Wraps a value, so that an archive can hold it.
+  /// Wraps a value, so that it can be archived.
   public init(_ value: Value) { self.value = value }
 
-  /// For generated code: the value of a field that was read as `Coded`.
+  /// Returns the value of a field that was read as `Coded`. For generated code.
   public static func unwrap(_ coded: Coded) -> Value { coded.value }
 }
 
@@ -48,26 +51,27 @@ extension Coded: Archivable {
   }
 }
 
-/// Keeps a property whose type is `Codable` but not archivable, such as one of another package: see `Coded`.
+/// Archives a property whose type is `Codable` but not archivable, such as a type of another package, as described at
+/// `Coded`.
 ///
 ///     @Coded var weather: Weather
 ///     @Coded var forecast: [Weather] = []
 ///
-/// For collections, the whole collection is one coded value.
+/// A collection is coded as one value.
 @attached(peer) public macro Coded() = #externalMacro(module: "KeepsakeMacros", type: "MarkerMacro")
 
 extension CodingUserInfoKey {
-  /// Where a `Decodable` type finds what the caller handed to `Archive.decode` as `context`.
+  /// The key under which a `Decodable` type finds the `context` that was passed to `Archive.decode`.
   public static let archiveContext = CodingUserInfoKey("keepsake.archiveContext")
 
-  /// The standard library's initialiser is failable for reasons of its own and gives a key for every text.
+  /// The initialiser of the standard library is failable, but returns a key for every text.
   private init(_ text: String) {
     guard let key = CodingUserInfoKey(rawValue: text) else { preconditionFailure("A key can't be made of the text \(text)") }
     self = key
   }
 }
 
-/// An encoded value on its way to or from the root of an archive.
+/// An encoded value that is written as, or was read from, the root of an archive.
 package struct CodedBytes: Archivable {
   private enum Form {
     case bytes([UInt8])
@@ -76,7 +80,7 @@ package struct CodedBytes: Archivable {
   private let form: Form
   private let context: Any?
 
-  /// Encodes a value. Throws as `Archive.encode` does.
+  /// Encodes a value. Throws the same errors as `Archive.encode`.
   package init(encoding value: some Encodable, limits: ArchiveLimits) throws {
     form = .bytes(try CodedEncoder.bytes(of: value, depth: 0, limits: limits))
     context = nil
@@ -97,7 +101,7 @@ package struct CodedBytes: Archivable {
     context = reader.context
   }
 
-  /// Decodes what was read. Throws as `Archive.decode` does.
+  /// Decodes the value that was read. Throws the same errors as `Archive.decode`.
   package func decode<V: Decodable>(_ type: V.Type, limits: ArchiveLimits) throws -> V {
     switch form {
     case .tree(let tree): return try CodedDecoder.value(of: tree, type, context: context)
@@ -110,7 +114,7 @@ package struct CodedBytes: Archivable {
 
 extension ArchiveWriter {
   mutating func putCoded(_ bytes: [UInt8]) throws {
-    // More would not fit into the archive in any case, and positions in a tree have 32 bits.
+    // More bytes would not fit into the archive anyway, and positions in a tree have 32 bits.
     guard bytes.count <= core.limits.archiveBytes, UInt32(exactly: bytes.count) != nil else {
       throw ArchiveError(.limit, "A coded value takes \(bytes.count) bytes; the limit is \(core.limits.archiveBytes)")
     }
@@ -130,6 +134,7 @@ extension ArchiveReader {
     return tree
   }
 
-  /// Whether a coded value with which the bytes begin is a nil. It counts as missing for a property that has a default value.
+  /// Returns whether the bytes begin with a coded value that is nil. It counts as missing if the property has a default
+  /// value.
   func isEmptyCoded(_ bytes: UnsafeRawBufferPointer) -> Bool { bytes.starts(with: CodedTree.empty) }
 }

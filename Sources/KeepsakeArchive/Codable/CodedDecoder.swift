@@ -1,10 +1,10 @@
-/// The decoder that a value of a coded tree is read from.
+/// The decoder for a value of a coded tree.
 final class CodedDecoder: Decoder {
   private let place: CodedReading
 
   init(_ place: CodedReading) { self.place = place }
 
-  /// The value of a whole tree.
+  /// Decodes the value of a whole tree.
   static func value<T: Decodable>(of tree: CodedTree, _ type: T.Type, context: Any?) throws -> T {
     do {
       return try CodedReading(tree: tree, context: context, entry: 0, step: .root, depth: tree.depth).decode(type)
@@ -24,18 +24,18 @@ final class CodedDecoder: Decoder {
   func singleValueContainer() -> any SingleValueDecodingContainer { CodedSingleDecoding(place: place) }
 }
 
-/// A place in a tree that is read.
+/// A value of a tree that is being read, with its path.
 struct CodedReading {
   let tree: CodedTree
   let context: Any?
-  /// nil where a superclass's values would stand and don't: reads as nil.
+  /// The entry in the tree; nil if it is for a superclass's values and none were saved, which reads as nil.
   let entry: Int?
   let step: CodedStep
   let depth: Int
 
   var codingPath: [any CodingKey] { .init(step.path) }
 
-  /// - Parameter path: This place's path, made once for all that is inside.
+  /// - Parameter path: The path of this value, created once for everything inside.
   func inner(_ key: any CodingKey, _ entry: Int?, in path: CodedPath?) -> CodedReading {
     CodedReading(tree: tree, context: context, entry: entry, step: CodedStep(key: key, outer: path), depth: depth + 1)
   }
@@ -48,7 +48,7 @@ struct CodedReading {
   }
 
   func decode<T: Decodable>(_ type: T.Type) throws -> T {
-    // Bytes can't lead deeper than the tree is, which is checked. A type whose initialiser decodes itself can.
+    // Bytes can't nest deeper than the tree, whose depth was checked. But a type's initialiser can decode itself again.
     guard depth <= tree.limits.levels(2) else {
       throw ArchiveError(.limit, "Coded values are nested more than \(tree.limits.depth) levels deep")
     }
@@ -64,7 +64,7 @@ struct CodedReading {
     .typeMismatch(type, .init(codingPath: codingPath, debugDescription: "\(found) was saved where \(type) is expected"))
   }
 
-  /// The entry of a list or an object, and the count of what is inside.
+  /// Returns the entry of a list or an object, and the number of its elements.
   func opened(_ wanted: CodedTag, as type: Any.Type) throws -> (entry: Int, count: Int) {
     guard let entry else { throw missing(type) }
     let (tag, count) = try tree.head(entry)
@@ -78,13 +78,13 @@ struct CodedReading {
 
 // MARK: Containers
 
-// Each has one generic method, which serves for the one of each type as well.
+// Each container has one generic method, which also implements the requirements for the individual types.
 
 private struct CodedKeyedDecoding<Key: CodingKey>: KeyedDecodingContainerProtocol {
   private let place: CodedReading
   private let path: CodedPath?
   private let fields: [(key: Int, entry: Int)]
-  /// By key, where there are so many fields that looking at each takes longer.
+  /// Entries by key, if there are too many fields for a linear search.
   private let places: [String: Int]
   private static var few: Int { 16 }
 
@@ -95,7 +95,7 @@ private struct CodedKeyedDecoding<Key: CodingKey>: KeyedDecodingContainerProtoco
     fields = place.tree.fields(of: entry, count: count)
     let keys = place.tree.keys
     let all = count > Self.few ? fields.map { (keys[$0.key], $0.entry) } : []
-    // Keys of different bytes can be equal strings.
+    // Keys with different bytes can be equal strings.
     places = Dictionary(all) { first, _ in first }
   }
 
@@ -147,7 +147,7 @@ private struct CodedUnkeyedDecoding: UnkeyedDecodingContainer {
   var count: Int? { length }
   var isAtEnd: Bool { currentIndex >= length }
 
-  /// Goes on only if `body` succeeds, so that another type may be tried.
+  /// Advances only if `body` succeeds, so that another type can be tried.
   private mutating func take<R>(_ type: Any.Type, _ body: (CodedReading) throws -> R) throws -> R {
     let inner = place.inner(CodedIndex(currentIndex), next, in: path)
     guard !isAtEnd else {
@@ -184,7 +184,7 @@ private struct CodedSingleDecoding: SingleValueDecodingContainer {
 
   var codingPath: [any CodingKey] { place.codingPath }
 
-  // Nothing that is read later would show a failure here.
+  // This method can't throw. The tree was validated when it was created, so reading an entry doesn't fail.
   func decodeNil() -> Bool { (try? place.isNil) ?? false }
 
   func decode<T: Decodable>(_ type: T.Type) throws -> T {

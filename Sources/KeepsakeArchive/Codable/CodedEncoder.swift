@@ -1,20 +1,21 @@
-/// The encoder that a value of a coded tree writes itself into.
+/// The encoder for a value of a coded tree.
 ///
-/// What goes wrong in a method that can't throw, such as a second container of another kind, is kept and thrown by the next one that can.
+/// An error in a method that can't throw, such as a second container of another kind, is kept and thrown by the next
+/// method that can throw.
 final class CodedEncoder: Encoder {
   let scope: CodedWriting
   @exclusivity(unchecked) private var node: CodedNode?
 
   init(_ scope: CodedWriting) { self.scope = scope }
 
-  /// The bytes of a whole tree.
+  /// Returns the bytes of a whole tree.
   ///
-  /// - Parameter depth: Levels of the archive around it.
+  /// - Parameter depth: The number of levels of the archive around the value.
   static func bytes<T: Encodable>(of value: T, depth: Int, limits: ArchiveLimits) throws -> [UInt8] {
     do {
       let state = CodedWriting.State(limits)
       let scope = CodedWriting(state: state, step: .root, depth: depth)
-      // As in JSON, only a value inside another may write nothing.
+      // As in JSON, only a nested value may encode nothing.
       let node = try scope.node(of: value, ifNothing: nil)
       if let problem = state.problem { throw problem }
       return try CodedTreeWriter.bytes(of: node, keys: state.keys)
@@ -23,7 +24,7 @@ final class CodedEncoder: Encoder {
     }
   }
 
-  /// What was written; nothing counts as an object without fields.
+  /// The encoded value; an object without fields if nothing was encoded.
   var result: CodedNode { node ?? .object(CodedFields()) }
   var hasResult: Bool { node != nil }
 
@@ -61,17 +62,17 @@ final class CodedEncoder: Encoder {
   }
 }
 
-/// A place in a tree that is made, and what all places share.
+/// A value of a tree that is being created, with its path, and the state that all values share.
 struct CodedWriting {
-  /// Used on one thread, by one value after the other: hence no run-time checks.
+  /// Used on one thread, by one value after the other, so it needs no run-time exclusivity checks.
   final class State {
     let limits: ArchiveLimits
     @exclusivity(unchecked) var keys = CodedKeys()
     @exclusivity(unchecked) private var values = 0
-    /// The first thing that went wrong where nothing could be thrown.
+    /// The first error that occurred where nothing could be thrown.
     @exclusivity(unchecked) fileprivate(set) var problem: ArchiveError?
 
-    /// Types known to have an order of their own: to ask a type takes longer than to look it up.
+    /// Types that are known to have a defined order. Checking a type's conformance takes longer than a lookup.
     @exclusivity(unchecked) private var ordered: Set<ObjectIdentifier> = []
     @exclusivity(unchecked) private var lastOrdered: ObjectIdentifier?
 
@@ -81,7 +82,7 @@ struct CodedWriting {
       let id = ObjectIdentifier(type)
       if id == lastOrdered { return false }
       if !ordered.contains(id) {
-        // An optional's content counts as its own, so the value itself is asked then.
+        // A cast looks through an optional, so for optionals the value has to be checked.
         if type is any CodedUnordered.Type || type is any CodedOptional.Type { return true }
         ordered.insert(id)
       }
@@ -89,7 +90,7 @@ struct CodedWriting {
       return false
     }
 
-    /// Counts a value. Stops a value that leads to others again and again, which its depth alone would not.
+    /// Counts a value. Stops values that keep producing further values, which the depth limit alone would not.
     func count() throws {
       if let problem { throw problem }
       values += 1
@@ -105,12 +106,12 @@ struct CodedWriting {
 
   var codingPath: [any CodingKey] { .init(step.path) }
 
-  /// - Parameter path: This place's path, made once for all that is inside.
+  /// - Parameter path: The path of this value, created once for everything inside.
   func inner(_ key: any CodingKey, in path: CodedPath?) -> CodedWriting {
     CodedWriting(state: state, step: CodedStep(key: key, outer: path), depth: depth + 1)
   }
 
-  /// A primitive value inside this one; nil if it is none.
+  /// Returns a primitive value inside this one; nil if the value isn't primitive.
   func leaf<T>(of value: T) throws -> CodedLeaf? {
     guard let leaf = CodedLeaf.of(value) else { return nil }
     try state.count()
@@ -118,7 +119,7 @@ struct CodedWriting {
     return try checked(leaf)
   }
 
-  /// - Parameter ifNothing: What a value counts as that writes nothing; nil if that is an error.
+  /// - Parameter ifNothing: The node for a value that encodes nothing; nil if that is an error.
   func node<T: Encodable>(of value: T, ifNothing: CodedNode?) throws -> CodedNode {
     try state.count()
     guard depth <= state.limits.depth else { throw tooDeep() }
@@ -148,7 +149,8 @@ struct CodedWriting {
     return leaf
   }
 
-  /// Whether a container may be opened here. One that may not is not put into the tree, so that the tree stays within the limit.
+  /// Returns whether a container may be opened here. A container that may not isn't added to the tree, so that the tree
+  /// stays within the limit.
   func mayNest() -> Bool {
     guard state.problem == nil, depth <= state.limits.depth else {
       if state.problem == nil { state.problem = tooDeep() }
@@ -175,9 +177,9 @@ struct CodedWriting {
   }
 }
 
-/// Sets, and dictionaries with other keys than strings, in an order that doesn't differ from process to process.
+/// Sets, and dictionaries with keys other than strings, are encoded in an order that is the same in every process.
 protocol CodedUnordered {
-  /// nil if the type's own way of encoding has an order.
+  /// Returns nil if the type's own encoding has a defined order.
   func codedNode(in scope: CodedWriting) throws -> CodedNode?
 }
 
@@ -190,7 +192,7 @@ extension Set: CodedUnordered where Element: Encodable {
 
 extension Dictionary: CodedUnordered where Key: Encodable, Value: Encodable {
   func codedNode(in scope: CodedWriting) throws -> CodedNode? {
-    // With these it uses a keyed container.
+    // For these keys, `Dictionary` uses a keyed container.
     if Key.self == String.self || Key.self == Int.self || Key.self is any CodingKeyRepresentable.Type { return nil }
     let inner = scope.inner(CodedIndex(0), in: scope.step.path)
     return .pairs(
@@ -204,9 +206,9 @@ extension Dictionary: CodedUnordered where Key: Encodable, Value: Encodable {
 
 // MARK: Containers
 
-// Each has one generic method, which serves for the one of each type as well.
+// Each container has one generic method, which also implements the requirements for the individual types.
 
-/// Casts look through optionals.
+/// Identifies optionals by their type, because casts of a value look through optionals.
 private protocol CodedOptional {}
 extension Optional: CodedOptional {}
 
@@ -218,7 +220,7 @@ private struct CodedKeyedEncoding<Key: CodingKey>: KeyedEncodingContainerProtoco
 
   init(scope: CodedWriting, fields: CodedFields) { (self.scope, self.fields) = (scope, fields) }
 
-  /// Makes the path when the first value that needs one comes.
+  /// Creates the path when the first value needs it.
   private mutating func inner(_ key: any CodingKey) -> CodedWriting {
     if !hasPath { (path, hasPath) = (scope.step.path, true) }
     return scope.inner(key, in: path)
@@ -278,7 +280,7 @@ private struct CodedUnkeyedEncoding: UnkeyedEncodingContainer {
 
   init(scope: CodedWriting, list: CodedList) { (self.scope, self.list) = (scope, list) }
 
-  /// Makes the path when the first value that needs one comes.
+  /// Creates the path when the first value needs it.
   private mutating func next() -> CodedWriting {
     if !hasPath { (path, hasPath) = (scope.step.path, true) }
     return scope.inner(CodedIndex(count), in: path)

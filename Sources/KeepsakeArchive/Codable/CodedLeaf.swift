@@ -1,6 +1,6 @@
 import Foundation
 
-/// The first byte of each value in a coded tree: see docs/FORMAT.md, "Coded value".
+/// The first byte of each value in a coded tree. Described in docs/FORMAT.md, "Coded value".
 enum CodedTag: UInt8 {
   case null = 0
   case no = 1
@@ -21,12 +21,14 @@ enum CodedTag: UInt8 {
   case object = 16
 }
 
-/// A value of a coded tree that has no others inside. The large and rare ones are kept apart, so that the others take half the room.
+/// A value of a coded tree that contains no others. The large and rare cases are indirect, so that the others take half
+/// the memory.
 enum CodedLeaf {
   case null
   case bool(Bool)
   case integer(Int64)
-  /// Only what Int64 doesn't hold, and so on: each number has one form.
+  /// Only numbers that don't fit into Int64, and likewise for the wider types, so that each number has exactly one
+  /// form.
   case unsigned(UInt64)
   indirect case int128(Int128)
   indirect case uint128(UInt128)
@@ -96,7 +98,7 @@ enum CodedLeaf {
     withUnsafeBytes(of: value.littleEndian) { bytes.append(contentsOf: $0) }
   }
 
-  /// Passes over what follows the tag and checks it; nothing follows the tags of lists and objects here.
+  /// Skips and checks the bytes after the tag. For lists and objects there are none here.
   static func check(_ tag: CodedTag, _ input: inout ByteCursor, stringLimit: Int) throws {
     switch tag {
     case .string, .url:
@@ -109,7 +111,7 @@ enum CodedLeaf {
     }
   }
 
-  /// Reads what follows the tag; nil for tags of lists and objects.
+  /// Reads the value after the tag. Returns nil for the tags of lists and objects.
   init?(_ tag: CodedTag, _ input: inout ByteCursor, stringLimit: Int) throws {
     switch tag {
     case .null: self = .null
@@ -137,7 +139,7 @@ enum CodedLeaf {
 
   // MARK: What it can be read as
 
-  /// For messages.
+  /// The value's text for messages.
   var text: String {
     switch self {
     case .null: "nil"
@@ -164,7 +166,7 @@ enum CodedLeaf {
     }
   }
 
-  /// As an integer, if it is a number of exactly that value.
+  /// Returns the value as an integer if it is a number of exactly that value.
   func integer<T: FixedWidthInteger>(_ type: T.Type) -> T? {
     switch self {
     case .integer(let value): T(exactly: value)
@@ -178,7 +180,7 @@ enum CodedLeaf {
     }
   }
 
-  /// As a Double: integers only if it holds them exactly, decimals as near as it goes.
+  /// The value as a Double. Integers must be represented exactly; decimals are rounded to the nearest Double.
   var double: Double? {
     switch self {
     case .integer(let value): Double(exactly: value)
@@ -214,7 +216,7 @@ enum CodedLeaf {
 }
 
 extension CodedLeaf {
-  /// The same with a mark where the value alone doesn't tell which leaf it is.
+  /// The value, with a mark if the value alone doesn't show which kind of leaf it is.
   var exactValue: ArchiveValue {
     switch self {
     case .float: ArchiveMark.marked(.float, value)

@@ -1,25 +1,26 @@
-/// A value of a coded tree while it is made.
+/// A value of a coded tree while the tree is created.
 enum CodedNode {
   case leaf(CodedLeaf)
   case list(CodedList)
   case object(CodedFields)
-  /// What an encoder for a superclass will have written by the end.
+  /// The result of a superclass's encoder, read when encoding ends.
   case later(CodedEncoder)
-  /// Elements without an order of their own.
+  /// Elements without a defined order.
   case set([CodedNode])
-  /// The pairs of a dictionary whose keys are no strings.
+  /// The pairs of a dictionary whose keys aren't strings.
   case pairs([(key: CodedNode, value: CodedNode)])
 }
 
-/// Shared by the containers that fill it, on one thread, none of which hands its content out while it changes: hence no run-time checks.
+/// The nodes of a list. Shared by the containers that fill it, on one thread; none of them exposes the content while it
+/// changes, so it needs no run-time exclusivity checks.
 final class CodedList {
   @exclusivity(unchecked) var nodes: [CodedNode] = []
 }
 
-/// By the numbers that the keys have while the tree is made. Shared like a list.
+/// The fields of an object, by the numbers that the keys have while the tree is created. Shared like a list.
 final class CodedFields {
   @exclusivity(unchecked) private(set) var fields: [(key: Int, node: CodedNode)] = []
-  /// Where each key is, once there are so many that looking at each takes longer.
+  /// The index of each key, if there are too many fields for a linear search.
   @exclusivity(unchecked) private var places: [Int: Int] = [:]
   private static let few = 16
 
@@ -38,7 +39,7 @@ final class CodedFields {
     }
   }
 
-  // Most types have a few fields; room for them at once is cheaper than growing step by step.
+  // Most types have a few fields. Reserving space for them is cheaper than growing step by step.
   init() { fields.reserveCapacity(8) }
 
   private func place(_ key: Int) -> Int? {
@@ -46,7 +47,7 @@ final class CodedFields {
   }
 }
 
-/// The keys of a tree, numbered as they come: equal only if their bytes are, which is not so for strings.
+/// The keys of a tree, numbered in the order of appearance. Two keys are equal only if their bytes are, unlike strings.
 struct CodedKeys {
   private struct Key: Hashable {
     var text: String
@@ -61,7 +62,7 @@ struct CodedKeys {
 
   private var numbers: [Key: Int] = [:]
   private var texts: [String] = []
-  /// The key that followed each when it was last met: values of one type ask for their keys in the same order.
+  /// For each key, the key that followed it the last time: values of one type use their keys in the same order.
   private var followers: [Int] = []
   private var last = 0
 
@@ -84,7 +85,7 @@ struct CodedKeys {
     return number
   }
 
-  /// The keys in the order of their bytes, and for each number its place in that order.
+  /// Returns the keys in the order of their bytes, and for each number its position in that order.
   func sorted() -> (texts: [String], places: [Int]) {
     let order = texts.indices.sorted { texts[$0].utf8.lexicographicallyPrecedes(texts[$1].utf8) }
     var places = [Int](repeating: 0, count: texts.count)
@@ -93,8 +94,7 @@ struct CodedKeys {
   }
 }
 
-/// Turns nodes into bytes, in an order that depends on nothing but the values. Calls itself as deep as the nodes are nested, which
-/// the encoder has limited.
+/// Turns nodes into bytes, in an order that depends only on the values. Recursive; the encoder has limited the nesting.
 struct CodedTreeWriter {
   private let places: [Int]
   private var bytes: [UInt8]
@@ -118,7 +118,7 @@ struct CodedTreeWriter {
       for element in list.nodes { try write(element) }
     case .object(let fields):
       begin(.object, count: fields.fields.count)
-      // Place and index in one number: sorting what has no references is much faster.
+      // Position and index in one number: sorting integers, which need no reference counting, is much faster.
       let ordered = fields.fields.indices.map { UInt64(places[fields.fields[$0].key]) << 32 | UInt64($0) }.sorted()
       for field in ordered {
         Varint.append(field >> 32, to: &bytes)
@@ -130,7 +130,7 @@ struct CodedTreeWriter {
       for piece in pieces.sorted(by: { $0.lexicographicallyPrecedes($1) }) { bytes += piece }
     case .pairs(let pairs):
       begin(.array, count: pairs.count * 2)
-      // Keys that are encoded alike are put in the order of their values.
+      // Pairs whose keys have equal bytes are ordered by their values.
       let pieces = try pairs.map { (try apart($0.key), try apart($0.value)) }
       let sorted = pieces.sorted { $0.0 == $1.0 ? $0.1.lexicographicallyPrecedes($1.1) : $0.0.lexicographicallyPrecedes($1.0) }
       for (key, value) in sorted { bytes += key + value }

@@ -1,4 +1,4 @@
-/// Where in a coded value: a list that shares its beginning with those of its neighbours.
+/// A path in a coded value: a linked list that shares its beginning with the paths of its siblings.
 final class CodedPath {
   let key: any CodingKey
   let outer: CodedPath?
@@ -9,7 +9,7 @@ final class CodedPath {
   }
 }
 
-/// A path whose last key has no memory of its own yet: most values never need one.
+/// A path whose last key isn't allocated yet, because most values never need a path.
 struct CodedStep {
   let key: (any CodingKey)?
   let outer: CodedPath?
@@ -19,7 +19,7 @@ struct CodedStep {
   var path: CodedPath? { key.map { CodedPath($0, in: outer) } ?? outer }
 }
 
-/// The place of an element in a list.
+/// The index of an element in a list, as a coding key.
 struct CodedIndex: CodingKey {
   let index: Int
   var stringValue: String { "Index \(index)" }
@@ -30,7 +30,7 @@ struct CodedIndex: CodingKey {
   init?(intValue: Int) { index = intValue }
 }
 
-/// Under which a superclass's values stand where nothing else is said.
+/// The default key for a superclass's values.
 struct CodedSuper: CodingKey {
   var stringValue: String { "super" }
   var intValue: Int? { nil }
@@ -51,7 +51,7 @@ extension [any CodingKey] {
     reverse()
   }
 
-  /// `wind.speeds[3]`; nil for the value itself.
+  /// The path as text, such as `wind.speeds[3]`; nil for the value itself.
   var codedText: String? {
     var text = ""
     for key in self {
@@ -66,13 +66,14 @@ extension [any CodingKey] {
 }
 
 extension ArchiveError {
-  /// An error in a coded value. One at the value itself gets type and field from where it stands.
+  /// Creates an error for a coded value. An error in the value itself gets its type and field from the field that
+  /// contains it.
   init(_ code: Code, _ message: String, coded type: Any.Type, at path: [any CodingKey]) {
     let field = path.codedText
     self.init(code, message, type: field == nil ? nil : "\(type)", field: field)
   }
 
-  /// What a `Decodable` type or a container had to say.
+  /// Converts an error of a `Decodable` type or of a container.
   init(_ error: DecodingError, in type: Any.Type) {
     switch error {
     case .keyNotFound(let key, let context):
@@ -89,7 +90,7 @@ extension ArchiveError {
     }
   }
 
-  /// What an `Encodable` type or a container had to say.
+  /// Converts an error of an `Encodable` type or of a container.
   init(_ error: EncodingError, in type: Any.Type) {
     switch error {
     case .invalidValue(_, let context):

@@ -1,9 +1,9 @@
 import Foundation
 
-/// A type that stands in a coded tree as one value, rather than by its own `encode(to:)`.
+/// A type that is stored in a coded tree as a single value, instead of by its own `encode(to:)`.
 protocol CodedPrimitive {
   var codedLeaf: CodedLeaf { get }
-  /// nil if the saved value is no such one.
+  /// Returns nil if the saved value isn't of this type.
   init?(_ leaf: CodedLeaf)
   static var isNumber: Bool { get }
 }
@@ -12,7 +12,7 @@ extension CodedPrimitive {
   static var isNumber: Bool { false }
 }
 
-/// An integer, for which the methods are all the same.
+/// An integer type; all of them share the same methods.
 protocol CodedInteger: CodedPrimitive, FixedWidthInteger {}
 
 extension CodedInteger {
@@ -58,9 +58,9 @@ extension Float: CodedPrimitive {
   var codedLeaf: CodedLeaf { .float(self) }
   static var isNumber: Bool { true }
 
-  /// A loss of digits is no error, a finite number beyond the range is.
+  /// A loss of precision is accepted; a finite number outside the range is rejected.
   init?(_ leaf: CodedLeaf) {
-    // Not by way of Double, which would make signalling NaNs quiet.
+    // Not converted through Double, which would make signalling NaNs quiet.
     if case .float(let value) = leaf {
       self = value
       return
@@ -110,7 +110,7 @@ extension UUID: CodedPrimitive {
 }
 
 extension URL: CodedPrimitive {
-  /// What a relative URL is relative to is not kept apart, as in the archive elsewhere.
+  /// The base of a relative URL isn't stored separately, as elsewhere in the archive.
   var codedLeaf: CodedLeaf { .url(absoluteString) }
   init?(_ leaf: CodedLeaf) {
     switch leaf {
@@ -124,14 +124,14 @@ extension Decimal: CodedPrimitive {
   var codedLeaf: CodedLeaf { .decimal(self) }
   static var isNumber: Bool { true }
 
-  /// A binary fraction is taken by its shortest digits, as if it had come through JSON.
+  /// A binary fraction is converted by its shortest digits, as if it had come through JSON.
   init?(_ leaf: CodedLeaf) {
     switch leaf {
     case .decimal(let value): self = value
     case .integer(let value): self.init(value)
     case .unsigned(let value): self.init(value)
     case .int128, .uint128:
-      // Not one with more digits than a decimal number holds.
+      // Rejects integers with more digits than a Decimal holds.
       guard let value = Decimal(string: leaf.text), "\(value)" == leaf.text else { return nil }
       self = value
     case .double(let value) where value.isFinite: self.init(string: "\(value)")
@@ -143,11 +143,11 @@ extension Decimal: CodedPrimitive {
 
 // MARK: Telling them apart
 
-// Type by type, because asking whether a type conforms to a protocol, and casting, takes longer than all the rest. A type that is the same as
-// another has its bits, which is why they may be taken over.
+// Types are compared one by one, because checking a protocol conformance and casting take longer than everything else.
+// If `T` is the same type as another, the values have the same bits and can be reinterpreted.
 
 extension CodedLeaf {
-  /// nil for values that aren't primitive.
+  /// Returns nil for values that aren't primitive.
   static func of<T>(_ value: T) -> CodedLeaf? {
     if T.self == Int.self { return unsafeBitCast(value, to: Int.self).codedLeaf }
     if T.self == String.self { return unsafeBitCast(value, to: String.self).codedLeaf }
@@ -186,8 +186,8 @@ extension CodedReading {
       || id == ObjectIdentifier(Decimal.self) || id == ObjectIdentifier(Int128.self) || id == ObjectIdentifier(UInt128.self)
   }
 
-  /// A value of a primitive type, from its one form or by its own `init(from:)`. Takes much of the stack in a debug build, so that other types, which
-  /// nest, don't come here.
+  /// Reads a value of a primitive type, from its single form or by its own `init(from:)`. Takes much stack in a debug
+  /// build, so other types, which nest, don't call it.
   func primitive<T: Decodable>(_ type: T.Type) throws -> T {
     if T.self == Int.self { return unsafeBitCast(try read(Int.self), to: T.self) }
     if T.self == String.self { return unsafeBitCast(try read(String.self), to: T.self) }
@@ -223,7 +223,7 @@ extension CodedReading {
     throw misfit(type, leaf.text)
   }
 
-  /// nil if another form was saved, such as a URL's base and relative part.
+  /// Returns nil if another form was saved, such as a URL's base and relative part.
   private func readOneForm<P: CodedPrimitive>(_ type: P.Type) throws -> P? {
     guard let leaf = try leaf() else { return nil }
     if case .null = leaf { throw missing(type) }

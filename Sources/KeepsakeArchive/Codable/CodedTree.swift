@@ -1,29 +1,31 @@
-/// The bytes of a coded value, looked through as a whole before anything is read from them: see docs/FORMAT.md, "Coded value".
+/// The bytes of a coded value, validated as a whole before anything is read. Described in docs/FORMAT.md, "Coded
+/// value".
 ///
 ///     | varint count | keys, ascending | value |
-///     value   | tag | what the tag says |
+///     value   | tag | content, depending on the tag |
 ///     array   | 15 | varint count | values |
 ///     object  | 16 | varint count | varint key, value | ...    keys ascending
 ///
-/// Owns its bytes, since a decoder may outlive the call that made it. Costs 12 bytes of memory for each value, and a value takes at least a byte.
+/// Owns its bytes, because a decoder may outlive the call that created it. Costs 12 bytes of memory per value; a value
+/// takes at least one byte in the archive.
 final class CodedTree: Sendable {
-  /// A value, in the order in which the tree is written: what is inside a list or object follows it.
+  /// A value, in the order of the bytes: the contents of a list or object follow it.
   private struct Entry {
-    /// Where its tag stands.
+    /// The position of the value's tag.
     let start: UInt32
-    /// Of a field: the number of its key.
+    /// For a field, the number of its key.
     let key: UInt32
-    /// The first entry that isn't inside this one.
+    /// The first entry that isn't part of this one.
     var next: UInt32
   }
 
-  /// An entry, and twice that while entries are added.
+  /// Bytes of an entry, doubled because the array grows while entries are added.
   static let memoryPerValue = 24
 
-  /// Values in it, however deep.
+  /// The number of values in the tree, at any depth.
   var count: Int { entries.count }
 
-  /// The bytes of a nil with their length before them.
+  /// The bytes of a nil, preceded by their length.
   static let empty: [UInt8] = [2 << 1 | 1, 0 << 1 | 1, CodedTag.null.rawValue]
 
   let bytes: [UInt8]
@@ -33,8 +35,8 @@ final class CodedTree: Sendable {
   let depth: Int
 
   /// - Parameters:
-  ///   - offset: Where the bytes stand in the archive, for messages.
-  ///   - depth: Levels of the archive around the value.
+  ///   - offset: The offset of the bytes in the archive, for messages.
+  ///   - depth: The number of levels of the archive around the value.
   init(_ source: UnsafeRawBufferPointer, offset: Int, depth: Int, limits: ArchiveLimits) throws {
     guard UInt32(exactly: source.count) != nil else {
       throw ArchiveError(.limit, "A coded value takes \(source.count) bytes; positions in it have 32 bits", offset: offset)
@@ -54,7 +56,7 @@ final class CodedTree: Sendable {
   }
 
   private static func keys(_ input: inout ByteCursor, _ limits: ArchiveLimits) throws -> [String] {
-    // The limit on strings, not on fields: a dictionary's keys are among them.
+    // Uses the limit for strings, not that for fields, because the keys of dictionaries are among them.
     let count = try input.count(limit: limits.stringBytes, "keys in a coded value")
     var keys: [String] = []
     for _ in 0..<count {
@@ -67,7 +69,7 @@ final class CodedTree: Sendable {
     return keys
   }
 
-  /// Lists and objects that are open while the bytes are looked through.
+  /// A list or object whose contents are being validated.
   private struct Open {
     let entry: Int
     let isObject: Bool
@@ -100,7 +102,7 @@ final class CodedTree: Sendable {
           start: UInt32(truncatingIfNeeded: start), key: UInt32(truncatingIfNeeded: key),
           next: UInt32(truncatingIfNeeded: entries.count + 1)))
       if tag == .array || tag == .object {
-        // At least a byte for each element, two for each field.
+        // Needs no limit: each element takes at least one byte, and each field two.
         let count = try input.count(limit: .max, "elements")
         open.append(Open(entry: entries.count - 1, isObject: tag == .object, left: count))
         guard depth + open.count - 1 <= limits.depth else {
@@ -119,12 +121,12 @@ final class CodedTree: Sendable {
 
   // MARK: Reading
 
-  /// The tag and, of a list or object, the count of what is inside.
+  /// Returns the tag and, for a list or object, the number of its elements.
   func head(_ entry: Int) throws -> (tag: CodedTag, count: Int) {
     try at(entry) { tag, input in (tag, tag == .array || tag == .object ? try input.count(limit: .max, "elements") : 0) }
   }
 
-  /// A value that has no others inside; nil for a list or object.
+  /// Returns a value that contains no others; nil for a list or object.
   func leaf(_ entry: Int) throws -> CodedLeaf? {
     try at(entry) { tag, input in try CodedLeaf(tag, &input, stringLimit: limits.stringBytes) }
   }
@@ -137,10 +139,10 @@ final class CodedTree: Sendable {
     }
   }
 
-  /// The entry that follows one and all that is inside it.
+  /// Returns the entry that follows an entry and all its contents.
   func after(_ entry: Int) -> Int { Int(entries[entry].next) }
 
-  /// The fields of an object, by ascending key.
+  /// Returns the fields of an object, by ascending key.
   func fields(of entry: Int, count: Int) -> [(key: Int, entry: Int)] {
     var fields: [(key: Int, entry: Int)] = []
     fields.reserveCapacity(count)
@@ -152,10 +154,10 @@ final class CodedTree: Sendable {
     return fields
   }
 
-  /// The whole tree for inspection, objects as dictionaries. From the end to the beginning, so that what is inside a value is ready when
-  /// its turn comes, without recursion.
+  /// Returns the whole tree for inspection, with objects as dictionaries. Goes through the entries backwards, so that a
+  /// value's contents are ready before the value itself, without recursion.
   ///
-  /// - Parameter isExact: Whether numbers that look alike are marked: see `ArchiveMark`.
+  /// - Parameter isExact: Whether numbers that look alike are marked, as described at `ArchiveMark`.
   func archiveValue(isExact: Bool = false) throws -> ArchiveValue {
     var ready: [ArchiveValue] = []
     for entry in entries.indices.reversed() {

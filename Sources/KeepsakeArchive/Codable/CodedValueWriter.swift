@@ -1,16 +1,16 @@
 import Foundation
 
-/// Writes values that describe themselves from values without their Swift types, the way back of `CodedTree.archiveValue`: see docs/FORMAT.md,
-/// "Coded value".
+/// Writes coded values from values without their Swift types, the inverse of `CodedTree.archiveValue`. Described in
+/// docs/FORMAT.md, "Coded value".
 package struct CodedValueWriter {
   private let limits: ArchiveLimits
-  /// The error for a value that no `Codable` value can be.
+  /// Creates the error for a value that can't be the encoding of a `Codable` value.
   private let misfit: (ArchiveValue) -> ArchiveError
   private var keys = CodedKeys()
 
-  /// The bytes that `Archive.encode` would have written for the value.
+  /// Returns the bytes that `Archive.encode` would have written for the value.
   ///
-  /// - Throws: What `misfit` gives; `ArchiveError` with `limit` for values that are nested too deeply.
+  /// - Throws: The error from `misfit`; `ArchiveError` with `limit` for values that are nested too deeply.
   package static func bytes(
     of value: ArchiveValue, limits: ArchiveLimits, misfit: (ArchiveValue) -> ArchiveError
   ) throws -> [UInt8] {

@@ -1,7 +1,8 @@
 #if canImport(simd)
 public import simd
 
-// The names are the C types', which the short ones such as `float4x4` stand for. The initialiser from an array is simd's own.
+// The names are those of the C types, for which short names such as `float4x4` are aliases. `init(_:)` from an array is
+// simd's own initialiser.
 
 extension simd_float2x2: ArchivableMatrix {
   public static var archiveColumnCount: Int { 2 }
@@ -111,7 +112,7 @@ extension simd_double4x4: ArchivableMatrix {
   public init(archiveColumns: [SIMD4<Double>]) { self.init(archiveColumns) }
 }
 
-/// The vector (x, y, z, w): imaginary part first.
+/// Encoded as the vector (x, y, z, w), imaginary part first.
 extension simd_quatf: Archivable {
   public static func archiveWireType(in schema: ArchiveSchema) -> ArchiveWireType { SIMD4<Float>.archiveWireType(in: schema) }
   public static var archiveIsKeyed: Bool { false }
@@ -119,7 +120,7 @@ extension simd_quatf: Archivable {
   public init(from reader: inout ArchiveReader) throws { self.init(vector: try SIMD4<Float>(from: &reader)) }
 }
 
-/// The vector (x, y, z, w): imaginary part first.
+/// Encoded as the vector (x, y, z, w), imaginary part first.
 extension simd_quatd: Archivable {
   public static func archiveWireType(in schema: ArchiveSchema) -> ArchiveWireType { SIMD4<Double>.archiveWireType(in: schema) }
   public static var archiveIsKeyed: Bool { false }

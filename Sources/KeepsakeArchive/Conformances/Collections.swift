@@ -1,4 +1,4 @@
-/// A byte 0 or 1 and the value; an optional reference is just its number, 0 for none.
+/// Encoded as a byte, 0 or 1, and the value. An optional reference is encoded as its number alone, 0 for nil.
 extension Optional: Archivable where Wrapped: Archivable {
   public static var archiveName: String { Wrapped.archiveName + "?" }
   public static func archiveWireType(in schema: ArchiveSchema) -> ArchiveWireType { schema.composite(.optional, Wrapped.self) }
@@ -10,7 +10,8 @@ extension Optional: Archivable where Wrapped: Archivable {
 
   public static var archiveHasMergeRules: Bool { MergeFields.hasRules(Wrapped.self) }
 
-  /// Two values merge by their fields. One value goes if it is the ancestor's, because the other side removed it; else it is better than none.
+  /// Merges two values by their fields. If only one side has a value, it is dropped if it equals the ancestor's,
+  /// because the other side then removed it; otherwise it is kept.
   public mutating func mergeFields(from other: Wrapped?, ancestor: Wrapped??) {
     let old = ancestor ?? nil
     switch (self, other) {
@@ -27,7 +28,7 @@ extension Optional: Archivable where Wrapped: Archivable {
   }
 }
 
-/// A count and the elements.
+/// Encoded as a count and the elements.
 extension Array: Archivable where Element: Archivable {
   public static var archiveName: String { "[" + Element.archiveName + "]" }
   public static func archiveWireType(in schema: ArchiveSchema) -> ArchiveWireType { schema.composite(.array, Element.self) }
@@ -52,7 +53,7 @@ extension Array: Archivable where Element: Archivable {
     if reader.isBlock(element, as: Element.archiveBlockCode) {
       let block = try reader.takeBlock(element, wanted: Element.archiveBlockCode, count: count)
       try self.init(unsafeUninitializedCapacity: count) { buffer, initialized in
-        // Numbers only: any bytes are a value, and there is nothing to release if a conversion throws.
+        // For numbers, any bytes are a valid value, and nothing has to be released if a conversion throws.
         try block.copy(to: UnsafeMutableRawBufferPointer(buffer))
         initialized = count
       }
@@ -60,8 +61,9 @@ extension Array: Archivable where Element: Archivable {
     }
     try reader.descend()
     try reader.enterElements(element, count: count)
-    // Over a contiguous array, whose methods the compiler specialises where those of an array call into the standard library.
-    // Memory is taken at once only for as many as a small archive may ask for.
+    // Uses a ContiguousArray, because the compiler specialises its methods, while those of an Array call into the
+    // standard library. Only a bounded amount of memory is reserved, so that a small archive can't request a large
+    // allocation.
     var elements = ContiguousArray<Element>()
     if count > 0 { elements.reserveCapacity(ArchiveLimits.reserved(count, of: MemoryLayout<Element>.stride)) }
     for _ in 0..<count {
@@ -74,7 +76,8 @@ extension Array: Archivable where Element: Archivable {
   }
 }
 
-/// A count and the elements in the order of their bytes, so that equal sets give equal bytes in every process.
+/// Encoded as a count and the elements in the order of their bytes, so that equal sets give equal bytes in every
+/// process.
 extension Set: Archivable where Element: Archivable {
   public static var archiveName: String { "Set<" + Element.archiveName + ">" }
   public static func archiveWireType(in schema: ArchiveSchema) -> ArchiveWireType { schema.composite(.set, Element.self) }
@@ -90,7 +93,7 @@ extension Set: Archivable where Element: Archivable {
 
   @inlinable public init(from reader: inout ArchiveReader) throws {
     let element = try reader.enterList(.set)
-    // A table has room for more than it holds.
+    // A hash table has a larger capacity than its count.
     let bytes = 2 * MemoryLayout<Element>.stride
     let count = try reader.takeCount(of: bytes, and: ArchiveLimits.tableBytes)
     self.init(minimumCapacity: ArchiveLimits.reserved(count, of: bytes))
@@ -103,7 +106,7 @@ extension Set: Archivable where Element: Archivable {
   }
 }
 
-/// A count and the pairs in the order of their keys' bytes.
+/// Encoded as a count and the pairs in the order of their keys' bytes.
 extension Dictionary: Archivable where Key: Archivable, Value: Archivable {
   public static var archiveName: String { "[" + Key.archiveName + ": " + Value.archiveName + "]" }
   public static func archiveWireType(in schema: ArchiveSchema) -> ArchiveWireType { schema.dictionary(Key.self, Value.self) }

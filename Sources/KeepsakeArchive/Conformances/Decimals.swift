@@ -1,6 +1,7 @@
 public import Foundation
 
-/// A length, then exponent, sign and the significand's bytes; length 0 is "not a number". Equal values give equal bytes.
+/// Encoded as a length, then exponent, sign and the significand's bytes; length 0 is NaN. Equal values give equal
+/// bytes.
 extension Decimal: Archivable {
   public static func archiveWireType(in schema: ArchiveSchema) -> ArchiveWireType { schema.scalar(.decimal) }
   public static var archiveIsKeyed: Bool { false }
@@ -11,7 +12,7 @@ extension Decimal: Archivable {
     bytes.withUnsafeBytes { writer.putBytes($0) }
   }
 
-  /// Takes integers, too, but no binary fractions: 0.1 as a Double is another number than 0.1 as a Decimal.
+  /// Also reads integers, but no binary fractions: 0.1 as a Double is not the same number as 0.1 as a Decimal.
   public init(from reader: inout ArchiveReader) throws {
     if !reader.isExact {
       try reader.unwrapPresentOptional("Decimal")
@@ -29,9 +30,10 @@ extension Decimal: Archivable {
   }
 }
 
-/// A decimal number as bytes: exponent (signed), sign (0 or 1), then the significand, little-endian and as short as it goes.
+/// The encoding of a decimal number: exponent (signed), sign (0 or 1), then the significand, little-endian and in as
+/// few bytes as possible.
 package enum DecimalBytes {
-  /// Exponent and sign.
+  /// Bytes of the exponent and the sign.
   private static let headBytes = 2
   /// 2 to the 64th.
   private static let word = Decimal(UInt64.max) + 1
@@ -57,7 +59,7 @@ package enum DecimalBytes {
     return bytes
   }
 
-  /// nil if the bytes are no decimal number.
+  /// Returns nil if the bytes aren't a decimal number.
   static func read(_ bytes: UnsafeRawBufferPointer) -> Decimal? {
     if bytes.isEmpty { return .nan }
     guard bytes.count >= headBytes, bytes.count <= headBytes + 16, bytes[1] <= 1 else { return nil }

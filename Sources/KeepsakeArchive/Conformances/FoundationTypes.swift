@@ -1,6 +1,6 @@
 public import Foundation
 
-/// A length and the bytes.
+/// Encoded as a length and the bytes.
 extension Data: Archivable {
   public static func archiveWireType(in schema: ArchiveSchema) -> ArchiveWireType { schema.scalar(.data) }
   public static var archiveIsKeyed: Bool { false }
@@ -15,7 +15,7 @@ extension Data: Archivable {
   }
 }
 
-/// Seconds since 2001-01-01 00:00:00 UTC as a Double.
+/// Encoded as seconds since 2001-01-01 00:00:00 UTC, as a Double.
 extension Date: Archivable {
   public static func archiveWireType(in schema: ArchiveSchema) -> ArchiveWireType { schema.scalar(.date) }
   public static var archiveIsKeyed: Bool { false }
@@ -28,7 +28,7 @@ extension Date: Archivable {
   }
 }
 
-/// Sixteen bytes.
+/// Encoded as 16 bytes.
 extension UUID: Archivable {
   public static func archiveWireType(in schema: ArchiveSchema) -> ArchiveWireType { schema.scalar(.uuid) }
   public static var archiveIsKeyed: Bool { false }
@@ -41,7 +41,7 @@ extension UUID: Archivable {
   }
 }
 
-/// The absolute string; what a relative URL is relative to is not kept apart.
+/// Encoded as the absolute string; the base of a relative URL isn't stored separately.
 extension URL: Archivable {
   public static func archiveWireType(in schema: ArchiveSchema) -> ArchiveWireType { schema.scalar(.url) }
   public static var archiveIsKeyed: Bool { false }
@@ -59,7 +59,8 @@ extension URL: Archivable {
   }
 }
 
-/// A Double, and a Float on the few platforms where it is one; each is read as the other. Arrays are blocks, like those of Doubles.
+/// Encoded as a Double, or as a Float on the few platforms where CGFloat is a Float; each can be read as the other.
+/// Arrays are blocks, like those of Doubles.
 extension CGFloat: Archivable {
   public static func archiveWireType(in schema: ArchiveSchema) -> ArchiveWireType { NativeType.archiveWireType(in: schema) }
   public static var archiveIsKeyed: Bool { false }

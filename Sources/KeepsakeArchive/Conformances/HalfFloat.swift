@@ -1,5 +1,5 @@
 #if !((os(macOS) || targetEnvironment(macCatalyst)) && arch(x86_64))
-/// As a Float, which holds every one of them: Intel Macs, which have no Float16, read it as that.
+/// Encoded as a Float, which represents every Float16 exactly. Intel Macs, which have no Float16, read it as a Float.
 extension Float16: Archivable {
   public static func archiveWireType(in schema: ArchiveSchema) -> ArchiveWireType { schema.scalar(.float) }
   public static var archiveIsKeyed: Bool { false }

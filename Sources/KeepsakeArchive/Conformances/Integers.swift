@@ -1,6 +1,6 @@
-/// Integers are prefix varints, signed ones zigzag first; those of one byte are that byte.
+/// An integer type. Encoded as a prefix varint, zigzag-coded if signed; 8-bit integers are encoded as a single byte.
 public protocol ArchivableInteger: Archivable, FixedWidthInteger {
-  /// The code of the scalar in archives. For the types that come with the archive.
+  /// The code of the scalar type in archives. For the types that come with the archive.
   static var archiveCode: UInt8 { get }
 }
 
@@ -50,7 +50,7 @@ extension UInt32: ArchivableInteger { @inlinable public static var archiveCode: 
 extension UInt64: ArchivableInteger { @inlinable public static var archiveCode: UInt8 { WireCode.uint64.rawValue } }
 
 extension ArchiveReader {
-  /// One saved integer of any width.
+  /// Reads one saved integer of any width.
   mutating func takeInteger(_ code: WireCode) throws -> (negative: Int64, positive: UInt64) {
     if blockWidth > 0 { return try takeBlockInteger(code) }
     switch code {

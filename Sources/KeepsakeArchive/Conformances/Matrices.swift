@@ -1,6 +1,6 @@
-/// A matrix as its columns: an array of vectors, so that Float matrices are read as Double ones.
+/// A matrix, encoded as an array of its columns, which are vectors; so Float matrices can be read as Double matrices.
 ///
-/// Apple's simd matrices are among them; a game's own matrix type joins with three lines:
+/// Apple's simd matrices conform to it. A game's own matrix type needs three lines:
 ///
 ///     extension Transform: ArchivableMatrix {
 ///       static var archiveColumnCount: Int { 3 }
@@ -8,13 +8,13 @@
 ///       init(archiveColumns columns: [SIMD2<Float>]) { (x, y, origin) = (columns[0], columns[1], columns[2]) }
 ///     }
 public protocol ArchivableMatrix: Archivable {
-  /// What a column is: a vector.
+  /// The type of a column: a vector.
   associatedtype ArchiveColumn: Archivable
-  /// How many columns there always are.
+  /// The number of columns, which is fixed.
   static var archiveColumnCount: Int { get }
-  /// The columns, `archiveColumnCount` of them.
+  /// The columns; there are `archiveColumnCount` of them.
   var archiveColumns: [ArchiveColumn] { get }
-  /// Called with exactly `archiveColumnCount` columns.
+  /// Creates a matrix. Called with exactly `archiveColumnCount` columns.
   init(archiveColumns: [ArchiveColumn])
 }
 
@@ -23,7 +23,7 @@ extension ArchivableMatrix {
   public static var archiveIsKeyed: Bool { false }
   public func encode(to writer: inout ArchiveWriter) throws { try archiveColumns.encode(to: &writer) }
 
-  /// Throws `mismatch` if another number of columns was saved.
+  /// Throws `mismatch` if the saved number of columns is different.
   public init(from reader: inout ArchiveReader) throws {
     let columns = try [ArchiveColumn](from: &reader)
     guard columns.count == Self.archiveColumnCount else {

@@ -1,7 +1,7 @@
 #if canImport(CoreGraphics)
 public import CoreGraphics
 
-/// A vector of two Doubles, like `CGPoint`.
+/// Encoded as a vector of two Doubles, like `CGPoint`.
 extension CGVector: Archivable {
   public static func archiveWireType(in schema: ArchiveSchema) -> ArchiveWireType { schema.vector(.double, count: 2) }
   public static var archiveIsKeyed: Bool { false }
@@ -12,7 +12,7 @@ extension CGVector: Archivable {
   }
 }
 
-/// Three columns of two Doubles: (a, b), (c, d), (tx, ty).
+/// Encoded as three columns of two Doubles: (a, b), (c, d), (tx, ty).
 extension CGAffineTransform: ArchivableMatrix {
   public static var archiveColumnCount: Int { 3 }
   public var archiveColumns: [SIMD2<Double>] {

@@ -1,5 +1,5 @@
-/// The bounds, as a struct's fields: an `Int32` range is read as an `Int` range like any other field. Half-open and closed ranges
-/// have different keys, so that neither is taken for the other.
+/// Encoded as its bounds, like the fields of a struct, so that an `Int32` range can be read as an `Int` range.
+/// Half-open and closed ranges have different keys, so that neither is read as the other.
 extension Range: Archivable where Bound: Archivable {
   public static var archiveName: String { "Range<" + Bound.archiveName + ">" }
   public static var archiveIsKeyed: Bool { false }
@@ -55,7 +55,7 @@ extension PartialRangeFrom: Archivable where Bound: Archivable {
 
   public func encode(to writer: inout ArchiveWriter) throws { try writer.writeField(lowerBound) }
 
-  // The operators `...x` and `x...` trap on a bound that is no number; the initialisers don't.
+  // The operators `...x` and `x...` trap on a NaN bound; the initialisers don't.
   public init(from reader: inout ArchiveReader) throws { self.init(try reader.readOne(Self.self, Bound.self)) }
 }
 
@@ -86,7 +86,7 @@ extension PartialRangeThrough: Archivable where Bound: Archivable {
 }
 
 extension ArchiveReader {
-  /// The one field of a struct that has no generated initialiser.
+  /// Reads the only field of a struct that has no generated initialiser.
   mutating func readOne<Owner: Archivable, T: Archivable>(_ owner: Owner.Type, _ type: T.Type) throws -> T {
     if isExact { return try T.archiveRead(from: &self) }
     var fields = try enter(owner)
@@ -95,7 +95,7 @@ extension ArchiveReader {
     return value
   }
 
-  /// Both fields of a struct that has no generated initialiser.
+  /// Reads both fields of a struct that has no generated initialiser.
   mutating func readPair<Owner: Archivable, T: Archivable>(_ owner: Owner.Type, _ type: T.Type) throws -> (T, T) {
     if isExact {
       let first = try T.archiveRead(from: &self)

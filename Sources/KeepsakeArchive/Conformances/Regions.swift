@@ -1,12 +1,12 @@
 public import Foundation
 
-/// The identifier, such as "Europe/Zurich" or "GMT+0100".
+/// Encoded as the identifier, such as "Europe/Zurich" or "GMT+0100".
 extension TimeZone: Archivable {
   public static func archiveWireType(in schema: ArchiveSchema) -> ArchiveWireType { schema.scalar(.string) }
   public static var archiveIsKeyed: Bool { false }
   public func encode(to writer: inout ArchiveWriter) throws { try identifier.encode(to: &writer) }
 
-  /// Throws `mismatch` if this device doesn't know the zone: their list changes with the system.
+  /// Throws `mismatch` if this device doesn't know the time zone: the list of zones depends on the system's version.
   public init(from reader: inout ArchiveReader) throws {
     let identifier = try String(from: &reader)
     guard let zone = TimeZone(identifier: identifier) else {
@@ -16,7 +16,7 @@ extension TimeZone: Archivable {
   }
 }
 
-/// The identifier, such as "de_CH".
+/// Encoded as the identifier, such as "de_CH".
 extension Locale: Archivable {
   public static func archiveWireType(in schema: ArchiveSchema) -> ArchiveWireType { schema.scalar(.string) }
   public static var archiveIsKeyed: Bool { false }
@@ -24,7 +24,7 @@ extension Locale: Archivable {
   public init(from reader: inout ArchiveReader) throws { self.init(identifier: try String(from: &reader)) }
 }
 
-/// An array of ranges, ascending.
+/// Encoded as an array of ascending ranges.
 extension IndexSet: Archivable {
   public static func archiveWireType(in schema: ArchiveSchema) -> ArchiveWireType { [Range<Int>].archiveWireType(in: schema) }
   public static var archiveIsKeyed: Bool { false }

@@ -1,4 +1,5 @@
-/// Bool is a byte. Float is IEEE 754, little-endian; so is Double, unless thousandths say it in less.
+/// Bool is encoded as a byte, Float as IEEE 754, little-endian. So is Double, unless a number of thousandths is
+/// shorter.
 extension Bool: Archivable {
   public static func archiveWireType(in schema: ArchiveSchema) -> ArchiveWireType { schema.scalar(.bool) }
   @inlinable public static var archiveIsKeyed: Bool { false }
@@ -36,15 +37,15 @@ extension Double: Archivable {
 }
 
 extension ArchiveWriter {
-  /// A number of at most three decimals as how many thousandths it is, anything else as its bits.
+  /// Writes a number with at most three decimals as its number of thousandths, any other number as its bits.
   @inlinable @inline(__always) mutating func putDouble(_ value: Double) {
     let scaled = value * 1000
-    // Not for NaN. Above it, nothing would be saved.
+    // False for NaN. From this bound on, the varint would save no space.
     if abs(scaled) < 140_737_488_355_328 {
-      // Added to 1.5 times 2^52, a number of this size is rounded to a whole one, which the lowest bits then are.
+      // Adding 1.5 times 2^52 rounds a number of this size to an integer, which is then in the lowest bits.
       let base = 6_755_399_441_055_744.0
       let shifted = scaled + base
-      // By their bits, because -0.0 equals 0.0.
+      // Compared by their bits, because -0.0 equals 0.0.
       if ((shifted - base) / 1000).bitPattern == value.bitPattern {
         let thousandths = Int64(bitPattern: shifted.bitPattern &- base.bitPattern)
         return putVarint(UInt64(bitPattern: (thousandths &<< 1) ^ (thousandths &>> 63)) &<< 1)
@@ -63,13 +64,13 @@ extension ArchiveReader {
     return Double(bitPattern: try takeFixed(UInt64.self))
   }
 
-  /// Checks that exactly this kind of value was saved.
+  /// Throws unless exactly this kind of value was saved.
   @usableFromInline mutating func expect(_ code: WireCode) throws {
     try unwrapPresentOptional("\(code)")
     guard core.nodes[Int(current)].code == code else { throw mismatch("\(code)") }
   }
 
-  /// A saved number as a Double; integers must fit exactly.
+  /// Reads a saved number as a Double; integers must be represented exactly.
   @usableFromInline mutating func readMappedNumber(narrow: Bool) throws -> Double {
     try unwrapPresentOptional("number")
     let code = core.nodes[Int(current)].code
@@ -90,7 +91,7 @@ extension ArchiveReader {
     }
   }
 
-  /// A finite Double that a Float can't hold is an error; a loss of digits is not.
+  /// Converts to Float. A finite Double outside Float's range is an error; a loss of precision is not.
   @usableFromInline mutating func narrow(_ value: Double) throws -> Float {
     let result = Float(value)
     guard result.isFinite || !value.isFinite else {

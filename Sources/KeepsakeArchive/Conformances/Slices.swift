@@ -1,4 +1,4 @@
-/// As an array, and read from one. Costs a copy each way.
+/// Encoded and read as an array. Costs a copy each way.
 extension ContiguousArray: Archivable where Element: Archivable {
   public static var archiveName: String { [Element].archiveName }
   public static func archiveWireType(in schema: ArchiveSchema) -> ArchiveWireType { [Element].archiveWireType(in: schema) }
@@ -7,7 +7,7 @@ extension ContiguousArray: Archivable where Element: Archivable {
   public init(from reader: inout ArchiveReader) throws { self.init(try [Element](from: &reader)) }
 }
 
-/// As an array, and read from one; the indices begin at 0 then. Costs a copy each way.
+/// Encoded and read as an array; the indices of the read slice begin at 0. Costs a copy each way.
 extension ArraySlice: Archivable where Element: Archivable {
   public static var archiveName: String { [Element].archiveName }
   public static func archiveWireType(in schema: ArchiveSchema) -> ArchiveWireType { [Element].archiveWireType(in: schema) }
@@ -16,7 +16,7 @@ extension ArraySlice: Archivable where Element: Archivable {
   public init(from reader: inout ArchiveReader) throws { self.init(try [Element](from: &reader)) }
 }
 
-/// As a string, and read from one.
+/// Encoded and read as a string.
 extension Substring: Archivable {
   public static func archiveWireType(in schema: ArchiveSchema) -> ArchiveWireType { schema.scalar(.string) }
   public static var archiveIsKeyed: Bool { false }
@@ -24,7 +24,7 @@ extension Substring: Archivable {
   public init(from reader: inout ArchiveReader) throws { self.init(try String(from: &reader)) }
 }
 
-/// A string of exactly one scalar.
+/// Encoded as a string of exactly one scalar.
 extension Unicode.Scalar: Archivable {
   public static func archiveWireType(in schema: ArchiveSchema) -> ArchiveWireType { schema.scalar(.string) }
   public static var archiveIsKeyed: Bool { false }

@@ -1,11 +1,11 @@
-/// A string is its length in bytes and its UTF-8.
+/// Encoded as its length in bytes and its UTF-8.
 extension String: Archivable {
   public static func archiveWireType(in schema: ArchiveSchema) -> ArchiveWireType { schema.scalar(.string) }
   @inlinable public static var archiveIsKeyed: Bool { false }
 
   @inlinable @inline(__always) public func encode(to writer: inout ArchiveWriter) throws {
     if try utf8.withContiguousStorageIfAvailable({ try writer.putMeasured(UnsafeRawBufferPointer($0)) }) != nil { return }
-    // A string of Objective-C is copied first.
+    // A string bridged from Objective-C is copied first.
     var copy = self
     try copy.withUTF8 { try writer.putMeasured(UnsafeRawBufferPointer($0)) }
   }
@@ -19,8 +19,8 @@ extension String: Archivable {
 }
 
 extension String {
-  /// Text from its UTF-8, nil if the bytes are none. Plain ASCII, which nearly all names are, needs no validation; the
-  /// initialiser that validates takes four times as long.
+  /// Creates a string from UTF-8; nil if the bytes are invalid. Plain ASCII, which nearly all names are, needs no
+  /// validation; the validating initialiser takes four times as long.
   @inlinable init?(archived bytes: UnsafeRawBufferPointer) {
     var high: UInt64 = 0
     var index = 0
@@ -42,7 +42,7 @@ extension String {
   }
 }
 
-/// A character is a string of exactly one.
+/// Encoded as a string of exactly one character.
 extension Character: Archivable {
   public static func archiveWireType(in schema: ArchiveSchema) -> ArchiveWireType { schema.scalar(.string) }
   public static var archiveIsKeyed: Bool { false }

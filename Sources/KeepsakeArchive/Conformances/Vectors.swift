@@ -1,12 +1,12 @@
-/// A number that can stand in a vector, as its bits.
+/// A number type for the elements of a vector, encoded as its bits.
 public protocol ArchivableScalar: SIMDScalar, Hashable, Codable {
-  /// The integer of the same width.
+  /// The integer type of the same width.
   associatedtype ArchivableBits: FixedWidthInteger
-  /// The code of the scalar in archives.
+  /// The code of the scalar type in archives.
   static var archiveScalarCode: UInt8 { get }
   /// The number's bits.
   var archiveBits: ArchivableBits { get }
-  /// The number that has these bits.
+  /// Creates the number that has these bits.
   init(archiveBits: ArchivableBits)
 }
 
@@ -43,7 +43,7 @@ extension Double: ArchivableScalar {
   @inlinable public init(archiveBits: UInt64) { self.init(bitPattern: archiveBits) }
 }
 
-/// The scalars one after the other, each in its full width.
+/// Encoded as the scalars one after the other, each in its full width.
 extension SIMD where Scalar: ArchivableScalar {
   static func vectorType(in schema: ArchiveSchema) -> ArchiveWireType {
     schema.vector(WireCode(rawValue: Scalar.archiveScalarCode) ?? .double, count: scalarCount)
@@ -85,7 +85,8 @@ extension SIMD4: Archivable where Scalar: ArchivableScalar {
 }
 
 extension ArchiveReader {
-  /// Vectors must have the same length; numbers that the other type holds exactly may stand for each other.
+  /// Reads a vector with other scalars. The lengths must be equal; each number must be representable exactly in the
+  /// other type, except for rounding a Double to a Float.
   @usableFromInline mutating func readMappedVector<V: SIMD>(_ type: V.Type) throws -> V where V.Scalar: ArchivableScalar {
     try unwrapPresentOptional("vector")
     let wire = core.nodes[Int(current)]
@@ -108,7 +109,7 @@ extension ArchiveReader {
     return value
   }
 
-  /// An integer of a vector, which stands in its full width, as another number that holds it exactly.
+  /// Reads an integer of a vector, stored in its full width, as another number type that represents it exactly.
   private mutating func takeVectorInteger<T: ArchivableScalar>(_ saved: WireCode, as _: T.Type) throws -> T {
     blockWidth = saved.scalarBytes
     defer { blockWidth = 0 }

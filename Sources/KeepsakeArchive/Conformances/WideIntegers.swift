@@ -1,4 +1,4 @@
-/// Sixteen bytes, little-endian, two's complement.
+/// Encoded as 16 bytes, little-endian, two's complement.
 extension Int128: Archivable {
   public static func archiveWireType(in schema: ArchiveSchema) -> ArchiveWireType { schema.scalar(.int128) }
   public static var archiveIsKeyed: Bool { false }
@@ -9,7 +9,7 @@ extension Int128: Archivable {
   }
 }
 
-/// Sixteen bytes, little-endian.
+/// Encoded as 16 bytes, little-endian.
 extension UInt128: Archivable {
   public static func archiveWireType(in schema: ArchiveSchema) -> ArchiveWireType { schema.scalar(.uint128) }
   public static var archiveIsKeyed: Bool { false }
@@ -20,7 +20,7 @@ extension UInt128: Archivable {
   }
 }
 
-/// Attoseconds, as an `Int128`: every duration, exactly.
+/// Encoded as attoseconds in an `Int128`, which represents every duration exactly.
 extension Duration: Archivable {
   public static func archiveWireType(in schema: ArchiveSchema) -> ArchiveWireType { schema.scalar(.int128) }
   public static var archiveIsKeyed: Bool { false }
@@ -34,7 +34,7 @@ extension Duration: Archivable {
 }
 
 extension ArchiveReader {
-  /// A saved integer of any width, where either side has 128 bits.
+  /// Reads a saved integer of any width, where the saved or the program's type has 128 bits.
   mutating func readMappedWide<T: FixedWidthInteger>(_ type: T.Type) throws -> T {
     try unwrapPresentOptional("\(T.self)")
     let code = core.nodes[Int(current)].code

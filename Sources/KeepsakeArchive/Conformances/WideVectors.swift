@@ -1,4 +1,4 @@
-// Like the narrow ones in Vectors.swift: the scalars one after the other, each in its full width.
+// Encoded like the narrow vectors in Vectors.swift: the scalars one after the other, each in its full width.
 
 extension SIMD8: Archivable where Scalar: ArchivableScalar {
   public static func archiveWireType(in schema: ArchiveSchema) -> ArchiveWireType { vectorType(in: schema) }

@@ -1,6 +1,6 @@
 import Foundation
 
-/// Puts an archive together once all values are written: sections, footer, checksum.
+/// Assembles an archive once all values are written: sections, footer, checksum.
 struct ArchiveAssembly {
   let core: WriterCore
   let rootEnd: Int
@@ -56,8 +56,8 @@ struct ArchiveAssembly {
     bytes.withUnsafeBytes { output.putBytes($0) }
   }
 
-  /// Objects of one class that the decoder builds one after the other: the class, the count, and either the first number or the
-  /// steps from one number to the next.
+  /// Writes the runs: objects of one class that the decoder builds consecutively, as the class, the count, and either
+  /// the first number or the differences between the numbers.
   private func putRuns(_ output: inout ArchiveWriter, _ order: [Int32]?) {
     let count = core.writtenCount
     if order == nil, let first = core.onlyRun {

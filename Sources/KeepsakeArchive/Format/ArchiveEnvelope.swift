@@ -1,4 +1,4 @@
-/// What surrounds an archive's content, checked: magic, version, checksum, and where the footer stands.
+/// The validated outer parts of an archive: magic, version, checksum, and the location of the footer.
 struct ArchiveEnvelope {
   let bytes: UnsafeRawBufferPointer
   let version: UInt16
@@ -18,7 +18,7 @@ struct ArchiveEnvelope {
     }
     version = UInt16(littleEndian: bytes.loadUnaligned(fromByteOffset: 8, as: UInt16.self))
     let flags = UInt16(littleEndian: bytes.loadUnaligned(fromByteOffset: 10, as: UInt16.self))
-    // Before the version is believed: a flipped bit in it must read as damage, not as "too new".
+    // Checked before the version is used: a flipped bit in the version must be reported as damage, not as "too new".
     let sum = UInt64(littleEndian: bytes.loadUnaligned(fromByteOffset: bytes.count - 8, as: UInt64.self))
     guard Checksum.xxh64(UnsafeRawBufferPointer(rebasing: bytes[..<(bytes.count - 8)])) == sum else {
       throw ArchiveError(.damaged, "The archive's checksum is wrong: it was cut off or altered")

@@ -1,4 +1,4 @@
-/// The parts of an archive, checked: checksum, sections, schema, and which objects there are.
+/// The validated parts of an archive: checksum, sections, schema, and the list of its objects.
 package final class ArchiveFile {
   /// Objects of one class, in the order in which they are built.
   package struct Run {
@@ -10,7 +10,7 @@ package final class ArchiveFile {
   package let version: UInt16
   package let schema: ArchiveSchema
   package let staticCount: Int
-  /// The types that the root leads to are declared as in the program, so that no field needs to be looked up.
+  /// Whether the types that the root leads to are declared as in the program, so that no field needs to be looked up.
   let isSame: Bool
   package let root: Int32
   package let names: [String]
@@ -21,12 +21,13 @@ package final class ArchiveFile {
   package let objectCount: Int
   package let runs: [Run]
 
-  /// What types and runs of objects take for each byte that describes them, at most.
+  /// The maximum memory for types and runs of objects, per byte of their description.
   private static let memoryPerFooterByte = 32
-  /// The tables by number, apart from the objects.
+  /// Memory per object of the tables by number, not counting the object itself.
   private static let memoryPerObjectNumber = 32
 
-  /// - Parameter compiled: The program's types, if they are there; their description is not parsed where it is the archive's.
+  /// - Parameter compiled: The program's types, if available. If the archive's description is the same, it isn't
+  ///   parsed.
   init(_ envelope: ArchiveEnvelope, limits: ArchiveLimits, compiled: CompiledSchema? = nil) throws {
     bytes = envelope.bytes
     version = envelope.version
@@ -81,7 +82,7 @@ package final class ArchiveFile {
     valueSection = try section()
     referenceSection = try section()
     guard position == footer else { throw input.damaged("The sections don't fill the archive") }
-    // Each object is referred to by at least one byte somewhere.
+    // Each object is referred to somewhere, by at least one byte.
     guard let objects = Int(exactly: try input.varint()), objects <= bytes.count else {
       throw input.damaged("The count of objects passes the archive's size")
     }
@@ -103,8 +104,8 @@ package final class ArchiveFile {
     try self.init(ArchiveEnvelope(bytes, limits: limits), limits: limits)
   }
 
-  /// Each field of an object takes at least a byte in its section, so that objects whose fields aren't there are found out before
-  /// any is built.
+  /// Reads the runs of objects. Each field of an object takes at least one byte in its section, so runs whose objects
+  /// can't fit are detected before any object is built.
   private static func runs(
     _ input: inout ByteCursor, objects: Int, schema: ArchiveSchema, values: Int, references: Int
   ) throws -> [Run] {
@@ -155,7 +156,7 @@ package final class ArchiveFile {
   }
 }
 
-/// The numbers of a run's objects: usually one after the other.
+/// The numbers of a run's objects, usually consecutive.
 package struct ObjectNumbers: RandomAccessCollection {
   private let first: Int32
   private let list: [Int32]

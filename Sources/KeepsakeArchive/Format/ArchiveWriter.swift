@@ -2,29 +2,30 @@ import Foundation
 
 /// Writes values into an archive's bytes.
 ///
-/// A hand-written type uses `encode(_:forKey:)`. What else is public is called by generated code and must not be mixed with keys.
+/// A hand-written type uses `encode(_:forKey:)`. All other public members are called by generated code and must not be
+/// mixed with keys.
 public struct ArchiveWriter: ~Copyable {
   @usableFromInline var base: UnsafeMutableRawPointer
   @usableFromInline var cursor: UnsafeMutableRawPointer
   @usableFromInline var limit: UnsafeMutableRawPointer
-  /// The references section while values are written, and the other way round; taken when it is first needed.
+  /// The references section while values are written, and vice versa. Allocated when it is first needed.
   private var otherBase: UnsafeMutableRawPointer
   private var otherCursor: UnsafeMutableRawPointer
   private var otherLimit: UnsafeMutableRawPointer
   @usableFromInline let core: WriterCore
-  /// Of the class that is being written: which fields stand in the references section.
+  /// Which fields of the class that is being written belong to the references section.
   @usableFromInline var deferred = FieldMask()
-  /// Where the fields of the class that is writing begin among those of the object.
+  /// The index of the first field of the class that is being written, among all fields of the object.
   @usableFromInline var fieldBase = 0
   @usableFromInline var depth = 0
   @usableFromInline let depthLimit: Int
   @usableFromInline let stringLimit: Int
-  /// Above zero while a set element or key is written only to be compared: objects get no numbers then.
+  /// Above zero while a set element or key is written only for comparison. Objects get no numbers then.
   private var fingerprints = 0
   @usableFromInline var referencesInFingerprint = 0
   private var isInKeyed = false
 
-  /// Who writes; counters fold their pending change into this writer's entry.
+  /// The id of the writer. Counters fold their pending change into this writer's entry.
   public let writer: UInt64
 
   init(core: WriterCore, writer: UInt64) {
@@ -32,7 +33,7 @@ public struct ArchiveWriter: ~Copyable {
     self.writer = writer
     depthLimit = core.limits.depth
     stringLimit = core.limits.stringBytes
-    // What the last archive of this root took and an eighth: as saved games grow, growing stays rare.
+    // The size of the last archive of this root plus an eighth: as saved games grow, the buffer rarely has to.
     let expected = core.compiled.expectedBytes
     var capacity = max(Self.leastBytes, expected + expected / 8)
     if let output = core.takeOutput(atLeast: capacity) {
@@ -55,7 +56,7 @@ public struct ArchiveWriter: ~Copyable {
     Self.release(otherBase)
   }
 
-  /// Stands for memory that isn't taken yet.
+  /// A placeholder for memory that isn't allocated yet.
   private nonisolated(unsafe) static let nothing = allocate(1)
 
   private static func release(_ memory: UnsafeMutableRawPointer) {
@@ -72,7 +73,8 @@ public struct ArchiveWriter: ~Copyable {
   var offset: Int { cursor - base }
   var otherOffset: Int { otherCursor - otherBase }
 
-  /// Where the next value goes, with room for so many bytes: from a call, so that the compiler needn't read it from memory again.
+  /// Returns the address for the next value, with room for a number of bytes. Returned by the call, so that the
+  /// compiler needn't load it from memory again.
   @inlinable @inline(__always) mutating func room(_ bytes: Int) -> UnsafeMutableRawPointer {
     limit - cursor < bytes ? grow(bytes) : cursor
   }
@@ -96,7 +98,7 @@ public struct ArchiveWriter: ~Copyable {
   @inlinable @inline(__always) mutating func putVarint(_ value: UInt64) {
     let place = room(9)
     if value < 1 << 14 {
-      // One byte or two, without a branch: which of them comes next is hard to guess.
+      // One byte or two, without a branch, because the processor can hardly predict which.
       let more: UInt64 = value < 1 << 7 ? 0 : 1
       place.storeBytes(of: UInt16(truncatingIfNeeded: (value &<< 1 | 1) &<< more).littleEndian, as: UInt16.self)
       cursor = place + (Int(truncatingIfNeeded: more) &+ 1)
@@ -105,7 +107,7 @@ public struct ArchiveWriter: ~Copyable {
     }
   }
 
-  /// Nine bytes are reserved. Gives where the next value goes.
+  /// Writes a varint of any length and returns the address behind it. The caller has reserved nine bytes.
   @usableFromInline static func storeLongVarint(_ value: UInt64, at place: UnsafeMutableRawPointer) -> UnsafeMutableRawPointer {
     let bits = 64 &- value.leadingZeroBitCount
     if bits > 56 {
@@ -113,7 +115,7 @@ public struct ArchiveWriter: ~Copyable {
       (place + 1).storeBytes(of: value.littleEndian, as: UInt64.self)
       return place + 9
     }
-    // A whole word is stored and the place moved by what counts of it.
+    // Stores a whole word and advances by the number of bytes that count.
     let length = max(1, (bits &+ 6) / 7)
     let word = (value &<< 1 | 1) &<< UInt64(truncatingIfNeeded: length &- 1)
     place.storeBytes(of: word.littleEndian, as: UInt64.self)
@@ -126,7 +128,7 @@ public struct ArchiveWriter: ~Copyable {
     cursor = place + MemoryLayout<T>.size
   }
 
-  /// The length and the bytes of a string or data value.
+  /// Writes the length and the bytes of a string or data value.
   @inlinable @inline(__always) mutating func putMeasured(_ bytes: UnsafeRawBufferPointer) throws {
     let count = bytes.count
     if count > stringLimit { throw tooLong(count) }
@@ -176,12 +178,12 @@ public struct ArchiveWriter: ~Copyable {
     try T.archiveWrite(value, to: &self)
   }
 
-  /// Writes a weak reference: kept if the object gets into the archive by another way.
+  /// Writes a weak reference, which is kept only if the object is also saved through another reference.
   @inlinable public mutating func writeWeakField<T: Archivable & AnyObject>(_ object: T?) throws {
     if let object { try putWeak(object) } else { putVarint(0) }
   }
 
-  /// Writes an unowned reference: the object must get into the archive by another way.
+  /// Writes an unowned reference; the object must also be saved through another reference.
   @inlinable public mutating func writeUnownedField<T: Archivable & AnyObject>(_ object: T) throws {
     try putUnowned(object)
   }
@@ -207,10 +209,10 @@ public struct ArchiveWriter: ~Copyable {
   /// Ends the enum value that `writeCase` began.
   public mutating func endCase() { ascend() }
 
-  /// An empty struct takes a byte, so that every element of an array takes one.
+  /// Writes an empty struct as one byte, so that every element of an array takes at least one byte.
   public mutating func writeEmpty() { putByte(0) }
 
-  /// Whether a class's field, counted among its own, stands in the references section.
+  /// Returns whether a field, by its index in its own class, belongs to the references section.
   @inlinable public func isDeferred(_ field: Int) -> Bool { deferred.contains(fieldBase + field) }
 
   /// Called by each class of an object after its own fields.
@@ -223,7 +225,7 @@ public struct ArchiveWriter: ~Copyable {
     putVarint(UInt64(try core.enqueue(object)) + 1)
   }
 
-  /// The elements of an array, looked at where they are: taking each out would count references.
+  /// Writes the elements of an array in place, because copying each out would count references.
   @usableFromInline mutating func writeReferences(_ objects: UnsafeBufferPointer<Unmanaged<AnyObject>>) throws {
     for object in objects {
       try object._withUnsafeGuaranteedRef { object in
@@ -233,13 +235,14 @@ public struct ArchiveWriter: ~Copyable {
     }
   }
 
-  /// In place of a reference that is to be written with its number later.
+  /// Writes a placeholder for a reference, which is written with its number later.
   private mutating func putNoReference() {
     referencesInFingerprint += 1
     putVarint(0)
   }
 
-  /// Nothing gets a number here, and no class its turn: in which order elements are written to be compared differs from process to process.
+  /// Writes an object for comparison. Assigns no numbers and creates no queues, because the order in which elements are
+  /// written for comparison differs between processes.
   private mutating func writeFingerprint(of object: AnyObject) throws {
     guard fingerprints == 1 else { return putNoReference() }
     referencesInFingerprint += 1
@@ -250,7 +253,8 @@ public struct ArchiveWriter: ~Copyable {
     try codec.writeFingerprint(of: object, isKeyed: entry.kind.isKeyed, deferred: entry.deferred, to: &self)
   }
 
-  /// Writes set elements or dictionary keys in the order of their bytes: `write` writes one, `after` what follows it.
+  /// Writes set elements or dictionary keys in the order of their bytes: `write` writes one of them, `after` what
+  /// follows it.
   @inlinable @inline(__always) mutating func writeSorted(
     _ count: Int, _ write: (inout ArchiveWriter, Int) throws -> Void, after: (inout ArchiveWriter, Int) throws -> Void
   ) throws {
@@ -275,11 +279,11 @@ public struct ArchiveWriter: ~Copyable {
     fingerprints += 1
   }
 
-  /// Sorts what was written since `start` and takes it back.
+  /// Sorts the elements written since `start` and removes them from the output.
   @usableFromInline mutating func endSorting(_ order: ElementOrder, start: Int) {
     fingerprints -= 1
     let written = UnsafeRawBufferPointer(start: base + start, count: offset - start)
-    // References are written anew, in their order: only then do objects get their numbers.
+    // Elements with references are written again in sorted order, which is when objects get their numbers.
     order.sort(written, isPlain: referencesInFingerprint == 0 || fingerprints > 0)
     referencesInFingerprint += order.outerReferences
     cursor = base + start
@@ -287,14 +291,15 @@ public struct ArchiveWriter: ~Copyable {
 
   // MARK: Keys
 
-  /// Writes a value under a key, for hand-written types. Each key once; the reader may ask in any order.
+  /// Writes a value under a key, for hand-written types. Each key may be written once; the reader may read keys in any
+  /// order.
   ///
-  /// An error ends the encoding, whether it is caught or not: half a value may have been written.
+  /// An error ends the encoding even if it is caught, because only a part of the value may have been written.
   public mutating func encode<T: Archivable>(_ value: T, forKey key: String) throws {
     try write(T.self, forKey: key) { try T.archiveWrite(value, to: &$0) }
   }
 
-  /// Writes a reference under a key that is kept only if the object gets into the archive by another way.
+  /// Writes a reference under a key. It is kept only if the object is also saved through another reference.
   public mutating func encodeConditional<T: Archivable & AnyObject>(_ object: T?, forKey key: String) throws {
     try write(T?.self, forKey: key) { try $0.writeWeakField(object) }
   }
@@ -305,7 +310,7 @@ public struct ArchiveWriter: ~Copyable {
     do {
       guard isInKeyed else { throw misuse() }
       if fingerprints > 0 {
-        // Keys and types get their numbers when the element is written to stay.
+        // Keys and types get their numbers when the element is finally written.
         referencesInFingerprint += 1
         try putText(key)
         try putText(T.archiveName)
@@ -342,7 +347,7 @@ public struct ArchiveWriter: ~Copyable {
     (base + start - 4).storeBytes(of: length.littleEndian, as: UInt32.self)
   }
 
-  /// Key, type, length and value of each field, then a zero.
+  /// Writes the key, type, length and value of each field, then a zero.
   mutating func writeKeyedBody(_ body: (inout ArchiveWriter) throws -> Void) throws {
     let outer = isInKeyed
     isInKeyed = true
@@ -364,7 +369,7 @@ public struct ArchiveWriter: ~Copyable {
     putBytes(bytes)
   }
 
-  /// Fills in the header, appends the checksum and hands the bytes over.
+  /// Fills in the header, appends the checksum and returns the bytes.
   mutating func sealed() -> Data {
     base.copyMemory(from: ArchiveLayout.magic, byteCount: ArchiveLayout.magic.count)
     (base + 8).storeBytes(of: ArchiveLayout.version.littleEndian, as: UInt16.self)
@@ -374,23 +379,23 @@ public struct ArchiveWriter: ~Copyable {
     let length = offset
     core.compiled.recordSize(length)
     defer {
-      // What `deinit` frees instead.
+      // Prevents `deinit` from freeing the memory.
       base = Self.nothing
       if otherBase != Self.nothing { core.keepSpare(otherBase, otherLimit - otherBase) }
       otherBase = Self.nothing
     }
     if length <= WriterCore.mostOutputBytes {
-      // Copying so little costs less than handing the memory over and allocating as much for the next archive.
+      // Copying so few bytes costs less than passing the memory on and allocating the same amount for the next archive.
       let data = Data(bytes: base, count: length)
       core.keepOutput(base, limit - base)
       return data
     }
-    // Growth by doubling leaves up to half of the memory unused, and the bytes may be kept for long.
+    // Doubling leaves up to half of the memory unused, and the bytes may be kept for long.
     if limit - base > length + length / 4 + Self.leastBytes, let exact = realloc(base, length) { base = exact }
     return Data(bytesNoCopy: base, count: length, deallocator: .free)
   }
 
-  /// Puts pieces of both sections into a new order.
+  /// Rearranges the pieces of both sections in a new order.
   mutating func reorder(root: Int, values: [Range<Int>], references: [Range<Int>]) {
     let newValues = Self.allocate(max(limit - base, 1))
     newValues.copyMemory(from: base, byteCount: root)

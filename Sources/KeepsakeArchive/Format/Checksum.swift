@@ -1,5 +1,6 @@
-/// XXH64 of a run of bytes, seed 0, as specified in the xxHash fast digest algorithm's document (doc/xxhash_spec.md of
-/// the xxHash project): it finds damage, it doesn't prove who wrote the bytes. Chosen because plain Swift computes it at several bytes a cycle on every platform.
+/// XXH64 of a sequence of bytes, with seed 0, as specified in doc/xxhash_spec.md of the xxHash project. It detects
+/// damage, but doesn't authenticate the writer of the bytes. Chosen because plain Swift computes it at several bytes
+/// per cycle on every platform.
 package enum Checksum {
   private static let prime1: UInt64 = 0x9E37_79B1_85EB_CA87
   private static let prime2: UInt64 = 0xC2B2_AE3D_27D4_EB4F

@@ -1,6 +1,6 @@
 import Foundation
 
-/// Puts the elements of a set, or the keys of a dictionary, into the order of their bytes.
+/// Sorts the elements of a set, or the keys of a dictionary, by their bytes.
 @usableFromInline final class ElementOrder {
   private struct Element: BitwiseCopyable {
     var start: Int
@@ -8,9 +8,9 @@ import Foundation
     var index: Int
   }
 
-  /// References met before, around these elements.
+  /// The number of references found before, outside these elements.
   let outerReferences: Int
-  /// Without references: the bytes may be taken as they are.
+  /// Whether the elements have no references, so that their bytes can be used unchanged.
   @usableFromInline private(set) var isPlain = true
   private let elements: UnsafeMutableBufferPointer<Element>
   private var copy: UnsafeMutableRawPointer?
@@ -25,7 +25,7 @@ import Foundation
     copy?.deallocate()
   }
 
-  /// Elements are noted one after the other, each with the end of its bytes.
+  /// Records an element with the end of its bytes. Called for each element in the order of writing.
   @usableFromInline func note(_ index: Int, end: Int) {
     elements.initializeElement(at: index, to: Element(start: index == 0 ? 0 : elements[index - 1].end, end: end, index: index))
   }
@@ -39,7 +39,7 @@ import Foundation
     elements.sort { Self.precedes(memory, $0, $1) }
   }
 
-  /// Byte by byte, unsigned, a prefix first.
+  /// Compares byte by byte, unsigned; a prefix comes first.
   private static func precedes(_ memory: UnsafeMutableRawPointer, _ a: Element, _ b: Element) -> Bool {
     let (left, right) = (a.end &- a.start, b.end &- b.start)
     let order = memcmp(memory + a.start, memory + b.start, min(left, right))

@@ -1,7 +1,8 @@
-/// An array of numbers as one block: floating-point numbers as they are, integers in the narrowest width that holds all of
-/// them, little-endian. Integers of more than one byte are preceded by the width.
+/// An array of numbers as one block: floating-point numbers unchanged, integers in the narrowest width that represents
+/// all of them, little-endian. Integers of more than one byte are preceded by the width.
 ///
-/// Everything here works on raw memory with a scalar's code, so that it is compiled once and not for each element type.
+/// Everything here works on raw memory with a scalar type's code, so that it is compiled once instead of for each
+/// element type.
 @usableFromInline struct NumberBlock {
   let bytes: UnsafeRawBufferPointer
   let saved: WireCode
@@ -10,7 +11,7 @@
   let count: Int
   let offset: Int
 
-  /// Fills memory for `count` numbers of the wanted type.
+  /// Writes `count` numbers of the wanted type to memory.
   @usableFromInline func copy(to target: UnsafeMutableRawBufferPointer) throws {
     guard count > 0 else { return }
     #if _endian(little)
@@ -33,9 +34,10 @@
     }
   }
 
-  /// A large block usually stands a few bytes further into its page than the archive's block does into its own, both having just been
-  /// taken from the system. Processors then hold each load back for the stores before it, which look alike in their lower twelve bits,
-  /// and copying takes several times as long. From the end to the start, they don't meet.
+  /// Copies a block. The target of a large block usually begins a few bytes later in its page than the source does in
+  /// its own, because both were just allocated by the system. Processors then delay each load after earlier stores
+  /// whose addresses have the same lower twelve bits, and copying takes several times as long. Copying from the end to
+  /// the start avoids that.
   private static func copy(_ source: UnsafeRawBufferPointer, to target: UnsafeMutableRawBufferPointer) {
     guard let from = source.baseAddress, let to = target.baseAddress, source.count >= 1 << 16,
       (1..<512).contains((Int(bitPattern: to) &- Int(bitPattern: from)) & 4095)
@@ -97,7 +99,8 @@
 }
 
 extension ArchiveReader {
-  /// Takes a block of numbers whose count has been read; `element` is their saved type, unless the reader is exact.
+  /// Reads a block of numbers whose count has been read. `element` is their saved type; it is ignored if the reader is
+  /// exact.
   @usableFromInline mutating func takeBlock(_ element: Int32, wanted: UInt8, count: Int) throws -> NumberBlock {
     guard let wanted = WireCode(rawValue: wanted) else { throw damaged("A block of numbers has no type") }
     let saved = isExact ? wanted : core.nodes[Int(element)].code
@@ -109,7 +112,7 @@ extension ArchiveReader {
       bytes: try takeBytes(count * width), saved: saved, width: width, wanted: wanted, count: count, offset: start)
   }
 
-  /// Bytes of an element where an array of numbers was saved as one block; nil for other elements.
+  /// Returns the bytes per element if an array of this type is saved as a block; nil for other types.
   mutating func takeBlockWidth(_ code: WireCode, _ count: Int) throws -> Int? {
     let scalar = code.scalarBytes
     guard scalar > 0 else { return nil }

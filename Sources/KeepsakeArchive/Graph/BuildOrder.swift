@@ -1,13 +1,13 @@
-/// Finds an order in which each object comes after those that its initialiser needs.
+/// Finds an order in which each object comes after the objects that its initialiser needs.
 struct BuildOrder {
-  /// For each written position, how many steps of required references lie below it.
+  /// For each written position, the length of the longest path of required references that starts there.
   let levels: [Int32]
-  /// Objects in a cycle of required references, and those that need one of them; empty if all can be built.
+  /// Objects in a cycle of required references, and those that need one of them. Empty if all objects can be built.
   let blocked: Set<Int32>
 
   /// - Parameters:
-  ///   - count: Written objects, by position.
-  ///   - edges: Pairs of positions: the first needs the second.
+  ///   - count: The number of written objects. Each is identified by its position.
+  ///   - edges: Pairs of positions: the first object needs the second.
   init(count: Int, edges: [(Int32, Int32)]) {
     var needs = [Int32](repeating: 0, count: count)
     var starts = [Int](repeating: 0, count: count + 1)

@@ -1,4 +1,5 @@
-/// Reads an archive's sections in the order in which they build on each other: objects, their later references, the root, the hooks.
+/// Reads an archive's sections in the order of their dependencies: objects, their deferred references, the root, the
+/// hooks.
 struct GraphReader {
   let core: ReaderCore
   let bytes: UnsafeRawBufferPointer
@@ -8,7 +9,7 @@ struct GraphReader {
 
   /// - Parameters:
   ///   - forEachRun: Calls its argument with the runs of objects in their order.
-  ///   - afterReferences: Called when all objects are there and refer to each other.
+  ///   - afterReferences: Called when all objects exist and refer to each other.
   @inline(__always) func decode<V: Archivable>(
     _ type: V.Type, isExact: Bool, node: Int32, forEachRun: ((ObjectRun) throws -> Void) throws -> Void,
     afterReferences: () throws -> Void

@@ -1,21 +1,23 @@
 import Foundation
 
-/// Object addresses to numbers, in the order in which objects were met.
+/// A hash table from object addresses to numbers, which are assigned in the order in which objects are first reached.
 ///
-/// Open addressing in zeroed memory; every object in it is kept alive by the writer, so an address can't be reused while it is here.
+/// Uses open addressing in zeroed memory. The writer retains every object in the table, so an address can't be reused
+/// while it is in there.
 struct IdentityTable: ~Copyable {
   struct Entry: BitwiseCopyable {
     var address: UInt
     var number: Int32
-    /// Whether the object is to be written: one that was only referred to weakly is not.
+    /// Whether the object is to be written. An object that has only weak references is not.
     var isQueued: Bool
-    /// Of another round than the table's: the entry is empty. So emptying the table touches no entry.
+    /// The table's round when the entry was set. If the table's round is another one, the entry is empty, so emptying
+    /// the table touches no entry.
     var round: UInt16
   }
 
   private var table: UnsafeMutablePointer<Entry>?
   private var count = 0
-  /// One less than the capacity; takes memory with the first object, because most small values have none.
+  /// One less than the capacity. Memory is allocated with the first object, because most small values have none.
   private var mask = -1
   private var round: UInt16 = 1
 
@@ -33,7 +35,8 @@ struct IdentityTable: ~Copyable {
     round = 1
   }
 
-  /// The object's entry; a new one has the number `next` and makes `isNew` true. Valid until the next call.
+  /// Returns the object's entry. If the object is new, the entry has the number `next` and `isNew` is true. Valid until
+  /// the next call.
   @inline(__always) mutating func entry(for object: AnyObject, next: Int32) -> (entry: UnsafeMutablePointer<Entry>, isNew: Bool) {
     let address = UInt(bitPattern: Unmanaged.passUnretained(object).toOpaque())
     if (count &+ 1) &* 4 > mask &* 3 { grow() }
@@ -65,7 +68,7 @@ struct IdentityTable: ~Copyable {
     free(old)
   }
 
-  /// Fibonacci hashing: addresses differ in their middle bits, the product spreads them to the top.
+  /// Fibonacci hashing: addresses differ in their middle bits, and the product spreads those to the top.
   @inline(__always) private static func hash(_ key: UInt) -> Int {
     Int(truncatingIfNeeded: (UInt64(truncatingIfNeeded: key) &* 0x9E37_79B9_7F4A_7C15) &>> 24)
   }

@@ -1,8 +1,8 @@
 import Synchronization
 
-/// Keeps one thing that is costly to make from one use to the next; whoever comes while it is out makes another.
+/// Keeps one object that is costly to create between uses. A caller that finds the slot empty creates another.
 struct IdleSlot<Content: AnyObject>: ~Copyable {
-  /// The address of what is kept, which owns a reference to it; 0 while there is nothing.
+  /// The address of the kept object, which owns a reference to it; 0 if there is none.
   private let address = Atomic<UInt>(0)
 
   init() {}
@@ -15,7 +15,7 @@ struct IdleSlot<Content: AnyObject>: ~Copyable {
     }
   }
 
-  /// Nobody else may use it any more.
+  /// Puts an object into the slot, or releases it if the slot is taken. The caller must not use it afterwards.
   func giveBack(_ content: Content) {
     let reference = Unmanaged.passRetained(content)
     let mine = UInt(bitPattern: reference.toOpaque())

@@ -1,4 +1,4 @@
-/// Decodes an archive: builds all objects, sets their later references, reads the root, calls the hooks.
+/// Decodes an archive: builds all objects, sets their deferred references, reads the root, and calls the hooks.
 struct ObjectBuilder {
   let file: ArchiveFile
   let core: ReaderCore
@@ -11,7 +11,7 @@ struct ObjectBuilder {
     core = ReaderCore(file: file, compiled: compiled, context: context, limits: limits)
     if !extra.isEmpty { try core.extendProgram { schema in extra.forEach(schema.describe) } }
     var classes: [String: any Archivable.Type] = [:]
-    // Where all declarations are the same, the numbers of the types are, too.
+    // If all declarations are the same, so are the numbers of the types, and no lookup by name is needed.
     if file.runs.contains(where: { !file.isSame || $0.type >= file.staticCount }) {
       for entry in core.program.types where entry.kind.isObject && classes[entry.name] == nil { classes[entry.name] = entry.type }
     }
@@ -19,7 +19,7 @@ struct ObjectBuilder {
   }
 
   func decode<V: Archivable>(_ type: V.Type) throws -> V {
-    // Whether it succeeds or not, and after everything else here has let go of the objects.
+    // On success and on failure, and after everything else here has released the objects.
     defer { core.releaseObjects(of: file) }
     return try decodeGraph(type)
   }
@@ -34,7 +34,8 @@ struct ObjectBuilder {
     return value
   }
 
-  /// The program's class, by the name that the archive has for it, or by its number where all declarations are the same.
+  /// Opens a run with the program's class, found by its name in the archive, or by its number if all declarations are
+  /// the same.
   private func open(_ run: ArchiveFile.Run) throws -> ObjectRun {
     let isSame = file.isSame && run.type < file.staticCount
     let index: Int?

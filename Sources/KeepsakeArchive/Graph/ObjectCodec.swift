@@ -1,6 +1,7 @@
-/// Writes and reads the objects of one class: the class is opened once, and the loops over its objects are statically dispatched.
+/// Writes and reads the objects of one class: the class's type is opened once, so that the loops over its objects are
+/// statically dispatched.
 ///
-/// It has no state, so that one made with the schema serves all archives.
+/// It has no state, so one instance, created with the schema, is used for all archives.
 class ObjectCodec {
   func write(_ queue: ObjectQueue, to writer: inout ArchiveWriter) throws {}
   func writeFingerprint(of object: AnyObject, isKeyed: Bool, deferred: FieldMask, to writer: inout ArchiveWriter) throws {}
@@ -8,14 +9,14 @@ class ObjectCodec {
   func connect(_ run: ObjectRun, from reader: inout ArchiveReader) throws {}
   func finish(_ run: ObjectRun, _ core: ReaderCore) throws {}
 
-  /// nil for what is no class.
+  /// Returns the codec of a class; nil for any other type.
   static func of(_ type: any Archivable.Type) -> ObjectCodec? {
     func open<T: Archivable & AnyObject>(_: T.Type) -> ObjectCodec { TypedObjectCodec<T>() }
     return (type as? any (Archivable & AnyObject).Type).map { open($0) }
   }
 }
 
-/// The objects of one class that were met and are still to be written.
+/// The objects of one class that were found and still have to be written.
 final class ObjectQueue {
   let id: ObjectIdentifier
   let typeIndex: Int
@@ -24,9 +25,9 @@ final class ObjectQueue {
   let codec: ObjectCodec
   @exclusivity(unchecked) var ids = RawList<Int32>()
   @exclusivity(unchecked) var next = 0
-  /// An object of the class was met in this archive.
+  /// Whether an object of the class was found in this archive.
   @exclusivity(unchecked) var isMet = false
-  /// One large archive must not hold memory for ever.
+  /// Larger lists are freed, so that one large archive doesn't hold memory forever.
   private static let mostBytes = 64 << 10
 
   init(_ id: ObjectIdentifier, typeIndex: Int, _ schema: ArchiveSchema, _ codec: ObjectCodec) {
@@ -37,7 +38,7 @@ final class ObjectQueue {
     deferred = schema.types[typeIndex].deferred
   }
 
-  /// For the next archive.
+  /// Empties the queue for the next archive.
   func removeAll() {
     if ids.byteCount > Self.mostBytes { ids = RawList() } else { ids.removeAll() }
     next = 0
@@ -45,21 +46,21 @@ final class ObjectQueue {
   }
 }
 
-/// Objects of one class that an archive has one after the other.
+/// Objects of one class that are consecutive in an archive.
 final class ObjectRun {
   let ids: ObjectNumbers
-  /// The class's place among the archive's types.
+  /// The index of the class among the archive's types.
   let type: Int
   let codec: ObjectCodec
-  /// The saved type of the objects, as an expression.
+  /// The saved type of the objects, as a type expression.
   let node: Int32
-  /// nil where the class is declared as it was; the reader's core keeps it.
+  /// The plan, retained by the reader's core; nil if the class's declaration is unchanged.
   let plan: Unmanaged<FieldPlan>?
   let deferred: FieldMask
   let isExact: Bool
   let isKeyed: Bool
   let hasReferences: Bool
-  /// What one object takes, and its place in the table of all.
+  /// Bytes for one object and its entry in the table of all objects.
   let memory: Int
 
   init(_ run: ArchiveFile.Run, _ schema: ArchiveSchema, plan: FieldPlan?, program: TypeEntry, codec: ObjectCodec) {
@@ -75,7 +76,7 @@ final class ObjectRun {
     memory = program.memory + MemoryLayout<Int>.stride
   }
 
-  /// Of a class that is declared as it was.
+  /// Creates a run of a class whose declaration is unchanged.
   init(_ ids: ObjectNumbers, _ schema: ArchiveSchema, _ type: Int, _ codec: ObjectCodec) {
     self.ids = ids
     self.type = type
@@ -100,17 +101,18 @@ final class ObjectRun {
 }
 
 private final class TypedObjectCodec<T: Archivable & AnyObject>: ObjectCodec {
-  /// So few that they are still in the processor's cache when their references are written.
+  /// Small enough that the objects are still in the processor's cache when their references are written.
   private static var batch: Int { 256 }
 
-  /// All that are waiting, some at a time: first their values, then their references, until writing those finds no more of this class.
+  /// Writes all waiting objects in batches: first their values, then their references, until writing those finds no
+  /// more objects of this class.
   override func write(_ queue: ObjectQueue, to writer: inout ArchiveWriter) throws {
     let core = writer.core
     let isKeyed = queue.isKeyed
     writer.deferred = queue.deferred
     let hasReferences = isKeyed || !queue.deferred.isEmpty
     while queue.next < queue.ids.count {
-      // Before numbers are followed that a failed value left.
+      // Check first: after a value failed, the queues may have numbers that must not be used.
       try core.checkFailure()
       let batch = queue.next..<min(queue.ids.count, queue.next + Self.batch)
       queue.next = batch.upperBound
@@ -178,7 +180,7 @@ private final class TypedObjectCodec<T: Archivable & AnyObject>: ObjectCodec {
     for id in run.ids {
       try run.prepare(&reader)
       try core.object(id)?._withUnsafeGuaranteedRef { object in
-        // Runs hold only what `build` made.
+        // Runs contain only objects that `build` created.
         let object = unsafeDowncast(object, to: T.self)
         if run.isKeyed {
           try reader.openKeyed(T.self) { try object.decodeReferences(from: &$0) }
@@ -191,7 +193,7 @@ private final class TypedObjectCodec<T: Archivable & AnyObject>: ObjectCodec {
   }
 
   override func finish(_ run: ObjectRun, _ core: ReaderCore) throws {
-    // Once for all: to copy what may be anything costs as much as many a hook.
+    // Read once for all objects: copying an `Any?` costs as much as many a hook.
     let context = core.context
     for id in run.ids {
       try core.object(id)?._withUnsafeGuaranteedRef { object in

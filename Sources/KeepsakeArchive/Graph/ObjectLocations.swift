@@ -1,9 +1,10 @@
-/// Where each object's bytes stand, and which objects they refer to: found by passing over both sections of objects.
+/// The locations of each object's bytes and the objects that they refer to, found by skipping through both sections of
+/// objects.
 struct ObjectLocations {
-  /// By number: distance from the start of the archive.
+  /// By object number: the offset from the start of the archive.
   private(set) var values: [Int]
   private(set) var references: [Int]
-  /// Objects that are referred to, in the order in which they were met.
+  /// Numbers of the objects that are referred to, in the order in which they occur.
   private var targets: [Int32] = []
   private var valueTargets: [Range<Int>]
   private var referenceTargets: [Range<Int>]
@@ -20,7 +21,8 @@ struct ObjectLocations {
     referenceTargets = []
   }
 
-  /// With what each object refers to; where bytes are damaged, up to there.
+  /// Returns locations with the objects that each object refers to; if bytes are damaged, only what comes before the
+  /// damage.
   static func withTargets(_ file: ArchiveFile, _ core: ReaderCore) -> ObjectLocations {
     var places = ObjectLocations(count: file.objectCount)
     places.valueTargets = Array(repeating: 0..<0, count: file.objectCount)
@@ -28,13 +30,13 @@ struct ObjectLocations {
     do {
       try places.collect(file, core, withTargets: true)
     } catch {
-      // What stands behind the damage was never built.
+      // Objects behind the damage were never built.
       return places
     }
     return places
   }
 
-  /// Calls `body` with each object that this one's bytes refer to.
+  /// Calls `body` with each object that this object's bytes refer to.
   func forEachTarget(of id: Int, _ body: (Int) -> Void) {
     for target in targets[valueTargets[id]] { body(Int(target)) }
     for target in targets[referenceTargets[id]] { body(Int(target)) }
@@ -53,7 +55,7 @@ struct ObjectLocations {
         let fields = entry.fields.filter { $0.deferred == isInReferences }
         for id in run.ids {
           if isInReferences { references[Int(id)] = reader.offset } else { values[Int(id)] = reader.offset }
-          // Also where the object is damaged: what comes before the damage may have been read.
+          // Also for a damaged object, because the part before the damage may have been read.
           defer { recordTargets(of: Int(id), isInReferences, &reader) }
           if entry.kind.isKeyed, try !reader.skipKeyed() { try reader.skipOpened(since: reader.offset) }
           for field in fields { try reader.skip(field.node) }

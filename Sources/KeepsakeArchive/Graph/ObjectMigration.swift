@@ -1,7 +1,8 @@
 extension ObjectBuilder {
-  /// Calls the migration hooks of objects: all of them exist and refer to each other, and no `didDecode` was called yet.
+  /// Calls the migration hooks of objects. All objects exist and refer to each other by then, and no `didDecode` has
+  /// been called yet.
   ///
-  /// Costs nothing where no class was saved in an older version, else one more pass over the objects' bytes.
+  /// Costs nothing if no class was saved in an older version, otherwise one more pass over the objects' bytes.
   func migrateObjects() throws {
     var places: ObjectLocations?
     for run in file.runs {
@@ -27,7 +28,7 @@ extension ObjectBuilder {
     reader.cursor = base + places.references[Int(id)]
     entries += try reader.scanFields(plan.fields, inReferences: true)
     var saved = ArchiveMigration(reader, plan, entries: entries)
-    // Runs hold only objects of exactly this class, and between it and AnyObject the bits are the same.
+    // Runs contain only objects of exactly this class, and a reference has the same bits as `T` and as `AnyObject`.
     var typed = unsafeBitCast(object, to: T.self)
     try typed.migrateSuperclasses(&saved)
     if saved.enterNextClass() { try typed.migrate(&saved) }

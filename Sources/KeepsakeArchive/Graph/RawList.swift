@@ -1,9 +1,9 @@
 import Foundation
 
-/// A growing list of plain values, for what is noted of every object or field.
+/// A growing list of plain values, for what is recorded of every object or field.
 ///
-/// It lives in memory of its own, so that adding to it costs a store: an array that is a property of a class would be checked for
-/// unique reference and exclusive access each time.
+/// It manages its own memory, so that appending is a single store: an array in a property of a class would be checked
+/// for unique reference and exclusive access each time.
 struct RawList<Element: BitwiseCopyable>: ~Copyable {
   private var start: UnsafeMutablePointer<Element>?
   private(set) var count = 0
@@ -32,14 +32,15 @@ struct RawList<Element: BitwiseCopyable>: ~Copyable {
     count &+= 1
   }
 
-  /// Adds so many elements that the caller must set before anything reads them, and gives where they begin: valid until the next change.
+  /// Appends elements that the caller must set before anything reads them, and returns a pointer to the first. Valid
+  /// until the next change.
   @inline(__always) mutating func extend(by more: Int) -> UnsafeMutablePointer<Element> {
     if count + more > capacity { grow(to: max(64, capacity * 2, count + more)) }
     defer { count &+= more }
     return start.unsafelyUnwrapped + count
   }
 
-  /// Valid until the next change.
+  /// Returns a pointer to an element. Valid until the next change.
   @inline(__always) func place(_ index: Int) -> UnsafeMutablePointer<Element> {
     assert(index >= 0 && index <= count)
     return start.unsafelyUnwrapped + index
@@ -49,7 +50,7 @@ struct RawList<Element: BitwiseCopyable>: ~Copyable {
 
   var byteCount: Int { capacity * MemoryLayout<Element>.stride }
 
-  /// Keeps the memory.
+  /// Empties the list, but keeps its memory.
   mutating func removeAll() { count = 0 }
 
   private mutating func grow(to wanted: Int) {

@@ -1,9 +1,9 @@
-/// An archive with few objects, if any, all of one class, in which every type is declared as in the program.
+/// An archive with at most a few objects, all of one class, in which every type is declared as in the program.
 ///
-/// For it nothing needs to be looked up, and a reader that was there before serves: a small value would take longer to make one than
-/// to decode.
+/// It needs no lookups and reuses an existing reader, because creating one would take longer than decoding a small
+/// value.
 struct SmallArchive {
-  /// Where one object refers to the next, so many may be released from within each other.
+  /// The maximum number of objects. If each refers to the next, this many may be released recursively.
   static let mostObjects = 64
 
   let bytes: UnsafeRawBufferPointer
@@ -11,16 +11,16 @@ struct SmallArchive {
   let values: Range<Int>
   let references: Range<Int>
   let objectCount: Int
-  /// The class's place among the types; -1 without objects.
+  /// The index of the class among the types; -1 without objects.
   private let classIndex: Int
 
-  /// nil for every other archive, and for what is damaged.
+  /// Returns nil for every other archive, and for damaged bytes.
   init?(_ envelope: ArchiveEnvelope, _ compiled: CompiledSchema, limits: ArchiveLimits) {
     let footer = envelope.footer
     bytes = envelope.bytes
     guard compiled.isHead(of: UnsafeRawBufferPointer(rebasing: bytes[footer])) else { return nil }
     var input = ByteCursor(bytes: bytes, offset: footer.lowerBound + compiled.footerHead.count, end: footer.upperBound)
-    // Everything in front of the footer, so that no sum of them overflows.
+    // The bytes before the footer. The lengths are checked against this one by one, so that no sum of them overflows.
     let content = UInt64(footer.lowerBound - ArchiveLayout.headerBytes)
     guard let rootLength = try? input.varint(), let valuesLength = try? input.varint(), let referencesLength = try? input.varint(),
       rootLength <= content, valuesLength <= content - rootLength, referencesLength == content - rootLength - valuesLength,
@@ -35,7 +35,7 @@ struct SmallArchive {
       classIndex = -1
     } else {
       guard let index = try? input.varint(), index < UInt64(compiled.typeCount), let length = try? input.varint(), length == count,
-        // One after the other, from number 0.
+        // Only consecutive numbers, starting with 0.
         let form = try? input.byte(), form == 0, let first = try? input.varint(), first == 0
       else { return nil }
       classIndex = Int(index)

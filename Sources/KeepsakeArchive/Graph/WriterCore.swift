@@ -1,9 +1,9 @@
 import Foundation
 
-/// What a writer keeps beside its bytes: the schema, the objects met, and the order in which they were written.
+/// The state of a writer besides its bytes: the schema, the objects found, and the order in which they were written.
 ///
-/// What every object touches is declared without run-time exclusivity checks: one call encodes, on one thread, and none of these properties
-/// is handed out while it is changed.
+/// Properties that are used for every object are declared without run-time exclusivity checks: a single call encodes,
+/// on one thread, and none of these properties is exposed while it is changed.
 @usableFromInline final class WriterCore {
   @exclusivity(unchecked) private(set) var schema: ArchiveSchema
   let compiled: CompiledSchema
@@ -14,16 +14,18 @@ import Foundation
 
   private let scratch = WriterScratch()
 
-  /// By class, in the order in which the classes were met. A game has some dozens at most in one archive.
+  /// The queues of this archive's classes, in the order in which the classes were found. One archive of a game has some
+  /// dozens at most.
   @exclusivity(unchecked) private var queues = RawList<Unmanaged<ObjectQueue>>()
-  /// The same and those of earlier archives; each is retained once.
+  /// These queues and those of earlier archives. Each is retained once.
   @exclusivity(unchecked) private var knownQueues = RawList<Unmanaged<ObjectQueue>>()
   @exclusivity(unchecked) private var lastClass: ObjectIdentifier?
   @exclusivity(unchecked) private var lastQueue: Unmanaged<ObjectQueue>?
   @exclusivity(unchecked) private var unowned: [Int32] = []
-  /// The first error in a hand-written value, which its conformance may have caught.
+  /// The first error in a hand-written value, kept because its conformance may have caught it.
   @exclusivity(unchecked) private var failure: (any Error)?
-  /// While an object's initialiser part is written: references in it must be built before it.
+  /// True while the part of an object that its initialiser needs is written: objects referred to there must be built
+  /// before it.
   @exclusivity(unchecked) var buildsObject = false
 
   @exclusivity(unchecked) private(set) var names: [String] = []
@@ -31,13 +33,13 @@ import Foundation
   @exclusivity(unchecked) private(set) var wires: [Int32] = []
   @exclusivity(unchecked) private var wireIndexes: [Int32: Int] = [:]
 
-  /// Memory for a references section, kept from one archive to the next.
+  /// Memory for a references section, reused for the next archive.
   @exclusivity(unchecked) private var spare: (memory: UnsafeMutableRawPointer, bytes: Int)?
   private static let mostSpareBytes = 64 << 10
 
-  /// Memory for the bytes of a small archive, kept from one to the next.
+  /// Memory for the bytes of a small archive, reused for the next one.
   @exclusivity(unchecked) private var output: (memory: UnsafeMutableRawPointer, bytes: Int)?
-  /// Archives up to this are copied out of it.
+  /// Archives up to this size are copied out of it.
   static let mostOutputBytes = 2 << 10
 
   private init(_ compiled: CompiledSchema, classes: [any Archivable.Type], limits: ArchiveLimits) {
@@ -61,7 +63,7 @@ import Foundation
     return spare
   }
 
-  /// Memory that `malloc` gave.
+  /// The memory must come from `malloc`.
   func keepSpare(_ memory: UnsafeMutableRawPointer, _ bytes: Int) {
     if spare == nil, bytes <= Self.mostSpareBytes { spare = (memory, bytes) } else { free(memory) }
   }
@@ -72,12 +74,12 @@ import Foundation
     return kept
   }
 
-  /// Memory that `malloc` gave.
+  /// The memory must come from `malloc`.
   func keepOutput(_ memory: UnsafeMutableRawPointer, _ bytes: Int) {
     if output == nil, bytes <= Self.mostSpareBytes { output = (memory, bytes) } else { free(memory) }
   }
 
-  /// A writer for one archive. To be given back.
+  /// Returns a writer for one archive. The caller must give it back.
   static func take(_ compiled: CompiledSchema, classes: [any Archivable.Type], limits: ArchiveLimits) -> WriterCore {
     guard classes.isEmpty, let idle = compiled.idleWriter.take(), idle.limits == limits else {
       return WriterCore(compiled, classes: classes, limits: limits)
@@ -86,7 +88,7 @@ import Foundation
     return idle
   }
 
-  /// Lets the objects go, and keeps what the next archive of the same type can use.
+  /// Releases the objects, and keeps what the next archive of the same type can use.
   func giveBack() {
     scratch.finish()
     guard isStatic, extraClasses.isEmpty else { return }
@@ -100,12 +102,12 @@ import Foundation
     compiled.idleWriter.giveBack(self)
   }
 
-  /// Types that no declaration leads to, and their description.
+  /// The number and the encoded description of the types that no declaration leads to.
   var dynamicSchema: (count: Int, bytes: [UInt8]) {
     (schema.types.count - staticTypes, schema === compiled.schema ? [] : schema.encoded(from: staticTypes))
   }
 
-  /// Whether the archive is described by its declarations alone.
+  /// Whether the static declarations describe the archive completely.
   var isStatic: Bool { schema === compiled.schema && names.isEmpty && wires.isEmpty }
 
   func failed(_ error: any Error) { if failure == nil { failure = error } }
@@ -117,7 +119,7 @@ import Foundation
   var objectCount: Int { scratch.objects.count }
   var writtenCount: Int { scratch.written.count }
   func written(_ position: Int) -> WriterScratch.Written { scratch.written[position] }
-  /// The first of the objects that were written, where all are of one class and numbered in their order.
+  /// The first written object, if all objects are of one class and numbered in the order of writing; otherwise nil.
   var onlyRun: WriterScratch.Written? {
     let written = scratch.written.elements
     guard let first = written.first else { return nil }
@@ -184,7 +186,7 @@ import Foundation
     return queue
   }
 
-  /// The classes that the caller named, and those that they list.
+  /// A schema of the classes that the caller passed and those that they list.
   private lazy var listed: ArchiveSchema = {
     let schema = ArchiveSchema()
     extraClasses.forEach(schema.describe)
@@ -197,7 +199,7 @@ import Foundation
     return listed.typeIndex(of: key).map { listed.types[Int($0)] }
   }
 
-  /// How an object of this class is written, without giving the class its turn.
+  /// Returns how an object of this class is written, without creating a queue for the class.
   func shape(of object: AnyObject) throws -> (TypeEntry, ObjectCodec) {
     let key = ObjectIdentifier(type(of: object))
     let declared = compiled.schema.typeIndex(of: key).map { compiled.schema.types[Int($0)] }
@@ -207,7 +209,7 @@ import Foundation
 
   private func makeQueue(_ key: ObjectIdentifier, _ object: AnyObject) throws -> ObjectQueue {
     if schema.typeIndex(of: key) == nil, let type = listedClass(key)?.type { try extendSchema { $0.describe(type) } }
-    // A class that only a hand-written value led to would not be found again when loading.
+    // A class that is reachable only through a hand-written value would not be found when loading.
     guard let index = schema.typeIndex(of: key), let codec = schema.types[Int(index)].codec,
       index < staticTypes || listedClass(key) != nil
     else { throw unlisted(object) }
@@ -233,12 +235,12 @@ import Foundation
     scratch.written[position] = entry
   }
 
-  /// Writes queued objects, class by class, until none is left.
+  /// Writes queued objects, class by class, until none are left.
   func drainQueues(_ writer: inout ArchiveWriter) throws {
     var isDone = false
     while !isDone {
       isDone = true
-      // By index: writing may find objects of further classes.
+      // By index, because writing may find objects of further classes.
       var index = 0
       while index < queues.count {
         try queues[index]._withUnsafeGuaranteedRef { queue in
@@ -251,7 +253,7 @@ import Foundation
     }
   }
 
-  /// The order in which the decoder must build: positions, or nil where the written order serves.
+  /// Returns the positions in the order in which the decoder must build the objects, or nil if the written order works.
   func buildOrder() throws -> [Int32]? {
     guard scratch.needs.count > 0 || !unowned.isEmpty else { return nil }
     var positions = [Int32](repeating: -1, count: scratch.objects.count)
@@ -271,7 +273,7 @@ import Foundation
     }
   }
 
-  /// Each blocked object needs another blocked one, so that walking on ends inside a cycle.
+  /// Returns the error for a cycle. Each blocked object needs another blocked one, so following them ends in a cycle.
   private func cycle(_ edges: [(Int32, Int32)], _ blocked: Set<Int32>) -> ArchiveError {
     var next: [Int32: Int32] = [:]
     for (from, to) in edges where blocked.contains(from) && blocked.contains(to) { next[from] = to }

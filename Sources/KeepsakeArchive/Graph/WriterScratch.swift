@@ -1,9 +1,9 @@
-/// The tables that a writer fills with what it meets, kept from one archive to the next.
+/// The tables that a writer fills while it writes, reused for the next archive.
 ///
-/// Fresh memory costs more than filling it: the system hands it out page by page, each cleared. One set of large tables is kept for
-/// the whole process; writers at work at the same time make their own.
+/// Allocating memory costs more than filling it, because the system provides it page by page and clears each. One set
+/// of large tables is kept for the whole process; writers that work at the same time create their own.
 final class WriterScratch {
-  /// An object that was written: its place in the sections tells where it goes if the order must change.
+  /// An object that was written. The start of its bytes in both sections is needed if the order must change.
   struct Written: BitwiseCopyable {
     var id: Int32
     var type: Int32
@@ -11,21 +11,21 @@ final class WriterScratch {
     var references: Int
   }
 
-  /// The object at a position can be built only after the object of that number.
+  /// A dependency: the object at `position` can be built only after the object with the number `id`.
   struct Need: BitwiseCopyable {
     var position: Int32
     var id: Int32
   }
 
-  /// By number. Holding them keeps their addresses from being reused by temporary objects.
+  /// The objects by their numbers. They are retained, so that temporary objects can't reuse their addresses.
   @exclusivity(unchecked) var objects = RawList<Unmanaged<AnyObject>>()
   @exclusivity(unchecked) var identity = IdentityTable()
   @exclusivity(unchecked) var written = RawList<Written>()
   @exclusivity(unchecked) var needs = RawList<Need>()
 
-  /// More than this isn't kept: one large archive must not hold memory for ever.
+  /// Tables larger than this aren't kept, so that one large archive doesn't hold memory forever.
   private static let mostBytes = 2 << 20
-  /// Up to this, each type's writer keeps its own.
+  /// Up to this size, the writer of each type keeps its own tables.
   private static let smallBytes = 64 << 10
 
   private static let large = IdleSlot<WriterScratch>()
@@ -34,12 +34,13 @@ final class WriterScratch {
 
   private var byteCount: Int { objects.byteCount + identity.byteCount + written.byteCount + needs.byteCount }
 
-  /// Takes over the large tables of an earlier archive, if so many bytes of archive are expected that they are worth it.
+  /// Takes the large tables of an earlier archive if the expected size of the archive makes that worthwhile.
   func prepare(for bytes: Int) {
     if bytes > Self.smallBytes, let large = Self.large.take() { swapTables(with: large) }
   }
 
-  /// Lets the objects go. Large tables are handed to the next writer of a large archive, unless somebody else has done so.
+  /// Releases the objects. Large tables are passed on to the next writer of a large archive, unless another writer has
+  /// already left its tables.
   func finish() {
     for object in objects.elements { object.release() }
     objects.removeAll()

@@ -1,12 +1,12 @@
-/// A number that several devices raise and lower at the same time, so that no change is lost.
+/// A number that several devices can raise and lower concurrently without losing a change.
 ///
-/// Each writer has its own entry, which only it changes; the value is the sum. A change stays pending until the value is
-/// encoded, and is then folded into the entry of the writer that `Archive.encode(_:writer:)` names.
+/// Each writer has its own entry, which only that writer changes; the value is their sum. A change stays pending until
+/// the value is encoded, and is then folded into the entry of the writer passed to `Archive.encode(_:writer:)`.
 ///
 ///     @Archivable struct World { @Merge(.counter) var kills = Counter() }
 ///     world.kills += 1
 ///
-/// Two devices must not write under one writer's number: merging then keeps only the greater change.
+/// Two devices must not use the same writer number, because merging then keeps only the greater change.
 public struct Counter: Equatable, Hashable, Sendable {
   struct Entry: Equatable, Hashable {
     var plus: UInt64
@@ -14,16 +14,16 @@ public struct Counter: Equatable, Hashable, Sendable {
   }
 
   private(set) var entries: [UInt64: Entry] = [:]
-  /// What was added since decoding.
+  /// The changes since decoding that have not been encoded yet.
   private(set) var pending = Entry(plus: 0, minus: 0)
 
-  /// Makes a counter at zero.
+  /// Creates a counter at zero.
   public init() {}
 
-  /// A counter that begins with a value, as a change still to be saved.
+  /// Creates a counter with an initial value, which is a pending change.
   public init(_ value: Int) { add(value) }
 
-  /// The sum over all writers. Stays at the ends of Int's range instead of overflowing.
+  /// The sum over all writers, clamped to Int's range.
   public var value: Int {
     var up = pending.plus
     var down = pending.minus
@@ -34,7 +34,7 @@ public struct Counter: Equatable, Hashable, Sendable {
     return up >= down ? Int(clamping: up - down) : -Int(clamping: down - up)
   }
 
-  /// Whether there is a change that no archive has yet.
+  /// Whether there is a change that hasn't been encoded yet.
   public var hasPendingChange: Bool { pending != Entry(plus: 0, minus: 0) }
 
   /// Changes the counter; a negative amount lowers it. The change is pending until the value is encoded.
@@ -58,8 +58,10 @@ public struct Counter: Equatable, Hashable, Sendable {
     }
   }
 
-  /// Takes over the other side's saved entries. Of each entry the changed side counts; if both sides changed it, the greater numbers.
-  /// The other side's pending change is its own to save and is left out; this side's stays pending.
+  /// Merges the other side's saved entries into this counter.
+  ///
+  /// For each entry, the side that changed it wins; if both sides changed it, the greater numbers do. The other side's
+  /// pending change is left out, because that side will save it; this side's stays pending.
   public mutating func merge(_ other: Counter, ancestor: Counter? = nil) {
     for (writer, theirs) in other.entries {
       guard let mine = entries[writer] else {

@@ -1,9 +1,10 @@
-/// Merges two arrays of identified elements against the one that both came from.
+/// Merges two arrays of identified elements against their common ancestor.
 ///
-/// The order is this side's, unless only the other side moved elements. What came on the other side stands behind the element that it followed there, after
-/// what this side put in the same place. Costs a table of ids for each array, and an encoding of each element whose type has no rules.
+/// The order is this side's, unless only the other side moved elements. An element that the other side inserted goes
+/// behind the element that it followed there, after anything that this side inserted at the same position. Costs a
+/// table of ids for each array, and an encoding of each element whose type has no rules.
 struct ElementMerge<Element: Archivable & Identifiable> {
-  /// Nothing keeps a game from giving an id twice: the second of them is another element, and none is lost.
+  /// A game may use the same id twice. The second occurrence counts as a different element, so that none is lost.
   private struct Key: Hashable {
     var id: Element.ID
     var repetition: Int
@@ -39,7 +40,8 @@ struct ElementMerge<Element: Archivable & Identifiable> {
   func result() -> [Element] {
     let kept = keptElements()
     let (first, second) = isMovedThereOnly ? (theirs, mine) : (mine, theirs)
-    // By the element in both lists that it comes after: what only the second list has. Before the first of them: under nil.
+    // What only the second list has, keyed by the element of both lists that it follows; nil if it comes before the
+    // first of them.
     var inserted: [Key?: [Element]] = [:]
     var place: Key?
     for key in second.keys {
@@ -78,7 +80,7 @@ struct ElementMerge<Element: Archivable & Identifiable> {
     return kept
   }
 
-  /// Whether only the other side changed the order of what all three have.
+  /// Whether only the other side changed the order of the elements that all three lists have.
   private var isMovedThereOnly: Bool {
     guard let ancestor else { return false }
     func order(_ list: List) -> [Key] { list.keys.filter { mine.has($0) && theirs.has($0) && ancestor.has($0) } }

@@ -1,46 +1,49 @@
 /// How a property is merged: the argument of `@Merge`.
 public enum MergeRule: Sendable {
-  /// The greater value stays.
+  /// The greater value wins.
   case max
-  /// The lesser value stays.
+  /// The lesser value wins.
   case min
-  /// What is in either set or dictionary stays. Nothing is ever taken out by a merge.
+  /// Keeps what is in either set or dictionary. A merge never removes anything.
   case union
-  /// A `Counter`: both sides' changes add up.
+  /// Adds up both sides' changes of a `Counter`.
   case counter
 }
 
-/// What generated merges call; one function a rule.
+/// The functions that generated merges call, one per rule.
 ///
-/// A rule that doesn't fit the property's type meets the last overload of its function, which the compiler refuses in words that say what to do.
+/// If a rule doesn't fit the property's type, the last overload of its function is chosen, and the compiler rejects it
+/// with a message that says what to do.
 public enum MergeFields {
   // MARK: max and min
 
-  /// What isn't equal to itself, such as a `Double` that isn't a number, counts as no value yet.
+  /// Takes the greater value. A value that isn't equal to itself, such as a `Double` that is NaN, counts as no value
+  /// yet.
   public static func max<T: Comparable>(_ value: inout T, _ other: T, _ ancestor: T?) {
     if replaces(other, value, >) { value = other }
   }
 
-  /// What isn't equal to itself, such as a `Double` that isn't a number, counts as no value yet.
+  /// Takes the lesser value. A value that isn't equal to itself, such as a `Double` that is NaN, counts as no value
+  /// yet.
   public static func min<T: Comparable>(_ value: inout T, _ other: T, _ ancestor: T?) {
     if replaces(other, value, <) { value = other }
   }
 
-  /// nil counts as less than any value.
+  /// Takes the greater value. nil counts as less than any value.
   public static func max<T: Comparable>(_ value: inout T?, _ other: T?, _ ancestor: T??) {
     guard let new = other else { return }
     if let old = value, !replaces(new, old, >) { return }
     value = new
   }
 
-  /// nil counts as no value yet.
+  /// Takes the lesser value. nil counts as no value yet.
   public static func min<T: Comparable>(_ value: inout T?, _ other: T?, _ ancestor: T??) {
     guard let new = other else { return }
     if let old = value, !replaces(new, old, <) { return }
     value = new
   }
 
-  /// Every comparison with what isn't a number is false: decided by those alone, each device would keep its own.
+  /// Every comparison with NaN is false. If only comparisons decided, each device would keep its own value.
   private static func replaces<T: Comparable>(_ new: T, _ old: T, _ isBetter: (T, T) -> Bool) -> Bool {
     guard isEqualToItself(new) else { return false }
     return !isEqualToItself(old) || isBetter(new, old)
@@ -51,14 +54,14 @@ public enum MergeFields {
     return value == again
   }
 
-  /// Refuses `@Merge(.max)` on a type that isn't Comparable when the game is compiled.
+  /// Rejects `@Merge(.max)` at compile time on a type that isn't `Comparable`.
   @_disfavoredOverload
   @available(
     *, unavailable, message: "@Merge(.max) needs a Comparable type: make the property's type Comparable, or use @Merge(combining:)"
   )
   public static func max<T>(_ value: inout T, _ other: T, _ ancestor: T?) {}
 
-  /// Refuses `@Merge(.min)` on a type that isn't Comparable when the game is compiled.
+  /// Rejects `@Merge(.min)` at compile time on a type that isn't `Comparable`.
   @_disfavoredOverload
   @available(
     *, unavailable, message: "@Merge(.min) needs a Comparable type: make the property's type Comparable, or use @Merge(combining:)"
@@ -67,12 +70,13 @@ public enum MergeFields {
 
   // MARK: union
 
-  /// `@Merge(.union)` on a set: what either side has.
+  /// `@Merge(.union)` on a set: keeps the elements of either side.
   public static func union<T>(_ value: inout Set<T>, _ other: Set<T>, _ ancestor: Set<T>?) {
     value.formUnion(other)
   }
 
-  /// Keys of both sides; where both have a key, the values merge like properties without a rule.
+  /// `@Merge(.union)` on a dictionary: keeps the keys of either side. If both have a key, its values are merged like
+  /// properties without a rule.
   public static func union<K, V: Archivable>(_ value: inout [K: V], _ other: [K: V], _ ancestor: [K: V]?) {
     for (key, theirs) in other {
       guard var mine = value[key] else {
@@ -84,7 +88,7 @@ public enum MergeFields {
     }
   }
 
-  /// Refuses `@Merge(.union)` on what is neither a set nor a dictionary when the game is compiled.
+  /// Rejects `@Merge(.union)` at compile time on a type that is neither a set nor a dictionary.
   @_disfavoredOverload
   @available(
     *, unavailable,
@@ -95,24 +99,24 @@ public enum MergeFields {
 
   // MARK: counter
 
-  /// `@Merge(.counter)`: what both sides added and took away.
+  /// `@Merge(.counter)`: applies what both sides added and subtracted.
   public static func counter(_ value: inout Counter, _ other: Counter, _ ancestor: Counter?) {
     value.merge(other, ancestor: ancestor)
   }
 
-  /// Refuses `@Merge(.counter)` on a type that isn't `Counter` when the game is compiled.
+  /// Rejects `@Merge(.counter)` at compile time on a type that isn't `Counter`.
   @_disfavoredOverload
   @available(*, unavailable, message: "@Merge(.counter) needs the type Counter: write 'var kills = Counter()', and 'kills += 1' as before")
   public static func counter<T>(_ value: inout T, _ other: T, _ ancestor: T?) {}
 
   // MARK: A function of the game's own
 
-  /// `@Merge(combining:)`.
+  /// `@Merge(combining:)`: merges with a function of the game.
   public static func combine<T>(_ value: inout T, _ other: T, _ ancestor: T?, _ combine: (T, T, T?) -> T) {
     value = combine(value, other, ancestor)
   }
 
-  /// Refuses `@Merge(combining:)` on a function of other values when the game is compiled.
+  /// Rejects `@Merge(combining:)` at compile time with a function of other types.
   @_disfavoredOverload
   @available(
     *, unavailable,

@@ -2,15 +2,16 @@ import Foundation
 
 /// One merge of two object graphs, from its outermost call to its end.
 ///
-/// Objects wait for their turn instead of being merged from within each other: chains as long as memory allows take no stack, cycles end, and an object to
-/// which several references lead is merged once. A session belongs to one thread, and to the calls of one merge on it, none of which waits.
+/// Objects are queued instead of being merged recursively: so chains as long as memory allows take no stack, cycles
+/// end, and an object with several references to it is merged once. A session belongs to one thread and to the calls of
+/// one merge on it, none of which suspends.
 package final class MergeSession {
   private struct Pair: Hashable {
     var mine: ObjectIdentifier
     var theirs: ObjectIdentifier
   }
   private var met: Set<Pair> = []
-  /// Kept until the end, so that no address is used again.
+  /// Retained until the end, so that no address is reused.
   private var objects: [(AnyObject, AnyObject)] = []
   private var waiting: [() -> Void] = []
 
@@ -21,7 +22,7 @@ package final class MergeSession {
     set { Thread.current.threadDictionary[key] = newValue }
   }
 
-  /// Runs a merge; every object that it meets is merged when this returns.
+  /// Runs a merge. When this returns, every object that it reached has been merged.
   package static func run(_ merge: () -> Void) {
     guard current == nil else { return merge() }
     let session = MergeSession()
@@ -41,7 +42,7 @@ package final class MergeSession {
     waiting.append(merge)
   }
 
-  /// Ends: each pair is added once.
+  /// Terminates, because each pair is added only once.
   private func finish() {
     var next = 0
     while next < waiting.count {
@@ -52,7 +53,7 @@ package final class MergeSession {
 }
 
 extension MergeFields {
-  /// Merges the fields of an object, each pair of objects once. Called by generated code.
+  /// Merges the fields of an object, once for each pair of objects. Called by generated code.
   public static func object<T: AnyObject>(_ object: T, _ other: T, _ merge: @escaping () -> Void) {
     MergeSession.add(object, other, merge)
   }

@@ -1,8 +1,8 @@
 import Foundation
 
-/// Looks for merge rules in the types of a type's fields.
+/// A search for merge rules in the types of a type's fields.
 ///
-/// Types lead to each other in circles: each is asked once in a search, which belongs to one thread.
+/// Types can refer to each other in cycles, so each is visited once per search. A search belongs to one thread.
 private final class RuleSearch {
   var asked: Set<ObjectIdentifier> = []
 
@@ -10,11 +10,11 @@ private final class RuleSearch {
 }
 
 extension MergeFields {
-  /// Whether values of the type merge by rules of their own.
+  /// Returns whether values of the type have merge rules of their own.
   static func hasRules<T: Archivable>(_ type: T.Type) -> Bool {
     let thread = Thread.current.threadDictionary
     if let search = thread[RuleSearch.key] as? RuleSearch {
-      // A type that was asked before has none, or the search would have ended there.
+      // A type that was visited before has none, or the search would have ended there.
       return search.asked.insert(ObjectIdentifier(type)).inserted && T.archiveHasMergeRules
     }
     let search = RuleSearch()
@@ -24,6 +24,6 @@ extension MergeFields {
     return T.archiveHasMergeRules
   }
 
-  /// The same for the type of a property, which isn't looked at. Called by generated code.
+  /// Returns the same for a property's type; the property itself isn't read. Called by generated code.
   public static func hasRules<Root, T: Archivable>(_ property: (Root) -> T) -> Bool { hasRules(T.self) }
 }

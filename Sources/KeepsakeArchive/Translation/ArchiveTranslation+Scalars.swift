@@ -1,8 +1,8 @@
 import Foundation
 
-/// Values that have nothing inside.
+/// Translates values that contain no other values.
 extension ArchiveTranslation {
-  /// - Parameter isInBlock: In an array or vector of numbers, where each takes its full width.
+  /// - Parameter isInBlock: Whether the value is in an array or vector of numbers, where each takes its full width.
   mutating func scalar(_ code: WireCode, _ node: Int32, _ content: Content, _ place: Location, isInBlock: Bool) throws {
     if case .null = content { throw error(.missing, "There is nil where \(schema.text(node)) is expected") }
     switch code {
@@ -47,7 +47,7 @@ extension ArchiveTranslation {
   private mutating func text(_ code: WireCode, _ node: Int32, _ content: Content, _ place: Location) throws {
     switch content {
     case .string(let text):
-      // What is no URL would look like damage when it is read.
+      // A text that isn't a URL would be reported as damage when it is read.
       guard code == .string || URL(string: text) != nil else { throw misfit(node, place) }
       try append(text.utf8)
     case .url(let text):
@@ -79,7 +79,7 @@ extension ArchiveTranslation {
     return code.isSigned ? value >= -(1 << (bits - 1)) && value < 1 << (bits - 1) : value >= 0 && value < 1 << bits
   }
 
-  /// A flag that was saved as a number, as older programs did, is 0 or 1.
+  /// Returns a flag. Older programs saved flags as numbers, 0 or 1.
   private func bool(_ content: Content) -> Bool? {
     switch content {
     case .bool(let value): value

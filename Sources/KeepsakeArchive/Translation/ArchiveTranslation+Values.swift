@@ -1,12 +1,12 @@
 import Foundation
 
-/// Values that have others inside. Calls itself for each level, of which there are `ArchiveLimits.depth`.
+/// Translates values that contain other values. Calls itself once per level, at most `ArchiveLimits.depth` times.
 extension ArchiveTranslation {
   mutating func value(_ node: Int32, _ place: Location) throws {
     try value(node, try source.content(of: place, at: path), place)
   }
 
-  /// Writes a value in the layout that the program's type has.
+  /// Writes a value in the layout of the program's type.
   mutating func value(_ node: Int32, _ content: Content, _ place: Location) throws {
     guard source.take(1) else { throw tooMany() }
     let wire = schema.nodes[Int(node)]
@@ -42,7 +42,7 @@ extension ArchiveTranslation {
 
   private func missing(_ node: Int32) -> TranslationError { error(.missing, "There is nil where \(schema.text(node)) is expected") }
 
-  /// Texts and data may stand for something else, where they don't fit.
+  /// Returns what a text or data value contains if it doesn't fit the type itself.
   private func unfolded(_ content: Content, of place: Location) throws -> Content {
     switch content {
     case .string, .data: try source.unfolded(content, of: place, at: path) ?? content
@@ -70,7 +70,7 @@ extension ArchiveTranslation {
     default: throw misfit(node, place)
     }
     Varint.append(UInt64(places.count), to: &out)
-    // Integers may be narrower in a block; here they aren't.
+    // A block's integers may be narrower than their type, but are written in full width here.
     if isBlock, element.isInteger, element.scalarBytes > 1, !places.isEmpty { out.append(UInt8(element.scalarBytes)) }
     for (index, place) in places.enumerated() {
       steps.append(.index(index))
@@ -97,7 +97,7 @@ extension ArchiveTranslation {
         steps.removeLast()
       }
     case .fields(let fields):
-      // Of two values under one key the last counts, as for other readers.
+      // If a key occurs twice, the last value is used, as in other readers.
       let last = Dictionary(fields.enumerated().map { ($1.key, $0) }, uniquingKeysWith: { $1 })
       Varint.append(UInt64(last.count), to: &out)
       for (index, field) in fields.enumerated() where last[field.key] == index {
@@ -111,7 +111,7 @@ extension ArchiveTranslation {
     }
   }
 
-  /// A key as text, for paths and for the fields of structs.
+  /// Returns a key as text, for paths and for the fields of structs.
   private static func text(_ content: Content) -> String? {
     switch content {
     case .string(let text): text
@@ -121,7 +121,7 @@ extension ArchiveTranslation {
     }
   }
 
-  /// Numbers in their order, those of a rectangle's point and size one after the other.
+  /// Writes numbers in their order; for a rectangle, first those of its point, then those of its size.
   private mutating func vector(_ node: Int32, _ content: Content, _ place: Location) throws {
     let wire = schema.nodes[Int(node)]
     guard let code = WireCode(rawValue: UInt8(truncatingIfNeeded: wire.first)) else { throw misfit(node, place) }
@@ -168,7 +168,7 @@ extension ArchiveTranslation {
     leave(content)
   }
 
-  /// Notes that an object is written in its place, as a struct or enum.
+  /// Records that an object is being written in place, as a struct or enum.
   private mutating func enter(_ content: Content, _ type: Int) throws {
     guard case .object(let object) = content, let id = object.id, !open.insert(id).inserted else { return }
     throw error(
@@ -179,7 +179,7 @@ extension ArchiveTranslation {
     if case .object(let object) = content, let id = object.id { open.remove(id) }
   }
 
-  /// Which of the program's types an object becomes; nil for one that can't stand where the other is declared.
+  /// Returns the index of the program's type that an object becomes. Throws if that type doesn't fit the declared one.
   private func number(of object: TranslationObject<Location>, _ node: Int32, _ place: Location) throws -> Int? {
     guard let own = schema.typeIndex(of: ObjectIdentifier(object.type)) else { return nil }
     let declared = schema.nodes[Int(node)].first
@@ -191,7 +191,7 @@ extension ArchiveTranslation {
     return Int(own)
   }
 
-  /// nil for what has no keys.
+  /// Returns nil for content without keys.
   private func fields(of content: Content) throws -> [Content.Field]? {
     switch content {
     case .object(let object): return object.fields
@@ -229,7 +229,8 @@ extension ArchiveTranslation {
 
   // MARK: Enums
 
-  /// A case by its key, which for a raw value is that; with a payload a dictionary or object that has just the case.
+  /// Writes a case by its key, which for an enum with raw values is the raw value. A case with a payload is a
+  /// dictionary or object with that one key.
   private mutating func enumeration(_ type: Int, _ node: Int32, _ content: Content, _ place: Location) throws {
     var payload: Location?
     let key: String
@@ -272,13 +273,13 @@ extension ArchiveTranslation {
     steps.removeLast()
   }
 
-  /// A case whose one payload is what the object becomes.
+  /// Writes a case whose only payload is the type that the object becomes.
   private mutating func wrapped(
     _ object: TranslationObject<Location>, _ type: Int, _ node: Int32, _ content: Content, _ place: Location
   ) throws {
     guard let own = schema.typeIndex(of: ObjectIdentifier(object.type)) else { throw misfit(node, place) }
     let names = [schema.types[Int(own)].name] + schema.types[Int(own)].superclasses.map(\.name)
-    // The nearest class counts: a case of a superclass takes what has none of its own.
+    // The nearest class wins; a subclass without a case of its own uses the case of its superclass.
     for name in names {
       let fitting = schema.types[type].cases.firstIndex { enumCase in
         guard enumCase.fields.count == 1 else { return false }
@@ -292,7 +293,7 @@ extension ArchiveTranslation {
     throw misfit(node, place)
   }
 
-  /// The archive's number for a case that the program doesn't know and has another for.
+  /// Returns the archive's number for a case that the program doesn't know, adding the case if it is new.
   private mutating func unknownCase(_ key: String, of type: Int) throws -> Int {
     guard schema.types[type].fallback != nil else {
       throw error(.mismatch, "\(schema.types[type].name) has no case \"\(key.prefix(80))\"")

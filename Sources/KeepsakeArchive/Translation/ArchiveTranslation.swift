@@ -1,21 +1,22 @@
 import Foundation
 
-/// Writes values of another format as an archive of the program's types: see docs/FORMAT.md for the layout.
+/// Writes values of another format as an archive of the program's types. The layout is described in docs/FORMAT.md.
 ///
-/// A struct is written with a key for each field, as hand-written ones are, so that each value may lack others. An object has no keys of its own in an archive: for each set of fields that
-/// objects of a class have there is a description of that class. Objects wait in a list: a chain of them may be as long as it likes.
+/// Structs are written like hand-written ones, with a key for each field, so that each value may lack different fields.
+/// Objects have no keys in an archive, so there is one description of a class for each set of fields that its objects
+/// have. Objects wait in a list instead of being written recursively, so a chain of them may have any length.
 struct ArchiveTranslation<Source: TranslationSource> {
   typealias Location = Source.Location
   typealias Content = TranslationContent<Location>
 
   private struct Object {
     let content: TranslationObject<Location>
-    /// Among the program's types.
+    /// The index among the program's types.
     let type: Int
-    /// Where it was first met: in which object, or -1 for the root, and where in that.
+    /// Where the object was first found: the object that refers to it, or -1 for the root, and the path from there.
     let holder: Int
     let path: [TranslationStep]
-    /// Among the archive's types.
+    /// The index among the archive's types.
     var saved = 0
     var values = 0..<0
     var references = 0..<0
@@ -35,22 +36,22 @@ struct ArchiveTranslation<Source: TranslationSource> {
   let schema: ArchiveSchema
   let limits: ArchiveLimits
   private let root: Int32
-  /// The archive's: the program's by the same numbers, then the shapes of classes.
+  /// The archive's types: those of the program under the same numbers, then one per shape of a class.
   var types: [TypeEntry]
-  /// By type: cases that the program doesn't know, and their numbers.
+  /// By type: the keys of cases that the program doesn't know, and their numbers.
   var unknownCases: [Int: [String: Int]] = [:]
   private var shapes: [Shape: Int] = [:]
-  /// What is being written.
+  /// The bytes being written.
   var out: [UInt8] = []
   var depth = 0
-  /// From the object that is being written, or the root.
+  /// The path from the object that is being written, or from the root.
   var steps: [TranslationStep] = []
   private var holder = -1
   private var objects: [Object] = []
   private var numbers: [Int: Int] = [:]
-  /// Objects that are values of structs and enums, while they are written.
+  /// The ids of objects that are currently being written as values of structs and enums.
   var open: Set<Int> = []
-  /// The first object needs the second to be built.
+  /// Pairs of objects: the first needs the second to be built.
   private var needs: [(Int32, Int32)] = []
   private var isNeeding = false
   private var names: [String] = []
@@ -59,10 +60,10 @@ struct ArchiveTranslation<Source: TranslationSource> {
   private var wireNumbers: [Int32: Int] = [:]
   /// By the program's type: the numbers of its fields' keys and types.
   private var keyNumbers: [Int: [(name: Int, wire: Int)]] = [:]
-  /// Where a value first lacked a field.
+  /// The path at which a value first lacked a field.
   private var lacks: [Lack: [TranslationStep]] = [:]
 
-  /// Of a path, about as much as is shown.
+  /// The number of steps of a path that are kept; about as many as are shown.
   private static var longestPath: Int { 16 }
 
   init<V: Archivable>(_ type: V.Type, _ source: Source, classes: [any Archivable.Type], limits: ArchiveLimits) throws {
@@ -86,7 +87,7 @@ struct ArchiveTranslation<Source: TranslationSource> {
     let rootBytes = out
     var (values, references): ([UInt8], [UInt8]) = ([], [])
     out = []
-    // By index: writing one finds others.
+    // By index, because writing one object finds others.
     var number = 0
     while number < objects.count {
       try write(number, &values, &references)
@@ -97,7 +98,7 @@ struct ArchiveTranslation<Source: TranslationSource> {
 
   // MARK: Objects
 
-  /// The number of an object, which is written later.
+  /// Returns the number of an object, which is written later.
   mutating func reference(to content: TranslationObject<Location>, type: Int) -> Int {
     let number: Int
     if let id = content.id, let known = numbers[id] {
@@ -145,7 +146,8 @@ struct ArchiveTranslation<Source: TranslationSource> {
     return types.count - 1
   }
 
-  /// What is written for a field; nil where there is nothing, or nil and the type has no room for that: then the type's default counts.
+  /// Returns the value to write for a field. Returns nil if there is none, or if it is null and the type isn't
+  /// optional; the type's default then applies.
   mutating func present(_ field: FieldEntry, in list: TranslationFields<Location>, of type: String) throws -> (Location, Content)? {
     if let place = list[field.key] {
       let content = try source.content(of: place, at: path + [.key(field.key)])
@@ -158,7 +160,7 @@ struct ArchiveTranslation<Source: TranslationSource> {
 
   // MARK: Keys
 
-  /// What stands before each field of a struct: the numbers of its key and of its type.
+  /// Returns what is written before each field of a struct: the numbers of its key and of its type.
   mutating func numbers(ofFieldsOf type: Int) -> [(name: Int, wire: Int)] {
     if let known = keyNumbers[type] { return known }
     let numbers = schema.types[type].fields.map { field in
@@ -180,7 +182,7 @@ struct ArchiveTranslation<Source: TranslationSource> {
 
   // MARK: Errors
 
-  /// From the root to what is being written.
+  /// The path from the root to the value that is being written.
   var path: [TranslationStep] { path(to: holder, steps) }
 
   private func path(to object: Int, _ steps: [TranslationStep]) -> [TranslationStep] {
@@ -239,7 +241,7 @@ struct ArchiveTranslation<Source: TranslationSource> {
     return Data(bytes)
   }
 
-  /// Objects of one description that are built one after the other, with the steps from one number to the next.
+  /// Appends the runs: consecutive objects with the same description, with the differences between their numbers.
   private func appendRuns(_ order: [Int], to bytes: inout [UInt8]) {
     var runs: [Range<Int>] = []
     for (place, number) in order.enumerated() {
@@ -270,7 +272,7 @@ struct ArchiveTranslation<Source: TranslationSource> {
     }
   }
 
-  /// Each blocked object needs another blocked one, so that walking on ends inside of a circle.
+  /// Returns the error for a cycle. Each blocked object needs another blocked one, so following them ends in a cycle.
   private func circle(_ blocked: Set<Int32>) -> TranslationError {
     var next: [Int32: Int32] = [:]
     for (from, to) in needs where blocked.contains(from) && blocked.contains(to) { next[from] = to }
@@ -292,10 +294,10 @@ struct ArchiveTranslation<Source: TranslationSource> {
   static func zigzag(_ value: Int64) -> UInt64 { UInt64(bitPattern: (value << 1) ^ (value >> 63)) }
 }
 
-/// Values by key; of two under one key the last counts.
+/// Values by key. If a key occurs twice, the last value is used.
 struct TranslationFields<Location> {
   private let fields: [TranslationContent<Location>.Field]
-  /// Where each is, once there are so many that looking at each takes longer.
+  /// The index of each key, if there are too many fields for a linear search.
   private var places: [String: Int]?
   private static var few: Int { 8 }
 

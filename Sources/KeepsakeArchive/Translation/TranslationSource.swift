@@ -1,29 +1,30 @@
 package import Foundation
 
-/// Values that another format holds, of which `Archive.translate` makes values of the program's types.
+/// A source of values in another format, which `Archive.translate` turns into values of the program's types.
 package protocol TranslationSource: AnyObject {
-  /// Where a value stands in the other format.
+  /// The location of a value in the other format.
   associatedtype Location
 
-  /// What stands at a place. The path is for errors.
+  /// Returns the content at a location. The path is used in errors.
   func content(of place: Location, at path: @autoclosure () -> [TranslationStep]) throws -> TranslationContent<Location>
 
-  /// What a text or data stands for where neither fits the type: a point that was written as text, a file inside of the file. nil for nothing.
+  /// Returns what a text or data value contains if it doesn't fit the type itself: a point that was written as text, or
+  /// a file inside the file. nil if there is nothing inside.
   func unfolded(
     _ content: TranslationContent<Location>, of place: Location, at path: @autoclosure () -> [TranslationStep]
   ) throws -> TranslationContent<Location>?
 
-  /// A place's content in a few words, for errors.
+  /// Returns a location's content in a few words, for errors.
   func summary(of place: Location) -> String
 
-  /// So many more values are made; false if there were too many.
+  /// Counts `count` more values; false if there are too many.
   func take(_ count: Int) -> Bool
 
-  /// So many bytes of text or data are written, again if they were written before; false if there were too many.
+  /// Counts more written bytes of text or data, even if they were written before; false if there are too many.
   func take(bytes: Int) -> Bool
 }
 
-/// What stands at a place of another format.
+/// The content of a location in another format.
 package enum TranslationContent<Location> {
   package typealias Field = (key: String, value: Location)
 
@@ -36,23 +37,23 @@ package enum TranslationContent<Location> {
   case date(Date)
   case url(String)
   case uuid(UUID)
-  /// In digits; "NaN" for none.
+  /// A decimal number in digits, or "NaN".
   case decimal(String)
   case list([Location])
   case set([Location])
   case pairs([(key: Location, value: Location)])
-  /// Values that have names and an order, as a point's have, and others that only have names.
+  /// Values with names and an order, such as those of a point, and others that have only names.
   case tuple([Field], also: [Field])
-  /// Values under texts, of no type.
+  /// Untyped values by text keys.
   case fields([Field])
   case object(TranslationObject<Location>)
 }
 
 /// An object whose class the program named.
 package struct TranslationObject<Location> {
-  /// The same for each reference to it; nil for one that nothing else can lead to.
+  /// The same for each reference to the object; nil if nothing else can refer to it.
   package var id: Int?
-  /// What it becomes.
+  /// The type that the object becomes.
   package var type: any Archivable.Type
   package var fields: [TranslationContent<Location>.Field]
 
@@ -63,13 +64,13 @@ package struct TranslationObject<Location> {
   }
 }
 
-/// One step of the way from the root to a value.
+/// One step of the path from the root to a value.
 package enum TranslationStep: Sendable, Equatable {
   case key(String)
   case index(Int)
 }
 
-/// Why a value of another format doesn't become one of the program's type.
+/// The reason why a value of another format doesn't become a value of the program's type.
 package struct TranslationError: Error {
   package enum Code: Sendable {
     case missing, mismatch, cycle, limit, unsupported
@@ -87,14 +88,17 @@ package struct TranslationError: Error {
 }
 
 extension Archive {
-  /// Whether a type leads to one that the program declares: a struct, an enum or a class. Others are numbers, texts, collections of them and the like.
+  /// Returns whether a type leads to one that the program declares: a struct, an enum or a class. Other types are
+  /// numbers, texts, collections of them and the like.
   package static func leadsToTypes<V: Archivable>(_ type: V.Type) throws -> Bool { try !CompiledSchema.of(V.self).schema.types.isEmpty }
 
-  /// Makes a value of the program's type, with every object that it leads to, of what another format holds.
+  /// Creates a value of the program's type, with every object that it leads to, from values of another format.
   ///
-  /// The values are written as an archive, in the layout that the types have in the program, and decoded from that: defaults, fallbacks, the order in which objects are
-  /// built, cycles and hooks are the archive's own.
-  /// - Throws: `TranslationError` with the path, what `source` throws, and what the types' own initialisers and hooks throw.
+  /// The values are written as an archive, in the layout of the program's types, and decoded from that. So defaults,
+  /// fallbacks, the order in which objects are built, cycles and hooks work as in any archive.
+  ///
+  /// - Throws: `TranslationError` with the path, errors of `source`, and errors of the types' own initialisers and
+  ///   hooks.
   package static func translate<V: Archivable, Source: TranslationSource>(
     _ type: V.Type, from source: Source, root: Source.Location, classes: [any Archivable.Type], context: Any?, limits: ArchiveLimits
   ) throws -> V {

@@ -1,14 +1,14 @@
 package import Foundation
 
-/// The values in an archive, without the types that wrote it and without what it says of them.
+/// The values in an archive, without the types that wrote it and without its description of them.
 package struct ArchiveContents: Sendable {
   package let root: ArchiveValue
-  /// By number; nil for one that was only referred to weakly.
+  /// By number; nil for an object that had only weak references.
   package let objects: [ArchiveValue.Object?]
-  /// The names of the types that values and objects name by index.
+  /// The names of the types, by the index that values and objects use.
   package let typeNames: [String]
 
-  /// - Throws: `ArchiveError` for what is no archive, damaged, too new or beyond the limits.
+  /// - Throws: `ArchiveError` for bytes that aren't an archive, are damaged, too new or beyond the limits.
   package init(of data: Data, limits: ArchiveLimits = .standard) throws {
     self = try data.withUnsafeBytes { bytes in
       let file = try ArchiveFile(bytes, limits: limits)
@@ -22,7 +22,7 @@ package struct ArchiveContents: Sendable {
     (self.root, self.objects, self.typeNames) = (root, objects, typeNames)
   }
 
-  /// The root as JSON; where there are objects, `{"root": ..., "objects": [...]}` with both.
+  /// Returns the root as JSON; if there are objects, `{"root": ..., "objects": [...]}` with both.
   package func json() -> Data {
     var json = JSONWriter()
     let saved = objects.enumerated().compactMap { number, object in object.map { (number, $0) } }

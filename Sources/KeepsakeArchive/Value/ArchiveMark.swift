@@ -1,15 +1,16 @@
-/// What stands around a value that alone doesn't tell what it is, where the same bytes are to be written again: see `ValueParser`.
+/// Marks around values that are ambiguous on their own, used where the same bytes are to be written again by
+/// `ValueParser`.
 package enum ArchiveMark: String, Sendable, CaseIterable {
-  /// In an optional of an optional: there is something, which may itself be nothing.
+  /// In an optional of an optional: a value is present, which may itself be nil.
   case some
-  /// Of a `Codable` value: a number of 32 bits; a decimal number that is no large integer.
+  /// In a `Codable` value: a number of 32 bits; a decimal number that isn't a large integer.
   case float, decimal
-  /// Under a key of a hand-written value: the second field tells the index of its type among the archive's keyed types.
+  /// Under a key of a hand-written value: the second field is the index of its type among the archive's keyed types.
   case type
 
-  /// Stands for no type in marks.
+  /// The type index of marks, which have no type.
   package static let noType = -1
-  /// Of a hand-written object: its values in the references section.
+  /// The key, in a hand-written object, of its values in the references section.
   package static let laterKey = "$references"
   private static let contentKey = ""
   private static let indexKey = "index"
@@ -25,7 +26,7 @@ package enum ArchiveMark: String, Sendable, CaseIterable {
 
   static func later(_ fields: [ArchiveValue.Field]) -> ArchiveValue.Field { .init(key: laterKey, value: .structure(type: noType, fields)) }
 
-  /// The mark around a value, with what is inside of it and the index of its type; nil for what has none.
+  /// Returns the mark around a value, the value inside and the index of its type; nil if there is no mark.
   package static func unmarked(_ value: ArchiveValue) -> (mark: ArchiveMark, value: ArchiveValue, index: Int)? {
     guard case .enumeration(noType, let name, let fields) = value, let mark = ArchiveMark(rawValue: name), let inner = fields.first?.value
     else { return nil }

@@ -1,8 +1,8 @@
 package import Foundation
 
-/// What a value can be taken for, where people may have changed it.
+/// Conversions of values that people may have edited.
 extension ArchiveValue {
-  /// As a decimal number: digits as a text, too.
+  /// The value as a decimal number, also from digits in a text.
   package var decimal: Decimal? {
     switch self {
     case .decimal(let digits), .string(let digits): digits == "NaN" ? .nan : Decimal(string: digits)
@@ -12,7 +12,7 @@ extension ArchiveValue {
     }
   }
 
-  /// A struct's fields, or a dictionary's pairs if all of its keys are strings.
+  /// A struct's fields, or a dictionary's pairs if all keys are strings.
   package var namedFields: [Field]? {
     switch self {
     case .structure(_, let fields): return fields

@@ -1,21 +1,22 @@
 public import Foundation
 
-/// A saved value without its Swift type: what `KeyedArchive.tree()` gives, and an `ArchiveInspection` of the module KeepsakeInspection.
+/// A saved value without its Swift type, from `KeyedArchive.tree()` or from an `ArchiveInspection` of the module
+/// KeepsakeInspection.
 ///
-/// Values nest as deeply as the archive says, up to `ArchiveLimits.depth` times the levels that honest types put between: comparing and
-/// printing them takes no stack for that, and code that walks them should not either.
+/// Values nest as deeply as in the archive, up to `ArchiveLimits.depth` times the levels that valid types put in
+/// between. Comparing and printing them doesn't recurse, and code that traverses them shouldn't either.
 public enum ArchiveValue: Sendable {
   /// An empty optional.
   case none
-  /// A truth value.
+  /// A Boolean.
   case bool(Bool)
-  /// A whole number.
+  /// An integer in Int64's range.
   case integer(Int64)
   /// An integer beyond Int64's range.
   case unsigned(UInt64)
-  /// A number of single or double precision.
+  /// A floating-point number of single or double precision.
   case number(Double)
-  /// A decimal number, or an integer that takes more than 64 bits, in digits; "NaN" for a Decimal that is none.
+  /// A decimal number, or an integer of more than 64 bits, in digits; "NaN" for a Decimal that is NaN.
   case decimal(String)
   /// A text.
   case string(String)
@@ -27,7 +28,7 @@ public enum ArchiveValue: Sendable {
   case uuid(UUID)
   /// A URL, as text.
   case url(String)
-  /// A vector, by its numbers.
+  /// A vector, as its numbers.
   case vector([ArchiveValue])
   /// An array.
   case array([ArchiveValue])
@@ -37,9 +38,10 @@ public enum ArchiveValue: Sendable {
   case dictionary([Pair])
   /// A struct or a hand-written value; `type` is an index into the archive's types.
   case structure(type: Int, [Field])
-  /// A case of an enum with what it holds; `type` is an index into the archive's types.
+  /// A case of an enum with its payload; `type` is an index into the archive's types.
   indirect case enumeration(type: Int, case: String, [Field])
-  /// The number of an object: see the objects of what it was read from. Shared and cyclic references are the same number.
+  /// The number of an object, found among the objects of the same source. Shared and cyclic references have the same
+  /// number.
   case reference(Int)
 
   /// One field with its value.
@@ -49,7 +51,7 @@ public enum ArchiveValue: Sendable {
     /// The field's value.
     public var value: ArchiveValue
 
-    /// Makes a field.
+    /// Creates a field.
     public init(key: String, value: ArchiveValue) {
       self.key = key
       self.value = value
@@ -63,7 +65,7 @@ public enum ArchiveValue: Sendable {
     /// The entry's value.
     public var value: ArchiveValue
 
-    /// Makes an entry.
+    /// Creates an entry.
     public init(key: ArchiveValue, value: ArchiveValue) {
       self.key = key
       self.value = value
@@ -74,13 +76,13 @@ public enum ArchiveValue: Sendable {
   public struct Object: Sendable, Equatable {
     /// An index into the archive's types.
     public var type: Int
-    /// What the object holds, in the order of the archive.
+    /// The object's fields, in the order of the archive.
     public var fields: [Field]
 
     package init(type: Int, fields: [Field]) { (self.type, self.fields) = (type, fields) }
   }
 
-  /// The value under a key of a struct or enum case, or at a string key of a dictionary.
+  /// The value under a key of a struct or enum case, or under a string key of a dictionary.
   public subscript(key: String) -> ArchiveValue? {
     switch self {
     case .structure(_, let fields), .enumeration(_, _, let fields): fields.first { $0.key == key }?.value
@@ -91,7 +93,7 @@ public enum ArchiveValue: Sendable {
 }
 
 extension ArchiveValue: Equatable {
-  /// Compares without recursion; not-a-number equals itself.
+  /// Compares without recursion. NaN equals itself.
   public static func == (a: ArchiveValue, b: ArchiveValue) -> Bool {
     guard a.agrees(with: b) else { return false }
     if a.childCount == nil { return true }
@@ -107,7 +109,7 @@ extension ArchiveValue: Equatable {
     }
   }
 
-  /// Whether both are the same, but for what is inside of them.
+  /// Returns whether both values are the same, apart from their children.
   package func agrees(with other: ArchiveValue) -> Bool {
     switch self {
     case .none: if case .none = other { return true }
@@ -116,7 +118,7 @@ extension ArchiveValue: Equatable {
     case .unsigned(let a): if case .unsigned(let b) = other { return a == b }
     case .number(let a): if case .number(let b) = other { return a == b || a.isNaN && b.isNaN }
     case .decimal(let a): if case .decimal(let b) = other { return a == b }
-    // By code points: two spellings of a letter are two texts, in a file.
+    // By code points: in a file, two encodings of a letter are different texts.
     case .string(let a): if case .string(let b) = other { return a.utf8.elementsEqual(b.utf8) }
     case .data(let a): if case .data(let b) = other { return a == b }
     case .date(let a):
@@ -137,6 +139,6 @@ extension ArchiveValue: Equatable {
 }
 
 extension ArchiveValue: CustomStringConvertible {
-  /// One line, cut where it gets long. (What Swift would print by itself takes stack for each level.)
+  /// The value on one line, truncated if it is long. (Swift's default description recurses.)
   public var description: String { ValueLine(longest: 50, characters: 1_000).text(self) }
 }

@@ -1,16 +1,16 @@
 import Foundation
 
 extension JSONWriter {
-  /// Of a value that has been begun.
+  /// A value that has been begun.
   private struct Opened {
-    /// A dictionary whose keys are not all strings: a list of pairs, each a list of two.
+    /// Whether it is a dictionary whose keys aren't all strings: a list of pairs, each a list of two values.
     let isPairs: Bool
-    /// It stands in such a pair.
+    /// Whether it is the second value of such a pair.
     let closesPair: Bool
   }
 
-  /// Structs are objects with their keys, references are `{"$ref": n}`, enum cases their name or `{"$case": name, ...}`, dictionaries
-  /// objects if all keys are strings, else lists of pairs.
+  /// Writes a value. Structs are objects with their keys, references are `{"$ref": n}`, enum cases are their names or
+  /// `{"$case": name, ...}`, and dictionaries are objects if all keys are strings, otherwise lists of pairs.
   package mutating func value(_ value: ArchiveValue) {
     var walk = ValueWalk(value)
     var opened: [Opened] = []
@@ -46,7 +46,7 @@ extension JSONWriter {
     }
   }
 
-  /// Begins a value that has others inside; true for a list of pairs.
+  /// Begins a value that contains others; returns true for a list of pairs.
   private mutating func begin(_ value: ArchiveValue) -> Bool {
     switch value {
     case .structure: beginObject()
@@ -83,7 +83,7 @@ extension JSONWriter {
     }
   }
 
-  /// An object of a class: its number, the name of its type, and its fields.
+  /// Writes an object of a class: its number, the name of its type, and its fields.
   package mutating func object(_ number: Int, _ type: String, _ fields: [ArchiveValue.Field]) {
     beginObject()
     key("$id")

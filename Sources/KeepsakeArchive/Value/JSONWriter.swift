@@ -1,12 +1,13 @@
-/// Writes JSON, indented and a value a line, without recursion: the encoders that come with Swift take stack for each level, and archives may nest deep.
+/// Writes JSON, indented and with one value per line, without recursion: the encoders of Foundation recurse for each
+/// level, and archives may be deeply nested.
 ///
-/// The caller keeps to JSON's grammar; keys come in the order in which they are given.
+/// The caller must follow JSON's grammar; keys are written in the order of the calls.
 package struct JSONWriter {
   package private(set) var bytes: [UInt8] = []
-  /// Of each open object or array: whether nothing is in it yet, and its closing bracket.
+  /// For each open object or array: whether it is still empty, and its closing bracket.
   private var open: [(isEmpty: Bool, closer: UInt8)] = []
   private var followsKey = false
-  /// What is nested deeper isn't moved farther to the right: a forged archive could fill the memory with spaces.
+  /// Deeper levels aren't indented further, because a forged archive could otherwise fill the memory with spaces.
   private static let deepestIndent = 64
 
   package init() {}
@@ -36,7 +37,7 @@ package struct JSONWriter {
   package mutating func value(_ value: Bool) { raw(value ? "true" : "false") }
   package mutating func null() { raw("null") }
 
-  /// Infinity and not-a-number, which JSON doesn't have, are strings.
+  /// Writes a number. Infinity and NaN, which JSON doesn't have, are written as strings.
   package mutating func value(_ number: Double) {
     if number.isFinite { raw("\(number)") } else { value("\(number)") }
   }
@@ -77,7 +78,7 @@ package struct JSONWriter {
       case "\n": bytes += "\\n".utf8
       case "\r": bytes += "\\r".utf8
       case "\t": bytes += "\\t".utf8
-      // Terminals take the later ones for commands as well, and some change the direction of what follows.
+      // Terminals also interpret the later ones as commands, and some change the direction of the text that follows.
       case "\u{0}"..."\u{1F}", "\u{7F}"..."\u{9F}", "\u{202A}"..."\u{202E}", "\u{2066}"..."\u{2069}", "\u{2028}", "\u{2029}":
         let digits = String(scalar.value, radix: 16)
         bytes += ("\\u" + String(repeating: "0", count: 4 - digits.count) + digits).utf8

@@ -1,34 +1,34 @@
-/// A value of which a part has been read.
+/// A value that has been read in part.
 struct OpenValue {
   enum Kind {
     case optional, array, set, dictionary
-    /// A struct, an object, or, if it has a name, an enum case.
+    /// A struct, an object or, if it has a name, an enum case.
     case fields
     case keyed
   }
 
   var kind: Kind
-  /// Where its bytes begin.
+  /// The offset of its first byte.
   let start: Int
-  /// The type of elements, or of keys, and of the values to them.
+  /// The type of elements, or of keys and of their values.
   var first: Int32 = 0
   var second: Int32 = 0
-  /// Elements or pairs still to come.
+  /// The number of elements or pairs left to read.
   var remaining = 0
-  /// Of a dictionary: the key has been read.
+  /// For a dictionary: whether the key has been read.
   var isAtValue = false
-  /// Nil for an object, which is counted where its run is read.
+  /// Nil for an object, which is counted when its run is read.
   var type: Int?
-  /// Of an enum: the case. Of a hand-written value: the key of what is read.
+  /// For an enum, the case; for a hand-written value, the key of the value that is being read.
   var name: String?
-  /// Of a hand-written value: where what is read must end.
+  /// For a hand-written value: the offset at which the value that is being read must end.
   var end = 0
   var entries: [FieldEntry] = []
   var next = 0
   var fields: [ArchiveValue.Field] = []
   var elements: [ArchiveValue] = []
   var pairs: [ArchiveValue.Pair] = []
-  /// Of a dictionary: the key to the value that is read. Of an optional: what is in it.
+  /// For a dictionary, the key of the value that is being read; for an optional, its content.
   var key = ArchiveValue.none
 
   init(_ kind: Kind, start: Int) {

@@ -1,9 +1,9 @@
-/// Text from an archive made safe for a terminal and short enough for a line.
+/// Makes text from an archive safe for a terminal and short enough for a line.
 package enum PrintableText {
-  /// Control characters and direction overrides as escapes.
+  /// Returns a text with control characters and direction overrides as escapes.
   package static func escaped(_ text: String) -> String { cut(text, .max) }
 
-  /// Control characters and direction overrides as escapes, and a cut after `characters`.
+  /// Returns a text with control characters and direction overrides as escapes, truncated after `characters`.
   package static func cut(_ text: String, _ characters: Int) -> String {
     var result = ""
     var count = 0
@@ -15,10 +15,10 @@ package enum PrintableText {
     return result
   }
 
-  /// A type's, field's or case's name.
+  /// Returns the name of a type, field or case, escaped and truncated.
   package static func name(_ text: String) -> String { cut(text, ValueLine.nameCharacters) }
 
-  /// In quotation marks, with those inside escaped.
+  /// Returns a text in quotation marks, with those inside escaped.
   package static func quoted(_ text: String, longest: Int) -> String {
     var result = "\""
     var count = 0
@@ -38,7 +38,7 @@ package enum PrintableText {
 
   private static func append(_ scalar: Unicode.Scalar, to result: inout String) {
     switch scalar.properties.generalCategory {
-    // The joiner holds emoji together and moves nothing.
+    // The zero-width joiner holds emoji together and doesn't move text.
     case .format where scalar == "\u{200D}": result.unicodeScalars.append(scalar)
     case .control, .format, .lineSeparator, .paragraphSeparator, .surrogate: result += "\\u{\(String(scalar.value, radix: 16))}"
     default: result.unicodeScalars.append(scalar)

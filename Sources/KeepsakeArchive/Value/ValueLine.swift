@@ -2,13 +2,13 @@ package import Foundation
 
 /// Writes a value on one line, for people: `Item(kind: 3, tags: ["a", "b"])`.
 package struct ValueLine {
-  /// Elements shown of a list, and characters of a string.
+  /// The maximum number of elements shown of a list, and of characters of a string.
   package var longest: Int
-  /// Where the whole line is cut.
+  /// The length at which the whole line is truncated.
   package var characters: Int
-  /// The name of a type by its index; empty where it isn't known.
+  /// Returns the name of a type by its index; empty if it isn't known.
   private let typeName: (Int) -> String
-  /// What is written for a reference.
+  /// Returns the text for a reference.
   private let reference: (Int) -> String
 
   package init(
@@ -17,7 +17,8 @@ package struct ValueLine {
     (self.longest, self.characters, self.typeName, self.reference) = (longest, characters, typeName, reference)
   }
 
-  /// Keys and names are cut here: in honest archives they are words, in others they could be as long as the archive.
+  /// Keys and names are truncated at this length: in valid archives they are words, in others they could be as long as
+  /// the archive.
   static let nameCharacters = 200
 
   package func text(_ value: ArchiveValue) -> String {
@@ -25,7 +26,7 @@ package struct ValueLine {
     return isWhole ? line : line + "..."
   }
 
-  /// The line if it needn't be cut.
+  /// Returns the line if it needn't be truncated; otherwise nil.
   package func wholeText(_ value: ArchiveValue) -> String? {
     let (line, isWhole) = start(of: value)
     return isWhole && line.utf8.count <= characters ? line : nil
@@ -35,7 +36,7 @@ package struct ValueLine {
     var line = ""
     var walk = ValueWalk(value, longest: longest)
     var closers: [String] = []
-    // Nothing to separate from stands before.
+    // True at the beginning and after an opening bracket, where no separator is needed.
     var isFirst = true
     while let event = walk.next() {
       guard line.utf8.count < characters else { return (line, false) }
@@ -74,7 +75,7 @@ package struct ValueLine {
 
   private func name(_ type: Int) -> String { PrintableText.name(typeName(type)) }
 
-  /// A value that has nothing inside.
+  /// Returns the text of a value that contains no others.
   func scalar(_ value: ArchiveValue) -> String {
     switch value {
     case .none: "nil"
@@ -95,7 +96,8 @@ package struct ValueLine {
     }
   }
 
-  /// To the thousandth of a second. Only years of four digits: others are nobody's calendar, and formatting them can fail.
+  /// Returns a date with up to milliseconds. Only for years of four digits: others don't occur in practice, and
+  /// formatting them can fail.
   package static func iso(_ date: Date) -> String? {
     let seconds = date.timeIntervalSinceReferenceDate
     guard seconds > -62_000_000_000 && seconds < 252_000_000_000 else { return nil }

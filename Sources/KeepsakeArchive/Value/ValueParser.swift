@@ -1,24 +1,28 @@
 import Foundation
 
-/// Reads saved values by the archive's own description of them, with a stack of its own: the description may be forged.
+/// Reads saved values by the archive's own description of them. Uses a stack of its own instead of recursion, because
+/// the description may be forged.
 ///
-/// Structs are the only values without bytes of their own, so counting them bounds the memory and the time for each byte.
+/// Structs are the only values without bytes of their own, so limiting their number bounds the memory and the time per
+/// byte.
 package struct ValueParser {
   private let file: ArchiveFile
   private let schema: ArchiveSchema
   private let limits: ArchiveLimits
-  /// Whether values are handed out; else they are only checked, and take no memory.
+  /// Whether values are returned; if not, they are only checked and take no memory.
   private let keepsValues: Bool
-  /// Whether what other values look like is told apart, so that the same bytes can be written again: see `ArchiveMark`.
+  /// Whether values that look alike are marked, so that the same bytes can be written again, as described at
+  /// `ArchiveMark`.
   private let isExact: Bool
   private var input: ByteCursor
-  /// What is being read, from the outside in.
+  /// The values that are being read, from the outermost in.
   private var open: [OpenValue] = []
   private var structs = 0
-  /// More is taken as values are counted: lists may be open one in the other.
+  /// The number of elements reserved up front. More memory is allocated as values are counted, because lists may be
+  /// nested.
   private static let reservedElements = 64
   private var memory: MemoryBudget
-  /// By type: how many values, and how many bytes they take.
+  /// By type: the number of values, and the bytes that they take.
   package private(set) var counts: [Int]
   package private(set) var bytes: [Int]
 
@@ -41,7 +45,7 @@ package struct ValueParser {
     return value
   }
 
-  /// Nil for objects that were only referred to; all nil if values are only checked.
+  /// Reads the objects. Nil for objects that are only referred to; all nil if values are only checked.
   package mutating func objects() throws -> [ArchiveValue.Object?] {
     var objects = [ArchiveValue.Object?](repeating: nil, count: file.objectCount)
     for isDeferred in [false, true] {
@@ -112,7 +116,7 @@ package struct ValueParser {
     open.append(value)
   }
 
-  /// Begins a value: gives it at once if there is nothing inside of it, else opens it.
+  /// Begins a value: returns it if it contains no others, otherwise opens it and returns nil.
   private mutating func begin(_ node: Int32) throws -> ArchiveValue? {
     let wire = schema.nodes[Int(node)]
     if let scalar = try scalar(wire) { return scalar }
@@ -124,7 +128,7 @@ package struct ValueParser {
       guard flag <= 1 else { throw input.damaged("A flag is neither 0 nor 1") }
       if flag == 0 { return ArchiveValue.none }
       if let scalar = try scalar(schema.nodes[Int(wire.first)]) { return scalar }
-      // A level like any other: optionals of optionals must not nest without end.
+      // Counts as a level like any other, because optionals of optionals must not nest without limit.
       var value = OpenValue(.optional, start: start)
       (value.first, value.remaining) = (wire.first, 1)
       try push(value)
@@ -167,7 +171,7 @@ package struct ValueParser {
     return nil
   }
 
-  /// The type of what comes next in an open value; nil if that is complete.
+  /// Returns the type of the next child of an open value; nil if the value is complete.
   private mutating func nextChild(_ index: Int) throws -> Int32? {
     switch open[index].kind {
     case .fields:
@@ -195,7 +199,7 @@ package struct ValueParser {
     return file.wires[Int(wire)]
   }
 
-  /// Puts a complete value into the one around it.
+  /// Adds a complete value to its parent.
   private mutating func take(_ value: ArchiveValue, _ index: Int) throws {
     if keepsValues { try memory.claim(1, of: MemoryLayout<ArchiveValue.Field>.stride, at: input.offset) }
     switch open[index].kind {
@@ -237,7 +241,7 @@ package struct ValueParser {
     case .set: return .set(value.elements)
     case .dictionary: return .dictionary(value.pairs)
     case .optional:
-      // Nothing, and something in which there is nothing, look alike.
+      // Without a mark, nil and an optional that contains nil look alike.
       return isExact && schema.nodes[Int(value.first)].code == .optional ? ArchiveMark.marked(.some, value.key) : value.key
     case .keyed: return .structure(type: value.type ?? 0, value.fields)
     case .fields:
@@ -293,7 +297,7 @@ package struct ValueParser {
     return text
   }
 
-  /// Copied only where values are kept.
+  /// Reads data, which is copied only if values are kept.
   private mutating func data(limit: Int) throws -> Data {
     let count = try input.count(limit: limit, "bytes of data")
     guard keepsValues else {
@@ -322,7 +326,7 @@ package struct ValueParser {
     return UnsafeRawBufferPointer(rebasing: input.bytes[input.offset..<input.offset + count])
   }
 
-  /// Outside of blocks and vectors: thousandths, or 1 and the bits.
+  /// Reads a number outside of blocks and vectors: thousandths, or 1 and the bits.
   private mutating func number() throws -> Double {
     let raw = try input.varint()
     if raw & 1 == 0 { return Double(Int64(bitPattern: raw >> 2) ^ -Int64(bitPattern: (raw >> 1) & 1)) / 1000 }

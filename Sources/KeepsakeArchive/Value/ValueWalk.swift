@@ -1,35 +1,36 @@
-/// Goes through a value and all that is inside of it, in order and without recursion: archives may nest deeper than a stack reaches.
+/// Traverses a value and everything inside it, in order and without recursion, because archives may nest deeper than
+/// the stack allows.
 package struct ValueWalk: IteratorProtocol {
-  /// Where a value stands in the one around it.
+  /// The position of a value in its parent.
   package enum Label: Equatable {
     case none
     case field(String)
     case element(Int)
     case key(Int)
-    /// The value to the key of the same number.
+    /// The value of the key with the same number.
     case value(Int)
   }
 
   package enum Event {
-    /// A value; if it has children, they follow, and then an `end`.
+    /// A value. If it has children, they follow, and then an `end`.
     case value(ArchiveValue, Label)
-    /// Stands for the elements or pairs of a list that are left out; tells how many there are in all.
+    /// Replaces the omitted elements or pairs of a list; contains the total number.
     case more(Int)
     case end
   }
 
   private var first: ArchiveValue?
-  /// What is open, with the number of its next child, and of the first one that is left out.
+  /// The open values, each with the number of its next child, and of the first child that is omitted.
   private var open: [(value: ArchiveValue, next: Int, shown: Int)] = []
   private let longest: Int
 
-  /// - Parameter longest: Elements or pairs of each list that are visited.
+  /// - Parameter longest: The number of elements or pairs that are visited in each list.
   package init(_ value: ArchiveValue, longest: Int = .max) {
     first = value
     self.longest = longest
   }
 
-  /// How many values stand around what came last.
+  /// The number of ancestors of the last value.
   package private(set) var depth = 0
 
   package mutating func next() -> Event? {
@@ -53,7 +54,7 @@ package struct ValueWalk: IteratorProtocol {
     return enter(inner, label)
   }
 
-  /// After a value with children: passes over them and over their end.
+  /// Skips the children of the last value and their end. Only after a value with children.
   package mutating func skipChildren() {
     open.removeLast()
   }
@@ -69,7 +70,7 @@ package struct ValueWalk: IteratorProtocol {
 }
 
 extension ArchiveValue {
-  /// How many values stand directly in this one; nil for one that can't have any.
+  /// The number of direct children; nil for a value that can't have any.
   package var childCount: Int? {
     switch self {
     case .vector(let values), .array(let values), .set(let values): values.count
@@ -79,7 +80,7 @@ extension ArchiveValue {
     }
   }
 
-  /// Elements or pairs of a list; nil for what is none, and so is shown whole.
+  /// The number of elements or pairs of a list; nil for other values, which are always shown whole.
   package var listCount: Int? {
     switch self {
     case .array(let values), .set(let values): values.count
@@ -99,7 +100,7 @@ extension ArchiveValue {
     }
   }
 
-  /// Whether it is written on one line as a matter of course.
+  /// Whether the value is always written on one line.
   package var isPlain: Bool {
     switch self {
     case .structure, .array, .set, .dictionary: false

@@ -1,20 +1,20 @@
 import KeepsakeArchive
 
-/// Which elements of two lists belong together. Pure; the same for the same lists on every machine.
+/// Finds the corresponding elements of two lists. Pure; the result for the same lists is the same on every machine.
 enum Alignment {
-  /// One element of each, or one that the other list doesn't have.
+  /// An element of each list, or one that the other list doesn't have.
   struct Pair: Equatable {
     var old: Int?
     var new: Int?
   }
 
-  /// Pairs elements with the same key, the first with the first and so on, in the order of `new`, each element that only `old` has
-  /// behind the one that it followed there. Costs time in proportion to both.
+  /// Pairs elements with equal keys, the first with the first and so on. The result is in the order of `new`; an
+  /// element that only `old` has goes behind the one that it followed there. Costs time in proportion to both lists.
   static func byKey<Key: Hashable>(_ old: [Key], _ new: [Key]) -> [Pair] {
     var places: [Key: [Int]] = [:]
     for (index, key) in new.enumerated().reversed() { places[key, default: []].append(index) }
     var partner = [Int?](repeating: nil, count: new.count)
-    // What only `old` has: behind which element of `new` it goes; -1 for the front.
+    // The elements that only `old` has, by the element of `new` that they follow; index 0 is for the front.
     var lost = [[Int]](repeating: [], count: new.count + 1)
     var last = -1
     for (index, key) in old.enumerated() {
@@ -33,12 +33,14 @@ enum Alignment {
     return pairs
   }
 
-  /// Pairs elements in order: the same beginning, the same end, and between them as many alike as possible.
+  /// Pairs elements in order: the common beginning, the common end, and between them as many equal elements as
+  /// possible.
   ///
   /// - Parameters:
-  ///   - keys: What makes elements alike: what stands between elements alike by the first keys is aligned by the next. What no keys
-  ///     tell apart is paired by position.
-  ///   - budget: Steps that may still be spent on the middles of lists; beyond it they are paired by position.
+  ///   - keys: The keys by which elements are compared. What lies between elements with equal first keys is aligned by
+  ///     the next keys. What no keys can match is paired by position.
+  ///   - budget: The number of steps that may still be spent on the middles of lists. Beyond it, they are paired by
+  ///     position.
   static func inOrder(_ keys: [(old: [UInt64], new: [UInt64])], budget: inout Int) -> [Pair] {
     guard let first = keys.first else { return [] }
     var pairs: [Pair] = []
@@ -46,7 +48,7 @@ enum Alignment {
     return pairs
   }
 
-  /// Calls itself once for each kind of keys.
+  /// Recursive, once per kind of keys.
   private static func align(
     _ old: Range<Int>, _ new: Range<Int>, _ keys: ArraySlice<(old: [UInt64], new: [UInt64])>, budget: inout Int, _ pairs: inout [Pair]
   ) {
@@ -73,17 +75,18 @@ enum Alignment {
     for (old, new) in zip(oldEnd..<old.upperBound, newEnd..<new.upperBound) { pairs.append(Pair(old: old, new: new)) }
   }
 
-  /// The most steps for one pair of lists: a thousand elements against a thousand.
+  /// The maximum number of steps for one pair of lists: a thousand elements against a thousand.
   private static let largestTable = 1_000_000
 
-  /// A longest common subsequence, by the usual table.
+  /// Returns a longest common subsequence, found by dynamic programming.
   private static func common(_ old: ArraySlice<UInt64>, _ new: ArraySlice<UInt64>, budget: inout Int) -> [(Int, Int)] {
     let (cells, overflow) = old.count.multipliedReportingOverflow(by: new.count)
     guard cells > 0, !overflow, cells <= min(largestTable, budget) else { return [] }
     budget -= cells
     let (a, b) = (Array(old), Array(new))
     let width = b.count + 1
-    // Lengths for the rest of both lists; no list is longer than a thousand on its shorter side, so 32 bits are plenty.
+    // Lengths for the remaining parts of both lists. The shorter list has at most a thousand elements, so 32 bits are
+    // enough.
     var lengths = [Int32](repeating: 0, count: (a.count + 1) * width)
     for i in a.indices.reversed() {
       for j in b.indices.reversed() {

@@ -2,7 +2,8 @@ public import Foundation
 import KeepsakeArchive
 
 extension ArchiveDifference {
-  /// For people: a line for each difference, `+` before what was added and `-` before what was removed; empty if there is none.
+  /// Returns a text for people: a line for each difference, with `+` before added values and `-` before removed ones;
+  /// empty if there is none.
   public func text() -> String {
     var lines: [String] = []
     if !types.isEmpty { lines += ["types"] + types.map { "  " + Self.line($0) } }
@@ -50,8 +51,8 @@ extension ArchiveDifference {
     Dictionary(grouping: objects, by: \.type).map { ($0.key, $0.value.count) }.sorted { $0.type < $1.type }
   }
 
-  /// For programs: one JSON document, ending in a line feed. Values are written as `ArchiveInspection.json()` writes them; a reference
-  /// leads to an object of the archive that it stands in.
+  /// Returns a JSON document for programs, ending in a line feed. Values are written as by `ArchiveInspection.json()`;
+  /// a reference refers to an object of the archive that contains it.
   public func json() -> Data {
     var json = JSONWriter()
     json.beginObject()

@@ -1,21 +1,23 @@
 import KeepsakeArchive
 
-/// What differs between two archives, field by field.
+/// The differences between two archives, field by field.
 ///
 ///     let difference = ArchiveDifference(from: yesterday, to: today)
 ///     print(difference.text())        // characters[3].inventory[0].count: 3 -> 4
 ///
-/// Objects are matched by their class and a field `id` where that names one object on each side, else by how they are reached from the
-/// root; list elements by such an `id`, else so that as many as possible stay the same. Which object a reference leads to counts,
-/// numbers that archives give to objects don't. A number is equal to the same number of another type; the type is then listed under
-/// `types`. Equal archives give equal differences on every machine.
+/// Objects are matched by their class and a field `id`, if that identifies one object on each side, otherwise by how
+/// they are reached from the root. List elements are matched by such an `id`, otherwise so that as many as possible
+/// stay the same. References are compared by the objects they refer to, not by the numbers that archives give to
+/// objects. A number is equal to the same number of another type; the type is then listed under `types`. Equal archives
+/// give equal differences on every machine.
 ///
-/// Costs time and memory in proportion to both archives, with a few hundred steps for each element of a list that changed, and at most
-/// 16 million steps more for aligning lists. It does not promise the shortest list of changes.
+/// Costs time and memory in proportion to both archives, with a few hundred steps for each element of a list that
+/// changed, and at most 16 million further steps for aligning lists. The list of changes is not guaranteed to be the
+/// shortest.
 public struct ArchiveDifference: Sendable {
   /// One value that differs.
   public struct Change: Sendable, Equatable {
-    /// What became of a value.
+    /// How a value changed.
     public enum Kind: String, Sendable {
       /// Only the second archive has it.
       case added
@@ -23,36 +25,36 @@ public struct ArchiveDifference: Sendable {
       case removed
       /// Both have it, with different values.
       case changed
-      /// The elements of a list that are on both sides stand in another order.
+      /// The elements of a list that are on both sides are in a different order.
       case reordered
     }
 
-    /// What became of the value.
+    /// How the value changed.
     public var kind: Kind
-    /// As in `characters[3].inventory[0].count`; `[3->5]` for an element that moved; `#7 Boss` stands for the root where the way from
-    /// there is long.
+    /// The path of the value, such as `characters[3].inventory[0].count`; `[3->5]` for an element that moved. If the
+    /// path from the root is long, it starts at an object instead, such as `#7 Boss`.
     public var path: String
-    /// Nil for what was added or reordered.
+    /// The old value; nil for added or reordered values.
     public var old: ArchiveValue?
-    /// Nil for what was removed or reordered.
+    /// The new value; nil for removed or reordered values.
     public var new: ArchiveValue?
-    /// The old value on one line; a reference shows what it leads to.
+    /// The old value on one line. A reference is shown as the object that it refers to.
     public var oldText: String?
-    /// The new value on one line; a reference shows what it leads to.
+    /// The new value on one line. A reference is shown as the object that it refers to.
     public var newText: String?
   }
 
   /// One difference between the saved declarations.
   public struct TypeChange: Sendable, Equatable {
-    /// What became of a declaration.
+    /// How a declaration changed.
     public enum Kind: String, Sendable {
       /// Only the second archive describes the type.
       case typeAdded
       /// Only the first archive describes the type.
       case typeRemoved
-      /// Another version number.
+      /// The type has another version number.
       case version
-      /// A struct became an enum, and the like.
+      /// The type is of another kind, such as an enum instead of a struct.
       case kind
       /// Only the second archive has the field.
       case fieldAdded
@@ -68,15 +70,15 @@ public struct ArchiveDifference: Sendable {
       case root
     }
 
-    /// What became of the declaration.
+    /// How the declaration changed.
     public var kind: Kind
     /// The type's name.
     public var type: String
-    /// The field, the case, or a field of a case as in `moved.to`.
+    /// The field, the case, or a field of a case, such as `moved.to`.
     public var member: String?
-    /// How it was declared: a version, a kind or a type, as text.
+    /// The declaration in the first archive: a version, a kind or a type, as text.
     public var old: String?
-    /// How it is declared now.
+    /// The declaration in the second archive.
     public var new: String?
   }
 
@@ -89,26 +91,26 @@ public struct ArchiveDifference: Sendable {
     var fields: [ArchiveValue.Field]
   }
 
-  /// How many changes there are at places of one kind.
+  /// The number of unlisted changes under one path pattern.
   public struct Omission: Sendable, Equatable {
-    /// A path without the positions, as in `tiles[].kind`.
+    /// A path without positions, such as `tiles[].kind`.
     public var pattern: String
-    /// Those that are not in `changes`.
+    /// The number of changes that are not in `changes`.
     public var count: Int
   }
 
-  /// What differs between the saved declarations.
+  /// The differences between the saved declarations.
   public let types: [TypeChange]
-  /// In the order in which the values stand in the archives.
+  /// The differing values, in their order in the archives.
   public let changes: [Change]
-  /// What was too much to list.
+  /// Changes that were too many to list.
   public let omitted: [Omission]
   /// Objects that only the first archive has.
   public let removedObjects: [LoneObject]
   /// Objects that only the second archive has.
   public let addedObjects: [LoneObject]
 
-  /// Whether the archives hold the same.
+  /// Whether the archives have the same contents.
   public var isEmpty: Bool {
     types.isEmpty && changes.isEmpty && omitted.isEmpty && removedObjects.isEmpty && addedObjects.isEmpty
   }
@@ -116,12 +118,13 @@ public struct ArchiveDifference: Sendable {
   /// Compares two archives.
   ///
   /// - Parameters:
-  ///   - changesPerPattern: How many changes are kept of those that differ only in positions, such as all of `tiles[].kind`.
-  ///   - maximumChanges: How many are kept in all; the others are counted.
+  ///   - changesPerPattern: The maximum number of changes listed whose paths differ only in positions, such as all of
+  ///     `tiles[].kind`.
+  ///   - maximumChanges: The maximum number of changes listed in all. The others are counted.
   public init(
     from old: ArchiveInspection, to new: ArchiveInspection, changesPerPattern: Int = 100, maximumChanges: Int = 10_000
   ) {
-    // Other programs' files declare nothing.
+    // Files of other programs have no declarations.
     types = old.foreign == nil && new.foreign == nil ? TypeComparison(old: old, new: new).changes : []
     var finder = DifferenceFinder(old: old, new: new)
     finder.recorder.perPattern = max(changesPerPattern, 0)
@@ -129,7 +132,7 @@ public struct ArchiveDifference: Sendable {
     finder.run()
     changes = finder.recorder.sortedChanges
     omitted = finder.recorder.omitted
-    // Beside a file of a format without objects, all of the other's are compared where they stand.
+    // If one side's format has no objects, the other side's objects are compared in place.
     let isBeside = (old.foreign != nil && old.objects.isEmpty) || (new.foreign != nil && new.objects.isEmpty)
     removedObjects = isBeside ? [] : finder.lone(.old)
     addedObjects = isBeside ? [] : finder.lone(.new)

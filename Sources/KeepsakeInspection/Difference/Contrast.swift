@@ -1,14 +1,15 @@
 import Foundation
 import KeepsakeArchive
 
-/// What tells two values apart whose lines look the same, because they are cut before the place where they differ, or rounded.
+/// Texts that show the difference between two values whose lines look the same, because they are truncated before the
+/// first difference, or rounded.
 enum Contrast {
-  /// Shown before the first difference, and from there on.
+  /// The number of characters shown before the first difference, and from there on.
   private static let before = 10
   private static let after = 40
   private static let bytes = 16
 
-  /// nil for values that look different anyway, or that are the same.
+  /// Returns nil for values that are the same or look different anyway.
   static func texts(_ old: ArchiveValue, _ new: ArchiveValue) -> (old: String, new: String)? {
     switch (old, new) {
     case (.string(let a), .string(let b)), (.url(let a), .url(let b)): texts(Array(a.unicodeScalars), Array(b.unicodeScalars))
@@ -34,7 +35,7 @@ enum Contrast {
       return (start > 0 ? "..." : "") + PrintableText.quoted(String(view), longest: before + after) + rest
     }
     let (old, new) = (excerpt(a), excerpt(b))
-    // Canonically equivalent, so that they look the same here, too.
+    // The texts are canonically equivalent, so that they look the same even here.
     guard old == new else { return (old, new) }
     func scalar(_ scalars: [Unicode.Scalar]) -> String {
       scalars.indices.contains(place) ? " with U+" + String(scalars[place].value, radix: 16, uppercase: true) : " without it"

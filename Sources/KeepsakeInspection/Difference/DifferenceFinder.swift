@@ -1,6 +1,6 @@
 import KeepsakeArchive
 
-/// Walks two archives side by side from their roots, without recursion, each pair of objects once.
+/// Traverses two archives in parallel from their roots, without recursion, and compares each pair of objects once.
 struct DifferenceFinder {
   enum Side { case old, new }
 
@@ -15,10 +15,10 @@ struct DifferenceFinder {
   var recorder = DifferenceRecorder()
   private var matches: ObjectMatches
   private var paths = DifferencePath()
-  /// What is compared next: the first first, so that the way to an object is the shortest.
+  /// The pairs to compare next, in first-in, first-out order, so that the path to an object is the shortest.
   private var work: [Pair] = []
-  /// References that stand alone in a field, such as a target: looked into when all that is listed somewhere is matched, because a
-  /// list tells better which objects belong together.
+  /// References that stand alone in a field, such as a target. They are followed when everything in lists has been
+  /// matched, because a list shows better which objects correspond.
   private var later: [Pair] = []
   private var alignmentBudget = 16_000_000
   private var openedOld: Set<Int> = []
@@ -33,14 +33,15 @@ struct DifferenceFinder {
   mutating func run() {
     work = [Pair(old: old.root, new: new.root, path: DifferencePath.root)]
     drain()
-    // Matched by their `id`, but reached in such different ways that they never met.
+    // Objects that were matched by their `id`, but are reached in such different ways that they were not compared
+    // together.
     for (number, partner) in matches.notCompared() where matches.isToBeCompared(number) {
       compareObjects(number, partner, path: paths.start(at: new.caption(partner)))
       drain()
     }
   }
 
-  /// Compares all that is known to be left. What is done is dropped half by half, since a world can be large.
+  /// Compares all remaining pairs. Those that are done are dropped half by half, because a world can be large.
   private mutating func drain() {
     var (next, nextLater) = (0, 0)
     while true {
@@ -62,7 +63,7 @@ struct DifferenceFinder {
     later = []
   }
 
-  /// Objects without a partner.
+  /// Returns the objects without a partner.
   func lone(_ side: Side) -> [ArchiveDifference.LoneObject] {
     let archive = side == .old ? old : new
     return matches.unmatched(side).compactMap { number in
@@ -79,7 +80,7 @@ struct DifferenceFinder {
     case (.array(let a), .array(let b)), (.vector(let a), .vector(let b)): compareLists(a, b, path: pair.path)
     case (.set(let a), .set(let b)): compareSets(a, b, path: pair.path)
     case (.dictionary(let a), .dictionary(let b)): compareDictionaries(a, b, path: pair.path)
-    // An object or a dictionary beside what another format has of it.
+    // An object or a dictionary, compared with its counterpart in another format.
     case (.reference(let a), .structure(_, let b)):
       guard let object = old.objects[a], mayOpen(a, .old) else { return record(.changed, pair.old, pair.new, pair.path) }
       compareFields(object.fields, b, path: pair.path)
@@ -98,7 +99,7 @@ struct DifferenceFinder {
     }
   }
 
-  /// For values with nothing inside. A number is the same whatever type it was saved as.
+  /// Compares values that contain no others. A number is the same whatever type it was saved as.
   private static func isSame(_ a: ArchiveValue, _ b: ArchiveValue) -> Bool {
     switch (a, b) {
     case (.integer(let x), .number(let y)), (.number(let y), .integer(let x)): Int64(exactly: y) == x
@@ -107,14 +108,14 @@ struct DifferenceFinder {
     }
   }
 
-  /// Whether an object may be compared with a value that is none: always beside a file that has no objects, which ends; else once, because
-  /// objects of both sides could lead to each other for ever.
+  /// Returns whether an object may be compared with a value that isn't an object. Always if the other file has no
+  /// objects, which terminates; otherwise once, because objects of both sides could refer to each other forever.
   private mutating func mayOpen(_ number: Int, _ side: Side) -> Bool {
     if (side == .old ? new : old).objects.isEmpty { return true }
     return side == .old ? openedOld.insert(number).inserted : openedNew.insert(number).inserted
   }
 
-  /// A dictionary's values by their keys, if all of them are texts.
+  /// Returns a dictionary's values by their keys, if all keys are texts.
   private static func fields(_ pairs: [ArchiveValue.Pair]) -> [ArchiveValue.Field]? {
     var fields: [ArchiveValue.Field] = []
     for pair in pairs {
@@ -191,12 +192,12 @@ struct DifferenceFinder {
       let line = ValueLine(longest: 50, characters: 100, typeName: archive.typeName, reference: archive.caption)
       let step = DifferencePath.Step.key((after?.key ?? before?.key).map { line.text($0) } ?? "")
       push(before?.value, after?.value, step, order, path)
-      // Keys that are objects, or lead to some, may differ in what their fingerprints leave out.
+      // Keys that are objects, or contain some, may differ in what their fingerprints leave out.
       if let before, let after { push(before.key, after.key, step, order, path) }
     }
   }
 
-  /// Compares what has nothing inside at once, and the rest later.
+  /// Compares values that contain no others immediately, and queues the rest.
   private mutating func push(
     _ before: ArchiveValue?, _ after: ArchiveValue?, _ step: DifferencePath.Step, _ order: Int, _ parent: Int, mayWait: Bool = false
   ) {
@@ -209,7 +210,7 @@ struct DifferenceFinder {
       if matches.areMatched(a, b), !matches.isToBeCompared(a) { return }
       let pair = Pair(old: before, new: after, path: paths.append(step, order: order, to: parent))
       if mayWait { return later.append(pair) }
-      // At once, before anything that one of them leads to is matched in another way.
+      // Matched immediately, before an object that one of them refers to is matched differently.
       guard matches.match(a, b) else { return record(.changed, before, after, pair.path) }
       work.append(pair)
     } else if !Self.isSame(before, after) {
@@ -230,7 +231,7 @@ struct DifferenceFinder {
 }
 
 extension ArchiveValue {
-  /// A value whose outline is all of it.
+  /// Whether the outline of the value covers all of it.
   fileprivate var isPlainNumber: Bool {
     if case .reference = self { return false }
     return childCount == nil
@@ -238,10 +239,10 @@ extension ArchiveValue {
 }
 
 extension ArchiveInspection {
-  /// Characters of a value in a list of changes.
+  /// The maximum length of a value in a list of changes.
   private static let lineCharacters = 160
 
-  /// A value on one line; of an object, what is in it.
+  /// Returns a value on one line; for an object, its fields.
   func line(_ value: ArchiveValue) -> String {
     let line = ValueLine(longest: 50, characters: Self.lineCharacters, typeName: typeName, reference: caption)
     if case .reference(let number) = value, objects.indices.contains(number), let object = objects[number] {

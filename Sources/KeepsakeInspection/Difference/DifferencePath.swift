@@ -1,10 +1,10 @@
 import KeepsakeArchive
 
-/// The way to a value in both archives; ways share their beginnings.
+/// The paths of values in both archives. Paths share their beginnings.
 struct DifferencePath {
   enum Step {
     case root
-    /// An object from which the way begins anew.
+    /// An object at which the path starts again.
     case object(String)
     case field(String)
     case element(old: Int?, new: Int?)
@@ -15,12 +15,13 @@ struct DifferencePath {
   private struct Node {
     let parent: Int
     let step: Step
-    /// Where it stands among its siblings.
+    /// The position among its siblings.
     let order: Int
     let length: Int
   }
 
-  /// A way that gets longer begins anew at the next object: a linked list's would get as long as the list.
+  /// A path that gets longer starts again at the next object; that of a linked list would otherwise get as long as the
+  /// list.
   static let longest = 24
   static let root = 0
 
@@ -32,7 +33,7 @@ struct DifferencePath {
     return nodes.count - 1
   }
 
-  /// A way that begins at an object, behind all that began before.
+  /// Adds a path that starts at an object, sorted behind all earlier ones.
   mutating func start(at object: String) -> Int {
     starts += 1
     nodes.append(Node(parent: Self.root, step: .object(object), order: Int.max / 2 + starts, length: 1))
@@ -51,12 +52,12 @@ struct DifferencePath {
     return steps.reversed()
   }
 
-  /// What sorts changes as the values stand in the archives.
+  /// Returns a sort key that puts changes in the order of the values in the archives.
   func order(_ path: Int) -> [Int] { steps(path).map(\.order) }
 
   func text(_ path: Int) -> String { render(path, isPattern: false) }
 
-  /// The same without positions and keys.
+  /// Returns the path without positions and keys.
   func pattern(_ path: Int) -> String { render(path, isPattern: true) }
 
   private func render(_ path: Int, isPattern: Bool) -> String {

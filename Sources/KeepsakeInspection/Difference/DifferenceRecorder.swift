@@ -1,6 +1,6 @@
 import KeepsakeArchive
 
-/// Keeps the changes that are found, as many as are wanted, and counts the others.
+/// Keeps the changes that are found, up to the limits, and counts the others.
 struct DifferenceRecorder {
   var perPattern = 0
   var maximum = 0
@@ -20,7 +20,7 @@ struct DifferenceRecorder {
   }
 
   var sortedChanges: [ArchiveDifference.Change] {
-    // Two changes at one place keep their order: first the one that was found first.
+    // Changes with the same position stay in the order in which they were found.
     found.enumerated().sorted { a, b in
       a.element.order.lexicographicallyPrecedes(b.element.order)
         || (a.element.order == b.element.order && a.offset < b.offset)

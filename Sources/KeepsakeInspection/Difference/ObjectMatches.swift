@@ -1,7 +1,7 @@
 import Foundation
 import KeepsakeArchive
 
-/// Which objects of two archives are the same one, and what values look like with that in mind.
+/// The correspondence between the objects of two archives, and fingerprints of values that take it into account.
 struct ObjectMatches {
   private let old: ArchiveInspection
   private let new: ArchiveInspection
@@ -9,13 +9,14 @@ struct ObjectMatches {
   private var toNew: [Int]
   private var toOld: [Int]
   private var isCompared: [Bool]
-  /// By number, class and `id` as text; nil for objects without.
+  /// By number, the class and `id` as text; nil for objects without an `id`.
   private let oldIdentities: [String?]
   private let newIdentities: [String?]
 
-  /// The field that tells objects and elements apart.
+  /// The field that identifies objects and elements.
   private static let identityKey = "id"
-  /// Values that a fingerprint looks at: enough to tell elements apart, and little enough to do it for each.
+  /// The number of values that a fingerprint includes: enough to distinguish elements, and few enough to compute it for
+  /// each.
   private static let fingerprintValues = 256
 
   init(old: ArchiveInspection, new: ArchiveInspection) {
@@ -27,7 +28,7 @@ struct ObjectMatches {
     oldIdentities = Self.identities(old)
     newIdentities = Self.identities(new)
     let unique = Self.unique(newIdentities)
-    // In whatever order: each has its own places.
+    // The order doesn't matter, because each pair sets its own entries.
     for (identity, number) in Self.unique(oldIdentities) {
       guard let partner = unique[identity] else { continue }
       toNew[number] = partner
@@ -39,7 +40,7 @@ struct ObjectMatches {
 
   func areMatched(_ a: Int, _ b: Int) -> Bool { toNew.indices.contains(a) && toNew[a] == b }
 
-  /// Whether both are the same object; two that aren't known yet may become that.
+  /// Returns whether both are the same object. Two objects that have no partner yet may be matched by this call.
   mutating func match(_ a: Int, _ b: Int) -> Bool {
     guard toNew.indices.contains(a), toOld.indices.contains(b) else { return false }
     if toNew[a] == b { return true }
@@ -82,7 +83,7 @@ struct ObjectMatches {
     }
   }
 
-  /// Numbers by identity, without those that stand for several objects.
+  /// Returns numbers by identity, without identities shared by several objects.
   private static func unique(_ identities: [String?]) -> [String: Int] {
     var numbers: [String: Int] = [:]
     var repeated: Set<String> = []
@@ -94,7 +95,7 @@ struct ObjectMatches {
     return numbers
   }
 
-  /// What tells the elements of both lists apart, if each has something and no two of a list the same.
+  /// Returns the identities of the elements of both lists, if every element has one and no two in a list are equal.
   func identities(of a: [ArchiveValue], _ b: [ArchiveValue]) -> ([String], [String])? {
     guard let before = identities(a, .old), let after = identities(b, .new) else { return nil }
     return (before, after)
@@ -120,7 +121,8 @@ struct ObjectMatches {
 
   // MARK: Fingerprints
 
-  /// The same for values that look the same; used to align lists, where a mistake costs a longer difference and nothing else.
+  /// Returns a hash that is equal for values that look the same. Used to align lists, where a collision only costs a
+  /// longer difference.
   func fingerprint(of value: ArchiveValue, _ side: DifferenceFinder.Side) -> UInt64 {
     var print = Fingerprint()
     var left = Self.fingerprintValues
@@ -128,7 +130,8 @@ struct ObjectMatches {
     return print.hash
   }
 
-  /// The same for values that look the same but for what is nested in them: an object whose list changed is still itself.
+  /// Returns a hash that is equal for values that look the same apart from nested values: an object whose list changed
+  /// is still the same object.
   func outline(of value: ArchiveValue, _ side: DifferenceFinder.Side) -> UInt64 {
     var print = Fingerprint()
     var fields: [ArchiveValue.Field] = []
@@ -151,7 +154,7 @@ struct ObjectMatches {
     return print.hash
   }
 
-  /// Calls itself once at most: what an object refers to counts by its class only, unless it is matched.
+  /// Recursive only once: an object inside counts only by its class, unless it is matched.
   private func add(
     _ value: ArchiveValue, _ side: DifferenceFinder.Side, to print: inout Fingerprint, left: inout Int, opensObjects: Bool
   ) {
@@ -177,7 +180,7 @@ struct ObjectMatches {
   }
 }
 
-/// FNV-1a over values: the same on every machine.
+/// FNV-1a over values, so the hashes are the same on every machine.
 private struct Fingerprint {
   private(set) var hash: UInt64 = 0xCBF2_9CE4_8422_2325
 
@@ -193,7 +196,7 @@ private struct Fingerprint {
     for byte in bytes { add(byte) }
   }
 
-  /// What is inside of the value follows by itself.
+  /// Adds a value without its children, which are added separately.
   mutating func add(_ value: ArchiveValue) {
     switch value {
     case .none: add(0)

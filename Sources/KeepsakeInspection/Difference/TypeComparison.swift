@@ -1,6 +1,6 @@
 import KeepsakeArchive
 
-/// Compares the declarations that two archives were written with: types by name, fields and cases by key.
+/// Compares the declarations with which two archives were written: types by name, fields and cases by key.
 struct TypeComparison {
   let old: ArchiveInspection
   let new: ArchiveInspection
@@ -59,7 +59,8 @@ struct TypeComparison {
     }
   }
 
-  /// Pairs of what has the same key, the first with the first and so on; first all of `old`, then what only `new` has.
+  /// Pairs elements with equal keys, the first with the first and so on: first all of `old`, then those that only `new`
+  /// has.
   private func matched<T>(_ old: [T], _ new: [T], key: (T) -> String) -> [(T?, T?)] {
     let pairs = Alignment.byKey(old.map(key), new.map(key))
     return pairs.map { ($0.old.map { old[$0] }, $0.new.map { new[$0] }) }.filter { $0.0 != nil }

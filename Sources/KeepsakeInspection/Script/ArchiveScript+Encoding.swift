@@ -2,10 +2,10 @@ package import Foundation
 package import KeepsakeArchive
 
 extension ArchiveScript {
-  /// The bytes of the archive: see docs/FORMAT.md.
+  /// Returns the bytes of the archive, as described in docs/FORMAT.md.
   ///
-  /// - Throws: `ArchiveError`: `mismatch` and `missingField` for values that don't fit their types, with the place; `limit`; `damaged` for a script
-  ///   whose parts contradict each other.
+  /// - Throws: `ArchiveError`: `mismatch` and `missingField` with the path for values that don't fit their types;
+  ///   `limit`; `damaged` for a script whose parts contradict each other.
   package func encoded(limits: ArchiveLimits = .standard) throws -> Data {
     var builder = SchemaBuilder(types: types.count)
     let entries = try types.map { try builder.entry(of: $0) }
@@ -44,7 +44,7 @@ extension ArchiveScript {
     let checksum = bytes.withUnsafeBytes { Checksum.xxh64($0) }
     withUnsafeBytes(of: checksum.littleEndian) { bytes.append(contentsOf: $0) }
     let data = Data(bytes)
-    // What was put together by hand may contradict itself in ways that only a reader sees.
+    // A script that was edited by hand may contradict itself in ways that only a reader detects.
     try ArchiveInspection.verify(data, limits: limits)
     return data
   }
@@ -88,7 +88,7 @@ extension ArchiveScript {
     for wire in wires { schema.appendExpression(wire, to: &bytes) }
   }
 
-  /// Objects of one class that stand one after the other.
+  /// Writes the runs: consecutive objects of one class.
   private func putRuns(_ bytes: inout [UInt8]) {
     var runs: [ArraySlice<Object>] = []
     for index in objects.indices {
@@ -115,9 +115,9 @@ extension ArchiveScript {
   }
 }
 
-/// Makes a schema's nodes of expressions.
+/// Creates a schema's nodes from expressions.
 private struct SchemaBuilder {
-  /// How many types there are.
+  /// The number of types.
   let types: Int
   var nodes: [WireNode] = []
 

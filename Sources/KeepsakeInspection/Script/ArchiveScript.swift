@@ -1,34 +1,35 @@
 package import Foundation
 package import KeepsakeArchive
 
-/// An archive taken apart so that the same bytes can be put together again: with its types as they were described, its objects in their
-/// order, and every value told apart that an `ArchiveInspection` shows alike.
+/// The contents of an archive in a form from which the same bytes can be written again: with the saved descriptions of
+/// its types, its objects in their order, and marks on values that look alike in an `ArchiveInspection`.
 ///
 ///     let script = try ArchiveScript(of: bytes)
 ///     let again = try script.encoded()                    // equal bytes, for all that `Archive.encode` wrote
 ///
-/// What `keepsake convert` spells in JSON and property lists. Whoever changes a script's values gets an archive with the changed ones.
+/// `keepsake convert` writes scripts as JSON and property lists. If the values of a script are edited, it is encoded as
+/// an archive with the edited values.
 package struct ArchiveScript: Sendable {
-  /// A type expression: see docs/FORMAT.md, "Schema".
+  /// A type expression, as described in docs/FORMAT.md, "Schema".
   package indirect enum Expression: Sendable, Equatable {
-    /// By the name of its code: `int32`, `string`.
+    /// A scalar type, by the name of its code: `int32`, `string`.
     case scalar(String)
     case optional(Expression)
     case array(Expression)
     case set(Expression)
     case dictionary(Expression, Expression)
-    /// The scalars' name, and how many there are.
+    /// The name of the scalar type and the number of scalars.
     case vector(String, Int)
     /// An index into `types`.
     case named(Int)
-    /// A scalar of later programs, by its code.
+    /// A scalar type of a later version, by its code.
     case later(Int)
   }
 
   package struct Field: Sendable, Equatable {
     package var key: String
     package var type: Expression
-    /// Stands in the references section.
+    /// Whether the field belongs to the references section.
     package var isDeferred: Bool
 
     package init(key: String, type: Expression, isDeferred: Bool) {
@@ -43,7 +44,7 @@ package struct ArchiveScript: Sendable {
     package init(key: String, fields: [Field]) { (self.key, self.fields) = (key, fields) }
   }
 
-  /// A class above another one.
+  /// A superclass.
   package struct Level: Sendable, Equatable {
     package var name: String
     package var version: Int
@@ -72,15 +73,15 @@ package struct ArchiveScript: Sendable {
   }
 
   package var types: [TypeDefinition] = []
-  /// How many of the types the root leads to by declaration: they come first.
+  /// The number of types that the root leads to by declaration. These come first.
   package var fixedTypes = 0
   package var rootType: Expression = .scalar("bool")
-  /// Keys of hand-written values, and the types that stand under them.
+  /// The keys of hand-written values, and the types of the values under them.
   package var keys: [String] = []
   package var keyedTypes: [Expression] = []
-  /// Numbers of objects, with those that were only referred to weakly.
+  /// The number of objects, including those that had only weak references.
   package var objectCount = 0
-  /// In the order of the file.
+  /// The objects, in the order of the file.
   package var objects: [Object] = []
   package var root: ArchiveValue = .none
 
@@ -88,7 +89,7 @@ package struct ArchiveScript: Sendable {
 }
 
 extension ArchiveScript {
-  /// Takes an archive apart. Throws as `ArchiveInspection.init(of:)` does.
+  /// Reads an archive. Throws the same errors as `ArchiveInspection.init(of:)`.
   package init(of data: Data, limits: ArchiveLimits = .standard) throws {
     self = try data.withUnsafeBytes { bytes in
       let file = try ArchiveFile(bytes, limits: limits)
@@ -122,7 +123,7 @@ extension ArchiveScript {
     objectCount = file.objectCount
   }
 
-  /// Calls itself for each level, of which the schema's reader has let through 64 at most.
+  /// Recursive for each level; the schema's reader allows at most 64.
   private static func expression(_ node: Int32, in schema: ArchiveSchema) -> Expression {
     let wire = schema.nodes[Int(node)]
     return switch wire.code {

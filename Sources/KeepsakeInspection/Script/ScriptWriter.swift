@@ -1,10 +1,10 @@
 import Foundation
 import KeepsakeArchive
 
-/// Writes values by the types that a script describes, into the bytes that `Archive.encode` would have written.
+/// Writes values by the types that a script describes, as the bytes that `Archive.encode` would have written.
 ///
-/// What people may have changed is taken if it fits: a whole number for one with a fraction, a name for an enum case without payload, a struct's
-/// keys for a dictionary's. Calls itself for each level, up to the depth that is read back.
+/// Edited values are accepted if they fit: an integer for a floating-point number, a name for an enum case without
+/// payload, a struct's keys for a dictionary's. Recursive for each level, up to the depth that can be read back.
 struct ScriptWriter {
   let schema: ArchiveSchema
   /// The types of values under keys, and the numbers of the keys.
@@ -13,7 +13,7 @@ struct ScriptWriter {
   let objectCount: Int
   let limits: ArchiveLimits
   var bytes: [UInt8] = []
-  /// Where the value stands, for messages.
+  /// The path of the value, for messages.
   var path: [String] = []
 
   mutating func write(_ value: ArchiveValue, as node: Int32) throws {
@@ -98,7 +98,7 @@ struct ScriptWriter {
     }
   }
 
-  /// One of the scalars of a block or vector in its full width.
+  /// Writes a scalar of a block or vector in its full width.
   private mutating func writeWhole(_ value: ArchiveValue, code: Int32, _ node: Int32) throws {
     switch WireCode(rawValue: UInt8(truncatingIfNeeded: code)) {
     case .bool:
@@ -150,11 +150,11 @@ struct ScriptWriter {
 
   private mutating func put(zigzag value: Int64) { Varint.append(UInt64(bitPattern: (value << 1) ^ (value >> 63)), to: &bytes) }
 
-  /// As `ArchiveWriter.putDouble`.
+  /// Writes a number like `ArchiveWriter.putDouble`.
   private mutating func put(short value: Double) {
     let scaled = value * 1000
     if abs(scaled) < 140_737_488_355_328 {
-      // Rounds, and makes of -0.0 the 0.0 that it isn't.
+      // Rounds. It also turns -0.0 into 0.0, which the comparison of the bits detects.
       let base = 6_755_399_441_055_744.0
       let count = (scaled + base) - base
       if (count / 1000).bitPattern == value.bitPattern {
@@ -203,7 +203,7 @@ struct ScriptWriter {
     }
   }
 
-  /// The narrowest width that holds all of the numbers.
+  /// Returns the narrowest width that holds all of the numbers.
   private func blockWidth(of values: [ArchiveValue], _ code: WireCode, _ node: Int32) throws -> Int {
     var width = 1
     for value in values {
@@ -290,9 +290,9 @@ struct ScriptWriter {
     }
   }
 
-  /// The fields of a struct, a case or an object, by key: each must be there, and no other.
+  /// Writes the fields of a struct, a case or an object by key. Each field must be present, and no others.
   mutating func writeFields(_ fields: [ArchiveValue.Field], _ entries: [FieldEntry], of type: String, isWhole: Bool = true) throws {
-    // In their order as a matter of course; by key where somebody put them into another.
+    // Normally in their order; by key if they were rearranged.
     let byKey =
       isWhole && zip(fields, entries).allSatisfy { $0.key == $1.key }
       ? nil : Dictionary(fields.map { ($0.key, $0.value) }, uniquingKeysWith: { _, last in last })
@@ -307,7 +307,7 @@ struct ScriptWriter {
     }
   }
 
-  /// Key, type, length and value of each field, then a zero.
+  /// Writes the key, type, length and value of each field, then a zero.
   mutating func writeKeyed(_ fields: [ArchiveValue.Field]) throws {
     for field in fields {
       guard let key = keys[field.key], let (mark, value, index) = ArchiveMark.unmarked(field.value), mark == .type,

@@ -5,9 +5,10 @@ import Foundation
 ///     0          8                       t            n-32      n
 ///     | bplist00 | objects               | offsets    | trailer |
 ///
-///     trailer   6 bytes unused | u8 bytes of an offset | u8 bytes of a reference | u64 count of objects | u64 number of the root | u64 t
+///     trailer   6 bytes unused | u8 bytes of an offset | u8 bytes of a reference
+///               | u64 count of objects | u64 number of the root | u64 t
 ///     offsets   where each object begins, by number
-///     object    u8: its kind in the upper half, in the lower one what the kind says
+///     object    u8: its kind in the upper four bits, a value that depends on the kind in the lower four
 ///
 ///     00 null   08 false   09 true
 ///     1n        integer of 2^n bytes: without a sign up to 4, with one from 8
@@ -19,10 +20,10 @@ import Foundation
 ///     An Cn     array, set: n references
 ///     Dn        dictionary: n references to keys, then n to values
 ///
-/// Where n is 15 the count follows as an integer object.
+/// If n is 15, the count follows as an integer object.
 enum BinaryFormat {
   static let magic = Data("bplist00".utf8)
-  /// What all versions of the format begin with.
+  /// The first bytes of all versions of the format.
   static let family = Data("bplist".utf8)
   static let trailerBytes = 32
   static let longCount: UInt8 = 15

@@ -1,9 +1,10 @@
 import Foundation
 
-/// Reads a binary property list. Trusts nothing: each length is compared with the bytes that are left before memory is taken, each byte may be read a few
-/// times only, however many objects claim it, and lists are followed with a stack of its own.
+/// Reads a binary property list. Validates everything: each length is compared with the remaining bytes before memory
+/// is allocated, each byte may be read only a few times, however many objects contain it, and lists are read with a
+/// stack of its own instead of recursion.
 ///
-/// Each object is read once and kept, so that a list to which many references lead is one array in memory.
+/// Each object is read once and kept, so that a list with many references to it is a single array in memory.
 struct BinaryReader {
   private let bytes: UnsafeRawBufferPointer
   private let trailer: BinaryTrailer
@@ -11,19 +12,19 @@ struct BinaryReader {
   /// By the object's number.
   private var values: [PropertyList]
   private var states: [State]
-  /// What each stands for: see `PropertyListLimits.values`.
+  /// The number of values that each object counts as, as described at `PropertyListLimits.values`.
   private var weights: [Int]
   private var open: [OpenList] = []
-  /// Bytes that may still be read.
+  /// The number of bytes that may still be read.
   private var readings: Int
 
   private enum State: UInt8 { case unread, open, read }
 
-  /// A list or dictionary of which something is still to be read.
+  /// A list or dictionary that hasn't been read completely.
   private struct OpenList {
     let kind: BinaryFormat.Kind
     let object: Int
-    /// Where its references begin.
+    /// The offset of its references.
     let start: Int
     let count: Int
     var next = 0
@@ -37,7 +38,7 @@ struct BinaryReader {
       throw PropertyListError(.limit, "The file has \(bytes.count) bytes; the limit is \(limits.bytes)")
     }
     let trailer = try BinaryTrailer(bytes)
-    // Before there is room for each of them.
+    // Checked before memory is allocated for each of them.
     guard trailer.objectCount <= limits.values else {
       throw PropertyListError(.limit, "The file has \(trailer.objectCount) values; the limit is \(limits.values)")
     }
@@ -63,9 +64,10 @@ struct BinaryReader {
     return values[trailer.root]
   }
 
-  /// Goes on with an open list until it is complete, or until one of its elements has to be read first.
+  /// Continues an open list until it is complete, or until one of its elements has to be read first.
   ///
-  /// The list stays where it stands: taken out, its elements would be copied for each of them that is a list, in a build without optimization.
+  /// The list is modified in place: if it were taken out of `open`, an unoptimized build would copy its elements for
+  /// each element that is a list.
   private mutating func fill(_ place: Int) throws {
     let (kind, start, count) = (open[place].kind, open[place].start, open[place].count)
     var next = open[place].next
@@ -105,7 +107,7 @@ struct BinaryReader {
     states[list.object] = .read
   }
 
-  /// The key to which the reference at a place leads.
+  /// Returns the key that the reference at an offset leads to.
   private mutating func key(_ place: Int) throws -> String {
     let number = try reference(place)
     if states[number] == .unread, let other = try begin(number) { throw noText(other.object) }
@@ -123,7 +125,7 @@ struct BinaryReader {
       offset: offset(object))
   }
 
-  /// Reads an object that has no others inside; gives the list that it is otherwise, whose elements are still to be read.
+  /// Reads an object. If it is a list, returns it open, with its elements still to be read; otherwise nil.
   private mutating func begin(_ object: Int) throws -> OpenList? {
     let start = offset(object)
     guard start < trailer.end else { throw passesEnd(start) }
@@ -183,7 +185,7 @@ struct BinaryReader {
 
   // MARK: Bytes
 
-  /// Where an object begins. The table was found to be inside the file.
+  /// Returns the offset of an object. The table has been found to be inside the file.
   private func offset(_ object: Int) -> Int {
     let place = trailer.table + object * trailer.offsetBytes
     var value: UInt64 = 0
@@ -191,7 +193,7 @@ struct BinaryReader {
     return Int(clamping: value)
   }
 
-  /// The number of an object, from within what `length` has found to be there.
+  /// Returns the number of an object. `length` has checked that its bytes are there.
   private func reference(_ place: Int) throws -> Int {
     var value: UInt64
     switch trailer.referenceBytes {
@@ -208,7 +210,7 @@ struct BinaryReader {
     return Int(value)
   }
 
-  /// A number of 1 to 16 bytes without a sign.
+  /// Reads an unsigned number of 1 to 16 bytes.
   private mutating func unsigned(_ place: inout Int, count: Int) throws -> UInt128 {
     guard count <= trailer.end - place else { throw passesEnd(place) }
     try spend(count, at: place)
@@ -234,7 +236,7 @@ struct BinaryReader {
     }
   }
 
-  /// How many elements of `width` bytes follow, all of them inside the file.
+  /// Reads the number of elements of `width` bytes that follow, and checks that all of them are inside the file.
   private mutating func length(_ place: inout Int, _ low: UInt8, width: Int, at start: Int) throws -> Int {
     var count = Int(low)
     if low == BinaryFormat.longCount {
@@ -264,7 +266,8 @@ struct BinaryReader {
     return String(decoding: text, as: UTF8.self)
   }
 
-  /// By hand: the standard library's transcoding takes several times as long. nil for half a surrogate pair.
+  /// Implemented here, because the standard library's transcoding takes several times as long. Returns nil for an
+  /// unpaired surrogate.
   private func utf16(_ place: Int, _ count: Int) -> String? {
     let end = place + 2 * count
     var isWhole = true

@@ -1,15 +1,15 @@
-/// The end of a binary property list: where its objects are.
+/// The trailer of a binary property list: the locations of its tables.
 struct BinaryTrailer {
   let offsetBytes: Int
   let referenceBytes: Int
   let objectCount: Int
   let root: Int
-  /// Where the table of offsets begins.
+  /// The offset of the table of offsets.
   let table: Int
-  /// Where the trailer begins: nothing of an object may lie behind it.
+  /// The offset of the trailer; no part of an object may be behind it.
   let end: Int
 
-  /// Everything that is said about sizes is checked against the bytes that are there.
+  /// Checks all sizes against the number of bytes in the file.
   init(_ bytes: UnsafeRawBufferPointer) throws {
     guard bytes.count >= BinaryFormat.magic.count + BinaryFormat.trailerBytes else {
       throw PropertyListError(

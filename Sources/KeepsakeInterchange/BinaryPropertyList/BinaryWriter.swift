@@ -1,11 +1,11 @@
 import Foundation
 
-/// Writes a binary property list. Equal texts, numbers and dates are written once, as Foundation does; lists are written in the order of their entries, level by
-/// level, so that no stack is needed and equal trees give equal bytes.
+/// Writes a binary property list. Equal texts, numbers and dates are written once, as in Foundation. Lists are written
+/// in the order of their entries, level by level, so that no recursion is needed and equal trees give equal bytes.
 struct BinaryWriter {
-  /// What is still to be written, by number. Lists put what they hold behind the last one.
+  /// The objects to be written, by number. Lists append their contents.
   private var objects: [PropertyList] = []
-  /// The numbers of what each list holds, one list after the other.
+  /// The numbers of the contents of each list, one list after the other.
   private var references: [Int] = []
   private var texts: [ExactText: Int] = [:]
   private var integers: [Int128: Int] = [:]
@@ -103,7 +103,7 @@ struct BinaryWriter {
     return Data(output)
   }
 
-  /// How many references follow.
+  /// Writes a value and returns the number of references that follow it.
   private mutating func put(_ value: PropertyList) throws -> Int {
     switch value {
     case .null: output.append(0x00)
@@ -177,7 +177,7 @@ struct BinaryWriter {
     withUnsafeBytes(of: bits.bigEndian) { output += $0 }
   }
 
-  /// 1, 2, 4 or 8 bytes: what all readers take.
+  /// 1, 2, 4 or 8 bytes, the widths that all readers accept.
   private static func width(of largest: Int) -> Int {
     largest <= 0xFF ? 1 : largest <= 0xFFFF ? 2 : largest <= 0xFFFF_FFFF ? 4 : 8
   }

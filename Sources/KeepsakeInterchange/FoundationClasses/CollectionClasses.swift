@@ -1,4 +1,4 @@
-/// Collections: what they hold are references, or values that stand where they are.
+/// Collections. Their contents are references, or values stored in place.
 extension FoundationClass {
   static let array = FoundationClass(
     names: ["NSArray", "NSMutableArray"],
@@ -27,7 +27,7 @@ extension FoundationClass {
       if case .pairs(let keys, let values) = content { [.init("NS.keys", .array(keys)), .init("NS.objects", .array(values))] } else { nil }
     })
 
-  /// How often each element is in the set.
+  /// A set with the number of times that each element is in it.
   static let countedSet = FoundationClass(
     names: ["NSCountedSet"],
     read: { object in
@@ -39,14 +39,15 @@ extension FoundationClass {
       return pairs.count == count ? .pairs(keys: pairs.map(\.0), values: pairs.map(\.1)) : nil
     })
 
-  /// nil for what has other fields, too.
+  /// Returns nil for an object that also has other fields.
   private static func elements(_ object: FoundationObject) -> [PropertyList]? {
     if let elements = object["NS.objects"]?.array { return elements }
     let elements = object.numbered("NS.object.")
     return elements.count + 1 == object.list.dictionary?.count ? elements : nil
   }
 
-  /// Of a dictionary of a subclass of Foundation's archiver, which has `NS.key.0` as well. The class is one of the entries.
+  /// Returns the pairs of a dictionary from a subclass of Foundation's archiver, which has `NS.key.0` as well. The
+  /// class is one of the entries.
   private static func pairs(_ object: FoundationObject) -> KeyedContent? {
     let (keys, values) = (object.numbered("NS.key."), object.numbered("NS.object."))
     guard keys.count == values.count, 2 * keys.count + 1 == object.list.dictionary?.count else { return nil }

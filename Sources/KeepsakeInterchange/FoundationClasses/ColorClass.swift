@@ -1,12 +1,13 @@
 import Foundation
 
 extension FoundationClass {
-  /// A colour by red, green, blue and alpha: AppKit writes them as a text, UIKit as numbers. One of a catalog has the colour that it stood for inside;
-  /// a pattern, or a colour for print, has none of them and is an object like any other.
+  /// A colour by red, green, blue and alpha: AppKit writes them as a text, UIKit as numbers. A colour from a catalog
+  /// contains the actual colour; a pattern, or a colour for print, has no such components and is read as an object like
+  /// any other.
   static let color = FoundationClass(
     names: ["NSColor", "UIColor"],
     read: { object in
-      // Not deeper: a forged one may lead to itself.
+      // Only one level, because a forged colour may contain itself.
       guard let found = try components(object, object.list) ?? object.part(object["NSColor"]).flatMap({ try components(object, $0) })
       else { return nil }
       let parts: [KeyedForms.Part] = zip(["red", "green", "blue", "alpha"], found).map { ($0, .number($1)) }
@@ -18,7 +19,7 @@ extension FoundationClass {
       return .forms(KeyedForms(summary: "a colour", shown: shown, parts: parts))
     })
 
-  /// Keys that say no more than the components do.
+  /// Keys that contain nothing beyond the components.
   private static let plainColorKeys: Set<String> = [
     "NSRGB", "NSWhite", "NSColorSpace", "UIColorComponentCount", "UIRed", "UIGreen", "UIBlue", "UIAlpha", "UIWhite", "UIRed-Double",
     "UIGreen-Double", "UIBlue-Double", "UIAlpha-Double", "UIWhite-Double",
@@ -38,7 +39,7 @@ extension FoundationClass {
     return nil
   }
 
-  /// Numbers with spaces between them and, mostly, a zero at the end.
+  /// Reads numbers separated by spaces and, usually, followed by a zero byte.
   private static func numbers(_ data: Data?) -> [Double]? {
     // Four numbers take some dozens of bytes.
     guard let data, data.count < 256 else { return nil }

@@ -44,7 +44,7 @@ extension FoundationClass {
 }
 
 extension KeyedContent {
-  /// A range by its location and length, and by its bounds as ranges of Swift have them.
+  /// Returns a range by its location and length, and by its bounds, like Swift's ranges.
   static func range(location: Int128, length: Int128) -> KeyedContent {
     let parts: [KeyedForms.Part] = [("location", .integer(location)), ("length", .integer(length))]
     return .forms(

@@ -1,7 +1,7 @@
 import Foundation
 
 extension FoundationClass {
-  /// One index stands by itself; of several, each in as few bytes as it takes.
+  /// A single index is stored as a number; several are stored as data, each in as few bytes as possible.
   static let indexPath = FoundationClass(
     names: ["NSIndexPath"],
     read: { object in
@@ -15,7 +15,7 @@ extension FoundationClass {
       }
     })
 
-  /// Ranges, ascending.
+  /// Ascending ranges.
   static let indexSet = FoundationClass(
     names: ["NSIndexSet", "NSMutableIndexSet"],
     read: { object in
@@ -41,7 +41,7 @@ extension FoundationClass {
         swiftValue: { type in type == IndexSet.self ? indexSet(of: ranges) : nil }))
   }
 
-  /// nil for ranges that overlap or aren't in order.
+  /// Returns nil for ranges that overlap or aren't in order.
   private static func indexSet(of ranges: [(location: Int, length: Int)]) -> IndexSet? {
     var set = IndexSet()
     var end = 0

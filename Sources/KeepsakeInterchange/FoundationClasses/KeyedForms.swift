@@ -1,26 +1,27 @@
-/// A value of a class that no type of `Codable` or plain value stands for: the forms that whoever reads it may take.
+/// The forms in which a value can be read whose class corresponds to no `Codable` type or plain value.
 ///
-/// A class of Foundation's gives them once, when it is read; there is no second place that knows the class.
+/// The class's `read` creates all forms at once; the class isn't known anywhere else.
 package struct KeyedForms {
   package typealias Part = (name: String, value: KeyedContent)
 
-  /// In a few words, for errors: "a range".
+  /// A short description for errors, such as "a range".
   let summary: String
-  /// What somebody sees who has no types: nothing is left out.
+  /// The value as shown without types; nothing is omitted.
   let shown: KeyedContent
-  /// Numbers by name or in their order, as types with keys and vectors take them; empty for what has none.
+  /// Numbers by name or in their order, for types with keys and vectors; empty if there are none.
   var parts: [Part] = []
-  /// The same as Swift's own type has them, where that differs.
+  /// The same values as Swift's own type has them, if that differs.
   var otherParts: [Part] = []
-  /// Elements in their order; nil for what is no list.
+  /// Elements in their order; nil if the value isn't a list.
   var elements: [KeyedContent]?
-  /// Values under keys, which may refer to objects; nil for what has none.
+  /// Values under keys, which may refer to objects; nil if there are none.
   var fields: [PropertyList.Entry]?
-  /// For types that are a text.
+  /// The text, for types that are a text.
   var text: String?
-  /// The value as a type that `Codable` has another form for; nil for all other types, which may have been saved as Swift does.
+  /// Returns the value as a type whose `Codable` form is different; nil for all other types, which may have been saved
+  /// in Swift's form.
   var swiftValue: ((any Any.Type) -> Any?)?
 
-  /// How many values are looked through to read it.
+  /// The number of values that are scanned to read it.
   var count: Int { elements?.count ?? 1 }
 }

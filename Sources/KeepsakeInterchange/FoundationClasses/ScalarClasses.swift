@@ -1,6 +1,6 @@
 import Foundation
 
-/// Classes of a single value that a type of Swift stands for.
+/// Classes of a single value that correspond to a Swift type.
 extension FoundationClass {
   static let data = FoundationClass(
     names: ["NSMutableData", "NSData"], superclasses: ["NSData"],
@@ -31,7 +31,7 @@ extension FoundationClass {
     names: ["NSURL"],
     read: { object in
       guard let relative = try object.text(object["NS.relative"]) else { return nil }
-      // A URL whose base has a base is rare; what leads in a circle isn't followed.
+      // A base that has a base itself is rare; the limit ends cycles.
       var (text, base) = (relative, object["NS.base"])
       for _ in 0..<mostBases {
         guard let uid = base?.uid, uid != 0 else { break }
@@ -49,7 +49,7 @@ extension FoundationClass {
   static let null = FoundationClass(
     names: ["NSNull"], read: { _ in .null }, write: { content, _ in if case .null = content { [] } else { nil } })
 
-  /// A number that a subclass of Foundation's archiver made an object of; in others a number stands for itself.
+  /// A number written as an object by a subclass of Foundation's archiver; in other archives a number is a plain value.
   static let number = FoundationClass(
     names: ["NSNumber"],
     read: { object in
@@ -63,7 +63,7 @@ extension FoundationClass {
       }
     })
 
-  /// Up to eight 16-bit digits, the lowest first, and the exponent of ten.
+  /// Up to eight 16-bit digits, the lowest first, and the exponent to base ten.
   static let decimalNumber = FoundationClass(
     names: ["NSDecimalNumber", "NSDecimalNumberPlaceholder"], superclasses: ["NSNumber", "NSValue"],
     read: { object in
@@ -71,7 +71,7 @@ extension FoundationClass {
         (-128...127).contains(exponent), let mantissa = object["NS.mantissa"]?.data, mantissa.count >= 2 * length,
         let isNegative = object["NS.negative"]?.bool
       else { return nil }
-      // In the byte order of the machine that wrote: 1 is little-endian, 2 big-endian.
+      // The byte order of the machine that wrote it: 1 is little-endian, 2 big-endian.
       let isBig = object["NS.mantissa.bo"]?.integer == 2
       if length == 0 && isNegative { return .decimal("NaN") }
       var value = Decimal(0)
@@ -94,7 +94,7 @@ extension FoundationClass {
         mantissa += [UInt8(digit & 0xFF), UInt8(digit >> 8)]
         digits >>= 16
       }
-      // Not-a-number has a sign and no digits.
+      // NaN has a sign and no digits.
       return [
         .init("NS.exponent", .integer(Int128(value.isNaN ? 0 : value.exponent))), .init("NS.length", .integer(length)),
         .init("NS.negative", .bool(value.isNaN || value.isSignMinus)), .init("NS.compact", false), .init("NS.mantissa.bo", 1),

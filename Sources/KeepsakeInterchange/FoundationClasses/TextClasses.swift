@@ -1,7 +1,7 @@
 import Foundation
 
 extension FoundationClass {
-  /// Texts are mostly written as themselves; this is the long way, for the one that stands for nil.
+  /// Texts are usually written as plain strings. This object form is for the text that represents nil.
   static let string = FoundationClass(
     names: ["NSString", "NSMutableString"],
     read: { object in
@@ -11,7 +11,8 @@ extension FoundationClass {
     },
     write: { content, _ in if case .string(let text) = content { [.init("NS.string", .string(text))] } else { nil } })
 
-  /// A text, and for each part of it with attributes of its own `location`, `length` and `attributes`; in units of UTF-16, as everywhere in Foundation.
+  /// A text and, for each part of it with its own attributes, `location`, `length` and `attributes`; in UTF-16 units,
+  /// as everywhere in Foundation.
   static let attributedString = FoundationClass(
     names: ["NSAttributedString", "NSMutableAttributedString"],
     read: { object in
@@ -25,7 +26,8 @@ extension FoundationClass {
           text: text))
     })
 
-  /// Attributes for the whole text, or several with the length of the text that each is for.
+  /// Returns one run with the attributes for the whole text, or several runs with the length of the text that each
+  /// applies to.
   private static func runs(
     of object: FoundationObject, count: Int, _ given: PropertyList, _ attributes: PropertyList
   ) throws -> [PropertyList]? {

@@ -1,20 +1,21 @@
 import Foundation
 
-/// Spells JSON5 as JSON, token by token, so that the reader of JSON says what is wrong with it. Whether tokens stand in an order that makes sense isn't looked at here.
+/// Converts JSON5 to JSON, token by token, so that the JSON reader reports its errors. The order of the tokens isn't
+/// checked here.
 ///
-/// Foundation's own reader of JSON5 isn't given such files: on Linux it ends the process for a sign without a number behind it.
+/// Foundation's own JSON5 reader isn't used: on Linux it ends the process at a sign that no number follows.
 struct JSON5Text {
-  /// What stood last, apart from space and comments.
+  /// The last token, ignoring white space and comments.
   private enum Token { case opener, comma, other }
 
   private let bytes: [UInt8]
   private var offset = 0
   private var output: [UInt8] = []
   private var last = Token.opener
-  /// Where a comma went that an end may follow.
+  /// The position in the output of the last comma, which is removed if a closing bracket follows.
   private var comma: Int?
 
-  /// - Throws: `StructuredFileError` with `malformed` and the line, for what has no spelling in JSON.
+  /// - Throws: `StructuredFileError` with `malformed` and the line, for text that can't be converted to JSON.
   static func json(_ utf8: Data) throws -> Data {
     var text = JSON5Text(bytes: [UInt8](utf8))
     text.output.reserveCapacity(text.bytes.count)
@@ -39,7 +40,7 @@ struct JSON5Text {
       pass(.comma)
     case UInt8(ascii: "["), UInt8(ascii: "{"): pass(.opener)
     case UInt8(ascii: "]"), UInt8(ascii: "}"):
-      // One comma before an end says nothing.
+      // One comma before a closing bracket is allowed, and removed.
       if last == .comma, let comma { output[comma] = 0x20 }
       pass(.other)
     case _ where Self.isName(byte): try name()
@@ -55,7 +56,7 @@ struct JSON5Text {
 
   // MARK: Space
 
-  /// Other spaces than JSON's become one; lines stay, so that they are counted alike.
+  /// Skips white space. Kinds that JSON doesn't have are removed; the others stay, so that lines are counted correctly.
   private mutating func skipSpace() -> Bool {
     switch peek() {
     case 0x20, 0x09, 0x0A, 0x0D:
@@ -76,7 +77,7 @@ struct JSON5Text {
 
   private mutating func skipComment() throws {
     offset += 2
-    // What it stands between stays apart.
+    // A space keeps the tokens around the comment apart.
     output.append(0x20)
     while offset < bytes.count {
       if peek() == UInt8(ascii: "*"), peek(1) == UInt8(ascii: "/") {
@@ -112,7 +113,7 @@ struct JSON5Text {
     throw error("a text has no end")
   }
 
-  /// Behind a backslash.
+  /// Converts an escape sequence, after its backslash.
   private mutating func escape() throws {
     guard offset < bytes.count else { throw error("a text has no end") }
     let byte = peek()
@@ -129,7 +130,7 @@ struct JSON5Text {
       guard let first = Self.digit(peek()), let second = Self.digit(peek(1)) else { throw error("\\x has fewer than two digits") }
       offset += 2
       escape(first << 4 | second)
-    // The text goes on in the next line.
+    // An escaped line break continues the text on the next line.
     case 0x0A: break
     case 0x0D: if peek() == 0x0A { offset += 1 }
     case 0xE2 where peek() == 0x80 && (peek(1) == 0xA8 || peek(1) == 0xA9): offset += 2
@@ -152,7 +153,7 @@ struct JSON5Text {
       || (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte | 0x20)
   }
 
-  /// A word, or a name without quotation marks: a colon tells which.
+  /// Converts a word, or a name without quotation marks, which is followed by a colon.
   private mutating func name() throws {
     let start = offset
     while offset < bytes.count, Self.isName(peek()) || (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(peek()) { offset += 1 }
@@ -169,7 +170,7 @@ struct JSON5Text {
     }
   }
 
-  /// Looks behind space and comments, and takes none.
+  /// Looks ahead beyond white space and comments, without consuming them.
   private func isBeforeColon() -> Bool {
     var ahead = JSON5Text(bytes: bytes)
     ahead.offset = offset
@@ -178,7 +179,7 @@ struct JSON5Text {
       if ahead.peek() == UInt8(ascii: "/"), ahead.peek(1) == UInt8(ascii: "/") {
         ahead.skipLine()
       } else if ahead.peek() == UInt8(ascii: "/"), ahead.peek(1) == UInt8(ascii: "*") {
-        // One without an end is told where it begins.
+        // A comment without an end is reported when its beginning is read.
         guard (try? ahead.skipComment()) != nil else { return false }
       } else {
         return ahead.peek() == UInt8(ascii: ":")
@@ -203,7 +204,7 @@ struct JSON5Text {
     if peek() == UInt8(ascii: ".") {
       let place = output.count
       pass(.other)
-      // A point with nothing behind it.
+      // A decimal point without digits after it is removed.
       if digits() == 0 { output.removeSubrange(place...) }
     }
     if peek() | 0x20 == UInt8(ascii: "e") {

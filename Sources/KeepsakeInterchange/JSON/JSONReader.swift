@@ -1,41 +1,42 @@
 package import Foundation
 
-/// Reads JSON as RFC 8259 has it and nothing else, with a stack of its own.
+/// Reads JSON strictly by RFC 8259, with a stack of its own instead of recursion.
 ///
-/// Foundation's readers take more than that, each of them something else: what one of them takes by chance, another program can't read.
+/// Foundation's readers accept more than that, each of them something different: what one happens to accept, another
+/// program can't read.
 package struct JSONReader {
-  /// A list or object that is open.
+  /// A list or object that has not ended yet.
   private struct Open {
     let isObject: Bool
-    /// Where it begins.
+    /// The position of its first byte.
     let start: Int
     var elements: [JSONTree] = []
     var members: [JSONTree.Member] = []
     var name = ""
   }
 
-  /// What may come next.
+  /// The tokens that may come next.
   private enum Expected { case value, valueOrEnd, name, nameOrEnd, commaOrEnd }
 
   private let bytes: UnsafeBufferPointer<UInt8>
-  /// Whether values are handed out; else they are only checked.
+  /// Whether values are returned; if not, they are only checked.
   private let keepsValues: Bool
   private let maximumDepth: Int
   private var offset = 0
   private var open: [Open] = []
   private var expected = Expected.value
 
-  /// The value in a JSON text.
+  /// Returns the value in a JSON text.
   ///
   /// - Throws: `StructuredFileError` with `malformed`, the line and the column.
   package static func read(_ data: Data, maximumDepth: Int = StructuredFile.maximumDepth) throws -> JSONTree {
     try reading(data, keepsValues: true, maximumDepth)
   }
 
-  /// The same of JSON5, as people write it by hand.
+  /// Returns the value in a JSON5 text, as people write it by hand.
   package static func readJSON5(_ data: Data) throws -> JSONTree { try read(JSON5Text.json(utf8(data))) }
 
-  /// Throws as `read`; takes no memory for values.
+  /// Throws the same errors as `read`, but takes no memory for values.
   static func check(_ data: Data) throws {
     _ = try reading(data, keepsValues: false, StructuredFile.maximumDepth)
   }
@@ -49,12 +50,13 @@ package struct JSONReader {
     }
   }
 
-  /// UTF-16 and UTF-32, which other programs write now and then, have zeros among the first four bytes, or a mark of byte order.
+  /// Converts to UTF-8. UTF-16 and UTF-32, which other programs sometimes write, have zeros among the first four bytes,
+  /// or a byte order mark.
   static func utf8(_ data: Data) throws -> Data {
     let start = data.prefix(4)
     let isUTF8 = !start.contains(0) && !start.starts(with: [0xFE, 0xFF]) && !start.starts(with: [0xFF, 0xFE])
     if isUTF8 || data.count < 2 { return data }
-    // The zeros of the first characters, which are ASCII but for a mark, tell width and order.
+    // The first characters are ASCII, except for a byte order mark, so their zeros show width and byte order.
     let zeros = start.map { $0 == 0 }
     let encoding: String.Encoding
     if zeros.starts(with: [true, true]) {
@@ -77,7 +79,7 @@ package struct JSONReader {
   // MARK: Structure
 
   private mutating func text() throws -> JSONTree {
-    // A mark of byte order, which some editors write, says nothing in UTF-8.
+    // A byte order mark, which some editors write, is meaningless in UTF-8.
     if bytes.starts(with: [0xEF, 0xBB, 0xBF]) { offset = 3 }
     while true {
       skipSpace()
@@ -92,7 +94,8 @@ package struct JSONReader {
     }
   }
 
-  /// The next value if it is complete; nil after what only begins one, names one or separates two.
+  /// Reads a token and returns the next value if it is complete; nil after a token that only begins, names or separates
+  /// values.
   private mutating func token() throws -> JSONTree? {
     guard offset < bytes.count else {
       throw error(open.last.map { $0.isObject ? "an object has no end" : "a list has no end" } ?? "there is no value")
@@ -191,7 +194,7 @@ package struct JSONReader {
     return keepsValues ? String(decoding: bytes[start..<offset], as: UTF8.self) : ""
   }
 
-  /// Passes over digits; how many there were.
+  /// Skips digits and returns how many there were.
   private mutating func digits() -> Int {
     let start = offset
     while offset < bytes.count, (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(bytes[offset]) { offset += 1 }
@@ -243,7 +246,7 @@ package struct JSONReader {
     return scalar
   }
 
-  /// Behind `\u`: four digits, or twice four with another `\u` between.
+  /// Reads the character after `\u`: four digits, or two groups of four with another `\u` in between.
   private mutating func unicode() throws -> Unicode.Scalar {
     let first = try hexadecimal()
     guard (0xD800...0xDFFF).contains(first) else {
@@ -261,7 +264,7 @@ package struct JSONReader {
     return scalar
   }
 
-  /// From the `u` on.
+  /// Reads four digits, from the `u` on.
   private mutating func hexadecimal() throws -> UInt32 {
     offset += 1
     guard offset + 4 <= bytes.count else { throw error("\\u has fewer than four digits") }
@@ -282,7 +285,7 @@ package struct JSONReader {
     while offset < bytes.count, [0x20, 0x09, 0x0A, 0x0D].contains(bytes[offset]) { offset += 1 }
   }
 
-  /// What stands where something else should.
+  /// A description of what was found instead of the expected token.
   private var found: String {
     guard offset < bytes.count else { return "the end" }
     let byte = bytes[offset]

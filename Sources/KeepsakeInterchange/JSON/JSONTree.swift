@@ -1,12 +1,12 @@
-/// What a JSON text says, in its own order and to the last digit.
+/// The contents of a JSON text, in the original order and with all digits.
 package indirect enum JSONTree: Sendable {
   case null
   case bool(Bool)
-  /// As it is written: JSON has no limit on digits.
+  /// The number as it is written: JSON has no limit on digits.
   case number(String)
   case string(String)
   case array([JSONTree])
-  /// Also members whose name stands twice.
+  /// All members, including several with the same name.
   case object([Member])
 
   package struct Member: Sendable {

@@ -4,28 +4,33 @@ public import KeepsakeArchive
 extension KeyedArchive {
   /// Decodes an object into an `@Archivable` type: with cycles, shared objects and subclasses.
   ///
-  ///     @Archivable class Character {                                     // was: @interface Character : NSObject <NSCoding>
+  ///     @Archivable class Character {                    // was: @interface Character : NSObject <NSCoding>
   ///       var name: String
   ///       var items: [Item] = []
-  ///       weak var target: Character?                                     // a cycle closes here
+  ///       weak var target: Character?                    // a cycle closes here
   ///     }
   ///     let hero = try KeyedArchive.decode(
   ///       Character.self, from: bytes, classes: ["Character": Character.self, "Item": Item.self],
   ///       keys: ["Character": ["name": "_name", "items": "_items"]])
   ///
-  /// A property is looked for under its key: its name, or what `@Key` says. Where the old program used another, `keys` says which; saves that are made from then on have the
-  /// property's own. One that the archive lacks, or has as nil, gets its default value. Enums are read from the integers or texts that are their cases' raw values or names, or, as a case with a payload, from
-  /// a dictionary that has just the case. Objects become one object for all references to them if their type is a class; a circle has to lead through an
-  /// optional variable, as in every archive. A class of the archive may become a struct. `didDecode(context:)` is called as for an archive; `migrate` is not.
+  /// A property is read from its key: its name, or the key set with `@Key`. If the old program used another key, pass
+  /// it in `keys`; saves written from then on have the property's own key. A property that is missing in the archive,
+  /// or is nil there, gets its default value. Enums are read from integers or texts that are their cases' raw values or
+  /// names; a case with a payload is read from a dictionary with just the case. If the type of an object is a class,
+  /// all references to the object lead to a single decoded object; a cycle must include an optional variable, as in
+  /// every archive. A class of the archive may become a struct. `didDecode(context:)` is called as for an archive;
+  /// `migrate` is not.
   ///
   /// - Parameters:
-  ///   - key: Of the value at the top.
-  ///   - classes: What may be made, by the names of classes in the archive. Of an object the first of its class and those above it counts. No other type is ever
-  ///     made of an object: one whose class isn't named is an error, unless nobody asks for it.
-  ///   - keys: By class in the archive: for a property's key the one that the archive has. Also counts for the classes below.
-  ///   - context: Handed to `didDecode(context:)`.
-  /// - Throws: `PropertyListError`: `unknownClass`, `missingValue` and `mismatch` with the path; `cycle` for objects that need each other to be made; `unsupported` for a type that is
-  ///   archived by hand, or `@Coded`; what the bytes are wrong about; and what the types' own initialisers and hooks throw.
+  ///   - key: The key of the value at the top.
+  ///   - classes: The types that may be decoded, by the names of classes in the archive. For an object, the first entry
+  ///     for its class or a superclass is used. Objects are never decoded as any other type: an object whose class
+  ///     isn't listed is an error, unless it isn't read.
+  ///   - keys: By class in the archive: the archive's key for a property's key. Also applies to subclasses.
+  ///   - context: Passed to `didDecode(context:)`.
+  /// - Throws: `PropertyListError`: `unknownClass`, `missingValue` and `mismatch` with the path; `cycle` for objects
+  ///   that need each other to be built; `unsupported` for a type that is hand-written or `@Coded`; errors in the
+  ///   bytes; and errors of the types' own initialisers and hooks.
   public static func decode<Value: Archivable>(
     _ type: Value.Type, from data: Data, key: String = "root", classes: [String: any Archivable.Type] = [:],
     keys: [String: [String: String]] = [:], context: Any? = nil, limits: PropertyListLimits = .standard
@@ -34,16 +39,16 @@ extension KeyedArchive {
       .decode(type, key: key, classes: classes, keys: keys, context: context, limits: limits)
   }
 
-  /// The same of an archive that was read already.
+  /// Decodes an object in the same way from an archive that has already been read.
   public func decode<Value: Archivable>(
     _ type: Value.Type, key: String = "root", classes: [String: any Archivable.Type] = [:], keys: [String: [String: String]] = [:],
     context: Any? = nil, limits: PropertyListLimits = .standard
   ) throws -> Value {
     let source = KeyedTranslation(self, classes, KeyedNames(keys), limits)
-    // Sorted, so that the same archive is described in the same way each time.
+    // Sorted, so that the same archive is always described in the same way.
     let types = classes.sorted { $0.key < $1.key }.map(\.value)
     do {
-      // Numbers, texts and their collections are the same for both, and are made without a detour.
+      // Numbers, texts and their collections are the same for both protocols, and are decoded directly.
       if try !Archive.leadsToTypes(type), let type = type as? any Decodable.Type { return try plain(type, key, limits) }
       return try Archive.translate(
         type, from: source, root: .init(archive: 0, value: try value(under: key)), classes: types, context: context, limits: .standard)
@@ -83,7 +88,8 @@ extension PropertyListError {
     self.init(code, error.message, path: PathText.text(error.path))
   }
 
-  /// What an archive's own decoder found: what stands in the property list and doesn't fit, since the archive was made of it a moment ago.
+  /// Converts an error of the archive's decoder. Because the archive was just created from the property list, the error
+  /// is about values in the property list that don't fit.
   init(_ error: ArchiveError) {
     let code: Code =
       switch error.code {

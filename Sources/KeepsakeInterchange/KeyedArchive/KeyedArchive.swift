@@ -1,40 +1,41 @@
 public import Foundation
 
-/// A file of Apple's `NSKeyedArchiver`: objects with their classes' names and their values by key, as games in Objective-C saved them.
+/// A file written by Apple's `NSKeyedArchiver`: objects with the names of their classes and their values by key, as
+/// games in Objective-C saved them.
 ///
 ///     let hero = try KeyedArchive.decode(GameObject.self, from: bytes, classes: ["GameObject": GameObject.self])
 ///
 ///     let archive = try KeyedArchive(bytes)                 // without the types that wrote it
 ///     print(try archive.tree().top["root"])
 ///
-/// Works on every platform, without the classes that wrote the file and without Foundation's unarchiver, which ends the process for some damaged files. No object
-/// is ever made but of the types that the caller names.
+/// Works on every platform, without the classes that wrote the file and without Foundation's unarchiver, which ends the
+/// process for some damaged files. Objects are only decoded as types that the caller names.
 public struct KeyedArchive: Sendable {
   /// A class as the file describes it.
   public struct ClassName: Sendable, Hashable {
-    /// As the program called it that wrote; of a Swift class with its module in front: `Game.Hero`.
+    /// The name in the program that wrote the archive; for a Swift class with its module as a prefix: `Game.Hero`.
     public var name: String
-    /// The class and those above it, mostly up to `NSObject`.
+    /// The class and its superclasses, usually up to `NSObject`.
     public var ancestry: [String]
-    /// Classes that a reader may take in its place.
+    /// Classes that a reader may use instead.
     public var hints: [String]
   }
 
-  /// What the file calls its writer: mostly `NSKeyedArchiver`.
+  /// The writer's name in the file, usually `NSKeyedArchiver`.
   public let archiver: String
-  /// The values at the top by key, mostly one under `root`. A UID is an index into `objects`.
+  /// The values at the top by key, usually one under `root`. A UID is an index into `objects`.
   public let top: [PropertyList.Entry]
-  /// As they stand in the file; the first stands for nil.
+  /// The objects in the order of the file; the first represents nil.
   public let objects: [PropertyList]
 
   /// Reads a keyed archive, binary or XML.
   ///
-  /// - Throws: `PropertyListError`: `notAKeyedArchive` for other property lists, and what `PropertyList` throws.
+  /// - Throws: `PropertyListError`: `notAKeyedArchive` for other property lists, and the errors of `PropertyList`.
   public init(_ data: Data, limits: PropertyListLimits = .standard) throws {
     try self.init(PropertyList(data, limits: limits))
   }
 
-  /// The archive in a property list that was read already.
+  /// Creates the archive from a property list that has already been read.
   public init(_ list: PropertyList) throws {
     guard case .array(let objects) = list["$objects"], case .dictionary(let top) = list["$top"], let archiver = list["$archiver"]?.string
     else {
@@ -54,7 +55,7 @@ public struct KeyedArchive: Sendable {
 
   // MARK: Objects
 
-  /// The object of a number. Throws `damaged` if there is none.
+  /// Returns the object with a number. Throws `damaged` if there is none.
   func object(_ uid: UInt64) throws -> PropertyList {
     guard uid < UInt64(objects.count) else {
       throw PropertyListError(.damaged, "A reference leads to object \(uid), of \(objects.count): the file was altered")
@@ -62,7 +63,7 @@ public struct KeyedArchive: Sendable {
     return objects[Int(uid)]
   }
 
-  /// The class of an object; nil for a value that has none.
+  /// Returns the class of an object; nil for a value without a class.
   func className(of object: PropertyList) throws -> ClassName? {
     guard let reference = object["$class"] else { return nil }
     guard let uid = reference.uid, case .dictionary(let entries) = try self.object(uid), entries.count <= Self.mostAncestors else {
@@ -72,7 +73,7 @@ public struct KeyedArchive: Sendable {
     guard let name = description["$classname"]?.string else {
       throw PropertyListError(.damaged, "An object's class (object \(uid)) has no name: the file was altered")
     }
-    // Some writers leave the classes above out.
+    // Some writers omit the superclasses.
     let list = description["$classes"] ?? .array([.string(name)])
     guard let ancestry = list.array, ancestry.count <= Self.mostAncestors else {
       throw PropertyListError(.damaged, "The classes above \(name) are no list of some dozens at most: the file was altered")
@@ -90,6 +91,7 @@ public struct KeyedArchive: Sendable {
     return ClassName(name: name, ancestry: names, hints: hints.compactMap(\.string))
   }
 
-  /// Real hierarchies have a dozen at most, and a class's record three entries. Each object has its own copy.
+  /// The maximum number of superclasses, of hints, and of entries in a class's record. Real hierarchies have a dozen
+  /// superclasses at most, and records three entries. Each object has its own copy.
   private static let mostAncestors = 64
 }

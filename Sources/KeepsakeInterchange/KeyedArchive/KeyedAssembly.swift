@@ -1,6 +1,6 @@
 import Foundation
 
-/// Puts the values of `Codable` types into the objects of an archive.
+/// Writes the values of `Codable` types as the objects of an archive.
 struct KeyedAssembly {
   private var table = KeyedObjectTable()
 
@@ -10,7 +10,7 @@ struct KeyedAssembly {
     return assembly.table.list(top: [.init(key, reference)])
   }
 
-  /// Calls itself for each level, of which the encoder has let through some hundred at most.
+  /// Recursive for each level, of which the encoder allows some hundred at most.
   private mutating func reference(_ box: KeyedBox) -> PropertyList {
     if let number = box.number { return .uid(number) }
     switch box.content {
@@ -18,7 +18,7 @@ struct KeyedAssembly {
     case .string(let text): return .uid(table.text(text))
     default: break
     }
-    // Its place is taken before what is inside of it: the root comes first, as Foundation has it.
+    // The number is reserved before those of its contents: the root comes first, as in Foundation's archives.
     let number = table.reserve()
     box.number = number
     table.fill(number, object(box))
@@ -51,7 +51,7 @@ struct KeyedAssembly {
     }
   }
 
-  /// Numbers and flags stand in the object itself.
+  /// Returns a field's value. Numbers and flags are written in the object itself.
   private mutating func field(_ box: KeyedBox) -> PropertyList {
     switch box.content {
     case .bool, .integer, .number, .float: object(box)
@@ -64,6 +64,6 @@ struct KeyedAssembly {
     return foundation(.pairs(keys: keys, values: values.map { reference($0) }))
   }
 
-  /// Each of these contents has a class.
+  /// Every content passed here has a class.
   private mutating func foundation(_ content: KeyedContent) -> PropertyList { table.object(for: content) ?? .null }
 }

@@ -1,6 +1,7 @@
 import Foundation
 
-/// A value on its way into a keyed archive. A class, because containers are filled after they were put in their place, and because shared objects stay one.
+/// A value to be written to a keyed archive. A class, because containers are filled after they are added to their
+/// parent, and because shared objects must stay shared.
 final class KeyedBox {
   enum Content {
     case null
@@ -21,16 +22,16 @@ final class KeyedBox {
   }
 
   var content: Content?
-  /// Of an object: the class's name and those of the named classes above it.
+  /// For an object: the name of its class and those of its named superclasses.
   var ancestry: [String] = []
-  /// Its number in the archive, once it has one.
+  /// The object's number in the archive, once it has one.
   var number: UInt64?
 
   init(_ content: Content? = nil) { self.content = content }
 
   func add(_ key: String, _ value: KeyedBox) {
     guard case .fields(var fields) = content else { return }
-    // Out of its place while it grows, so that it isn't copied.
+    // Cleared while the array grows, so that the array isn't copied.
     content = nil
     fields.append((key, value))
     content = .fields(fields)

@@ -1,6 +1,7 @@
 package import Foundation
 
-/// What a place in a keyed archive holds, with the classes of Foundation seen through: a text is a text, whether it stands for itself or in an object of NSMutableString.
+/// A value in a keyed archive, with Foundation's classes resolved: a text is a text, whether it is a plain string or an
+/// NSMutableString object.
 package enum KeyedContent {
   case null
   case bool(Bool)
@@ -12,24 +13,24 @@ package enum KeyedContent {
   case url(String)
   case uuid(UUID)
   case decimal(String)
-  /// Of NSArray, NSOrderedSet, and lists that aren't objects.
+  /// From NSArray, NSOrderedSet, and lists that aren't objects.
   case list([PropertyList])
   case set([PropertyList])
-  /// Of NSDictionary.
+  /// From NSDictionary.
   case pairs(keys: [PropertyList], values: [PropertyList])
-  /// A point, size or rectangle, or insets: numbers, by name or in their order.
+  /// A point, size, rectangle or insets: numbers by name or in their order.
   case shape([KeyedForms.Part])
-  /// Of a class that none of the others is for.
+  /// From a class for which there is no other case.
   indirect case forms(KeyedForms)
-  /// A dictionary that is no object.
+  /// A dictionary that isn't an object.
   case fields([PropertyList.Entry])
-  /// Of any other class.
+  /// From any other class.
   case object(KeyedArchive.ClassName, [PropertyList.Entry])
 
-  /// What somebody sees who has no types: nothing is left out.
+  /// The content as shown without types; nothing is omitted.
   var shown: KeyedContent { if case .forms(let forms) = self { forms.shown } else { self } }
 
-  /// How many values it has.
+  /// The number of values in it.
   var count: Int {
     switch self {
     case .list(let elements), .set(let elements): elements.count
@@ -40,7 +41,7 @@ package enum KeyedContent {
     }
   }
 
-  /// In a few words, whatever is inside.
+  /// A short description, whatever it contains.
   var summary: String {
     switch self {
     case .null: "nil"
@@ -65,7 +66,7 @@ package enum KeyedContent {
 }
 
 extension KeyedArchive {
-  /// Sees through references and Foundation's own classes.
+  /// Returns the content of a value, resolving references and Foundation's own classes.
   func content(of value: PropertyList) throws -> KeyedContent {
     guard let uid = value.uid else { return try plain(value) }
     let object = try object(uid)
@@ -95,7 +96,7 @@ extension KeyedArchive {
   }
 }
 
-/// What the objects of an archive hold, each looked at once, however many references lead there.
+/// The contents of an archive's objects, each resolved once, however many references lead to it.
 final class KeyedContents {
   private let archive: KeyedArchive
   private var known: [UInt64: KeyedContent] = [:]

@@ -1,28 +1,32 @@
 public import Foundation
 
-// `@_disfavoredOverload`: a type that is archivable, too, is decoded as that, with cycles.
+// `@_disfavoredOverload`: a type that is also `Archivable` is decoded as such, with cycles.
 extension KeyedArchive {
-  /// Decodes an object into a `Codable` type of the program's.
+  /// Decodes an object into a `Codable` type.
   ///
-  ///     struct GameObject: Codable {                                        // was: @interface GameObject : NSObject <NSCoding>
+  ///     struct GameObject: Codable {                    // was: @interface GameObject : NSObject <NSCoding>
   ///       enum CodingKeys: String, CodingKey { case name = "_name", level = "_level", items = "_items" }
   ///       var name: String, level: Int, items: [Item]
   ///     }
   ///     let classes: [String: any Decodable.Type] = ["GameObject": GameObject.self, "Item": Item.self]
   ///     let hero = try KeyedArchive.decode(GameObject.self, from: bytes, classes: classes)
   ///
-  /// The keys are those of the program that wrote, by `CodingKeys` if they shall have other names. Foundation's collections are decoded as arrays, sets and dictionaries, its
-  /// points, sizes and rectangles as lists or by `x`, `width`, `origin` and so on. What was saved as a float and is declared as an `Int` fits if nothing is lost. A class of the archive
-  /// may become a struct. An object to which several references lead becomes one object if its type is a class. An archive in an archive's data is decoded
-  /// where the type is no `Data`.
+  /// The keys are those of the program that wrote the archive; use `CodingKeys` for different names. Foundation's
+  /// collections are decoded as arrays, sets and dictionaries; its points, sizes and rectangles as lists or by `x`,
+  /// `width`, `origin` and so on. A saved float fits a declared `Int` if nothing is lost. A class of the archive may
+  /// become a struct. If the type of an object is a class, all references to the object lead to a single decoded
+  /// object. An archive in an archive's data is decoded if the type isn't `Data`.
   ///
   /// - Parameters:
-  ///   - key: Of the value at the top.
-  ///   - classes: What may be made, by the names of classes in the archive. Of an object the first of its class and those above it counts. No other type is ever
-  ///     made of an object: one whose class isn't named is an error, unless nobody asks for it.
-  ///   - keys: By class in the archive: for a coding key the one that the archive has. Also counts for the classes below. For types whose `CodingKeys` shall stay as they are.
-  /// - Throws: `PropertyListError`: `unknownClass`, `missingValue` and `mismatch` with the path, `cycle` where objects lead to each other, which `Codable` can't build:
-  ///   `@Archivable` types can; what the bytes are wrong about; and what the types' own initialisers throw.
+  ///   - key: The key of the value at the top.
+  ///   - classes: The types that may be decoded, by the names of classes in the archive. For an object, the first entry
+  ///     for its class or a superclass is used. Objects are never decoded as any other type: an object whose class
+  ///     isn't listed is an error, unless it isn't read.
+  ///   - keys: By class in the archive: the archive's key for a coding key. Also applies to subclasses. For types whose
+  ///     `CodingKeys` can't be changed.
+  /// - Throws: `PropertyListError`: `unknownClass`, `missingValue` and `mismatch` with the path; `cycle` if objects
+  ///   refer to each other, which `Codable` can't build but `@Archivable` types can; errors in the bytes; and errors of
+  ///   the types' own initialisers.
   @_disfavoredOverload
   public static func decode<Value: Decodable>(
     _ type: Value.Type, from data: Data, key: String = "root", classes: [String: any Decodable.Type] = [:],
@@ -31,7 +35,7 @@ extension KeyedArchive {
     try KeyedArchive(data, limits: limits).decode(type, key: key, classes: classes, keys: keys, limits: limits)
   }
 
-  /// The same of an archive that was read already.
+  /// Decodes an object in the same way from an archive that has already been read.
   @_disfavoredOverload
   public func decode<Value: Decodable>(
     _ type: Value.Type, key: String = "root", classes: [String: any Decodable.Type] = [:], keys: [String: [String: String]] = [:],
@@ -47,14 +51,14 @@ extension KeyedArchive {
   }
 }
 
-/// What the places of one decoding share.
+/// The state shared by all values of one decoding.
 final class KeyedSession {
   let contents: KeyedContents
   let classes: [String: any Decodable.Type]
   let names: KeyedNames
   let limits: PropertyListLimits
   let budget: KeyedBudget
-  /// Objects of classes that were made, by UID.
+  /// Decoded objects of classes, by UID.
   var made: [UInt64: Any] = [:]
   /// Objects whose initialisers are running.
   var open: Set<UInt64> = []
@@ -75,7 +79,7 @@ final class KeyedSession {
     budget = KeyedBudget(archive)
   }
 
-  /// Of an archive in another one's data.
+  /// Creates the session of an archive in another one's data.
   init(_ archive: KeyedArchive, within outer: KeyedSession) {
     contents = KeyedContents(archive)
     classes = outer.classes
@@ -85,16 +89,18 @@ final class KeyedSession {
   }
 }
 
-/// How many values a decoding may still make. What several references lead to is made for each of them, if its type is no class: a few objects that name each other
-/// twice would be made more often than any machine can count.
+/// The number of values that a decoding may still create. If the type of an object isn't a class, the object is decoded
+/// again for each reference, so a few objects that refer to each other twice would be decoded more often than any
+/// machine can count.
 final class KeyedBudget {
-  /// Of each value in the file, on the average. Honest archives have most once.
+  /// How often each value of the file may be decoded, on average. In valid archives, most are decoded once.
   private static let times = 16
-  /// Of each byte of text or data: many objects may share a long text, which `@Archivable` types are given by way of an archive, where each has its own.
+  /// How often each byte of text or data may be decoded. Many objects may share a long text, and `@Archivable` types
+  /// are decoded via an archive, in which each has its own copy.
   private static let timesBytes = 128
-  /// Of what is only looked through, as many count as one value.
+  /// The number of values that are only scanned which count as one decoded value.
   static let lookedThrough = 8
-  /// Made besides that of any archive, however small.
+  /// The number of additional values allowed for any archive, however small.
   private var left = 100_000
   private var bytesLeft = 16 << 20
 
@@ -107,7 +113,7 @@ final class KeyedBudget {
       case .string(let text): bytes += text.utf8.count
       case .data(let data):
         bytes += data.count
-        // It may be an archive, of a value a byte at most.
+        // The data may be an archive, with at most one value per byte.
         if data.starts(with: BinaryFormat.family) || data.starts(with: Data("<?xml".utf8)) { count += data.count }
       case .array(let elements), .set(let elements): open += elements
       case .dictionary(let entries): open += entries.map(\.value)
@@ -118,7 +124,7 @@ final class KeyedBudget {
     bytesLeft += bytes * Self.timesBytes
   }
 
-  /// So many values are made; false if there were too many.
+  /// Counts `count` more values; false if there are too many.
   func take(_ count: Int) -> Bool {
     left -= count
     return left >= 0
@@ -130,17 +136,17 @@ final class KeyedBudget {
   }
 }
 
-/// A place in an archive that is decoded.
+/// The decoder for a value of an archive, with its path.
 struct KeyedLocation: Decoder {
   let session: KeyedSession
   let value: PropertyList
   let path: [any CodingKey]
   let depth: Int
-  /// Set where the value was made up, of a shape's parts.
+  /// The content of a value that isn't in the file, such as a part of a shape.
   var given: KeyedContent?
-  /// Of an object that becomes another type: what is thrown where somebody looks into it.
+  /// For an object that becomes another type: the error that is thrown if that type reads the object's values.
   private(set) var refusal: PropertyListError?
-  /// Each level takes some stack frames of the type's own, in a debug build about 2 KiB.
+  /// Each level takes some stack frames of the type's own, about 2 KiB in a debug build.
   static let mostLevels = 128
 
   var codingPath: [any CodingKey] { path }
@@ -180,7 +186,7 @@ struct KeyedLocation: Decoder {
     return try T(from: self)
   }
 
-  /// So many values are made, or looked through.
+  /// Counts values that are decoded or scanned; throws if there are too many.
   func spend(_ count: Int) throws {
     guard session.budget.take(count) else { throw PropertyListError.tooMany(at: text) }
   }
@@ -189,7 +195,8 @@ struct KeyedLocation: Decoder {
     guard let named = ([name.name] + name.ancestry).lazy.compactMap({ session.classes[$0] }).first else {
       throw PropertyListError.unnamed(name, at: text)
     }
-    // What wraps an object, as an enum of several types does, asks for the whole of it; no other type is made of its values.
+    // A type that wraps the object, such as an enum of several types, decodes it as a whole. No other type may read the
+    // object's values.
     guard named is T.Type else { return try T(from: whole(T.self, name)) }
     let uid = value.uid
     if let uid {
@@ -216,14 +223,14 @@ struct KeyedLocation: Decoder {
     PropertyListError(.mismatch, "There is an object of the class \(name.name) where \(type) is expected", path: text)
   }
 
-  /// The same place a level deeper, for a type that decodes itself from a value as a whole.
+  /// Returns the same value one level deeper, for a type that wraps it and decodes it as a whole.
   private func whole(_ type: Any.Type, _ name: KeyedArchive.ClassName) -> KeyedLocation {
     var place = KeyedLocation(session: session, value: value, path: path, depth: depth + 1, given: given)
     place.refusal = wrongClass(name, type)
     return place
   }
 
-  /// An archive inside of the archive; nil for other data.
+  /// Returns the archive inside the archive's data; nil for other data.
   private func nested(_ data: Data) throws -> KeyedLocation? {
     func place(_ inner: KeyedSession.Inner) -> KeyedLocation {
       KeyedLocation(session: inner.session, value: inner.value, path: path, depth: depth + 1)
@@ -243,7 +250,7 @@ struct KeyedLocation: Decoder {
     try spend(content.count / KeyedBudget.lookedThrough)
     switch content {
     case .list(let elements), .set(let elements): return elements.map { ($0, nil) }
-    // As Swift's dictionaries are coded whose keys are no texts: key, value, key, value.
+    // As Swift encodes dictionaries whose keys aren't texts: key, value, key, value.
     case .pairs(let keys, let values): return zip(keys, values).flatMap { [($0, nil), ($1, nil)] }
     case .shape(let parts): return parts.map { (.null, $0.value) }
     case .forms(let forms):
@@ -258,7 +265,7 @@ struct KeyedLocation: Decoder {
   }
 
   func misfit(_ type: Any.Type) -> DecodingError {
-    // The error that leads here was thrown because of the content, so that it can be had.
+    // This error is thrown because of the content, so the content can be read.
     let found = (try? content())?.summary ?? "something else"
     return .typeMismatch(type, .init(codingPath: path, debugDescription: "expected \(type), found \(found)"))
   }
@@ -267,12 +274,13 @@ struct KeyedLocation: Decoder {
 }
 
 extension KeyedLocation: SingleValueDecodingContainer {
-  // Nothing that is read later would show a failure here.
+  // This method can't throw. If the content can't be read, decoding the value reports the error.
   func decodeNil() -> Bool { (try? isNil) ?? false }
 }
 
 extension KeyedArchive {
-  /// The archive in some data, with its value at the top; only the value of a property list that is no archive; nil for other data.
+  /// Returns the archive in some data, with its value at the top; only the value, for a property list that isn't an
+  /// archive; nil for other data.
   static func nested(in data: Data, _ limits: PropertyListLimits) throws -> (archive: KeyedArchive?, value: PropertyList)? {
     guard data.starts(with: BinaryFormat.family) || data.starts(with: Data("<?xml".utf8)) else { return nil }
     let list = try PropertyList(data, limits: limits)
@@ -288,7 +296,7 @@ extension PropertyListError {
       .limit, "Far more values would be made than the archive has: objects name the same ones again and again", path: path)
   }
 
-  /// For an object of a class that the caller didn't name.
+  /// Returns the error for an object of a class that the caller didn't name.
   static func unnamed(_ name: KeyedArchive.ClassName, at path: String) -> PropertyListError {
     let ancestry = name.ancestry.filter { $0 != "NSObject" && $0 != name.name }
     let above = ancestry.isEmpty ? "" : ", below \(ancestry.joined(separator: ", "))"

@@ -1,16 +1,19 @@
 public import Foundation
 
 extension KeyedArchive {
-  /// Writes a keyed archive that Foundation's `NSKeyedUnarchiver` reads, with secure coding, and `decode` reads back.
+  /// Writes a keyed archive that Foundation's `NSKeyedUnarchiver` can read, with secure coding, and that `decode` can
+  /// read back.
   ///
   ///     let bytes = try KeyedArchive.encode(hero, classes: ["GameObject": GameObject.self])
   ///
-  /// Values of the named types become objects of those classes, with their values under their keys; arrays, sets and dictionaries become Foundation's, and so do other types with keys,
-  /// as dictionaries. Numbers and flags of an object stand where `decodeInteger(forKey:)` and its like look for them, everything else where `decodeObject(of:forKey:)` does. An object
-  /// of a class to which several references lead is written once. Equal values give equal bytes, but for what a set or dictionary gives in another order.
+  /// Values of the named types become objects of those classes, with their values under their keys. Arrays, sets and
+  /// dictionaries become Foundation's; other types with keys become dictionaries. An object's numbers and flags are
+  /// written so that `decodeInteger(forKey:)` and the like find them, everything else for `decodeObject(of:forKey:)`.
+  /// An object of a class is written once, however many references lead to it. Equal values give equal bytes, except if
+  /// a set or dictionary has another order.
   ///
-  /// - Throws: `PropertyListError`: `unwritable` with the path for a named type without keys, `cycle` for objects that lead to each other, which `Codable` can't encode,
-  ///   `limit`; and what the types throw.
+  /// - Throws: `PropertyListError`: `unwritable` with the path for a named type without keys; `cycle` for objects that
+  ///   refer to each other, which `Codable` can't encode; `limit`; and errors of the types.
   public static func encode<Value: Encodable>(
     _ value: Value, key: String = "root", classes: [String: any Encodable.Type] = [:], as format: PropertyList.Format = .binary,
     limits: PropertyListLimits = .standard
@@ -26,21 +29,22 @@ extension KeyedArchive {
   }
 }
 
-/// What the places of one encoding share.
+/// The state shared by all values of one encoding.
 final class KeyedEncodingSession {
   private var names: [ObjectIdentifier: String] = [:]
-  /// Objects of classes that were met.
+  /// The boxes of objects that were already encoded.
   var boxes: [ObjectIdentifier: KeyedBox] = [:]
   var open: Set<ObjectIdentifier> = []
-  /// Kept, so that no other object takes the identity of one that was met.
+  /// Retained, so that no other object gets the identity of an encoded one.
   var kept: [AnyObject] = []
 
   init(_ classes: [String: any Encodable.Type]) {
-    // Of two names for a type the first by the alphabet: the bytes don't depend on the dictionary's order.
+    // If a type has several names, the alphabetically first is used, so that the bytes don't depend on the dictionary's
+    // order.
     for (name, type) in classes.sorted(by: { $0.key > $1.key }) { names[ObjectIdentifier(type)] = name }
   }
 
-  /// The name of a value's type and of the named classes above it; empty if it has none.
+  /// Returns the name of a value's type and of its named superclasses; empty if the type has no name.
   func ancestry(of value: Any) -> [String] {
     guard let name = names[ObjectIdentifier(type(of: value))] else { return [] }
     var ancestry = [name]
@@ -53,7 +57,7 @@ final class KeyedEncodingSession {
   }
 }
 
-/// A place into which a value is encoded.
+/// The encoder for a value that is written into a box.
 struct KeyedEncoding: Encoder {
   let session: KeyedEncodingSession
   let box: KeyedBox
@@ -80,7 +84,7 @@ struct KeyedEncoding: Encoder {
 
   func inner(_ key: any CodingKey) -> KeyedEncoding { KeyedEncoding(session: session, box: KeyedBox(), path: path + [key]) }
 
-  /// The box of a value: this place's, or that of an object that was met before.
+  /// Returns the box of a value: this encoder's, or that of an object that was already encoded.
   func box<T: Encodable>(_ value: T) throws -> KeyedBox {
     guard path.count <= KeyedLocation.mostLevels else {
       throw PropertyListError(.limit, "Values are nested more than \(KeyedLocation.mostLevels) deep", path: Self.text(path))
@@ -165,7 +169,7 @@ private struct KeyedEncodingFields<Key: CodingKey>: KeyedEncodingContainerProtoc
   func encodeNil(forKey key: Key) { put(key, KeyedBox(.null)) }
   func encode<T: Encodable>(_ value: T, forKey key: Key) throws { put(key, try place.inner(key).box(value)) }
 
-  // Foundation's archiver writes down that an object is nil, and its unarchiver takes a missing one for damage.
+  // Foundation's archiver also writes objects that are nil, and its unarchiver treats a missing one as damage.
 
   func encodeIfPresent<T: Encodable>(_ value: T?, forKey key: Key) throws {
     if let value { try encode(value, forKey: key) } else { encodeNil(forKey: key) }
@@ -187,7 +191,7 @@ private struct KeyedEncodingFields<Key: CodingKey>: KeyedEncodingContainerProtoc
 
   func nestedUnkeyedContainer(forKey key: Key) -> any UnkeyedEncodingContainer { opened(key).unkeyedContainer() }
 
-  /// A class and those above it share the keys of their object.
+  /// A class and its superclasses share the keys of their object.
   func superEncoder() -> any Encoder { place }
   func superEncoder(forKey key: Key) -> any Encoder { opened(key) }
 }

@@ -1,6 +1,6 @@
 import Foundation
 
-/// What stands under keys at a place: an object's values, a dictionary's, or the parts of a shape.
+/// The values under the keys of an object, a dictionary or a shape.
 struct KeyedFieldList {
   let keys: [String]
   private let values: [String: (PropertyList, KeyedContent?)]
@@ -66,7 +66,7 @@ struct KeyedFields<Key: CodingKey>: KeyedDecodingContainerProtocol {
 
   func nestedUnkeyedContainer(forKey key: Key) throws -> any UnkeyedDecodingContainer { try inner(key).unkeyedContainer() }
 
-  /// A class and those above it share the keys of their object.
+  /// A class and its superclasses share the keys of their object.
   func superDecoder() throws -> any Decoder { list["super"] == nil ? place : try inner(KeyedName("super")) }
   func superDecoder(forKey key: Key) throws -> any Decoder { try inner(key) }
 }
@@ -85,7 +85,7 @@ struct KeyedElements: UnkeyedDecodingContainer {
   var count: Int? { elements.count }
   var isAtEnd: Bool { currentIndex >= elements.count }
 
-  /// Goes on only if `body` succeeds, so that another type may be tried.
+  /// Advances only if `body` succeeds, so that another type can be tried.
   private mutating func take<Result>(_ type: Any.Type, _ body: (KeyedLocation) throws -> Result) throws -> Result {
     guard !isAtEnd else {
       throw DecodingError.valueNotFound(

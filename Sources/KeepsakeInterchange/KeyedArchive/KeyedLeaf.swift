@@ -1,8 +1,8 @@
 import Foundation
 
-/// Values that have nothing inside, as the types of Swift and Foundation that stand for them.
+/// Converts values that contain no others to the corresponding types of Swift and Foundation.
 enum KeyedLeaf {
-  /// nil for a type that isn't one of them, and so decodes itself.
+  /// Returns nil for a type that isn't one of these, and so decodes itself.
   static func value<T>(_ content: KeyedContent, of type: T.Type, at place: KeyedLocation) throws -> T? {
     if let value = try swiftValue(content, type, place) { return value as? T }
     guard isLeaf(type) else { return nil }
@@ -13,7 +13,8 @@ enum KeyedLeaf {
     return value
   }
 
-  /// What `Codable` has another form for than Foundation's archives. nil for all else: those types may also have been saved as Swift does.
+  /// Returns a value whose `Codable` form differs from that of Foundation's archives. nil for all others, which may
+  /// also have been saved in Swift's form.
   private static func swiftValue(_ content: KeyedContent, _ type: Any.Type, _ place: KeyedLocation) throws -> Any? {
     switch content {
     case .forms(let forms):
@@ -63,7 +64,7 @@ enum KeyedLeaf {
     }
   }
 
-  /// A flag that was saved as a number, as older programs did, is 0 or 1.
+  /// Returns a flag. Older programs saved flags as numbers, 0 or 1.
   private static func bool(_ content: KeyedContent) -> Bool? {
     switch content {
     case .bool(let value): value

@@ -1,24 +1,24 @@
-/// The objects of a keyed archive that is written: each has a number, classes and texts are written once.
+/// The objects of a keyed archive that is being written. Each has a number; classes and texts are written once.
 package struct KeyedObjectTable {
   private var objects: [PropertyList] = [.string(KeyedArchive.null)]
-  /// By the names of a class and of those above it.
+  /// By the names of a class and its superclasses.
   private var classes: [[String]: UInt64] = [:]
   private var texts: [ExactText: UInt64] = [:]
 
   package init() {}
 
-  /// A number for an object that is written later, so that what is inside of it may refer to it.
+  /// Reserves a number for an object that is written later, so that its contents may refer to it.
   package mutating func reserve() -> UInt64 {
     objects.append(.null)
     return UInt64(objects.count - 1)
   }
 
-  /// - Precondition: `number` was reserved.
+  /// Writes an object. `number` must be reserved.
   package mutating func fill(_ number: UInt64, _ object: PropertyList) { objects[Int(number)] = object }
 
-  /// The number of the object that a text is.
+  /// Returns the number of a text, which is an object.
   package mutating func text(_ text: String) -> UInt64 {
-    // What stands for nil takes the long way.
+    // The text that represents nil is written as an NSString object.
     if text == KeyedArchive.null, let entries = FoundationClass.string.write?(.string(text), &self) {
       let number = reserve()
       fill(number, object(FoundationClass.string.name, FoundationClass.string.superclasses, entries))
@@ -31,9 +31,9 @@ package struct KeyedObjectTable {
     return number
   }
 
-  /// An object of a class.
+  /// Returns an object of a class.
   ///
-  /// - Parameter superclasses: Those between it and NSObject, the next one above first.
+  /// - Parameter superclasses: The classes between it and NSObject, its direct superclass first.
   package mutating func object(_ name: String, _ superclasses: [String], _ entries: [PropertyList.Entry]) -> PropertyList {
     let names = [name] + superclasses
     let number: UInt64
@@ -47,9 +47,11 @@ package struct KeyedObjectTable {
     return .dictionary(entries + [.init("$class", .uid(number))])
   }
 
-  /// The object of Foundation's class for a content; nil for what stands for itself, or has no class that is written.
+  /// Returns the object of Foundation's class for a content; nil for a content that is written as a plain value, or
+  /// whose class isn't written.
   ///
-  /// - Parameter other: The name of a class with the same keys, and of those above it, for what was an object of that one.
+  /// - Parameter other: The name and superclasses of a class with the same keys, if the content was an object of that
+  ///   class.
   package mutating func object(for content: KeyedContent, as other: (name: String, superclasses: [String])? = nil) -> PropertyList? {
     for known in FoundationClass.written {
       guard let entries = known.write?(content, &self) else { continue }
@@ -58,13 +60,14 @@ package struct KeyedObjectTable {
     return nil
   }
 
-  /// The archive.
+  /// Returns the property list of the archive.
   package func list(top: [PropertyList.Entry]) -> PropertyList {
     [
       "$version": .integer(KeyedArchive.version), "$archiver": "NSKeyedArchiver", "$top": .dictionary(top), "$objects": .array(objects),
     ]
   }
 
-  /// The key of an object's value. An archiver's own keys begin with a $; those of an object get another one in front.
+  /// Returns the key for an object's value. An archiver's own keys begin with a $, so another $ is added to values'
+  /// keys that do.
   package static func key(_ key: String) -> String { key.hasPrefix("$") ? "$" + key : key }
 }

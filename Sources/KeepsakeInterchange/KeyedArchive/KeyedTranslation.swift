@@ -4,10 +4,10 @@ import KeepsakeArchive
 /// A keyed archive as the source of an archive of the program's types.
 final class KeyedTranslation: TranslationSource {
   struct Location {
-    /// 0 for the outermost; others stand in its data.
+    /// 0 for the outermost archive; others are in its data.
     let archive: Int
     let value: PropertyList
-    /// Set where the value was made up, of a shape's parts.
+    /// The content of a value that isn't in the file, such as a part of a shape.
     var given: KeyedContent?
   }
 
@@ -16,7 +16,7 @@ final class KeyedTranslation: TranslationSource {
   private let limits: PropertyListLimits
   private let budget: KeyedBudget
   private var archives: [KeyedContents]
-  /// What stands in data, by the data's number.
+  /// The contents of data, by the data's number.
   private var unpacked: [Int: Location] = [:]
 
   init(
@@ -29,14 +29,14 @@ final class KeyedTranslation: TranslationSource {
     budget = KeyedBudget(archive)
   }
 
-  /// Numbers of objects have far less than 32 bits: each takes a byte of the file.
+  /// Returns an id. Object numbers are far below 32 bits, because each object takes at least a byte of the file.
   private func id(_ archive: Int, _ uid: UInt64) -> Int { archive << 32 | Int(uid) }
 
   func take(_ count: Int) -> Bool { budget.take(count) }
   func take(bytes: Int) -> Bool { budget.take(bytes: bytes) }
 
   func summary(of place: Location) -> String {
-    // An error that leads here was thrown because of the content, so that it can be had.
+    // Errors that use this were thrown because of the content, so the content can be read.
     (try? keyed(place))?.summary ?? "something else"
   }
 

@@ -1,22 +1,23 @@
 public import KeepsakeArchive
 
-/// A keyed archive as values of an archive: what can be shown and compared without the types that wrote it.
+/// A keyed archive as archive values, which can be shown and compared without the types that wrote it.
 ///
-/// Texts, numbers, dates and collections of Foundation are values. An object of any other class is a `reference`, an index into `objects`; so is a collection
-/// to which several references lead, or one that leads to itself: shared stays shared, cycles stay closed.
+/// Texts, numbers, dates and collections of Foundation are values. An object of any other class is a `reference`, an
+/// index into `objects`. So is a collection with several references to it, or one that contains itself; so sharing and
+/// cycles are preserved.
 public struct KeyedTree: Sendable, Equatable {
-  /// An object with the values that it was saved with.
+  /// An object with its saved values.
   public struct Object: Sendable, Equatable {
     /// An index into `classes`.
     public var type: Int
-    /// In the file's order. Of a collection one field, `NS.objects`.
+    /// The fields in the file's order. For a collection, a single field `NS.objects`.
     public var fields: [ArchiveValue.Field]
   }
 
-  /// The one field of an object that is a collection.
+  /// The key of the single field of an object that is a collection.
   package static let collectionKey = "NS.objects"
 
-  /// Each class once. Of a `structure` in a value its type is an index into them.
+  /// Each class once. The type of a `structure` in a value is an index into this list.
   public internal(set) var classes: [KeyedArchive.ClassName] = []
   /// The objects; a reference in a value is an index into them.
   public internal(set) var objects: [Object] = []
@@ -25,29 +26,30 @@ public struct KeyedTree: Sendable, Equatable {
 }
 
 extension KeyedArchive {
-  /// The whole archive as values. Takes time and memory in proportion to the file.
+  /// Returns the whole archive as values. Takes time and memory in proportion to the file.
   ///
-  /// - Throws: `PropertyListError` with `damaged` for references to what isn't there, and `limit`.
+  /// - Throws: `PropertyListError` with `damaged` for references to objects that don't exist, and `limit`.
   public func tree(limits: PropertyListLimits = .standard) throws -> KeyedTree {
     var builder = KeyedTreeBuilder(self, limits)
     return try builder.build()
   }
 }
 
-/// Goes from object to object by a list of those that are still to be read; only collections with one reference to them, to a small depth, are read within each other.
+/// Builds the tree with a list of objects to be read. Recursive only for collections with a single reference to them,
+/// up to a small depth.
 private struct KeyedTreeBuilder {
   private let archive: KeyedArchive
   private let contents: KeyedContents
   private let limits: PropertyListLimits
   private var tree = KeyedTree()
   private var classNumbers: [KeyedArchive.ClassName: Int] = [:]
-  /// By UID: how many references lead there.
+  /// By UID: the number of references to the object.
   private var references: [Int]
-  /// By UID: the number of the object that it became.
+  /// By UID: the object's number in the tree.
   private var numbers: [UInt64: Int] = [:]
   private var waiting: [UInt64] = []
   private var values = 0
-  /// Collections deeper in each other than this are objects of their own.
+  /// Collections nested deeper than this become objects of their own.
   private static let inlineDepth = 32
 
   init(_ archive: KeyedArchive, _ limits: PropertyListLimits) {
@@ -77,7 +79,8 @@ private struct KeyedTreeBuilder {
     }
   }
 
-  /// What stands in several places of one value, as attributes in several parts of a text: the file's references don't tell.
+  /// Counts values that occur several times in one value, such as attributes in several parts of a text, because the
+  /// references in the file don't show that.
   private mutating func countRepeated(_ fields: [PropertyList.Entry]) {
     var met: Set<UInt64> = []
     var open = fields.map(\.value)
@@ -94,7 +97,7 @@ private struct KeyedTreeBuilder {
   private mutating func value(_ given: PropertyList, _ depth: Int) throws -> ArchiveValue {
     values += 1
     guard values <= limits.values else { throw PropertyListError(.limit, "The archive has more than \(limits.values) values") }
-    // Looked at once: what it shows may be long, and many may refer to it.
+    // Checked before the content, which may be long and have many references.
     if let uid = given.uid, let number = numbers[uid] { return .reference(number) }
     let found = try contents.content(of: given)
     if case .forms(let forms) = found { countRepeated(forms.fields ?? []) }
@@ -117,7 +120,8 @@ private struct KeyedTreeBuilder {
     return .reference(number)
   }
 
-  /// An object, which has a number; or one that stands where it is, which some writers make of small ones.
+  /// Returns a reference to an object, or the object itself if it is stored in place, as some writers do with small
+  /// ones.
   private mutating func own(_ given: PropertyList, _ content: KeyedContent, _ depth: Int) throws -> ArchiveValue {
     if let uid = given.uid { return reference(uid) }
     guard case .object(let name, let fields) = content else { return .none }
@@ -130,7 +134,7 @@ private struct KeyedTreeBuilder {
     case .object(let name, let fields):
       return .init(type: number(of: name), fields: try fields.map { .init(key: $0.key, value: try value($0.value, 0)) })
     case .fields(let fields):
-      // A dictionary that is no object, as Codable types of Foundation's archiver leave them.
+      // A dictionary that isn't an object, as written for `Codable` types by Foundation's archiver.
       let name = try archive.className(of: object) ?? .init(name: "NSDictionary", ancestry: ["NSDictionary", "NSObject"], hints: [])
       return .init(type: number(of: name), fields: try fields.map { .init(key: $0.key, value: try value($0.value, 0)) })
     case let content:

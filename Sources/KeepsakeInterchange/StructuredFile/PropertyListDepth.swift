@@ -1,10 +1,11 @@
 import Foundation
 
-/// Refuses property lists that Foundation's reader can't be given: it ends the process where XML is nested too deeply, and takes hours for a
-/// small binary one whose lists all name each other.
+/// Rejects property lists that Foundation's reader can't handle: it ends the process if XML is nested too deeply, and
+/// takes hours for a small binary file whose lists all refer to each other.
 ///
-/// Looks at tags alone, and passes over what holds none: comments, CDATA and instructions. What is wrong otherwise the reader says itself; it
-/// stops at the first end that doesn't belong to the last beginning, so that no wrong end makes this count less than the reader goes down.
+/// Only looks at tags, and skips comments, CDATA and processing instructions, which contain none. All other errors are
+/// left to the reader. It stops at the first end tag that doesn't match the last start tag, so a wrong end tag can't
+/// make this count lower than the reader's depth.
 struct PropertyListDepth {
   private var rest: Data
   private var depth = 0
@@ -14,7 +15,7 @@ struct PropertyListDepth {
     guard !bytes.starts(with: Data("bplist".utf8)) else {
       throw StructuredFileError(.malformed, "this is a binary property list: convert it to XML first, with plutil or Python's plistlib")
     }
-    // In UTF-16 and UTF-32 every tag has zeros, or letters that are no ASCII, and none could be counted.
+    // In UTF-16 and UTF-32, every tag has zeros or non-ASCII characters, so that none could be counted.
     let marks = [Data([0xFE, 0xFF]), Data([0xFF, 0xFE])]
     guard !bytes.contains(0), !marks.contains(where: { bytes.starts(with: $0) }) else {
       throw StructuredFileError(.malformed, "a property list has to be UTF-8")
@@ -31,7 +32,7 @@ struct PropertyListDepth {
       let tag = rest[..<end]
       rest = rest[(end + 1)...]
       if tag.starts(with: Data("<!".utf8)) {
-        // Definitions of its own can stand for any number of tags.
+        // A DTD's own definitions can expand to any number of tags.
         guard !tag.contains(UInt8(ascii: "[")) else {
           throw StructuredFileError(.malformed, "a property list has no definitions of its own in its DOCTYPE")
         }
@@ -46,7 +47,7 @@ struct PropertyListDepth {
     }
   }
 
-  /// Passes over what begins here, if it does; to the end of the file, if it has none.
+  /// Skips a section if it begins here; to the end of the file if the section has no end.
   private mutating func skip(from begin: String, to end: String) -> Bool {
     guard rest.starts(with: Data(begin.utf8)) else { return false }
     let inside = rest.dropFirst(begin.utf8.count)

@@ -5,23 +5,26 @@ public import Foundation
 ///     try StructuredFile.write(level, to: url)                    // level.json or level.plist: by the name
 ///     let level = try StructuredFile.read(Level.self, from: url)  // nil if there is no file
 ///
-/// Written as a whole or not at all, durably, and in a stable order, so that two versions can be compared line by line. What doesn't fit
-/// the type is an error with the path of the value that is wrong: `quests[3].reward: expected a number, found "ten"`.
+/// Files are written durably, as a whole or not at all, and in a stable order, so that two versions can be compared
+/// line by line. A value that doesn't fit the type is an error with the value's path:
+/// `quests[3].reward: expected a number, found "ten"`.
 ///
-/// For data that people edit, mods, and what other programs read. Saved games belong into `GameData.saves`: they are several times
-/// quicker and smaller, and have a past.
+/// For data that people edit, mods, and files for other programs. Saved games belong in `GameData.saves`, where they
+/// are several times faster and smaller, and have a history.
 public enum StructuredFile {
-  /// How a value is written.
+  /// The format in which a value is written.
   public enum Format: Sendable, Hashable, CaseIterable {
-    /// Indented, with sorted keys. Read as RFC 8259 has it: what only some readers take is refused.
+    /// Indented JSON with sorted keys. Read strictly by RFC 8259: extensions that only some readers accept are
+    /// rejected.
     case json
-    /// JSON that people write by hand: read with comments, trailing commas, names without quotation marks and the other things of JSON5, but
-    /// for numbers that aren't finite. Written as `json`, which is JSON5 as well.
+    /// Hand-written JSON: read with comments, trailing commas, unquoted names and the other features of JSON5, except
+    /// for numbers that aren't finite. Written as `json`, which is valid JSON5.
     case json5
-    /// As XML. Binary property lists, which nobody edits, are refused.
+    /// XML property lists. Binary property lists, which people don't edit, are rejected.
     case propertyList
 
-    /// What a name says: `json`, `json5` or `plist`, whatever its case; nil for any other.
+    /// Returns the format for a file name with the extension `json`, `json5` or `plist`, in any case; nil for any
+    /// other.
     public init?(_ url: URL) {
       switch url.pathExtension.lowercased() {
       case "json": self = .json
@@ -32,13 +35,15 @@ public enum StructuredFile {
     }
   }
 
-  /// The most bytes that are read: far more than anybody edits, and little enough for any device's memory with the values made of it.
+  /// The maximum size of a file in bytes: far more than people edit, and small enough for any device's memory,
+  /// including the values decoded from it.
   public static let maximumBytes = 64 << 20
 
-  /// Of lists and dictionaries in each other: as JSON's reader takes.
+  /// The maximum nesting of lists and dictionaries, the same as in Foundation's JSON reader.
   public static let maximumDepth = 512
 
-  /// The bytes of a file with the value in it: what `write` of `Keepsake` puts on the disk. Throws `StructuredFileError` with `unencodable`.
+  /// Returns the bytes of a file with the value, as `write` of `Keepsake` stores them. Throws `StructuredFileError`
+  /// with `unencodable`.
   public static func encode<Value: Encodable>(_ value: Value, as format: Format) throws -> Data {
     do {
       switch format {
@@ -59,16 +64,17 @@ public enum StructuredFile {
     }
   }
 
-  /// The value in the bytes of a file.
+  /// Returns the value in the bytes of a file.
   ///
-  /// - Throws: `StructuredFileError`: `malformed` for bytes that are neither, none at all among them, `mismatch` and `missingValue` for what doesn't fit
-  ///   the type, `tooLarge`; and what the type's own `init(from:)` throws beside `DecodingError`.
+  /// - Throws: `StructuredFileError`: `malformed` for bytes of neither format, also if there are none; `mismatch` and
+  ///   `missingValue` for values that don't fit the type; `tooLarge`; and errors other than `DecodingError` of the
+  ///   type's own `init(from:)`.
   public static func decode<Value: Decodable>(_ type: Value.Type, from bytes: Data, as format: Format) throws -> Value {
     guard bytes.count <= maximumBytes else {
       throw StructuredFileError(.tooLarge, "\(bytes.count) bytes are more than \(maximumBytes)")
     }
     guard !bytes.isEmpty else { throw StructuredFileError(.malformed, "the file is empty: what it held is lost") }
-    // Foundation's decoder gets JSON that is sure to be some, in UTF-8.
+    // Foundation's decoder gets only valid JSON, in UTF-8.
     let text: Data =
       switch format {
       case .json: try JSONReader.utf8(bytes)
@@ -93,8 +99,8 @@ public enum StructuredFile {
     }
   }
 
-  /// Whether the value can be written: no not-a-number in JSON, no bare number as a property list. Answered by encoding it, before anything is
-  /// written; `encode` says what is wrong.
+  /// Returns whether the value can be written: JSON allows no NaN, and a property list can't be a single number.
+  /// Checked by encoding the value, without writing anything; `encode` reports what is wrong.
   public static func canEncode<Value: Encodable>(_ value: Value, as format: Format) -> Bool {
     do {
       _ = try encode(value, as: format)

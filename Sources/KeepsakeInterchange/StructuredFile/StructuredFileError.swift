@@ -1,35 +1,35 @@
 import Foundation
 
-/// What is wrong with a structured file, and where in it.
+/// An error in a structured file, with its path.
 public struct StructuredFileError: Error, Sendable, Hashable, CustomStringConvertible {
-  /// What kind of problem it is: what a program branches on.
+  /// The kind of problem, for programs to check.
   public enum Code: String, Sendable, Hashable, CaseIterable {
-    /// The bytes are no JSON, or no property list.
+    /// The bytes aren't JSON, or not a property list.
     case malformed
-    /// A value is of another kind than the type asks for, or out of its range.
+    /// A value is of another kind than the type requires, or out of range.
     case mismatch
-    /// A value that the type needs isn't there.
+    /// A value that the type requires is missing.
     case missingValue
-    /// The value has something in it that the format can't say.
+    /// The value contains something that the format can't represent.
     case unencodable
-    /// There is more than is read.
+    /// The file is larger than the maximum.
     case tooLarge
-    /// The file's name doesn't say what it is.
+    /// The file's name doesn't indicate a format.
     case unknownFormat
   }
 
-  /// What kind of problem it is.
+  /// The kind of problem.
   public var code: Code
-  /// Where it is, as people write it: `quests[3].reward`; empty for the whole file.
+  /// The path of the value, such as `quests[3].reward`; empty for the whole file.
   public var path: String
   /// What is wrong there, as a sentence that a person can act on.
   public var message: String
 
-  /// Makes an error.
+  /// Creates an error.
   ///
   /// - Parameters:
-  ///   - code: What kind of problem it is.
-  ///   - path: Where it is, as people write it: `quests[3].reward`; empty for the whole file.
+  ///   - code: The kind of problem.
+  ///   - path: The path of the value, such as `quests[3].reward`; empty for the whole file.
   ///   - message: What is wrong there, as a sentence that a person can act on.
   public init(_ code: Code, path: String = "", _ message: String) {
     self.code = code
@@ -50,7 +50,7 @@ extension StructuredFileError {
       .unencodable, path: Self.path(context.codingPath), "\(String("\(value)".prefix(80))) can't be written: \(context.debugDescription)")
   }
 
-  /// - Parameter tree: What is really there; nil if the bytes are not even a file of this format.
+  /// - Parameter tree: The actual contents; nil if the bytes aren't a file of this format.
   init(_ error: DecodingError, in tree: StructuredTree?) {
     switch error {
     case .typeMismatch(let type, let context):
@@ -74,7 +74,8 @@ extension StructuredFileError {
     }
   }
 
-  /// `quests[3].reward`; a key that isn't a plain word stands in brackets and quotes.
+  /// Returns a path as text, such as `quests[3].reward`. A key that isn't a plain word is written in brackets and
+  /// quotes.
   static func path(_ keys: [any CodingKey]) -> String {
     keys.reduce(into: "") { path, key in
       if let index = key.intValue {

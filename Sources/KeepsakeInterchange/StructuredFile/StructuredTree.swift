@@ -1,11 +1,12 @@
 import Foundation
 import KeepsakeArchive
 
-/// What really stands in a file, to tell a person what was found in the place of something else. Read only when there is an error to explain.
+/// The actual contents of a file, for messages that name the value found instead of the expected one. Read only when
+/// there is an error to explain.
 struct StructuredTree {
   private let root: Any
 
-  /// Nil if the bytes are no file of the format.
+  /// Returns nil if the bytes aren't a file of the format.
   init?(_ bytes: Data, _ format: StructuredFile.Format) {
     do {
       switch format {
@@ -17,7 +18,7 @@ struct StructuredTree {
     }
   }
 
-  /// The value at a path, as it is written, shortened; nil if there is none.
+  /// Returns the value at a path as it is written, shortened; nil if there is none.
   func description(at path: [any CodingKey]) -> String? {
     var value = root
     for key in path {
@@ -41,8 +42,9 @@ struct StructuredTree {
     }
   }
 
-  /// Where and why the tree doesn't fit a type, as the archive's decoder of `Codable` types says it; nil if it has nothing to say. Foundation's JSON
-  /// decoder on Linux doesn't say which number is too large, or no whole one.
+  /// Returns where and why the tree doesn't fit a type, as reported by the archive's decoder for `Codable` types; nil
+  /// if it reports nothing. Foundation's JSON decoder on Linux doesn't report which number is too large or not an
+  /// integer.
   func misfit<Value: Decodable>(of type: Value.Type) -> StructuredFileError? {
     do {
       _ = try CodedBytes(encoding: Branch(value: root), limits: .standard).decode(type, limits: .standard)
@@ -74,6 +76,6 @@ struct StructuredTree {
     }
   }
 
-  /// A truth value is a number to Foundation, of the C type "c".
+  /// Foundation represents a Boolean as a number of the C type "c".
   private static func isBool(_ number: NSNumber) -> Bool { number.objCType.pointee == CChar(UInt8(ascii: "c")) }
 }

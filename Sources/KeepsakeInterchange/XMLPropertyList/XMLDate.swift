@@ -1,16 +1,16 @@
 import Foundation
 
-/// Dates as XML property lists have them: `2026-03-01T12:00:00Z`, to the second, by the Gregorian calendar throughout.
+/// Dates in XML property lists: `2026-03-01T12:00:00Z`, in whole seconds, always in the Gregorian calendar.
 enum XMLDate {
   private static let secondsPerDay = 86_400
   /// From 1970, from which days are counted, to 2001, from which dates are.
   private static let daysToReference = 11_323
-  /// With the year before the first, in which Foundation's distant past lies by this calendar: 0000-12-30.
+  /// Includes the year before year 1, because Foundation's `distantPast` is 0000-12-30 in this calendar.
   private static let years = 0...9999
 
-  /// nil for what is no date. What stands at the end may be left out, but for the Z, as Python takes it.
+  /// Returns nil for text that isn't a date. Components at the end may be omitted, except for the Z, as in Python.
   static func date(_ text: String) -> Date? {
-    // By hand: a regular expression takes longer than everything else in a file.
+    // Without a regular expression, which would take longer than everything else in a file.
     var rest = text.utf8[...]
     guard rest.popLast() == UInt8(ascii: "Z"), let year = number(4, &rest) else { return nil }
     var parts = [1, 1, 0, 0, 0]
@@ -27,7 +27,7 @@ enum XMLDate {
     return Date(timeIntervalSinceReferenceDate: Double(days * secondsPerDay + hour * 3600 + minute * 60 + second))
   }
 
-  /// So many digits of ASCII.
+  /// Reads a number with a fixed count of ASCII digits.
   private static func number(_ count: Int, _ rest: inout Substring.UTF8View) -> Int? {
     var number = 0
     for _ in 0..<count {
@@ -37,7 +37,7 @@ enum XMLDate {
     return number
   }
 
-  /// nil for years that don't have four digits. What lies between two seconds is left out.
+  /// Returns nil for years that don't have four digits. Fractions of seconds are dropped.
   static func text(_ date: Date) -> String? {
     let seconds = date.timeIntervalSinceReferenceDate.rounded(.down)
     guard let whole = Int(exactly: seconds), whole.magnitude < UInt(years.upperBound * 366 * secondsPerDay) else { return nil }
@@ -55,7 +55,7 @@ enum XMLDate {
     return [31, isLeap ? 29 : 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31][month - 1]
   }
 
-  /// Days since 1970-01-01, counting years from March, so that the leap day is a year's last.
+  /// Returns the days since 1970-01-01. Counts years from March, so that the leap day is the last day of a year.
   private static func days(_ year: Int, _ month: Int, _ day: Int) -> Int {
     let year = month <= 2 ? year - 1 : year
     let era = (year >= 0 ? year : year - 399) / 400
@@ -64,7 +64,7 @@ enum XMLDate {
     return era * 146_097 + ofEra * 365 + ofEra / 4 - ofEra / 100 + ofYear - 719_468
   }
 
-  /// The other way round.
+  /// The inverse of `days`.
   private static func civil(_ days: Int) -> (year: Int, month: Int, day: Int) {
     let shifted = days + 719_468
     let era = (shifted >= 0 ? shifted : shifted - 146_096) / 146_097

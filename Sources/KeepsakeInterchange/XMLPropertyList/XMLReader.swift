@@ -1,6 +1,6 @@
 import Foundation
 
-/// Reads an XML property list, with a stack of its own.
+/// Reads an XML property list, with a stack of its own instead of recursion.
 struct XMLReader {
   private enum Element: String {
     case plist, array, dict, key, string, integer, real, date, data
@@ -14,7 +14,7 @@ struct XMLReader {
     let element: Element
     var elements: [PropertyList] = []
     var entries: [PropertyList.Entry] = []
-    /// Of a dictionary: waits for its value.
+    /// For a dictionary: the key whose value comes next.
     var key: String?
   }
 
@@ -22,7 +22,7 @@ struct XMLReader {
   private var scanner: XMLScanner
   private var open: [OpenList] = []
   private var root: PropertyList?
-  /// Values so far, as `PropertyListLimits.values` counts them.
+  /// The number of values so far, counted as for `PropertyListLimits.values`.
   private var values = 0
 
   static func read(_ data: Data, limits: PropertyListLimits) throws -> PropertyList {
@@ -45,7 +45,7 @@ struct XMLReader {
     self.scanner = scanner
   }
 
-  /// Where the reader is.
+  /// The path of the reader's position.
   private var path: String {
     PathText.text(
       open.filter { $0.element != .plist }.map { list in
@@ -109,7 +109,7 @@ struct XMLReader {
 
   private mutating func end(_ list: OpenList) throws {
     if list.key != nil { throw scanner.error(.damaged, "The last <key> of a dictionary has no value") }
-    // Out of `open` before it grows elsewhere, so that its elements aren't copied.
+    // Removed from `open` before it is added to its parent, so that its elements aren't copied.
     open.removeLast()
     switch list.element {
     case .array: try add(.array(list.elements))
@@ -119,7 +119,7 @@ struct XMLReader {
     }
   }
 
-  /// - Parameter length: Of its text, in bytes.
+  /// - Parameter length: The length of its text, in bytes.
   private mutating func add(_ value: PropertyList, _ length: Int = 0) throws {
     values += 1 + length / PropertyListLimits.bytesForValue
     guard values <= limits.values else { throw scanner.error(.limit, "The property list has more than \(limits.values) values") }
@@ -133,7 +133,7 @@ struct XMLReader {
     }
   }
 
-  /// A UID, as which XML has a dictionary.
+  /// Returns a UID, which XML represents as a dictionary.
   private static func uid(_ entries: [PropertyList.Entry]) -> PropertyList? {
     guard entries.count == 1, entries[0].key == XMLWriter.uidKey, case .integer(let number) = entries[0].value else { return nil }
     return UInt64(exactly: number).map { .uid($0) }
@@ -169,7 +169,7 @@ struct XMLReader {
     return Substring(bytes[first...last])
   }
 
-  /// Decimal digits, or hexadecimal ones behind 0x; either with a sign.
+  /// Reads decimal digits, or hexadecimal ones after 0x; either with a sign.
   private static func integer(_ word: Substring) -> Int128? {
     if let value = Int64(word) { return Int128(value) }
     if let value = Int128(word) { return value }

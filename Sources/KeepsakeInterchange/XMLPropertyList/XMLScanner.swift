@@ -1,10 +1,12 @@
-/// Takes XML apart into beginnings and ends of elements and the texts in them: as much of XML as property lists have.
+/// Splits XML into start tags, end tags and texts, as far as property lists use XML.
 ///
-/// Of entities it knows the five that XML itself has, and numbers: also those of control characters, which XML can't have and Foundation reads. A document type may be named and is passed over; one with definitions of its own is refused, since
-/// those could stand for any amount of text, or for other files. Attributes are passed over. It goes forward only, so that its time is in proportion to the bytes.
+/// Supports XML's five predefined entities and numeric ones, including those of control characters, which XML forbids
+/// and Foundation reads. A document type may be named and is skipped; one with its own definitions is rejected, because
+/// these could expand to any amount of text or to other files. Attributes are skipped. The scanner only moves forward,
+/// so its time is in proportion to the bytes.
 struct XMLScanner {
   enum Tag: Equatable {
-    /// `isEmpty`: it ends at once.
+    /// `isEmpty` if the element ends in the same tag.
     case begin(String, isEmpty: Bool)
     case end(String)
     case done
@@ -12,12 +14,12 @@ struct XMLScanner {
 
   private let bytes: UnsafeBufferPointer<UInt8>
   private var position = 0
-  /// An element has begun: no document type can follow.
+  /// Whether an element has begun, after which no document type can follow.
   private var isInside = false
-  /// Far beyond the names of property lists, and enough to name what is wrong.
+  /// The maximum length of a name: far beyond the names in property lists, and enough to name a wrong one in an error.
   private static let longestName = 100
 
-  /// - Parameter bytes: UTF-8, known to be valid.
+  /// - Parameter bytes: UTF-8 that has been validated.
   init(_ bytes: UnsafeBufferPointer<UInt8>) {
     self.bytes = bytes
   }
@@ -29,7 +31,7 @@ struct XMLScanner {
 
   // MARK: Tags
 
-  /// The next beginning or end, with nothing but white space, comments and instructions in front of it.
+  /// Returns the next start or end tag. Only white space, comments and processing instructions may precede it.
   mutating func tag() throws -> Tag {
     while position < bytes.count {
       let byte = bytes[position]
@@ -44,7 +46,7 @@ struct XMLScanner {
     return .done
   }
 
-  /// What begins with `<` here; nil for a comment and whatever else says nothing.
+  /// Reads markup that begins with `<`; returns nil for a comment and other markup without content.
   private mutating func markup() throws -> Tag? {
     guard position + 1 < bytes.count else { throw cutOff() }
     switch bytes[position + 1] {
@@ -91,7 +93,7 @@ struct XMLScanner {
     }
   }
 
-  /// To the end of a beginning; tells whether the element ends with it.
+  /// Skips to the end of a start tag; returns whether the element ends with it.
   private mutating func skipAttributes(_ element: String) throws -> Bool {
     while true {
       skipSpace()
@@ -136,7 +138,7 @@ struct XMLScanner {
 
   // MARK: Texts
 
-  /// All text up to the end of the element that has begun last, and that end.
+  /// Reads all text up to the end of the element that began last, and its end tag.
   mutating func text(of element: String) throws -> String {
     var text = ""
     while position < bytes.count {
@@ -164,7 +166,7 @@ struct XMLScanner {
     throw cutOff()
   }
 
-  /// Line feeds of every kind become one, as XML says.
+  /// Appends text, with line ends of every kind as line feeds, as XML requires.
   private mutating func append(_ range: Range<Int>, to text: inout String) throws {
     let part = UnsafeBufferPointer(rebasing: bytes[range])
     var hasReturns = false

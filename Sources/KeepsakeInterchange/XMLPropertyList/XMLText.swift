@@ -1,12 +1,12 @@
 import Foundation
 
-/// An XML file as UTF-8, whatever it was in.
+/// Converts an XML file to UTF-8 from its encoding.
 enum XMLText {
   private static let byteOrderMark = Data([0xEF, 0xBB, 0xBF])
   private static let latin: Set<String> = ["iso-8859-1", "latin1"]
   private static let unicode: Set<String> = ["utf-8", "utf8", "us-ascii", "ascii"]
 
-  /// Whether the bytes begin as XML does: with a mark of its encoding or `<`, behind white space if any.
+  /// Returns whether the bytes begin like XML: with a byte order mark or `<`, after optional white space.
   static func begins(_ data: Data) -> Bool {
     if isUTF16(data) { return true }
     let text = data.starts(with: byteOrderMark) ? data.dropFirst(byteOrderMark.count) : data
@@ -15,7 +15,8 @@ enum XMLText {
 
   static func isSpace(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x0A || byte == 0x09 || byte == 0x0D }
 
-  /// The text of a file. Throws `PropertyListError` for what isn't in the encoding that it says, and for encodings other than UTF-8, UTF-16 and Latin 1.
+  /// Returns the text of a file as UTF-8. Throws `PropertyListError` for text that isn't valid in its declared
+  /// encoding, and for encodings other than UTF-8, UTF-16 and Latin 1.
   static func utf8(_ data: Data) throws -> [UInt8] {
     if isUTF16(data) { return try fromUTF16([UInt8](data)) }
     let bytes = [UInt8](data.starts(with: byteOrderMark) ? data.dropFirst(byteOrderMark.count) : data)
@@ -51,7 +52,7 @@ enum XMLText {
     return Array(text.utf8)
   }
 
-  /// What the XML declaration says, in lower case; nil if it says nothing.
+  /// Returns the encoding in the XML declaration, in lower case; nil if none is declared.
   private static func declaredEncoding(_ bytes: [UInt8]) -> String? {
     guard let start = bytes.firstIndex(where: { !isSpace($0) }), bytes[start...].starts(with: "<?xml".utf8),
       let end = bytes[start...].firstIndex(of: UInt8(ascii: ">"))

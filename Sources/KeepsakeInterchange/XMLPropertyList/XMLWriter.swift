@@ -1,6 +1,7 @@
 import Foundation
 
-/// Writes an XML property list as Apple's tools do, a value a line, with a stack of its own.
+/// Writes an XML property list in the style of Apple's tools, one value per line, with a stack of its own instead of
+/// recursion.
 struct XMLWriter {
   static let uidKey = "CF$UID"
   private static let header = """
@@ -9,7 +10,7 @@ struct XMLWriter {
     <plist version="1.0">
 
     """
-  /// What is nested deeper isn't moved farther to the right: deep trees would be mostly tabs.
+  /// Deeper levels aren't indented further, because deep trees would be mostly tabs.
   private static let deepestIndent = 64
 
   private struct OpenList {
@@ -62,7 +63,7 @@ struct XMLWriter {
     case .bool(let value): line(value ? "<true/>" : "<false/>")
     case .integer(let value): line("<integer>\(value)</integer>")
     case .number(let value): line("<real>\(Self.text(value))</real>")
-    // With the digits of the number as which it will be read: its own, fewer ones stand for another.
+    // With the digits of the Double as which it will be read: the Float's own, fewer digits are a different Double.
     case .float(let value): line("<real>\(Self.text(Double(value)))</real>")
     case .string(let text): try element("string", text)
     case .date(let date):
@@ -84,7 +85,7 @@ struct XMLWriter {
 
   private mutating func begin(_ value: PropertyList, _ isEmpty: Bool, _ name: String) throws {
     if isEmpty { return line("<\(name)/>") }
-    // The reader counts <plist>, too.
+    // The reader also counts <plist>.
     guard open.count + 1 < limits.depth else { throw error(.limit, "Lists are nested more than \(limits.depth) deep") }
     line("<\(name)>")
     open.append(OpenList(value: value))
@@ -102,7 +103,7 @@ struct XMLWriter {
       case "&": output += "&amp;".utf8
       case "<": output += "&lt;".utf8
       case ">": output += "&gt;".utf8
-      // A parser would make a line feed of it.
+      // A parser would convert it to a line feed.
       case "\r": output += "&#13;".utf8
       case "\t", "\n": output += String(scalar).utf8
       case "\u{0}"..."\u{1F}", "\u{FFFE}", "\u{FFFF}":
@@ -121,7 +122,7 @@ struct XMLWriter {
   }
 
   private mutating func indent() {
-    // Within `open` while a list's own beginning or end is written: that list isn't.
+    // A list is in `open` only while its contents are written, not while its own start or end tag is.
     for _ in 0..<min(open.count, Self.deepestIndent) { output.append(UInt8(ascii: "\t")) }
   }
 

@@ -1,6 +1,6 @@
-// A block of integers may be read as something else than integers: optionals of them, floating-point numbers.
+// A block of integers may be read as elements other than integers: optional integers, or floating-point numbers.
 extension ArchiveReader {
-  /// Whether an array was saved as a block that is read as a block.
+  /// Returns whether an array was saved as a block and can be read as a block.
   @usableFromInline func isBlock(_ element: Int32, as wanted: UInt8) -> Bool {
     guard wanted != 0 else { return false }
     if isExact { return true }
@@ -8,7 +8,8 @@ extension ArchiveReader {
     return saved.scalarBytes > 0 && saved != .bool && saved.isInteger == WireCode(rawValue: wanted)?.isInteger
   }
 
-  /// Called before an array's elements are read one by one: in a block they stand in another width than alone.
+  /// Called before an array's elements are read one by one, because numbers in a block have another width than single
+  /// ones.
   @usableFromInline mutating func enterElements(_ element: Int32, count: Int) throws {
     guard !isExact, count > 0 else { return }
     let code = core.nodes[Int(element)].code
@@ -17,7 +18,7 @@ extension ArchiveReader {
 
   @usableFromInline mutating func leaveElements() { blockWidth = 0 }
 
-  /// An integer inside of a block.
+  /// Reads an integer inside a block.
   mutating func takeBlockInteger(_ code: WireCode) throws -> (negative: Int64, positive: UInt64) {
     var bits: UInt64
     switch blockWidth {

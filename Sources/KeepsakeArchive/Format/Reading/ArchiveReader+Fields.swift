@@ -1,45 +1,47 @@
-/// Where a generated initialiser stands among the saved fields of its value. Plain memory, and little of it: it is made for every value.
+/// The position of a generated initialiser among the saved fields of its value. Small and without references, because
+/// it is created for every value.
 public struct ArchiveFields {
-  /// The value was written by the same declaration.
+  /// Whether the value was written by an identical declaration.
   public let isExact: Bool
-  /// Something has to be done at the end.
+  /// Whether something has to be done at the end.
   @usableFromInline let isMapped: Bool
-  /// Of an object: it stands in the references section.
+  /// For an object: whether its fields in the references section are being read.
   @usableFromInline var isInReferences = false
   @usableFromInline var programCase: Int32 = 0
-  /// The archive's next field, where fields come in order.
+  /// The index of the archive's next field, if the fields are in order.
   @usableFromInline var next: Int32 = 0
-  /// Of the class that is reading, its first field among those of the object.
+  /// The index of the first field of the class that is being read, among all fields of the object.
   @usableFromInline var base: Int32 = 0
   @usableFromInline let stepCount: Int32
-  /// Where the program's fields begin among the reader's `located`, if they don't come in order or carry keys.
+  /// The index of the program's first field in the core's `located`, if the fields aren't in order or have keys.
   @usableFromInline var located: Int32 = -1
-  /// How the fields map; the reader's core keeps it alive.
+  /// How the fields are mapped. Retained by the reader's core.
   @usableFromInline let plan: Unmanaged<FieldPlan>?
-  /// What becomes of the program's fields; nil where they carry keys.
+  /// How each of the program's fields is read; nil if the fields have keys.
   @usableFromInline let steps: UnsafePointer<FieldPlan.Step>?
-  /// Where the value's fields begin, if an older version was saved and the value's hook is to be called.
+  /// The start of the value's fields, if an older version was saved and the value's hook has to be called.
   @usableFromInline var start: UnsafeRawPointer?
 
-  /// An older version was saved: the value is migrated once it is read.
+  /// Whether an older version was saved, so that the value is migrated after it is read.
   @inlinable public var isOlder: Bool { start != nil }
 
-  /// The program's case, for an enum.
+  /// The index of the program's case, for an enum.
   @inlinable public var caseIndex: Int { Int(programCase) }
 
   struct Position: BitwiseCopyable {
-    /// -1 while the field wasn't met.
+    /// -1 until the field is found.
     var node: Int32
     var start: UnsafeRawPointer
     var end: UnsafeRawPointer
   }
 
-  /// A field that the archive has.
+  /// The location of a field that the archive has.
   struct Location {
     let node: Int32
     let start: UnsafeRawPointer
     let end: UnsafeRawPointer
-    /// Others were read since it was passed over; nil for the one that comes next.
+    /// Whether the field was skipped earlier, while fields before it in the program's order were read; false for the
+    /// field that comes next.
     let isBehind: Bool
   }
 
@@ -52,7 +54,8 @@ public struct ArchiveFields {
     stepCount = 0
   }
 
-  /// Where the archive has the field, if it can be read there by the program's own type, now or after passing over some; else -1.
+  /// Returns the archive's index of the field if the program's own type can read it in place, now or after skipping
+  /// other fields; otherwise -1.
   @inlinable @inline(__always) func plainSource(_ index: Int) -> Int32 {
     let place = Int(base) &+ index
     guard let steps, place < Int(stepCount) else { return -1 }
@@ -60,7 +63,7 @@ public struct ArchiveFields {
     return step.pointee.isPlain && step.pointee.source >= next && !isInReferences ? step.pointee.source : -1
   }
 
-  /// The archive has no such field, as can be seen without looking further.
+  /// Returns whether the archive certainly has no such field, as far as can be seen without searching.
   @inlinable @inline(__always) func isAbsent(_ index: Int) -> Bool {
     let place = Int(base) &+ index
     guard let steps, place < Int(stepCount) else { return false }
@@ -76,12 +79,12 @@ public struct ArchiveFields {
   }
 }
 
-/// What the reader goes back to once a field is read.
+/// The state to which the reader returns after reading a field.
 @usableFromInline struct ArchiveFieldReturn: BitwiseCopyable {
   let current: Int32
   let next: Int32
   let end: UnsafeRawPointer
-  /// The archive's next field, if this one stands before it.
+  /// The position of the archive's next field, if the field that is read comes before it.
   let cursor: UnsafeRawPointer?
 }
 
@@ -97,7 +100,7 @@ extension ArchiveReader {
       passedFields = nil
       return fields
     }
-    // The elements of an array come here one after the other.
+    // The elements of an array take this shortcut, one after the other.
     if current == lastNode, ObjectIdentifier(type) == lastType, var fields = lastFields {
       if fields.located >= 0 { reservePlaces(&fields) }
       return fields
@@ -111,7 +114,7 @@ extension ArchiveReader {
       isExact = true
       return ArchiveFields(plan: plan, isExact: true)
     }
-    // Of a struct, all fields stand together, in whatever section it is.
+    // In a struct, all fields are together, whichever section it is in.
     var fields = ArchiveFields(plan: plan, isExact: false)
     if plan.isOlder { fields.start = cursor }
     try locate(&fields, plan)
@@ -123,7 +126,7 @@ extension ArchiveReader {
     return fields
   }
 
-  /// Finds fields that carry keys. Of others the places are noted while they are passed over.
+  /// Finds fields that have keys. The positions of other fields are recorded when they are skipped.
   private mutating func locate(_ fields: inout ArchiveFields, _ plan: FieldPlan) throws {
     if plan.isKeyed {
       let entries = try scanKeyed()
@@ -141,13 +144,13 @@ extension ArchiveReader {
   @inline(__always) private mutating func reservePlaces(_ fields: inout ArchiveFields) {
     fields.located = Int32(truncatingIfNeeded: core.located.count)
     let places = core.located.extend(by: Int(fields.stepCount))
-    // Nothing else of a place is read until it is set.
+    // The other members of a position are read only after they have been set.
     for index in 0..<Int(fields.stepCount) { places[index].node = -1 }
   }
 
   private var nowhere: ArchiveFields.Position { .init(node: -1, start: base, end: base) }
 
-  /// Called last by a generated initialiser: passes over fields that the program no longer has.
+  /// Called last by a generated initialiser. Skips fields that the program no longer has.
   @inlinable @inline(__always) public mutating func leave(_ fields: inout ArchiveFields) throws {
     if fields.isMapped { try leaveMapped(&fields) }
   }
@@ -180,7 +183,7 @@ extension ArchiveReader {
     fieldBase += ownFields
   }
 
-  /// Opens an object whose class was declared differently; its classes then read one after the other.
+  /// Opens an object whose class was declared differently; the classes of its hierarchy then read one after the other.
   mutating func openObject(_ plan: FieldPlan) throws {
     var fields = ArchiveFields(plan: plan, isExact: false)
     fields.isInReferences = isInReferences
@@ -188,7 +191,7 @@ extension ArchiveReader {
     passedFields = fields
   }
 
-  /// Closes what `openObject` opened.
+  /// Closes the object that `openObject` opened.
   mutating func closeObject() throws {
     guard var fields = passedFields else { return }
     passedFields = nil
@@ -199,9 +202,9 @@ extension ArchiveReader {
     try fields.plan?._withUnsafeGuaranteedRef { try advance(&fields, $0, to: source) }
   }
 
-  /// Passes over fields; notes where they are if the program has some of them later than the archive.
+  /// Skips fields, and records their positions if the program reads some of them in a later order than the archive has.
   private mutating func advance(_ fields: inout ArchiveFields, _ plan: FieldPlan, to target: Int32) throws {
-    // What doesn't change meanwhile is read once.
+    // Copied to local variables, because none of this changes in the loop.
     let passed = plan.passed
     let isInReferences = fields.isInReferences
     let places = fields.located >= 0 ? core.located.place(Int(fields.located)) : nil
@@ -218,7 +221,7 @@ extension ArchiveReader {
     fields.next = Int32(truncatingIfNeeded: next)
   }
 
-  /// Whether the archive has a value for the field that can be read as it stands.
+  /// Returns whether the archive has a non-empty value for the field.
   @inlinable public mutating func hasField(_ index: Int, _ fields: inout ArchiveFields) throws -> Bool {
     if fields.plainSource(index) >= 0 { return true }
     return try !fields.isAbsent(index) && findField(index, &fields)
@@ -229,12 +232,12 @@ extension ArchiveReader {
     return try !isEmptyOptional(place.node, from: place.start, to: place.end)
   }
 
-  /// As `hasField`, for a property that is optional itself: an empty one counts.
+  /// Like `hasField`, for a property that is itself optional: an empty value counts, too.
   public mutating func hasOptionalField(_ index: Int, _ fields: inout ArchiveFields) throws -> Bool {
     try seek(index, &fields) != nil
   }
 
-  /// Reads a field by its place in the declaration.
+  /// Reads a field by its index in the declaration.
   @inlinable public mutating func field<T: Archivable>(_ index: Int, _ fields: inout ArchiveFields) throws -> T {
     if fields.isExact { return try T.archiveRead(from: &self) }
     let value: T
@@ -295,7 +298,7 @@ extension ArchiveReader {
     return error
   }
 
-  /// Reads a field, or gives a default where the archive has none.
+  /// Reads a field, or returns a default if the archive has no value for it.
   public mutating func field<T: Archivable>(
     _ index: Int, _ fields: inout ArchiveFields, default value: @autoclosure () throws -> T
   ) throws -> T {
@@ -304,7 +307,8 @@ extension ArchiveReader {
     return try field(index, &fields)
   }
 
-  /// Reads an optional, or gives a default where the archive has no such field; one that was saved empty stays empty.
+  /// Reads an optional, or returns a default if the archive has no such field. An optional that was saved empty stays
+  /// empty.
   public mutating func field<T: Archivable>(
     _ index: Int, _ fields: inout ArchiveFields, ifAbsent value: @autoclosure () throws -> T
   ) throws -> T {
@@ -312,7 +316,7 @@ extension ArchiveReader {
     return try field(index, &fields)
   }
 
-  /// A field that is left to the hook must have a value until then.
+  /// Throws if a field is left to the migration hook: it must have a value until then.
   private mutating func checkRetyped(_ index: Int, _ fields: ArchiveFields) throws {
     let place = Int(fields.base) + index
     guard let plan = fields.plan?.takeUnretainedValue(), place < plan.steps.count, plan.steps[place].isRetyped else { return }
@@ -326,7 +330,7 @@ extension ArchiveReader {
     return fields.plan?._withUnsafeGuaranteedRef { place < $0.keys.count ? $0.keys[place] : nil }
   }
 
-  /// Finds a field, passing over those before it; nil if the archive doesn't have it here.
+  /// Finds a field, skipping those before it; nil if the archive doesn't have it here.
   @inline(__always) private mutating func seek(_ index: Int, _ fields: inout ArchiveFields) throws -> ArchiveFields.Location? {
     let place = Int(fields.base) + index
     guard place < Int(fields.stepCount) else { return nil }
@@ -343,14 +347,14 @@ extension ArchiveReader {
     return position.node < 0 ? nil : .init(node: position.node, start: position.start, end: position.end, isBehind: true)
   }
 
-  /// An optional that is empty counts as missing for a property that has a default value.
+  /// Returns whether an optional was saved empty. It counts as missing for a property that has a default value.
   mutating func isEmptyOptional(_ node: Int32, from start: UnsafeRawPointer, to end: UnsafeRawPointer) throws -> Bool {
     let node = core.nodes[Int(node)]
     if node.code == .coded { return isEmptyCoded(UnsafeRawBufferPointer(start: start, count: end - start)) }
     guard node.code == .optional else { return false }
     guard start < end else { throw damaged("The archive ends in the middle of a value") }
     let first = start.load(as: UInt8.self)
-    // A reference's number 0 is the varint 1.
+    // A reference's number 0 is encoded as the varint 1.
     return core.file.isObject(node.first) ? first == 1 : first == 0
   }
 
@@ -392,12 +396,12 @@ extension ArchiveReader {
     try leave(&fields)
   }
 
-  /// The error for a case number that no declaration has.
+  /// Returns the error for a case number that is in no declaration.
   public mutating func invalidCase() -> ArchiveError { damaged("An enum case is out of range") }
 
   // MARK: Optionals and lists
 
-  /// Saved as an optional, read as what is inside: fits if there is something inside.
+  /// Unwraps a value that was saved as an optional and is read as its wrapped type; throws if it is empty.
   @inline(__always) mutating func unwrapPresentOptional(_ wanted: @autoclosure () -> String) throws {
     if core.nodes[Int(current)].code == .optional { try unwrapOptionals(wanted()) }
   }
@@ -427,7 +431,7 @@ extension ArchiveReader {
     return try T.archiveRead(from: &self)
   }
 
-  /// Checks that a list was saved and gives the saved type of its elements.
+  /// Throws unless a list was saved; returns the saved type of its elements.
   @inlinable @inline(__always) mutating func enterList(_ code: WireCode) throws -> Int32 {
     isExact ? 0 : try enterMappedList(code)
   }

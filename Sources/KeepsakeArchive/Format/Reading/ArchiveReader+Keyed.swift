@@ -1,4 +1,4 @@
-/// The fields of a hand-written value, found before its initialiser runs.
+/// The fields of a hand-written value, located before its initialiser runs.
 struct KeyedFields {
   struct Entry {
     let key: String
@@ -12,13 +12,13 @@ struct KeyedFields {
 }
 
 extension ArchiveReader {
-  /// The version of the type that wrote the value: 1 unless its `archiveVersion` says otherwise.
+  /// The version of the type when the value was written: 1 unless its `archiveVersion` was set.
   public var savedVersion: Int { keyed?.version ?? 1 }
 
   /// The keys that the value was saved with, in the order in which they were written.
   public var keys: [String] { keyed?.entries.map(\.key) ?? [] }
 
-  /// Reads the value under a key. Throws `missingField` where there is none.
+  /// Reads the value under a key. Throws `missingField` if there is none.
   public mutating func decode<T: Archivable>(_ type: T.Type, forKey key: String) throws -> T {
     guard let value = try decodeIfPresent(type, forKey: key) else {
       throw ArchiveError(.missingField, "The archive has no value under this key", field: key, offset: offset)
@@ -26,14 +26,14 @@ extension ArchiveReader {
     return value
   }
 
-  /// Reads the value under a key, or gives a default where there is none, or only an empty optional.
+  /// Reads the value under a key, or returns a default if there is none, or only an empty optional.
   public mutating func decode<T: Archivable>(
     _ type: T.Type, forKey key: String, default value: @autoclosure () throws -> T
   ) throws -> T {
     try decodeIfPresent(type, forKey: key) ?? value()
   }
 
-  /// Reads the value under a key; nil where there is none, or only an empty optional.
+  /// Reads the value under a key; nil if there is none, or only an empty optional.
   public mutating func decodeIfPresent<T: Archivable>(_ type: T.Type, forKey key: String) throws -> T? {
     guard let keyed else {
       throw ArchiveError(.unsupported, "decode(_:forKey:) is for hand-written conformances; this type's fields were generated")
@@ -47,7 +47,7 @@ extension ArchiveReader {
       self.keyed = keyed
     }
     cursor = entry.start
-    // Values that reach into each other would be read again and again, twice as often with each level.
+    // Limited to the value's own bytes: overlapping values would be read repeatedly, twice as often with each level.
     end = entry.start + entry.length
     isExact = false
     current = entry.node
@@ -62,13 +62,13 @@ extension ArchiveReader {
     }
   }
 
-  /// Whether an optional was saved that holds nothing.
+  /// Returns whether an empty optional was saved.
   private mutating func isEmpty(_ entry: KeyedFields.Entry) throws -> Bool {
     guard core.nodes[Int(entry.node)].code == .optional else { return false }
     return try isEmptyOptional(entry.node, from: entry.start, to: entry.start + entry.length)
   }
 
-  /// Checks that a value took all of its bytes, `end` being set to where they end.
+  /// Throws unless a value used all of its bytes. `end` must be set to the end of those.
   mutating func checkValueEnd() throws {
     guard cursor == end else { throw damaged("A value has another length than the archive says") }
   }
@@ -97,7 +97,7 @@ extension ArchiveReader {
     return value
   }
 
-  /// Passes over a hand-written value and notes where its fields are.
+  /// Skips a hand-written value and records the locations of its fields.
   mutating func scanKeyed() throws -> [KeyedFields.Entry] {
     var entries: [KeyedFields.Entry] = []
     while true {
@@ -116,14 +116,14 @@ extension ArchiveReader {
     }
   }
 
-  /// A value that was written by generated code, read by key.
+  /// Locates the fields of a value that was written by generated code, so that it can be read by key.
   private mutating func scanFields(_ plan: FieldPlan) throws -> [KeyedFields.Entry] {
     guard plan.cases.isEmpty else { throw mismatch(plan.name) }
     if plan.isEmptyStruct { _ = try takeByte() }
     return try scanFields(plan.fields, inReferences: plan.isObject && isInReferences)
   }
 
-  /// Passes over generated fields, of an object those of one section, and notes where they are.
+  /// Skips generated fields and records their locations. For an object, only those of one section.
   mutating func scanFields(_ fields: [FieldEntry], inReferences: Bool) throws -> [KeyedFields.Entry] {
     var entries: [KeyedFields.Entry] = []
     for field in fields where field.deferred == inReferences {
@@ -135,6 +135,6 @@ extension ArchiveReader {
   }
 }
 
-/// Tells optionals from what they hold where only the type is at hand.
+/// Detects optionals where only the type is known.
 private protocol OptionalValue {}
 extension Optional: OptionalValue {}

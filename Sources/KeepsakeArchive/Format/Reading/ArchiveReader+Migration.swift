@@ -1,5 +1,5 @@
 extension ArchiveReader {
-  /// Called by generated initialisers of structs and enums, after everything else, where an older version was saved.
+  /// Called by generated initialisers of structs and enums, after everything else, if an older version was saved.
   public mutating func migrate<T: Archivable>(_ value: inout T, _ fields: ArchiveFields) throws {
     guard let plan = fields.plan?.takeUnretainedValue(), let start = fields.start else { return }
     var scan = fresh(at: start)
@@ -9,7 +9,7 @@ extension ArchiveReader {
     try saved.checkRetyped(plan)
   }
 
-  /// Reads the payload of the case that stands for unknown ones: the saved case's key, if that is how it came to be read.
+  /// Reads the payload of the fallback case. If the saved case is unknown, the payload is that case's key.
   public mutating func caseKey(
     _ index: Int, _ fields: inout ArchiveFields, default value: @autoclosure () -> String? = nil
   ) throws -> String {
@@ -18,12 +18,13 @@ extension ArchiveReader {
     return try field(index, &fields)
   }
 
-  /// A collection may have an element or key twice only where different saved cases have become one.
+  /// Throws for a repeated element or key. A collection may have one only if different saved cases have become the same
+  /// fallback.
   @usableFromInline mutating func refuseRepetition(_ message: String) throws {
     if !core.usedFallback { throw damaged(message) }
   }
 
-  /// Another reader of the same archive, which leaves this one where it is.
+  /// Returns another reader of the same archive, which doesn't move this one.
   func fresh(at start: UnsafeRawPointer) -> ArchiveReader {
     var other = ArchiveReader(core: core, base: base, isExact: false)
     other.cursor = start

@@ -1,20 +1,20 @@
-/// What is left of a value that is being skipped.
+/// The rest of a value that is being skipped.
 struct SkippedValue {
-  /// A hand-written value, whose fields say themselves what they are.
+  /// Marks a hand-written value, which contains the types of its fields.
   static let keyed: Int32 = -2
 
-  /// A type, with the case of an enum, -1 for a list, or `keyed`.
+  /// The index of a type (of which `enumCase` is the case, for an enum), -1 for a list, or `keyed`.
   let type: Int32
   let enumCase: Int32
-  /// Of a list: the types of which each element has one value; the second is -1 but for dictionaries.
+  /// For a list: the types of which each element has one value. The second is -1 except for dictionaries.
   let first: Int32
   let second: Int32
-  /// Fields that were skipped, or elements that are left.
+  /// The number of fields that were skipped, or of elements that are left.
   var position: Int
 }
 
 extension ArchiveReader {
-  /// How to pass over a value, as far as its type's first byte tells.
+  /// How to skip a value, as far as the code of its type determines it.
   enum PassedForm: UInt8 {
     case byte, four, eight, sixteen, varint, double, length, other
 
@@ -40,7 +40,7 @@ extension ArchiveReader {
     cursor += bytes
   }
 
-  /// Passes over a value of this form; false if its type has to be looked at.
+  /// Skips a value of this form. Returns false if its type has to be examined.
   @inline(__always) mutating func pass(_ form: PassedForm) throws -> Bool {
     switch form {
     case .byte: _ = try takeByte()
@@ -55,19 +55,19 @@ extension ArchiveReader {
     return true
   }
 
-  /// Passes over a value by its saved type, with a stack of its own: the type may be forged.
+  /// Skips a value by its saved type. Uses a stack of its own instead of recursion, because the type may be forged.
   mutating func skip(_ node: Int32) throws {
     let start = offset
     guard try !skipWhole(node) else { return }
     try skipOpened(since: start)
   }
 
-  /// Passes over what was opened.
+  /// Skips the value that was opened.
   mutating func skipOpened(since start: Int) throws {
     var structs = 0
     defer { core.skipped.removeAll(keepingCapacity: true) }
     repeat {
-      // Without a loop in between, one struct in the other may go on for ever and take no bytes.
+      // Structs nested without a list in between could go on forever without taking bytes.
       if let last = core.skipped.last, last.type >= 0, last.enumCase < 0 { structs += 1 }
       guard structs <= ArchiveLimits.structs(in: offset - start) else {
         throw ArchiveError(
@@ -76,7 +76,7 @@ extension ArchiveReader {
     } while try skipInside()
   }
 
-  /// Goes on until another value is opened; false when nothing is left.
+  /// Continues until another value is opened; returns false when nothing is left.
   private mutating func skipInside() throws -> Bool {
     let limit = core.limits.describedDepth
     while let value = core.skipped.last {
@@ -112,7 +112,7 @@ extension ArchiveReader {
     return false
   }
 
-  /// The type of the next field; nil after the last. Nothing is copied on the way to it.
+  /// Returns the type of the next field; nil after the last. Avoids copies on the way to it.
   private mutating func field(_ value: SkippedValue) -> Int32? {
     let type = Int(value.type)
     if value.enumCase < 0 {
@@ -123,7 +123,7 @@ extension ArchiveReader {
     return core.file.types[type].cases[index].fields[value.position].node
   }
 
-  /// Passes over a value that has nothing inside, or opens it and gives false.
+  /// Skips a value that contains no others and returns true, or opens it and returns false.
   private mutating func skipWhole(_ node: Int32) throws -> Bool {
     let wire = core.nodes[Int(node)]
     if try pass(PassedForm(wire)) { return true }
@@ -164,7 +164,7 @@ extension ArchiveReader {
     }
   }
 
-  /// The type of a hand-written value's next field, after its key; nil after the last.
+  /// Reads the key and returns the type of a hand-written value's next field; nil after the last.
   private mutating func keyedField() throws -> Int32? {
     guard try takeVarint() > 0 else { return nil }
     let wire = try takeVarint()
@@ -195,7 +195,8 @@ extension ArchiveReader {
     return false
   }
 
-  /// A hand-written value says how long each field is; what is in them matters only to whoever collects references.
+  /// Skips a hand-written value by the lengths of its fields. If references are collected, opens it instead, because
+  /// then its contents matter.
   mutating func skipKeyed() throws -> Bool {
     guard passedReferences != nil else {
       _ = try scanKeyed()

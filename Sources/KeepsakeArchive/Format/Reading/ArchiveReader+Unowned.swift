@@ -1,5 +1,5 @@
 extension ArchiveReader {
-  /// Called by generated code with each object that a value now refers to without owning it.
+  /// Called by generated code for each object that a value refers to without owning it.
   public func noteUnowned(_ object: AnyObject?) {
     guard let object, core.unowned.last !== object else { return }
     core.unowned.append(object)
@@ -7,8 +7,8 @@ extension ArchiveReader {
 }
 
 extension ReaderCore {
-  /// Lets go of the objects that only the reader holds, by `release`, and checks that those which are referred to without being owned are not among
-  /// them. Otherwise the program would trap where it first uses such a reference.
+  /// Calls `release`, which releases the objects that only the reader retains, and throws if one of them has an unowned
+  /// reference to it. Otherwise the program would trap at the first use of such a reference.
   func checkUnowned(release: () -> Void) throws {
     let unowned = self.unowned.map { Held(object: $0, type: "\(type(of: $0))") }
     release()

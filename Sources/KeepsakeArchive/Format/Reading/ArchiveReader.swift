@@ -1,33 +1,34 @@
 /// Reads values from an archive's bytes.
 ///
-/// A hand-written type uses `decode(_:forKey:)`. What else is public is called by generated code and must not be mixed with keys.
-/// Every step is checked against the end of the section, so that damaged bytes give an error and nothing worse.
+/// A hand-written type uses `decode(_:forKey:)`. All other public members are called by generated code and must not be
+/// mixed with keys. Every step is checked against the end of the section, so that damaged bytes cause nothing worse
+/// than an error.
 public struct ArchiveReader: ~Copyable {
   @usableFromInline let base: UnsafeRawPointer
   @usableFromInline var cursor: UnsafeRawPointer
   @usableFromInline var end: UnsafeRawPointer
   @usableFromInline let core: ReaderCore
-  /// Whether the value was written by the same declaration, so that no field needs to be looked up.
+  /// Whether the value was written by an identical declaration, so that no field needs to be looked up.
   @usableFromInline var isExact: Bool
-  /// The saved type of what is read next; has no meaning while `isExact`.
+  /// The saved type of the next value. Meaningless if `isExact`.
   @usableFromInline var current: Int32 = 0
   @usableFromInline var depth = 0
   @usableFromInline let depthLimit: Int
-  /// Of the class that is being built: which of the program's fields stand in the references section.
+  /// For the class that is being built: which of the program's fields are in the references section.
   @usableFromInline var deferred = FieldMask([])
   @usableFromInline var fieldBase = 0
-  /// The fields that a subclass left for its superclass.
+  /// The fields that a subclass left for its superclass to read.
   var passedFields: ArchiveFields?
-  /// Reading the references section.
+  /// Whether the references section is being read.
   @usableFromInline var isInReferences = false
-  /// What `enter` gave for the last changed struct whose fields come in order.
+  /// The result of `enter` for the last changed struct, with its saved type and the program's type.
   var lastNode: Int32 = -1
   var lastType: ObjectIdentifier?
   var lastFields: ArchiveFields?
   var keyed: KeyedFields?
-  /// Bytes of each integer while a block's elements are read one by one, else 0.
+  /// Bytes per integer while the elements of a block are read one by one, otherwise 0.
   var blockWidth = 0
-  /// Numbers of the objects that what is passed over refers to, where somebody wants to know them.
+  /// The numbers of the objects that skipped values refer to; nil if they aren't collected.
   var passedReferences: [Int32]?
 
   init(core: ReaderCore, base: UnsafeRawPointer, isExact: Bool) {
@@ -39,14 +40,15 @@ public struct ArchiveReader: ~Copyable {
     depthLimit = core.limits.depth
   }
 
-  /// What the caller handed to `decode` for hooks and hand-written initialisers.
+  /// The context that the caller passed to `decode` for hooks and hand-written initialisers.
   public var context: Any? { core.context }
 
   // MARK: Bytes
 
   @inlinable var offset: Int { cursor - base }
 
-  /// Mutating, as is all that is called while values are read: the reader would be copied for a call that can't change it.
+  /// Mutating, like everything that is called while values are read: for a nonmutating call, the reader would be
+  /// copied.
   @usableFromInline @inline(never) mutating func damaged(_ message: String) -> ArchiveError {
     ArchiveError(.damaged, message, offset: offset)
   }
@@ -66,7 +68,7 @@ public struct ArchiveReader: ~Copyable {
     if end - cursor >= 2 {
       let word = UInt16(littleEndian: cursor.loadUnaligned(as: UInt16.self))
       if word & 3 != 0 {
-        // One byte or two, without a branch: which of them comes next is hard to guess.
+        // One byte or two, without a branch, because the processor can hardly predict which.
         let more = ~word & 1
         cursor += 1 &+ Int(truncatingIfNeeded: more)
         return UInt64((word & (0xFF | (0 &- more))) &>> (1 &+ more))
@@ -106,7 +108,7 @@ public struct ArchiveReader: ~Copyable {
     return value == 1
   }
 
-  /// A count of elements, each of which takes at least one byte.
+  /// Reads a number of elements, each of which takes at least one byte.
   @inlinable @inline(__always) mutating func takeCount() throws -> Int {
     let count = try takeVarint()
     guard count <= UInt64(end - cursor) else { throw damaged("A count passes the archive's end") }
@@ -119,13 +121,13 @@ public struct ArchiveReader: ~Copyable {
     return UnsafeRawBufferPointer(start: cursor, count: count)
   }
 
-  /// A length of a string or data value.
+  /// Reads the length of a string or data value.
   @inlinable @inline(__always) mutating func takeLength() throws -> Int {
     let count = try takeCount()
     if count > core.stringLimit {
       throw ArchiveError(.limit, "A string or data value takes \(count) bytes; the limit is \(core.stringLimit)", offset: offset)
     }
-    // Shorter text takes no memory of its own.
+    // Shorter text needs no allocation.
     if count > 15 { try claim(count) }
     return count
   }
@@ -141,10 +143,10 @@ public struct ArchiveReader: ~Copyable {
 
   // MARK: For generated code
 
-  /// Reads the next field; only where the archive was written by the same declaration.
+  /// Reads the next field. Only if the archive was written by an identical declaration.
   ///
-  /// The comparisons are made at compile time, where T is known, and let the most frequent types be read in place: through the
-  /// protocol the compiler calls a witness of another module.
+  /// `T` is known at compile time, so the comparisons are resolved then and the most frequent types are read inline.
+  /// Through the protocol, the compiler would call a witness in another module.
   @inlinable @inline(__always) public mutating func readField<T: Archivable>() throws -> T {
     if T.self == Int.self { return unsafeBitCast(try Int(from: &self), to: T.self) }
     if T.self == Int32.self { return unsafeBitCast(try Int32(from: &self), to: T.self) }
@@ -158,7 +160,7 @@ public struct ArchiveReader: ~Copyable {
   /// Skips the byte of an empty struct.
   public mutating func readEmpty() throws { if isExact { _ = try takeByte() } }
 
-  /// Whether a class's field, counted among its own, stands in the references section.
+  /// Returns whether a field, by its index in its own class, is in the references section.
   @inlinable public func isDeferred(_ field: Int) -> Bool { deferred.contains(fieldBase + field) }
 
   // MARK: Objects
@@ -175,7 +177,7 @@ public struct ArchiveReader: ~Copyable {
     return try cast(object, to: type)
   }
 
-  /// Whatever the archive says, only an object of the wanted class is handed out.
+  /// Returns the object as the wanted class. Throws if it is of another class, whatever the archive contains.
   @inlinable @inline(__always) mutating func cast<T: AnyObject>(_ object: AnyObject, to type: T.Type) throws -> T {
     if Swift.type(of: object) == type { return unsafeDowncast(object, to: type) }
     guard let typed = object as? T else { throw wrongClass(object, "\(type)") }
@@ -186,7 +188,8 @@ public struct ArchiveReader: ~Copyable {
     ArchiveError(.mismatch, "A reference leads to a \(Swift.type(of: object)) where a \(wanted) is expected", offset: offset)
   }
 
-  /// The object that the next reference leads to. nil for none, and for one that was only referred to weakly.
+  /// Returns the object of the next reference; nil for a nil reference, and for an object that had only weak
+  /// references.
   @usableFromInline mutating func takeObject(mustExist: Bool) throws -> AnyObject? {
     let number = try takeVarint()
     guard number <= UInt64(core.objectCount) else { throw damaged("A reference leads to an object that isn't there") }

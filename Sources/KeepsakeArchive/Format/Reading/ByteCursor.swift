@@ -1,4 +1,4 @@
-/// Prefix varints: the number of trailing zero bits of the first byte tells how many bytes follow it.
+/// Prefix varints: the number of trailing zero bits of the first byte is the number of bytes that follow it.
 ///
 ///     xxxxxxx1                      7 bits      xxxxxx10 xxxxxxxx        14 bits
 ///     ...        x1000000 + 6       49 bits     10000000 + 7 bytes       56 bits
@@ -22,7 +22,7 @@ package enum Varint {
   }
 }
 
-/// Reads the schema and the tables of an archive; every step is checked against the end.
+/// Reads the schema and the tables of an archive. Every step is checked against the end.
 struct ByteCursor {
   let bytes: UnsafeRawBufferPointer
   var offset: Int
@@ -63,7 +63,7 @@ struct ByteCursor {
     return Int64(bitPattern: value >> 1) ^ -Int64(bitPattern: value & 1)
   }
 
-  /// A count of things that take at least a byte each.
+  /// Reads the number of things that take at least one byte each.
   mutating func count(limit: Int, _ what: String) throws -> Int {
     guard let count = Int(exactly: try varint()), count <= end - offset else { throw damaged("A count passes the archive's end") }
     guard count <= limit else {

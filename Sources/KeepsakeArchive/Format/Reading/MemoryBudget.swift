@@ -1,4 +1,4 @@
-/// How much memory decoding one archive may still take: counted before it is taken, and never given back.
+/// The memory that decoding one archive may still allocate. Counted before each allocation and never returned.
 @usableFromInline struct MemoryBudget {
   @usableFromInline var left: Int
   private let limit: Int
@@ -10,7 +10,7 @@
     left = limit
   }
 
-  /// For a list or table: also checks how many there are.
+  /// Claims memory for a list or table, and checks the number of its elements.
   mutating func claimElements(_ count: Int, of bytes: Int, and own: Int, at offset: Int) throws {
     guard count <= elements else {
       throw ArchiveError(.limit, "A list has \(count) elements; the limit is \(elements)", offset: offset)
@@ -31,8 +31,8 @@
 }
 
 extension ArchiveReader {
-  /// A count of elements that take so many bytes of memory each, in a collection that takes some itself unless it is empty; nothing has
-  /// been taken yet.
+  /// Reads the number of elements and claims memory for them: `bytes` for each element, and `own` for the collection
+  /// unless it is empty. Nothing has been allocated yet.
   @inlinable @inline(__always) mutating func takeCount(of bytes: Int, and own: Int) throws -> Int {
     let count = try takeCount()
     if count > 0 { try claimElements(count, of: bytes, and: own) }
@@ -43,6 +43,6 @@ extension ArchiveReader {
     try core.memory.claimElements(count, of: bytes, and: own, at: offset)
   }
 
-  /// Of text and data.
+  /// Claims memory for text and data.
   @usableFromInline mutating func claim(_ bytes: Int) throws { try core.memory.claim(bytes, of: 1, at: offset) }
 }

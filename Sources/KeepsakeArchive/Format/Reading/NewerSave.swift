@@ -1,16 +1,18 @@
 package import Foundation
 
 extension Archive {
-  /// What every archive begins with.
+  /// The first bytes of every archive.
   package static var magic: [UInt8] { ArchiveLayout.magic }
 
-  /// Whether bytes are an archive that a program with these declarations must leave alone: nil, or the error that says why.
+  /// Returns an error if the bytes are an archive that a program with these declarations must leave unchanged;
+  /// otherwise nil.
   ///
-  /// That is one of a newer format, or with a type of a newer version. What is no archive, or a damaged one, is nobody's save: nil.
-  /// Types are found as decoding finds them, by place in the declarations and classes by name; a type that only stands in hand-written
-  /// values is found by its name, if the declarations have it somewhere. Costs a checksum of the bytes; reads no values.
+  /// This is an archive with a newer format or with a type of a newer version. Bytes that aren't an archive, or are a
+  /// damaged one, can't be a save of a newer program: nil. Types are matched as in decoding, by their position in the
+  /// declarations, and classes by name. A type that occurs only in hand-written values is matched by its name, if it
+  /// occurs anywhere in the declarations. Costs a checksum of the bytes; reads no values.
   ///
-  /// - Throws: `ArchiveError` with `limit` where a limit doesn't let it be seen, and what is wrong with `type` itself.
+  /// - Throws: `ArchiveError` with `limit` if a limit prevents the check, and any problem of `type` itself.
   package static func newerSave<V: Archivable>(
     than type: V.Type, in data: Data, classes: [any Archivable.Type] = [], limits: ArchiveLimits = .standard
   ) throws -> ArchiveError? {
@@ -31,7 +33,7 @@ extension Archive {
   }
 }
 
-/// Looks for a saved type with a newer version than the program's.
+/// Searches for a saved type with a newer version than the program's.
 private struct NewerTypes {
   private struct Pair: Hashable {
     let file: Int
@@ -41,7 +43,8 @@ private struct NewerTypes {
   let file: ArchiveSchema
   let program: ArchiveSchema
   private var seen: Set<Pair> = []
-  /// The same in the order in which they were met: a loop, since an altered archive may describe a chain as long as it likes.
+  /// The same pairs in the order in which they were found. A loop instead of recursion, because an altered archive can
+  /// describe a chain of any length.
   private var queue: [Pair] = []
   private var isReached: [Bool]
 
@@ -82,7 +85,7 @@ private struct NewerTypes {
     for field in saved { if let node = nodes[field.key] { meet(field.node, node) } }
   }
 
-  /// Goes as deep as the saved type expression, whose nesting is limited where it is read.
+  /// Recursive along the saved type expression, whose nesting is limited when it is parsed.
   private mutating func meet(_ saved: Int32, _ own: Int32) {
     let (left, right) = (file.nodes[Int(saved)], program.nodes[Int(own)])
     switch (left.code, right.code) {

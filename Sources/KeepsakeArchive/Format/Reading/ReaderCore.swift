@@ -1,4 +1,4 @@
-/// What a reader keeps beside its position: the archive's schema, how it maps to the program's, and the objects.
+/// The state of a reader besides its position: the archive's schema, how it maps to the program's, and the objects.
 @usableFromInline final class ReaderCore {
   let file: ArchiveSchema
   /// The archive's type expressions.
@@ -8,26 +8,28 @@
   let limits: ArchiveLimits
   @exclusivity(unchecked) private(set) var context: Any?
   @usableFromInline let stringLimit: Int
-  /// Key names and value types of hand-written values.
+  /// The keys and value types of hand-written values.
   let names: [String]
   let wires: [Int32]
   @exclusivity(unchecked) private(set) var objectCount: Int
-  /// By number, as far as they are built, each retained once; in memory of its own, because each reference looks here.
+  /// The built objects by number, each retained once. Allocated separately, because every reference is looked up here.
   private let table: UnsafeMutableBufferPointer<Unmanaged<AnyObject>?>
-  /// Those to which a value refers without owning them.
+  /// The objects that a value refers to without owning them.
   @exclusivity(unchecked) var unowned: [AnyObject] = []
   @exclusivity(unchecked) var memory: MemoryBudget
-  /// What `run` made last.
+  /// The last result of `run`.
   @exclusivity(unchecked) private var lastRun: ObjectRun?
   private let compared = ComparedTypes()
-  /// An enum case that the program doesn't know was read as its fallback: values that were different may have become equal.
+  /// Whether an unknown enum case was read as its fallback, so that different values may have become equal.
   var usedFallback = false
-  /// By the archive's types: how a type of the program reads them. Another program type that reads the same one is in `morePlans`.
+  /// By the archive's type index: how a type of the program reads it. Further program types that read the same one are
+  /// in `morePlans`.
   @exclusivity(unchecked) private var plans: [PlanEntry?]
   private var morePlans: [PlanKey: FieldPlan] = [:]
-  /// Positions of fields that don't come in the program's order: of the value that is being read, after those around it.
+  /// Positions of fields that aren't in the program's order. Those of the value that is being read follow those of its
+  /// enclosing values.
   @exclusivity(unchecked) var located = RawList<ArchiveFields.Position>()
-  /// What is being passed over, from the outside in; empty but during one call of `skip`, kept for its memory.
+  /// The values being skipped, from the outermost in. Empty except during a call of `skip`; kept for its memory.
   @exclusivity(unchecked) var skipped: [SkippedValue] = []
 
   private struct PlanEntry {
@@ -57,7 +59,7 @@
     table.initialize(repeating: nil)
   }
 
-  /// For a `SmallArchive`; serves one after the other.
+  /// Creates a reader core for a `SmallArchive`. It can be reused for one after the other.
   init(_ compiled: CompiledSchema, limits: ArchiveLimits) {
     file = compiled.schema
     nodes = compiled.schema.nodes
@@ -84,7 +86,7 @@
     if context != nil { self.context = context }
   }
 
-  /// The objects of a `SmallArchive`.
+  /// Returns the objects of a `SmallArchive` as a run.
   func run(_ type: Int, count: Int, at offset: Int) throws -> ObjectRun {
     let run: ObjectRun
     if let lastRun, lastRun.type == type, lastRun.ids.count == count {
@@ -100,7 +102,7 @@
     return run
   }
 
-  /// Lets go of everything.
+  /// Releases everything that belongs to the archive.
   func end() {
     if context != nil { context = nil }
     if !unowned.isEmpty { unowned = [] }
@@ -114,7 +116,7 @@
 
   var objects: UnsafeMutableBufferPointer<Unmanaged<AnyObject>?> { .init(start: table.baseAddress, count: objectCount) }
 
-  /// Keeps an object that was just built.
+  /// Retains an object that was just built.
   func keep(_ object: AnyObject, _ id: Int32) { table[Int(id)] = Unmanaged.passRetained(object) }
 
   @inline(__always) func object(_ id: Int32) -> Unmanaged<AnyObject>? { table[Int(id)] }
@@ -127,7 +129,7 @@
     if let problem = program.problem { throw problem }
   }
 
-  /// How the program's type reads the archive's type, made when first needed.
+  /// Returns how the program's type reads the archive's type. Created when first needed.
   func plan<T: Archivable>(_ type: T.Type, _ index: Int32) throws -> FieldPlan {
     let id = ObjectIdentifier(type)
     if plans.isEmpty { plans = Array(repeating: nil, count: file.types.count) }

@@ -1,17 +1,17 @@
-/// A place in a schema that describes a value's layout.
+/// A position in a schema that describes a value's layout.
 public struct ArchiveWireType: Sendable {
   @usableFromInline let node: Int32
 }
 
-/// The description of all types that a value leads to: built from the program's types, or read from an archive.
+/// The description of all types that a value leads to, built from the program's types or read from an archive.
 ///
-/// Building is deterministic: types are numbered in the order in which a walk from the root meets them.
+/// Building is deterministic: types are numbered in the order in which a traversal from the root reaches them.
 public final class ArchiveSchema {
   package private(set) var nodes: [WireNode] = []
   @exclusivity(unchecked) package private(set) var types: [TypeEntry] = []
   private var typeIndexes: [ObjectIdentifier: Int32] = [:]
   private var typeNodes: [ObjectIdentifier: Int32] = [:]
-  /// The first problem met while the program's types were described.
+  /// The first problem found while the program's types were described.
   private(set) var problem: ArchiveError?
 
   init() {}
@@ -23,7 +23,7 @@ public final class ArchiveSchema {
     typeNodes = other.typeNodes
   }
 
-  /// From an archive, already checked.
+  /// Creates a schema from parts of an archive, which have been validated.
   package init(nodes: [WireNode], types: [TypeEntry]) {
     self.nodes = nodes + types.indices.map { WireNode(.named, Int32($0)) }
     self.types = types
@@ -132,7 +132,7 @@ public final class ArchiveSchema {
     if problem == nil { problem = ArchiveError(code, message, type: type) }
   }
 
-  /// Decides which fields of classes are set after all objects exist, for the types from `start` on.
+  /// Decides which fields of classes are set after all objects exist, for the types from index `start` on.
   func markDeferred(from start: Int = 0) {
     for index in start..<types.count where types[index].kind == .object {
       for field in types[index].fields.indices where types[index].fields[field].deferrable {
@@ -151,7 +151,7 @@ public final class ArchiveSchema {
     case .named:
       guard visited.insert(wire.first).inserted else { return false }
       let entry = types[Int(wire.first)]
-      // What a hand-written value holds is not known before it is written: it may be an object.
+      // The contents of a hand-written value are unknown until it is written; it may contain an object.
       if entry.kind.isObject || entry.kind.isKeyed { return true }
       for field in entry.fields where leadsToObjects(field.node, &visited) { return true }
       for enumCase in entry.cases {
@@ -171,7 +171,7 @@ public final class ArchiveSchema {
 
   private static let shownNameBytes = 256
 
-  /// A type expression in words, as Swift writes it; very long names are cut.
+  /// Returns a type expression as Swift code; very long names are truncated.
   package func text(_ node: Int32, depth: Int = 0) -> String {
     guard depth < ArchiveLimits.typeDepth else { return "..." }
     let wire = nodes[Int(node)]
@@ -182,7 +182,7 @@ public final class ArchiveSchema {
     case .dictionary: return "[" + text(wire.first, depth: depth + 1) + ": " + text(wire.second, depth: depth + 1) + "]"
     case .vector: return "vector of \(wire.second) \(WireCode(rawValue: UInt8(truncatingIfNeeded: wire.first)).map { "\($0)" } ?? "?")"
     case .named:
-      // Repeated wherever the type is named: an altered archive could make a long text of that.
+      // The name is repeated wherever the type occurs, so an altered archive could turn it into a very long text.
       let name = types[Int(wire.first)].name
       return name.utf8.count <= Self.shownNameBytes ? name : String(name.unicodeScalars.prefix(Self.shownNameBytes)) + "..."
     case .later: return "newer kind of value (\(wire.first))"
@@ -201,7 +201,7 @@ public final class ArchiveFieldList {
   fileprivate(set) var described: ObjectIdentifier?
   fileprivate(set) var superclasses: [ClassLevel] = []
   fileprivate(set) var fallback: Int?
-  /// An object's header; the properties are added.
+  /// Bytes of an object: its header, to which `field` adds the properties.
   fileprivate(set) var memory = 2 * MemoryLayout<Int>.stride
 
   init(schema: ArchiveSchema, type: ObjectIdentifier) {
@@ -211,8 +211,8 @@ public final class ArchiveFieldList {
 
   func markKeyed() { isKeyed = true }
 
-  /// Says whose fields follow: each class of an object for itself, from the object's own upwards. A class that only inherits
-  /// its superclass's description is found out by it.
+  /// Declares the type whose fields follow. In an object, called for each class, from the object's own class upwards;
+  /// so a class that only inherits its superclass's description is detected.
   public func describe<T: Archivable>(_ type: T.Type) {
     if described == nil {
       described = ObjectIdentifier(type)
@@ -226,36 +226,37 @@ public final class ArchiveFieldList {
   /// - Parameters:
   ///   - key: The field's key in archives.
   ///   - type: The field's type.
-  ///   - deferrable: Whether the field may be set after the object was made, as references of classes may.
+  ///   - deferrable: Whether the field may be set after the object was created, like references of classes.
   public func field<T: Archivable>(_ key: String, _ type: T.Type, deferrable: Bool = false) {
     fields.append(FieldEntry(key: key, node: schema.node(of: type), deferrable: deferrable))
     memory += MemoryLayout<T>.stride
   }
 
-  /// For a property whose type is inferred; the closure is not called.
+  /// Lists a field whose type is inferred from the closure, which isn't called.
   public func field<Root, T: Archivable>(_ key: String, deferrable: Bool = false, _ get: (Root) -> T) {
     field(key, T.self, deferrable: deferrable)
   }
 
-  /// Lists a case by its key.
+  /// Lists a case without payload by its key.
   public func enumCase(_ key: String) {
     cases.append(CaseEntry(key: key, fields: []))
   }
 
-  /// For a case without payload: its raw value is its key, where it has one, so that the case may be renamed.
+  /// Lists a case without payload by its key. Cases with a raw value use the overload below, so that they can be
+  /// renamed.
   public func enumCase<T>(_ key: String, _ value: T) {
     enumCase(key)
   }
 
-  /// Lists a case without payload whose key is its raw value.
+  /// Lists a case without payload that has a raw value, which is its key.
   public func enumCase<T: RawRepresentable>(_ key: String, _ value: T) {
     enumCase("\(value.rawValue)")
   }
 
-  /// The case that was added last stands for those that the program doesn't know.
+  /// Makes the case that was added last the fallback for cases that the program doesn't know.
   public func fallbackCase() { fallback = cases.count - 1 }
 
-  /// A field of the case that was added last.
+  /// Adds a field to the payload of the case that was added last.
   public func payload<T: Archivable>(_ key: String, _ type: T.Type) {
     guard !cases.isEmpty else { return }
     cases[cases.count - 1].fields.append(FieldEntry(key: key, node: schema.node(of: type)))

@@ -1,4 +1,5 @@
-/// What is known, while one archive is read, about which of its types are the program's, and how much was spent on finding out.
+/// The results of comparing an archive's types with the program's, and the number of comparisons, while one archive is
+/// read.
 final class ComparedTypes {
   struct Pair: Hashable {
     let file: Int32
@@ -12,8 +13,9 @@ final class ComparedTypes {
 
   func note(_ pair: Pair, isSame: Bool) { answers[pair] = isSame }
 
-  /// Whether one more pair may be compared. Honest archives need a few for each pair of types; altered ones can have every case of an enum
-  /// lead to a description as long as the archive, which differs at its very end.
+  /// Counts a comparison and returns whether it may be made. Valid archives need a few for each pair of types. In an
+  /// altered archive, every case of an enum can lead to a description as long as the archive that differs only at its
+  /// end.
   func spend() -> Bool {
     spent += 1
     return spent <= ArchiveLimits.comparisons

@@ -1,27 +1,30 @@
 import Foundation
 import Synchronization
 
-/// The description of everything that a root type leads to, made once per process and root type.
+/// The description of everything that a root type leads to, created once per process and root type.
 ///
-/// Its bytes stand at the head of the footer of each archive with that root, so that "same schema" is one comparison.
-/// Safe to share: nothing in it changes after `init` but an atomic number and what waits for the next archive, which one taker gets. Its metatypes are only used by whoever encodes or
-/// decodes the same root type, under that type's own isolation.
+/// Its bytes begin the footer of each archive with that root, so that "same schema" is a single comparison. Safe to
+/// share: after `init`, only an atomic number and the idle objects for the next archive change, and each of those is
+/// taken by one caller only. Its metatypes are used only while the same root type is encoded or decoded, under that
+/// type's own isolation.
 final class CompiledSchema: @unchecked Sendable {
   let schema: ArchiveSchema
   let typeCount: Int
   let root: Int32
   let bytes: [UInt8]
-  /// The footer up to the lengths of the sections, of an archive without types and keys that only hand-written values have.
+  /// The footer up to the lengths of the sections, for an archive that has no types or keys from hand-written values.
   let footerHead: [UInt8]
   let problem: ArchiveError?
-  /// What the last archive took. Taking as much at once saves growing, and what is freed and taken again in the same size is
-  /// memory that the process already has.
+  /// The size of the last archive. Allocating that much up front avoids growing, and memory that is freed and allocated
+  /// again in the same size is already mapped by the process.
   private let lastBytes = Atomic<Int>(0)
-  /// A writer, and a reader for archives of few objects, of the last archive: a small value would take longer to make one than to encode.
+  /// The last archive's writer, and the reader for archives of few objects. For a small value, creating one would take
+  /// longer than encoding.
   let idleWriter = IdleSlot<WriterCore>()
   let idleReader = IdleSlot<ReaderCore>()
 
-  /// More is grown into. One large archive must not make all later ones of its type claim as much.
+  /// The maximum of `expectedBytes`; beyond it, buffers grow. One large archive must not make all later ones of its
+  /// type allocate as much.
   private static let mostExpectedBytes = 64 << 20
 
   private init<V: Archivable>(_ type: V.Type) {
@@ -48,13 +51,13 @@ final class CompiledSchema: @unchecked Sendable {
     return compiled
   }
 
-  /// Whether an archive's footer begins with exactly this description.
+  /// Returns whether an archive's footer begins with exactly this description.
   func isHead(of footer: UnsafeRawBufferPointer) -> Bool {
     guard let base = footer.baseAddress, footer.count >= footerHead.count else { return false }
     return footerHead.withUnsafeBytes { head in head.baseAddress.map { memcmp($0, base, head.count) == 0 } ?? true }
   }
 
-  /// Whether an archive's types and root are these, whatever hand-written values add to them.
+  /// Returns whether an archive's types and root are these, apart from what hand-written values add.
   func isSame(types: Slice<UnsafeRawBufferPointer>, root saved: Slice<UnsafeRawBufferPointer>) -> Bool {
     var expression: [UInt8] = []
     schema.appendExpression(root, to: &expression)
@@ -66,9 +69,9 @@ final class CompiledSchema: @unchecked Sendable {
   func recordSize(_ bytes: Int) { lastBytes.store(min(bytes, Self.mostExpectedBytes), ordering: .relaxed) }
 }
 
-/// The schemas made so far, found without a lock: a chain of nodes for each bucket, to which nodes are only added.
+/// The schemas created so far. Found without a lock: each bucket has a chain of nodes, to which nodes are only added.
 ///
-/// Nodes and schemas are never freed; a process has as many as it has root types. That is why it may be shared.
+/// Nodes and schemas are never freed; a process has one of each per root type. That makes it safe to share.
 private final class SchemaCache: @unchecked Sendable {
   private struct Node {
     let id: ObjectIdentifier

@@ -1,11 +1,11 @@
-/// Which fields of a class stand in the references section.
+/// The set of a class's fields that belong to the references section.
 @usableFromInline struct FieldMask {
-  /// The first 64 fields, which is all of them for nearly every class.
+  /// The first 64 fields, which for nearly every class is all of them.
   @usableFromInline let low: UInt64
-  /// All fields of a class with more.
+  /// All fields, for a class with more than 64; otherwise empty.
   @usableFromInline let rest: [Bool]
 
-  /// No field.
+  /// Creates an empty set.
   init() { (low, rest) = (0, []) }
 
   init(_ flags: [Bool]) {

@@ -1,73 +1,74 @@
-/// How one of the program's types reads one of the archive's types: made once for each pair.
+/// How one of the program's types reads one of the archive's types. Created once for each pair.
 @usableFromInline final class FieldPlan {
-  /// What becomes of a field of the program.
+  /// How a field of the program is read.
   @usableFromInline struct Step: BitwiseCopyable {
-    /// The archive's field, or -1 if it has none of that key.
+    /// The index of the archive's field, or -1 if the archive has none with that key.
     @usableFromInline var source: Int32
-    /// The archive's type of it.
+    /// The field's type in the archive.
     var node: Int32
-    /// Both declarations are the same all the way down.
+    /// Whether both declarations are identical, including nested types.
     var isSame: Bool
-    /// The archive has it in the references section.
+    /// Whether the archive has the field in the references section.
     var deferred: Bool
-    /// It can be read where it stands by the program's own type: it is the same, in the values section, and nothing that may be
-    /// empty and give way to a default value.
+    /// Whether the program's own type can read the field in place: it is the same type, in the values section, and
+    /// can't be empty and replaced by a default value.
     @usableFromInline var isPlain: Bool
-    /// The archive has a field of that key which can't be read as the program's; the migration hook must read it.
+    /// Whether the archive has a field with that key that can't be read as the program's type. The migration hook must
+    /// read it.
     var isRetyped = false
   }
 
-  /// A field of the archive: what it takes to pass over it.
+  /// A field of the archive, with what is needed to skip it.
   struct Passed: BitwiseCopyable {
     let node: Int32
     let deferred: Bool
     let form: ArchiveReader.PassedForm
-    /// Which field of the program reads it, or -1.
+    /// The program's field that reads it, or -1.
     let place: Int32
   }
 
-  /// One class of an object.
+  /// One class in an object's hierarchy.
   struct Level {
-    /// nil for a class that was put between later.
+    /// nil for a class that was added to the hierarchy later.
     let savedVersion: Int?
     let isOlder: Bool
   }
 
-  /// What stands for an enum case that the program doesn't know.
+  /// Describes an unknown enum case that is replaced by the fallback case.
   struct Fallback {
     let key: String
   }
 
   let name: String
   let savedVersion: Int
-  /// An older version was saved, of the type or of a class above it: `migrate` is called.
+  /// Whether an older version of the type, or of a superclass, was saved, so that `migrate` is called.
   let isOlder: Bool
-  /// Of a class: from the topmost one down to the object's own.
+  /// For a class, its hierarchy from the topmost class down to the object's own.
   let levels: [Level]
-  /// Keys of saved fields that nothing but the migration hook can read.
+  /// Keys of saved fields that only the migration hook can read.
   let retyped: [String]
-  /// Of the plan for an enum case: the case is unknown and another stands for it.
+  /// In the plan for an enum case: set if the case is unknown and replaced by the fallback case.
   let fallback: Fallback?
-  /// Of the plan for an enum case: the saved case.
+  /// In the plan for an enum case: the key of the saved case.
   let caseKey: String?
-  /// Same declaration: read without looking anything up.
+  /// Whether the declarations are identical, so that values are read without lookups.
   let isSame: Bool
   let isKeyed: Bool
   let isObject: Bool
-  /// A struct without fields was saved: it took a byte.
+  /// Whether the saved type is a struct without fields, which takes one byte.
   let isEmptyStruct: Bool
   let fields: [FieldEntry]
   let keys: [String]
-  /// In memory of its own, as are the steps.
+  /// Allocated separately, like the steps.
   let passed: UnsafeMutableBufferPointer<Passed>
   let steps: [Step]
-  /// The same in memory of its own, which a reader may look at without counting references.
+  /// The same steps in separately allocated memory, which a reader can access without reference counting.
   let stepMemory: UnsafeMutableBufferPointer<Step>
-  /// By the program's fields: stands in the references section.
+  /// For each of the program's fields: whether it is in the references section.
   let deferred: [Bool]
-  /// The archive's fields come in the program's order, so that no positions need to be looked up first.
+  /// Whether the archive's fields are in the program's order, so that no positions need to be looked up first.
   let isOrdered: Bool
-  /// By the archive's cases.
+  /// The program's case and its plan, by the archive's case numbers.
   let cases: [(index: Int, plan: FieldPlan)?]
   let caseKeys: [String]
   let program: ArchiveSchema
@@ -80,7 +81,7 @@
     fallback = nil
     caseKey = nil
     let kindsFit = saved.kind.isObject == mine.kind.isObject && (saved.kind == .enumeration) == (mine.kind == .enumeration)
-    // A hand-written value carries any content; whether an enum is among it shows when it is read.
+    // A hand-written value can contain anything; whether it contains an enum is known only when it is read.
     guard kindsFit || saved.kind == .keyedValue || mine.kind == .keyedValue, saved.kind.isObject == mine.kind.isObject else {
       throw ArchiveError(.mismatch, "The archive has another kind of type under this name (\(saved.name))", type: mine.name)
     }
@@ -102,7 +103,7 @@
         cases.append(nil)
         continue
       }
-      // Nothing of an unknown case is read, so its plan knows no field of the program's.
+      // Nothing of an unknown case is read, so its plan has no fields of the program.
       let plan = FieldPlan(
         name: mine.name, version: saved.version, isOlder: isOlder, caseKey: savedCase.key, saved: savedCase.fields,
         own: known == nil ? [] : mine.cases[target].fields, fallback: known == nil ? Fallback(key: savedCase.key) : nil,
@@ -154,7 +155,8 @@
     deferred = []
   }
 
-  /// Each class of an object has a version of its own; a class that only one side has can't be compared.
+  /// Returns the levels of a class. Each class in the hierarchy has its own version; a class that only one side has
+  /// can't be compared.
   private static func levels(_ saved: TypeEntry, _ mine: TypeEntry) throws -> [Level] {
     func level(_ name: String, _ version: Int?, _ known: Int) throws -> Level {
       guard version ?? 0 <= known else {
@@ -220,16 +222,18 @@
   }
 }
 
-/// Compares the archive's types with the program's, all the way down to references, which carry no layout.
+/// Compares the archive's types with the program's, with all nested types, but not across references, which carry no
+/// layout.
 struct SchemaComparison {
   private typealias Pair = ComparedTypes.Pair
 
   let file: ArchiveSchema
   let program: ArchiveSchema
-  /// Pairs taken to be the same, compared or still to be; a wrong one spoils the whole answer, so they may stay.
+  /// Pairs that are assumed to be the same, whether already compared or still in the queue. If one isn't, the whole
+  /// result is false, so none has to be removed.
   private var assumed: Set<Pair> = []
-  /// The same pairs in the order in which they are compared: a loop, because an altered archive may describe a chain of
-  /// types that is as long as it likes, and calls would take the stack.
+  /// The same pairs in the order of comparison. A loop instead of recursion, because an altered archive can describe a
+  /// chain of types of any length, which would overflow the stack.
   private var queue: [(pair: Pair, level: Int)] = []
 
   private let compared: ComparedTypes
@@ -240,7 +244,7 @@ struct SchemaComparison {
     self.compared = compared
   }
 
-  /// Compares two type expressions, starting afresh.
+  /// Compares two type expressions, with an empty set of assumed pairs.
   mutating func same(_ a: Int32, _ b: Int32) -> Bool {
     start()
     return nodes(a, b, level: 0) && compareQueue()
@@ -256,13 +260,14 @@ struct SchemaComparison {
     queue = []
   }
 
-  /// First those that are met first, so that a type's level is the shortest way to it.
+  /// Compares pairs in the order in which they were found, so that a type's level is that of the shortest path to it.
   private mutating func compareQueue() -> Bool {
     var next = 0
     while next < queue.count {
       let (pair, level) = queue[next]
       guard types(pair, level: level) else {
-        // Of those further down it isn't said which one differs, or whether the limit was reached.
+        // Recorded only for the first pair: below it, it is unknown which pair differs, or whether the limit was
+        // reached.
         if queue.count == 1 || queue[1].level > 0 { compared.note(queue[0].pair, isSame: false) }
         return false
       }
@@ -272,7 +277,8 @@ struct SchemaComparison {
     return true
   }
 
-  /// Beyond the limit the answer is "not the same", which is always safe: the values are then read field by field.
+  /// Adds a pair to the queue. Beyond the limit it returns false, "not the same", which is always safe: the values are
+  /// then read field by field.
   private mutating func enqueue(_ a: Int32, _ b: Int32, level: Int) -> Bool {
     let pair = Pair(file: a, program: b)
     if assumed.contains(pair) { return true }
@@ -283,7 +289,7 @@ struct SchemaComparison {
     return true
   }
 
-  /// Calls itself only along one expression, whose nesting is limited where it is read.
+  /// Recursive only along one expression, whose nesting is limited when it is parsed.
   private mutating func nodes(_ a: Int32, _ b: Int32, level: Int) -> Bool {
     let left = file.nodes[Int(a)]
     let right = program.nodes[Int(b)]
@@ -294,7 +300,7 @@ struct SchemaComparison {
     case .vector: return left.first == right.first && left.second == right.second
     case .named:
       let (x, y) = (file.types[Int(left.first)].kind, program.types[Int(right.first)].kind)
-      // An object's fields are compared where its run is read.
+      // An object's fields are compared when its run is read.
       if x.isObject && y.isObject { return true }
       return enqueue(left.first, right.first, level: level)
     default: return true
@@ -304,7 +310,7 @@ struct SchemaComparison {
   private mutating func types(_ pair: Pair, level: Int) -> Bool {
     let left = file.types[Int(pair.file)]
     let right = program.types[Int(pair.program)]
-    // Versions must agree, too: a newer one is refused where it is met.
+    // Versions must be equal, too; a newer one is rejected when its type is read.
     guard left.kind == right.kind, left.version == right.version, left.superclasses == right.superclasses,
       left.cases.count == right.cases.count
     else { return false }

@@ -1,4 +1,4 @@
-/// Schema to bytes: see docs/FORMAT.md, "Schema".
+/// Encodes a schema as bytes, as described in docs/FORMAT.md, "Schema".
 extension ArchiveSchema {
   package func encoded(from start: Int) -> [UInt8] {
     var bytes: [UInt8] = []
@@ -54,7 +54,7 @@ extension ArchiveSchema {
   }
 }
 
-/// Bytes to schema, trusting nothing.
+/// Parses a schema from bytes, which are fully validated.
 struct SchemaParser {
   private(set) var nodes: [WireNode] = []
   private(set) var types: [TypeEntry] = []
@@ -93,8 +93,8 @@ struct SchemaParser {
     return version
   }
 
-  /// Only fields of classes may stand in the references section. Elsewhere such a field would leave values that take no
-  /// bytes, and a count of those could be as large as it likes.
+  /// Parses fields. Only fields of classes may be in the references section: elsewhere such fields would allow values
+  /// that take no bytes, and there could be any number of those.
   private mutating func fields(from input: inout ByteCursor, isObject: Bool) throws -> [FieldEntry] {
     let count = try input.count(limit: limits.fields, "fields")
     var fields: [FieldEntry] = []

@@ -1,8 +1,9 @@
 extension SchemaComparison {
-  /// Whether some value of the saved type can be read as the program's; false only where that is certain.
+  /// Returns whether some value of the saved type can be read as the program's type; false only if that is certainly
+  /// impossible.
   ///
-  /// Looks no further than the kind of a named type: what is inside of it has a version and a hook of its own. Calls itself
-  /// only along one expression, whose nesting is limited where it is read.
+  /// For a named type, only its kind is compared: the contents have their own version and hook. Recursive only along
+  /// one expression, whose nesting is limited when it is parsed.
   func fits(_ saved: Int32, _ own: Int32) -> Bool {
     let left = file.nodes[Int(saved)]
     let right = program.nodes[Int(own)]
@@ -22,7 +23,8 @@ extension SchemaComparison {
     return x == y || (x == .integer && y == .fraction)
   }
 
-  /// Kinds of layouts that are never read as each other. A code that isn't listed here is left to the reader.
+  /// Kinds of layouts that are never read as each other. A code that isn't listed here is left for the reader to
+  /// decide.
   private enum Family {
     case bool, integer, fraction, text, data, date, uuid, url, array, set, dictionary, vector, named
 

@@ -1,4 +1,4 @@
-/// The code of a saved value's layout: one byte of the schema.
+/// The code of a saved value's layout, one byte of the schema.
 @usableFromInline package enum WireCode: UInt8, Sendable {
   case bool = 1
   case int8 = 2
@@ -19,7 +19,7 @@
   case int128 = 17
   case uint128 = 18
   case decimal = 19
-  /// A `Codable` value: a tree that describes itself.
+  /// A `Codable` value, as a self-describing tree.
   case coded = 24
   case optional = 32
   case array = 33
@@ -27,15 +27,16 @@
   case dictionary = 35
   case vector = 36
   case named = 48
-  /// Any code of `laterCodes`; the node's `first` tells which.
+  /// Any code in `laterCodes`; the node's `first` is that code.
   case later = 64
 
-  /// For scalars of later programs: a length and as many bytes, so that who doesn't know them can pass over them.
+  /// Codes for scalars of later versions. They are written as a length and as many bytes, so that a program that
+  /// doesn't know them can skip them.
   package static let laterCodes: ClosedRange<UInt8> = 64...79
 
   package var isSigned: Bool { rawValue >= 2 && rawValue <= 5 }
   package var isInteger: Bool { rawValue >= 2 && rawValue <= 9 }
-  /// Bytes of one scalar in a block or vector; 0 for what is no scalar.
+  /// Bytes of one scalar in a block or vector; 0 if the type isn't a scalar.
   @usableFromInline package var scalarBytes: Int {
     switch self {
     case .bool, .int8, .uint8: 1
@@ -61,12 +62,12 @@
   }
 }
 
-/// What a described type is.
+/// The kind of a described type.
 package enum TypeKind: UInt8, Sendable {
   case structure = 1
   case enumeration = 2
   case object = 3
-  /// A hand-written value: each field carries its key.
+  /// A hand-written value, in which each field has its key.
   case keyedValue = 4
   /// A hand-written class.
   case keyedObject = 5
@@ -78,9 +79,9 @@ package enum TypeKind: UInt8, Sendable {
 package struct FieldEntry: Equatable {
   package var key: String
   package var node: Int32
-  /// May be set after all objects exist.
+  /// Whether the field may be set after all objects exist.
   package var deferrable: Bool
-  /// Stands in the references section, because it is deferrable and leads to objects.
+  /// Whether the field belongs to the references section, because it is deferrable and leads to objects.
   package var deferred: Bool
 
   package init(key: String, node: Int32, deferrable: Bool = false, deferred: Bool = false) {
@@ -95,7 +96,7 @@ package struct CaseEntry: Equatable {
   package init(key: String, fields: [FieldEntry]) { (self.key, self.fields) = (key, fields) }
 }
 
-/// A class above another one: an object has the fields of all of them, and each has a version of its own.
+/// A superclass. An object has the fields of all of its superclasses, and each of them has its own version.
 package struct ClassLevel: Equatable, Sendable {
   package let name: String
   package let version: Int
@@ -107,26 +108,26 @@ package struct TypeEntry {
   package var kind: TypeKind
   package var name: String
   package var version: Int
-  /// Of a class: the next one above first.
+  /// For a class: its superclasses, the direct one first.
   package var superclasses: [ClassLevel] = []
   package var fields: [FieldEntry] = []
   package var cases: [CaseEntry] = []
-  /// The case that stands for those that the program doesn't know. Not written: it is the reader's affair.
+  /// The fallback for cases that the program doesn't know. Not written, because only the reader uses it.
   var fallback: Int?
-  /// The expression that is just this type.
+  /// The type expression that is just this type.
   var node: Int32 = 0
   /// The program's type; nil in a schema that was read from an archive.
   var type: (any Archivable.Type)?
-  /// Of the program's classes: what writes and reads their objects.
+  /// For a class of the program: the codec of its objects.
   var codec: ObjectCodec?
-  /// Bytes of the program's object or value, as far as its saved properties tell.
+  /// Bytes of the program's object or value, as far as its saved properties show.
   var memory = 0
-  /// Which fields are deferred, once that is known.
+  /// Which fields are deferred, once that has been decided.
   var deferred = FieldMask([])
 
   package init(kind: TypeKind, name: String, version: Int) { (self.kind, self.name, self.version) = (kind, name, version) }
 
-  /// How many of an object's fields stand in either section. A hand-written object ends with a byte in both.
+  /// The numbers of an object's fields in the two sections. A hand-written object ends with a byte in each.
   var objectFieldCounts: (values: Int, references: Int) {
     if kind.isKeyed { return (1, 1) }
     let references = fields.count { $0.deferred }
