@@ -193,7 +193,8 @@ let package = Package(
       ],
       swiftSettings: strict),
     .testTarget(
-      name: "KeepsakeMirrorTests", dependencies: ["KeepsakeMirror", "KeepsakeReplication", "KeepsakeStore"], swiftSettings: strict),
+      name: "KeepsakeMirrorTests", dependencies: ["KeepsakeMirror", "KeepsakeReplication", "KeepsakeStore", "TestSupport"],
+      swiftSettings: strict),
     .testTarget(
       name: "KeepsakeCommandTests",
       dependencies: [

@@ -1,6 +1,7 @@
 import Foundation
 import KeepsakeReplication
 import KeepsakeStore
+import TestSupport
 import Testing
 
 @testable import KeepsakeMirror
@@ -207,13 +208,14 @@ import Darwin
     #expect(try two.read("cafe\u{301}") == "decomposed")
   }
 
-  @Test("a thousand saves arrive whole, and moving them is told as it is")
+  @Test("hundreds of saves arrive whole, and moving them is reported as a move")
   func many() throws {
+    let count = TestDepth.mirroredFiles
     let (one, two) = (try MirrorWorld(), try MirrorWorld())
-    for number in 0..<1_000 { try one.write("save \(number)", to: "d\(number % 7)/s\(number)") }
+    for number in 0..<count { try one.write("save \(number)", to: "d\(number % 7)/s\(number)") }
     try MirrorWorld.exchange(one, two)
     #expect(try two.files() == one.files())
-    #expect(try two.files().count == 1_000)
+    #expect(try two.files().count == count)
     try FileManager.default.moveItem(
       at: one.folder.appendingPathComponent("d3"), to: one.folder.appendingPathComponent("moved"))
     try MirrorWorld.exchange(one, two)

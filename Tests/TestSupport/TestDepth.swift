@@ -8,21 +8,29 @@ package enum TestDepth {
   package static let isDeep = environment["KEEPSAKE_DEEP"] == "1"
 
   /// Simulated worlds of one seed each.
-  package static let worlds = UInt64(count(200, deep: 1_000))
+  package static let worlds = UInt64(count(100, deep: 1_000))
   /// How often each planted bug has to be caught.
   package static let catches = count(1, deep: 5)
   /// Power cuts of the long run between its syncs, besides those before and after every sync.
-  package static let powerCuts = count(150, deep: 1_000, variable: "KEEPSAKE_POWER_CUTS")
+  package static let powerCuts = count(80, deep: 1_000, variable: "KEEPSAKE_POWER_CUTS")
   /// Operations of that run, and steps of the same run with a game's own tables.
-  package static let powerCutOperations = hasManyCuts ? 500 : 100
+  package static let powerCutOperations = hasManyCuts ? 500 : 60
   package static let powerCutRecords = hasManyCuts ? 110 : 40
   private static let hasManyCuts = isDeep || environment["KEEPSAKE_POWER_CUTS"] != nil
+  /// States of the disk at each power cut while a store is created.
+  package static let creationCuts = count(3, deep: 15)
   /// SIGKILLs of a saving process.
   package static let kills = count(20, deep: 200, variable: "KEEPSAKE_STORE_KILLS")
   /// The number of altered bytes in a store's files.
   package static let damagedBytes = count(100, deep: 300, variable: "KEEPSAKE_DAMAGE")
   /// Whether every page of a larger store is lost in turn.
   package static let everyPage = environment["KEEPSAKE_DAMAGE"] != nil
+  /// How many of a larger store's first pages are lost in turn; of its other pages half as many are.
+  package static let lostPages = count(8, deep: 20)
+  /// How often two devices write to a cell, with every delivery between the writes.
+  package static let interleavedWrites = count(3, deep: 4)
+  /// Saves of a mirrored folder that arrive together.
+  package static let mirroredFiles = count(200, deep: 1_000)
   /// Rounds with stores whose shared folder is transferred badly.
   package static let folderRounds = count(40, deep: 160, variable: "KEEPSAKE_FOLDER_ROUNDS")
   /// How often each archive is altered at random.

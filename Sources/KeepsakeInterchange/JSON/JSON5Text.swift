@@ -56,19 +56,25 @@ struct JSON5Text {
 
   // MARK: Space
 
-  /// Skips white space. Kinds that JSON doesn't have are removed; the others stay, so that lines are counted correctly.
+  /// Skips white space. Line ends stay, so that lines are counted correctly.
   private mutating func skipSpace() -> Bool {
     switch peek() {
     case 0x20, 0x09, 0x0A, 0x0D:
       output.append(peek())
       offset += 1
-    case 0x0B, 0x0C: offset += 1
-    case 0xC2 where peek(1) == 0xA0: offset += 2
-    case 0xE2 where peek(1) == 0x80 && (peek(2) == 0xA8 || peek(2) == 0xA9): offset += 3
-    case 0xEF where peek(1) == 0xBB && peek(2) == 0xBF: offset += 3
+    case 0x0B, 0x0C: skipForeignSpace(1)
+    case 0xC2 where peek(1) == 0xA0: skipForeignSpace(2)
+    case 0xE2 where peek(1) == 0x80 && (peek(2) == 0xA8 || peek(2) == 0xA9): skipForeignSpace(3)
+    case 0xEF where peek(1) == 0xBB && peek(2) == 0xBF: skipForeignSpace(3)
     default: return false
     }
     return true
+  }
+
+  /// Replaces white space that JSON doesn't have by a space, which keeps the tokens around it apart.
+  private mutating func skipForeignSpace(_ count: Int) {
+    output.append(0x20)
+    offset += count
   }
 
   private mutating func skipLine() {

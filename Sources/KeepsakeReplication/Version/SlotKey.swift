@@ -1,7 +1,7 @@
 /// The key under which the versions of a slot are stored.
 ///
-/// A `VersionRecord` holds the key's text, as it is stored and sent. For a saved game it is the name. For a tracked file
-/// it begins with a private-use character that no saved game's name may have. Local keys begin with a
+/// A `VersionRecord` holds the key's text, as it is stored and sent. A saved game's is its name. A tracked file's
+/// begins with a private-use character that no saved game's name may have. Local keys begin with a
 /// control character that no name on the wire may have, so that neither a game nor another device can use one, and a
 /// cloud would refuse it. Versions under a local key are stored beside those of the synced slot of the same name, so
 /// that a version which another device made under that name is neither lost nor in the way.

@@ -2,7 +2,7 @@ package import KeepsakeReplication
 
 /// Moves a slot out of the cloud's reach, or back, in one transaction: a crash leaves it on one side or the other.
 ///
-/// While a slot is local, its versions are under a slot key of their own (`LocalSlot`), and what other devices save
+/// While a slot is local, its versions are under a slot key of their own (`SlotKey`), and what other devices save
 /// under its name arrives beside it. Both sides of the border then have versions with the same bytes. The move leaves a
 /// record of which version substitutes which, for a game that continues to play.
 package struct SlotMove: Sendable {

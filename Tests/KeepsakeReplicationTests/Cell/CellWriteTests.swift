@@ -1,18 +1,16 @@
 import Foundation
 import KeepsakeReplication
+import TestSupport
 import Testing
 
 /// Every way in which two devices can come to write up to four times to a cell, with what reaches the other one in between: all, nothing, or
 /// the last change without those before it. Whatever reached whom in which order, all end with the same, and that is what was meant.
 @Suite(.serialized) struct CellWriteTests {
-  /// How many writes there are at most.
-  private static let maximumWrites = 4
-
   struct Rule: CustomTestStringConvertible, Sendable {
     var name: String
     /// What the devices write, over and over.
     var changes: [CellDraft.Change]
-    var maximumWrites = CellWriteTests.maximumWrites
+    var maximumWrites = TestDepth.interleavedWrites
 
     var testDescription: String { name }
   }

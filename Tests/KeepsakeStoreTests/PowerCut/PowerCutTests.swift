@@ -39,7 +39,7 @@ import Testing
       let run = try MixedRun.play(MixedOperation.run(of: 3, seed: 3), in: folder.url)
       var trial = PowerCutTrial(run: run, seed: 4, folder: folder.url)
       trial.recoveryInterval = 10
-      let points = (0...run.acknowledged[0]).flatMap { Array(repeating: $0, count: 15) }
+      let points = (0...run.acknowledged[0]).flatMap { Array(repeating: $0, count: TestDepth.creationCuts) }
       return try trial.cut(at: points)
     }
     print("while the store is made: \(result.cuts) power cuts, \(result.recoveryCuts) more while it recovered")

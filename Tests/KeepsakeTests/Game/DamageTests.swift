@@ -59,7 +59,8 @@ import Testing
       let whole = stores.files["store.sqlite"] ?? Data()
       let pages = whole.count / 4_096
       // The first pages are the roots of all tables; of the rest some, evenly.
-      let tried = TestDepth.everyPage ? Array(0..<pages) : Array(0..<20) + Array(stride(from: 20, to: pages, by: max(pages / 12, 1)))
+      let first = TestDepth.lostPages
+      let tried = TestDepth.everyPage ? Array(0..<pages) : Array(0..<first) + Array(stride(from: first, to: pages, by: max(2 * pages / first, 1)))
       var result = Result()
       for page in tried {
         var bytes = whole
