@@ -60,7 +60,8 @@ import Testing
       let pages = whole.count / 4_096
       // The first pages are the roots of all tables; of the rest some, evenly.
       let first = TestDepth.lostPages
-      let tried = TestDepth.everyPage ? Array(0..<pages) : Array(0..<first) + Array(stride(from: first, to: pages, by: max(2 * pages / first, 1)))
+      let some = Array(0..<first) + Array(stride(from: first, to: pages, by: max(2 * pages / first, 1)))
+      let tried = TestDepth.everyPage ? Array(0..<pages) : some
       var result = Result()
       for page in tried {
         var bytes = whole
