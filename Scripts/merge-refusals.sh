@@ -46,7 +46,7 @@ check error "@Merge(.union) needs a Set or a Dictionary" "$types @Archivable str
 check error "@Merge(.counter) needs the type Counter" "@Archivable struct Game { @Merge(.counter) var x = 0 }"
 check error "@Merge(combining:) needs a function of this side's value" \
   "func longer(_ a: String, _ b: String, _ c: String?) -> String { a } ; @Archivable struct Game { @Merge(combining: longer) var x = 0 }"
-check error "isn't saved, so that there is nothing to merge" "@Archivable struct Game { @Unsaved @Merge(.max) var x = 0 }"
+check error "isn't saved, so there is nothing to merge" "@Archivable struct Game { @Unsaved @Merge(.max) var x = 0 }"
 check warning "because its elements aren't Identifiable" "$types @Archivable struct Game { @Merge var x: [Plain] = [] }"
 check warning "because its elements aren't Identifiable" "$types @Archivable struct Game { @Merge var x: [Plain]? }"
 check warning "because its objects are identified by their addresses" "$types @Archivable struct Game { @Merge var x: [Thing] = [] }"

@@ -155,7 +155,7 @@ import Testing
   @Test func codedStandsOnStrongProperties() throws {
     try refuses(
       "@Archivable class A {\n  @Coded weak var x: B?\n}",
-      "@Coded keeps no references: make 'x' strong, or mark its class @Archivable", line: 2, column: 3)
+      "@Coded doesn't save weak or unowned references: make 'x' strong, or mark its class @Archivable", line: 2, column: 3)
     try refuses(
       "@Archivable enum A {\n  @Coded case a(B)\n}", "@Coded works on properties: give the payload the type Coded<...>", line: 2,
       column: 3)
@@ -164,12 +164,12 @@ import Testing
   @Test func aConstantWithAValueIsRefusedWithTwoWaysOut() throws {
     try refuses(
       "@Archivable struct A {\n  let x = 3\n}",
-      "'let x' has its value already and could never be loaded: make it a 'var', leave it out with @Unsaved, or make it static",
+      "'let x' has an initial value, which loading could never replace: make it a 'var', leave it out with @Unsaved, or make it static",
       line: 2, column: 3, fixIts: ["change 'let' to 'var'", "leave it out with '@Unsaved'"],
       applying: "change 'let' to 'var'", fixed: "@Archivable struct A {\n  var x = 3\n}")
     try refuses(
       "@Archivable struct A {\n  let x = 3\n}",
-      "'let x' has its value already and could never be loaded: make it a 'var', leave it out with @Unsaved, or make it static",
+      "'let x' has an initial value, which loading could never replace: make it a 'var', leave it out with @Unsaved, or make it static",
       line: 2, column: 3, fixIts: ["change 'let' to 'var'", "leave it out with '@Unsaved'"],
       applying: "leave it out with '@Unsaved'", fixed: "@Archivable struct A {\n  @Unsaved let x = 3\n}")
   }
@@ -180,17 +180,19 @@ import Testing
       "@Archivable struct A {\n  @Unsaved var x: Int\n}", "@Unsaved 'x' needs an initial value, or must be an optional 'var'", line: 2,
       column: 16)
     try refuses(
-      "@Archivable struct A {\n  lazy var x = 3\n}", "'lazy var x' is made when needed: mark it @Unsaved", line: 2, column: 3,
+      "@Archivable struct A {\n  lazy var x = 3\n}", "'lazy var x' is computed when it is first used, and can't be saved: mark it @Unsaved",
+      line: 2, column: 3,
       fixIts: ["leave it out with '@Unsaved'"])
     try refuses(
-      "@Archivable struct A {\n  var (x, y) = (1, 2)\n}", "@Archivable needs one name for each saved property: split the tuple", line: 2,
+      "@Archivable struct A {\n  var (x, y) = (1, 2)\n}",
+      "@Archivable can't save properties that are declared together as a tuple: declare them one by one", line: 2,
       column: 7)
     try refuses(
       "@Archivable struct A {\n  #if DEBUG\n  var x = 1\n  #endif\n}",
-      "A saved property can't stand inside #if: move it out, or mark it @Unsaved",
+      "A saved property can't be declared inside #if: move it out, or mark it @Unsaved",
       line: 2, column: 3)
-    try refuses("@Archivable(version: 0) struct A {\n}", "version: needs a whole number from 1 on, written out", column: 22)
-    try refuses("@Archivable(subclasses: [Other.self]) struct A {\n}", "Only a class has subclasses", column: 25)
+    try refuses("@Archivable(version: 0) struct A {\n}", "version: needs an integer literal of 1 or more", column: 22)
+    try refuses("@Archivable(subclasses: [Other.self]) struct A {\n}", "Only a class can have subclasses: remove 'subclasses:'", column: 25)
     try refuses(
       "@Archivable struct A<let n: Int> {\n}",
       "@Archivable doesn't support value or pack parameters; write encode(to:) and init(from:) by hand", column: 22)
@@ -203,18 +205,19 @@ import Testing
     try refuses("@Archivable class A {\n  @Merge(.max) var x = 1\n}", "@Merge needs a struct or a final class: make 'A' final")
     try refuses(
       "@Archivable struct A {\n  @Merge(rule) var x = 1\n}",
-      "@Merge takes one of .max, .min, .union or .counter, written out, or combining:, or nothing", line: 2, column: 3)
+      "@Merge takes one of .max, .min, .union or .counter, written out, or combining:, or no argument", line: 2, column: 3)
     try refuses(
       "@Archivable struct A {\n  @Unsaved @Merge(.max) var x = 1\n}",
-      "@Unsaved 'x' isn't saved, so that there is nothing to merge: remove @Merge or @Unsaved", line: 2, column: 12)
+      "@Unsaved 'x' isn't saved, so there is nothing to merge: remove @Merge or @Unsaved", line: 2, column: 12)
     try refuses(
       "@Archivable final class A {\n  @Merge weak var x: A?\n}",
-      "@Merge works on what owns its value: 'x' is weak or unowned, so mark the property that owns the object", line: 2, column: 3)
+      "@Merge needs a property that owns its value, and 'x' is weak or unowned: mark the property that owns the object", line: 2, column: 3)
     try refuses(
       "@Archivable struct A {\n  @Merge @Coded var x: B\n}",
-      "@Merge alone goes by the rules of an archivable type, and 'x' is @Coded: give it a rule, or @Merge(combining:)", line: 2, column: 3)
+      "@Merge without a rule uses the rules of an archivable type, and 'x' is @Coded: give it a rule, or use @Merge(combining:)", line: 2,
+      column: 3)
     try refuses(
-      "@Archivable struct A {\n  @Merge @Merge(.max) var x = 1\n}", "'x' can be merged in one way only: remove one @Merge", line: 2,
+      "@Archivable struct A {\n  @Merge @Merge(.max) var x = 1\n}", "'x' can have only one merge rule: remove one @Merge", line: 2,
       column: 3
     )
     try refuses("@Archivable open class A {\n  @Merge var x = 1\n}", "@Merge needs a struct or a final class: make 'A' final")
@@ -223,14 +226,15 @@ import Testing
       line: 2,
       column: 3)
     try refuses(
-      "@Archivable enum A {\n  @Key(\"k\") case a, b\n}", "An attribute on several names is unclear: declare them one by one", line: 2,
+      "@Archivable enum A {\n  @Key(\"k\") case a, b\n}", "An attribute on several cases at a time is ambiguous: declare them one by one",
+      line: 2,
       column: 3)
   }
 
   @Test func aSubclassCannotMergeWhatItsSuperclassHas() throws {
     try refuses(
       "@Archivable final class A: B {\n  @Merge var x = 1\n}",
-      "@Merge can't see the properties of the superclass of 'A', whose changes would be lost: keep what merges in a class without superclass, or in a struct",
+      "@Merge can't see the properties of the superclass of 'A', so changes to them would be lost: move the merged properties to a class without a superclass, or to a struct",
       conformances: [])
   }
 
@@ -285,12 +289,14 @@ import Testing
   @Test func aFallbackStandsOnOneCaseThatCanBeMadeUp() throws {
     try refuses(
       "@Archivable enum A {\n  @Fallback case a\n  @Fallback case b\n}",
-      "Only one case can stand for unknown ones: remove one @Fallback", line: 3, column: 3)
-    let payload = "A @Fallback case has no payload, or one String that receives the unknown case's key: anything else could not be made up"
+      "Only one case can represent unknown ones: remove one @Fallback", line: 3, column: 3)
+    let payload =
+      "A @Fallback case must have no payload, or one String that receives the unknown case's key: no other payload could be filled in"
     try refuses("@Archivable enum A {\n  @Fallback case a(Int)\n}", payload, line: 2, column: 3)
     try refuses("@Archivable enum A {\n  @Fallback case a(String, Int)\n}", payload, line: 2, column: 3)
     try refuses(
-      "@Archivable enum A {\n  @Fallback case a, b\n}", "An attribute on several names is unclear: declare them one by one", line: 2,
+      "@Archivable enum A {\n  @Fallback case a, b\n}", "An attribute on several cases at a time is ambiguous: declare them one by one",
+      line: 2,
       column: 3)
     try refuses("struct A {\n  @Fallback var x = 1\n}", "@Fallback works on a case of an @Archivable enum", line: 2, column: 3)
   }
@@ -305,7 +311,7 @@ import Testing
     try refuses(
       "@Archivable struct A {\n  @Key(\"\") var x = 1\n}", "@Key needs a string literal without interpolation, such as @Key(\"name\")",
       line: 2, column: 3)
-    try refuses("@Archivable(version: two) struct A {\n}", "version: needs a whole number from 1 on, written out", column: 22)
+    try refuses("@Archivable(version: two) struct A {\n}", "version: needs an integer literal of 1 or more", column: 22)
     try refuses("@Archivable struct A {\n  var x\n}", "'x' needs a type or an initial value", line: 2, column: 7)
   }
 
@@ -323,7 +329,7 @@ import Testing
   @Test func aHookLeavesItsSuperclassAlone() throws {
     try refuses(
       "@Archivable class A: B {\n  override func migrate(_ saved: inout ArchiveMigration) throws {\n    try super.migrate(&saved)\n  }\n}",
-      "Each class's migrate(_:) is called by itself, the superclass's first: remove the call of super", line: 3, column: 9)
+      "Each class's migrate(_:) is called automatically, the superclass's first: remove the call of super", line: 3, column: 9)
   }
 
   @Test func aFallbackIsListedAndReceivesTheKeyOfTheUnknownCase() throws {
