@@ -57,7 +57,7 @@ struct CodedReading {
   }
 
   func missing(_ type: Any.Type) -> DecodingError {
-    .valueNotFound(type, .init(codingPath: codingPath, debugDescription: "there is nil instead"))
+    .valueNotFound(type, .init(codingPath: codingPath, debugDescription: "found nil instead"))
   }
 
   func misfit(_ type: Any.Type, _ found: String) -> DecodingError {

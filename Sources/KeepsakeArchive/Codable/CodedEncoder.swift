@@ -95,7 +95,7 @@ struct CodedWriting {
       if let problem { throw problem }
       values += 1
       guard values <= limits.codedValues else {
-        throw ArchiveError(.limit, "A coded value has more than \(limits.codedValues) values inside")
+        throw ArchiveError(.limit, "A coded value contains more than \(limits.codedValues) values")
       }
     }
   }
@@ -131,7 +131,7 @@ struct CodedWriting {
     try value.encode(to: encoder)
     if encoder.hasResult { return encoder.result }
     guard let ifNothing else {
-      throw EncodingError.invalidValue(value, .init(codingPath: codingPath, debugDescription: "it encodes nothing"))
+      throw EncodingError.invalidValue(value, .init(codingPath: codingPath, debugDescription: "its encode(to:) encodes nothing"))
     }
     return ifNothing
   }
@@ -162,13 +162,13 @@ struct CodedWriting {
   func failOnSecond() {
     guard state.problem == nil else { return }
     state.problem = ArchiveError(
-      .unsupported, "A value was encoded twice in one place, or in containers of different kinds\(place)")
+      .unsupported, "A value was encoded twice, or in containers of different kinds\(place)")
   }
 
   private func tooDeep() -> ArchiveError {
     ArchiveError(
       .limit,
-      "Coded values are nested more than \(state.limits.depth) levels deep, or lead to themselves: mark the types @Archivable to keep references"
+      "Coded values are nested more than \(state.limits.depth) levels deep, or refer to themselves: mark the types @Archivable to keep references"
     )
   }
 

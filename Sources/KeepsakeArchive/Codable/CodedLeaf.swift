@@ -130,7 +130,7 @@ enum CodedLeaf {
     case .uuid: self = .uuid(UUID(uuid: try input.take(16).loadUnaligned(as: uuid_t.self)))
     case .decimal:
       guard let value = DecimalBytes.read(try input.take(try input.count(limit: stringLimit, "bytes of a number"))) else {
-        throw input.damaged("A saved decimal number is not one")
+        throw input.damaged("A saved decimal number is invalid")
       }
       self = .decimal(value)
     case .array, .object: return nil

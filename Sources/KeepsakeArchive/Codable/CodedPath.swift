@@ -81,7 +81,7 @@ extension ArchiveError {
         .missingField, "The saved \(type) has no value under the key \"\(key.stringValue)\"", coded: type, at: context.codingPath + [key])
     case .valueNotFound(let wanted, let context):
       self.init(
-        .missingField, "The saved \(type) has nothing where a \(wanted) is needed: \(context.debugDescription)", coded: type,
+        .missingField, "The saved \(type) has no value where a \(wanted) is needed: \(context.debugDescription)", coded: type,
         at: context.codingPath)
     case .typeMismatch(_, let context), .dataCorrupted(let context):
       self.init(.mismatch, "The saved value doesn't fit \(type): \(context.debugDescription)", coded: type, at: context.codingPath)

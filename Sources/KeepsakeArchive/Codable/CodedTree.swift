@@ -39,7 +39,9 @@ final class CodedTree: Sendable {
   ///   - depth: The number of levels of the archive around the value.
   init(_ source: UnsafeRawBufferPointer, offset: Int, depth: Int, limits: ArchiveLimits) throws {
     guard UInt32(exactly: source.count) != nil else {
-      throw ArchiveError(.limit, "A coded value takes \(source.count) bytes; positions in it have 32 bits", offset: offset)
+      throw ArchiveError(
+        .limit, "A coded value takes \(source.count) bytes; its positions are numbers of 32 bits, so it must be smaller than 4 GiB",
+        offset: offset)
     }
     bytes = [UInt8](source)
     self.limits = limits
@@ -48,7 +50,7 @@ final class CodedTree: Sendable {
       var input = ByteCursor(bytes: source, offset: 0, end: source.count)
       keys = try Self.keys(&input, limits)
       entries = try Self.entries(&input, keys: keys.count, depth: depth, limits)
-      guard input.offset == input.end else { throw input.damaged("A coded value has bytes that belong to nothing") }
+      guard input.offset == input.end else { throw input.damaged("A coded value has unused bytes at its end") }
     } catch var error as ArchiveError {
       error.offset = error.offset.map { $0 + offset }
       throw error
@@ -62,7 +64,7 @@ final class CodedTree: Sendable {
     for _ in 0..<count {
       let key = try input.string(limit: limits.stringBytes)
       if let last = keys.last, !last.utf8.lexicographicallyPrecedes(key.utf8) {
-        throw input.damaged("The keys of a coded value don't ascend")
+        throw input.damaged("The keys of a coded value aren't in ascending order")
       }
       keys.append(key)
     }
@@ -86,14 +88,14 @@ final class CodedTree: Sendable {
         open[open.count - 1].left -= 1
         if last.isObject {
           guard let number = Int(exactly: try input.varint()), number > last.lastKey, number < keys else {
-            throw input.damaged("The keys of a coded object don't ascend")
+            throw input.damaged("The keys of a coded object aren't in ascending order")
           }
           open[open.count - 1].lastKey = number
           key = number
         }
       }
       guard entries.count < limits.codedValues else {
-        throw ArchiveError(.limit, "A coded value has more than \(limits.codedValues) values inside", offset: input.offset)
+        throw ArchiveError(.limit, "A coded value contains more than \(limits.codedValues) values", offset: input.offset)
       }
       let start = input.offset
       guard let tag = CodedTag(rawValue: try input.byte()) else { throw input.damaged("A coded value has an unknown tag") }

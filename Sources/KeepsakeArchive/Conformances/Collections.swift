@@ -100,7 +100,7 @@ extension Set: Archivable where Element: Archivable {
     try reader.descend()
     for _ in 0..<count {
       reader.current = element
-      if !insert(try Element.archiveRead(from: &reader)).inserted { try reader.refuseRepetition("A set has an element twice") }
+      if !insert(try Element.archiveRead(from: &reader)).inserted { try reader.refuseRepetition("A set contains an element twice") }
     }
     reader.ascend()
   }
@@ -132,7 +132,7 @@ extension Dictionary: Archivable where Key: Archivable, Value: Archivable {
       let newKey = try Key.archiveRead(from: &reader)
       reader.current = value
       if updateValue(try Value.archiveRead(from: &reader), forKey: newKey) != nil {
-        try reader.refuseRepetition("A dictionary has a key twice")
+        try reader.refuseRepetition("A dictionary contains a key twice")
       }
     }
     reader.ascend()

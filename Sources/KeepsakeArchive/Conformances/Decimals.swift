@@ -25,7 +25,7 @@ extension Decimal: Archivable {
       try reader.expect(.decimal)
     }
     let bytes = try reader.takeBytes(try reader.takeCount())
-    guard let value = DecimalBytes.read(bytes) else { throw reader.damaged("A saved decimal number is not one") }
+    guard let value = DecimalBytes.read(bytes) else { throw reader.damaged("A saved decimal number is invalid") }
     self = value
   }
 }

@@ -53,7 +53,7 @@ extension URL: Archivable {
     let bytes = try reader.takeBytes(try reader.takeLength())
     try reader.claim(ArchiveLimits.urlBytes)
     guard let text = String(validating: bytes, as: UTF8.self), let url = URL(string: text) else {
-      throw reader.damaged("A saved URL is not one")
+      throw reader.damaged("A saved URL is invalid")
     }
     self = url
   }

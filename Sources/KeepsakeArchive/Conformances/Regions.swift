@@ -10,7 +10,7 @@ extension TimeZone: Archivable {
   public init(from reader: inout ArchiveReader) throws {
     let identifier = try String(from: &reader)
     guard let zone = TimeZone(identifier: identifier) else {
-      throw ArchiveError(.mismatch, "This device knows no time zone \"\(identifier)\"", offset: reader.offset)
+      throw ArchiveError(.mismatch, "This device doesn't know the time zone \"\(identifier)\"", offset: reader.offset)
     }
     self = zone
   }
@@ -37,7 +37,7 @@ extension IndexSet: Archivable {
     for range in ranges {
       // Foundation traps on negative indices, and Int.max is its "not found".
       guard range.lowerBound >= end, range.upperBound < Int.max, !range.isEmpty else {
-        throw reader.damaged("An index set's ranges don't ascend")
+        throw reader.damaged("An index set's ranges aren't in ascending order")
       }
       insert(integersIn: range)
       end = range.upperBound

@@ -33,7 +33,7 @@ extension Unicode.Scalar: Archivable {
   public init(from reader: inout ArchiveReader) throws {
     let scalars = try String(from: &reader).unicodeScalars
     guard let first = scalars.first, scalars.count == 1 else {
-      throw ArchiveError(.mismatch, "The saved text is not one Unicode scalar", offset: reader.offset)
+      throw ArchiveError(.mismatch, "The saved text is not a single Unicode scalar", offset: reader.offset)
     }
     self = first
   }

@@ -52,7 +52,7 @@ extension Character: Archivable {
   public init(from reader: inout ArchiveReader) throws {
     let text = try String(from: &reader)
     guard let first = text.first, text.count == 1 else {
-      throw ArchiveError(.mismatch, "The saved text is not one character", offset: reader.offset)
+      throw ArchiveError(.mismatch, "The saved text is not a single character", offset: reader.offset)
     }
     self = first
   }

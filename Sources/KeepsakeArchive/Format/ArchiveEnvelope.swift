@@ -11,7 +11,7 @@ struct ArchiveEnvelope {
       throw ArchiveError(.limit, "The archive takes \(bytes.count) bytes; the limit is \(limits.archiveBytes)")
     }
     guard ArchiveLayout.isMagic(bytes) else {
-      throw ArchiveError(.notAnArchive, "The bytes don't begin like an archive")
+      throw ArchiveError(.notAnArchive, "The bytes don't begin with the signature of an archive")
     }
     guard bytes.count >= ArchiveLayout.headerBytes + ArchiveLayout.trailerBytes else {
       throw ArchiveError(.damaged, "The archive is cut off after \(bytes.count) bytes", offset: bytes.count)
@@ -30,7 +30,7 @@ struct ArchiveEnvelope {
     let end = bytes.count - ArchiveLayout.trailerBytes
     let start = UInt64(littleEndian: bytes.loadUnaligned(fromByteOffset: end, as: UInt64.self))
     guard start >= UInt64(ArchiveLayout.headerBytes), start <= UInt64(end) else {
-      throw ArchiveError(.damaged, "The archive's footer is out of place", offset: end)
+      throw ArchiveError(.damaged, "The offset of the archive's footer is out of range", offset: end)
     }
     footer = Int(start)..<end
   }

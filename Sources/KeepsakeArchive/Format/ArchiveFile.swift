@@ -73,7 +73,7 @@ package final class ArchiveFile {
     var position = ArchiveLayout.headerBytes
     func section() throws -> Range<Int> {
       guard let length = Int(exactly: try input.varint()), length <= footer - position else {
-        throw input.damaged("A section passes the footer")
+        throw input.damaged("A section extends past the start of the footer")
       }
       defer { position += length }
       return position..<position + length
@@ -81,10 +81,10 @@ package final class ArchiveFile {
     rootSection = try section()
     valueSection = try section()
     referenceSection = try section()
-    guard position == footer else { throw input.damaged("The sections don't fill the archive") }
+    guard position == footer else { throw input.damaged("The lengths of the sections don't add up to the length of the archive") }
     // Each object is referred to somewhere, by at least one byte.
     guard let objects = Int(exactly: try input.varint()), objects <= bytes.count else {
-      throw input.damaged("The count of objects passes the archive's size")
+      throw input.damaged("The count of objects is larger than the archive's size")
     }
     guard objects <= min(limits.objects, Int(Int32.max) - 1) else {
       throw ArchiveError(.limit, "The archive has \(objects) objects; the limit is \(limits.objects)")
@@ -144,7 +144,9 @@ package final class ArchiveFile {
       for index in 0..<length {
         let step = index > 0 && mode == 0 ? 1 : try input.signed()
         let (id, overflow) = last.addingReportingOverflow(step)
-        guard !overflow, id >= 0, id < Int64(objects), !seen[Int(id)] else { throw input.damaged("An object's number is wrong") }
+        guard !overflow, id >= 0, id < Int64(objects), !seen[Int(id)] else {
+          throw input.damaged("An object's number is out of range or used twice")
+        }
         seen[Int(id)] = true
         if mode == 1 { list.append(Int32(truncatingIfNeeded: id)) }
         last = id

@@ -124,7 +124,7 @@ extension ArchiveReader {
         throw damaged("A block of numbers has an impossible width")
       }
     }
-    guard count <= (end - cursor) / width else { throw damaged("A block of numbers passes the archive's end") }
+    guard count <= (end - cursor) / width else { throw damaged("A block of numbers extends past the archive's end") }
     return width
   }
 }

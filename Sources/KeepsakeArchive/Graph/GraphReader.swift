@@ -41,6 +41,6 @@ struct GraphReader {
   }
 
   private func checkEnd(_ reader: inout ArchiveReader) throws {
-    guard reader.cursor == reader.end else { throw reader.damaged("A section has bytes that belong to no value") }
+    guard reader.cursor == reader.end else { throw reader.damaged("A section has unused bytes at its end") }
   }
 }

@@ -47,11 +47,11 @@ struct ObjectBuilder {
     guard let index, let type = core.program.types[index].type else {
       let name = file.schema.types[run.type].name
       throw ArchiveError(
-        .unknownClass, "The archive has objects of a class \(name) that the program doesn't list: add it to subclasses: or classes:",
+        .unknownClass, "The archive has objects of the class \(name), which the program doesn't list: add it to subclasses: or classes:",
         type: name)
     }
     guard let codec = core.program.types[index].codec else {
-      throw ArchiveError(.unsupported, "Only classes have objects", type: core.program.types[index].name)
+      throw ArchiveError(.unsupported, "The archive has an object of this type, which isn't a class", type: core.program.types[index].name)
     }
     func plan<T: Archivable>(_ type: T.Type) throws -> FieldPlan { try core.plan(type, Int32(run.type)) }
     let opened = ObjectRun(

@@ -220,7 +220,7 @@ import Foundation
     let name = "\(type(of: object))"
     return ArchiveError(
       .unlistedClass,
-      "The class \(name) isn't listed, so it could not be loaded again: mark it @Archivable and add it to its superclass's @Archivable(subclasses:), to archiveSubclasses of the hand-written type that leads to it, or to classes:",
+      "The class \(name) isn't listed, so it could not be loaded again: mark it @Archivable and add it to its superclass's @Archivable(subclasses:), to archiveSubclasses of the hand-written type that refers to it, or to classes:",
       type: name)
   }
 
@@ -260,7 +260,7 @@ import Foundation
     for (position, entry) in scratch.written.elements.enumerated() { positions[Int(entry.id)] = Int32(truncatingIfNeeded: position) }
     for id in unowned where positions[Int(id)] < 0 {
       throw ArchiveError(
-        .unbuildable, "An unowned reference leads to an object that isn't saved: save the owner, too",
+        .unbuildable, "An unowned reference points to an object that isn't saved: save its owner, too",
         type: scratch.objects[Int(id)]._withUnsafeGuaranteedRef { "\(type(of: $0))" })
     }
     let edges = scratch.needs.elements.map { ($0.position, positions[Int($0.id)]) }

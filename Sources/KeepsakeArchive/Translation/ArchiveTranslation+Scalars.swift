@@ -4,7 +4,7 @@ import Foundation
 extension ArchiveTranslation {
   /// - Parameter isInBlock: Whether the value is in an array or vector of numbers, where each takes its full width.
   mutating func scalar(_ code: WireCode, _ node: Int32, _ content: Content, _ place: Location, isInBlock: Bool) throws {
-    if case .null = content { throw error(.missing, "There is nil where \(schema.text(node)) is expected") }
+    if case .null = content { throw error(.missing, "Found nil where \(schema.text(node)) is expected") }
     switch code {
     case .bool:
       guard let value = bool(content) else { throw misfit(node, place) }
@@ -40,7 +40,8 @@ extension ArchiveTranslation {
     default:
       throw error(
         .unsupported,
-        "What is @Coded isn't read from another format: its type isn't known here. Decode a Codable type, or make it @Archivable")
+        "@Coded values can't be read from another format, because their type isn't known here: decode a Codable type, or make it @Archivable"
+      )
     }
   }
 

@@ -27,7 +27,7 @@ extension ArchiveTranslation {
   }
 
   func tooMany() -> TranslationError {
-    error(.limit, "Far more values would be made than the file has: it names the same ones again and again")
+    error(.limit, "Decoding would create far more values than the file contains, because it refers to the same ones again and again")
   }
 
   private mutating func optional(_ wire: WireNode, _ content: Content, _ place: Location) throws {
@@ -40,7 +40,7 @@ extension ArchiveTranslation {
     try value(wire.first, content, place)
   }
 
-  private func missing(_ node: Int32) -> TranslationError { error(.missing, "There is nil where \(schema.text(node)) is expected") }
+  private func missing(_ node: Int32) -> TranslationError { error(.missing, "Found nil where \(schema.text(node)) is expected") }
 
   /// Returns what a text or data value contains if it doesn't fit the type itself.
   private func unfolded(_ content: Content, of place: Location) throws -> Content {
@@ -152,7 +152,7 @@ extension ArchiveTranslation {
     let entry = schema.types[type]
     if case .null = given { throw missing(node) }
     if entry.kind.isKeyed {
-      throw error(.unsupported, "\(entry.name) is archived by hand, so that nobody else knows its fields: mark it @Archivable")
+      throw error(.unsupported, "\(entry.name) has a hand-written conformance, so its fields aren't known here: mark it @Archivable")
     }
     if entry.kind == .enumeration { return try enumeration(type, node, given, place) }
     let content = try unfolded(given, of: place)
@@ -172,7 +172,8 @@ extension ArchiveTranslation {
   private mutating func enter(_ content: Content, _ type: Int) throws {
     guard case .object(let object) = content, let id = object.id, !open.insert(id).inserted else { return }
     throw error(
-      .cycle, "An object that becomes a \(schema.types[type].name) leads back to itself, which only a class can: declare it as one")
+      .cycle,
+      "An object that becomes a \(schema.types[type].name) refers back to itself, which only a class can do: declare the type as a class")
   }
 
   private mutating func leave(_ content: Content) {
@@ -186,7 +187,7 @@ extension ArchiveTranslation {
     let entry = schema.types[Int(own)]
     let fits = own == declared || entry.superclasses.contains { $0.name == schema.types[Int(declared)].name }
     guard fits else {
-      throw error(.mismatch, "There is \(source.summary(of: place)), which becomes a \(entry.name), where \(schema.text(node)) is expected")
+      throw error(.mismatch, "Found \(source.summary(of: place)), which becomes a \(entry.name), where \(schema.text(node)) is expected")
     }
     return Int(own)
   }
@@ -254,7 +255,7 @@ extension ArchiveTranslation {
     Varint.append(UInt64(index), to: &out)
     let declared = schema.types[type].cases[index].fields
     guard !declared.isEmpty else { return }
-    guard let payload else { throw error(.missing, "The case \"\(key)\" of \(schema.types[type].name) has nothing in it") }
+    guard let payload else { throw error(.missing, "The case \"\(key)\" of \(schema.types[type].name) has no payload") }
     steps.append(.key(key))
     guard let fields = try fields(of: try source.content(of: payload, at: path)) else { throw misfit(node, payload) }
     let list = TranslationFields<Location>(fields)

@@ -281,7 +281,7 @@ struct ArchiveTranslation<Source: TranslationSource> {
     let object = objects[Int(number)]
     return TranslationError(
       .cycle,
-      "An object that becomes a \(schema.types[object.type].name) leads back to itself, and needs that to be made: let an optional variable lead there",
+      "An object that becomes a \(schema.types[object.type].name) refers back to itself through required references, so it can't be built: make one of them an optional variable",
       path: path(to: object.holder, object.path))
   }
 

@@ -80,7 +80,7 @@ package struct ValueParser {
   }
 
   private func checkEnd() throws {
-    guard input.offset == input.end else { throw input.damaged("A section has bytes that belong to no value") }
+    guard input.offset == input.end else { throw input.damaged("A section has unused bytes at its end") }
   }
 
   // MARK: The stack
@@ -164,7 +164,8 @@ package struct ValueParser {
       structs += 1
       guard structs <= ArchiveLimits.structs(in: file.bytes.count) else {
         throw ArchiveError(
-          .limit, "The archive has more than \(ArchiveLimits.structsPerByte) structs a byte: no program wrote that", offset: input.offset)
+          .limit, "The archive has more than \(ArchiveLimits.structsPerByte) structs per byte, which no program writes",
+          offset: input.offset)
       }
     }
     try push(value)
@@ -192,7 +193,7 @@ package struct ValueParser {
     let wire = try input.varint()
     guard wire < UInt64(file.wires.count) else { throw input.damaged("The type of a value under a key is out of range") }
     let length = Int(clamping: UInt32(littleEndian: try fixed(UInt32.self)))
-    guard length <= input.end - input.offset else { throw input.damaged("A value under a key passes the archive's end") }
+    guard length <= input.end - input.offset else { throw input.damaged("A value under a key extends past the archive's end") }
     open[index].name = file.names[Int(name) - 1]
     open[index].first = Int32(truncatingIfNeeded: wire)
     open[index].end = input.offset + length
@@ -273,7 +274,7 @@ package struct ValueParser {
     case .uint128: return Self.wide(UInt128(littleEndian: try fixed(UInt128.self)))
     case .decimal:
       guard let value = DecimalBytes.read(try bytes(try input.count(limit: .max, "bytes of a number"))) else {
-        throw input.damaged("A saved decimal number is not one")
+        throw input.damaged("A saved decimal number is invalid")
       }
       return .decimal("\(value)")
     case .coded:
@@ -310,7 +311,7 @@ package struct ValueParser {
 
   private mutating func reference() throws -> ArchiveValue {
     let number = try input.varint()
-    guard number <= UInt64(file.objectCount) else { throw input.damaged("A reference leads to an object that isn't there") }
+    guard number <= UInt64(file.objectCount) else { throw input.damaged("A reference points to an object that doesn't exist") }
     return number == 0 ? .none : .reference(Int(number) - 1)
   }
 
@@ -353,7 +354,7 @@ package struct ValueParser {
       guard [1, 2, 4, 8].contains(saved), saved <= width else { throw input.damaged("A block of numbers has an impossible width") }
       width = saved
     }
-    guard count <= (input.end - input.offset) / width else { throw input.damaged("A block of numbers passes the archive's end") }
+    guard count <= (input.end - input.offset) / width else { throw input.damaged("A block of numbers extends past the archive's end") }
     return try scalars(Int32(code.rawValue), count: count, width: width)
   }
 

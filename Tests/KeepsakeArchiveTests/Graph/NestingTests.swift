@@ -133,7 +133,7 @@ import Testing
         default: try ArchiveInspection.verify(forged)
         }
       }
-      #expect(error?.code == .limit && error?.message.contains("structs a byte") == true)
+      #expect(error?.code == .limit && error?.message.contains("structs per byte") == true)
     }
   }
 

@@ -268,7 +268,7 @@ extension ArchiveReader {
     guard let place = try seek(index, &fields) else {
       try checkRetyped(index, fields)
       throw ArchiveError(
-        .missingField, "The archive has no value for a property without default value", type: typeName(fields),
+        .missingField, "The archive has no value for a property without a default value", type: typeName(fields),
         field: key(index, fields), offset: offset)
     }
     let outer = ArchiveFieldReturn(current: current, next: fields.next, end: end, cursor: place.isBehind ? cursor : nil)

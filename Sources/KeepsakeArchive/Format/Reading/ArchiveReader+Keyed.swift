@@ -70,7 +70,7 @@ extension ArchiveReader {
 
   /// Throws unless a value used all of its bytes. `end` must be set to the end of those.
   mutating func checkValueEnd() throws {
-    guard cursor == end else { throw damaged("A value has another length than the archive says") }
+    guard cursor == end else { throw damaged("A value's length differs from the one that the archive specifies") }
   }
 
   @usableFromInline mutating func readKeyed<T: Archivable>(_ type: T.Type) throws -> T {

@@ -71,7 +71,7 @@ extension ArchiveReader {
       if let last = core.skipped.last, last.type >= 0, last.enumCase < 0 { structs += 1 }
       guard structs <= ArchiveLimits.structs(in: offset - start) else {
         throw ArchiveError(
-          .limit, "The archive has more than \(ArchiveLimits.structsPerByte) structs a byte: no program wrote that", offset: offset)
+          .limit, "The archive has more than \(ArchiveLimits.structsPerByte) structs per byte, which no program writes", offset: offset)
       }
     } while try skipInside()
   }

@@ -14,7 +14,7 @@ extension ReaderCore {
     release()
     for held in unowned where held.object == nil {
       throw ArchiveError(
-        .unbuildable, "An unowned reference leads to an object that nothing in the save owns", type: held.type)
+        .unbuildable, "An unowned reference points to an object that nothing in the save owns", type: held.type)
     }
   }
 

@@ -111,7 +111,7 @@ public struct ArchiveReader: ~Copyable {
   /// Reads a number of elements, each of which takes at least one byte.
   @inlinable @inline(__always) mutating func takeCount() throws -> Int {
     let count = try takeVarint()
-    guard count <= UInt64(end - cursor) else { throw damaged("A count passes the archive's end") }
+    guard count <= UInt64(end - cursor) else { throw damaged("A count is larger than the rest of the archive") }
     return Int(count)
   }
 
@@ -185,19 +185,19 @@ public struct ArchiveReader: ~Copyable {
   }
 
   @usableFromInline mutating func wrongClass(_ object: AnyObject, _ wanted: String) -> ArchiveError {
-    ArchiveError(.mismatch, "A reference leads to a \(Swift.type(of: object)) where a \(wanted) is expected", offset: offset)
+    ArchiveError(.mismatch, "A reference points to a \(Swift.type(of: object)) where a \(wanted) is expected", offset: offset)
   }
 
   /// Returns the object of the next reference; nil for a nil reference, and for an object that had only weak
   /// references.
   @usableFromInline mutating func takeObject(mustExist: Bool) throws -> AnyObject? {
     let number = try takeVarint()
-    guard number <= UInt64(core.objectCount) else { throw damaged("A reference leads to an object that isn't there") }
+    guard number <= UInt64(core.objectCount) else { throw damaged("A reference points to an object that doesn't exist") }
     let object = number == 0 ? nil : core.object(Int32(truncatingIfNeeded: number) - 1)
     guard object != nil || !mustExist else {
       throw number == 0
         ? ArchiveError(.missingField, "A required reference is empty", offset: offset)
-        : damaged("A reference leads to an object that isn't built yet")
+        : damaged("A reference points to an object that isn't built yet")
     }
     return object?.takeUnretainedValue()
   }

@@ -65,7 +65,9 @@ struct ByteCursor {
 
   /// Reads the number of things that take at least one byte each.
   mutating func count(limit: Int, _ what: String) throws -> Int {
-    guard let count = Int(exactly: try varint()), count <= end - offset else { throw damaged("A count passes the archive's end") }
+    guard let count = Int(exactly: try varint()), count <= end - offset else {
+      throw damaged("A count is larger than the rest of the archive")
+    }
     guard count <= limit else {
       throw ArchiveError(.limit, "The archive has \(count) \(what); the limit is \(limit)", offset: offset)
     }

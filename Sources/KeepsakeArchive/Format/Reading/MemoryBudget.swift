@@ -23,7 +23,7 @@
     let (total, isTooMuch) = count.multipliedReportingOverflow(by: bytes)
     guard !isTooMuch, total <= left else {
       throw ArchiveError(
-        .limit, "Decoding would take more than \(limit) bytes of memory: raise ArchiveLimits.memoryBytes if the archive is right",
+        .limit, "Decoding would take more than \(limit) bytes of memory: raise ArchiveLimits.memoryBytes if the archive is valid",
         offset: offset)
     }
     left -= total

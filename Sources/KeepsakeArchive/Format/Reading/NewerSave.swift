@@ -107,6 +107,7 @@ private struct NewerTypes {
   }
 
   private func error(_ name: String, saved: Int, own: Int) -> ArchiveError {
-    ArchiveError(.tooNew, "There is a save with version \(saved) of this type, the program knows \(own): update the game", type: name)
+    ArchiveError(
+      .tooNew, "A save has version \(saved) of this type, and the program knows versions up to \(own): update the game", type: name)
   }
 }

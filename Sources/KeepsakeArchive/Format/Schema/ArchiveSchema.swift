@@ -81,7 +81,7 @@ public final class ArchiveSchema {
     T.archiveFields(list)
     complete(Int(index), with: list, isObject: isObject)
     if isObject, types.contains(where: { $0.type != type && $0.kind.isObject && $0.name == types[Int(index)].name }) {
-      report(.unsupported, "Two classes have the same name in archives: give one of them another, @Archivable(name:)", T.archiveName)
+      report(.unsupported, "Two classes have the same name in archives: give one of them another with @Archivable(name:)", T.archiveName)
     }
     for subclass in T.archiveSubclasses { describe(subclass) }
     return wire
@@ -109,7 +109,7 @@ public final class ArchiveSchema {
         name)
     }
     if list.superclasses.count > ArchiveLimits.classLevels {
-      report(.limit, "The class has more than \(ArchiveLimits.classLevels) classes above it", name)
+      report(.limit, "The class has more than \(ArchiveLimits.classLevels) superclasses", name)
     }
     types[index].superclasses = list.superclasses
     types[index].fields = list.fields

@@ -161,7 +161,8 @@
     func level(_ name: String, _ version: Int?, _ known: Int) throws -> Level {
       guard version ?? 0 <= known else {
         throw ArchiveError(
-          .tooNew, "The save has version \(version ?? 0) of this type, the program knows \(known): update the game", type: name)
+          .tooNew, "The save has version \(version ?? 0) of this type, and the program knows versions up to \(known): update the game",
+          type: name)
       }
       return Level(savedVersion: version, isOlder: version.map { $0 < known } ?? false)
     }

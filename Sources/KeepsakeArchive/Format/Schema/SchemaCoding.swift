@@ -145,7 +145,7 @@ struct SchemaParser {
   /// Checks the type numbers, once all types are known.
   func finish(_ input: ByteCursor) throws -> ArchiveSchema {
     for node in nodes where node.code == .named && Int(node.first) >= types.count {
-      throw input.damaged("The schema names a type that it doesn't have")
+      throw input.damaged("The schema refers to a type that it doesn't contain")
     }
     return ArchiveSchema(nodes: nodes, types: types)
   }
