@@ -13,7 +13,7 @@ extension ArchiveScript {
     let wires = try keyedTypes.map { try builder.node(of: $0) }
     let schema = ArchiveSchema(nodes: builder.nodes, types: entries)
     guard fixedTypes >= 0, fixedTypes <= entries.count, objectCount >= objects.count, objectCount <= limits.objects else {
-      throw ArchiveError(.damaged, "The counts of types or objects contradict the lists of them")
+      throw ArchiveError(.damaged, "The counts of types or objects don't match their lists")
     }
     let numbers = Dictionary(keys.enumerated().map { ($1, $0) }, uniquingKeysWith: { first, _ in first })
     func writer() -> ScriptWriter {
@@ -24,7 +24,7 @@ extension ArchiveScript {
     for object in objects {
       guard object.type >= 0, object.type < entries.count, entries[object.type].kind.isObject, (0..<objectCount).contains(object.number)
       else {
-        throw ArchiveError(.damaged, "Object \(object.number) has no class, or a number beyond the count of objects")
+        throw ArchiveError(.damaged, "Object \(object.number) has no class, or its number isn't below the count of objects")
       }
       try Self.write(object, entries[object.type], &values, &references)
     }
@@ -169,7 +169,9 @@ private struct SchemaBuilder {
       }
       node = WireNode(.vector, Int32(code.rawValue), count)
     case .named(let index):
-      guard index >= 0, index < types else { throw ArchiveError(.damaged, "A type expression names type \(index), of \(types)") }
+      guard index >= 0, index < types else {
+        throw ArchiveError(.damaged, "A type expression refers to type \(index), but there are only \(types) types, numbered from 0")
+      }
       node = WireNode(.named, Int32(index))
     case .later(let code):
       guard let code = UInt8(exactly: code), WireCode.laterCodes.contains(code) else { throw Self.unknown("\(code)") }
@@ -180,6 +182,6 @@ private struct SchemaBuilder {
   }
 
   private static func unknown(_ name: String) -> ArchiveError {
-    ArchiveError(.damaged, "There is no kind of value \"\(name.prefix(80))\"")
+    ArchiveError(.damaged, "\"\(name.prefix(80))\" is not a known kind of value")
   }
 }

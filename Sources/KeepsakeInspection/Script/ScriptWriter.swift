@@ -283,7 +283,7 @@ struct ScriptWriter {
     case .none: Varint.append(0, to: &bytes)
     case .reference(let number):
       guard number >= 0, number < objectCount else {
-        throw error(.mismatch, "A reference leads to object \(number), of \(objectCount)")
+        throw error(.mismatch, "A reference points to object \(number), but there are only \(objectCount) objects, numbered from 0")
       }
       Varint.append(UInt64(number) + 1, to: &bytes)
     default: throw misfit(value, node)
