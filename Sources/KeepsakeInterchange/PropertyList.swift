@@ -75,7 +75,7 @@ public enum PropertyList: Sendable {
     if data.starts(with: BinaryFormat.family) { return .binary }
     if XMLText.begins(data) { return .xml }
     let reason =
-      data.isEmpty ? "The file is empty: what it held is lost" : "These bytes are neither a binary property list nor an XML one"
+      data.isEmpty ? "The file is empty: its contents are lost" : "These bytes are neither a binary property list nor an XML one"
     throw PropertyListError(.notAPropertyList, reason, offset: 0)
   }
 

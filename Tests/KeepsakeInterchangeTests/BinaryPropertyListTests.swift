@@ -52,7 +52,7 @@ struct BinaryPropertyListTests {
       for count in excessive {
         var file = Forged()
         file.object([kind] + count + Array("abc".utf8))
-        #expect(throws: PropertyListError(.damaged, "A value passes the end of the file: it was cut off or altered", offset: 8)) {
+        #expect(throws: PropertyListError(.damaged, "A value extends past the end of the file, which was cut off or altered", offset: 8)) {
           try PropertyList(file.data)
         }
       }

@@ -77,7 +77,7 @@ struct BinaryReader {
       case .read: break
       case .open:
         throw PropertyListError(
-          .cycle, "A list leads to itself: no program can have saved that as a property list", offset: offset(open[place].object))
+          .cycle, "A list contains itself, which no program can save as a property list", offset: offset(open[place].object))
       case .unread:
         guard let inner = try begin(child) else { break }
         guard open.count < limits.depth else {
@@ -116,12 +116,12 @@ struct BinaryReader {
   }
 
   private func noText(_ object: Int) -> PropertyListError {
-    PropertyListError(.unsupported, "The key of a dictionary is no text: only texts can be keys", offset: offset(object))
+    PropertyListError(.unsupported, "A key of a dictionary isn't a string: only strings can be keys", offset: offset(object))
   }
 
   private func tooMany(_ object: Int) -> PropertyListError {
     PropertyListError(
-      .limit, "Lists that name each other many times stand for more than \(limits.values) values: no program saved that",
+      .limit, "Lists that refer to each other many times amount to more than \(limits.values) values, which no program saves",
       offset: offset(object))
   }
 
@@ -167,7 +167,7 @@ struct BinaryReader {
       let text = kind == .ascii ? ascii(place, count) : utf16(place, count)
       guard let text else {
         let kind = kind == .ascii ? "ASCII" : "UTF-16"
-        throw PropertyListError(.damaged, "A text is not the \(kind) that it is said to be", offset: start)
+        throw PropertyListError(.damaged, "A string is marked as \(kind), but isn't valid \(kind)", offset: start)
       }
       values[object] = .string(text)
       weights[object] += count / PropertyListLimits.bytesForValue
@@ -205,7 +205,9 @@ struct BinaryReader {
     }
     guard value < UInt64(trailer.objectCount) else {
       throw PropertyListError(
-        .damaged, "A reference leads to object \(value), of \(trailer.objectCount): the file was altered", offset: place)
+        .damaged,
+        "A reference points to object \(value), but there are only \(trailer.objectCount) objects, numbered from 0: the file was altered",
+        offset: place)
     }
     return Int(value)
   }
@@ -243,7 +245,7 @@ struct BinaryReader {
       guard place < trailer.end else { throw passesEnd(place) }
       let marker = bytes[place]
       guard marker >> 4 == BinaryFormat.Kind.integer.rawValue else {
-        throw PropertyListError(.damaged, "A count is no integer: the file was altered", offset: place)
+        throw PropertyListError(.damaged, "A count isn't an integer: the file was altered", offset: place)
       }
       place += 1
       count = Int(clamping: try integer(&place, marker: marker, at: place - 1))
@@ -256,7 +258,7 @@ struct BinaryReader {
   private mutating func spend(_ count: Int, at place: Int) throws {
     readings -= count
     guard readings >= 0 else {
-      throw PropertyListError(.damaged, "Objects overlap: no program saved them so", offset: place)
+      throw PropertyListError(.damaged, "Objects overlap, which no program writes: the file was altered", offset: place)
     }
   }
 
@@ -312,10 +314,10 @@ struct BinaryReader {
   private func unit(_ place: Int) -> UInt32 { UInt32(bytes[place]) << 8 | UInt32(bytes[place + 1]) }
 
   private func passesEnd(_ place: Int) -> PropertyListError {
-    PropertyListError(.damaged, "A value passes the end of the file: it was cut off or altered", offset: place)
+    PropertyListError(.damaged, "A value extends past the end of the file, which was cut off or altered", offset: place)
   }
 
   private func unknown(_ marker: UInt8, at place: Int) -> PropertyListError {
-    PropertyListError(.unsupported, "There is no kind of value with the marker 0x\(String(marker, radix: 16))", offset: place)
+    PropertyListError(.unsupported, "The marker 0x\(String(marker, radix: 16)) is not a known kind of value", offset: place)
   }
 }

@@ -13,12 +13,12 @@ struct BinaryTrailer {
   init(_ bytes: UnsafeRawBufferPointer) throws {
     guard bytes.count >= BinaryFormat.magic.count + BinaryFormat.trailerBytes else {
       throw PropertyListError(
-        .damaged, "A binary property list has at least 40 bytes, and this one \(bytes.count): it was cut off", offset: bytes.count)
+        .damaged, "A binary property list has at least 40 bytes, and this one has \(bytes.count): it was cut off", offset: bytes.count)
     }
     guard bytes.starts(with: BinaryFormat.magic) else {
       let version = String(decoding: bytes[6..<8], as: UTF8.self)
       throw PropertyListError(
-        .unsupported, "This is a binary property list of version \"\(version)\"; only 00 is a file format", offset: 6)
+        .unsupported, "This is a binary property list of version \"\(version)\"; only version 00 is supported", offset: 6)
     }
     let end = bytes.count - BinaryFormat.trailerBytes
     self.end = end
@@ -34,10 +34,10 @@ struct BinaryTrailer {
     }
     guard (1...8).contains(offsetBytes), (1...8).contains(referenceBytes) else {
       throw PropertyListError(
-        .damaged, "Offsets of \(offsetBytes) and references of \(referenceBytes) bytes can't be: the file was cut off or altered",
+        .damaged, "Offsets of \(offsetBytes) and references of \(referenceBytes) bytes are impossible: the file was cut off or altered",
         offset: end + 6)
     }
-    table = try number(24, "place of the table of offsets", below: end + 1)
+    table = try number(24, "offset of the table of offsets", below: end + 1)
     objectCount = try number(8, "count of objects", below: (end - table) / offsetBytes + 1)
     root = try number(16, "number of the root", below: objectCount)
   }

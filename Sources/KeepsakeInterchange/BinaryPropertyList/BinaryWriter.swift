@@ -63,7 +63,7 @@ struct BinaryWriter {
     }
     if let known { return known }
     guard new < limits.values else {
-      throw PropertyListError(.limit, "The property list has more than \(limits.values) values; shared lists count wherever they stand")
+      throw PropertyListError(.limit, "The property list has more than \(limits.values) values; a shared list counts each time it occurs")
     }
     objects.append(value)
     return new

@@ -93,7 +93,7 @@ struct JSON5Text {
       if peek() == 0x0A { output.append(0x0A) }
       offset += 1
     }
-    throw error("a comment has no end")
+    throw error("a comment isn't closed")
   }
 
   // MARK: Texts and names
@@ -111,17 +111,17 @@ struct JSON5Text {
         return
       case UInt8(ascii: "\""): output += "\\\"".utf8
       case UInt8(ascii: "\\"): try escape()
-      case 0x0A, 0x0D: throw error("a text goes over the end of a line")
+      case 0x0A, 0x0D: throw error("a string contains a line break that isn't escaped")
       case 0..<0x20: escape(UInt32(byte))
       default: output.append(byte)
       }
     }
-    throw error("a text has no end")
+    throw error("a string isn't closed")
   }
 
   /// Converts an escape sequence, after its backslash.
   private mutating func escape() throws {
-    guard offset < bytes.count else { throw error("a text has no end") }
+    guard offset < bytes.count else { throw error("a string isn't closed") }
     let byte = peek()
     offset += 1
     switch byte {
@@ -131,7 +131,7 @@ struct JSON5Text {
       output += [UInt8(ascii: "\\"), byte]
     case UInt8(ascii: "v"): escape(0x0B)
     case UInt8(ascii: "0"): escape(0)
-    case UInt8(ascii: "1")...UInt8(ascii: "9"): throw error("there is no escape \\\(Character(Unicode.Scalar(byte)))")
+    case UInt8(ascii: "1")...UInt8(ascii: "9"): throw error("unknown escape sequence \\\(Character(Unicode.Scalar(byte)))")
     case UInt8(ascii: "x"):
       guard let first = Self.digit(peek()), let second = Self.digit(peek(1)) else { throw error("\\x has fewer than two digits") }
       offset += 2
@@ -170,7 +170,7 @@ struct JSON5Text {
       output += word
       output.append(UInt8(ascii: "\""))
     } else if word.elementsEqual("Infinity".utf8) || word.elementsEqual("NaN".utf8) {
-      throw error("numbers that aren't finite are not read")
+      throw error("numbers that aren't finite are not supported")
     } else {
       output += word
     }
@@ -203,7 +203,7 @@ struct JSON5Text {
     let whole = digits()
     if whole == 0 {
       guard peek() == UInt8(ascii: "."), (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(peek(1)) else {
-        throw error("a sign or a point has no number with it, or one that isn't finite, which is not read")
+        throw error("a sign or a decimal point isn't followed by a number; numbers that aren't finite are not supported")
       }
       output.append(UInt8(ascii: "0"))
     }

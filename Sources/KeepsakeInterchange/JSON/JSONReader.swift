@@ -86,7 +86,7 @@ package struct JSONReader {
       if let whole = try token() {
         if open.isEmpty {
           skipSpace()
-          guard offset == bytes.count else { throw error("something follows the end") }
+          guard offset == bytes.count else { throw error("there is more text after the end of the value") }
           return whole
         }
         take(whole)
@@ -98,7 +98,7 @@ package struct JSONReader {
   /// values.
   private mutating func token() throws -> JSONTree? {
     guard offset < bytes.count else {
-      throw error(open.last.map { $0.isObject ? "an object has no end" : "a list has no end" } ?? "there is no value")
+      throw error(open.last.map { $0.isObject ? "an object isn't closed" : "a list isn't closed" } ?? "there is no value")
     }
     let byte = bytes[offset]
     switch (byte, expected) {
@@ -107,16 +107,16 @@ package struct JSONReader {
       expected = open.last?.isObject == true ? .name : .value
       return nil
     case (UInt8(ascii: "]"), .commaOrEnd), (UInt8(ascii: "]"), .valueOrEnd):
-      guard let list = open.last, !list.isObject else { throw error("] ends what hasn't begun") }
+      guard let list = open.last, !list.isObject else { throw error("] has no matching [") }
       return close(.array(list.elements))
     case (UInt8(ascii: "}"), .commaOrEnd), (UInt8(ascii: "}"), .nameOrEnd):
-      guard let object = open.last, object.isObject else { throw error("} ends what hasn't begun") }
+      guard let object = open.last, object.isObject else { throw error("} has no matching {") }
       return close(.object(object.members))
-    case (_, .commaOrEnd): throw error("expected a comma or an end, found \(found)")
+    case (_, .commaOrEnd): throw error("expected a comma or the end of the list or object, found \(found)")
     case (UInt8(ascii: "\""), .name), (UInt8(ascii: "\""), .nameOrEnd):
       let name = try string()
       skipSpace()
-      guard offset < bytes.count, bytes[offset] == UInt8(ascii: ":") else { throw error("a name is followed by a colon") }
+      guard offset < bytes.count, bytes[offset] == UInt8(ascii: ":") else { throw error("expected a colon after a name, found \(found)") }
       offset += 1
       open[open.count - 1].name = name
       expected = .value
@@ -181,10 +181,10 @@ package struct JSONReader {
     if bytes[offset] == UInt8(ascii: "-") { offset += 1 }
     let whole = digits()
     guard whole > 0 else { throw error("a number has no digits") }
-    guard whole == 1 || bytes[offset - whole] != UInt8(ascii: "0") else { throw error("a number begins with a zero that says nothing") }
+    guard whole == 1 || bytes[offset - whole] != UInt8(ascii: "0") else { throw error("a number begins with an extra zero") }
     if offset < bytes.count, bytes[offset] == UInt8(ascii: ".") {
       offset += 1
-      guard digits() > 0 else { throw error("a number has no digits behind its point") }
+      guard digits() > 0 else { throw error("a number has no digits after its decimal point") }
     }
     if offset < bytes.count, bytes[offset] | 0x20 == UInt8(ascii: "e") {
       offset += 1
@@ -215,21 +215,21 @@ package struct JSONReader {
         text += try piece(start)
         text.unicodeScalars.append(try escape())
         start = offset
-      case 0..<0x20: throw error("a text has a control character in it that isn't escaped")
+      case 0..<0x20: throw error("a string contains a control character that isn't escaped")
       default: offset += 1
       }
     }
-    throw error("a text has no end")
+    throw error("a string isn't closed")
   }
 
   private func piece(_ start: Int) throws -> String {
-    guard let text = String(validating: bytes[start..<offset], as: UTF8.self) else { throw error("a text is not UTF-8") }
+    guard let text = String(validating: bytes[start..<offset], as: UTF8.self) else { throw error("a string is not valid UTF-8") }
     return text
   }
 
   private mutating func escape() throws -> Unicode.Scalar {
     offset += 1
-    guard offset < bytes.count else { throw error("a text has no end") }
+    guard offset < bytes.count else { throw error("a string isn't closed") }
     let byte = bytes[offset]
     let scalar: Unicode.Scalar
     switch byte {
@@ -240,7 +240,7 @@ package struct JSONReader {
     case UInt8(ascii: "r"): scalar = "\r"
     case UInt8(ascii: "t"): scalar = "\t"
     case UInt8(ascii: "u"): return try unicode()
-    default: throw error("there is no escape \\\(found)")
+    default: throw error("a backslash is followed by \(found), which is not an escape sequence")
     }
     offset += 1
     return scalar
@@ -250,16 +250,16 @@ package struct JSONReader {
   private mutating func unicode() throws -> Unicode.Scalar {
     let first = try hexadecimal()
     guard (0xD800...0xDFFF).contains(first) else {
-      guard let scalar = Unicode.Scalar(first) else { throw error("\\u stands for no character") }
+      guard let scalar = Unicode.Scalar(first) else { throw error("a \\u escape isn't a character") }
       return scalar
     }
     guard first < 0xDC00, offset + 1 < bytes.count, bytes[offset] == UInt8(ascii: "\\"), bytes[offset + 1] == UInt8(ascii: "u") else {
-      throw error("\\u stands for half a character")
+      throw error("a \\u escape is only half of a surrogate pair")
     }
     offset += 1
     let second = try hexadecimal()
     guard (0xDC00...0xDFFF).contains(second), let scalar = Unicode.Scalar(0x10000 + (first - 0xD800) << 10 + (second - 0xDC00)) else {
-      throw error("\\u stands for half a character")
+      throw error("a \\u escape is only half of a surrogate pair")
     }
     return scalar
   }

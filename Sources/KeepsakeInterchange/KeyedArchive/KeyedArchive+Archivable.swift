@@ -69,7 +69,7 @@ extension KeyedArchive {
   func value(under key: String) throws -> PropertyList {
     guard let value = top.last(where: { $0.key == key })?.value else {
       let keys = top.prefix(20).map(\.key).joined(separator: ", ")
-      throw PropertyListError(.missingValue, "There is nothing under \"\(key)\" at the top of the archive, which has: \(keys)")
+      throw PropertyListError(.missingValue, "There is no value under \"\(key)\" at the top level of the archive, which has: \(keys)")
     }
     return value
   }

@@ -203,7 +203,9 @@ struct KeyedLocation: Decoder {
       if let made = session.made[uid] { return try cast(made, name, type) }
       guard session.open.insert(uid).inserted else {
         throw PropertyListError(
-          .cycle, "The object of the class \(name.name) leads back to itself, which Codable can't build: leave the key out", path: text)
+          .cycle,
+          "The object of the class \(name.name) refers back to itself, which Codable can't build: leave out the key that refers back",
+          path: text)
       }
     }
     defer { if let uid { session.open.remove(uid) } }
@@ -220,7 +222,7 @@ struct KeyedLocation: Decoder {
   }
 
   private func wrongClass(_ name: KeyedArchive.ClassName, _ type: Any.Type) -> PropertyListError {
-    PropertyListError(.mismatch, "There is an object of the class \(name.name) where \(type) is expected", path: text)
+    PropertyListError(.mismatch, "Found an object of the class \(name.name) where \(type) is expected", path: text)
   }
 
   /// Returns the same value one level deeper, for a type that wraps it and decodes it as a whole.
@@ -258,7 +260,7 @@ struct KeyedLocation: Decoder {
       if !forms.parts.isEmpty { return forms.parts.map { (.null, $0.value) } }
     case .string(let text):
       if case .shape(let parts) = KeyedShape.content(text) { return parts.map { (.null, $0.value) } }
-    case .null: throw DecodingError.valueNotFound([Any].self, .init(codingPath: path, debugDescription: "there is nil instead"))
+    case .null: throw DecodingError.valueNotFound([Any].self, .init(codingPath: path, debugDescription: "found nil instead"))
     default: break
     }
     throw misfit([Any].self)
@@ -293,15 +295,16 @@ extension KeyedArchive {
 extension PropertyListError {
   static func tooMany(at path: String) -> PropertyListError {
     PropertyListError(
-      .limit, "Far more values would be made than the archive has: objects name the same ones again and again", path: path)
+      .limit, "Decoding would create far more values than the archive contains, because its objects refer to the same ones again and again",
+      path: path)
   }
 
   /// Returns the error for an object of a class that the caller didn't name.
   static func unnamed(_ name: KeyedArchive.ClassName, at path: String) -> PropertyListError {
     let ancestry = name.ancestry.filter { $0 != "NSObject" && $0 != name.name }
-    let above = ancestry.isEmpty ? "" : ", below \(ancestry.joined(separator: ", "))"
+    let above = ancestry.isEmpty ? "" : ", a subclass of \(ancestry.joined(separator: ", "))"
     return PropertyListError(
-      .unknownClass, "There is an object of the class \(name.name)\(above): say in `classes` which type it becomes", path: path)
+      .unknownClass, "The archive has an object of the class \(name.name)\(above): specify in `classes` which type it becomes", path: path)
   }
 
   init(_ error: DecodingError) {
@@ -312,7 +315,7 @@ extension PropertyListError {
     case .keyNotFound(let key, let context):
       self.init(.missingValue, "There is no value under \"\(key.stringValue)\"", path: text(context.codingPath + [key]))
     case .valueNotFound(let type, let context):
-      self.init(.missingValue, "There is nil where \(type) is expected", path: text(context.codingPath))
+      self.init(.missingValue, "Found nil where \(type) is expected", path: text(context.codingPath))
     case .typeMismatch(_, let context), .dataCorrupted(let context):
       self.init(.mismatch, context.debugDescription, path: text(context.codingPath))
     @unknown default: self.init(.mismatch, "\(error)")

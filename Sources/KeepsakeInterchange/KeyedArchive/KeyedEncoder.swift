@@ -101,7 +101,8 @@ struct KeyedEncoding: Encoder {
     let id = ObjectIdentifier(object)
     guard !session.open.contains(id) else {
       throw PropertyListError(
-        .cycle, "An object of the class \(type(of: value)) leads back to itself, which Codable can't encode: leave the key out",
+        .cycle,
+        "An object of the class \(type(of: value)) refers back to itself, which Codable can't encode: leave out the key that refers back",
         path: Self.text(path))
     }
     if let known = session.boxes[id] { return known }
@@ -125,7 +126,7 @@ struct KeyedEncoding: Encoder {
     guard !ancestry.isEmpty else { return box }
     guard case .fields = box.content else {
       throw PropertyListError(
-        .unwritable, "\(T.self) was named as a class, but encodes itself without keys: an object has values under keys",
+        .unwritable, "\(T.self) was listed as a class, but encodes itself without keys, and an object needs values under keys",
         path: Self.text(path))
     }
     box.ancestry = ancestry

@@ -26,7 +26,7 @@ struct KeyedFieldList {
       guard case .shape(let parts) = KeyedShape.content(text) else { throw place.misfit([String: Any].self) }
       pairs = parts.map { ($0.name, (.null, $0.value)) }
     case .null:
-      throw DecodingError.valueNotFound([String: Any].self, .init(codingPath: place.path, debugDescription: "there is nil instead"))
+      throw DecodingError.valueNotFound([String: Any].self, .init(codingPath: place.path, debugDescription: "found nil instead"))
     default: throw place.misfit([String: Any].self)
     }
     try place.spend(pairs.count / KeyedBudget.lookedThrough)

@@ -7,7 +7,7 @@ enum KeyedLeaf {
     if let value = try swiftValue(content, type, place) { return value as? T }
     guard isLeaf(type) else { return nil }
     if case .null = content {
-      throw DecodingError.valueNotFound(type, .init(codingPath: place.path, debugDescription: "there is nil instead"))
+      throw DecodingError.valueNotFound(type, .init(codingPath: place.path, debugDescription: "found nil instead"))
     }
     guard let value = convert(content, to: type) as? T else { throw place.misfit(type) }
     return value

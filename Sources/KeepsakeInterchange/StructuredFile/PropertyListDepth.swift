@@ -18,7 +18,7 @@ struct PropertyListDepth {
     // In UTF-16 and UTF-32, every tag has zeros or non-ASCII characters, so that none could be counted.
     let marks = [Data([0xFE, 0xFF]), Data([0xFF, 0xFE])]
     guard !bytes.contains(0), !marks.contains(where: { bytes.starts(with: $0) }) else {
-      throw StructuredFileError(.malformed, "a property list has to be UTF-8")
+      throw StructuredFileError(.malformed, "a property list must be UTF-8")
     }
     var walk = PropertyListDepth(rest: bytes)
     try walk.countTags()
@@ -34,7 +34,7 @@ struct PropertyListDepth {
       if tag.starts(with: Data("<!".utf8)) {
         // A DTD's own definitions can expand to any number of tags.
         guard !tag.contains(UInt8(ascii: "[")) else {
-          throw StructuredFileError(.malformed, "a property list has no definitions of its own in its DOCTYPE")
+          throw StructuredFileError(.malformed, "the DOCTYPE of a property list can't contain definitions: remove the part in [ ]")
         }
       } else if tag.starts(with: Data("</".utf8)) {
         depth -= 1

@@ -71,9 +71,9 @@ public enum StructuredFile {
   ///   type's own `init(from:)`.
   public static func decode<Value: Decodable>(_ type: Value.Type, from bytes: Data, as format: Format) throws -> Value {
     guard bytes.count <= maximumBytes else {
-      throw StructuredFileError(.tooLarge, "\(bytes.count) bytes are more than \(maximumBytes)")
+      throw StructuredFileError(.tooLarge, "the file has \(bytes.count) bytes; the limit is \(maximumBytes)")
     }
-    guard !bytes.isEmpty else { throw StructuredFileError(.malformed, "the file is empty: what it held is lost") }
+    guard !bytes.isEmpty else { throw StructuredFileError(.malformed, "the file is empty: its contents are lost") }
     // Foundation's decoder gets only valid JSON, in UTF-8.
     let text: Data =
       switch format {

@@ -59,12 +59,12 @@ struct XMLReader {
       case .begin(let name, let isEmpty): try begin(name, isEmpty)
       case .end(let name):
         guard let list = open.last, list.element.rawValue == name else {
-          throw scanner.error(.damaged, "</\(name)> ends what hasn't begun")
+          throw scanner.error(.damaged, "</\(name)> has no matching start tag")
         }
         try end(list)
       case .done:
         guard open.isEmpty else { throw scanner.error(.damaged, "The XML ends in the middle: the file was cut off") }
-        guard let root else { throw scanner.error(.damaged, "There is no value in the property list") }
+        guard let root else { throw scanner.error(.damaged, "The property list contains no value") }
         return root
       }
     }
@@ -72,7 +72,7 @@ struct XMLReader {
 
   private mutating func begin(_ name: String, _ isEmpty: Bool) throws {
     guard let element = Element(rawValue: name) else {
-      throw scanner.error(.unsupported, "There is no element <\(name)> in property lists")
+      throw scanner.error(.unsupported, "Property lists have no element <\(name)>")
     }
     try checkPlace(of: element)
     if element.isList {
@@ -90,19 +90,19 @@ struct XMLReader {
     guard let last = open.last else {
       guard root == nil, element != .key else {
         throw scanner.error(
-          .damaged, element == .key ? "A <key> stands outside of a dictionary" : "There is more than one value at the top")
+          .damaged, element == .key ? "A <key> is outside of a dictionary" : "There is more than one value at the top level")
       }
       return
     }
     switch (last.element, element) {
-    case (_, .plist): throw scanner.error(.damaged, "<plist> stands inside of another element")
+    case (_, .plist): throw scanner.error(.damaged, "A <plist> is inside another element")
     case (.dict, .key):
       if last.key != nil { throw scanner.error(.damaged, "A <key> has no value") }
     case (.dict, _):
       if last.key == nil { throw scanner.error(.damaged, "A value in a dictionary has no <key>") }
-    case (_, .key): throw scanner.error(.damaged, "A <key> stands outside of a dictionary")
+    case (_, .key): throw scanner.error(.damaged, "A <key> is outside of a dictionary")
     case (.plist, _):
-      if root != nil { throw scanner.error(.damaged, "There is more than one value at the top") }
+      if root != nil { throw scanner.error(.damaged, "There is more than one value at the top level") }
     default: break
     }
   }
@@ -115,7 +115,7 @@ struct XMLReader {
     case .array: try add(.array(list.elements))
     case .dict: try add(Self.uid(list.entries) ?? .dictionary(list.entries))
     default:
-      if root == nil { throw scanner.error(.damaged, "There is no value in the property list") }
+      if root == nil { throw scanner.error(.damaged, "The property list contains no value") }
     }
   }
 
@@ -158,7 +158,7 @@ struct XMLReader {
     if element == .integer, !word.isEmpty, word.drop(while: { "+-".contains($0) }).allSatisfy(\.isHexDigit), word.last?.isNumber == true {
       throw scanner.error(.limit, "An integer takes more than 128 bits")
     }
-    throw scanner.error(.damaged, "This is no <\(element.rawValue)>: \"\(word.prefix(40))\"")
+    throw scanner.error(.damaged, "This is not a valid <\(element.rawValue)>: \"\(word.prefix(40))\"")
   }
 
   private static func trimmed(_ text: String) -> Substring {

@@ -38,7 +38,7 @@ struct XMLScanner {
       if XMLText.isSpace(byte) {
         position += 1
       } else if byte != UInt8(ascii: "<") {
-        throw error(.damaged, "Text stands outside of any value")
+        throw error(.damaged, "There is text outside of any value")
       } else if let tag = try markup() {
         return tag
       }
@@ -58,7 +58,7 @@ struct XMLScanner {
       } else if !isInside && begins("<!DOCTYPE") {
         try skipType()
       } else {
-        throw error(.damaged, "Something that begins with <! stands where it can't")
+        throw error(.damaged, "Markup that begins with <! isn't allowed here")
       }
     case UInt8(ascii: "/"):
       position += 2
@@ -79,7 +79,7 @@ struct XMLScanner {
     let start = position
     while position < bytes.count, Self.isName(bytes[position]) { position += 1 }
     guard position > start, position - start <= Self.longestName else {
-      throw position >= bytes.count ? cutOff() : error(.damaged, "There is a < without the name of an element behind it")
+      throw position >= bytes.count ? cutOff() : error(.damaged, "A < isn't followed by the name of an element")
     }
     return String(decoding: bytes[start..<position], as: UTF8.self)
   }
@@ -107,11 +107,11 @@ struct XMLScanner {
       let quote = bytes[position]
       position += 1
       guard quote == UInt8(ascii: "\"") || quote == UInt8(ascii: "'") else {
-        throw error(.damaged, "The value of an attribute of <\(element)> stands in no quotes")
+        throw error(.damaged, "The value of an attribute of <\(element)> isn't in quotation marks")
       }
       while position < bytes.count, bytes[position] != quote, bytes[position] != UInt8(ascii: "<") { position += 1 }
       guard position < bytes.count else { throw cutOff() }
-      guard bytes[position] == quote else { throw error(.damaged, "An attribute of <\(element)> has a < in it") }
+      guard bytes[position] == quote else { throw error(.damaged, "The value of an attribute of <\(element)> contains a <") }
       position += 1
     }
   }
@@ -128,7 +128,7 @@ struct XMLScanner {
       switch byte {
       case UInt8(ascii: "\""), UInt8(ascii: "'"): quote = byte
       case UInt8(ascii: "["):
-        throw error(.unsupported, "The document type has definitions of its own, which no property list needs: remove what stands in [ ]")
+        throw error(.unsupported, "The document type contains definitions, which no property list needs: remove the part in [ ]")
       case UInt8(ascii: ">"): return
       default: break
       }
@@ -151,8 +151,8 @@ struct XMLScanner {
           try append(start..<position - 3, to: &text)
         } else if let tag = try markup() {
           guard tag == .end(element) else {
-            if case .begin(let inner, _) = tag { throw error(.damaged, "<\(inner)> stands inside of <\(element)>") }
-            throw error(.damaged, "<\(element)> has no end of its own")
+            if case .begin(let inner, _) = tag { throw error(.damaged, "<\(inner)> is inside <\(element)>, which can contain only text") }
+            throw error(.damaged, "<\(element)> has no matching end tag")
           }
           return text
         }
@@ -173,7 +173,7 @@ struct XMLScanner {
     for (index, byte) in part.enumerated() where byte < 0x20 {
       guard XMLText.isSpace(byte) else {
         position = range.lowerBound + index
-        throw error(.damaged, "A text has the control character U+\(String(byte, radix: 16)), which XML can't have")
+        throw error(.damaged, "A string contains the control character U+\(String(byte, radix: 16)), which XML doesn't allow")
       }
       hasReturns = hasReturns || byte == 0x0D
     }
@@ -197,7 +197,7 @@ struct XMLScanner {
       let digits = name.dropFirst(name.hasPrefix("#x") ? 2 : 1)
       let value = digits.allSatisfy(\.isHexDigit) ? UInt32(digits, radix: name.hasPrefix("#x") ? 16 : 10) : nil
       guard name.hasPrefix("#"), let value, let scalar = Unicode.Scalar(value) else {
-        throw error(.damaged, "There is no entity &\(name.prefix(40));")
+        throw error(.damaged, "Unknown entity &\(name.prefix(40));")
       }
       return scalar
     }

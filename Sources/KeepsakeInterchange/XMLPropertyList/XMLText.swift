@@ -25,10 +25,11 @@ enum XMLText {
       return Array(String(String.UnicodeScalarView(bytes.map { Unicode.Scalar($0) })).utf8)
     }
     guard declared.map({ unicode.contains($0) }) ?? true else {
-      throw PropertyListError(.unsupported, "The file says that it is in \(declared ?? ""): save it as UTF-8 first", line: 1)
+      throw PropertyListError(
+        .unsupported, "The file declares the encoding \(declared ?? ""), which isn't supported: save it as UTF-8 first", line: 1)
     }
     guard String(validating: bytes, as: UTF8.self) != nil else {
-      throw PropertyListError(.damaged, "The text is not the UTF-8 that it has to be: the file was cut off or altered")
+      throw PropertyListError(.damaged, "The text is not valid UTF-8: the file was cut off or altered")
     }
     return bytes
   }
@@ -47,7 +48,7 @@ enum XMLText {
     }
     if units.first == 0xFEFF { units.removeFirst() }
     guard bytes.count.isMultiple(of: 2), let text = String(validating: units, as: UTF16.self) else {
-      throw PropertyListError(.damaged, "The text is not the UTF-16 as which it begins: the file was cut off or altered")
+      throw PropertyListError(.damaged, "The file begins as UTF-16, but isn't valid UTF-16: it was cut off or altered")
     }
     return Array(text.utf8)
   }

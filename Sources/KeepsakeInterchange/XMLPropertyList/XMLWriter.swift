@@ -67,7 +67,7 @@ struct XMLWriter {
     case .float(let value): line("<real>\(Self.text(Double(value)))</real>")
     case .string(let text): try element("string", text)
     case .date(let date):
-      guard let text = XMLDate.text(date) else { throw error(.unwritable, "XML has only dates of the years 0 to 9999") }
+      guard let text = XMLDate.text(date) else { throw error(.unwritable, "XML can represent only dates of the years 0 to 9999") }
       line("<date>\(text)</date>")
     case .data(let data):
       line("<data>")
@@ -108,7 +108,7 @@ struct XMLWriter {
       case "\t", "\n": output += String(scalar).utf8
       case "\u{0}"..."\u{1F}", "\u{FFFE}", "\u{FFFF}":
         throw error(
-          .unwritable, "XML can't say the character U+\(String(scalar.value, radix: 16)) in a text: write a binary property list")
+          .unwritable, "XML can't represent the character U+\(String(scalar.value, radix: 16)) in a string: write a binary property list")
       default: output += UTF8.encode(scalar).map { Array($0) } ?? []
       }
     }
