@@ -56,7 +56,7 @@ package enum AtomicFile {
       // File systems of memory sticks allow one link per file, and Android's rules forbid a second. That leaves a
       // moment in which another program may create a file of that name.
       guard [EPERM, EACCES, ENOTSUP, EOPNOTSUPP, ENOSYS, EMLINK].contains(number), rename(temporary, path) == 0 else {
-        throw StoreError(errorNumber: number, doing: "putting a file at \(path)")
+        throw StoreError(errorNumber: number, doing: "creating a file at \(path)")
       }
       return true
     }

@@ -210,7 +210,7 @@ package final class Store: Sendable {
   /// Seals with the current secret everything that is still sealed with an earlier one. Costs a pass over the store and
   /// a write for each megabyte sealed; other writes may happen in between. If interrupted, the next call does the rest.
   package func reseal() throws {
-    try StoreError.translating("sealing anew") { try SealGate.reseal(database, context.seal, folder: url) }
+    try StoreError.translating("resealing") { try SealGate.reseal(database, context.seal, folder: url) }
   }
 
   /// Whether the store is closed or being closed.
@@ -250,13 +250,13 @@ package final class Store: Sendable {
   private static func makeFolder(_ url: URL) throws {
     var isFolder: ObjCBool = false
     if FileManager.default.fileExists(atPath: url.path, isDirectory: &isFolder) {
-      guard isFolder.boolValue else { throw StoreError(.misuse, "\(url.path) is a file, a store is a folder") }
+      guard isFolder.boolValue else { throw StoreError(.misuse, "\(url.path) is a file, but a store is a folder") }
       return
     }
     do {
       try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true)
     } catch {
-      throw StoreError(.notPermitted, "the folder \(url.path) can't be made", cause: error)
+      throw StoreError(.notPermitted, "the folder \(url.path) can't be created", cause: error)
     }
     try AtomicFile.syncFolder(url.deletingLastPathComponent().path)
   }

@@ -80,7 +80,7 @@ extension StoreError {
     } catch let error as DatabaseError {
       throw StoreError(error, doing: doing)
     } catch let error as RowDecodingError {
-      throw StoreError(.damaged, "a row of the store holds something else than it should: \(doing) failed", cause: error)
+      throw StoreError(.damaged, "a row of the store contains an unexpected value: \(doing) failed", cause: error)
     }
   }
 
@@ -95,15 +95,15 @@ extension StoreError {
       .SQLITE_IOERR where error.extendedResultCode == .SQLITE_IOERR_SHMSIZE:
       (code, message) = (.diskFull, "the disk is full: \(doing) failed, nothing was changed")
     case .SQLITE_TOOBIG:
-      (code, message) = (.tooLarge, "a value is larger than the database takes: \(doing) failed, nothing was changed")
+      (code, message) = (.tooLarge, "a value is larger than the database allows: \(doing) failed, nothing was changed")
     case .SQLITE_BUSY, .SQLITE_LOCKED:
-      (code, message) = (.inUse, "another program holds the store's database: \(doing) failed")
+      (code, message) = (.inUse, "another program has locked the store's database: \(doing) failed")
     case .SQLITE_READONLY, .SQLITE_PERM, .SQLITE_AUTH:
       (code, message) = (.notPermitted, "the store can't be written: \(doing) failed")
     case .SQLITE_IOERR, .SQLITE_CANTOPEN, .SQLITE_PROTOCOL, .SQLITE_NOLFS:
       (code, message) = (.io, "the disk failed: \(doing) failed")
     case .SQLITE_NOMEM:
-      (code, message) = (.io, "no memory is left: \(doing) failed")
+      (code, message) = (.io, "there is not enough memory: \(doing) failed")
     case .SQLITE_MISUSE, .SQLITE_INTERRUPT, .SQLITE_ABORT:
       (code, message) = (.misuse, "the store is closed: \(doing) failed")
     default:

@@ -27,7 +27,7 @@ final class StoreLock: Sendable {
       close(descriptor)
       if number == EWOULDBLOCK {
         throw StoreError(
-          .inUse, "the store at \(url.deletingLastPathComponent().path) is open already, here or in another process")
+          .inUse, "the store at \(url.deletingLastPathComponent().path) is already open, in this process or in another one")
       }
       throw StoreError(errorNumber: number, doing: "locking \(path)")
     }

@@ -27,7 +27,7 @@ package enum StoreRemoval {
   /// - Throws: `StoreError` with nothing changed: `missing` if there is none, `inUse` if it is open. If it fails later,
   ///   the folder already has its temporary name; the next removal beside it does the rest.
   package static func remove(_ url: URL) throws {
-    guard isStore(url) else { throw StoreError(.missing, "the folder \(url.path) holds no store") }
+    guard isStore(url) else { throw StoreError(.missing, "the folder \(url.path) contains no store") }
     let lock = try StoreLock(at: url.appendingPathComponent("lock"))
     defer { lock.release() }
     let parent = url.deletingLastPathComponent()
@@ -44,7 +44,7 @@ package enum StoreRemoval {
         try FileManager.default.removeItem(at: folder.appendingPathComponent(name))
       }
     } catch {
-      throw StoreError(.io, "what was removed from \(folder.path) still takes room: it can't be deleted", cause: error)
+      throw StoreError(.io, "data removed from \(folder.path) still takes up space: it can't be deleted", cause: error)
     }
   }
 }

@@ -89,7 +89,7 @@ final class DeviceLine: Sendable {
       do {
         try await clock.transfer(taking: .seconds(Double(bytes) / Double(speed)))
       } catch {
-        throw TransportFailure(.interrupted, "the device let go of the request")
+        throw TransportFailure(.interrupted, "the device cancelled the request")
       }
     }
     // The connection may have been cut meanwhile.

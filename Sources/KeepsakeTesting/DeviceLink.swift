@@ -94,7 +94,7 @@ final class DeviceLink: Transport {
       return Result(catching: call)
     }
     let answer = try result.get()
-    if fate == .losesItsAnswer { throw TransportFailure(.interrupted, "the network lost the answer") }
+    if fate == .losesItsAnswer { throw TransportFailure(.interrupted, "the network lost the response") }
     try await line.receive(answered(answer))
     return answer
   }

@@ -36,7 +36,7 @@ package final class MemoryCloud: Transport {
     get { state.withLock { $0.isCut } }
     set {
       state.withLock { $0.isCut = newValue }
-      if newValue { dropListeners("cut") }
+      if newValue { dropListeners("the network was cut") }
     }
   }
 
@@ -107,7 +107,7 @@ package final class MemoryCloud: Transport {
 
   private static func refusals(of request: ExchangeRequest) -> [Refusal] {
     let items = request.versions.map { ExchangeRules.item($0.id) } + request.cells.map { ExchangeRules.item($0.key) }
-    return items.map { Refusal(item: $0, reason: .quota, message: "the cloud has no room left for this player") }
+    return items.map { Refusal(item: $0, reason: .quota, message: "the cloud has no storage left for this player") }
   }
 
   package func put(_ content: EncodedContent) throws(TransportFailure) {
@@ -115,17 +115,17 @@ package final class MemoryCloud: Transport {
     let failure = state.withLock { state -> TransportFailure? in
       if state.isCut { return TransportFailure(.unreachable, "the network is cut") }
       if let base = content.base, !state.container.hasContent(base) {
-        return TransportFailure(.rejected, "the cloud doesn't have the content \(base) that this one was made from")
+        return TransportFailure(.rejected, "the cloud doesn't have the content \(base), which this delta is based on")
       }
       do {
         let heals = state.container.isSuspect(content.hash)
         if let quota = state.quota, !heals, !state.container.hasContent(content.hash),
           let shortage = try CloudAcceptance.shortage(for: Int64(content.bytes.count), quota, now: now(), in: &state.container)
         {
-          return TransportFailure(.rejected, "the player's room in the cloud is used up", quota: shortage)
+          return TransportFailure(.rejected, "the player's storage in the cloud is full", quota: shortage)
         }
         guard !heals || content.base == nil else {
-          return TransportFailure(.rejected, "the content \(content.hash) is damaged in the cloud, and has to be put in full")
+          return TransportFailure(.rejected, "the content \(content.hash) is damaged in the cloud: upload it in full")
         }
         try CloudAcceptance.put(content, in: &state.container, using: &state.random)
         if heals { healed = (state.container.position().seq, Array(state.listeners.values)) }

@@ -19,7 +19,7 @@ final class TestFolder: Sendable {
       try? FileManager.default.removeItem(at: to)
       let isFull = (error as? CocoaError)?.code == .fileWriteOutOfSpace
       throw StoreError(
-        isFull ? .diskFull : .io, "the data of a test's device can't be copied from \(from.path) to \(to.path)", cause: error)
+        isFull ? .diskFull : .io, "the data of a test device can't be copied from \(from.path) to \(to.path)", cause: error)
     }
   }
 

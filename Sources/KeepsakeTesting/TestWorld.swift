@@ -75,7 +75,7 @@ public final class TestWorld: Sendable {
       state.devices[name] = device
       return true
     }
-    guard isNew else { throw GameDataError(.misuse, "the world has a device \"\(name)\" already") }
+    guard isNew else { throw GameDataError(.misuse, "the world already has a device \"\(name)\"") }
     return TestDevice(device, in: self)
   }
 
@@ -90,7 +90,7 @@ public final class TestWorld: Sendable {
       return state.game
     }
     guard game == id else {
-      throw GameDataError(.misuse, "this world is of the game \"\(game ?? "")\": make another TestWorld for \"\(id)\"")
+      throw GameDataError(.misuse, "this world is for the game \"\(game ?? "")\": create another TestWorld for \"\(id)\"")
     }
   }
 

@@ -17,17 +17,17 @@ public struct UnsettledError: Error, Sendable, Hashable, CustomStringConvertible
 
     public var description: String {
       var parts: [String] = []
-      if unsentCommits > 0 { parts.append("owes \(unsentCommits) \(unsentCommits == 1 ? "commit" : "commits")") }
-      if hasUnreportedMoney { parts.append("has operations with money that the bank doesn't know") }
-      if isBehind { parts.append("hasn't heard all that the cloud has") }
+      if unsentCommits > 0 { parts.append("has \(unsentCommits) unsent \(unsentCommits == 1 ? "commit" : "commits")") }
+      if hasUnreportedMoney { parts.append("has money operations that the bank doesn't know") }
+      if isBehind { parts.append("hasn't received everything that the cloud has") }
       parts += refusals.map { "was refused: \($0)" }
       if let failure { parts.append(failure) }
-      return "\(device) " + (parts.isEmpty ? "goes on changing" : parts.joined(separator: "; "))
+      return "\(device) " + (parts.isEmpty ? "keeps changing" : parts.joined(separator: "; "))
     }
   }
 
   /// One entry for each device with something left to do, by name.
   public let debts: [Debt]
 
-  public var description: String { "The world does not come to rest: " + debts.map(\.description).joined(separator: ". ") + "." }
+  public var description: String { "The world doesn't settle: " + debts.map(\.description).joined(separator: ". ") + "." }
 }

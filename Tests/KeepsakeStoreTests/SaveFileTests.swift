@@ -175,7 +175,7 @@ import Testing
     let bomb = Self.forged(head: Self.head(length: Self.plain.count), frame: zeros)
     #expect {
       try SaveFile(bomb, FileSeal.none)
-    } throws: { ($0 as? StoreError)?.message.contains("more than it says") == true }
+    } throws: { ($0 as? StoreError)?.message.contains("longer than its header declares") == true }
   }
 
   @Test("a file is looked at before it is read: no save, too large or not there", .hangLimit)

@@ -16,7 +16,7 @@ struct CloudTests {
     #expect(owed.map(\.device) == ["phone"])
     let refusals = owed.first?.refusals ?? []
     #expect(refusals.contains { $0.contains("version") } && refusals.contains { $0.contains("level") }, "\(refusals)")
-    #expect(refusals.allSatisfy { $0.contains("no room") })
+    #expect(refusals.allSatisfy { $0.contains("no storage") })
     #expect(pair.here.game.incidents.contains { $0.kind == .refusedByCloud })
     #expect(pair.there.game.progress[.level] == 1)
 

@@ -47,7 +47,7 @@ extension GameData {
     do {
       try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
     } catch {
-      throw StoreError(.notPermitted, "the folder \(url.path) can't be made", cause: error)
+      throw StoreError(.notPermitted, "the folder \(url.path) can't be created", cause: error)
     }
   }
 

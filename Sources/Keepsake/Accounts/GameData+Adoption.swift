@@ -44,7 +44,7 @@ extension GameData {
   @discardableResult
   public func adopt(_ other: Account, emptying: Bool = false) throws -> Adoption {
     guard let own = options.accounts else {
-      throw GameDataError(.misuse, "only data that were opened with an account can adopt another's: open them with `account:`")
+      throw GameDataError(.misuse, "only data that was opened with an account can adopt another's: open it with `account:`")
     }
     guard own.account != other else { throw GameDataError(.misuse, "the \(other) can't adopt itself") }
     let place = try AccountLocation(other, in: own.base)

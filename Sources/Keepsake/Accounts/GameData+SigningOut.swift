@@ -32,7 +32,8 @@ extension GameData {
   public func signOut(forgetting: Bool = false, losing: Bool = false, within limit: Duration = .seconds(10)) async throws {
     guard forgetting else { return try close(within: limit) }
     guard !options.hasCustomURL else {
-      throw GameDataError(.misuse, "data that were opened with `at:` lie in a folder of the game's own: close them and delete it")
+      throw GameDataError(
+        .misuse, "data that was opened with `at:` is in a folder that the game chose: close the data and delete the folder")
     }
     let file = CloudFile(url: url.appendingPathComponent(CloudFile.name))
     let isEnabled = cloud.isEnabled
@@ -80,7 +81,9 @@ extension GameData {
       return true
     }
     throw GameDataError(
-      .lastDevice, "this is the only device of the player that the cloud knows: without it no other gets a pairing code for what is there")
+      .lastDevice,
+      "this is the only device of the player that the cloud knows: without it, no other device can get a pairing code for the data in the cloud"
+    )
   }
 
   private func refuseLoss(everything: Bool) throws {
@@ -89,6 +92,6 @@ extension GameData {
   }
 
   private static func requireEnabled(_ isEnabled: Bool) throws {
-    guard isEnabled else { throw GameDataError(.notConnected, "the cloud is switched off, and can't be told: set `isEnabled` first") }
+    guard isEnabled else { throw GameDataError(.notConnected, "the cloud is switched off and can't be notified: set `isEnabled` first") }
   }
 }

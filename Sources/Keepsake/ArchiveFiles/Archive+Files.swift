@@ -43,7 +43,7 @@ extension Archive {
     limits: ArchiveLimits = .standard
   ) throws -> Value? {
     guard let bytes = try fileBytes(at: url, limits: limits) else { return nil }
-    guard !bytes.isEmpty else { throw ArchiveError(.damaged, "The file is empty: what it held is lost") }
+    guard !bytes.isEmpty else { throw ArchiveError(.damaged, "The file is empty: its contents are lost") }
     return try decode(type, from: ArchiveFrame.opened(bytes, limits: limits), classes: classes, context: context, limits: limits)
   }
 

@@ -33,7 +33,7 @@ extension StructuredFile {
 
   private static func named(_ url: URL) throws -> Format {
     guard let format = Format(url) else {
-      throw StructuredFileError(.unknownFormat, "\(url.lastPathComponent) is neither .json, .json5 nor .plist: say the format")
+      throw StructuredFileError(.unknownFormat, "\(url.lastPathComponent) is neither .json, .json5 nor .plist: specify the format")
     }
     return format
   }

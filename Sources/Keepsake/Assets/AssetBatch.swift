@@ -58,7 +58,7 @@ public final class AssetBatch: Sendable {
     guard answer.wait(within: limit) != nil else {
       let progress = progress
       throw AssetError(
-        .timedOut, "the assets were not loaded within \(limit): \(progress.filesDone) of \(progress.filesInAll) are; loading goes on")
+        .timedOut, "the assets were not loaded within \(limit): \(progress.filesDone) of \(progress.filesInAll) are; loading continues")
     }
     try outcome()
   }

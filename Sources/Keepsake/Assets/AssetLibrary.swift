@@ -80,7 +80,9 @@ public final class AssetLibrary: Sendable {
     at url: URL, manifest: ManifestSource = .required, budget: Int = standardBudget, largeFiles: LargeFiles = .read,
     reading: @escaping @Sendable (String) -> Void
   ) throws {
-    guard budget >= 0 else { throw AssetError(.misuse, "a budget of \(budget) bytes can't be: 0 holds nothing") }
+    guard budget >= 0 else {
+      throw AssetError(.misuse, "a budget of \(budget) bytes is impossible: the smallest is 0, which keeps nothing")
+    }
     self.url = url
     self.budget = budget
     loader = AssetLoader(

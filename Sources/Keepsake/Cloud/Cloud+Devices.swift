@@ -58,7 +58,7 @@ extension Cloud {
   /// - Parameter device: A device from `devices()`.
   /// - Throws: As `devices()`, and `GameDataError` with `refused` for another player's device.
   public func remove(_ device: CloudDevice) async throws {
-    guard let id = DeviceID(device.id) else { throw GameDataError(.misuse, "\"\(device.id.prefix(80))\" is no device") }
+    guard let id = DeviceID(device.id) else { throw GameDataError(.misuse, "\"\(device.id.prefix(80))\" is not a device") }
     try await connection.asPlayer { try await HTTPAccount.remove(id, for: $0) }
   }
 

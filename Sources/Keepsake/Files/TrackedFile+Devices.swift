@@ -66,7 +66,7 @@ extension TrackedFile {
       try core.translating { try core.store.write { try $0.setFileBase(version.id, of: slot) } }
       return .updated(version)
     }
-    throw StoreError(.io, "\(url.path) was written to while it was updated, again and again: update it when it is written")
+    throw StoreError(.io, "\(url.path) was repeatedly written to while it was updated: update it once writing has ended")
   }
 
   private enum Arrival {

@@ -137,7 +137,7 @@ public struct TrackedFile: Sendable {
   private func readable(_ id: VersionID, in transaction: StoreTransaction) throws -> VersionRecord {
     guard let version = try transaction.version(id), version.record.key.slot == slot, !version.record.tombstone,
       try !transaction.wasPruned(version.record) || transaction.isNotDownloaded(version.record)
-    else { throw GameDataError(.missing, "\"\(name)\" has no version \(id) that could be read") }
+    else { throw GameDataError(.missing, "\"\(name)\" has no version \(id) that can be read") }
     return version.record
   }
 
@@ -154,7 +154,7 @@ public struct TrackedFile: Sendable {
 
   private func refuse(tooLarge count: Int) throws {
     guard count <= EncodedContent.maximumContentBytes else {
-      throw GameDataError(.tooLarge, "\(url.path) has \(count) bytes; \(EncodedContent.maximumContentBytes) are the most")
+      throw GameDataError(.tooLarge, "\(url.path) has \(count) bytes; at most \(EncodedContent.maximumContentBytes) are allowed")
     }
   }
 
@@ -176,10 +176,10 @@ public struct TrackedFile: Sendable {
     } catch CocoaError.fileReadNoSuchFile, CocoaError.fileNoSuchFile {
       return nil
     } catch {
-      throw StoreError(.io, "\(url.path) can't be looked at", cause: error)
+      throw StoreError(.io, "\(url.path) can't be examined", cause: error)
     }
     guard attributes[.type] as? FileAttributeType == .typeRegular else {
-      throw GameDataError(.misuse, "\(url.path) is no ordinary file: folders, devices and links can't be tracked")
+      throw GameDataError(.misuse, "\(url.path) is not an ordinary file: folders, devices and links can't be tracked")
     }
     return Signature(size: (attributes[.size] as? NSNumber)?.uint64Value ?? 0, modified: attributes[.modificationDate] as? Date)
   }
@@ -192,6 +192,6 @@ public struct TrackedFile: Sendable {
       guard let bytes = try AtomicFile.read(url, maximumBytes: EncodedContent.maximumContentBytes) else { continue }
       if try signature() == before, bytes.count == Int(clamping: before.size) { return bytes }
     }
-    throw StoreError(.io, "\(url.path) was written to while it was read, again and again: capture it when it is written")
+    throw StoreError(.io, "\(url.path) was repeatedly written to while it was read: capture it once writing has ended")
   }
 }

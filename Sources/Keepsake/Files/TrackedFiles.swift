@@ -79,7 +79,7 @@ public final class TrackedFiles: Sendable {
     let isThere = try file.isThere()
     try reserving(file) {
       guard let best = try file.heads().first else {
-        throw GameDataError(.missing, "no file \"\(file.name.prefix(80))\" is known here")
+        throw GameDataError(.missing, "no file \"\(file.name.prefix(80))\" is known on this device")
       }
       let bytes = try file.data(of: best.id)
       guard try isThere ? file.read() == bytes : AtomicFile.create(bytes, at: file.url) else {
@@ -105,7 +105,7 @@ public final class TrackedFiles: Sendable {
   public func place(_ name: String, in folder: URL) throws -> TrackedFile {
     let isPlain = !name.isEmpty && name != "." && name != ".." && !name.unicodeScalars.contains { "/\\:".unicodeScalars.contains($0) }
     guard isPlain else {
-      throw GameDataError(.misuse, "\"\(name.prefix(80))\" is no plain name of a file: choose where it goes, and use place(_:at:)")
+      throw GameDataError(.misuse, "\"\(name.prefix(80))\" is not a plain file name: choose a location and use place(_:at:)")
     }
     return try place(name, at: folder.appendingPathComponent(name))
   }
@@ -133,7 +133,7 @@ public final class TrackedFiles: Sendable {
       return before
     }
     if let before, before != file.url {
-      throw GameDataError(.misuse, "the name \"\(file.name.prefix(80))\" stands for \(before.path): give this file another")
+      throw GameDataError(.misuse, "the name \"\(file.name.prefix(80))\" is already used for \(before.path): give this file another name")
     }
     do {
       try body()

@@ -44,10 +44,10 @@ public struct Checkpoint: ~Copyable {
     _ value: Value, to slot: Slot<Value>, _ metadata: SaveMetadata = SaveMetadata()
   ) throws {
     guard !saves.contains(where: { $0.slot == slot.name }) else {
-      throw GameDataError(.misuse, "a checkpoint saves a slot once; \"\(slot.name)\" came twice")
+      throw GameDataError(.misuse, "a checkpoint can save a slot only once, but \"\(slot.name)\" was saved twice")
     }
     guard saves.count < Self.maximumSaves else {
-      throw GameDataError(.tooLarge, "a checkpoint saves \(Self.maximumSaves) slots at most")
+      throw GameDataError(.tooLarge, "a checkpoint can save at most \(Self.maximumSaves) slots")
     }
     saves.append(try SaveSlots(core: core).save(value, to: slot, metadata))
   }
@@ -94,7 +94,7 @@ public struct Checkpoint: ~Copyable {
 
   private mutating func add(_ draft: ScoreDraft) throws -> Score {
     guard scores.count < Self.maximumScores else {
-      throw GameDataError(.tooLarge, "a checkpoint submits \(Self.maximumScores) scores at most")
+      throw GameDataError(.tooLarge, "a checkpoint can submit at most \(Self.maximumScores) scores")
     }
     scores.append(draft)
     return Score(draft.entry)

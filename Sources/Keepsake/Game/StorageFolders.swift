@@ -84,7 +84,7 @@ public struct StorageFolders: Sendable, Hashable {
         at: url, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
       if !kind.isBackedUp { try Self.excludeFromBackups(url) }
     } catch {
-      throw StoreError(.notPermitted, "the folder \(url.path) can't be made", cause: error)
+      throw StoreError(.notPermitted, "the folder \(url.path) can't be created", cause: error)
     }
     return url
   }
@@ -131,7 +131,8 @@ public struct StorageFolders: Sendable, Hashable {
   static func check(_ name: String, _ what: String) throws {
     guard isName(name) else {
       throw GameDataError(
-        .misuse, "\(what) names a folder, without / \\ : * ? \" < > | and without a dot at its ends; \"\(name.prefix(80))\" can't")
+        .misuse,
+        "\(what) must be a valid folder name, without / \\ : * ? \" < > | and without a dot at either end; \"\(name.prefix(80))\" isn't")
     }
   }
 
@@ -141,13 +142,13 @@ public struct StorageFolders: Sendable, Hashable {
   private static func base(of kind: Kind, _ environment: [String: String]) throws -> URL {
     #if os(Windows)
     guard let folder = environment["LOCALAPPDATA"], !folder.isEmpty else {
-      throw GameDataError(.misuse, "LOCALAPPDATA is not set: say where the game's files go")
+      throw GameDataError(.misuse, "LOCALAPPDATA is not set: specify where the game's files are stored")
     }
     return URL(fileURLWithPath: folder, isDirectory: true)
     #elseif canImport(Darwin)
     let directory: FileManager.SearchPathDirectory = kind == .cache ? .cachesDirectory : .applicationSupportDirectory
     guard let folder = FileManager.default.urls(for: directory, in: .userDomainMask).first else {
-      throw GameDataError(.misuse, "the system has no folder for such files: say where the game's files go")
+      throw GameDataError(.misuse, "the system has no folder for such files: specify where the game's files are stored")
     }
     return folder
     #else
@@ -167,7 +168,7 @@ public struct StorageFolders: Sendable, Hashable {
       }
     if let folder = environment[variable], folder.hasPrefix("/") { return URL(fileURLWithPath: folder, isDirectory: true) }
     guard let home = environment["HOME"], home.hasPrefix("/") else {
-      throw GameDataError(.misuse, "neither \(variable) nor HOME is set: say where the game's files go")
+      throw GameDataError(.misuse, "neither \(variable) nor HOME is set: specify where the game's files are stored")
     }
     return URL(fileURLWithPath: home, isDirectory: true).appendingPathComponent(path, isDirectory: true)
   }

@@ -43,7 +43,7 @@ public struct DefaultsRule: Sendable {
     self.name = name
     take = { value, preferences, isReplacing in
       guard isReplacing || !preferences.contains(key) else { return .kept }
-      guard let value = try read(value) else { throw PropertyListError(.mismatch, "Nothing is made of this value") }
+      guard let value = try read(value) else { throw PropertyListError(.mismatch, "The rule returned nothing for this value") }
       try preferences.set(value, for: key)
       return .taken
     }
@@ -88,7 +88,7 @@ enum DefaultsValue {
     } else if let type = type as? any Decodable.Type {
       decoded = try decodeCodable(type)
     }
-    guard let value = decoded as? Value else { throw PropertyListError(.mismatch, "The value is no \(type)") }
+    guard let value = decoded as? Value else { throw PropertyListError(.mismatch, "The value isn't of the type \(type)") }
     return value
   }
 
@@ -126,7 +126,7 @@ enum DefaultsValue {
         try archive(of: entries.map(\.value)) { values, type in try encode(values, under: names, as: type) })
     default:
       guard let scalar = scalars(of: list).first else {
-        throw PropertyListError(.mismatch, "There is no preference of this kind: give it a rule of its own")
+        throw PropertyListError(.mismatch, "Preferences don't support a value of this kind: write a rule for it")
       }
       return .scalar(scalar)
     }
@@ -140,7 +140,7 @@ enum DefaultsValue {
     where values.allSatisfy({ isNatural($0, as: type) }) {
       return try encode(values, type)
     }
-    throw PropertyListError(.mismatch, "Its values are of different kinds, or have others inside: give it a rule of its own")
+    throw PropertyListError(.mismatch, "Its values are of different kinds, or contain other values: write a rule for it")
   }
 
   private static func isNatural(_ value: PropertyList, as type: Any.Type) -> Bool {

@@ -88,7 +88,7 @@ extension Preferences {
   /// Returns the entries in the file's order; of several under one key, only the last.
   private static func values(_ data: Data) throws -> [PropertyList.Entry] {
     guard let entries = try PropertyList(data, limits: .inProportion(to: data)).dictionary else {
-      throw PropertyListError(.mismatch, "The property list has no dictionary at the top: these are no settings of UserDefaults")
+      throw PropertyListError(.mismatch, "The property list has no dictionary at the top level: these are not settings of UserDefaults")
     }
     let last = Dictionary(entries.enumerated().map { ($1.key, $0) }, uniquingKeysWith: { $1 })
     return entries.enumerated().filter { last[$1.key] == $0 }.map(\.element)

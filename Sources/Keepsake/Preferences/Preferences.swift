@@ -61,7 +61,7 @@ public final class Preferences: Sendable {
     if unreadable > 0 {
       core.events.report(
         Incident(
-          kind: .unreadable, message: "\(unreadable) preferences can't be read; their defaults are given until they are set", date: core.now
+          kind: .unreadable, message: "\(unreadable) preferences can't be read; their defaults are used until they are set", date: core.now
         ))
     }
   }
@@ -199,7 +199,7 @@ public final class Preferences: Sendable {
     guard look.refusedType != type else { return nil }
     do {
       guard let data = try look.content.archive() else {
-        throw GameDataError(.misuse, "another program keeps something by another rule under its name")
+        throw GameDataError(.misuse, "another program stores a value with another rule under its name")
       }
       let value = try key.coding.decode(data)
       // Cached as a scalar only if that encodes to exactly the same bytes: another type may read less of them.
@@ -218,16 +218,17 @@ public final class Preferences: Sendable {
 
   private func report<Value>(_ objection: PreferenceObjection, _ key: PreferenceKey<Value>) {
     switch objection {
-    case .contested: report("is used as a preference of this device and as a synced one: take two names", key)
+    case .contested: report("is used as a preference of this device and as a synced one: use two names", key)
     case .keptOtherwise:
-      report("is kept as \(key.isSynced ? "one of this device" : "a synced one"), and its key says otherwise: take another name", key)
+      report(
+        "is stored as \(key.isSynced ? "one of this device" : "a synced one"), but its key declares the opposite: use another name", key)
     }
   }
 
   private func report<Value>(_ what: String, _ key: PreferenceKey<Value>) {
     core.events.report(
       Incident(
-        kind: .unreadable, message: "the preference \"\(key.name.prefix(80))\" \(what); its default is given until it is set",
+        kind: .unreadable, message: "the preference \"\(key.name.prefix(80))\" \(what); its default is used until it is set",
         date: core.now))
   }
 

@@ -45,8 +45,8 @@ extension ProgressKey {
   public func migrating<Old>(
     from old: ProgressKey<Old>, _ convert: @escaping @Sendable (_ old: Old) -> Value?
   ) -> Self {
-    precondition(!rule.verbs.contains(.remove), "the key \"\(name)\" is a set, and can't take the place of another")
-    precondition(old.key != key && !old.earlierKeys.contains(key), "the key \"\(name)\" can't take its own place")
+    precondition(!rule.verbs.contains(.remove), "the key \"\(name)\" is a set and can't replace another")
+    precondition(old.key != key && !old.earlierKeys.contains(key), "the key \"\(name)\" can't replace itself")
     var later = self
     let (rule, before) = (rule, earlier)
     // Each replaced key counts under a writer of its own, or two of them would not add up. That writer is never stored,

@@ -229,20 +229,20 @@ public final class ProgressStore: Sendable {
       guard !change.state.value.isGathered || change.state.value.size <= Self.maximumValueBytes || update.size <= before else {
         throw GameDataError(
           .tooLarge,
-          "\"\(draft.key.key.prefix(80))\" is full: a set or a dictionary may take \(Self.maximumValueBytes) bytes. Spread it over several "
-            + "keys, take elements out, or reset it")
+          "\"\(draft.key.key.prefix(80))\" is full: a set or a dictionary may take at most \(Self.maximumValueBytes) bytes. Spread it over several "
+            + "keys, remove elements, or reset it")
       }
       growth += update.size - before
       shown[draft.key] = change.state
     }
     let new = shown.keys.count { view[$0] == nil }
     guard new == 0 || view.keys.count + new <= Self.maximumKeys else {
-      throw GameDataError(.tooLarge, "progress holds \(Self.maximumKeys) keys at most")
+      throw GameDataError(.tooLarge, "progress can have at most \(Self.maximumKeys) keys")
     }
     guard growth <= 0 || view.bytes + growth <= Self.maximumBytes else {
       throw GameDataError(
         .tooLarge,
-        "all progress together may take \(Self.maximumBytes) bytes. Keep large values in a saved game, and reset what isn't needed")
+        "all progress together may take at most \(Self.maximumBytes) bytes. Keep large values in a saved game, and reset what isn't needed")
     }
     return (shown, growth)
   }

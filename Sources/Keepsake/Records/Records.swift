@@ -171,7 +171,7 @@ public final class Records: Sendable {
     switch phase.withLock({ $0 }) {
     case .open(let database): return database
     case .refused(let error): throw error
-    case .closed: throw GameDataError(.closed, "the game's data is closed, and its records with it")
+    case .closed: throw GameDataError(.closed, "the game's data is closed, and so are its records")
     case .unopened: return nil
     }
   }

@@ -46,7 +46,7 @@ public final class ReferenceDatabase: Sendable {
     try Self.refuseLog(beside: url)
     guard sqlite3_compileoption_used("USE_URI") != 0 else {
       throw ReferenceError(
-        .unreadable, "this system's SQLite takes no URIs (SQLITE_USE_URI), so that a database can't be opened as one that never changes")
+        .unreadable, "this system's SQLite doesn't support URIs (SQLITE_USE_URI), so a database can't be opened as one that never changes")
     }
     var configuration = Configuration()
     configuration.label = "keepsake.reference"
@@ -90,9 +90,9 @@ public final class ReferenceDatabase: Sendable {
     do {
       type = try FileManager.default.attributesOfItem(atPath: url.resolvingSymlinksInPath().path)[.type] as? FileAttributeType
     } catch {
-      throw ReferenceError(.unreadable, "the file \(url.path) can't be looked at", cause: error)
+      throw ReferenceError(.unreadable, "the file \(url.path) can't be examined", cause: error)
     }
-    guard type == .typeRegular else { throw ReferenceError(.notADatabase, "\(url.path) is a pipe or a device, and no file") }
+    guard type == .typeRegular else { throw ReferenceError(.notADatabase, "\(url.path) is a pipe or a device, not a file") }
     var hash = SHA256()
     var beginning = Data()
     do {
@@ -129,12 +129,12 @@ public final class ReferenceDatabase: Sendable {
         // There is no log, or no file can have its name.
         continue
       } catch {
-        throw ReferenceError(.unreadable, "whether a log stands beside the file \(url.path) can't be found out", cause: error)
+        throw ReferenceError(.unreadable, "whether a log is next to the file \(url.path) can't be determined", cause: error)
       }
       guard size?.int64Value == 0 else {
         throw ReferenceError(
           .misuse,
-          "\(url.lastPathComponent)\(suffix) stands beside \(url.path): what it holds isn't in the file; close the database properly before you ship it"
+          "\(url.lastPathComponent)\(suffix) is next to \(url.path): its contents aren't in the file; close the database properly before you ship it"
         )
       }
     }
@@ -147,7 +147,7 @@ public final class ReferenceDatabase: Sendable {
     switch error.resultCode {
     case .SQLITE_NOTADB: ReferenceError(.notADatabase, "the file \(url.path) is not a SQLite database", cause: error)
     case .SQLITE_CORRUPT:
-      ReferenceError(.damaged, "the database \(url.path) makes no sense: it was damaged before its hash was taken", cause: error)
+      ReferenceError(.damaged, "the database \(url.path) is damaged: it was already damaged when its hash was computed", cause: error)
     default: ReferenceError(.unreadable, "the database \(url.path) can't be read", cause: error)
     }
   }

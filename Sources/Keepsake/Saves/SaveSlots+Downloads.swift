@@ -93,8 +93,8 @@ extension GameCore {
     let largest = cloud.largestDownload
     let isDone = try translating {
       try store.write { transaction in
-        func refuse(_ why: String) -> GameDataError { GameDataError(.misuse, "\"\(SlotKey(text: slot).name)\" stays here: \(why)") }
-        guard try !transaction.isLocal(slot) else { throw refuse("nothing else has it, as keepLocal says") }
+        func refuse(_ why: String) -> GameDataError { GameDataError(.misuse, "\"\(SlotKey(text: slot).name)\" can't be evicted: \(why)") }
+        guard try !transaction.isLocal(slot) else { throw refuse("it is kept only on this device, because of keepLocal") }
         let heads = try transaction.heads(of: slot).compactMap(transaction.version)
         guard heads.count == 1 else { if heads.isEmpty { return false } else { throw refuse("it is in conflict: load and save it first") } }
         let record = heads[0].record
@@ -110,10 +110,10 @@ extension GameCore {
         }
         guard try !transaction.isPinned(record.id) else { throw refuse("it is pinned") }
         guard let largest, record.length > largest else {
-          throw refuse("it would come back at once, for `Cloud.downloads` says that saves of its size do")
+          throw refuse("it would be downloaded again immediately, because `Cloud.downloads` includes saves of its size")
         }
         guard try transaction.evict(record.id, keepingHistory: keepingHistory) else {
-          throw refuse("other slots or versions have the same bytes, so that there is nothing to let go of")
+          throw refuse("other slots or versions have the same bytes, so no space would be freed")
         }
         return true
       }
@@ -129,7 +129,7 @@ extension GameDataError {
   static func notDownloaded(_ record: VersionRecord) -> GameDataError {
     GameDataError(
       .notDownloaded,
-      "\"\(record.key.name)\" is in the cloud, and not on this device: `download` brings its \(record.length) bytes"
+      "\"\(record.key.name)\" is in the cloud, but not on this device: call `download` to get its \(record.length) bytes"
     )
   }
 }

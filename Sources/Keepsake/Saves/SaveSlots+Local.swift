@@ -95,7 +95,8 @@ extension SaveSlots {
   /// Returns why a saved game can't have this record; nil if it can.
   static func objection(to record: VersionRecord) -> Refusal? {
     if record.key.isFile {
-      return Refusal(item: ExchangeRules.item(record.id), reason: .invalid, message: "names that begin so are for tracked files")
+      return Refusal(
+        item: ExchangeRules.item(record.id), reason: .invalid, message: "names that begin like this are reserved for tracked files")
     }
     return ExchangeRules.objection(to: record)
   }

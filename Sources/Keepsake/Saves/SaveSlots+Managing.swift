@@ -94,7 +94,7 @@ extension SaveSlots {
       guard let winner = view.winner else { throw GameDataError(.missing, "the slot \"\(slot.name)\" is empty") }
       guard !alone || !view.isConflict else {
         throw GameDataError(
-          .misuse, "devices saved the slot \"\(slot.name)\" without knowing of each other: load and save it first")
+          .misuse, "the slot \"\(slot.name)\" is in conflict: load and save it first")
       }
       let side = try SlotReading.side(winner, in: transaction)
       return CurrentSave(record: winner, version: side.summary, parents: view.parents)
@@ -111,11 +111,13 @@ extension SaveSlots {
   /// cloud.
   private func refuse<Value>(_ slot: Slot<Value>, to other: Slot<Value>) throws {
     guard slot.name != other.name else {
-      throw GameDataError(.misuse, "\"\(slot.name)\" and \"\(other.name)\" are one slot")
+      throw GameDataError(.misuse, "\"\(slot.name)\" and \"\(other.name)\" are the same slot")
     }
     guard try core.store.read({ try !$0.isLocal(slot.name) || $0.isLocal(other.name) }) else {
       throw GameDataError(
-        .misuse, "\"\(slot.name)\" stays on this device, and \"\(other.name)\" doesn't: use keepLocal on that first, or syncAgain on this")
+        .misuse,
+        "\"\(slot.name)\" stays on this device, but \"\(other.name)\" doesn't: first call keepLocal on the latter, or syncAgain on the former"
+      )
     }
   }
 }

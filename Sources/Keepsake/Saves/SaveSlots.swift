@@ -251,8 +251,8 @@ public final class SaveSlots: Sendable {
 
   /// Refuses names of local slots and tracked files, whose versions `load` doesn't handle.
   func refuseLocal(_ slot: String) throws {
-    guard !SlotKey(text: slot).isLocal else { throw GameDataError(.misuse, "a slot's name has no control characters") }
-    guard !SlotKey(text: slot).isFile else { throw GameDataError(.misuse, "names that begin so are for tracked files") }
+    guard !SlotKey(text: slot).isLocal else { throw GameDataError(.misuse, "a slot's name can't have control characters") }
+    guard !SlotKey(text: slot).isFile else { throw GameDataError(.misuse, "names that begin like this are reserved for tracked files") }
   }
 
   /// Waits for earlier captures of the slot. A capture that failed has already reported its error.
@@ -396,7 +396,7 @@ public final class SaveSlots: Sendable {
       try core.store.write { transaction in
         guard try transaction.isPinned(id) != isPinned else { return }
         guard try transaction.version(id)?.record.tombstone == false else {
-          throw StoreError(.missing, "there is no version \(id) here that could be pinned")
+          throw StoreError(.missing, "there is no version \(id) on this device that can be pinned")
         }
         try transaction.setPinned(isPinned, id)
       }
@@ -410,7 +410,7 @@ public final class SaveSlots: Sendable {
     guard let version = try transaction.version(id), version.record.key.slot == slot, !version.record.tombstone,
       try !transaction.wasPruned(version.record) || transaction.isNotDownloaded(version.record)
     else {
-      throw GameDataError(.missing, "the slot \"\(slot)\" has no version \(id) that could be read")
+      throw GameDataError(.missing, "the slot \"\(slot)\" has no version \(id) that can be read")
     }
     return version.record
   }

@@ -89,7 +89,8 @@ public final class HighScores: Sendable {
     if let context, context.count > Score.maximumContextBytes {
       throw GameDataError(
         .tooLarge,
-        "the context of a score has \(context.count) bytes; \(Score.maximumContextBytes) are the most: keep more in a saved game")
+        "the context of a score has \(context.count) bytes; at most \(Score.maximumContextBytes) are allowed: keep larger data in a saved game"
+      )
     }
     let milliseconds: Int64
     if let date {
@@ -131,7 +132,7 @@ public final class HighScores: Sendable {
     // An empty board may have had an order before: its players' values keep it, on every device.
     guard try transaction.hasScores(on: board.name, other) || transaction.bestOrder(on: board.name) == other else { return }
     throw GameDataError(
-      .misuse, "the board \"\(board.name)\" has the order \(other.rawValue): an order never changes under a name, take a new name")
+      .misuse, "the board \"\(board.name)\" has the order \(other.rawValue): a board never changes its order, use a new name")
   }
 
   /// Shows the scores immediately, then commits them with `commit`.
@@ -183,7 +184,7 @@ public final class HighScores: Sendable {
   /// - Throws: `StoreError` if the store can't be read; `GameDataError` with `misuse` for a board that has another
   ///   order.
   public func top(_ count: Int, of board: Board, onePerPlayer: Bool = false) throws -> [Score] {
-    guard count >= 0 else { throw GameDataError(.misuse, "the best \(count) scores were asked for: there can't be fewer than none") }
+    guard count >= 0 else { throw GameDataError(.misuse, "the best \(count) scores were requested: the number can't be negative") }
     return try reading(board) { transaction, waiting in
       var found = FoundScores()
       if onePerPlayer {
@@ -224,7 +225,7 @@ public final class HighScores: Sendable {
   /// - Throws: As `top`.
   public func scores(of player: String = "", on board: Board, atMost count: Int = .max) throws -> [Score] {
     let player = player.canonical
-    guard count >= 0 else { throw GameDataError(.misuse, "\(count) scores were asked for: there can't be fewer than none") }
+    guard count >= 0 else { throw GameDataError(.misuse, "\(count) scores were requested: the number can't be negative") }
     return try reading(board) { transaction, waiting in
       var found = try transaction.scores(count, of: player, on: board.name, board.scoreOrder)
       found.entries = Array((found.entries + waiting.filter { $0.player == player }).sorted { $0.precedes($1) }.prefix(count))
@@ -254,7 +255,7 @@ public final class HighScores: Sendable {
   /// - Throws: As `top`.
   public func rank(of score: Score, on board: Board) throws -> Int {
     guard score.board == board.name, score.entry.order == board.scoreOrder else {
-      throw GameDataError(.misuse, "the score is one of the board \"\(score.board)\" and not of \"\(board.name)\", or in another order")
+      throw GameDataError(.misuse, "the score is on the board \"\(score.board)\" and not on \"\(board.name)\", or in another order")
     }
     var above = 0
     _ = try reading(board) { transaction, waiting in
@@ -296,7 +297,7 @@ public final class HighScores: Sendable {
       core.events.report(
         Incident(
           kind: objection.code == .tampered ? .tampered : .unreadable,
-          message: "a score of the board \"\(board.name)\" is left out: \(objection.message)", date: core.now))
+          message: "a score of the board \"\(board.name)\" was left out: \(objection.message)", date: core.now))
     }
     return found.entries.map(Score.init)
   }

@@ -57,7 +57,7 @@ public struct ScoreColumns: Sendable, Hashable {
       value = inner
     }
     guard let entries = value.array else {
-      throw PropertyListError(.mismatch, "There is no list of scores, but another value", path: list.joined(separator: "."))
+      throw PropertyListError(.mismatch, "The value is not a list of scores", path: list.joined(separator: "."))
     }
     return entries
   }
@@ -77,7 +77,7 @@ public struct ScoreColumns: Sendable, Hashable {
       case .string(let text): Int64(text).map { .int($0) } ?? Double(text).map(\.scoreValue)
       default: nil
       }
-    guard let number else { throw PropertyListError(.mismatch, "The score is no number", path: score) }
+    guard let number else { throw PropertyListError(.mismatch, "The score is not a number", path: score) }
     return number
   }
 
@@ -85,7 +85,7 @@ public struct ScoreColumns: Sendable, Hashable {
     switch value {
     case .string(let text): return text
     case .integer(let number): return "\(number)"
-    default: throw PropertyListError(.mismatch, "The player's name is no text", path: player ?? "")
+    default: throw PropertyListError(.mismatch, "The player's name is not text", path: player ?? "")
     }
   }
 
@@ -104,7 +104,7 @@ public struct ScoreColumns: Sendable, Hashable {
     case .string(let text): found = Self.date(text)
     default: found = nil
     }
-    guard let found else { throw PropertyListError(.mismatch, "The date is none that is known", path: date ?? "") }
+    guard let found else { throw PropertyListError(.mismatch, "The date is in no known form", path: date ?? "") }
     return found
   }
 

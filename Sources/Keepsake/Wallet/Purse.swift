@@ -42,7 +42,7 @@ public struct Purse: Sendable, Hashable, Archivable {
     try check(amount)
     let (sum, overflow) = self[currency].addingReportingOverflow(amount)
     guard !overflow, sum <= Self.maximumAmount else {
-      throw GameDataError(.tooLarge, "a purse holds \(Self.maximumAmount) \(currency.name) at most")
+      throw GameDataError(.tooLarge, "a purse can hold at most \(Self.maximumAmount) \(currency.name)")
     }
     amounts[currency.name] = sum
   }
@@ -74,7 +74,7 @@ public struct Purse: Sendable, Hashable, Archivable {
   }
 
   private func check(_ amount: Int) throws {
-    guard amount > 0 else { throw GameDataError(.misuse, "\(amount) is no amount: it has to be at least 1") }
+    guard amount > 0 else { throw GameDataError(.misuse, "\(amount) is not a valid amount: it must be at least 1") }
   }
 
   // MARK: Archivable

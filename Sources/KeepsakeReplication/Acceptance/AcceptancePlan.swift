@@ -72,7 +72,7 @@ struct Plan {
         continue
       }
       if let twin = seen[version.id] {
-        if twin != version { refuse("the request has two versions of this id") }
+        if twin != version { refuse("the request contains two different versions with this id") }
         continue
       }
       if let stored = try storage.version(version.id)?.record, !stored.isSame(as: version) {
@@ -80,7 +80,7 @@ struct Plan {
         continue
       }
       if let other = try foreignCover(of: version, in: storage) {
-        refuse("it replaces \(other), which is of another slot")
+        refuse("it replaces \(other), which belongs to another slot")
         continue
       }
       seen[version.id] = version

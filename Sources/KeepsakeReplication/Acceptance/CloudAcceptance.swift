@@ -300,7 +300,7 @@ package enum CloudAcceptance {
         throw ExchangeError.malformed("the length of the content \(content.hash) is out of range")
       }
       guard content.bytes.count <= ExchangeRules.maximumInlineBytes else {
-        throw ExchangeError.malformed("the content \(content.hash) is too large to travel inside an exchange")
+        throw ExchangeError.malformed("the content \(content.hash) is too large to be sent inside an exchange")
       }
       guard content.base != content.hash else {
         throw ExchangeError.malformed("the content \(content.hash) is its own base")

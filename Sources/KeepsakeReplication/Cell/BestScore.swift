@@ -108,7 +108,7 @@ package struct BestScore: Hashable, Sendable, Codable {
 
   /// Why the score can't be kept or sent; nil if it can.
   package var objection: String? {
-    guard withdrawn.count <= Self.maximumWithdrawn else { return "more scores were taken back than a value may name" }
+    guard withdrawn.count <= Self.maximumWithdrawn else { return "more scores were withdrawn than a value may list" }
     guard let entry else { return nil }
     switch entry.score {
     case .int: break

@@ -16,14 +16,14 @@ package enum CellError: Error, Hashable, Sendable, CustomStringConvertible {
   package var description: String {
     switch self {
     case .ruleMismatch(let key, let holds, let asked):
-      "\(key) holds a value of the rule \(holds), not \(asked): a rule never changes under a key, take a new key"
+      "\(key) holds a value of the rule \(holds), not \(asked): a key never changes its rule, use a new key"
     case .laterRule(let key, let rule):
-      "\(key) holds a value of the rule \(rule), which this program doesn't know: a newer one wrote it, and only such a one can change it"
+      "\(key) holds a value of the rule \(rule), which this program doesn't know: a newer release wrote it, and only a newer release can change it"
     case .notANumber(let key): "\(key) can't hold not-a-number"
     case .overflow(let key): "\(key) can't count any further"
     case .notInside(let key, let what): "\(what) is for a whole key, not for a value within \(key)"
     case .resetBeforeCatchUp(let key):
-      "\(key) can't be reset before this store has once caught up with its cloud"
+      "\(key) can't be reset before this store has caught up with its cloud once"
     }
   }
 }

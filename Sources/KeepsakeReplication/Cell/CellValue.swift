@@ -35,7 +35,7 @@ extension CellValue {
   /// How deep values may be nested: a dictionary of dictionaries of plain values, and no deeper. Each level is read,
   /// joined and compared with everything above it.
   package static let maximumDepth = 2
-  static let tooDeep = "values stand in each other at most \(maximumDepth) deep"
+  static let tooDeep = "values may be nested at most \(maximumDepth) levels deep"
   static let notANumber = "not a number"
 
   /// The rule's name for people.

@@ -106,10 +106,12 @@ package struct ScoreEntry: Hashable, Sendable {
     func isPlain(_ name: String) -> Bool {
       name.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7F } && name.canonical.utf8.elementsEqual(name.utf8)
     }
-    if board.isEmpty { return "a board has to have a name" }
-    if board.utf8.count > maximumBoardBytes { return "a board's name has \(board.utf8.count) bytes; \(maximumBoardBytes) are the most" }
+    if board.isEmpty { return "a board needs a name" }
+    if board.utf8.count > maximumBoardBytes {
+      return "a board's name has \(board.utf8.count) bytes; at most \(maximumBoardBytes) are allowed"
+    }
     if player.utf8.count > maximumPlayerBytes {
-      return "a player's name has \(player.utf8.count) bytes; \(maximumPlayerBytes) are the most"
+      return "a player's name has \(player.utf8.count) bytes; at most \(maximumPlayerBytes) are allowed"
     }
     if !isPlain(board) { return "a board's name has control characters" }
     return isPlain(player) ? nil : "a player's name has control characters"

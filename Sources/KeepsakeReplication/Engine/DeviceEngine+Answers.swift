@@ -82,7 +82,7 @@ extension DeviceEngine {
       try missing(hashes, of: sent, &effects, in: &storage)
       if rejections.hasMissedTooOften() {
         let failure = TransportFailure(
-          .server(retryAfterMilliseconds: nil), "the cloud asks again and again for contents that were sent")
+          .server(retryAfterMilliseconds: nil), "the cloud keeps asking for contents that were already sent")
         pause(failure, of: .exchange, atLeast: 0, &effects, using: &random)
       }
     case .refused(let refusals):
@@ -124,10 +124,10 @@ extension ExchangeResponse {
     guard abs(Int128(serverTimeMilliseconds)) <= Int128(ExchangeRules.maximumMilliseconds) else {
       return "the server's time is out of range"
     }
-    if case .held = outcome, sent.part == nil { return "it holds a part of what was sent as a whole" }
-    if restart { return sent.cursor.seq == 0 ? "a start was answered by a restart" : nil }
-    guard cursor.seq >= sent.cursor.seq, !more || cursor.seq > sent.cursor.seq else { return "the cursor stands still" }
-    guard changes.count <= limit else { return "there are more changes than asked for" }
+    if case .held = outcome, sent.part == nil { return "it keeps only a part of what was sent as a whole" }
+    if restart { return sent.cursor.seq == 0 ? "it responds to a first request with a restart" : nil }
+    guard cursor.seq >= sent.cursor.seq, !more || cursor.seq > sent.cursor.seq else { return "the cursor doesn't advance" }
+    guard changes.count <= limit else { return "there are more changes than requested" }
     for change in changes {
       guard change.seq > sent.cursor.seq, change.seq <= cursor.seq else { return "a change is out of order" }
       switch change.item {

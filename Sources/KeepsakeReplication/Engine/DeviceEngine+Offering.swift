@@ -109,7 +109,7 @@ extension DeviceEngine {
     _ count: Int, of part: OfferPart?, _ effects: inout [EngineEffect], using random: inout some RandomNumberGenerator
   ) {
     guard restartOffer.kept(count, of: part, patience: RejectionSearch.maximumMissingRounds) else { return }
-    let failure = TransportFailure(.server(retryAfterMilliseconds: nil), "the cloud has no room for a part of what is offered now")
+    let failure = TransportFailure(.server(retryAfterMilliseconds: nil), "the cloud currently has no space for a part of what is offered")
     pause(failure, of: .exchange, atLeast: options.offerPauseMilliseconds, &effects, using: &random)
   }
 }

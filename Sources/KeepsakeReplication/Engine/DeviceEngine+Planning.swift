@@ -24,7 +24,7 @@ extension DeviceEngine {
       case .lost(let version, let hash):
         let refusal = Refusal(
           item: ExchangeRules.item(version), reason: .invalid,
-          message: "its content \(hash) is damaged or gone on this device")
+          message: "its content \(hash) is damaged or missing on this device")
         for group in groups where group.versions.contains(version) {
           try refuse(group.id, [refusal], &effects, in: &storage)
         }

@@ -143,7 +143,7 @@ extension DeviceEngine {
       let refusals = lost.filter { group.versions.contains($0.id) }.map { record in
         Refusal(
           item: ExchangeRules.item(record.id), reason: .invalid,
-          message: "its bytes were left in the cloud, which doesn't have them any more: another device of the player may still bring them")
+          message: "its bytes were only in the cloud, which no longer has them: another device of the player may still upload them")
       }
       guard !refusals.isEmpty else { continue }
       try refuse(group.id, refusals, &effects, in: &storage)

@@ -20,10 +20,10 @@ package enum ExchangeError: Error, Hashable, Sendable, CustomStringConvertible {
   package var description: String {
     switch self {
     case .unsupportedProtocol(let version):
-      "protocol \(version) isn't spoken here: this side speaks \(ExchangeRequest.currentProtocol)"
-    case .malformed(let what): "the request makes no sense: \(what)"
+      "protocol \(version) isn't supported: this side uses protocol \(ExchangeRequest.currentProtocol)"
+    case .malformed(let what): "the request is invalid: \(what)"
     case .tooMany(let what): "too many \(what)"
-    case .badResponse(let what): "the answer makes no sense: \(what)"
+    case .badResponse(let what): "the response is invalid: \(what)"
     }
   }
 }

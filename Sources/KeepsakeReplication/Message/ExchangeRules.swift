@@ -56,11 +56,11 @@ package enum ExchangeRules {
     }
     guard update.state.generation <= Cursor.maximumSeq else { return refuse(.invalid, "the generation is out of range") }
     guard update.state.value.size <= maximumCellBytes else {
-      return refuse(.tooLarge, "a value may take \(maximumCellBytes) bytes; keep more in a saved game or a file")
+      return refuse(.tooLarge, "a value may take at most \(maximumCellBytes) bytes; keep larger data in a saved game or a file")
     }
     if let objection = update.state.value.objection() { return refuse(.invalid, objection) }
     if case .best(let best) = update.state.value, best.entry?.payload.count ?? 0 > ScoreEntry.maximumPayloadBytes {
-      return refuse(.tooLarge, "what belongs to a score may take \(ScoreEntry.maximumContextBytes) bytes")
+      return refuse(.tooLarge, "the context of a score may take at most \(ScoreEntry.maximumContextBytes) bytes")
     }
     return nil
   }
@@ -84,7 +84,7 @@ package enum ExchangeRules {
     guard version.covers.count <= maximumCovers else { return refuse(.tooLarge, "it replaces too many versions") }
     guard !version.covers.contains(version.id) else { return refuse(.invalid, "it replaces itself") }
     guard version.contents.count <= maximumContents, version.length >= 0, version.length <= maximumVersionBytes else {
-      return refuse(.tooLarge, "it has too many bytes, or a length below zero")
+      return refuse(.tooLarge, "it has too many bytes, or a negative length")
     }
     guard !version.tombstone || (version.contents.isEmpty && version.length == 0) else {
       return refuse(.invalid, "a delete has contents")
@@ -97,7 +97,7 @@ package enum ExchangeRules {
       return refuse(.invalid, "playtime and progress have to be finite numbers")
     }
     guard metadata.size <= SaveMetadata.maximumBytes else {
-      return refuse(.tooLarge, "title, thumbnail and custom metadata may take \(SaveMetadata.maximumBytes) bytes together")
+      return refuse(.tooLarge, "title, thumbnail and custom metadata may take at most \(SaveMetadata.maximumBytes) bytes together")
     }
     return nil
   }

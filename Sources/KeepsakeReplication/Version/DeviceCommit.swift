@@ -92,12 +92,12 @@ package enum DeviceCommit {
   private static func checkSize(_ group: OutboxGroup, _ records: [VersionRecord]) throws(CommitError) {
     guard group.cells.count <= ExchangeRules.maximumCells, group.versions.count <= ExchangeRules.maximumVersions else {
       throw .tooMuch(
-        "\(group.cells.count) values and \(group.versions.count) saves, where \(ExchangeRules.maximumCells) and "
-          + "\(ExchangeRules.maximumVersions) may go together")
+        "\(group.cells.count) values and \(group.versions.count) saves; at most \(ExchangeRules.maximumCells) and "
+          + "\(ExchangeRules.maximumVersions) are allowed")
     }
     let bytes = group.cells.reduce(0) { $0 + $1.size } + records.reduce(0) { $0 + $1.size }
     guard bytes <= ExchangeRules.maximumCommitBytes else {
-      throw .tooMuch("\(bytes) bytes of values and metadata, where \(ExchangeRules.maximumCommitBytes) may go together")
+      throw .tooMuch("\(bytes) bytes of values and metadata; at most \(ExchangeRules.maximumCommitBytes) are allowed")
     }
   }
 
@@ -161,14 +161,14 @@ package enum DeviceCommit {
     switch save.content {
     case .stored(let hashes, let bytes): (contents, length) = (hashes, bytes)
     case .tombstone: (contents, length) = ([], 0)
-    case .bytes: throw CommitError.invalid(save.id, "its bytes were not stored before")
+    case .bytes: throw CommitError.invalid(save.id, "its bytes were not stored first")
     }
     for hash in contents where try !storage.hasContent(hash) { throw CommitError.missingContent(save.id, hash) }
     let parents: [VersionID]
     switch save.parents {
     case .versions(let ids): parents = ids
     case .everyHead: parents = try storage.heads(of: save.slot)
-    case .game, .file: throw CommitError.invalid(save.id, "what it replaces was not decided before")
+    case .game, .file: throw CommitError.invalid(save.id, "which versions it replaces was not decided first")
     }
 
     // A store that was never connected has sent nothing: what it replaces needn't stay in the outbox.

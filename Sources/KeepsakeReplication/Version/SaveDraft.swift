@@ -87,14 +87,14 @@ package enum CommitError: Error, Hashable, Sendable, CustomStringConvertible {
 
   package var description: String {
     switch self {
-    case .missingContent(let id, let hash): "the save \(id) names the content \(hash), which isn't here"
-    case .idTaken(let id): "there is a save \(id) already"
-    case .invalid(let id, let why): "the save \(id) can't be kept: \(why)"
-    case .invalidCell(let key, let why): "\(key) can't be kept: \(why)"
+    case .missingContent(let id, let hash): "the save \(id) refers to the content \(hash), which isn't in this store"
+    case .idTaken(let id): "there is already a save \(id)"
+    case .invalid(let id, let why): "the save \(id) can't be stored: \(why)"
+    case .invalidCell(let key, let why): "\(key) can't be stored: \(why)"
     case .tooMuch(let what): "too much for one checkpoint: \(what)"
     case .tooManyPlayers(let board, let maximum):
-      "the board \"\(board)\" has \(maximum) players, which is the most: remove some, or take another board"
-    case .inConflict(let name): "\"\(name)\" was written twice without one knowing of the other: end the conflict first"
+      "the board \"\(board)\" has \(maximum) players, the maximum: remove some, or use another board"
+    case .inConflict(let name): "\"\(name)\" was written twice independently: resolve the conflict first"
     }
   }
 }

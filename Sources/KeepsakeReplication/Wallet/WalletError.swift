@@ -15,7 +15,7 @@ package enum WalletError: Error, Hashable, Sendable, CustomStringConvertible {
       "only \(spendable) \(currency) can be spent here now, of \(balance) in all"
     case .invalidAmount(let amount): "\(amount) is not an amount between 1 and \(Wallet.maximumAmount)"
     case .invalidText(let what): "\(what) is empty or too long"
-    case .overflow(let currency): "the totals of \(currency) are full"
+    case .overflow(let currency): "the totals of \(currency) have reached their maximum"
     }
   }
 }

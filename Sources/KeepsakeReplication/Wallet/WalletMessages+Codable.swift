@@ -100,7 +100,7 @@ extension WalletOperation: Codable {
     let word = try container.decode(String.self, forKey: .kind)
     guard let kind = try Kind(word: word, key: { try container.decode(String.self, forKey: .key) }) else {
       throw DecodingError.dataCorruptedError(
-        forKey: .kind, in: container, debugDescription: "\"\(word.prefix(40))\" is no kind of operation")
+        forKey: .kind, in: container, debugDescription: "\"\(word.prefix(40))\" is not a kind of operation")
     }
     self.kind = kind
     currency = try container.decode(String.self, forKey: .currency)

@@ -84,7 +84,8 @@ final class CommitQueue: Sendable {
       }
       let left = deadline - ContinuousClock.now
       guard left > .zero else {
-        throw StoreError(.timedOut, "the disk is so far behind that nothing more was taken in time; what was taken before goes on")
+        throw StoreError(
+          .timedOut, "the disk is too slow: the save was not accepted in time; saves that were accepted before are still being written")
       }
       _ = room.wait(until: Date(timeIntervalSinceNow: left.interval))
     }

@@ -30,7 +30,7 @@ enum FailedCommit {
       try handle.synchronize()
       try handle.close()
     } catch {
-      throw StoreError(.io, "what a failed save left in the write-ahead log can't be removed", cause: error)
+      throw StoreError(.io, "the remains of a failed save can't be removed from the write-ahead log", cause: error)
     }
   }
 }

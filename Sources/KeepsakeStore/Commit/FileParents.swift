@@ -12,7 +12,7 @@ struct FileParents {
   ///   - save: Its contents are already in the store.
   ///   - others: Further versions that it replaces, with substitutions already applied.
   init(of save: SaveDraft, at key: SlotKey, additionalParents others: [VersionID], in transaction: StoreTransaction) throws {
-    guard case .stored(let contents, let length) = save.content else { throw StoreError(.misuse, "a tracked file has no deletes") }
+    guard case .stored(let contents, let length) = save.content else { throw StoreError(.misuse, "a tracked file can't be deleted") }
     let heads = try transaction.heads(of: key).compactMap { try transaction.version($0)?.record }
     func says(_ record: VersionRecord) throws -> Bool {
       guard !record.tombstone, record.contents != contents else { return !record.tombstone }

@@ -77,7 +77,7 @@ package struct GameCommit: Sendable {
     }
     return Outcome(
       versions: try ids.map { id in
-        guard let version = try transaction.version(id) else { throw StoreError(.damaged, "the version \(id) is gone") }
+        guard let version = try transaction.version(id) else { throw StoreError(.damaged, "the version \(id) is missing") }
         return version
       },
       pinned: Set(try ids.filter(transaction.isPinned)),

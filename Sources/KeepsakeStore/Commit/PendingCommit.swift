@@ -33,7 +33,7 @@ package final class PendingCommit<Value: Sendable>: Sendable {
     observe { _ in done.signal() }
     if let limit {
       guard done.wait(timeout: .now() + limit.interval) == .success else {
-        throw StoreError(.timedOut, "the save was not durable within \(limit); it goes on")
+        throw StoreError(.timedOut, "the save was not durable within \(limit); it is still being written")
       }
     } else {
       done.wait()

@@ -52,7 +52,7 @@ struct ContentCompaction {
   }
 
   private static func name(_ bytes: Data) throws -> ContentHash {
-    guard let hash = ContentHash(bytes: bytes) else { throw StoreError(.damaged, "a content of the store has no proper name") }
+    guard let hash = ContentHash(bytes: bytes) else { throw StoreError(.damaged, "a content of the store has an invalid hash") }
     return hash
   }
 

@@ -103,7 +103,7 @@ final class ContentKeeper: Sendable {
   ) throws -> PreparedContent {
     let pending = batch.pending
     let context = database.context
-    let (known, base) = try StoreError.translating("reading the save before") {
+    let (known, base) = try StoreError.translating("reading the previous save") {
       try database.read { database -> (Bool, ContentBase?) in
         let table = ContentTable(database: database, context: context)
         // What hasn't changed costs no compression.
@@ -150,7 +150,7 @@ final class ContentKeeper: Sendable {
     if let parts = batch.newest[slot] { return parts }
     let last = newest.withLock { $0[slot] }
     let context = database.context
-    return try StoreError.translating("reading the save before") {
+    return try StoreError.translating("reading the previous save") {
       try database.read { database in
         let transaction = StoreTransaction(database, in: context)
         let heads = try transaction.heads(of: transaction.key(of: slot)).compactMap { try transaction.version($0)?.record }.filter {

@@ -62,15 +62,15 @@ struct ContentTable {
         break
       }
       guard let (entry, frame) = try stored(current) else {
-        if current == hash { throw StoreError(.missing, "the content \(hash) isn't here") }
-        throw StoreError(.damaged, "the content \(hash) can't be read: its base \(current) is gone")
+        if current == hash { throw StoreError(.missing, "the content \(hash) isn't in this store") }
+        throw StoreError(.damaged, "the content \(hash) can't be read: its base \(current) is missing")
       }
       frames.append((frame, entry.length))
       cost += entry.cost
       guard frames.count <= DecodingCost.maximumDepth + 1, let first = frames.first,
         cost <= DecodingCost.believable(plain: first.length)
       else {
-        throw StoreError(.damaged, "the content \(hash) can't be read: its chain of bases is longer than any that is written")
+        throw StoreError(.damaged, "the content \(hash) can't be read: its chain of bases is too long")
       }
       next = entry.base
     }
@@ -78,7 +78,7 @@ struct ContentTable {
       plain = try Zstd.decompress(frame, prefix: plain, length: length)
     }
     guard let plain, ContentHash(of: plain) == hash else {
-      throw StoreError(.damaged, "the content \(hash) is damaged: its bytes have another hash")
+      throw StoreError(.damaged, "the content \(hash) is damaged: its bytes don't match the hash")
     }
     memory.setProven(hash)
     return plain
@@ -173,7 +173,7 @@ struct ContentTable {
 
   /// Returns the content for the wire: the stored frame if it has the right base, otherwise encoded again.
   func encoded(_ hash: ContentHash, against base: ContentHash?) throws -> EncodedContent {
-    guard let (entry, frame) = try stored(hash) else { throw StoreError(.missing, "the content \(hash) isn't here") }
+    guard let (entry, frame) = try stored(hash) else { throw StoreError(.missing, "the content \(hash) isn't in this store") }
     // Check what leaves this store, so that damage here doesn't spread.
     let plain = try plain(hash)
     if entry.base == base { return EncodedContent(hash: hash, length: entry.length, base: base, bytes: frame) }
@@ -263,10 +263,10 @@ extension Row {
   fileprivate func entry(of hash: ContentHash) throws -> ContentTable.Entry {
     func damaged(_ what: String) -> StoreError { StoreError(.damaged, "the content \(hash) is damaged: \(what)") }
     let length: Int = try checked(at: 0, "length")
-    guard (0...EncodedContent.maximumContentBytes).contains(length) else { throw damaged("it has an impossible length") }
+    guard (0...EncodedContent.maximumContentBytes).contains(length) else { throw damaged("it has an invalid length") }
     let base: Data? = try checkedOptional(at: 1, "base")
     let name = base.flatMap { ContentHash(bytes: $0) }
-    guard (base == nil) == (name == nil) else { throw damaged("its base has no proper name") }
+    guard (base == nil) == (name == nil) else { throw damaged("its base has an invalid hash") }
     return ContentTable.Entry(length: length, base: name, encodedLength: try checked(at: 2, "bytes"))
   }
 }

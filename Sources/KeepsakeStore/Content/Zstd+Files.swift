@@ -23,7 +23,7 @@ extension Zstd {
   ///   allocated; `damaged` for a frame that is cut off, altered, or followed by other bytes.
   package static func expand(_ frame: Data, maximumBytes: Int) throws -> Data {
     try frame.withUnsafeBytes { source in
-      guard source.starts(with: frameMagic) else { throw StoreError(.damaged, "there is no zstd frame") }
+      guard source.starts(with: frameMagic) else { throw StoreError(.damaged, "the data isn't a zstd frame") }
       let length = ZSTD_findFrameCompressedSize(source.baseAddress, source.count)
       guard ZSTD_isError(length) == 0, length == source.count else {
         throw StoreError(.damaged, "the zstd frame is cut off, altered or followed by other bytes")
@@ -39,13 +39,13 @@ extension Zstd {
   }
 
   private static func expand(_ source: UnsafeRawBufferPointer, capacity first: Int, maximumBytes: Int) throws -> Data {
-    guard let context = ZSTD_createDCtx() else { throw StoreError(.io, "no memory is left to decompress with") }
+    guard let context = ZSTD_createDCtx() else { throw StoreError(.io, "there is not enough memory to decompress") }
     defer { ZSTD_freeDCtx(context) }
     guard ZSTD_isError(ZSTD_DCtx_setParameter(context, ZSTD_d_windowLogMax, maximumFileWindowLog)) == 0 else {
-      throw StoreError(.io, "zstd refuses its own window size")
+      throw StoreError(.io, "zstd rejects its own window size")
     }
     var capacity = first
-    guard var memory = malloc(capacity) else { throw StoreError(.io, "no memory is left for \(capacity) bytes") }
+    guard var memory = malloc(capacity) else { throw StoreError(.io, "there is not enough memory for \(capacity) bytes") }
     var isDone = false
     defer { if !isDone { free(memory) } }
     var input = ZSTD_inBuffer(src: source.baseAddress, size: source.count, pos: 0)
@@ -64,7 +64,7 @@ extension Zstd {
       if output.pos == capacity {
         // One byte more than allowed shows that there is more.
         capacity = capacity > maximumBytes / 2 ? min(maximumBytes, Int.max - 1) + 1 : capacity * 2
-        guard let larger = realloc(memory, capacity) else { throw StoreError(.io, "no memory is left for \(capacity) bytes") }
+        guard let larger = realloc(memory, capacity) else { throw StoreError(.io, "there is not enough memory for \(capacity) bytes") }
         memory = larger
         (output.dst, output.size) = (memory, capacity)
       } else if before == (input.pos, output.pos) {
@@ -82,6 +82,6 @@ extension Zstd {
   }
 
   private static func tooLarge(_ maximumBytes: Int) -> StoreError {
-    StoreError(.tooLarge, "the zstd frame holds more than \(maximumBytes) bytes")
+    StoreError(.tooLarge, "the zstd frame contains more than \(maximumBytes) bytes")
   }
 }

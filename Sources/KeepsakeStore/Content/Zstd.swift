@@ -50,13 +50,13 @@ package enum Zstd {
     try frame.withUnsafeBytes { source in
       let declared = ZSTD_getFrameContentSize(source.baseAddress, source.count)
       guard UInt64(exactly: length) == UInt64(declared) else {
-        throw StoreError(.damaged, "a content's frame doesn't hold the \(length) bytes that it should")
+        throw StoreError(.damaged, "a content's frame doesn't contain the \(length) bytes that it should")
       }
       let frameLength = ZSTD_findFrameCompressedSize(source.baseAddress, source.count)
       guard ZSTD_isError(frameLength) == 0, frameLength == source.count else {
         throw StoreError(.damaged, "a content's frame is cut off or followed by other bytes")
       }
-      guard let context = ZSTD_createDCtx() else { throw StoreError(.io, "no memory is left to decompress with") }
+      guard let context = ZSTD_createDCtx() else { throw StoreError(.io, "there is not enough memory to decompress") }
       defer { ZSTD_freeDCtx(context) }
       try check(ZSTD_DCtx_setParameter(context, ZSTD_d_windowLogMax, maximumWindowLog), "setting the window")
       return try allocating(length) { target in
@@ -92,7 +92,7 @@ package enum Zstd {
       defer { idle.context = nil }
       return IdleContext(context: idle.context)
     }
-    guard let context = taken.context ?? ZSTD_createCCtx() else { throw StoreError(.io, "no memory is left to compress with") }
+    guard let context = taken.context ?? ZSTD_createCCtx() else { throw StoreError(.io, "there is not enough memory to compress") }
     return context
   }
 
@@ -122,7 +122,7 @@ package enum Zstd {
       _ = try withUnsafeMutableBytes(of: &nothing) { try fill(UnsafeMutableRawBufferPointer(rebasing: $0[..<0])) }
       return Data()
     }
-    guard let memory = malloc(capacity) else { throw StoreError(.io, "no memory is left for \(capacity) bytes") }
+    guard let memory = malloc(capacity) else { throw StoreError(.io, "there is not enough memory for \(capacity) bytes") }
     do {
       let count = try fill(UnsafeMutableRawBufferPointer(start: memory, count: capacity))
       // A frame far smaller than its bound shouldn't keep the bound's memory.

@@ -33,7 +33,7 @@ extension Row {
   ) throws -> Value? {
     guard let stored else { return nil }
     guard let value = Value.fromDatabaseValue(stored.databaseValue) else {
-      throw StoreError(.damaged, "a row of the store has a \(column) of the wrong kind")
+      throw StoreError(.damaged, "a row of the store has a \(column) of the wrong type")
     }
     return value
   }

@@ -31,7 +31,7 @@ struct RowCodec {
     do {
       return try decoder.decode(type, from: json)
     } catch {
-      throw StoreError(.damaged, "what is kept of \(place) can't be understood", cause: error)
+      throw StoreError(.damaged, "the data of \(place) can't be decoded", cause: error)
     }
   }
 
@@ -54,7 +54,7 @@ struct RowCodec {
   @discardableResult static func payload(of body: Data, place: String) throws -> Data {
     let payload = body.dropFirst(checksumLength)
     guard body.count > checksumLength, isChecksum(body.prefix(checksumLength), of: payload, place: place) else {
-      throw StoreError(.damaged, "what is kept of \(place) is damaged")
+      throw StoreError(.damaged, "the data of \(place) is damaged")
     }
     return payload
   }

@@ -42,7 +42,7 @@ enum Schema {
     do {
       return try (journal.resourceValues(forKeys: [.fileSizeKey]).fileSize ?? 0) > 0
     } catch {
-      throw StoreError(.io, "the journal at \(journal.path) can't be looked at", cause: error)
+      throw StoreError(.io, "the journal at \(journal.path) can't be examined", cause: error)
     }
   }
 
@@ -78,7 +78,7 @@ enum Schema {
       throw StoreError(.misuse, "the database at \(url.path) belongs to another program")
     }
     guard version <= currentVersion else { try refuse(version: version, at: url) }
-    guard version >= 0 else { throw StoreError(.damaged, "the store at \(url.path) has the impossible format \(version)") }
+    guard version >= 0 else { throw StoreError(.damaged, "the store at \(url.path) has the invalid format \(version)") }
   }
 
   /// Throws `misuse` if the store has an older format: a reader can't migrate it.
@@ -87,13 +87,13 @@ enum Schema {
     guard version != 0, version < currentVersion else { return }
     throw StoreError(
       .misuse,
-      "the store at \(url.path) has the older format \(version): open it once with the game, which brings it to format \(currentVersion)")
+      "the store at \(url.path) has the older format \(version): open it once with the game, which upgrades it to format \(currentVersion)")
   }
 
   static func refuse(version: Int32, at url: URL) throws -> Never {
     throw StoreError(
       .newerFormat,
-      "the store at \(url.path) has format \(version), this program knows up to \(currentVersion): update the game")
+      "the store at \(url.path) has format \(version), but this program knows formats up to \(currentVersion): update the game")
   }
 
   @Sendable private static func createTables(_ database: Database) throws {

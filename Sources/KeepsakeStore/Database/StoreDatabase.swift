@@ -215,7 +215,7 @@ final class StoreDatabase: BackupSource {
       guard rest.isEmpty else { throw StoreError(.damaged, rest.all.first ?? "") }
     }
     let what = findings.all.joined(separator: "; ")
-    return StoreIncident(.rebuilt, "what derives from the saves disagreed with them and was made anew; nothing was lost (\(what))")
+    return StoreIncident(.rebuilt, "derived data disagreed with the saves and was rebuilt; nothing was lost (\(what))")
   }
 
   private static func configuration() -> Configuration {
@@ -279,7 +279,7 @@ final class StoreDatabase: BackupSource {
   }
 
   private func suspectLostPage() {
-    if memory.takeLostPage() { suspicion.note(StoreError(.damaged, "a page that a save lies on could not be read")) }
+    if memory.takeLostPage() { suspicion.note(StoreError(.damaged, "a page with data of a save could not be read")) }
   }
 
   /// Makes the next successful write run `duty` first, in its transaction.
@@ -351,7 +351,7 @@ final class StoreDatabase: BackupSource {
       case nil: return
       case .damage:
         throw StoreError(
-          .damaged, "the store's database is damaged and can't take this save: close it and open it again, it is repaired then")
+          .damaged, "the store's database is damaged and can't store this save: close and reopen it to repair it")
       case .disk:
         let committed = try FailedCommit.committedFrames(of: files.database)
         try pool.close()
@@ -370,7 +370,7 @@ final class StoreDatabase: BackupSource {
           suspicion.note(error)
           throw error
         }
-        report(StoreIncident(.reopened, "the disk failed while saving; the database was opened anew and is whole"))
+        report(StoreIncident(.reopened, "the disk failed while saving; the database was reopened and is intact"))
         for incident in incidents { report(incident) }
       }
     }

@@ -23,12 +23,12 @@ extension RecordsDatabase {
     try refuseWithin("restored")
     guard let file = try RawFile(url) else { throw StoreError(.missing, "there is no file \(url.path)") }
     guard let header = file.bytes(at: 0, count: RecordsFiles.headerBytes), RecordsFiles.isSound(header) else {
-      throw StoreError(.damaged, "the file \(url.path) is no snapshot of records, or its beginning is damaged; nothing was changed")
+      throw StoreError(.damaged, "the file \(url.path) is not a snapshot of records, or its beginning is damaged; nothing was changed")
     }
     for suffix in ["-wal", "-journal"] where StoreFiles.exists(URL(fileURLWithPath: url.path + suffix)) {
       throw StoreError(
         .misuse,
-        "\(url.lastPathComponent)\(suffix) stands beside \(url.path), which isn't whole without it: restore a file that snapshot(to:) made")
+        "\(url.lastPathComponent)\(suffix) is next to \(url.path), which is incomplete without it: restore a file that snapshot(to:) made")
     }
     try StoreError.translating("reading the snapshot \(url.path)") {
       let snapshot = try DatabaseQueue(path: url.path, configuration: RecordsAudit.configuration("keepsake.records.snapshot"))
@@ -50,7 +50,7 @@ extension RecordsDatabase {
       return StoreError(.damaged, "the snapshot \(url.path) is damaged (\(problem)); nothing was changed")
     }
     guard try Int.fetchOne(database, sql: "PRAGMA page_size") == PageScanner.pageSize else {
-      return StoreError(.misuse, "the database \(url.path) is no snapshot of records: it has pages of another size; nothing was changed")
+      return StoreError(.misuse, "the database \(url.path) is not a snapshot of records: it has another page size; nothing was changed")
     }
     return try objection(database)
   }
@@ -62,10 +62,10 @@ extension RecordsDatabase {
       throw StoreError(.missing, "there is no folder \(parent.path) for a snapshot of the records")
     }
     guard try Self.identity(of: parent) != Self.identity(of: files.folder) else {
-      throw StoreError(.misuse, "a snapshot of the records can't stand among the store's own files: name another folder")
+      throw StoreError(.misuse, "a snapshot of the records can't be among the store's own files: choose another folder")
     }
     if FileManager.default.fileExists(atPath: url.path, isDirectory: &isFolder), isFolder.boolValue {
-      throw StoreError(.misuse, "\(url.path) is a folder, a snapshot of the records is a file")
+      throw StoreError(.misuse, "\(url.path) is a folder, but a snapshot of the records is a file")
     }
   }
 
@@ -76,7 +76,7 @@ extension RecordsDatabase {
       let attributes = try FileManager.default.attributesOfItem(atPath: folder.resolvingSymlinksInPath().path)
       return [attributes[.systemNumber] as? NSNumber, attributes[.systemFileNumber] as? NSNumber]
     } catch {
-      throw StoreError(.io, "the folder \(folder.path) can't be looked at", cause: error)
+      throw StoreError(.io, "the folder \(folder.path) can't be examined", cause: error)
     }
   }
 }

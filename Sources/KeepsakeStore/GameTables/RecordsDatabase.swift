@@ -195,7 +195,7 @@ package final class RecordsDatabase: BackupSource {
   /// Throws `misuse` within a read or write: the operation waits for all of them, and so can't be requested by one.
   func refuseWithin(_ what: String) throws {
     guard !readers.isMarked, !writers.isMarked else {
-      throw StoreError(.misuse, "the records can't be \(what) within a read or write of them, which that would wait for")
+      throw StoreError(.misuse, "the records can't be \(what) within a read or write of them: that would wait for itself")
     }
   }
 
@@ -236,7 +236,7 @@ package final class RecordsDatabase: BackupSource {
   private func writing<Value>(_ doing: String, _ body: (DatabasePool) throws -> Value) throws -> Value {
     guard !writers.isMarked else {
       throw StoreError(
-        .misuse, "\(doing) was asked for within a write of them: one can't wait for the other, so do it in that one, or after it")
+        .misuse, "\(doing) was requested within a write of them, which would wait for itself: do it in that write, or after it")
     }
     while true {
       try heal()
@@ -264,7 +264,7 @@ package final class RecordsDatabase: BackupSource {
     let (isClosed, isInTrouble) = state.withLock { ($0.isClosed, $0.trouble != nil) }
     if isClosed { return StoreError(.misuse, "the records are closed", cause: error) }
     guard isInTrouble else { return nil }
-    return StoreError(.io, "the disk failed, and the records are closed until a write finds it working again", cause: error)
+    return StoreError(.io, "the disk failed, and the records are closed until a write finds the disk working again", cause: error)
   }
 
   // MARK: Closing
@@ -290,7 +290,7 @@ package final class RecordsDatabase: BackupSource {
       return closing
     }
     guard let outcome = closing.wait(until: deadline) else {
-      throw StoreError(.timedOut, "the records are still being read through GRDB's own interface, or the disk doesn't answer")
+      throw StoreError(.timedOut, "the records are still being read through GRDB's own interface, or the disk doesn't respond")
     }
     state.withLock { $0.closing = nil }
     try StoreError.translating("closing the records") { try outcome.get() }
@@ -349,16 +349,16 @@ package final class RecordsDatabase: BackupSource {
   private func heal() throws {
     guard state.withLock({ $0.trouble != nil && !$0.isClosed }) else { return }
     guard !readers.isMarked else {
-      throw StoreError(.io, "the disk failed, and the records can't be opened anew within a read: write after it")
+      throw StoreError(.io, "the disk failed, and the records can't be reopened within a read: write after it")
     }
     try users.alone {
       switch state.withLock({ $0.trouble }) {
       case nil: return
       case .damage:
         throw StoreError(
-          .damaged, "the records are damaged and can't be written: close the game's data and open it again, they are repaired then")
+          .damaged, "the records are damaged and can't be written: close and reopen the game's data to repair them")
       case .disk:
-        try StoreError.translating("opening the records anew") {
+        try StoreError.translating("reopening the records") {
           let committed = try FailedCommit.committedFrames(of: files.database)
           try state.withLock { $0.pool }.close()
           try FailedCommit.trimLog(files.log, to: committed)
@@ -375,7 +375,7 @@ package final class RecordsDatabase: BackupSource {
             state.trouble = nil
           }
         }
-        report(StoreIncident(.reopened, "the disk failed while writing the records; they were opened anew and are whole"))
+        report(StoreIncident(.reopened, "the disk failed while writing the records; they were reopened and are intact"))
       }
     }
   }

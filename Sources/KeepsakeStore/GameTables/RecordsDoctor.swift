@@ -57,7 +57,7 @@ struct RecordsDoctor {
     case .nothing: return []
     case .recover where diagnosis.recovery == nil:
       try RecordsRecovery.finishInterrupted(files)
-      return [StoreIncident(.recovered, "the interrupted recovery of the records was finished or taken back")]
+      return [StoreIncident(.recovered, "the interrupted recovery of the records was finished or undone")]
     case .recover: return [StoreIncident(.recovered, try RecordsRecovery(files).run(because: diagnosis.findings).message)]
     case .rebuild: return [try Self.mendIndexes(files, because: diagnosis.findings)]
     }
@@ -76,13 +76,13 @@ struct RecordsDoctor {
       }
       return StoreIncident(
         .rebuilt,
-        "indexes of the records disagreed with their tables and were made anew; nothing was lost (\(reasons.joined(separator: "; ")))")
+        "indexes of the records disagreed with their tables and were rebuilt; nothing was lost (\(reasons.joined(separator: "; ")))")
     } catch let error as DatabaseError where error.isDamage {
       // Rows that an index should have prevented were inserted while it was damaged, or more is damaged than was found.
-      let reasons = reasons + ["indexes can't be made anew: \(error.message ?? "damaged")"]
+      let reasons = reasons + ["indexes can't be rebuilt: \(error.message ?? "damaged")"]
       return StoreIncident(.recovered, try RecordsRecovery(files).run(because: reasons).message)
     } catch let error as DatabaseError {
-      throw StoreError(error, doing: "making the indexes of the records anew")
+      throw StoreError(error, doing: "rebuilding the indexes of the records")
     }
   }
 }

@@ -31,7 +31,7 @@ struct RecordsFiles: BackupFiles {
     let log = try WriteAheadLog.read(log, defaultPageSize: PageScanner.pageSize(of: file))
     guard let file, file.size > 0 else {
       // SQLite creates the file before it writes the first page: an empty one on its own was never begun.
-      return log.state == .empty && presentBackups.isEmpty ? nil : "the file is gone, or empty"
+      return log.state == .empty && presentBackups.isEmpty ? nil : "the file is missing or empty"
     }
     // A journal that was left behind contains the correct first page; SQLite restores it.
     if StoreFiles.exists(journal), log.state != .damaged { return nil }
@@ -39,7 +39,7 @@ struct RecordsFiles: BackupFiles {
     if log.state == .sound, let frame = log.frames.lastIndex(of: 1) { header = log.page(inFrame: frame) }
     guard let header, header.count >= Self.headerBytes else { return "the file is cut off within its header, or can't be read" }
     guard Self.isSound(header) else { return "the file is not a database, or its first page is damaged" }
-    return log.state == .damaged ? "the write-ahead log is damaged: SQLite would leave out what was written last" : nil
+    return log.state == .damaged ? "the write-ahead log is damaged: SQLite would ignore what was written last" : nil
   }
 
   /// Checks the bounds that SQLite's format sets. What a game may choose itself (its application id, its version, its

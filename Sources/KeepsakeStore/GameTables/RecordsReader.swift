@@ -23,10 +23,10 @@ package final class RecordsReader: Sendable {
       if StoreFiles.exists(files.workshop) {
         throw StoreError(.damaged, "a recovery of the records was interrupted; opening the game's data finishes it")
       }
-      guard !files.isPresent else { throw StoreError(.damaged, "the database of the records is gone") }
+      guard !files.isPresent else { throw StoreError(.damaged, "the database of the records is missing") }
       return nil
     }
-    return try StoreError.translating("opening the records to look at them") {
+    return try StoreError.translating("opening the records for reading") {
       var configuration = RecordsAudit.configuration("keepsake.records.reader")
       configuration.busyMode = .timeout(RecordsDatabase.busySeconds)
       return RecordsReader(try DatabaseQueue(path: files.database.path, configuration: configuration))

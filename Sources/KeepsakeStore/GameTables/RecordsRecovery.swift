@@ -44,7 +44,7 @@ package struct RecordsRecovery {
           : "the \(rows) rows of \(tables) tables that could be read"
             + (losses.isEmpty
               ? "" : "; lost: \(losses.prefix(3).joined(separator: ", "))\(losses.count > 3 ? ", and \(losses.count - 3) more" : "")")
-      case .nothing: "nothing: no row could be read and there is no good backup, so the game's migrations begin anew"
+      case .nothing: "nothing: no row could be read and there is no usable backup, so the game's migrations start from the beginning"
       }
     }
 

@@ -56,7 +56,7 @@ struct TableSalvage {
   private mutating func run() throws -> Bool {
     let items = try items().filter { item in
       guard !item.isMade else { return true }
-      losses.append("the \(item.type) \(item.name) (its description describes something else)")
+      losses.append("the \(item.type) \(item.name) (its definition defines something else)")
       return false
     }
     let tables = items.filter { $0.type == "table" && !$0.isVirtual }
@@ -152,7 +152,7 @@ struct TableSalvage {
       }
       return true
     } catch let error as DatabaseError where error.isDamage {
-      losses.append("rows of \(table) from one place on")
+      losses.append("rows of \(table) from one point on")
       return false
     }
   }
@@ -189,7 +189,7 @@ struct TableSalvage {
   /// Records rows that conflict with another one, which an index prevented until it was damaged.
   private mutating func recordRefused(_ count: Int, of table: String) {
     guard count > 0 else { return }
-    losses.append("\(count == 1 ? "1 row" : "\(count) rows") of \(table) that a rule of the table refuses")
+    losses.append("\(count == 1 ? "1 row" : "\(count) rows") of \(table) that violate a rule of the table")
   }
 
   /// Returns the first row id after `start` that can be reached; nil if there is none. The row itself may be lost, too.
@@ -241,7 +241,7 @@ struct TableSalvage {
         dropped += database.changesCount
       }
     }
-    if dropped > 0 { losses.append("\(dropped) rows that belong to lost ones") }
+    if dropped > 0 { losses.append("\(dropped) rows that refer to lost ones") }
   }
 
   // MARK: Steps

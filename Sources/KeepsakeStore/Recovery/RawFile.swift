@@ -35,7 +35,7 @@ final class RawFile {
     guard status.st_mode & S_IFMT == S_IFREG else {
       close(descriptor)
       throw StoreError(
-        .misuse, "\(url.path) is a folder, a pipe or a device where a file belongs: move it away, and open the game's data again")
+        .misuse, "\(url.path) is a folder, a pipe or a device instead of a file: move it away, and open the game's data again")
     }
     size = Int(status.st_size)
   }

@@ -30,7 +30,7 @@ package struct Recovery {
       if reasons.count > 1 { text += ", and \(reasons.count - 1) more" }
       text += "); \(versions) saves and \(values) values could be read and are in a new database"
       if lostSaves > 0 { text += "; the bytes of \(lostSaves) saves are lost" }
-      if !steppedBack.isEmpty { text += "; an older save stands in \(steppedBack.map { "\"\($0)\"" }.joined(separator: ", "))" }
+      if !steppedBack.isEmpty { text += "; an older save is now the newest in \(steppedBack.map { "\"\($0)\"" }.joined(separator: ", "))" }
       if let wallet { text += "; \(wallet)" }
       return text + "; the damaged files are in \(damagedFolder)"
     }
@@ -66,11 +66,12 @@ package struct Recovery {
       do {
         intent = try JSONDecoder().decode(Intent.self, from: data)
       } catch {
-        throw StoreError(.damaged, "the note of a recovery at \(files.intent.path) can't be read: remove it to recover anew", cause: error)
+        throw StoreError(
+          .damaged, "the recovery record at \(files.intent.path) can't be read: delete it to start the recovery again", cause: error)
       }
       // It must be a name and not a path: nothing may be moved out of the store.
       guard !intent.name.isEmpty, !intent.name.contains("/"), !intent.name.hasPrefix(".") else {
-        throw StoreError(.damaged, "the note of a recovery at \(files.intent.path) is damaged: remove it to recover anew")
+        throw StoreError(.damaged, "the recovery record at \(files.intent.path) is damaged: delete it to start the recovery again")
       }
       try swap(files, aside: files.damaged.appendingPathComponent(intent.name))
     } else {
@@ -88,7 +89,7 @@ package struct Recovery {
     do {
       intent = try JSONEncoder().encode(Intent(name: damaged.lastPathComponent))
     } catch {
-      throw StoreError(.io, "the note of a recovery can't be written", cause: error)
+      throw StoreError(.io, "the recovery record can't be written", cause: error)
     }
     try AtomicFile.write(intent, to: files.intent)
     try Self.swap(files, aside: damaged)
@@ -176,7 +177,7 @@ package struct Recovery {
             .damaged,
             """
             the store at \(files.folder.path) can't be read (\(reasons.first ?? "it could not be opened")) and there is no backup \
-            of it: nothing was touched; put the folder back from a copy, or move it away to begin anew
+            of it. Nothing was changed: restore the folder from a copy, or move it away to start afresh
             """)
         }
         try salvage.write()

@@ -103,7 +103,7 @@ final class RollingBackup: Sendable {
   private static func size(of url: URL) throws(StoreError) -> Int64 {
     var status = stat()
     guard stat(url.path, &status) != 0 else { return Int64(status.st_size) }
-    guard errno == ENOENT else { throw StoreError(errorNumber: errno, doing: "looking at \(url.path)") }
+    guard errno == ENOENT else { throw StoreError(errorNumber: errno, doing: "examining \(url.path)") }
     return 0
   }
 
@@ -150,9 +150,9 @@ final class RollingBackup: Sendable {
       try StoreError.translating("making a backup") {
         try DatabaseCopy.make(of: database, at: partial, pagesPerStep: Self.pagesPerStep) { [problem] copy in
           // A damaged copy must not replace an intact one.
-          if let problem = try Self.stoppable(copy, stop, problem) { throw StoreError(.damaged, "the backup isn't sound: \(problem)") }
+          if let problem = try Self.stoppable(copy, stop, problem) { throw StoreError(.damaged, "the new backup is damaged: \(problem)") }
         } progress: { isDone in
-          if !isDone, stop() { throw StoreError(.timedOut, "the data was closed while it was backed up") }
+          if !isDone, stop() { throw StoreError(.timedOut, "the data was closed during the backup") }
         }
       }
       let older = files.backups.first { !StoreFiles.exists($0) } ?? files.presentBackups.last ?? files.backups[0]
@@ -185,7 +185,7 @@ final class RollingBackup: Sendable {
       do {
         return try problem(copy)
       } catch let error as DatabaseError where error.resultCode == .SQLITE_INTERRUPT {
-        throw StoreError(.timedOut, "the data was closed while it was backed up")
+        throw StoreError(.timedOut, "the data was closed during the backup")
       }
     }
   }

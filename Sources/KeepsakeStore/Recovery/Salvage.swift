@@ -280,7 +280,7 @@ struct Salvage {
       try transaction.continueWallet(with: walletPages.values)
     } else {
       let message = try transaction.mendWallet()?.message
-      walletLoss = message ?? "nothing of the wallet could be read, so that it begins anew; a cloud that knows it brings it back"
+      walletLoss = message ?? "nothing of the wallet could be read, so a new one was started; a cloud that knows the old one restores it"
     }
     var device = try transaction.facts()
     if device.container != nil, device.cursor.seq > 0 {

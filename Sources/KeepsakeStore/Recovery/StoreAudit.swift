@@ -58,7 +58,7 @@ struct StoreAudit {
 
   private mutating func checkSchema() throws {
     let found = try Self.schema(of: database)
-    if found != (try Self.expectedSchema.get()) { findings.damage.append("the description of the tables was altered") }
+    if found != (try Self.expectedSchema.get()) { findings.damage.append("the schema of the tables was altered") }
   }
 
   /// Computed once per process.
@@ -155,7 +155,7 @@ struct StoreAudit {
     }
     try check("covered", "SELECT id, checksum FROM covered") { row in
       guard CoveredRow.isSound(id: try row.checked(at: 0, "id"), checksum: try row.checked(at: 1, "checksum")) else {
-        throw StoreError(.damaged, "the name of a version that was replaced is damaged")
+        throw StoreError(.damaged, "the id of a replaced version is damaged")
       }
     }
     try check("outbox", "SELECT id, body FROM outbox") { row in
@@ -172,7 +172,7 @@ struct StoreAudit {
         SELECT COUNT(*) FROM content WHERE typeof(hash) != 'blob' OR LENGTH(hash) != 32 OR typeof(length) != 'integer' OR length < 0
           OR length > \(EncodedContent.maximumContentBytes) OR typeof(bytes) != 'blob' OR (base IS NOT NULL AND (typeof(base) != 'blob' OR LENGTH(base) != 32))
         """)
-    if let contents, contents > 0 { findings.damage.append("\(contents) contents are not of the kind that they should be") }
+    if let contents, contents > 0 { findings.damage.append("\(contents) contents have values of the wrong type") }
   }
 
   private mutating func check(_ table: String, _ sql: String, _ body: (Row) throws -> Void) throws {
@@ -206,11 +206,11 @@ struct StoreAudit {
             AND hash NOT IN (SELECT base FROM content WHERE base IS NOT NULL))
         """)
     if suspects != 0, try !ContentUse.isAsImplied(in: transaction) {
-      findings.derived.append("which contents the saves need was recorded wrongly")
+      findings.derived.append("the record of which contents the saves need was wrong")
     }
-    if try !Counters.areSound(in: database) { findings.derived.append("how far the store has counted was recorded wrongly") }
+    if try !Counters.areSound(in: database) { findings.derived.append("the store's counters were wrong") }
     if try !HeadTable.isAsImplied(in: database) {
-      findings.derived.append("which saves are the newest was recorded wrongly")
+      findings.derived.append("the record of which saves are the newest was wrong")
     }
     let clouds = try Int.fetchOne(
       database,
@@ -218,7 +218,7 @@ struct StoreAudit {
         SELECT COUNT(*) FROM cloud_content WHERE typeof(depth) != 'integer' OR depth NOT BETWEEN 0 AND 1000
           OR typeof(hash) != 'blob' OR LENGTH(hash) != 32
         """)
-    if let clouds, clouds > 0 { findings.derived.append("which contents the cloud has was recorded wrongly") }
+    if let clouds, clouds > 0 { findings.derived.append("the record of which contents the cloud has was wrong") }
   }
 }
 

@@ -55,7 +55,7 @@ package struct StoreDoctor {
     request = seal
     files = StoreFiles(folder: url)
     guard StoreFiles.exists(files.database) || !files.presentBackups.isEmpty || StoreFiles.exists(files.intent) else {
-      throw StoreError(.missing, "the folder \(url.path) holds no store")
+      throw StoreError(.missing, "the folder \(url.path) contains no store")
     }
     lock = try StoreLock(at: url.appendingPathComponent("lock"))
   }
@@ -68,7 +68,7 @@ package struct StoreDoctor {
   /// - Throws: `wrongSecret` if the given secret isn't the store's.
   package func examine(progress: (String) -> Void = { _ in }) throws -> Diagnosis {
     var diagnosis = try examineStore(progress)
-    progress("looking at the records")
+    progress("examining the records")
     diagnosis.records = try RecordsDoctor(folder: files.folder).examine()
     return diagnosis
   }
@@ -76,11 +76,11 @@ package struct StoreDoctor {
   private func examineStore(_ progress: (String) -> Void) throws -> Diagnosis {
     var diagnosis = Diagnosis()
     if StoreFiles.exists(files.intent) {
-      diagnosis.findings = ["a recovery was interrupted after its new database was whole; opening the store finishes it"]
+      diagnosis.findings = ["a recovery was interrupted after its new database was complete; opening the store finishes it"]
       diagnosis.plan = .recover
       return diagnosis
     }
-    progress("looking at the files")
+    progress("examining the files")
     if let damage = try files.damageAtFirstSight() {
       diagnosis.findings = [damage]
       diagnosis.plan = .recover
@@ -88,7 +88,7 @@ package struct StoreDoctor {
       try examineDatabase(&diagnosis, progress)
     }
     if diagnosis.plan == .recover {
-      progress("trying what a recovery would give")
+      progress("trying a recovery")
       try rehearse(&diagnosis)
     }
     return diagnosis
@@ -125,7 +125,7 @@ package struct StoreDoctor {
         diagnosis.plan = findings.isEmpty ? .nothing : findings.damage.isEmpty ? .rebuild : .recover
         guard findings.damage.isEmpty else { return }
         if seal.kind == .sealed, seal.keys.isEmpty {
-          diagnosis.needsSecret = "the store is sealed: without its secret nobody can tell whether the saved games can be read"
+          diagnosis.needsSecret = "the store is sealed: without its secret it can't be checked whether the saved games can be read"
           return
         }
         diagnosis.unreadable = try unreadableSaves(in: transaction, progress)

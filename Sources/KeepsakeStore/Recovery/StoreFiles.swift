@@ -71,7 +71,7 @@ struct StoreFiles: BackupFiles {
     guard let file, file.size > 0 else {
       // SQLite creates the file before it writes the first page: an empty one on its own is a store that was never
       // begun.
-      return log.state == .empty && presentBackups.isEmpty ? nil : "the database is gone, or empty"
+      return log.state == .empty && presentBackups.isEmpty ? nil : "the database is missing or empty"
     }
     // A journal that was left behind contains the correct first page; SQLite restores it.
     if Self.exists(journal) { return nil }
@@ -79,7 +79,7 @@ struct StoreFiles: BackupFiles {
     if log.state == .sound, let frame = log.frames.lastIndex(of: 1) { header = log.page(inFrame: frame) }
     guard let header else { return "the database is cut off within its header, or can't be read" }
     if let damage = try Self.damage(inHeader: header, at: database) { return damage }
-    return log.state == .damaged ? "the write-ahead log is damaged: SQLite would leave out what was saved last" : nil
+    return log.state == .damaged ? "the write-ahead log is damaged: SQLite would ignore what was saved last" : nil
   }
 
   /// Returns what is wrong with the header, by the bounds that SQLite's format sets and the narrower ones of a store.
@@ -94,12 +94,12 @@ struct StoreFiles: BackupFiles {
       let differing = (0..<4).count { (application ^ expected) >> (UInt32($0) * 8) & 0xFF != 0 }
       // The mark of another program differs in more than one byte.
       guard differing == 1 else { throw StoreError(.misuse, "the database at \(url.path) belongs to another program") }
-      return "the header's mark of a store is damaged"
+      return "the header's application id is damaged"
     }
     if application == expected {
       // A release increments the number by one; a number far beyond is damage.
       if version > Schema.currentVersion, version <= plausibleVersions { try Schema.refuse(version: version, at: url) }
-      guard version > 0, version <= Schema.currentVersion else { return "the header has the impossible format \(version)" }
+      guard version > 0, version <= Schema.currentVersion else { return "the header has the invalid format \(version)" }
     }
     let isSound =
       (1...2).contains(header[18]) && (1...2).contains(header[19]) && header[20] == 0 && header[21] == 64 && header[22] == 32
@@ -148,7 +148,7 @@ struct StoreFiles: BackupFiles {
     do {
       try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true)
     } catch {
-      throw StoreError(.notPermitted, "the folder \(url.path) can't be made", cause: error)
+      throw StoreError(.notPermitted, "the folder \(url.path) can't be created", cause: error)
     }
     try AtomicFile.syncFolder(url.deletingLastPathComponent().path)
   }
@@ -183,7 +183,7 @@ struct StoreFiles: BackupFiles {
       }
       try handle.close()
     } catch let error as CocoaError where error.code == .fileWriteOutOfSpace {
-      throw StoreError(.diskFull, "there is no room to recover the store at \(from.path): nothing was changed", cause: error)
+      throw StoreError(.diskFull, "the disk has no space to recover the store at \(from.path): nothing was changed", cause: error)
     } catch {
       throw StoreError(.io, "\(from.path) can't be copied", cause: error)
     }

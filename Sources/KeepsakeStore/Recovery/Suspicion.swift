@@ -42,7 +42,7 @@ final class Suspicion: Sendable {
       } catch {
         return StoreIncident(
           .unnoted,
-          "damage was met in \(url.deletingLastPathComponent().path), and could not be noted for the next start: keepsake doctor finds it (\(error))"
+          "damage was found in \(url.deletingLastPathComponent().path), but could not be recorded for the next start: run `keepsake doctor` (\(error))"
         )
       }
     }

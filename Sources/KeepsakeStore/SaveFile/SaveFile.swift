@@ -73,7 +73,7 @@ package struct SaveFile: Sendable {
     guard body.count >= 4 else { throw SaveFileEnvelope.damaged("it is cut off") }
     let count = Int(body.littleEndian(at: 0) as UInt32)
     guard count <= Self.maximumHeadBytes, count <= body.count - 4 else {
-      throw SaveFileEnvelope.damaged("its head has an impossible length")
+      throw SaveFileEnvelope.damaged("its header has an invalid length")
     }
     let head = try Self.head(in: body.dropFirst(4).prefix(count))
     bytes = try Self.bytes(in: body.dropFirst(4 + count), head)
@@ -101,7 +101,7 @@ package struct SaveFile: Sendable {
     } catch {
       throw StoreError(.io, "the file \(url.path) can't be read", cause: error)
     }
-    guard SaveFileEnvelope.isSaveFile(beginning) else { throw StoreError(.misuse, "\(url.path) is no exported save") }
+    guard SaveFileEnvelope.isSaveFile(beginning) else { throw StoreError(.misuse, "\(url.path) is not an exported save") }
     guard size <= UInt64(maximumBytes) else { throw StoreError(.tooLarge, "\(url.path) is larger than any exported save") }
     guard let bytes = try AtomicFile.read(url, maximumBytes: maximumBytes) else {
       throw StoreError(.missing, "there is no file \(url.path)")
@@ -114,7 +114,7 @@ package struct SaveFile: Sendable {
     do {
       head = try JSONDecoder().decode(Head.self, from: json)
     } catch {
-      throw StoreError(.damaged, "the exported save is damaged: its head can't be understood", cause: error)
+      throw StoreError(.damaged, "the exported save is damaged: its header can't be decoded", cause: error)
     }
     // What no store would accept isn't read either.
     let record = VersionRecord(
@@ -122,7 +122,7 @@ package struct SaveFile: Sendable {
       savedAtMilliseconds: head.savedAtMilliseconds, writer: WriterID(0), provisional: false)
     if let objection = ExchangeRules.objection(to: record) { throw SaveFileEnvelope.damaged(objection.message) }
     guard head.length <= EncodedContent.maximumContentBytes else {
-      throw StoreError(.tooLarge, "the exported save says that it is larger than a save may be")
+      throw StoreError(.tooLarge, "the exported save declares a length that no save may have")
     }
     return head
   }
@@ -134,10 +134,10 @@ package struct SaveFile: Sendable {
     } catch let error as StoreError where error.code == .damaged {
       throw SaveFileEnvelope.damaged(error.message)
     } catch let error as StoreError where error.code == .tooLarge {
-      throw SaveFileEnvelope.damaged("it holds more than it says")
+      throw SaveFileEnvelope.damaged("it is longer than its header declares")
     }
     guard plain.count == head.length, ContentHash(of: plain) == head.sha256 else {
-      throw SaveFileEnvelope.damaged("its bytes have another hash")
+      throw SaveFileEnvelope.damaged("its bytes don't match their hash")
     }
     return plain
   }

@@ -64,7 +64,7 @@ package struct SaveFileEnvelope: Sendable {
   ///
   /// - Throws: `StoreError`: `misuse` for other bytes, `damaged`, or `newerFormat`.
   package init(_ file: Data) throws {
-    guard Self.isSaveFile(file) else { throw StoreError(.misuse, "this is no exported save") }
+    guard Self.isSaveFile(file) else { throw StoreError(.misuse, "this is not an exported save") }
     guard file.count >= Self.headBytes + Self.checksumBytes else { throw Self.damaged("it is cut off") }
     let summed = file.dropLast(Self.checksumBytes)
     // Before anything else is trusted, including the version.
@@ -72,16 +72,17 @@ package struct SaveFileEnvelope: Sendable {
     let version: UInt16 = summed.littleEndian(at: 8)
     guard version <= Self.currentVersion else {
       throw StoreError(
-        .newerFormat, "the exported save has format \(version), this program knows up to \(Self.currentVersion): update the game")
+        .newerFormat,
+        "the exported save has format \(version), but this program knows formats up to \(Self.currentVersion): update the game")
     }
-    guard version == Self.currentVersion else { throw Self.damaged("it has the impossible format \(version)") }
+    guard version == Self.currentVersion else { throw Self.damaged("it has the invalid format \(version)") }
     let code: UInt16 = summed.littleEndian(at: 10)
     guard let kind = Seal.Kind(code: code) else {
       throw StoreError(.newerFormat, "the exported save has a seal that this program doesn't know: update the game")
     }
     let count = Int(summed.littleEndian(at: 12) as UInt32)
     guard count <= Self.maximumHeaderBytes, count <= summed.count - Self.headBytes, (count == 0) == (kind == .none) else {
-      throw Self.damaged("its seal's header has an impossible length")
+      throw Self.damaged("its seal's header has an invalid length")
     }
     front = summed.prefix(Self.headBytes + count)
     body = summed.dropFirst(Self.headBytes + count)
@@ -89,7 +90,7 @@ package struct SaveFileEnvelope: Sendable {
     do {
       header = count == 0 ? nil : try JSONDecoder().decode(FileSeal.Header.self, from: front.dropFirst(Self.headBytes))
     } catch {
-      throw StoreError(.damaged, "the exported save is damaged: its seal's header can't be understood", cause: error)
+      throw StoreError(.damaged, "the exported save is damaged: its seal's header can't be decoded", cause: error)
     }
   }
 
@@ -105,7 +106,7 @@ package struct SaveFileEnvelope: Sendable {
     guard let header else {
       guard adoptsUnsealed || seal.map({ $0.kind == .none }) ?? true else {
         throw StoreError(
-          .otherSeal, "the exported save isn't sealed, and anybody can have changed it: it is only taken where the game says so")
+          .otherSeal, "the exported save isn't sealed, so anybody could have changed it: it is only accepted if the game allows it")
       }
       return body
     }

@@ -21,7 +21,7 @@ struct ScoreRow {
   /// Reads a row of `columns`.
   init(_ row: Row) throws {
     guard let rank = ScoreRank(bytes: try row.checked(at: 1, "rank")), let id = ScoreID(bytes: try row.checked(at: 3, "id")) else {
-      throw StoreError(.damaged, "a score of the store has no proper number or name")
+      throw StoreError(.damaged, "a score of the store has an invalid rank or id")
     }
     (self.rank, self.id) = (rank, id)
     board = try row.checked(at: 0, "board")
@@ -54,7 +54,7 @@ struct ScoreRow {
   func entry(_ codec: RowCodec) throws -> ScoreEntry {
     let content = try codec.json(in: body, place: place)
     guard let form = content.first, form == Form.bare && content.count == 1 || form == Form.context else {
-      throw StoreError(.damaged, "what is kept of \(place) can't be understood")
+      throw StoreError(.damaged, "the data of \(place) can't be decoded")
     }
     return ScoreEntry(
       board: board, player: player, order: rank.order, value: rank.value, dateMilliseconds: date, id: id,

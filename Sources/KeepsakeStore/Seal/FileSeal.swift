@@ -122,16 +122,16 @@ package struct FileSeal: Sendable {
 
   private func refusal(of header: Header) -> StoreError {
     if kind == .none {
-      return StoreError(.otherSeal, "the exported save is sealed for \(header.game), and this game has no seal to open it with")
+      return StoreError(.otherSeal, "the exported save is sealed for \(header.game), but this game has no seal to open it with")
     }
     if header.game != game {
-      return StoreError(.wrongSecret, "the exported save is that of \(header.game), and this is \(game)")
+      return StoreError(.wrongSecret, "the exported save belongs to \(header.game), but this game is \(game)")
     }
     if !keys.isEmpty, header.hasPlayer != hasPlayer {
       return StoreError(
         .wrongSecret,
         header.hasPlayer
-          ? "the exported save is bound to a player, and none was named" : "the exported save is bound to no player, and one was named")
+          ? "the exported save is bound to a player, but none was given" : "the exported save is bound to no player, but one was given")
     }
     return StoreError(.wrongSecret, "the exported save is sealed with another secret, or for another player")
   }

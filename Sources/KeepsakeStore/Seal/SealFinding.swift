@@ -39,16 +39,16 @@ package struct SealFinding: Hashable, Sendable {
 
   /// A sentence for people.
   package var message: String {
-    if isRollback { return error.message + "; what is there is used" }
+    if isRollback { return error.message + "; the existing rows are used" }
     let what = isDamage ? "\(place) is damaged" : "\(place) doesn't verify: somebody without the secret wrote it"
-    return outcome == .used ? "\(what); it is used all the same" : "\(what); it is kept aside"
+    return outcome == .used ? "\(what); it is used anyway" : "\(what); it was set aside"
   }
 
   var error: StoreError {
-    if isRollback { return StoreError(.tampered, "rows of the store were taken out, or older ones were put back") }
+    if isRollback { return StoreError(.tampered, "rows of the store were removed, or replaced by older ones") }
     return isDamage
-      ? StoreError(.damaged, "what is kept of \(place) is damaged")
-      : StoreError(.tampered, "what is kept of \(place) doesn't verify: somebody without the secret wrote it, or moved it there")
+      ? StoreError(.damaged, "the data of \(place) is damaged")
+      : StoreError(.tampered, "the data of \(place) doesn't verify: somebody without the secret wrote it, or moved it there")
   }
 }
 

@@ -72,7 +72,7 @@ struct SealGate {
     guard let database else {
       guard request.seal.adoptsUnsealed else {
         throw StoreError(
-          .damaged, "the store at \(folder.path) is damaged, and nothing that is left says how it was sealed: nothing was touched")
+          .damaged, "the store at \(folder.path) is damaged, and no readable part records how it was sealed: nothing was changed")
       }
       // What can be read first goes into a new database; opening that one applies the seal.
       (new, header) = (.none, nil)
@@ -82,8 +82,8 @@ struct SealGate {
     guard isNew || request.seal.adoptsUnsealed else {
       throw StoreError(
         .otherSeal,
-        "the store at \(folder.path) isn't sealed: it is from before the game had a seal, or somebody took the seal off. "
-          + "A game that had none before opens with `adoptsUnsealed: true`")
+        "the store at \(folder.path) isn't sealed: it is from before the game had a seal, or somebody removed the seal. "
+          + "If the game had none before, open it with `adoptsUnsealed: true`")
     }
     var random = SystemRandomNumberGenerator()
     let salt = Data((0..<SealKey.saltBytes).map { _ in UInt8.random(in: .min ... .max, using: &random) })
@@ -161,20 +161,20 @@ struct SealGate {
     StoreError(
       .otherSeal,
       "the store at \(folder.path) is \(header.kind.rawValue), for \(header.game), profile \(header.profile): open it with "
-        + "`seal: .\(header.kind.rawValue)` and its secret. A seal isn't taken off")
+        + "`seal: .\(header.kind.rawValue)` and its secret. A seal can't be removed")
   }
 
   private static func wrongSecret(_ header: SealHeader, _ request: SealRequest, _ owner: SealOwner) -> StoreError {
     var reasons: [String] = []
     if owner != header.owner {
       reasons.append(
-        "it is that of \(header.game), profile \(header.profile), and was opened as \(owner.game), profile \(owner.profile)")
+        "it belongs to \(header.game), profile \(header.profile), but was opened as \(owner.game), profile \(owner.profile)")
     }
     if header.hasPlayer != (request.seal.player != nil) {
-      reasons.append(header.hasPlayer ? "it is bound to a player, and none was named" : "it is bound to no player, and one was named")
+      reasons.append(header.hasPlayer ? "it is bound to a player, but none was given" : "it is bound to no player, but one was given")
     }
     if reasons.isEmpty {
-      reasons.append("the secret or the player is another, or its header was changed")
+      reasons.append("the secret or the player is wrong, or its header was changed")
     }
     return StoreError(.wrongSecret, "the store's seal can't be opened: \(reasons.joined(separator: "; "))")
   }
@@ -198,7 +198,7 @@ struct SealGate {
   func repairHeader(_ pool: DatabasePool) throws -> StoreIncident? {
     guard let found, try pool.read({ try !SealHeader.isSound(in: $0) }) else { return nil }
     try pool.write { try found.write(to: $0) }
-    return StoreIncident(.rebuilt, "the seal's header was damaged in the database and was written anew from its copy; nothing was lost")
+    return StoreIncident(.rebuilt, "the seal's header was damaged in the database and was restored from its copy; nothing was lost")
   }
 
   /// Makes the pool's writer keep the ledger. Must be called once for each pool of a sealed store, before anything is

@@ -140,7 +140,7 @@ struct StoreSeal: Sendable {
     if keys.isEmpty {
       throw StoreError(.wrongSecret, "the content \(hash) is encrypted: it can't be read without the game's secret")
     }
-    let damage = StoreError(.damaged, "the content \(hash) is damaged or was changed: its seal doesn't hold")
+    let damage = StoreError(.damaged, "the content \(hash) is damaged or was changed: its seal doesn't verify")
     guard frame.first == Form.boxed.rawValue, let key = key(of: frame) else { throw damage }
     do {
       return try ChaChaPoly.open(

@@ -38,14 +38,14 @@ package final class StoreReader: Sendable {
   package static func open(at url: URL, seal request: SealRequest? = nil) throws -> StoreReader {
     var isFolder: ObjCBool = false
     guard FileManager.default.fileExists(atPath: url.path, isDirectory: &isFolder) else {
-      throw StoreError(.missing, "there is nothing at \(url.path)")
+      throw StoreError(.missing, "there is no file or folder at \(url.path)")
     }
     let file = isFolder.boolValue ? url.appendingPathComponent(Store.databaseName) : url
     guard FileManager.default.fileExists(atPath: file.path) else {
-      throw StoreError(.missing, "the folder \(url.path) holds no store")
+      throw StoreError(.missing, "the folder \(url.path) contains no store")
     }
     try Schema.checkHeader(of: file)
-    return try StoreError.translating("opening the store to look at it") {
+    return try StoreError.translating("opening the store for reading") {
       var configuration = Configuration()
       configuration.readonly = true
       configuration.label = "keepsake.reader"
@@ -101,7 +101,7 @@ extension StoreTransaction {
     var summaries = try rows.map { row in
       let base: Data? = try row.checkedOptional("base")
       guard let hash = ContentHash(bytes: try row.checked("hash")) else {
-        throw StoreError(.damaged, "a content of the store has no proper name")
+        throw StoreError(.damaged, "a content of the store has an invalid hash")
       }
       return StoreReader.ContentSummary(
         hash: hash, length: try row.checked("length"), base: base.flatMap { ContentHash(bytes: $0) }, depth: 0,

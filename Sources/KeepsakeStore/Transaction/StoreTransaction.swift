@@ -119,7 +119,7 @@ package struct StoreTransaction: DeviceStorage {
   /// kept whole here.
   package mutating func setPinned(_ pinned: Bool, _ id: VersionID) throws {
     guard let version = try version(id), try !isPruned(id), try version.record.contents.allSatisfy(contents.has) else {
-      throw StoreError(.missing, "the version \(id) is not kept here")
+      throw StoreError(.missing, "the version \(id) isn't in this store")
     }
     try putVersion(version, pruned: false, pinned: pinned)
   }
@@ -170,7 +170,7 @@ package struct StoreTransaction: DeviceStorage {
   /// it is read.
   static func refuseCovered(_ isCovered: Bool) throws {
     guard !isCovered else {
-      throw StoreError(.damaged, "which saves are the newest was recorded wrongly: close the store and open it again, it is put right then")
+      throw StoreError(.damaged, "the record of which saves are the newest is wrong: close and reopen the store to correct it")
     }
   }
 
@@ -262,7 +262,7 @@ package struct StoreTransaction: DeviceStorage {
       bytes.append(plain)
     }
     guard bytes.count == record.length else {
-      throw StoreError(.damaged, "the parts of the version \(record.id) are not as long as all of it")
+      throw StoreError(.damaged, "the parts of the version \(record.id) don't add up to its length")
     }
     return bytes
   }
@@ -333,7 +333,7 @@ package struct StoreTransaction: DeviceStorage {
   }
 
   static func versionID(_ bytes: Data) throws -> VersionID {
-    guard let id = VersionID(bytes: bytes) else { throw StoreError(.damaged, "a version of the store has no proper name") }
+    guard let id = VersionID(bytes: bytes) else { throw StoreError(.damaged, "a version of the store has an invalid id") }
     return id
   }
 

@@ -15,7 +15,8 @@ extension StoreTransaction {
     var book = WalletBook(state)
     if let before { book.next = try nextNumber(after: before.book) }
     guard state.operations.count + state.late.count <= WalletBook.maximumWaiting else {
-      throw StoreError(.tooLarge, "the wallet has \(WalletBook.maximumWaiting) operations that no cloud was told: connect to one")
+      throw StoreError(
+        .tooLarge, "the wallet has \(WalletBook.maximumWaiting) operations that were not reported to a cloud: connect to one")
     }
     if let before, let operations = state.operations.shift(since: before.state.operations),
       let late = state.late.shift(since: before.state.late)
@@ -28,7 +29,7 @@ extension StoreTransaction {
       try renumber(state, knowing: before.map(Self.numbers) ?? [:], in: &book)
     }
     guard book.next <= WalletBook.maximumNumber else {
-      throw StoreError(.tooLarge, "the wallet's operations are numbered as high as they can be")
+      throw StoreError(.tooLarge, "the wallet has no numbers left for further operations")
     }
     try letGoOfSettled(book)
     try write(book, state)
@@ -82,7 +83,7 @@ extension StoreTransaction {
       return try WalletBook.read(body, codec)
     } catch let error as StoreError where error.code == .damaged {
       throw StoreError(
-        .damaged, "the wallet can't be read: close the store and open it again, what is left of it is put in order then", cause: error)
+        .damaged, "the wallet can't be read: close and reopen the store to repair what is left of it", cause: error)
     }
   }
 
@@ -92,7 +93,7 @@ extension StoreTransaction {
     let read = try readWallet(body)
     guard read.isWhole else {
       throw StoreError(
-        .damaged, "operations of the wallet are missing: close the store and open it again, what is left of it is put in order then")
+        .damaged, "operations of the wallet are missing: close and reopen the store to repair what is left of it")
     }
     return (read.book, read.state)
   }

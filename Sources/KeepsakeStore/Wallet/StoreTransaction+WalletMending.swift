@@ -13,11 +13,11 @@ enum WalletMending: Hashable {
   /// A sentence for an incident.
   var message: String {
     switch self {
-    case .madeUp: "operations of the wallet could not be read; its balance is as it was, and the ledger says what was made up"
+    case .madeUp: "operations of the wallet could not be read; its balance is unchanged, and the ledger shows what was made up"
     case .rebuilt:
-      "the wallet could not be read and was put together from its operations; claims of what was paid before may be asked again"
+      "the wallet could not be read and was rebuilt from its operations; claims that were paid before may be made again"
     case .askingCloud:
-      "the wallet could not be read; its operations are kept, and the cloud says at the next exchange what there is and what can be spent: connect to it"
+      "the wallet could not be read; its operations are kept, and the next exchange with the cloud restores the balance and what can be spent: connect to it"
     }
   }
 }

@@ -35,7 +35,7 @@ struct WalletBook: Codable {
   /// Decodes the row. Throws `damaged` if it can't be decoded or is impossible, so that callers needn't check again.
   static func read(_ body: Data, _ codec: RowCodec) throws -> WalletBook {
     let book = try codec.decode(WalletBook.self, from: body, place: RowIdentity.fact(name))
-    if let objection = book.objection { throw StoreError(.damaged, "what is kept of the wallet can't be: \(objection)") }
+    if let objection = book.objection { throw StoreError(.damaged, "the data of the wallet is invalid: \(objection)") }
     return book
   }
 
@@ -47,7 +47,7 @@ struct WalletBook: Codable {
     guard (0...Self.maximumNumber).contains(next),
       runs.allSatisfy({ (0...next).contains($0.first) && $0.count > 0 && Int64($0.count) <= next && $0.end <= next }),
       runs.reduce(0, { min($0 + $1.count, Self.maximumWaiting + 1) }) <= Self.maximumWaiting
-    else { return "it names operations that can't be" }
+    else { return "it lists impossible operations" }
     return state.objection
   }
 

@@ -89,7 +89,7 @@ final class ContentFolder {
       throw TransportFailure(.rejected, "the base \(base) of the content \(content.hash) isn't in the folder")
     }
     guard content.bytes.count <= SyncLimits.contentBytes, (0...ExchangeRules.maximumContentBytes).contains(content.length) else {
-      throw TransportFailure(.rejected, "a content may take \(ExchangeRules.maximumContentBytes) bytes")
+      throw TransportFailure(.rejected, "a content may take at most \(ExchangeRules.maximumContentBytes) bytes")
     }
     if try FolderFiles.makeFolder(layout.contents) { try AtomicFile.syncFolder(layout.root) }
     if try FolderFiles.makeFolder(layout.contentFolder(content.hash)) { try AtomicFile.syncFolder(layout.contents) }

@@ -291,7 +291,7 @@ final class FolderCloud {
     let (segment, bytes) = try StateSegment.encoded(container, links, cells: cells, versions: versions)
     guard bytes.count <= FolderLimits.segmentBytes else {
       throw TransportFailure(
-        .rejected, "what is sent at once takes \(bytes.count) bytes, where \(FolderLimits.segmentBytes) may go together")
+        .rejected, "the changes sent together take \(bytes.count) bytes, but at most \(FolderLimits.segmentBytes) are allowed")
     }
     if try FolderFiles.makeFolder(layout.state) { try AtomicFile.syncFolder(layout.root) }
     let path = layout.segment(segment.hash)

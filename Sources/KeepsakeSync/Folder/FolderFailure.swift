@@ -7,14 +7,15 @@ extension TransportFailure {
   static func folderMissing(_ path: String) -> TransportFailure {
     TransportFailure(
       .unreachable,
-      "the folder \(path) isn't there, or holds no keepsake.json: it may not be mounted, not yet synced, or emptied")
+      "the folder \(path) doesn't exist or contains no keepsake.json: it may be unmounted, not synced yet, or emptied")
   }
 
   /// Retrying won't help: a person has to choose.
   static func otherFolder(_ path: String, held: ContainerID, found: ContainerID) -> TransportFailure {
     TransportFailure(
       .unauthorized,
-      "the folder \(path) belongs to another player (\(found)) than this device's data (\(held)): choose another folder, or join it openly")
+      "the folder \(path) belongs to another player (\(found)) than this device's data (\(held)): choose another folder, or join that player with `joining: true`"
+    )
   }
 
   static func newerFolder(_ path: String) -> TransportFailure {
@@ -28,14 +29,14 @@ extension TransportFailure {
 
   static func tooManyEntries(_ path: String) -> TransportFailure {
     TransportFailure(
-      .server(retryAfterMilliseconds: nil), "\(path) has more than \(FolderLimits.entries) entries: choose a folder of its own for the game"
+      .server(retryAfterMilliseconds: nil), "\(path) has more than \(FolderLimits.entries) entries: choose a folder that only the game uses"
     )
   }
 
   static func tooMuchWaiting(_ path: String) -> TransportFailure {
     TransportFailure(
       .server(retryAfterMilliseconds: nil),
-      "\(path) holds more than \(FolderLimits.waitingBytes >> 20) MiB that can't be used yet: remove what this game didn't put there")
+      "\(path) contains more than \(FolderLimits.waitingBytes >> 20) MiB that can't be used yet: remove what this game didn't put there")
   }
 
   /// A system call failed while looking at the folder.

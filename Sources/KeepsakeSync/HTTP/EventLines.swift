@@ -16,7 +16,7 @@ struct EventLines {
       guard byte == UInt8(ascii: "\n") else {
         line.append(byte)
         guard line.count <= SyncLimits.eventLineBytes else {
-          throw TransportFailure(.interrupted, "The event stream isn't one of Keepsake's.")
+          throw TransportFailure(.interrupted, "The event stream isn't in Keepsake's format.")
         }
         continue
       }
@@ -27,7 +27,7 @@ struct EventLines {
       } else if line.starts(with: "data:".utf8) {
         data.append(contentsOf: line.dropFirst(5).drop { $0 == UInt8(ascii: " ") })
         guard data.count <= SyncLimits.eventLineBytes else {
-          throw TransportFailure(.interrupted, "The event stream isn't one of Keepsake's.")
+          throw TransportFailure(.interrupted, "The event stream isn't in Keepsake's format.")
         }
       }
       line.removeAll(keepingCapacity: true)

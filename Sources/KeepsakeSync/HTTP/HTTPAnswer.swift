@@ -27,7 +27,7 @@ enum HTTPAnswer {
     let isCloud = response.value(forHTTPHeaderField: "Keepsake-Protocol") != nil
     if isCloud, (200..<300).contains(status) { return }
     let details = details(body)
-    let message = details.map { "\($0.message) (\(status), \($0.code))" } ?? "The server answered \(status)."
+    let message = details.map { "\($0.message) (\(status), \($0.code))" } ?? "The server responded with status \(status)."
     // 507 means that the server's disk is full, which the operator has to solve; a player's own limit is a 413.
     if status == 429 || status == 503 || status == 507 {
       throw TransportFailure(.server(retryAfterMilliseconds: retryAfter(response)), message)
@@ -35,7 +35,7 @@ enum HTTPAnswer {
     if status >= 500 { throw TransportFailure(.server(retryAfterMilliseconds: nil), message) }
     guard isCloud else {
       // A hotel's portal or a wrong proxy: this says nothing about how the cloud would respond.
-      throw TransportFailure(.interrupted, "Something that isn't a Keepsake server answered \(status).")
+      throw TransportFailure(.interrupted, "The response with status \(status) isn't from a Keepsake server.")
     }
     switch status {
     case 401, 403: throw TransportFailure(.unauthorized, message)
@@ -78,7 +78,7 @@ enum HTTPAnswer {
     do {
       return try JSONDecoder().decode(type, from: body)
     } catch {
-      throw TransportFailure(.rejected, "The cloud's answer can't be read: \(error)")
+      throw TransportFailure(.rejected, "The cloud's response can't be read: \(error)")
     }
   }
 
@@ -90,7 +90,7 @@ enum HTTPAnswer {
     do {
       return try ExchangeBody.decode(ExchangeResponse.self, from: answer.body)
     } catch {
-      throw TransportFailure(.rejected, "The cloud's answer can't be read: \(error)")
+      throw TransportFailure(.rejected, "The cloud's response can't be read: \(error)")
     }
   }
 }

@@ -48,7 +48,7 @@ final class HTTPCall: Sendable {
   /// Returns whether to continue.
   func didReceive(_ response: URLResponse) -> Bool {
     guard let response = response as? HTTPURLResponse else {
-      refuse(TransportFailure(.interrupted, "The answer isn't HTTP."))
+      refuse(TransportFailure(.interrupted, "The response isn't HTTP."))
       return false
     }
     state.withLock { $0.response = response }
@@ -96,7 +96,7 @@ final class HTTPCall: Sendable {
     state.withLock { if $0.refusal == nil { $0.refusal = failure } }
   }
 
-  private static let tooLarge = TransportFailure(.interrupted, "The answer is larger than any of Keepsake's.")
+  private static let tooLarge = TransportFailure(.interrupted, "The response is larger than any response of a Keepsake server.")
 }
 
 /// Passes the session's callbacks on to the request that they are about.

@@ -100,12 +100,12 @@ final class HTTPContents: Sendable {
       case .stored:
         return
       case .received(let count):
-        guard count > offset else { throw TransportFailure(.interrupted, "The cloud took nothing of a part.") }
+        guard count > offset else { throw TransportFailure(.interrupted, "The cloud accepted no bytes of an uploaded part.") }
         offset = count
       case .setBack(let count):
         setbacks += 1
         guard setbacks <= SyncLimits.uploadSetbacks else {
-          throw TransportFailure(.interrupted, "The cloud keeps losing what it has of a content.")
+          throw TransportFailure(.interrupted, "The cloud keeps losing the uploaded parts of a content.")
         }
         offset = count
       }
@@ -132,7 +132,7 @@ final class HTTPContents: Sendable {
     case (422, "frame_mismatch"):
       return .setBack(to: 0)
     case (409, "superseded"):
-      throw TransportFailure(.interrupted, "Another request goes on with this upload.")
+      throw TransportFailure(.interrupted, "Another request continues this upload.")
     default:
       break
     }
@@ -156,7 +156,7 @@ final class HTTPContents: Sendable {
 
   private func count(_ received: Int?, of total: Int) throws(TransportFailure) -> Int {
     guard let received, (0...total).contains(received) else {
-      throw TransportFailure(.rejected, "The cloud says nothing sensible about how much of a content it has.")
+      throw TransportFailure(.rejected, "The cloud's response doesn't state correctly how much of a content it has.")
     }
     return received
   }
@@ -190,7 +190,7 @@ final class HTTPContents: Sendable {
       guard let answer, failure == nil || [200, 206].contains(answer.response.statusCode) else {
         // Nothing arrived, or half of a refusal, which doesn't count as one.
         if let known { downloads.keep(known, of: hash) }
-        throw failure ?? TransportFailure(.interrupted, "The answer has no head.")
+        throw failure ?? TransportFailure(.interrupted, "The response has no headers.")
       }
       let status = answer.response.statusCode
       if status == 404, HTTPAnswer.code(answer.body) == "content_missing" { return nil }
@@ -201,7 +201,7 @@ final class HTTPContents: Sendable {
       if let known, known.isContinued(by: answer.response) {
         download = known
       } else {
-        guard status != 206 else { throw TransportFailure(.rejected, "The cloud sent another part of a content than was asked for.") }
+        guard status != 206 else { throw TransportFailure(.rejected, "The cloud sent another part of a content than was requested.") }
         download = try PartialDownload(answer.response)
       }
       download.bytes.append(answer.body)

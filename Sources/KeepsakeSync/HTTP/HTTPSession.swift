@@ -55,7 +55,7 @@ final class HTTPSession: Sendable {
   ) async throws(TransportFailure) -> Answer {
     let (answer, failure) = await collect(request, body: body, limit: limit, sent: sent, received: received)
     if let failure { throw failure }
-    guard let answer else { throw TransportFailure(.interrupted, "The answer has no head.") }
+    guard let answer else { throw TransportFailure(.interrupted, "The response has no headers.") }
     return answer
   }
 
@@ -101,7 +101,7 @@ final class HTTPSession: Sendable {
     _ request: URLRequest, body: Data?, _ call: HTTPCall
   ) async throws(TransportFailure) -> HTTPURLResponse {
     guard let scheme = request.url?.scheme?.lowercased(), ["http", "https"].contains(scheme) else {
-      throw TransportFailure(.rejected, "A server's address begins with http: or https:.")
+      throw TransportFailure(.rejected, "A server's address must begin with http: or https:.")
     }
     var request = request
     #if canImport(FoundationNetworking)

@@ -24,7 +24,7 @@ struct PartialDownload: Sendable {
     }
     if let text = response.value(forHTTPHeaderField: "Keepsake-Base") {
       guard let hash = ContentHash(text) else {
-        throw TransportFailure(.rejected, "The cloud sent a content whose base has no name.")
+        throw TransportFailure(.rejected, "The cloud sent a content whose base has an invalid hash.")
       }
       base = hash
     }

@@ -21,7 +21,7 @@ package enum SyncError: Error, Sendable, CustomStringConvertible {
     case .otherContainer: "This store belongs to another player's container."
     case .refused(let refusals): "The cloud refused: " + refusals.map(\.message).joined(separator: " ")
     case .transport(let failure): failure.message
-    case .gone: "The cloud doesn't have all of this save any more, or what it has is damaged."
+    case .gone: "The cloud no longer has all of this save, or its copy is damaged."
     case .store(let error): "The store failed: \(error)"
     }
   }

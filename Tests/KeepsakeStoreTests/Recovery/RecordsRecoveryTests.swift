@@ -179,7 +179,7 @@ import Testing
     let told = Shared<[StoreIncident]>([])
     let records = try open(told)
     defer { try? records.close() }
-    #expect(told.value.first?.message.contains("begin anew") == true)
+    #expect(told.value.first?.message.contains("start from the beginning") == true)
     var migrator = DatabaseMigrator()
     migrator.registerMigration("first") { try $0.execute(sql: "CREATE TABLE creature (id INTEGER PRIMARY KEY)") }
     try records.migrate(migrator)

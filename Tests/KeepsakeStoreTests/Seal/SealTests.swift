@@ -52,7 +52,7 @@ import Testing
       (SealLab.request(kind, SealLab.otherSecret, player: "ada"), .wrongSecret, "the secret"),
       (SealLab.request(kind, SealLab.secret + Data([0]), player: "ada"), .wrongSecret, "the secret"),
       (SealLab.request(kind, player: "eve"), .wrongSecret, "the player"),
-      (SealLab.request(kind), .wrongSecret, "none was named"),
+      (SealLab.request(kind), .wrongSecret, "none was given"),
       (SealLab.request(kind, player: "ada", owner: SealOwner(game: "com.example.space", profile: "two")), .wrongSecret, "profile two"),
       (SealLab.request(kind, player: "ada", owner: SealOwner(game: "com.example.spac", profile: "edefault")), .wrongSecret, "edefault"),
       (.none, .otherSeal, "seal: .\(kind.rawValue)"),

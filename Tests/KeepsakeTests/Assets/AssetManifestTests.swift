@@ -103,7 +103,7 @@ import Testing
     let world = try AssetWorld(["a": 1])
     try HostilePaths.manifest([("a", Int(Int32.max))]).write(to: world.manifest)
     let assets = try AssetLibrary(at: world.url, budget: .max)
-    await #expect { try await assets.data(for: "a") } throws: { "\($0)".contains("it has 1 bytes where the manifest says 2147483647") }
+    await #expect { try await assets.data(for: "a") } throws: { "\($0)".contains("it has 1 bytes, but the manifest lists 2147483647") }
     #expect(assets.heldBytes == 0)
   }
 

@@ -92,7 +92,7 @@ import Testing
       Issue.record("\(game.cloud.status.phase)")
       return
     }
-    #expect(reason.contains("isn't there"))
+    #expect(reason.contains("doesn't exist"))
     try FileManager.default.createDirectory(at: place, withIntermediateDirectories: true)
     try await game.cloud.sync()
     // Taken away in the middle: nothing is lost, and it goes on by itself.

@@ -36,7 +36,7 @@ import Testing
       Issue.record("it is \(try game.saves.status(of: .main).state)")
       return
     }
-    #expect(refusal.reason == .quota && refusal.slot == "main" && refusal.message.contains("room"))
+    #expect(refusal.reason == .quota && refusal.slot == "main" && refusal.message.contains("storage"))
     #expect(try game.saves.status(of: "another").state == .empty)
     cloud.isFull = false
     try await game.cloud.sync()

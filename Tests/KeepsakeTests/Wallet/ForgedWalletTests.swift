@@ -161,7 +161,7 @@ import Testing
     let game = try device.open()
     defer { end(game) }
     #expect(try game.saves.load(.main) == World(level: 6))
-    #expect(game.incidents.first?.message.contains("begins anew") == true, "\(game.incidents)")
+    #expect(game.incidents.first?.message.contains("a new one was started") == true, "\(game.incidents)")
     #expect(game.wallet[.gems] == Balance(total: 0, spendable: 0, pending: 0))
     try game.wallet.earn(1, .gems, for: "a new start")
     #expect(game.wallet[.gems].spendable == 1)
@@ -176,7 +176,7 @@ import Testing
     #expect {
       try game.wallet.earn(1, .gems, for: "level 38")
     } throws: { error in
-      (error as? StoreError)?.code == .damaged && "\(error)".contains("open it again")
+      (error as? StoreError)?.code == .damaged && "\(error)".contains("close and reopen the store")
     }
     #expect(storeErrorCode { _ = try game.wallet.balance(of: .gems) } == .damaged)
     #expect(storeErrorCode { _ = try game.wallet.ledger() } == .damaged)

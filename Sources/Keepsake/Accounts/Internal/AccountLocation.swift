@@ -27,7 +27,7 @@ struct AccountLocation: Sendable {
   init(_ account: Account, in base: URL) throws {
     if case .named(let name) = account {
       guard !name.isEmpty, name.utf8.count <= Account.maximumNameBytes else {
-        throw GameDataError(.misuse, "an account's name has 1 to \(Account.maximumNameBytes) bytes")
+        throw GameDataError(.misuse, "an account's name must have 1 to \(Account.maximumNameBytes) bytes")
       }
     }
     (self.base, self.account) = (base, account)

@@ -37,7 +37,7 @@ struct Adopter {
       if let underway = note.underway {
         guard underway.place == own.name else {
           let other = underway.account.isEmpty ? Account.guest : .named(underway.account)
-          throw GameDataError(.promised(to: other), "the money is on its way to the \(other): open that one and let it adopt first")
+          throw GameDataError(.promised(to: other), "the money is on its way to the \(other): open that one and finish its adoption first")
         }
         return
       }

@@ -25,7 +25,7 @@ struct AssetListing {
     for (path, status) in files where status.size > AssetManifest.maximumAssetBytes {
       throw AssetError(
         .tooLarge,
-        "the file \(AssetPath.shown(path.text)) has \(status.size) bytes, and an asset at most \(AssetManifest.maximumAssetBytes)",
+        "the file \(AssetPath.shown(path.text)) has \(status.size) bytes, but an asset may have at most \(AssetManifest.maximumAssetBytes)",
         path: path.text)
     }
   }
@@ -68,7 +68,7 @@ extension AssetFolder {
       }
       let bytes = Array(shown.utf8) + (folder.isEmpty ? [] : [UInt8(ascii: "/")]) + name
       guard let text = String(validating: bytes, as: UTF8.self), let last = String(validating: name, as: UTF8.self) else {
-        listing.refused.append((String(decoding: bytes, as: UTF8.self), "its name is no UTF-8"))
+        listing.refused.append((String(decoding: bytes, as: UTF8.self), "its name isn't UTF-8"))
         continue
       }
       var status = stat()

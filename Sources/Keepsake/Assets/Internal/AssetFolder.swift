@@ -158,7 +158,7 @@ final class AssetFolder: Sendable {
   static func refused(_ number: Int32, _ path: String) -> AssetError {
     let shown = AssetPath.shown(path)
     return switch number {
-    case ENOENT: AssetError(.missing, "the asset \(shown) isn't there: install the game again", path: path)
+    case ENOENT: AssetError(.missing, "the asset \(shown) is missing: install the game again", path: path)
     case ELOOP, ENOTDIR, ENXIO:
       AssetError(
         .unreadable, "the asset \(shown) isn't a plain file in plain folders: symbolic links aren't followed, put the file itself there",

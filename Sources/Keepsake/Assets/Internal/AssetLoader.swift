@@ -104,7 +104,7 @@ final class AssetLoader: Sendable {
     case .have(let bytes): return bytes
     case .read(let job): return try perform(job).get()
     case .wait:
-      guard let result = answer.wait() else { throw AssetError(.timedOut, "an asset that was being read did not come") }
+      guard let result = answer.wait() else { throw AssetError(.timedOut, "an asset was not read in time") }
       return try result.get()
     }
   }
@@ -135,7 +135,7 @@ final class AssetLoader: Sendable {
         let error = AssetError(
           .overBudget,
           "a batch of \(assets.count) assets with \(inAll) bytes doesn't fit into the budget of \(state.cache.budget) bytes, of which "
-            + "\(state.cache.pinnedBytes) are pinned: let go of another batch, give the library a larger budget, or load without pinning")
+            + "\(state.cache.pinnedBytes) are pinned: release another batch, give the library a larger budget, or load without pinning")
         let batch = AssetBatchRecord(priority: priority, assets: [], isLoaded: { _ in false }, failures: failures + [error], pinned: [])
         state.queue.add(batch, as: id)
         return id
@@ -306,6 +306,6 @@ final class AssetLoader: Sendable {
     return AssetError(
       .overBudget,
       "the asset \(AssetPath.shown(entry.path)) with \(entry.size) bytes doesn't fit into the budget of \(cache.budget) bytes, of which "
-        + "\(cache.pinnedBytes) are pinned: let go of a batch, or give the library a larger budget", path: entry.path)
+        + "\(cache.pinnedBytes) are pinned: release a batch, or give the library a larger budget", path: entry.path)
   }
 }

@@ -36,7 +36,8 @@ extension AssetManifest {
       let file = try folder.file(at: path)
       guard file.status.size <= maximumAssetBytes else {
         throw AssetError(
-          .tooLarge, "the file \(AssetPath.shown(path.text)) has \(file.status.size) bytes, and an asset at most \(maximumAssetBytes)",
+          .tooLarge,
+          "the file \(AssetPath.shown(path.text)) has \(file.status.size) bytes, but an asset may have at most \(maximumAssetBytes)",
           path: path.text)
       }
       let hash = try folder.hash(file, path: path.text) { done in
@@ -61,7 +62,7 @@ extension AssetManifest {
     var names = AssetNames()
     for path in paths {
       guard let other = names.add(path) else { continue }
-      lines.append("\(AssetPath.shown(path.text)) (it is one with \(AssetPath.shown(other)) where names ignore case)")
+      lines.append("\(AssetPath.shown(path.text)) (it is the same as \(AssetPath.shown(other)) where names ignore case)")
     }
     guard !lines.isEmpty else { return }
     let rest = lines.count - shownNames

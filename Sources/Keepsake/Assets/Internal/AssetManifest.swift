@@ -36,20 +36,20 @@ package struct AssetManifest: Sendable, Hashable {
   /// on some system, and for invalid sizes.
   init(_ entries: [Entry]) throws(AssetError) {
     guard entries.count <= Self.maximumAssets else {
-      throw AssetError(.tooLarge, "there are \(entries.count) assets, and at most \(Self.maximumAssets) can be; pack some together")
+      throw AssetError(.tooLarge, "there are \(entries.count) assets, but at most \(Self.maximumAssets) are allowed; pack some together")
     }
     var names = AssetNames()
     for entry in entries {
       let (path, reason) = AssetPath.exact(entry.path)
-      guard let path else { throw Self.damaged("the path \(AssetPath.shown(entry.path)) can't be: \(reason)", path: entry.path) }
+      guard let path else { throw Self.damaged("the path \(AssetPath.shown(entry.path)) is invalid: \(reason)", path: entry.path) }
       guard (0...Self.maximumAssetBytes).contains(entry.size) else {
-        throw Self.damaged("the size \(entry.size) of \(AssetPath.shown(entry.path)) can't be", path: entry.path)
+        throw Self.damaged("the size \(entry.size) of \(AssetPath.shown(entry.path)) is invalid", path: entry.path)
       }
       if let other = names.add(path) {
         throw Self.damaged(
           entry.path == other
             ? "\(AssetPath.shown(entry.path)) is listed twice"
-            : "\(AssetPath.shown(entry.path)) and \(AssetPath.shown(other)) are one file where names ignore case", path: entry.path)
+            : "\(AssetPath.shown(entry.path)) and \(AssetPath.shown(other)) are the same file where names ignore case", path: entry.path)
       }
     }
     self.entries = entries.sorted { $0.path.utf8.lexicographicallyPrecedes($1.path.utf8) }
@@ -74,7 +74,7 @@ package struct AssetManifest: Sendable, Hashable {
       let format = try container.decode(Int.self, forKey: .format)
       guard format <= AssetManifest.format else {
         throw AssetError(
-          .newerManifest, "the manifest of the assets has format \(format), and this program reads \(AssetManifest.format): update the game"
+          .newerManifest, "the manifest of the assets has format \(format), but this program reads \(AssetManifest.format): update the game"
         )
       }
       guard format == AssetManifest.format else { throw AssetManifest.damaged("there is no format \(format)") }
@@ -97,7 +97,8 @@ package struct AssetManifest: Sendable, Hashable {
     }
     guard let bytes else {
       throw AssetError(
-        .noManifest, "there is no manifest at \(url.path): `keepsake assets manifest \(url.deletingLastPathComponent().path)` makes one")
+        .noManifest,
+        "there is no manifest at \(url.path): create one with `keepsake assets manifest \(url.deletingLastPathComponent().path)`")
     }
     try self.init(decoding: bytes)
   }
@@ -110,10 +111,10 @@ package struct AssetManifest: Sendable, Hashable {
     } catch let error as AssetError {
       throw error
     } catch {
-      throw Self.damaged("it isn't the JSON that a manifest is (\(Self.place(of: error)))")
+      throw Self.damaged("it isn't the JSON of a manifest (\(Self.place(of: error)))")
     }
     guard file.assets.count <= Self.maximumAssets else {
-      throw Self.damaged("it lists \(file.assets.count) assets, and at most \(Self.maximumAssets) can be")
+      throw Self.damaged("it lists \(file.assets.count) assets, but at most \(Self.maximumAssets) are allowed")
     }
     var entries: [Entry] = []
     entries.reserveCapacity(file.assets.count)
@@ -137,7 +138,7 @@ package struct AssetManifest: Sendable, Hashable {
     encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
     var data = Data("{\n  \"format\": \(Self.format),\n  \"checksum\": \"\(checksum)\",\n  \"assets\": [".utf8)
     for (number, entry) in entries.enumerated() {
-      guard let hash = entry.hash else { throw AssetError(.misuse, "assets that were not hashed make no manifest") }
+      guard let hash = entry.hash else { throw AssetError(.misuse, "a manifest needs the hashes of its assets") }
       data.append(contentsOf: (number == 0 ? "\n    " : ",\n    ").utf8)
       data.append(try encoder.encode(File.Asset(path: entry.path, sha256: hash.description, size: entry.size)))
     }
@@ -158,7 +159,7 @@ package struct AssetManifest: Sendable, Hashable {
 
   private static func damaged(_ what: String, path: String? = nil) -> AssetError {
     AssetError(
-      .damagedManifest, "the manifest of the assets is damaged: \(what). Install the game again, or make the manifest anew", path: path)
+      .damagedManifest, "the manifest of the assets is damaged: \(what). Install the game again, or create the manifest again", path: path)
   }
 
   /// Returns where in the JSON an error is, without quoting the bytes around it: they come from somebody else.

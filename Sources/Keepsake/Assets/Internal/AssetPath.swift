@@ -38,7 +38,7 @@ struct AssetPath: Hashable, Sendable {
   static func exact(_ text: String) -> (path: AssetPath?, reason: String) {
     if let reason = reason(against: text) { return (nil, reason) }
     guard text.utf8.elementsEqual(text.canonical.utf8) else {
-      return (nil, "its letters are spelled in another way than Unicode's form NFC; give it a new name, typed anew")
+      return (nil, "it isn't in Unicode's normalization form NFC; rename it, typing the name again")
     }
     return (AssetPath(checked: text), "")
   }
@@ -64,8 +64,8 @@ struct AssetPath: Hashable, Sendable {
   private static func reason(against scalar: Unicode.Scalar) -> String? {
     switch scalar {
     case "\\": return "it has a backslash; parts are separated by /"
-    case ":": return "it has a colon, which stands for a drive or a stream on Windows"
-    case "*", "?", "\"", "<", ">", "|": return "Windows takes no \(scalar) in names"
+    case ":": return "it has a colon, which marks a drive or a stream on Windows"
+    case "*", "?", "\"", "<", ">", "|": return "Windows doesn't allow \(scalar) in names"
     case "\0": return "it has a NUL"
     default: break
     }
@@ -73,7 +73,7 @@ struct AssetPath: Hashable, Sendable {
     // Two paths could look alike and differ, or be displayed in another order.
     let category = scalar.properties.generalCategory
     if category == .lineSeparator || category == .paragraphSeparator { return "it has a line separator" }
-    if scalar.properties.isBidiControl { return "it has a mark that turns the direction of writing" }
+    if scalar.properties.isBidiControl { return "it has a character that changes the direction of writing" }
     return nil
   }
 
@@ -81,8 +81,8 @@ struct AssetPath: Hashable, Sendable {
     guard let first = part.first, let last = part.last else { return "a part of it is empty" }
     let name = String(Substring(part))
     if name == "." || name == ".." { return "it has a part \"\(name)\", which would lead out of the folder" }
-    if first == UInt8(ascii: ".") { return "a name that begins with a dot is hidden, and no asset" }
-    if last == UInt8(ascii: ".") || last == UInt8(ascii: " ") { return "Windows takes no name that ends with a dot or a space" }
+    if first == UInt8(ascii: ".") { return "a name that begins with a dot is hidden, and can't be an asset" }
+    if last == UInt8(ascii: ".") || last == UInt8(ascii: " ") { return "Windows doesn't allow a name that ends with a dot or a space" }
     if part.count > maximumPartBytes { return "a part of it has more than \(maximumPartBytes) bytes" }
     if isDevice(name) { return "\"\(name)\" is a device on Windows" }
     return nil

@@ -59,7 +59,7 @@ struct AssetSource: Sendable {
     if let place = places[text] { return place }
     let path = try AssetPath(text)
     throw AssetError(
-      .unknown, "there is no asset \(AssetPath.shown(path.text)) in the manifest: is its name spelled like that?", path: text)
+      .unknown, "there is no asset \(AssetPath.shown(path.text)) in the manifest: check the spelling of its name", path: text)
   }
 
   func known(_ text: String) -> Int? { places[text] }
@@ -102,7 +102,7 @@ struct AssetSource: Sendable {
     let entry = entries[number]
     let file = try folder.file(at: path(number))
     guard file.status.size == entry.size else {
-      throw other("it has \(file.status.size) bytes where the manifest says \(entry.size)", file.status, entry)
+      throw other("it has \(file.status.size) bytes, but the manifest lists \(entry.size)", file.status, entry)
     }
     return file
   }
@@ -115,12 +115,12 @@ struct AssetSource: Sendable {
 
   /// Returns the error for a file whose size differs from the manifest's.
   func otherSize(_ status: AssetStatus, _ number: Int) -> AssetError {
-    other("it has \(status.size) bytes where the manifest says \(entries[number].size)", status, entries[number])
+    other("it has \(status.size) bytes, but the manifest lists \(entries[number].size)", status, entries[number])
   }
 
   private func compare(_ hash: ContentHash, _ status: AssetStatus, _ entry: AssetManifest.Entry) throws(AssetError) {
     guard let expected = entry.hash, expected != hash else { return }
-    throw other("its bytes aren't those of the manifest (SHA-256)", status, entry)
+    throw other("its bytes don't match the manifest (SHA-256)", status, entry)
   }
 
   private func other(_ what: String, _ status: AssetStatus, _ entry: AssetManifest.Entry) -> AssetError {
@@ -131,8 +131,8 @@ struct AssetSource: Sendable {
     return isNewer(status)
       ? AssetError(
         .stale,
-        "the asset \(shown) was changed after the manifest was made: \(what). Make the manifest anew with `keepsake assets manifest`, "
-          + "or put the file back", path: entry.path)
+        "the asset \(shown) was changed after the manifest was made: \(what). Create the manifest again with `keepsake assets manifest`, "
+          + "or restore the file", path: entry.path)
       : AssetError(.damaged, "the asset \(shown) is damaged: \(what). Install the game again", path: entry.path)
   }
 

@@ -66,7 +66,8 @@ extension CloudConnection {
     do {
       _ = try deliver()
     } catch {
-      core.events.report(Incident(kind: .failedCommit, message: "what was kept back could not be shown: \(error)", date: core.now))
+      core.events.report(
+        Incident(kind: .failedCommit, message: "changes that were held back could not be applied: \(error)", date: core.now))
     }
   }
 }

@@ -30,7 +30,7 @@ struct CloudEventHandler: Sendable {
     case .damaged(let hash):
       core.events.report(
         Incident(
-          kind: .damagedInCloud, message: "the content \(hash) is damaged in the cloud, or gone from it", date: core.now))
+          kind: .damagedInCloud, message: "the content \(hash) is damaged in the cloud, or missing from it", date: core.now))
     }
   }
 
@@ -52,7 +52,8 @@ struct CloudEventHandler: Sendable {
     do {
       local = try core.store.read { try $0.localSlots() }
     } catch {
-      core.events.report(Incident(kind: .unreadable, message: "which slots stay here can't be read: \(error)", date: core.now))
+      core.events.report(
+        Incident(kind: .unreadable, message: "the list of slots that stay on this device can't be read: \(error)", date: core.now))
     }
     let seen = names.filter { !local.contains($0) }
     let keys = seen.map(SlotKey.init(text:))
@@ -69,7 +70,7 @@ struct CloudEventHandler: Sendable {
     } catch {
       // The store was closed while the last notifications arrived. What it holds is read at the next opening.
       core.events.report(
-        Incident(kind: .unreadable, message: "what arrived can't be read: \(error)", date: core.now))
+        Incident(kind: .unreadable, message: "received changes can't be read: \(error)", date: core.now))
     }
   }
 }

@@ -22,7 +22,7 @@ struct CloudFile: Sendable {
     do {
       return try JSONDecoder().decode(Contents.self, from: bytes)
     } catch {
-      throw StoreError(.damaged, "the file \(url.path) can't be understood: remove it to connect anew", cause: error)
+      throw StoreError(.damaged, "the file \(url.path) can't be decoded: delete it to connect again", cause: error)
     }
   }
 

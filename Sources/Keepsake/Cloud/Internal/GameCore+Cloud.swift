@@ -20,7 +20,7 @@ extension GameCore {
       Task { [environment] in
         // A cancelled sleep ends the wait, too.
         try? await environment.sleep(limit)
-        outcome.yield(.failure(GameDataError(.timedOut, "the cloud has not answered within \(limit)")))
+        outcome.yield(.failure(GameDataError(.timedOut, "the cloud has not responded within \(limit)")))
       },
     ]
     defer { for task in tasks { task.cancel() } }

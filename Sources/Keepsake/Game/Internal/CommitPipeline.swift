@@ -106,7 +106,7 @@ final class CommitPipeline: Sendable {
       guard bytes.count <= EncodedContent.maximumContentBytes else {
         throw GameDataError(
           .tooLarge,
-          "the save for \"\(save.slot)\" has \(bytes.count) bytes; \(EncodedContent.maximumContentBytes) are the most")
+          "the save for \"\(save.slot)\" has \(bytes.count) bytes; at most \(EncodedContent.maximumContentBytes) are allowed")
       }
     }
     let refusal: Refusal?
@@ -131,7 +131,7 @@ final class CommitPipeline: Sendable {
       cloud.cloud.didCommit()
     case .failure(let error):
       events.report(
-        Incident(kind: .failedCommit, slot: slots.first, message: "a save could not be kept: \(error)", date: events.now))
+        Incident(kind: .failedCommit, slot: slots.first, message: "a save could not be stored: \(error)", date: events.now))
     }
   }
 }

@@ -14,7 +14,7 @@ extension GameCore {
     } catch {
       events.report(
         Incident(
-          kind: .failedCommit, message: "whether the cloud is switched on could not be kept: \(error)", date: now))
+          kind: .failedCommit, message: "whether the cloud is switched on could not be saved: \(error)", date: now))
     }
   }
 }

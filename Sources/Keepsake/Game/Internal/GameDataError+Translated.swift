@@ -48,7 +48,7 @@ extension GameDataError {
   }
 
   static var notConnected: GameDataError {
-    GameDataError(.notConnected, "there is no cloud to talk to: call `connect` first")
+    GameDataError(.notConnected, "no cloud is connected: call `connect` first")
   }
 
   private init(_ failure: TransportFailure) {

@@ -40,7 +40,7 @@ enum SignalGuard {
         let limit = endBy ?? now + asked.limit
         endBy = limit
         if now >= limit {
-          say("signal \(end): the game did not save within \(asked.limit) and ends as it was last saved")
+          say("signal \(end): the game did not save within \(asked.limit) and ends with its last save")
           SignalWatch.forceEnd(end)
         }
       } else {

@@ -8,7 +8,7 @@ enum PreferenceLimits {
     guard isName(name) else {
       throw GameDataError(
         .misuse,
-        "a preference's name has 1 to \(ExchangeRules.maximumKeyBytes) bytes and no control characters; \"\(name.prefix(80))\" can't be one"
+        "a preference's name must have 1 to \(ExchangeRules.maximumKeyBytes) bytes and no control characters; \"\(name.prefix(80))\" doesn't"
       )
     }
   }
@@ -18,16 +18,18 @@ enum PreferenceLimits {
     guard size <= most else {
       throw GameDataError(
         .tooLarge,
-        "\"\(name.prefix(80))\" takes \(size) bytes; a \(isSynced ? "synced " : "")preference may take \(most): keep more in a saved game")
+        "\"\(name.prefix(80))\" takes \(size) bytes; a \(isSynced ? "synced " : "")preference may take at most \(most): keep larger data in a saved game"
+      )
     }
   }
 
   static func check(count: Int, adds: Bool, bytes: Int) throws {
     guard !adds || count <= Preferences.maximumKeys else {
-      throw GameDataError(.tooLarge, "there may be \(Preferences.maximumKeys) preferences")
+      throw GameDataError(.tooLarge, "there may be at most \(Preferences.maximumKeys) preferences")
     }
     guard bytes <= Preferences.maximumBytes else {
-      throw GameDataError(.tooLarge, "all preferences together may take \(Preferences.maximumBytes) bytes; keep more in saved games")
+      throw GameDataError(
+        .tooLarge, "all preferences together may take at most \(Preferences.maximumBytes) bytes; keep larger data in saved games")
     }
   }
 }

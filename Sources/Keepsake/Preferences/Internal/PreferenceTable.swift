@@ -131,7 +131,7 @@ struct PreferenceTable: Sendable {
   ///
   /// - Parameter emits: Whether observers were already notified, so that the change can be made.
   mutating func set(_ content: PreferenceContent, _ name: String, _ isSynced: Bool, emits: Bool) throws -> Outcome {
-    guard !isClosed else { throw GameDataError(.closed, "the game's data is closed: nothing can be set any more") }
+    guard !isClosed else { throw GameDataError(.closed, "the game's data is closed: preferences can't be set any more") }
     let slot: PreferenceSlot
     let known = index.slot(name, isSynced)
     if let known {
@@ -145,11 +145,11 @@ struct PreferenceTable: Sendable {
       _ = use(slot)
     }
     guard !slot.isContested else {
-      throw GameDataError(.misuse, "\"\(name.prefix(80))\" is used as a preference of this device and as a synced one: take two names")
+      throw GameDataError(.misuse, "\"\(name.prefix(80))\" is used as a preference of this device and as a synced one: use two names")
     }
     if case .foreign = slot.content {
       throw GameDataError(
-        .misuse, "\"\(name.prefix(80))\" holds what another program kept by another rule: take another name for the preference")
+        .misuse, "\"\(name.prefix(80))\" is a value that another program stored with another rule: use another name for the preference")
     }
     guard !content.isSame(as: slot.content) else { return .unchanged }
     let (size, before) = (content.size, slot.content.size)

@@ -112,7 +112,7 @@ extension Preferences {
   /// Returns why a synced value can't be stored; nil if it can. With one such value, its whole group would fail, and so
   /// would each later one.
   private func objection(to archive: Data?, as key: CellKey, over cell: CellState?) -> String? {
-    if let cell, !cell.isLatest { return "another program uses its name by another rule" }
+    if let cell, !cell.isLatest { return "another program uses its name with another rule" }
     // Any stamp will do: it has the same size as the one that the commit assigns, and no stamp is refused.
     let stamp = Stamp(caughtUp: false, milliseconds: 0, writer: core.store.writer)
     let update = CellUpdate(key: key, state: CellState(value: .latest(stamp, .data(archive ?? Data()))))
@@ -145,7 +145,7 @@ extension Preferences {
       table.withLock { $0.committed(batch.kept) }
       for (name, why) in batch.refused {
         core.events.report(
-          Incident(kind: .failedCommit, message: "the preference \"\(name.prefix(80))\" was not kept: \(why)", date: core.now))
+          Incident(kind: .failedCommit, message: "the preference \"\(name.prefix(80))\" was not saved: \(why)", date: core.now))
       }
       guard batch.hasCells else { return }
       core.cloud.didCommit()
@@ -170,7 +170,7 @@ extension Preferences {
 
   private func failure(_ error: any Error) -> Incident {
     Incident(
-      kind: .failedCommit, message: "preferences could not be kept, and are tried again with the next that are set: \(error)",
+      kind: .failedCommit, message: "preferences could not be saved, and are tried again when the next ones are set: \(error)",
       date: core.now)
   }
 }

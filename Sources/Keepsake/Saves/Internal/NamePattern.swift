@@ -27,7 +27,7 @@ struct NamePattern: Sendable {
 
   init(_ pattern: String) throws {
     guard pattern.utf8.count <= Self.maximumBytes else {
-      throw GameDataError(.misuse, "a pattern may have \(Self.maximumBytes) bytes; this one has \(pattern.utf8.count)")
+      throw GameDataError(.misuse, "a pattern may have at most \(Self.maximumBytes) bytes; this one has \(pattern.utf8.count)")
     }
     var tokens: [Token] = []
     // Normalized in the same way as names.
@@ -56,7 +56,7 @@ struct NamePattern: Sendable {
         continue
       }
       guard character <= last else {
-        throw GameDataError(.misuse, "in the pattern \"\(pattern)\" \(character)-\(last) runs backwards")
+        throw GameDataError(.misuse, "in the pattern \"\(pattern)\" \(character)-\(last) is a reversed range")
       }
       rest.removeFirst(2)
       ranges.append(character...last)

@@ -95,7 +95,7 @@ package struct SlotReading: Sendable {
   /// Reads one version, after checking each content against its hash. Throws `notDownloaded`, too.
   static func side(_ record: VersionRecord, in transaction: some SlotSource) throws -> Side {
     guard let version = try transaction.version(record.id) else {
-      throw StoreError(.missing, "the version \(record.id) isn't here")
+      throw StoreError(.missing, "the version \(record.id) isn't on this device")
     }
     return Side(version: version, isPinned: try transaction.isPinned(record.id), bytes: try bytes(of: record, in: transaction))
   }

@@ -6,7 +6,7 @@ extension CellRule {
     join: { $0.joined(with: $1) },
     size: \.size,
     // It is taken back by means of generations, which only a whole cell has.
-    objection: { best, depth in depth == 0 ? best.objection : "a best score can't stand in another value" },
+    objection: { best, depth in depth == 0 ? best.objection : "a best score can't be inside another value" },
     text: { best, style in
       "best, \(best.order.rawValue)"
         + (best.entry.map { " \(style.scalar($0.score)) (\(style.time($0.dateMilliseconds)))" } ?? ", withdrawn")
