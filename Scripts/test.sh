@@ -33,9 +33,9 @@ miss() { missed+=("$1: $2"); }
 
 # Every test has threads and files of its own, and most keep a core busy: more at once would only make each of them take longer.
 cores=$(getconf _NPROCESSORS_ONLN)
-# What talks to servers, or to a cloud in the process, waits for others half of the time.
+# What talks to servers, or to a cloud in the process, waits most of the time.
 network="KeepsakeServerTests|KeepsakeSyncTests|KeepsakeCommandTests|KeepsakeTestingTests"
-tests "tests with servers" $((cores * 2)) --filter "'$network'"
+tests "tests with servers" $((cores * 4)) --filter "'$network'"
 tests "unit tests and simulation" "$cores" --skip "'$network'"
 
 space=.build/debug/Space

@@ -39,7 +39,7 @@ import Testing
     for (name, count) in sum.counts { #expect(count > 0, "\(name) never happened") }
   }
 
-  @Test("A world goes the same way each time", arguments: [1, 77, 4_711] as [UInt64])
+  @Test("A world goes the same way each time", arguments: TestDepth.repeatedWorlds)
   func sameSeedSameWorld(seed: UInt64) async {
     let options = World.Options()
     let (first, second) = (await SimulationRun.world(seed: seed, options: options), await SimulationRun.world(seed: seed, options: options))

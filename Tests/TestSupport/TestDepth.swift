@@ -9,24 +9,26 @@ package enum TestDepth {
 
   /// Simulated worlds of one seed each.
   package static let worlds = UInt64(count(100, deep: 1_000))
+  /// Seeds whose worlds are compared with a second run.
+  package static let repeatedWorlds: [UInt64] = isDeep ? [1, 77, 4_711] : [77]
   /// How often each planted bug has to be caught.
   package static let catches = count(1, deep: 5)
   /// Power cuts of the long run between its syncs, besides those before and after every sync.
-  package static let powerCuts = count(80, deep: 1_000, variable: "KEEPSAKE_POWER_CUTS")
+  package static let powerCuts = count(50, deep: 1_000, variable: "KEEPSAKE_POWER_CUTS")
   /// Operations of that run, and steps of the same run with a game's own tables.
-  package static let powerCutOperations = hasManyCuts ? 500 : 60
-  package static let powerCutRecords = hasManyCuts ? 110 : 40
+  package static let powerCutOperations = hasManyCuts ? 500 : 40
+  package static let powerCutRecords = hasManyCuts ? 110 : 25
   private static let hasManyCuts = isDeep || environment["KEEPSAKE_POWER_CUTS"] != nil
   /// States of the disk at each power cut while a store is created.
   package static let creationCuts = count(3, deep: 15)
   /// SIGKILLs of a saving process.
-  package static let kills = count(20, deep: 200, variable: "KEEPSAKE_STORE_KILLS")
+  package static let kills = count(10, deep: 200, variable: "KEEPSAKE_STORE_KILLS")
   /// The number of altered bytes in a store's files.
-  package static let damagedBytes = count(100, deep: 300, variable: "KEEPSAKE_DAMAGE")
+  package static let damagedBytes = count(60, deep: 300, variable: "KEEPSAKE_DAMAGE")
   /// Whether every page of a larger store is lost in turn.
   package static let everyPage = environment["KEEPSAKE_DAMAGE"] != nil
   /// How many of a larger store's first pages are lost in turn; of its other pages half as many are.
-  package static let lostPages = count(8, deep: 20)
+  package static let lostPages = count(6, deep: 20)
   /// How often two devices write to a cell, with every delivery between the writes.
   package static let interleavedWrites = count(3, deep: 4)
   /// Saves of a mirrored folder that arrive together.

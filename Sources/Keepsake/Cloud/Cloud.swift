@@ -95,10 +95,11 @@ struct CloudFolder: Sendable, Hashable {
 public final class Cloud: Sendable {
   let state: CloudState
   private let core: GameCore
+  private let preferences: Preferences
   let connection: CloudConnection
 
   init(core: GameCore, progress: ProgressStore, scores: HighScores, wallet: WalletStore, preferences: Preferences) throws {
-    self.core = core
+    (self.core, self.preferences) = (core, preferences)
     var status = CloudStatus(phase: .off)
     // Held back by an earlier run.
     status.hasArrivals = try core.store.read { try $0.facts().hasArrivals }
@@ -159,10 +160,22 @@ public final class Cloud: Sendable {
 
   /// Sends everything that is queued and fetches everything that is new.
   ///
-  /// Returns when the cloud has stored every earlier commit and the cloud's changes are on this device.
+  /// Returns when the cloud has stored everything that was saved, captured or set before the call, and the cloud's
+  /// changes are on this device. A capture or a setting that can't be written to the disk isn't sent: an incident
+  /// reports it.
   ///
   /// - Throws: `GameDataError` with `notConnected`, `unreachable` (retried automatically) or `refused`.
-  public func sync() async throws { try await connection.sync() }
+  public func sync() async throws {
+    await waitForCommits()
+    try await connection.sync()
+  }
+
+  /// Waits until everything that was captured and set is durable, or has failed.
+  private func waitForCommits() async {
+    // What failed has reported its error, and is no reason not to send the rest.
+    _ = try? await preferences.flush()
+    _ = try? await core.store.submit { _, _ in }.value
+  }
 
   /// Fetches everything new from the cloud and delivers it, regardless of `delivery`. For play that needs the newest
   /// state.

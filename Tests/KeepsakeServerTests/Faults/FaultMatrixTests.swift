@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 /// What can go wrong in the middle of each kind of transfer, over real HTTP: the game is told, loses nothing, and needs to do nothing.
-@Suite("Faults in the middle of transfers", .serialized, .hangLimit)
+@Suite("Faults in the middle of transfers", .hangLimit)
 struct FaultMatrixTests {
   @Test(
     "the server is killed, or the connection cut, in the middle of any transfer: told, nothing lost, and it goes on by itself",

@@ -24,6 +24,25 @@ import Testing
     return (here, there)
   }
 
+  @Test("what was captured, recorded and set before a sync is in the cloud when it returns")
+  func sendsCaptures() async throws {
+    let (here, there) = try await bothConnected()
+    defer {
+      end(here)
+      end(there)
+    }
+    for level in 1...20 {
+      _ = try here.saves.capture(World(level: level), to: .main)
+      _ = try here.progress.record(level, for: .level)
+      here.preferences[.hat] = "hat \(level)"
+      try await here.cloud.sync()
+      #expect(cloud.container.version(try #require(try here.saves.history(of: .main).first?.id)) != nil)
+      try await there.cloud.sync()
+      #expect(try there.saves.load(.main)?.level == level)
+      #expect(there.progress[.level] == level && there.preferences[.hat] == "hat \(level)")
+    }
+  }
+
   @Test("a game left on the phone goes on where it was on the tablet")
   func handsOver() async throws {
     let here = try phone.open()
