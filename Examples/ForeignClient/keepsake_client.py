@@ -459,10 +459,10 @@ class Device:
 
 def main():
     parser = argparse.ArgumentParser(description="A Keepsake device in Python. Each command is one process; README.md lists them.")
-    parser.add_argument("home", help="the folder that holds all that this device knows")
+    parser.add_argument("home", help="the folder of everything that this device knows")
     parser.add_argument("command", help="register, join, pair, sync, show, load, listen, together, or a change")
     parser.add_argument("words", nargs="*")
-    parser.add_argument("--limit", type=int, default=1_000, help="changes in one answer")
+    parser.add_argument("--limit", type=int, default=1_000, help="changes in one response")
     arguments = parser.parse_args()
     device, words = Device(arguments.home, arguments.limit), arguments.words
     try:

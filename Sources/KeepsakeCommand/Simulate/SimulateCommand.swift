@@ -44,7 +44,7 @@ struct SimulateCommand: AsyncParsableCommand {
   @Option(help: "How many operations games perform in each world, on average.")
   var operations = World.Options().operations
 
-  @Option(help: "Plant a bug, to see that it is found: \(PlantedFault.names).")
+  @Option(help: "Plant a fault, to see that it is found: \(PlantedFault.names).")
   var planted: [PlantedFault] = []
 
   @Flag(help: "Print everything that happens in the world of --from, and run no other.")

@@ -116,7 +116,7 @@ final class PartialUploads: Service, Sendable {
       var position = range.first
       for try await part in body {
         guard part.readableBytes <= range.last + 1 - position else {
-          throw APIError(.badRequest, .badRequest, "The body is longer than its Content-Range says.")
+          throw APIError(.badRequest, .badRequest, "The body is longer than its Content-Range.")
         }
         let known = min(max(0, try received(key, by: writer) - position), part.readableBytes)
         if known < part.readableBytes {
