@@ -7,23 +7,23 @@ KEEPSAKE = .build/debug/keepsake
 .PHONY: help demo space dead-panic test test-deep damage torture power kills stops shuffle soak fuzz tsan asan bench lint format docs build prepare
 
 help:
-	@echo "make demo     two devices, a cloud, and what they promise, played on this machine"
-	@echo "make space    a small game in this terminal; leave it in any way, and go on where you were"
-	@echo "make dead-panic  an example: a night saved in pieces ends like one in one piece"
-	@echo "make test     every kind of check, in few rounds, closing with the count"
+	@echo "make demo     play a story with two devices and a cloud on this machine, and check what Keepsake promises"
+	@echo "make space    a small game in this terminal; leave it in any way, and it continues where you were"
+	@echo "make dead-panic  an example: a game played in pieces ends like one played without a break"
+	@echo "make test     every kind of check, in few rounds, ending with the count"
 	@echo "make test-deep  the same in many rounds, as CI runs it: 1,000 simulated worlds, all power cuts, 200 kills"
 	@echo "make damage   20,000 altered bytes and every lost page of a store, one at a time"
 	@echo "make torture  200 SIGKILLs of two syncing folders"
 	@echo "make power    5,000 power cuts of a store, besides one before and after every sync"
-	@echo "make kills    1,000 SIGKILLs of a process that saves without pause"
-	@echo "make stops    every signal and every other end of a game, 100 times each: what comes back"
+	@echo "make kills    1,000 SIGKILLs of a process that saves without a pause"
+	@echo "make stops    end a game by every signal and in every other way, 100 times each, and check what comes back"
 	@echo "make shuffle  1,000 rounds of three stores whose shared folder arrives in any order, late, in pieces, twice"
 	@echo "make soak     200,000 simulated worlds (SEEDS=...), built for release"
 	@echo "make fuzz     10 million altered archives through each way of reading them"
-	@echo "make tsan     the suites of archive, store, sync and server under ThreadSanitizer (a build of its own)"
+	@echo "make tsan     the suites of archive, store, sync and server under ThreadSanitizer (in a separate build)"
 	@echo "make asan     the same under AddressSanitizer"
-	@echo "make bench    speed beside peers, as ratios (WRITE=1 puts them into the documents)"
-	@echo "make lint     style and formatting (make format mends it)"
+	@echo "make bench    speed compared with peers, as ratios (WRITE=1 writes them to the documents)"
+	@echo "make lint     check style and formatting (make format fixes it)"
 	@echo "make docs     the documentation of the product Keepsake, in .build/docs"
 
 prepare:

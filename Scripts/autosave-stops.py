@@ -39,16 +39,16 @@ def stop_and_go(player, index):
     before = player.lines()[-1]
     time.sleep(LONG_STOP if index % 10 == 0 else 0.01)
     if player.lines()[-1] != before:
-        raise Failure("the game went on while it was stopped")
+        raise Failure("the game continued while it was stopped")
     start = time.monotonic()
     player.go_on()
-    player.until(lambda: player.screen.modes.get("1049") and player.lines()[-1][0] > before[0] + 5, "the game goes on")
+    player.until(lambda: player.screen.modes.get("1049") and player.lines()[-1][0] > before[0] + 5, "the game continues")
     player.key("q")
     while not player.events:
         player.pump(0.02)
     flown = player.lines()[-1][0] - before[0]
     if flown > RATE * (time.monotonic() - start) + RATE / 2:
-        raise Failure(f"after the stop the ship flew {flown} steps at once")
+        raise Failure(f"after the stop the ship flew {flown} steps in one go")
 
 
 def stop_and_kill(player, _):
@@ -76,7 +76,7 @@ def stop_and_take_back(player, index):
             player.go_on()
         return player.lines()[-1][0] > before + 15
 
-    player.until(has_gone_on, "the game goes on after a stop that was taken back")
+    player.until(has_gone_on, "the game continues after a stop that was reverted")
     player.key("q")
 
 
@@ -127,13 +127,13 @@ def check(expected, came):
     lines, exact = expected
     if exact:
         if came != lines[-1]:
-            raise Failure(f"{lines[-1]} was left and {came} came back")
+            raise Failure(f"the game was left at {lines[-1]}, but {came} came back")
         return 0.0
     if came not in lines:
-        raise Failure(f"{came} came back, which never was")
+        raise Failure(f"{came} came back, which was never the state of the game")
     lost = (lines[-1][0] - came[0]) / RATE
     if lost > INTERVAL + DURABLE:
-        raise Failure(f"{lost:.2f} s are lost, and the interval is {INTERVAL} s")
+        raise Failure(f"{lost:.2f} s are lost, but the interval is {INTERVAL} s")
     return lost
 
 
@@ -146,9 +146,9 @@ def table(lines):
 def main():
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--space", required=True, help="the game's executable")
-    options.add_argument("--count", type=int, default=100, help="how often each (100)")
+    options.add_argument("--count", type=int, default=100, help="how often to end the game in each way (100)")
     options.add_argument("--seed", type=int, default=2026)
-    options.add_argument("--only", action="append", help="only ways whose name has this in it; may be given several times")
+    options.add_argument("--only", action="append", help="only ways whose name contains this; may be given several times")
     options.add_argument("--write", action="store_true", help="put the table into docs/TESTING.md")
     options = options.parse_args()
     folder = tempfile.mkdtemp(prefix="space-")

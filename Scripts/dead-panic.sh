@@ -17,10 +17,10 @@ while :; do
   grep '^tick' "$data/piece.txt"
   grep -q '^Stopped' "$data/piece.txt" || break
 done
-# Without the line that says that it went on.
-grep -v '^The night goes on' "$data/piece.txt" >"$data/pieces.txt"
+# Without the line that says that it continued.
+grep -v '^The night continues' "$data/piece.txt" >"$data/pieces.txt"
 # Sparks aren't saved: a piece of a tick or two may have fewer of them.
 diff <(tr -d "'" <"$data/whole.txt" | tr -s ' ') <(tr -d "'" <"$data/pieces.txt" | tr -s ' ') ||
-  { echo "The night in pieces ended otherwise." >&2; exit 1; }
+  { echo "The night in pieces ended differently." >&2; exit 1; }
 echo
-echo "Both nights ended alike."
+echo "Both nights ended the same way."

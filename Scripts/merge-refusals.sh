@@ -16,12 +16,12 @@ check() {
     "$work/game.swift" >"$work/out" 2>&1 || true
   if [ "$kind" = ok ]; then
     if grep -qE "(error|warning):" "$work/out"; then
-      echo "refused, or warned of: $declaration"
+      echo "error or warning, but none was expected: $declaration"
       cat "$work/out"
       failures=$((failures + 1))
     fi
   elif ! grep -E "$kind:" "$work/out" | grep -qF -- "$words" || { [ "$kind" = warning ] && grep -q "error:" "$work/out"; }; then
-    echo "no $kind with \"$words\": $declaration"
+    echo "no $kind that contains \"$words\": $declaration"
     cat "$work/out"
     failures=$((failures + 1))
   fi

@@ -25,7 +25,7 @@ first=$("$scratch/debug/NewGame")
 second=$("$scratch/debug/NewGame")
 echo "first run:  $first"
 echo "second run: $second"
-[ "$first" = "level 2" ] && [ "$second" = "level 3" ] || { echo "The second run did not go on from the first." >&2; exit 1; }
+[ "$first" = "level 2" ] && [ "$second" = "level 3" ] || { echo "The second run did not continue from the first." >&2; exit 1; }
 
 # A test of its saves, with two devices and a cloud in its process.
 tested=$(swift test --scratch-path "$scratch" --skip-build 2>&1) || { echo "$tested" >&2; exit 1; }

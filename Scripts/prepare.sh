@@ -19,7 +19,7 @@ command -v make >/dev/null || packages+=(make)
 [ ${#packages[@]} -eq 0 ] && exit 0
 
 command -v apt-get >/dev/null || {
-  echo "Keepsake needs what Debian calls ${packages[*]}: please install it with this system's package manager." >&2
+  echo "Keepsake needs these packages (names of Debian): ${packages[*]}. Please install them with this system's package manager." >&2
   exit 1
 }
 as_root=()

@@ -16,7 +16,7 @@ SHIP, FLAME = 159, 208
 
 def require(condition, what, player=None):
     if not condition:
-        raise Failure(what + (f"; the last row says {player.screen.line(player.screen.rows)!r}" if player else ""))
+        raise Failure(what + (f"; the last row shows {player.screen.line(player.screen.rows)!r}" if player else ""))
 
 
 def now(player):
@@ -80,7 +80,7 @@ def steer(space, folder, picture):
     left = player.lines()[-1]
     player.close()
     again = Player(space, folder)
-    require(again.begun() == left, "it goes on where it was left, to the last bit")
+    require(again.begun() == left, "it continues where it was left, to the last bit")
 
     # The same data twice.
     status, output = in_terminal(space, "--data", os.path.join(folder, "data"))
@@ -90,7 +90,7 @@ def steer(space, folder, picture):
     left = again.lines()[-1]
     again.close()
     printed = subprocess.run([space, "--data", os.path.join(folder, "data"), "--print"], capture_output=True, text=True).stdout
-    require(printed.split()[0] == str(left[0]), f"--print says what is kept: {printed!r}")
+    require(printed.split()[0] == str(left[0]), f"--print shows what is saved: {printed!r}")
 
 
 def in_terminal(*command):
@@ -124,14 +124,14 @@ def refusals(space, assets, folder):
         change(copy)
         status, output = in_terminal(space, "--data", os.path.join(folder, "data"), "--assets", copy)
         require(status == 1 and all(word in output for word in words), f"{name}: {output!r}")
-        require("\x1b[?1049h" not in output, f"{name}: told before play")
+        require("\x1b[?1049h" not in output, f"{name}: reported before play")
 
     def damage(copy):
         with open(os.path.join(copy, "stars.txt"), "r+") as file:
             file.write("#!")
 
-    told("missing", lambda copy: os.remove(os.path.join(copy, "ship.txt")), "ship.txt", "1 missing", "Install it again")
-    told("damaged", damage, "stars.txt", "Install it again")
+    told("missing", lambda copy: os.remove(os.path.join(copy, "ship.txt")), "ship.txt", "1 missing", "Install the game again")
+    told("damaged", damage, "stars.txt", "Install the game again")
     told("unlisted", lambda copy: os.remove(os.path.join(copy, "keepsake-assets.json")), "manifest")
     told("gone", shutil.rmtree, "gone")
 
@@ -143,7 +143,7 @@ def disks(space, folder):
     os.mkdir(mount)
     probe = subprocess.run([*inside, f"mount -t tmpfs -o size=1m keepsake {mount}"], capture_output=True)
     if probe.returncode != 0:
-        print("skipped: a folder that is read-only, a disk that is full (a process of its own can't mount a file system here)")
+        print("skipped: a read-only folder and a full disk (a process can't mount a file system of its own here)")
         return
     play = f"exec {space} --data {mount}/data --steps 5"
     status, output = in_terminal(*inside, f"mount -t tmpfs -o size=1m,ro keepsake {mount}; {play}")
@@ -170,7 +170,7 @@ def main():
         return 1
     finally:
         shutil.rmtree(folder)
-    print("Space was played: steered, drifted, came in at the other edge, was resized; and said why where it can't be played")
+    print("Space was played: steered, drifted, came in at the other edge, was resized; and it reported why it can't be played where it can't")
     return 0
 
 

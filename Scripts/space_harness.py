@@ -171,7 +171,7 @@ class Player:
         end = time.monotonic() + PATIENCE
         while not self.events:
             if time.monotonic() > end or self.status is None:
-                raise Failure(f"nothing happened: waited for {kinds}; the screen says {self.screen.line(self.screen.rows)!r}")
+                raise Failure(f"nothing happened: waited for {kinds}; the screen shows {self.screen.line(self.screen.rows)!r}")
             self.pump(0.02)
         kind, _, value = self.events.pop(0).partition(" ")
         if kind not in kinds:

@@ -74,7 +74,7 @@ def wire(process):
     code, lines = process.stop()
     ends = [line for line in lines if line.get("event") == "end"]
     if code != 0 or not ends:
-        raise HarnessError("sync ended with %d and %d closing lines" % (code, len(ends)))
+        raise HarnessError("sync ended with status %d and %d closing lines" % (code, len(ends)))
     return ends[-1]
 
 
@@ -136,7 +136,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--keepsake", required=True, help="the built command")
     parser.add_argument("--corpus", default=os.environ.get("KEEPSAKE_CORPUS"))
-    parser.add_argument("--interval", type=int, default=100, help="milliseconds between looks at a folder")
+    parser.add_argument("--interval", type=int, default=100, help="milliseconds between checks of a folder")
     parser.add_argument("--limit", type=int, default=PATIENCE, help="seconds to wait for one save")
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--keep", action="store_true", help="keep the folders")
@@ -158,7 +158,7 @@ def main():
                 % (result["files"], "identical" if result["identical"] else "DIFFER", result["receivedByTwo"])
             )
             for path in result["temporariesLeft"]:
-                print("left lying about: " + path)
+                print("left behind: " + path)
         return 0 if result["passed"] else 1
     except HarnessError as error:
         arguments.keep = True

@@ -120,7 +120,7 @@ class World:
         found = []
         for path, data in sorted(files.items()):
             if sha(data) not in self.written.get(path, set()):
-                found.append("%s holds %d bytes that were never written there whole" % (path, len(data)))
+                found.append("%s contains %d bytes that were never written there as a whole" % (path, len(data)))
         for path, writers in sorted(self.writers.items()):
             if len(writers) > 1:
                 continue
@@ -157,7 +157,7 @@ def torture(world, sides, kills, source, say):
         side = source.choice(sides)
         if not side.process.alive:
             code = side.process.process.wait()
-            raise HarnessError("%s ended by itself with %d before kill %d" % (side.name, code, number))
+            raise HarnessError("%s ended by itself with status %d before kill %d" % (side.name, code, number))
         side.process.kill()
         if source.random() < 0.3:
             world.act(side)
@@ -200,7 +200,7 @@ def run(arguments, root, say):
         if files[0] != files[1]:
             differing = sorted(path for path in set(files[0]) | set(files[1]) if files[0].get(path) != files[1].get(path))
             violations.append("the folders differ in " + ", ".join(differing[:10]))
-        violations += ["left lying about: " + path for side in sides for path in side.temporaries()]
+        violations += ["left behind: " + path for side in sides for path in side.temporaries()]
         merged = {}
         for hashes, _, _ in histories:
             for path, found in hashes.items():
@@ -222,11 +222,11 @@ def main():
     parser.add_argument("--corpus", default=os.environ.get("KEEPSAKE_CORPUS"))
     parser.add_argument("--kills", type=int, default=200)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--interval", type=int, default=100, help="milliseconds between looks at a folder")
-    parser.add_argument("--largest", type=int, default=1 << 20, help="leave larger saves out")
+    parser.add_argument("--interval", type=int, default=100, help="milliseconds between checks of a folder")
+    parser.add_argument("--largest", type=int, default=1 << 20, help="leave out larger saves, in bytes")
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--keep", action="store_true", help="keep the folders")
-    parser.add_argument("--skip-without-corpus", action="store_true", help="without real saves say so and succeed")
+    parser.add_argument("--skip-without-corpus", action="store_true", help="without real saves, print that and succeed")
     arguments = parser.parse_args()
     if not arguments.corpus:
         if arguments.skip_without_corpus:

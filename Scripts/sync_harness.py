@@ -47,7 +47,7 @@ class Process:
             try:
                 line = self.lines.get(timeout=max(0.01, end - time.monotonic()))
             except queue.Empty:
-                raise HarnessError("nothing heard from process %d for %d s" % (self.process.pid, limit))
+                raise HarnessError("no output from process %d for %d s" % (self.process.pid, limit))
             if line is None:
                 raise HarnessError("process %d ended with %s" % (self.process.pid, self.process.wait()))
             if wanted(line):
@@ -118,7 +118,7 @@ class Side:
         code, _ = self.process.stop()
         self.process = None
         if code != 0:
-            raise HarnessError("%s: sync --once ended with %d: %s" % (self.name, code, end))
+            raise HarnessError("%s: sync --once ended with status %d: %s" % (self.name, code, end))
         return end
 
     def state(self):

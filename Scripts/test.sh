@@ -47,7 +47,7 @@ check "the manifest of Space" $keepsake assets manifest Examples/Space/Assets --
 if [ "$deep" = 1 ]; then
   check "a game of its own" Scripts/new-game.sh
 else
-  miss "a game of its own" "it builds all that a game fetches once more; make test-deep does"
+  miss "a game of its own" "it builds everything that a game fetches again; make test-deep runs it"
 fi
 if [ -d "${KEEPSAKE_CORPUS:-}" ]; then
   check "real saves through keepsake sync" python3 Scripts/sync-series.py --keepsake $keepsake

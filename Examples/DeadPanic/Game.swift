@@ -60,7 +60,7 @@ final class Game: Archivable {
     pastEvents = level.events.count - (try reader.decode(0...level.events.count, forKey: "eventsLeft"))
     for character in try reader.decode([Character].self, forKey: "characters") {
       guard add(character) else {
-        throw ArchiveError(.mismatch, "two characters stand on one square, or one in a wall", field: "characters")
+        throw ArchiveError(.mismatch, "two characters are on one square, or one is in a wall", field: "characters")
       }
     }
     flames = try reader.decode([Flame].self, forKey: "flames").filter { level.isOpen($0.place) }

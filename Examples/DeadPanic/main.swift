@@ -8,9 +8,9 @@ extension Slot<Game> { static var night: Self { "night" } }
 
 let usage = """
   usage: DeadPanic --data FOLDER [--level NAME] [--seed NUMBER] [--ticks COUNT] [--watch]
-    --data    where the game is kept; a night that was begun there goes on
-    --level   \(Level.names.joined(separator: " or ")); graveyard if nothing is said
-    --ticks   stop after so many, and save; to the end of the night if nothing is said
+    --data    the folder of the saved game; a night that was begun there continues
+    --level   \(Level.names.joined(separator: " or ")); graveyard by default
+    --ticks   stop and save after so many ticks; by default at the end of the night
     --watch   show every tick
   """
 
@@ -50,7 +50,7 @@ func play(_ options: Options, in folder: URL) throws {
   var game: Game
   if let saved = try data.saves.load(.night) {
     game = saved
-    print("The night goes on at tick \(game.tick).")
+    print("The night continues at tick \(game.tick).")
   } else {
     guard let level = Level.named(options.level) else {
       throw ArchiveError(.missing, "there is no level \"\(options.level)\", only \(Level.names.joined(separator: " and "))")

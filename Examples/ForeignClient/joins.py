@@ -32,7 +32,7 @@ def order(scalar):
         return (1, value.encode(), False)
     if kind == "data":
         return (2, base64.b64decode(value), False)
-    raise UnknownForm(f"no scalar is called {kind}")
+    raise UnknownForm(f"unknown kind of scalar: {kind}")
 
 
 def by_order(pairs):
@@ -63,7 +63,7 @@ def join_values(left, right):
     (rule, ours), (other, theirs) = only(left), only(right)
     for name in (rule, other):
         if name not in RULES:
-            raise UnknownForm(f"no rule is called {name}")
+            raise UnknownForm(f"unknown rule: {name}")
     if rule != other:
         return left if RULES.index(rule) > RULES.index(other) else right
     return {rule: JOINS[rule](ours, theirs)}

@@ -179,9 +179,9 @@ class Device:
         generation = known.get("generation", 0) if known else 0
         if rule == "reset":
             if not self.state["caughtUp"]:
-                raise Failure("resetBeforeCatchUp", "A value can be taken back when everything was heard for the first time.")
+                raise Failure("resetBeforeCatchUp", "A value can be reset only after this device has fetched everything once.")
             if known and "later" in known["value"]:
-                raise Failure("tooNew", "What isn't known here can't be meant to go.")
+                raise Failure("tooNew", "A value of a rule that this client doesn't know can't be reset.")
             (rule, *words), generation, known = words, generation + 1, None
         delta = state_of(generation, {rule: self.delta(rule, known and known["value"], *words)})
         joined = join(known, delta)
@@ -192,7 +192,7 @@ class Device:
     def delta(self, rule, known, *words):
         if known is not None and rule not in known:
             code = "tooNew" if "later" in known else "ruleMismatch"
-            raise Failure(code, f"What is known of this value is {only(known)[0]}, not {rule}.")
+            raise Failure(code, f"This value has the rule {only(known)[0]}, not {rule}.")
         held = known[rule] if known else None
         if rule in ("max", "min"):
             return {"int": int(words[0])}
@@ -214,7 +214,7 @@ class Device:
             return [{"key": {"string": place}, "value": {inner: self.delta(inner, value, *rest)}}]
         if rule == "optional":
             return {words[0]: self.delta(words[0], held, *words[1:])} if words else None
-        raise Failure("tooNew", f"This client writes nothing of the rule {rule}.")
+        raise Failure("tooNew", f"This client can't write values of the rule {rule}.")
 
     def put(self, held, words):
         missing = [{"string": word} for word in sorted(set(words)) if {"string": word} not in elements(held)]
@@ -244,7 +244,7 @@ class Device:
                 continue
             if not self.state["outbox"] and not self.state["offers"]:
                 return
-        raise Failure("endless", f"After {ROUNDS} exchanges there is still something to send or to hear.")
+        raise Failure("endless", f"After {ROUNDS} exchanges there is still something to send or fetch.")
 
     def exchange(self, sends=True):
         """One exchange; whether there is more to hear, or None where nothing was heard."""
@@ -459,10 +459,10 @@ class Device:
 
 def main():
     parser = argparse.ArgumentParser(description="A Keepsake device in Python. Each command is one process; README.md lists them.")
-    parser.add_argument("home", help="the folder that holds all that this device knows")
+    parser.add_argument("home", help="the folder of everything that this device knows")
     parser.add_argument("command", help="register, join, pair, sync, show, load, listen, together, or a change")
     parser.add_argument("words", nargs="*")
-    parser.add_argument("--limit", type=int, default=1_000, help="changes in one answer")
+    parser.add_argument("--limit", type=int, default=1_000, help="changes in one response")
     arguments = parser.parse_args()
     device, words = Device(arguments.home, arguments.limit), arguments.words
     try:

@@ -47,7 +47,7 @@ class Server:
                 with urllib.request.urlopen(request, timeout=TIMEOUT_SECONDS) as answer:
                     if answer.headers.get("Keepsake-Protocol") == "1":
                         return answer.status, answer.headers, answer.read()
-                    last = Failure("network", "Something that isn't the cloud answered.")
+                    last = Failure("network", "The response didn't come from the cloud.")
             except urllib.error.HTTPError as error:
                 if error.headers.get("Keepsake-Protocol") == "1":
                     details = json.loads(error.read())["error"]
@@ -56,11 +56,11 @@ class Server:
                         raise last from None
                     pause = max(pause, float(error.headers.get("Retry-After") or 0))
                 else:
-                    last = Failure("network", f"Something that isn't the cloud answered {error.code}.")
+                    last = Failure("network", f"The response with status {error.code} didn't come from the cloud.")
             except OSError as error:
                 last = Failure("network", f"The cloud can't be reached: {error}")
             except Exception as error:  # A connection that breaks within a response raises other errors.
-                last = Failure("network", f"The answer broke off: {error}")
+                last = Failure("network", f"The response was cut off: {error}")
             if once:
                 break
             if attempt + 1 < ATTEMPTS:
@@ -94,7 +94,7 @@ class Server:
                             yield json.loads(line[6:])
             except urllib.error.HTTPError as error:
                 if error.code in (401, 403):
-                    raise Failure("unauthorized", "The token isn't taken any more.") from None
+                    raise Failure("unauthorized", "The token is no longer accepted.") from None
             except (OSError, ValueError):
                 pass  # The next stream delivers what this one would have.
             time.sleep(random.uniform(0.2, 0.5))
@@ -141,7 +141,7 @@ class Contents:
         names = record.get("contents") or []
         data = b"".join((self.folder / name).read_bytes() for name in names if self.has(name))
         if len(data) != record.get("length", 0):
-            raise Failure("damaged", f"The parts of the version {record['id']} are not here whole.")
+            raise Failure("damaged", f"The parts of the version {record['id']} are not all on this device.")
         return data
 
     def name_of(self, record):

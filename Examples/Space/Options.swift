@@ -17,9 +17,9 @@ private let resources = "resources"
 struct Options {
   static let usage = """
     Space [--data FOLDER] [--assets FOLDER] [--every SECONDS]
-      --data     where the ship is kept (the platform's folder for such data)
-      --assets   the game's own files (those that it was built with)
-      --every    seconds from one save to the next (10)
+      --data     the folder of the saved ship (by default the platform's folder for such data)
+      --assets   the folder of the game's own files (by default those that it was built with)
+      --every    seconds from one save to the next (10 by default)
     For its tests: [--steps N] [--record FILE] [--print]
     """
 
@@ -40,7 +40,7 @@ struct Options {
         prints = true
         continue
       }
-      guard let value = rest.popFirst() else { throw Problem("\(Self.usage)\n\(name) is not known, or a value is missing.") }
+      guard let value = rest.popFirst() else { throw Problem("\(Self.usage)\n\(name) is not known, or its value is missing.") }
       switch name {
       case "--data": data = URL(fileURLWithPath: value, isDirectory: true)
       case "--assets": assets = URL(fileURLWithPath: value, isDirectory: true)

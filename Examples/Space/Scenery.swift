@@ -17,7 +17,8 @@ struct Scenery {
     let report = try assets.check(.full)
     guard report.isSound else {
       throw Problem(
-        "The game's files in \(assets.url.path) are not as they were made. Install it again, or give --assets FOLDER.\n\(report)")
+        "The game's files in \(assets.url.path) are missing or damaged. Install the game again, or name another folder "
+          + "with --assets FOLDER.\n\(report)")
     }
     try assets.load(["ship.txt", "flame.txt", "stars.txt"]).wait(within: .seconds(10))
     ship = try Self.lines(assets, "ship.txt")
@@ -37,7 +38,7 @@ struct Scenery {
     return try lines.enumerated().compactMap { number, line in
       if line.hasPrefix("#") { return nil }
       let numbers = line.split(separator: " ").compactMap { Double($0) }.filter { abs($0) < 10_000 }
-      guard numbers.count == count || line.isEmpty else { throw Problem("\(path), line \(number + 1): \(count) numbers belong there") }
+      guard numbers.count == count || line.isEmpty else { throw Problem("\(path), line \(number + 1): expected \(count) numbers") }
       return numbers
     }
   }

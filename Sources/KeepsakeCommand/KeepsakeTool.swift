@@ -13,11 +13,12 @@ import Darwin
 struct KeepsakeTool: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "keepsake",
-    abstract: "Saves that never go backwards: run a cloud, sync a folder, look inside.",
+    abstract: "Run a cloud, sync folders of saves, and inspect, convert and repair saved games.",
     discussion: """
-      Commands that print an answer take --json. Exit codes are those of sysexits.h: 64 wrong usage, 65 damaged or unknown \
-      input, 66 not found, 69 the cloud can't be reached, 74 the disk refused, 75 in use or stopped early, 77 not allowed, 78 \
-      from a newer version. diff, verify, doctor and assets say 1 for "different" and "not sound", and diff 2 for trouble.
+      Commands that print a result have the option --json. Exit statuses follow sysexits.h: 64 wrong usage, 65 damaged or unknown \
+      input, 66 not found, 69 the cloud can't be reached, 74 disk error, 75 in use or stopped early, 77 not permitted, 78 written \
+      by a newer version. diff, verify, doctor and assets end with 1 for "different" or "not sound", and diff with 2 if it could \
+      not compare.
 
       Completions for your shell: keepsake --generate-completion-script bash (or zsh, fish).
       """,
@@ -50,7 +51,7 @@ import Darwin
 @main
 struct KeepsakeTool {
   static func main() {
-    let hint = "This build is without the command. Build it with the trait Cloud: swift run --traits Cloud keepsake\n"
+    let hint = "This build doesn't contain the command. Build it with the trait Cloud: swift run --traits Cloud keepsake\n"
     FileHandle.standardError.write(Data(hint.utf8))
     // Wrong usage, as in <sysexits.h>.
     exit(64)

@@ -24,7 +24,7 @@ enum AtomicRename {
     }
     guard linkat(folder, second, folder, spare, 0) == 0 else {
       if errno == ENOENT { return nil }
-      throw .system("keep the old file aside", errno, path: second)
+      throw .system("keep the old file under another name", errno, path: second)
     }
     guard renameat(folder, first, folder, second) == 0 else { throw .system("swap the new file in", errno, path: second) }
     return spare

@@ -36,7 +36,7 @@ struct Descriptor: ~Copyable {
 
   func status(path: String) throws(MirrorError) -> stat {
     var status = stat()
-    guard fstat(number, &status) == 0 else { throw .system("look at the file", errno, path: path) }
+    guard fstat(number, &status) == 0 else { throw .system("examine the file", errno, path: path) }
     return status
   }
 

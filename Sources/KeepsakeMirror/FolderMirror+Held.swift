@@ -21,7 +21,7 @@ extension FolderMirror {
         report(
           MirrorIssue(
             path: (temporary.folder + [temporary.name]).joined(separator: "/"),
-            message: "left by an earlier sync of a file that isn't known any more; left alone"))
+            message: "a temporary file that an earlier sync left, of a file that is no longer known; it is left alone"))
         continue
       }
       let entry = placed[path]

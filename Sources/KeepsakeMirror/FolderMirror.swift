@@ -114,7 +114,7 @@ package final class FolderMirror {
       report(
         MirrorIssue(
           path: placed.path,
-          message: "\(placed.damagedLines) lines were damaged; the files in question are compared by content"))
+          message: "\(placed.damagedLines) lines were damaged; the files that they describe are compared by content"))
     }
     try takeUpTemporaries()
     try doubtEverything()
@@ -227,7 +227,9 @@ package final class FolderMirror {
     guard case .file = folder.status(of: path) else {
       if doubtful.contains(path) {
         report(
-          MirrorIssue(path: path.text, message: "something that is not a plain file in plain folders stands in its place"))
+          MirrorIssue(
+            path: path.text,
+            message: "something else is at this path: not a regular file in ordinary folders; move it away to sync the save"))
       }
       return
     }
@@ -238,7 +240,8 @@ package final class FolderMirror {
       pass.unsettled += 1
     } else {
       report(
-        MirrorIssue(path: path.text, message: "this folder can't tell the name from another one's; rename one of them"))
+        MirrorIssue(
+          path: path.text, message: "the folder's file system treats this name and that of another file as the same; rename one of them"))
     }
   }
 

@@ -78,7 +78,7 @@ extension MirrorFolder {
     var status = stat()
     guard fstatat(folder.number, name, &status, AT_SYMLINK_NOFOLLOW) == 0 else {
       if errno == ENOENT { return }
-      throw MirrorError.system("look at it", errno, path: path.text)
+      throw MirrorError.system("examine it", errno, path: path.text)
     }
     switch status.st_mode & S_IFMT {
     case S_IFREG:
@@ -88,9 +88,9 @@ extension MirrorFolder {
       let inner = try Descriptor(opening: name, in: folder.number, flags: O_RDONLY | O_DIRECTORY, path: path.text)
       try scan(inner, at: components + [name], into: &listing)
     case S_IFLNK:
-      throw MirrorError(.blocked, "a symbolic link is not followed; put the file itself here to sync it", path: path.text)
+      throw MirrorError(.blocked, "symbolic links are not followed; put the file itself here to sync it", path: path.text)
     default:
-      throw MirrorError(.blocked, "not a plain file; it is left alone", path: path.text)
+      throw MirrorError(.blocked, "not a regular file; it is left alone", path: path.text)
     }
   }
 

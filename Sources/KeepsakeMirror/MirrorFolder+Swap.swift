@@ -15,7 +15,7 @@ extension MirrorFolder {
   func writeTemporary(_ bytes: Data, beside path: SavePath, using random: inout some RandomNumberGenerator) throws(MirrorError) -> Temporary
   {
     guard let parent = try parent(of: path, creating: true) else {
-      throw MirrorError(.io, "the folder for it vanished while it was made", path: path.text)
+      throw MirrorError(.io, "its folder disappeared while the file was written", path: path.text)
     }
     let suffix = path.tag + "-" + Hexadecimal.text(random.next())
     let part = Self.partPrefix + suffix
@@ -33,7 +33,7 @@ extension MirrorFolder {
     }
     let complete = Self.swapPrefix + suffix
     guard renameat(parent.number, part, parent.number, complete) == 0 else {
-      throw .system("name the new file", errno, path: path.text)
+      throw .system("rename the new file", errno, path: path.text)
     }
     return Temporary(folder: path.components.dropLast(), name: complete)
   }
@@ -68,7 +68,7 @@ extension MirrorFolder {
     let aside = Self.swapPrefix + path.tag + "-" + Hexadecimal.text(random.next())
     guard renameat(parent.number, path.components.last ?? "", parent.number, aside) == 0 else {
       if errno == ENOENT { return nil }
-      throw .system("take the file away", errno, path: path.text)
+      throw .system("move the file away", errno, path: path.text)
     }
     return Temporary(folder: path.components.dropLast(), name: aside)
   }
@@ -92,7 +92,7 @@ extension MirrorFolder {
   func discard(_ temporary: Temporary) throws(MirrorError) {
     guard let parent = try folder(temporary.folder, path: temporary.name) else { return }
     guard unlinkat(parent.number, temporary.name, 0) == 0 || errno == ENOENT else {
-      throw .system("remove a temporary", errno, path: temporary.name)
+      throw .system("remove a temporary file", errno, path: temporary.name)
     }
   }
 

@@ -62,7 +62,7 @@ final class MirrorFolder {
   func checkInPlace() throws(MirrorError) {
     var status = stat()
     guard stat(path, &status) == 0, FileIdentity(status) == identity else {
-      throw MirrorError(.folder, "the folder is no longer there, or another stands in its place; start again once it is back", path: path)
+      throw MirrorError(.folder, "the folder is no longer there, or was replaced by another one; start again once it is back", path: path)
     }
   }
 
@@ -79,7 +79,7 @@ final class MirrorFolder {
     var current = try Descriptor(opening: ".", in: root.number, flags: O_RDONLY | O_DIRECTORY, path: path)
     for component in components {
       if creating, mkdirat(current.number, component, 0o777) != 0, errno != EEXIST {
-        throw .system("make the folder \"\(component)\"", errno, path: path)
+        throw .system("create the folder \"\(component)\"", errno, path: path)
       }
       do throws(MirrorError) {
         current = try Descriptor(opening: component, in: current.number, flags: O_RDONLY | O_DIRECTORY, path: path)
@@ -87,7 +87,7 @@ final class MirrorFolder {
         switch error.errorNumber {
         case ENOENT: return nil
         case ELOOP, ENOTDIR:
-          throw MirrorError(.blocked, "\"\(component)\" on the way to it is not a plain folder", path: path)
+          throw MirrorError(.blocked, "\"\(component)\" in its path is not an ordinary folder", path: path)
         default: throw error
         }
       }
@@ -141,7 +141,7 @@ final class MirrorFolder {
   ) throws(MirrorError) -> Data? {
     guard expected.size <= Int64(limit) else {
       throw MirrorError(
-        .tooLarge, "the file has \(expected.size) bytes; at most \(limit) are synced", path: path)
+        .tooLarge, "the file has \(expected.size) bytes; only files of at most \(limit) bytes are synced", path: path)
     }
     guard let file = try openToRead(name, in: parent, path: path) else { return nil }
     guard FileSignature(try file.status(path: path)) == expected, let size = Int(exactly: expected.size) else { return nil }

@@ -107,7 +107,7 @@ struct PlacedTable: ~Copyable {
       return false
     }
     guard header.placed <= Self.format else {
-      throw MirrorError(.newer, "this folder was mirrored by a newer version of keepsake; use that one", path: path)
+      throw MirrorError(.newer, "this folder was synced by a newer version of keepsake; use that version", path: path)
     }
     var said: [SavePath: [PlacedEntry]] = [:]
     for part in parts.dropFirst() {
@@ -146,7 +146,7 @@ struct PlacedTable: ~Copyable {
   private mutating func openForAppending() throws(MirrorError) {
     if file >= 0 { close(file) }
     file = open(path, O_WRONLY | O_APPEND | O_CLOEXEC)
-    guard file >= 0 else { throw .system("open the table of placed files", errno, path: path) }
+    guard file >= 0 else { throw .system("open the table of written files", errno, path: path) }
   }
 
   private mutating func append(_ line: Data) throws(MirrorError) {
@@ -164,18 +164,18 @@ struct PlacedTable: ~Copyable {
     }
     guard count == line.count else {
       torn = true
-      throw .system("note what is placed", count < 0 ? errno : ENOSPC, path: path)
+      throw .system("record a written file", count < 0 ? errno : ENOSPC, path: path)
     }
   }
 
   private static func load(_ path: String) throws -> Data? {
     var status = stat()
     guard stat(path, &status) == 0 else {
-      guard errno == ENOENT else { throw MirrorError.system("look at the table of placed files", errno, path: path) }
+      guard errno == ENOENT else { throw MirrorError.system("examine the table of written files", errno, path: path) }
       return nil
     }
     guard Int64(status.st_size) <= maximumBytes else {
-      throw MirrorError(.tooLarge, "the table of placed files is not one: it is too large", path: path)
+      throw MirrorError(.tooLarge, "this can't be the table of written files: it is too large", path: path)
     }
     return try Data(contentsOf: URL(fileURLWithPath: path))
   }

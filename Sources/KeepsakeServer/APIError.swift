@@ -53,21 +53,22 @@ struct APIError: Error, Sendable {
 
   /// A part that doesn't continue from what has arrived.
   static func wrongOffset(received: Int) -> Self {
-    var error = Self(.conflict, .wrongOffset, "Of this upload \(received) bytes are here: go on from there.")
+    var error = Self(.conflict, .wrongOffset, "The server has \(received) bytes of this upload: continue from there.")
     error.received = received
     return error
   }
 
   /// The device was removed, or everything of its player was deleted.
   static let retired = Self(
-    .forbidden, .retired, "This device was removed from the player's devices, or the player's data were deleted. What it holds stays on it."
+    .forbidden, .retired,
+    "This device was removed from the player's devices, or the player's data were deleted. The data on the device itself are kept."
   )
 
   /// The player has no room for it. The same request may succeed later; sending it in another form won't help.
   static func overQuota(_ shortage: QuotaShortage) -> Self {
     var error = Self(
       .contentTooLarge, .quota,
-      "This player has \(shortage.used) of \(shortage.limit) bytes here, and this takes \(shortage.needed) more: delete saves to make room."
+      "This player uses \(shortage.used) of \(shortage.limit) bytes here, and this needs \(shortage.needed) more: delete saves to make room."
     )
     error.quota = shortage
     return error

@@ -23,10 +23,10 @@ struct CloudService: Service {
     onRunning: @escaping @Sendable (RunningServer) async -> Void
   ) throws {
     guard (0...65535).contains(configuration.port) else {
-      throw ServerError(.configuration, "A port is a number from 0 to 65535, not \(configuration.port).")
+      throw ServerError(.configuration, "The port has to be a number from 0 to 65535, not \(configuration.port).")
     }
     if let quota = configuration.quota, quota <= 0 {
-      throw ServerError(.configuration, "A quota is a number of bytes above 0, not \(quota).")
+      throw ServerError(.configuration, "The quota has to be a number of bytes above 0, not \(quota).")
     }
     self.configuration = configuration
     self.logger = logger

@@ -132,7 +132,7 @@ package struct SimulatedDevice: SlotSource, Sendable {
 
   package func plainBytes(of record: VersionRecord) throws -> Data {
     try record.contents.reduce(into: Data()) { bytes, hash in
-      guard let content = contents[hash] else { throw StoreError(.missing, "the content \(hash) isn't here") }
+      guard let content = contents[hash] else { throw StoreError(.missing, "the content \(hash) is missing") }
       bytes.append(content)
     }
   }

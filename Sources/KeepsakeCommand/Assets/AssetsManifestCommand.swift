@@ -9,11 +9,11 @@ struct AssetsManifestCommand: AsyncParsableCommand {
     commandName: "manifest",
     abstract: "Write the manifest of a folder of assets: path, size and SHA-256 of each file.",
     discussion: """
-      Run it whenever the folder has changed, before the game is packed. Names that begin with a dot are left out. A name that could not \
-      be loaded on every platform (Windows takes no colon, and no file called aux) is refused, as are symbolic links. The same files give the \
-      same manifest, byte for byte.
+      Run it whenever the folder has changed, before the game is packaged. Names that begin with a dot are left out. Names that can't be \
+      loaded on every platform (on Windows, a name with a colon, or the name aux) are refused, and so are symbolic links. The same files \
+      give the same manifest, byte for byte.
 
-      With --check nothing is written; exit status 1 says that the manifest there isn't that of the folder.
+      With --check, nothing is written, and exit status 1 means that the manifest is not up to date.
       """)
 
   /// What `--json` prints.
@@ -30,7 +30,7 @@ struct AssetsManifestCommand: AsyncParsableCommand {
   @Argument(help: "The folder of the assets.", completion: .directory)
   var folder: String
 
-  @Option(name: .long, help: "Where to write it (\(AssetManifest.fileName) in the folder).", completion: .file())
+  @Option(name: .long, help: "Where to write it; by default \(AssetManifest.fileName) in the folder.", completion: .file())
   var output: String?
 
   @Flag(name: .long, help: "Write nothing; exit with status 1 if the manifest is not up to date.")
@@ -60,8 +60,8 @@ struct AssetsManifestCommand: AsyncParsableCommand {
 
   private func text(of answer: Answer) -> String {
     let what = "\(answer.assets) assets, \(Printable.size(answer.bytes))"
-    let hidden = answer.hidden > 0 ? "; \(answer.hidden) hidden left out" : ""
-    let state = !answer.changed ? "up to date" : check ? "NOT up to date: run it without --check" : "written"
+    let hidden = answer.hidden > 0 ? "; \(answer.hidden) hidden files left out" : ""
+    let state = !answer.changed ? "up to date" : check ? "NOT up to date: run the command without --check to write it" : "written"
     return "\(answer.manifest): \(state) (\(what)\(hidden))"
   }
 }

@@ -9,14 +9,14 @@ struct AssetsVerifyCommand: AsyncParsableCommand {
     commandName: "verify",
     abstract: "Compare every asset with the manifest: missing, damaged, stale and extra files.",
     discussion: """
-      Reads and hashes all of them; nothing is changed. Exit status 1 if one is missing, damaged, stale or can't be read. Extra files are told and \
-      do no harm: a game never loads them.
+      Reads and hashes every asset, and changes nothing. Exit status 1 if one is missing, damaged, stale or unreadable. Extra files are reported \
+      but do no harm: a game never loads them.
       """)
 
   @Argument(help: "The folder of the assets.", completion: .directory)
   var folder: String
 
-  @Option(name: .long, help: "The manifest (\(AssetManifest.fileName) in the folder).", completion: .file())
+  @Option(name: .long, help: "The manifest; by default \(AssetManifest.fileName) in the folder.", completion: .file())
   var manifest: String?
 
   @Flag(name: .long, help: "Print JSON.")

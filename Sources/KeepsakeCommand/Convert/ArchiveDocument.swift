@@ -139,7 +139,7 @@ enum ArchiveDocument {
       if let code = code.integer { return .later(code) }
     default: break
     }
-    throw TaggedDocument.missing("a type that is known: \(entry.key.prefix(80))")
+    throw TaggedDocument.missing("a known type instead of \(entry.key.prefix(80))")
   }
 }
 #endif

@@ -27,7 +27,8 @@ struct Conversion {
   ///   exact.
   init(of file: SavedFile, to target: FileFormat, form wanted: Form?, progress: (String) -> Void = { _ in }) throws {
     if wanted == .tagged, !target.isPlain {
-      throw CommandFailure(.data, "\(target.words) needs no tags", next: "--tagged is for JSON and property lists")
+      throw CommandFailure(
+        .data, "--tagged doesn't apply to the format \(target.words)", next: "leave --tagged out; it is for JSON and property lists")
     }
     progress("converting \(Printable.size(Int64(file.byteCount)))")
     var room = SpellingRoom(of: file.byteCount)
@@ -114,9 +115,9 @@ struct Conversion {
   private static func notSame(_ target: FileFormat) -> CommandFailure {
     CommandFailure(
       .data,
-      "there is something in it that would not come back from \(target.words) as it was: fractions of a second, a key that a dictionary has twice, "
-        + "or a dictionary that reads as another value",
-      next: target == .binary ? "change it in the original" : "a binary property list (.bplist) keeps most")
+      "the file contains something that would change if it were read back from \(target.words): fractions of a second, a key that occurs "
+        + "twice in a dictionary, or a dictionary that would be read as another value",
+      next: target == .binary ? "change it in the original" : "convert it to a binary property list (.bplist), which keeps more")
   }
 }
 #endif

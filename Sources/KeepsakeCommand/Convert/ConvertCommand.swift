@@ -15,12 +15,13 @@ import Darwin
 struct ConvertCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "convert",
-    abstract: "Write an archive, property list, keyed archive or JSON in another of these formats.",
+    abstract: "Convert an archive, property list, keyed archive or JSON to another of these formats.",
     discussion: """
-      What IN is shows in its first bytes; what OUT becomes in its name (.keepsake, .json, .plist or .xml, .bplist, .archive for \
-      a keyed archive of NSKeyedArchiver's) or in --to. A - stands for standard input or output. Archives and keyed archives become JSON in \
-      a form that keeps everything and can be edited and converted back; --lossy makes JSON as other programs write it, and counts \
-      what was given up. Nothing is given up without it: what a format doesn't have is an error that says where it stands.
+      The input's format is recognized by its first bytes. The output's format follows from its name (.keepsake, .json, .plist or .xml, \
+      .bplist, or .archive for a keyed archive as NSKeyedArchiver writes it) or from --to. Use - for standard input or output. Archives and \
+      keyed archives become JSON in a form that keeps everything and can be edited and converted back. With --lossy they become plain JSON \
+      as other programs write it, and a report counts what was not preserved. Without --lossy nothing is dropped: a value that the output \
+      format doesn't have is an error that gives its path.
       """)
 
   @Argument(help: "The file to convert, or - for standard input.", completion: .file())
@@ -29,13 +30,13 @@ struct ConvertCommand: AsyncParsableCommand {
   @Argument(help: "The file to write, or - for standard output.", completion: .file())
   var output: String
 
-  @Option(help: "The format to write, whatever the name says; xml and binary are property lists.")
+  @Option(help: "The format to write, regardless of the output's name; xml and binary are property lists.")
   var to: FileFormat?
 
-  @Flag(help: "Spell what JSON or property lists don't have so that it can be converted back.")
+  @Flag(help: "Write values that JSON or property lists don't have in a form that can be converted back.")
   var tagged = false
 
-  @Flag(help: "Spell what the format doesn't have as text, or leave it out, and tell what that was.")
+  @Flag(help: "Write values that the format doesn't have as text, or leave them out, and report which these were.")
   var lossy = false
 
   @OptionGroup var seal: SealOptions
@@ -47,9 +48,9 @@ struct ConvertCommand: AsyncParsableCommand {
   var json = false
 
   func validate() throws {
-    guard !(tagged && lossy) else { throw ValidationError("--tagged and --lossy exclude each other.") }
-    guard format != nil else { throw ValidationError("The name of \(output) says no format: --to does.") }
-    guard !(json && output == InputKind.standard) else { throw ValidationError("With --json, name a file to write.") }
+    guard !(tagged && lossy) else { throw ValidationError("--tagged and --lossy can't be used together.") }
+    guard format != nil else { throw ValidationError("The format can't be told from the name \(output): name it with --to.") }
+    guard !(json && output == InputKind.standard) else { throw ValidationError("With --json, name an output file instead of -.") }
   }
 
   private var format: FileFormat? { to ?? (output == InputKind.standard ? nil : FileFormat(path: output)) }
@@ -70,7 +71,7 @@ struct ConvertCommand: AsyncParsableCommand {
   }
 
   func convert(_ progress: (String) -> Void = { _ in }) throws -> Answer {
-    guard let format else { throw CommandFailure(.data, "no format was named", next: "--to names one") }
+    guard let format else { throw CommandFailure(.data, "no output format was given", next: "name one with --to") }
     try refuseExisting()
     progress("reading \(Printable.text(input))")
     let file = try InspectCommand.naming(input) { try SavedFile(SavedFile.bytes(at: input, seal: seal.request()), named: input) }
@@ -93,7 +94,7 @@ struct ConvertCommand: AsyncParsableCommand {
   }
 
   private var existing: CommandFailure {
-    CommandFailure(.permission, "there is something at \(output) already", next: "name another file, or --force to replace it")
+    CommandFailure(.permission, "\(output) already exists", next: "name another file, or use --force to replace it")
   }
 
   private func write(_ bytes: Data, _ format: FileFormat) throws {
@@ -108,24 +109,26 @@ struct ConvertCommand: AsyncParsableCommand {
     var status = stat()
     guard stat(output, &status) == 0 else {
       guard lstat(output, &status) != 0 else {
-        throw CommandFailure(.data, "\(output) is a link that leads nowhere", next: "name another file")
+        throw CommandFailure(.data, "\(output) is a symbolic link to a file that doesn't exist", next: "name another file")
       }
       return nil
     }
     guard status.st_mode & S_IFMT == S_IFREG else {
-      throw CommandFailure(.data, "\(output) is no plain file, and stays what it is", next: "name another file, or - for standard output")
+      throw CommandFailure(
+        .data, "\(output) is not a regular file and can't be replaced", next: "name another file, or - for standard output")
     }
     return (URL(fileURLWithPath: output).resolvingSymlinksInPath(), .permissions(UInt16(truncatingIfNeeded: status.st_mode)))
   }
 
   private func writeToStandardOutput(_ bytes: Data, _ format: FileFormat) throws {
     guard format == .json || format == .xml || isatty(STDOUT_FILENO) == 0 else {
-      throw CommandFailure(.data, "\(format.words) is no text for a terminal", next: "name a file, or send it through a pipe")
+      throw CommandFailure(
+        .data, "\(format.words) data can't be shown in a terminal", next: "name a file, or send the output through a pipe")
     }
     do {
       try FileHandle.standardOutput.write(contentsOf: bytes)
     } catch {
-      throw CommandFailure(.io, "standard output took no more: \(error)")
+      throw CommandFailure(.io, "standard output can't be written: \(error)")
     }
   }
 
@@ -147,7 +150,7 @@ struct ConvertCommand: AsyncParsableCommand {
       return "\(Printable.text(input)) (\(from), \(before)) to \(to), \(after)\(end)"
     }
 
-    var lossLines: [String] { losses.map { "given up: \($0.count) \($0.what); first at \(Printable.text($0.path))" } }
+    var lossLines: [String] { losses.map { "not preserved: \($0.count) \($0.what); first at \(Printable.text($0.path))" } }
   }
 }
 #endif

@@ -27,7 +27,7 @@ enum JSONFile {
       guard !isWhole || text == "-0", let number = Double(text), number.isFinite else {
         throw CommandFailure(
           .data, "the number \(text.prefix(80)) is too large",
-          next: "an integer has up to 128 bits, any other number 64; in quotation marks it is a text")
+          next: "integers have at most 128 bits, other numbers 64; put it in quotation marks to make it a string")
       }
       return .number(number)
     }
@@ -43,7 +43,9 @@ enum JSONFile {
   }
 
   private static func write(_ list: PropertyList, _ depth: Int, _ json: inout JSONWriter) throws {
-    guard depth <= PlainForm.maximumDepth else { throw CommandFailure(.data, "values are nested more than \(PlainForm.maximumDepth) deep") }
+    guard depth <= PlainForm.maximumDepth else {
+      throw CommandFailure(.data, "values are nested more than \(PlainForm.maximumDepth) levels deep")
+    }
     switch list {
     case .null: json.null()
     case .bool(let value): json.value(value)
@@ -61,7 +63,8 @@ enum JSONFile {
         try write(entry.value, depth + 1, &json)
       }
       json.end()
-    case .number, .float, .data, .date, .uid, .set: throw CommandFailure(.software, "a value was left that JSON doesn't have")
+    case .number, .float, .data, .date, .uid, .set:
+      throw CommandFailure(.software, "internal error: a value is left that JSON doesn't have")
     }
   }
 }

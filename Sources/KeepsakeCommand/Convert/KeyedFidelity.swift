@@ -43,7 +43,7 @@ struct KeyedFidelity {
   private mutating func run(_ old: PropertyList, _ new: PropertyList) {
     if old["$archiver"] != new["$archiver"] { lose("name of another archiver", "$archiver") }
     if case .dictionary(let entries) = old {
-      for entry in entries where new[entry.key] == nil { lose("keys beside the archive's own", entry.key) }
+      for entry in entries where new[entry.key] == nil { lose("keys beside those of the archive itself", entry.key) }
     }
     // A root that is alone at the top may have a key of its own.
     if let top = old["$top"], let again = new["$top"] { compareFields(top, again, "") }
@@ -69,7 +69,7 @@ struct KeyedFidelity {
     if let uid = old[Self.classKey]?.uid, let other = new[Self.classKey]?.uid { compareClasses(uid, other, path) }
     for entry in entries where entry.key != Self.classKey {
       let place = path.isEmpty ? entry.key : path + "." + entry.key
-      if let value = values[entry.key] { push(entry.value, value, place) } else { lose("fields that nobody is shown", place) }
+      if let value = values[entry.key] { push(entry.value, value, place) } else { lose("fields that aren't shown", place) }
     }
   }
 
@@ -77,7 +77,7 @@ struct KeyedFidelity {
     guard met.insert(LocationPair(old: old, new: new)).inserted else { return }
     let (a, b) = (object(old, oldObjects), object(new, newObjects))
     if a["$classes"] != b["$classes"] { lose("list of the classes above \(a["$classname"]?.string ?? "one")", path) }
-    if let hints = a["$classhints"]?.array, !hints.isEmpty { lose("hints of classes to take instead", path) }
+    if let hints = a["$classhints"]?.array, !hints.isEmpty { lose("hints naming substitute classes", path) }
   }
 
   private mutating func push(_ old: PropertyList, _ new: PropertyList, _ path: String) {

@@ -89,7 +89,7 @@ struct KeyedWriter {
     depth += 1
     defer { depth -= 1 }
     guard depth <= PlainForm.maximumDepth else {
-      throw CommandFailure(.data, "values are nested more than \(PlainForm.maximumDepth) deep")
+      throw CommandFailure(.data, "values are nested more than \(PlainForm.maximumDepth) levels deep")
     }
     switch value {
     case .none: return isElement ? null() : 0
@@ -121,7 +121,8 @@ struct KeyedWriter {
     case .enumeration(_, let name, let fields):
       if fields.isEmpty { return .string(name) }
       return try object(Self.dictionary([.init(key: PlainForm.caseKey, value: .string(name))] + fields))
-    case .decimal(let digits): throw CommandFailure(.data, "the number \(digits.prefix(80)) has more digits than an NSDecimalNumber")
+    case .decimal(let digits):
+      throw CommandFailure(.data, "the number \(digits.prefix(80)) has more digits than an NSDecimalNumber can have")
     default: return .null
     }
   }

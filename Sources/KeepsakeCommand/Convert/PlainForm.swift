@@ -39,7 +39,8 @@ struct PlainForm {
 
   mutating func tree() throws -> ArchiveValue {
     guard let value = try value(graph.root) else {
-      throw CommandFailure(.data, "there is nothing but a null in it, and \(target.words) has none", next: "convert it to JSON")
+      throw CommandFailure(
+        .data, "the file contains only a null, which the format \(target.words) doesn't have", next: "convert it to JSON")
     }
     return value
   }
@@ -48,10 +49,10 @@ struct PlainForm {
   private mutating func value(_ value: ArchiveValue) throws -> ArchiveValue? {
     values += 1
     guard values <= Self.maximumValues else {
-      throw failure("objects that are referred to in several places make more than \(Self.maximumValues) values")
+      throw failure("written out everywhere they are referred to, the objects make more than \(Self.maximumValues) values")
     }
     guard path.count <= Self.maximumDepth else {
-      throw failure("values are nested more than \(Self.maximumDepth) deep")
+      throw failure("values are nested more than \(Self.maximumDepth) levels deep")
     }
     try room.take(leaf: value)
     if let (mark, inner, _) = ArchiveMark.unmarked(value) {
@@ -126,9 +127,9 @@ struct PlainForm {
   private mutating func object(_ number: Int) throws -> ArchiveValue? {
     guard graph.objects.indices.contains(number), let object = graph.objects[number] else { return try null() }
     guard !open.contains(number) else {
-      throw failure("an object of the class \(graph.classes[object.type].name) leads back to itself, which \(target.words) can't say")
+      throw failure("an object of the class \(graph.classes[object.type].name) leads back to itself, which \(target.words) can't express")
     }
-    if !seen.insert(number).inserted { try lose("references to an object that stands elsewhere, as copies of it") }
+    if !seen.insert(number).inserted { try lose("references to an object that is written elsewhere, as copies of it") }
     open.insert(number)
     defer { open.remove(number) }
     let name = graph.classes[object.type].name
@@ -168,7 +169,7 @@ struct PlainForm {
         try lose("whole numbers as keys, as text")
         named.append(.init(key: "\(key)", value: pair.value))
       default:
-        try lose("keys that are no texts, as lists of pairs")
+        try lose("keys that aren't text, as lists of pairs")
         return .array(
           try pairs.enumerated().map { index, pair in
             path.append("[\(index)]")
@@ -190,8 +191,8 @@ struct PlainForm {
   private mutating func lose(_ what: String) throws {
     guard isLossy else {
       let thing = what.prefix { $0 != "," }
-      let tagged = target.isPlain ? "--tagged keeps them in a form that can be converted back, " : ""
-      throw failure("\(target.words) has no \(thing)", next: "\(tagged)with --lossy: \(what)")
+      let tagged = target.isPlain ? "--tagged keeps them in a form that can be converted back; " : ""
+      throw failure("\(target.words) has no \(thing)", next: "\(tagged)--lossy writes \(what)")
     }
     if let index = losses.firstIndex(where: { $0.what == what }) {
       losses[index].count += 1
@@ -209,7 +210,7 @@ struct PlainForm {
   private func failure(_ message: String, next: String? = nil) -> CommandFailure {
     CommandFailure(
       .data, "\(place): \(message)",
-      next: next ?? (target.isPlain ? "--tagged keeps every object once, with references to it" : "convert it to a keyed archive"))
+      next: next ?? (target.isPlain ? "--tagged writes each object once, with references to it" : "convert it to a keyed archive"))
   }
 }
 
@@ -234,7 +235,7 @@ extension PlainForm {
     case .array(let values), .set(let values), .vector(let values): return .array(try values.map { try list($0, graph, for: target) })
     case .structure(_, let fields): return .dictionary(try fields.map { .init($0.key, try list($0.value, graph, for: target)) })
     case .dictionary, .enumeration, .reference:
-      throw CommandFailure(.software, "a value was left that has no plain form")
+      throw CommandFailure(.software, "internal error: a value is left that has no plain form")
     }
   }
 }

@@ -78,8 +78,8 @@ struct SavedFile {
       return try JSONFile.read(data)
     } catch let error as StructuredFileError {
       throw CommandFailure(
-        .data, "this looks like JSON and is none: \(error)",
-        next: "property lists of the old kind, which begin like it, aren't read: plutil -convert xml1 makes others of them")
+        .data, "this looks like JSON but isn't valid: \(error)",
+        next: "property lists in the old text format, which begin alike, aren't supported: convert them with plutil -convert xml1")
     }
   }
 
@@ -130,7 +130,7 @@ struct SavedFile {
   /// Returns the bytes of a file or of standard input; of an exported save, those of the save in it.
   static func bytes(at path: String, seal: SealRequest?) throws -> Data {
     guard case .archive(let data) = try InputKind(of: path) else {
-      throw CommandFailure(.data, "\(path) is a store", next: "keepsake export writes one of its saves into a file, which is taken here")
+      throw CommandFailure(.data, "\(path) is a store", next: "write one of its saves to a file with keepsake export, and convert that")
     }
     return try ExportedSave.plain(data, seal: seal)
   }

@@ -51,8 +51,8 @@ struct SpellingRoom {
     }
     guard left >= 0 else {
       throw CommandFailure(
-        .data, "texts and data that are named many times would fill the memory, written where they are named",
-        next: "keepsake inspect shows what is in it")
+        .data, "text and data that are referred to many times would fill the memory if written out at each reference",
+        next: "use keepsake inspect to see what the file contains")
     }
   }
 }

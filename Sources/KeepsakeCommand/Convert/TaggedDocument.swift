@@ -19,7 +19,7 @@ enum TaggedDocument {
   static func kind(of list: PropertyList) throws -> Kind? {
     guard case .dictionary(let entries) = list, let name = entries.last(where: { $0.key == key })?.value.string else { return nil }
     guard let kind = Kind(rawValue: name) else {
-      throw CommandFailure(.newer, "this is a file of a kind that isn't known: \(name.prefix(80))", next: "use a newer keepsake")
+      throw CommandFailure(.newer, "the kind of this file isn't known: \(name.prefix(80))", next: "use a newer version of keepsake")
     }
     return kind
   }
@@ -37,7 +37,7 @@ enum TaggedDocument {
       return
     }
     throw CommandFailure(
-      .data, "the key \(other.key.prefix(80)) means nothing beside \(key)", next: "values stand below root, top or value")
+      .data, "the key \(other.key.prefix(80)) isn't known beside \(key)", next: "remove it; values belong below root, top or value")
   }
 
   static func values(in list: PropertyList) throws -> ObjectGraph {
@@ -88,12 +88,12 @@ enum TaggedDocument {
     for object in objects {
       let (number, type, fields) = try head(of: object, &reader, classes: classes.count, offset: ObjectGraph.plainClasses.count)
       guard found.updateValue(.init(type: type, fields: fields), forKey: number) == nil else {
-        throw CommandFailure(.data, "two objects have the number \(number)")
+        throw CommandFailure(.data, "two objects have the $id \(number)")
       }
     }
     let last = found.keys.max() ?? -1
     guard last <= 2 * objects.count else {
-      throw CommandFailure(.data, "the numbers of objects go up to \(last), of \(objects.count)")
+      throw CommandFailure(.data, "an object has the $id \(last), which is too high for \(objects.count) objects")
     }
     graph.objects = (0..<last + 1).map { found[$0] }
     graph.top = try reader.fields(top)
@@ -120,12 +120,12 @@ enum TaggedDocument {
     case .integer(let index): type = (0..<Int128(classes)).contains(index) ? Int(index) + offset : nil
     default: type = nil
     }
-    guard let type else { throw CommandFailure(.data, "object \(number) is of a class that isn't listed") }
+    guard let type else { throw CommandFailure(.data, "the class of object \(number) isn't listed") }
     return (number, type, try reader.fields(entries.filter { $0.key != "$id" && $0.key != "$class" }))
   }
 
   static func missing(_ what: String) -> CommandFailure {
-    CommandFailure(.data, "the file says under \(key) what it is, and lacks \(what)", next: "convert the original again")
+    CommandFailure(.data, "the file is marked with the key \(key), but lacks \(what)", next: "convert the original again")
   }
 }
 #endif

@@ -32,7 +32,8 @@ struct TaggedValues {
     defer { depth -= 1 }
     guard depth <= PlainForm.maximumDepth - Self.spareLevels else {
       throw CommandFailure(
-        .data, "values are nested more than \(PlainForm.maximumDepth - Self.spareLevels) deep", next: "convert it to a keyed archive")
+        .data, "values are nested more than \(PlainForm.maximumDepth - Self.spareLevels) levels deep", next: "convert it to a keyed archive"
+      )
     }
     if let (mark, inner, index) = ArchiveMark.unmarked(value) { return try marked(mark, inner, index) }
     if let uid = graph.uid(value) { return tag("uid", .integer(Int128(uid))) }
@@ -117,7 +118,7 @@ struct TaggedReader {
     let others = entries.filter { $0.key != first.key }
     switch (first.key, first.value) {
     case ("$class", .string(let name)):
-      guard let type = classes[name] else { throw failure("there is no class \(name.prefix(80)) in the list of classes") }
+      guard let type = classes[name] else { throw failure("the class \(name.prefix(80)) isn't in the list of classes") }
       return .structure(type: type, try fields(others))
     case ("$case", .string(let name)): return .enumeration(type: ArchiveMark.noType, case: name, try fields(others))
     case ("$type", .integer(let index)):
@@ -129,12 +130,12 @@ struct TaggedReader {
     default:
       if others.isEmpty, let value = try single(first.key, first.value) { return value }
     }
-    throw failure("this is no value: \(first.key.prefix(80))")
+    throw failure("\(first.key.prefix(80)) doesn't form a valid value here")
   }
 
   /// Checks that everything that was read refers to one of `count` objects. Call it after everything was read.
   func check(references count: Int) throws {
-    guard lastReference < count else { throw failure("a $ref leads to object \(lastReference), of \(count)") }
+    guard lastReference < count else { throw failure("a $ref leads to object \(lastReference), but there are only \(count) objects") }
   }
 
   /// Reads a tag that is alone in its dictionary.
@@ -162,7 +163,7 @@ struct TaggedReader {
     case ("$pairs", .array(let pairs)):
       return .dictionary(
         try pairs.map { pair in
-          guard case .array(let both) = pair, both.count == 2 else { throw failure("a pair is a list of two") }
+          guard case .array(let both) = pair, both.count == 2 else { throw failure("each entry of $pairs has to be a list of two values") }
           return .init(key: try value(both[0]), value: try value(both[1]))
         })
     case ("$some", let inner): return ArchiveMark.marked(.some, try value(inner))
@@ -175,7 +176,7 @@ struct TaggedReader {
     let significant = digits.prefix { $0 != "e" && $0 != "E" }.filter(\.isNumber).drop { $0 == "0" }
     let count = String(significant.reversed()).drop { $0 == "0" }.count
     guard count <= Self.decimalDigits else {
-      throw failure("the number \(digits.prefix(80)) has \(count) digits, and a decimal number at most \(Self.decimalDigits)")
+      throw failure("the number \(digits.prefix(80)) has \(count) digits, but a decimal number has at most \(Self.decimalDigits)")
     }
     return ArchiveMark.marked(.decimal, .decimal(digits))
   }
@@ -186,7 +187,7 @@ struct TaggedReader {
   mutating func fields(_ entries: [PropertyList.Entry]) throws -> [ArchiveValue.Field] {
     try entries.map { entry in
       guard !Self.isTag(entry.key) else {
-        throw failure("the key \(entry.key.prefix(80)) has no place here: keys that begin with a $ get another in front")
+        throw failure("the key \(entry.key.prefix(80)) isn't known here: write a second $ in front of a key that begins with one")
       }
       let key = entry.key.hasPrefix("$") ? String(entry.key.dropFirst()) : entry.key
       return .init(key: key, value: try step(".\(key)") { try $0.value(entry.value) })

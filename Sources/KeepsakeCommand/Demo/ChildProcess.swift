@@ -22,9 +22,9 @@ final class ChildProcess {
     var description: String {
       switch self {
       case .noExecutable: "The demo can't find its own executable."
-      case .ended(let name): "The process of \(name) ended before it answered; see what it printed above."
-      case .silent(let name, let seconds): "\(name) did not answer within \(seconds) seconds."
-      case .interrupted: "The demo was told to stop."
+      case .ended(let name): "The process of \(name) ended before it responded; see its output above."
+      case .silent(let name, let seconds): "\(name) did not respond within \(seconds) seconds."
+      case .interrupted: "The demo was interrupted by a signal."
       }
     }
   }

@@ -6,14 +6,14 @@ import Foundation
 struct DemoCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "demo",
-    abstract: "Two devices, a cloud, and what they promise, played on this machine.",
+    abstract: "Play a story with two devices and a cloud on this machine, and check what Keepsake promises.",
     discussion: """
-      Starts a server on the loopback interface with a fresh database, and devices as processes with stores of their own; \
-      plays the story, reads everything back, and ends with a table of what was promised and what was seen. \
-      Exit status 1 if any promise was not kept.
+      Starts a server on the loopback interface with a new database, and a process with its own store for each device. Plays \
+      the story, reads everything back, and ends with a table of what was promised and what was seen. Exit status 1 if a \
+      promise was not kept.
       """)
 
-  @Flag(help: "Leave the server running and the data in place for a look.") var keep = false
+  @Flag(help: "Leave the server running and keep the data, so that you can look at them.") var keep = false
   @Flag(help: "Print the table as JSON; the story goes to standard error.") var json = false
 
   func run() throws {
@@ -55,7 +55,7 @@ struct DemoCommand: ParsableCommand {
     }
     if keep {
       report(
-        "\nLeft for a look: the server at \(server.url) (end it with: kill \(server.process.processIdentifier)), all data in \(folder.path(percentEncoded: false))"
+        "\nStill running: the server at \(server.url) (end it with: kill \(server.process.processIdentifier)), all data in \(folder.path(percentEncoded: false))"
       )
       report("For example: keepsake inspect \(folder.appending(path: "phone").path(percentEncoded: false))")
       server.process.leaveRunning()
@@ -90,7 +90,7 @@ struct DemoCommand: ParsableCommand {
       print("\(name)  \(promise.kept ? "yes" : "NO ")  \(promise.seen)")
     }
     let kept = promises.filter(\.kept).count
-    print("\n\(kept) of \(promises.count) promises seen\(kept == promises.count ? "." : ": something is wrong.")")
+    print("\n\(kept) of \(promises.count) promises kept\(kept == promises.count ? "." : ": something is wrong.")")
   }
 }
 

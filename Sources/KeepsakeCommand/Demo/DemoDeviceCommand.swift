@@ -9,8 +9,8 @@ struct DemoDeviceCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "demo-device", abstract: "One device of the demo; started by `keepsake demo`.", shouldDisplay: false)
 
-  @Option(help: "What the device is called in the story.") var name: String
-  @Option(help: "Where its store is.") var store: String
+  @Option(help: "The device's name in the story.") var name: String
+  @Option(help: "The folder of its store.") var store: String
 
   func run() async throws {
     let garden = try FlowerGarden(store: URL(filePath: store))

@@ -100,7 +100,7 @@ struct Story {
         let reply = try device.ask(.spend(gems: 40, on: thing))
         if let why = reply.refused {
           refusals.append(why)
-          report("  The \(device.name) wants \(thing) for 40 gems and is told: \(why)")
+          report("  The \(device.name) wants \(thing) for 40 gems and is refused: \(why)")
         } else {
           spent += 40
           report("  The \(device.name) buys \(thing) for 40 gems.")
@@ -131,7 +131,7 @@ struct Story {
       seen: "\(before) gems, 160 wanted, \(spent) spent, \(views.map { String($0.gems) }.joined(separator: " and ")) left",
       kept: handedOut && gems.allSatisfy(\.self) && spent > 0 && spent <= before && views.allSatisfy { $0.gems == before - spent })
     promise(
-      "who can't spend is told why not",
+      "a refused purchase states its reason",
       seen: refusals.first ?? "nobody was refused",
       kept: !refusals.isEmpty && refusals.allSatisfy { $0.contains("gems") })
   }

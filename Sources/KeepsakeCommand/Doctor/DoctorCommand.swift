@@ -7,20 +7,20 @@ import KeepsakeStore
 struct DoctorCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "doctor",
-    abstract: "Find, explain and repair damage of a store.",
+    abstract: "Find, explain and repair damage in a store.",
     discussion: """
-      Checks the database, every row and every saved game, and the game's own tables (records). Changes nothing and says what a repair would do, unless --repair is \
-      given. A repair never deletes: damaged files go into the folder "damaged" in the store. The game must not have the \
-      store open. A sealed store can't be looked into, and neither a sealed nor a signed one be recovered, without the \
-      game's secret (--secret-file). Exit status: 0 if the store is sound, or was repaired; 1 if it is not.
+      Checks the database, every row, every saved game and the game's own tables (records). Without --repair, it changes nothing and \
+      says what a repair would do. A repair deletes nothing: damaged files are moved to the folder "damaged" in the store. The game \
+      must not have the store open. Without the game's secret (--secret-file), a sealed store can't be read, and neither a sealed \
+      nor a signed one can be recovered. Exit status: 0 if the store is sound or was repaired, 1 if it is not.
       """)
 
-  @Argument(help: "The store's folder, or a folder that keepsake sync keeps.", completion: .directory)
+  @Argument(help: "The store's folder, or a folder that keepsake sync syncs.", completion: .directory)
   var store: String
 
   @OptionGroup var seal: SealOptions
 
-  @Flag(name: .long, help: "Repair what is found.")
+  @Flag(name: .long, help: "Repair the damage that is found.")
   var repair = false
 
   @Flag(name: .long, help: "Print JSON.")
@@ -50,7 +50,7 @@ struct DoctorCommand: AsyncParsableCommand {
     guard FileManager.default.fileExists(atPath: path, isDirectory: &isFolder) else {
       throw CommandFailure(.noInput, "there is nothing at \(path)")
     }
-    guard isFolder.boolValue else { throw CommandFailure(.data, "\(path) is a file", next: "name the folder that the store is in") }
+    guard isFolder.boolValue else { throw CommandFailure(.data, "\(path) is a file", next: "name the store's folder") }
     let names = [Store.databaseName, "backup-1.sqlite", "backup-2.sqlite", "recovery"]
     if names.contains(where: { FileManager.default.fileExists(atPath: url.appendingPathComponent($0).path) }) { return url }
     let found = try StoreInput.url(of: path)
@@ -91,34 +91,36 @@ struct DoctorCommand: AsyncParsableCommand {
     }
 
     var lines: [String] {
-      let secret = needsSecret.map { ["not told: " + Printable.text($0) + " (--secret-file)"] } ?? []
+      let secret = needsSecret.map { ["not checked: " + Printable.text($0) + " (--secret-file)"] } ?? []
       if state == .sound {
         return [secret.isEmpty ? "sound: the database, every row and every saved game" : "sound: the database"] + secret
       }
       var lines = findings.map { "damaged: " + Printable.text($0) }
       for save in unreadable {
-        let which = save.isHead ? "what stands in" : "an older save of"
+        let which = save.isHead ? "the current save of" : "an older save of"
         lines.append("unreadable: \(which) \(Printable.text(save.slot)), version \(save.version): \(Printable.text(save.message))")
       }
       lines += secret
       if state == .repaired { return lines + done.map { "repaired: " + Printable.text($0) } }
       switch plan {
       case .nothing: break
-      case .rebuild: lines.append("a repair would make anew what derives from the saves; nothing would be lost")
+      case .rebuild: lines.append("a repair would rebuild what is derived from the saves; nothing would be lost")
       case .recover:
         if let recovery {
           lines.append(
-            "a repair would put \(recovery.versions) saves and \(recovery.values) values into a new database and set the damaged files "
-              + "aside; the bytes of \(recovery.lostSaves) saves could not be found anywhere")
-          for slot in recovery.steppedBack { lines.append("  an older save would stand in \(Printable.text(slot)): the newest is lost") }
+            "a repair would move \(recovery.versions) saves and \(recovery.values) values to a new database and the damaged files "
+              + "to the folder \"damaged\"; the contents of \(recovery.lostSaves) saves were not found anywhere")
+          for slot in recovery.steppedBack { lines.append("  \(Printable.text(slot)) would show an older save: the newest is lost") }
         }
       }
       switch recordsPlan {
       case .nothing: break
-      case .rebuild: lines.append("a repair would make indexes of the records anew; nothing would be lost")
+      case .rebuild: lines.append("a repair would rebuild indexes of the records; nothing would be lost")
       case .recover:
         if let recordsRecovery {
-          lines.append("a repair would set the damaged records aside and put in their place \(Printable.text(recordsRecovery.outcome))")
+          lines.append(
+            "a repair would move the damaged records to the folder \"damaged\" and replace them with \(Printable.text(recordsRecovery.outcome))"
+          )
         }
       }
       return lines + ["nothing was changed; keepsake doctor --repair \(Quoted.shell(store)) repairs it"]

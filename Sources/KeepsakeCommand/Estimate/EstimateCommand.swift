@@ -6,16 +6,16 @@ import Foundation
 struct EstimateCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "estimate",
-    abstract: "Show what keeping every version of your own saves would take.",
+    abstract: "Show what keeping every version of your own saves would cost.",
     discussion: """
-      Keeps a series of saves in a store made for that, version after version, and tells how many bytes all of them take and how long \
-      the newest and the oldest take to load. Beside it stand the least that deltas could take (one zstd frame, and each later \
-      version against the one before) and the time of loading a version that stands alone. Nothing of yours is changed.
+      Saves a series of files to a temporary store, one version after another, and shows how many bytes all of them take and how long the \
+      newest and the oldest take to load. For comparison, it shows the minimum that deltas could take (one zstd frame, and each later \
+      version as a delta against the one before) and the time to load a version that is stored alone. Your files are not changed.
 
-      Files that are named form one series, in that order. In a folder, files whose names differ in their last number form one.
+      Files that you name form one series, in the order given. In a folder, files whose names differ only in their last number form one.
       """)
 
-  @Argument(help: "Versions of a save, or folders with such.", completion: .file())
+  @Argument(help: "Versions of a save, or folders that contain them.", completion: .file())
   var paths: [String]
 
   @Flag(name: .long, help: "Print JSON.")

@@ -20,7 +20,7 @@ struct SaveSeries {
     }
     if let first = named.first { series.insert(SaveSeries(name: first.lastPathComponent, files: named), at: 0) }
     guard !series.isEmpty else {
-      throw CommandFailure(.noInput, "there are no files in what was named", next: "name the versions of a save, or their folder")
+      throw CommandFailure(.noInput, "the named folders contain no files", next: "name the versions of a save, or their folder")
     }
     return series
   }

@@ -40,7 +40,7 @@ struct SeriesEstimate: Encodable {
     for (index, file) in series.files.enumerated() {
       progress("\(name): version \(index + 1) of \(versions)")
       guard let bytes = try AtomicFile.read(file, maximumBytes: EncodedContent.maximumContentBytes) else {
-        throw CommandFailure(.noInput, "\(Printable.text(file.path)) is gone")
+        throw CommandFailure(.noInput, "\(Printable.text(file.path)) no longer exists")
       }
       plainBytes += bytes.count
       let own = try Zstd.compress(bytes).count
@@ -85,7 +85,9 @@ struct SeriesEstimate: Encodable {
       let clock = ContinuousClock()
       let start = clock.now
       try store.read { transaction in
-        guard let version = try transaction.version(id(index)) else { throw StoreError(.missing, "a version that was kept isn't here") }
+        guard let version = try transaction.version(id(index)) else {
+          throw StoreError(.missing, "a version that was just saved is missing")
+        }
         _ = try transaction.plainBytes(of: version.record)
       }
       best = min(best, (clock.now - start) / .milliseconds(1))

@@ -8,28 +8,28 @@ import KeepsakeStore
 struct ExportCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "export",
-    abstract: "Write one save of a store into one file.",
+    abstract: "Write one save of a store to a file.",
     discussion: """
-      For a bug report, or for a move: keepsake import and the game itself take the file back. It holds the save, its \
-      title and picture, and when it was saved; keepsake inspect, diff and verify read it. The store is only looked at. What is \
-      in a store with a seal keeps it (which takes --secret-file), unless --unsealed is given.
+      Use it for a bug report or to move a save: keepsake import and the game itself can import the file. It contains the save, its \
+      title and picture, and the time when it was saved; keepsake inspect, diff and verify read it. The store is not changed. The file \
+      has the store's seal, if there is one (this needs --secret-file), unless --unsealed is given.
       """)
 
-  @Argument(help: "The store's folder, or a folder that keepsake sync keeps.", completion: .directory)
+  @Argument(help: "The store's folder, or a folder that keepsake sync syncs.", completion: .directory)
   var store: String
 
-  @Argument(help: "The slot; a synced file's is file:<path>, a tracked one's tracked:<name>.")
+  @Argument(help: "The slot. That of a synced file is file:<path>, that of a tracked file tracked:<name>.")
   var slot: String
 
   @Argument(help: "The file to write.", completion: .file())
   var file: String
 
-  @Option(help: "This version instead of the one that stands there; enough of its beginning will do.")
+  @Option(help: "This version instead of the current one; its id may be shortened.")
   var version: String?
 
   @OptionGroup var seal: SealOptions
 
-  @Flag(name: .long, help: "Write a file without the store's seal: anybody can read and change it.")
+  @Flag(name: .long, help: "Write a file without the store's seal, which anyone can read and change.")
   var unsealed = false
 
   @Flag(name: .long, help: "Replace the file if there is one.")
@@ -60,7 +60,7 @@ struct ExportCommand: AsyncParsableCommand {
     progress: (String) -> Void = { _ in }
   ) throws -> Answer {
     guard force || !FileManager.default.fileExists(atPath: path) else {
-      throw CommandFailure(.permission, "there is something at \(path) already", next: "name another file, or --force to replace it")
+      throw CommandFailure(.permission, "\(path) already exists", next: "name another file, or use --force to replace it")
     }
     let reader = try StoreReader.open(at: store, seal: seal)
     progress("reading \(Printable.text(slot))")
@@ -90,8 +90,8 @@ struct ExportCommand: AsyncParsableCommand {
     }
     guard let chosen, !chosen.tombstone else {
       throw CommandFailure(
-        .noInput, version == nil ? "the slot \"\(slot)\" is empty: its save was deleted" : "that version is a delete",
-        next: "--version exports an earlier one; keepsake history lists them")
+        .noInput, version == nil ? "the slot \"\(slot)\" is empty: its save was deleted" : "that version records the deletion of the save",
+        next: "choose an earlier version with --version; keepsake history lists them")
     }
     return chosen
   }

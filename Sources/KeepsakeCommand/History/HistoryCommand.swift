@@ -8,16 +8,16 @@ import KeepsakeStore
 struct HistoryCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "history",
-    abstract: "List the versions of a save, or of all.",
+    abstract: "List the versions of one save, or of all saves.",
     discussion: """
-      The newest known first; with several that stand, the winner is the first of "heads". Pinned versions stay until the game \
-      unpins them. The store is only looked at.
+      The newest version comes first. If a slot has several heads (a conflict), the winner is the first in "heads" of --json. Pinned \
+      versions are kept until the game unpins them. The store is not changed.
       """)
 
-  @Argument(help: "The store's folder, or a folder that keepsake sync keeps.", completion: .directory)
+  @Argument(help: "The store's folder, or a folder that keepsake sync syncs.", completion: .directory)
   var store: String
 
-  @Argument(help: "The slot; a synced file's is file:<path>, a tracked one's tracked:<name>. All slots without it.")
+  @Argument(help: "The slot. That of a synced file is file:<path>, that of a tracked file tracked:<name>. Without it, all slots.")
   var slot: String?
 
   @OptionGroup var seal: SealOptions
@@ -62,7 +62,7 @@ enum StoreInput {
 
   static func url(of path: String) throws -> URL {
     guard case .store(let url) = try InputKind(of: path) else {
-      throw CommandFailure(.data, "\(path) is an archive, not a store", next: "keepsake inspect shows what is in it")
+      throw CommandFailure(.data, "\(path) is an archive, not a store", next: "use keepsake inspect to see what it contains")
     }
     return url
   }

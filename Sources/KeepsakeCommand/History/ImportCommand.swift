@@ -8,25 +8,25 @@ import KeepsakeStore
 struct ImportCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "import",
-    abstract: "Put an exported save into a store.",
+    abstract: "Import an exported save into a store.",
     discussion: """
-      Makes a new version, which replaces all that stand in the slot. Nothing is lost by it: what stood before is in the history, \
-      and the answer says how to bring it back. A save that stands there already is not written again. The game must not \
-      have the store open, and whether it can load the save only it can tell. A synced file changes at the next keepsake sync.
+      Makes a new version, which becomes the slot's only current one. Nothing is lost: the version that was current before stays in the \
+      history, and the output says how to restore it. If the save is already the current one, nothing is written. The game must not have \
+      the store open. Only the game can tell whether it can load the save. A synced file changes at the next keepsake sync.
       """)
 
-  @Argument(help: "The store's folder, or a folder that keepsake sync keeps.", completion: .directory)
+  @Argument(help: "The store's folder, or a folder that keepsake sync syncs.", completion: .directory)
   var store: String
 
   @Argument(help: "The exported save.", completion: .file())
   var file: String
 
-  @Option(help: "The slot; the one that the save was exported from, if none is named.")
+  @Option(help: "The slot; by default the one from which the save was exported.")
   var slot: String?
 
   @OptionGroup var seal: SealOptions
 
-  @Flag(name: .long, help: "Take a file without a seal into a store with one: anybody can have changed it.")
+  @Flag(name: .long, help: "Accept a file without a seal into a store with one; anyone could have changed it.")
   var unsealed = false
 
   @Flag(name: .long, help: "Print JSON.")
@@ -56,7 +56,7 @@ struct ImportCommand: AsyncParsableCommand {
   private static func contents(of path: String) throws -> Data {
     // Distinguishes a store from a file, and doesn't block on what is neither.
     guard SaveFileEnvelope.isSaveFile(try InputKind.beginning(of: path)) else {
-      throw StoreError(.misuse, "\(path) is no exported save")
+      throw StoreError(.misuse, "\(path) is not an exported save")
     }
     return try SaveFile.contents(of: URL(fileURLWithPath: path))
   }
@@ -68,7 +68,7 @@ struct ImportCommand: AsyncParsableCommand {
     do {
       save = try ExportedSave.describingErrors { try SaveFile(data, store.fileSeal, adoptsUnsealed: adoptsUnsealed) }
     } catch var failure as CommandFailure where failure.kind == .permission && SaveFileEnvelope.isUnsealed(data) {
-      failure.next = "--unsealed takes it all the same"
+      failure.next = "use --unsealed to import it anyway"
       throw failure
     }
     let slot = slot ?? save.slot
@@ -96,7 +96,7 @@ struct ImportCommand: AsyncParsableCommand {
       do {
         try DeviceCommit.apply(CommitDraft(saves: [draft]), now: now, writer: writer, in: &transaction, using: &random)
       } catch let error as CommitError {
-        throw CommandFailure(.data, error.description, next: "--slot names another slot")
+        throw CommandFailure(.data, error.description, next: "name another slot with --slot")
       }
       return answer
     }.wait()
@@ -114,7 +114,7 @@ struct ImportCommand: AsyncParsableCommand {
     var unchanged = false
 
     func lines(store: String) -> [String] {
-      if unchanged { return ["\(Printable.text(slot)) holds this save already, as \(version)"] }
+      if unchanged { return ["\(Printable.text(slot)) already contains this save, as \(version)"] }
       var lines = ["imported \(from) into \(Printable.text(slot)) as \(version)"]
       if let stood = stood.first {
         lines.append("to undo: keepsake restore \(Quoted.shell(store)) \(Quoted.shell(slot)) \(stood)")

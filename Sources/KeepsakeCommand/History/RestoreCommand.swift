@@ -8,19 +8,19 @@ import KeepsakeStore
 struct RestoreCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "restore",
-    abstract: "Bring an earlier version back.",
+    abstract: "Restore an earlier version of a save.",
     discussion: """
-      Makes a new version with the bytes of the earlier one, which replaces all that stand. Nothing is lost by it: what \
-      stood before is in the history and can be restored in turn. A synced file changes at the next keepsake sync.
+      Makes a new version with the contents of the earlier one, which becomes the slot's only current one. Nothing is lost: the version that \
+      was current before stays in the history and can be restored in turn. A synced file changes at the next keepsake sync.
       """)
 
-  @Argument(help: "The store's folder, or a folder that keepsake sync keeps.", completion: .directory)
+  @Argument(help: "The store's folder, or a folder that keepsake sync syncs.", completion: .directory)
   var store: String
 
-  @Argument(help: "The slot; a synced file's is file:<path>, a tracked one's tracked:<name>.")
+  @Argument(help: "The slot. That of a synced file is file:<path>, that of a tracked file tracked:<name>.")
   var slot: String
 
-  @Argument(help: "The version's id, as keepsake history shows it; enough of its beginning will do.")
+  @Argument(help: "The version's id, as keepsake history shows it; it may be shortened.")
   var version: String
 
   @OptionGroup var seal: SealOptions
@@ -102,10 +102,10 @@ enum VersionChoice {
     let wanted = text.lowercased()
     let found = records.filter { $0.id.description.hasPrefix(wanted) }
     guard !wanted.isEmpty, let first = found.first else {
-      throw CommandFailure(.noInput, "there is no version \"\(text)\" of it", next: "keepsake history lists those that are kept")
+      throw CommandFailure(.noInput, "the slot has no version \"\(text)\"", next: "keepsake history lists the versions that are kept")
     }
     guard found.count == 1 else {
-      throw CommandFailure(.noInput, "\(found.count) versions begin with \"\(text)\"", next: "give more of the id")
+      throw CommandFailure(.noInput, "\(found.count) versions begin with \"\(text)\"", next: "give more digits of the id")
     }
     return first
   }

@@ -11,33 +11,33 @@ import KeepsakeStore
 struct DiffCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "diff",
-    abstract: "Show what differs between two archives, property lists, keyed archives or JSON files, field by field.",
+    abstract: "Show the differences between two archives, property lists, keyed archives or JSON files, field by field.",
     discussion: """
-      Takes archives, exported saves, property lists (binary and XML), keyed archives and JSON, also two of different kinds and one of \
-      them from standard input (-), or stores with --slot: keepsake diff STORE --slot main --from VERSION shows what changed \
-      since that version. Objects and list elements are matched by a field "id" where they have one, else by where they stand; the \
-      numbers that archives give to objects don't matter. Exit status: 0 if both hold the same, 1 if they differ, 2 if it \
-      can't be told.
+      Compares archives, exported saves, property lists (binary and XML), keyed archives and JSON. The two may be of different formats, and \
+      one may be standard input (-). With --slot it compares saved games in stores: keepsake diff STORE --slot main --from VERSION shows \
+      what changed since that version. Objects and list elements are matched by a field "id" if they have one, otherwise by position; the \
+      numbers of objects in archives don't matter. Exit status: 0 if both have the same contents, 1 if they differ, 2 if they could not \
+      be compared.
       """)
 
   @Argument(help: "The older archive, exported save or store.", completion: .file())
   var first: String
 
-  @Argument(help: "The newer one; with --slot and without this, the same store.", completion: .file())
+  @Argument(help: "The newer one; with --slot, the same store if left out.", completion: .file())
   var second: String?
 
   @Option(help: "Compare the saved games in this slot of a store.")
   var slot: String?
 
-  @Option(help: "This version of the slot in the older store, instead of the one that stands there.")
+  @Option(help: "This version of the slot in the older store, instead of the current one.")
   var from: String?
 
-  @Option(help: "This version of the slot in the newer store, instead of the one that stands there.")
+  @Option(help: "This version of the slot in the newer store, instead of the current one.")
   var to: String?
 
   @OptionGroup var seal: SealOptions
 
-  @Flag(name: .long, help: "List every change, however many.")
+  @Flag(name: .long, help: "List every change, however many there are.")
   var all = false
 
   @Flag(name: .long, help: "Print JSON.")
@@ -48,9 +48,9 @@ struct DiffCommand: AsyncParsableCommand {
   static let trouble: Int32 = 2
 
   func validate() throws {
-    guard slot != nil || (from == nil && to == nil) else { throw ValidationError("--from and --to go with --slot.") }
-    guard first != InputKind.standard || second != first else { throw ValidationError("Only one of both can be standard input.") }
-    guard second != nil || slot != nil else { throw ValidationError("Name two archives, or one store and --slot.") }
+    guard slot != nil || (from == nil && to == nil) else { throw ValidationError("--from and --to need --slot.") }
+    guard first != InputKind.standard || second != first else { throw ValidationError("Only one of the two can be standard input.") }
+    guard second != nil || slot != nil else { throw ValidationError("Name two files, or one store and --slot.") }
     guard second != nil || from != nil || to != nil else {
       throw ValidationError("With one store, name a version: --from VERSION. keepsake history lists them.")
     }
@@ -72,11 +72,13 @@ struct DiffCommand: AsyncParsableCommand {
   ) throws -> ArchiveInspection {
     switch try InputKind(of: path) {
     case .archive(let data):
-      guard version == nil else { throw CommandFailure(.data, "\(path) is no store, so it has no versions", next: "leave out the version") }
+      guard version == nil else {
+        throw CommandFailure(.data, "\(path) is not a store, so it has no versions", next: "leave out --from and --to")
+      }
       return try InspectCommand.inspection(of: ExportedSave.plain(data, seal: seal), at: path)
     case .store(let url):
       guard let slot else {
-        throw CommandFailure(.data, "\(path) is a store", next: "--slot says which saved game; keepsake history lists them")
+        throw CommandFailure(.data, "\(path) is a store", next: "choose a saved game with --slot; keepsake history lists them")
       }
       return try InspectCommand.save(in: StoreReader.open(at: url, seal: seal), at: path, slot: slot, version: version)
     }

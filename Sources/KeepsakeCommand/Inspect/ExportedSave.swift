@@ -66,9 +66,9 @@ struct ExportedSave {
     } catch let error as StoreError {
       var failure = CommandFailure(error)
       switch error.code {
-      case .damaged: failure.next = "export the save again, or ask for the file again"
-      case .tampered: failure.next = "only its game can make another; ask for the file again"
-      case .misuse: failure.next = "keepsake export makes one; keepsake inspect tells what other files are"
+      case .damaged: failure.next = "export the save again, or ask for a new copy of the file"
+      case .tampered: failure.next = "only its game can write a valid one; ask for a new copy of the file"
+      case .misuse: failure.next = "use keepsake export to write one; keepsake inspect shows what other files contain"
       default: break
       }
       throw failure

@@ -47,7 +47,7 @@ enum InputKind {
     // Reading one byte more than allowed shows whether there are more; a file's stated size need not be true.
     let data = try file.read(upToCount: maximumArchiveBytes + 1) ?? Data()
     guard data.count <= maximumArchiveBytes else {
-      throw CommandFailure(.data, "\(name) is too large; up to \(maximumArchiveBytes) bytes are taken")
+      throw CommandFailure(.data, "\(name) is too large; at most \(maximumArchiveBytes) bytes can be read")
     }
     return data
   }
@@ -65,7 +65,7 @@ enum InputKind {
     let file = FileHandle(fileDescriptor: number, closeOnDealloc: true)
     var status = stat()
     guard fstat(number, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
-      throw CommandFailure(.data, "\(path) is neither a plain file nor a folder", next: "name an archive, a store or a synced folder")
+      throw CommandFailure(.data, "\(path) is neither a regular file nor a folder", next: "name an archive, a store or a synced folder")
     }
     return file
   }
@@ -83,7 +83,8 @@ enum InputKind {
     where files.fileExists(atPath: candidate.appendingPathComponent(Store.databaseName).path) {
       return candidate
     }
-    throw CommandFailure(.noInput, "the folder \(path) holds no store", next: "name a store's folder, or one that keepsake sync keeps")
+    throw CommandFailure(
+      .noInput, "the folder \(path) contains no store", next: "name a store's folder, or a folder that keepsake sync syncs")
   }
 
   static let databaseMagic = Data("SQLite format 3\0".utf8)

@@ -11,33 +11,33 @@ import KeepsakeStore
 struct InspectCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "inspect",
-    abstract: "Show what is in an archive, an exported save, a store, a property list, a keyed archive or JSON.",
+    abstract: "Show the contents of an archive, an exported save, a store, a property list, a keyed archive or JSON.",
     discussion: """
-      Takes an archive, an exported save, a store's folder, its database, a synced folder, and of other programs property lists (binary and XML), files of \
-      NSKeyedArchiver and JSON; - is standard input. What it is shows in its first bytes, not in its \
-      name. A store is only looked at: a game or a sync may have it open. With --slot, the saved game that stands in that \
-      slot of a store is shown as an archive is: its types and values.
+      Reads an archive, an exported save, a store's folder or its database, a synced folder, and other programs' property lists (binary and \
+      XML), keyed archives (NSKeyedArchiver) and JSON; - is standard input. The format is recognized by the first bytes, not by the name. \
+      A store is not changed, and a game or a sync may have it open. With --slot, the current saved game in that slot of a store is shown \
+      like an archive: its types and values.
       """)
 
   @Argument(help: "The archive, exported save, store, synced folder, property list, keyed archive or JSON file.", completion: .file())
   var file: String
 
-  @Option(help: "Look into the saved game in this slot of the store.")
+  @Option(help: "Show the saved game in this slot of the store.")
   var slot: String?
 
-  @Option(help: "With --slot: this version instead of the one that stands there; keepsake history lists them.")
+  @Option(help: "With --slot: this version instead of the current one; keepsake history lists them.")
   var version: String?
 
   @OptionGroup var seal: SealOptions
 
-  @Flag(name: .long, help: "Show long lists, long texts and all objects whole.")
+  @Flag(name: .long, help: "Show long lists, long texts and all objects in full.")
   var all = false
 
   @Flag(name: .long, help: "Print JSON.")
   var json = false
 
   func validate() throws {
-    guard version == nil || slot != nil else { throw ValidationError("--version goes with --slot.") }
+    guard version == nil || slot != nil else { throw ValidationError("--version needs --slot.") }
   }
 
   /// The result of an inspection.
@@ -61,7 +61,7 @@ struct InspectCommand: AsyncParsableCommand {
       }
       return .archive(try save(in: store, at: path, slot: slot, version: version))
     case .archive(let data):
-      guard slot == nil else { throw CommandFailure(.data, "\(path) is no store, so it has no slots", next: "leave out --slot") }
+      guard slot == nil else { throw CommandFailure(.data, "\(path) is not a store, so it has no slots", next: "leave out --slot") }
       if SaveFileEnvelope.isSaveFile(data) {
         let save = try ExportedSave(data, seal: seal)
         return .save(save.report, try save.inspection())
@@ -74,7 +74,7 @@ struct InspectCommand: AsyncParsableCommand {
   static func save(in store: StoreReader, at path: String, slot: String, version: String?) throws -> ArchiveInspection {
     guard let bytes = try store.read({ try bytes(of: slot, version, in: $0) }) else {
       throw CommandFailure(
-        .noInput, "the slot \(Printable.text(slot)) has no such save in \(path)", next: "keepsake history lists slots and versions")
+        .noInput, "\(path) has no such save in the slot \(Printable.text(slot))", next: "keepsake history lists slots and versions")
     }
     return try inspection(of: bytes, at: "the save in \(Printable.text(slot))")
   }
@@ -113,9 +113,9 @@ struct InspectCommand: AsyncParsableCommand {
       return try body()
     } catch let error as ArchiveError where [.notAnArchive, .missing].contains(error.code) {
       let start = data.prefix(8).map { Hexadecimal.text(UInt64($0)).suffix(2) }.joined(separator: " ")
-      let others = SavedFile.isForeign(data) ? "" : ", and no property list or JSON"
+      let others = SavedFile.isForeign(data) ? "" : ", and not a property list or JSON"
       throw CommandFailure(
-        .data, "\(file) is neither an archive nor a store of Keepsake's\(others)",
+        .data, "\(file) is neither a Keepsake archive nor a store\(others)",
         next: data.isEmpty
           ? "the file is empty"
           : data.starts(with: [0x1F, 0x8B]) ? "it is compressed by gzip: gunzip it first" : "it begins with the bytes \(start)")

@@ -7,12 +7,12 @@ extension VersionReport {
   /// One line, with the whole id, because `keepsake restore` takes it.
   var line: String {
     var marks: [String] = []
-    if head { marks.append("stands") }
+    if head { marks.append("head") }
     if pinned { marks.append("pinned") }
     if tombstone { marks.append("deleted") }
     if !acknowledged { marks.append("not yet in the cloud") }
     if provisional { marks.append("from before the first sync") }
-    if !here { marks.append("bytes not here") }
+    if !here { marks.append("not downloaded") }
     var line = "\(id)  \(savedAt)  \(Printable.size(Int64(bytes)))"
     if let title { line += "  \"\(Printable.text(title))\"" }
     if let progress { line += "  progress \(progress)" }
@@ -23,7 +23,7 @@ extension VersionReport {
 
 extension SlotReport {
   var lines: [String] {
-    ["\(Printable.text(slot))\(local ? "  stays on this device" : "")\(conflict ? "  CONFLICT: \(heads.count) versions stand" : "")"]
+    ["\(Printable.text(slot))\(local ? "  stays on this device" : "")\(conflict ? "  CONFLICT: \(heads.count) heads" : "")"]
       + versions.map { "  " + $0.line }
   }
 }
@@ -38,14 +38,14 @@ extension StoreReport {
     }
     if let container = cloud.container {
       lines.append(
-        "cloud: container \(container), seq \(cloud.seq)\(cloud.caughtUp ? "" : ", never caught up"), last heard \(cloud.lastFetched ?? "never")"
+        "cloud: container \(container), seq \(cloud.seq)\(cloud.caughtUp ? "" : ", never caught up"), last fetched \(cloud.lastFetched ?? "never")"
       )
     } else {
       lines.append("cloud: never connected")
     }
     lines.append(
       "\(slots.count) slots, \(contents.count) contents: \(Printable.size(plainBytes)) kept in \(Printable.size(encodedBytes))")
-    lines.append(waitingCount == 0 ? "nothing waits to be sent" : "\(waitingCount) commits wait to be sent or to be certain")
+    lines.append(waitingCount == 0 ? "nothing is waiting to be sent" : "\(waitingCount) commits are waiting to be sent or confirmed")
     for group in waiting {
       for refusal in group.refusals {
         lines.append("  refused: \(Printable.text(refusal.item)): \(Printable.text(refusal.message))")

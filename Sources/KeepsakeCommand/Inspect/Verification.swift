@@ -107,7 +107,7 @@ struct Verification: Codable {
   }
 
   var summary: String {
-    let passed = passedOver == 0 ? "" : "; \(passedOver == 1 ? "1 other file" : "\(passedOver) other files") passed over"
+    let passed = passedOver == 0 ? "" : "; \(passedOver == 1 ? "1 other file" : "\(passedOver) other files") skipped"
     return unsound == 0 ? "\(files.count) checked, all sound\(passed)" : "\(files.count) checked, \(unsound) not sound\(passed)"
   }
 
@@ -129,7 +129,7 @@ struct Verification: Codable {
       for name in try FileManager.default.contentsOfDirectory(atPath: folder).sorted() {
         count += 1
         guard count <= maximumEntries else {
-          throw CommandFailure(.data, "there are more than \(maximumEntries) files below \(path)", next: "name a folder farther down")
+          throw CommandFailure(.data, "there are more than \(maximumEntries) files below \(path)", next: "name one of its subfolders")
         }
         let entry = folder + (folder.hasSuffix("/") ? "" : "/") + name
         let type = try FileManager.default.attributesOfItem(atPath: entry)[.type] as? FileAttributeType
@@ -195,7 +195,7 @@ struct Verification: Codable {
     return Verdict(
       path, .save, bytes: Int64(data.count),
       message:
-        "exported save of the slot \(save.report.slot), \(Printable.size(Int64(plain.count)))\(isArchive ? "" : ", no archive")\(unchecked)"
+        "exported save of the slot \(save.report.slot), \(Printable.size(Int64(plain.count)))\(isArchive ? "" : ", not an archive")\(unchecked)"
     )
   }
 
@@ -210,7 +210,7 @@ struct Verification: Codable {
     }
     let records = try RecordsReader.open(in: StoreReport.folder(of: url))
     if let problem = try records?.problems().first {
-      throw CommandFailure(.data, "the records are damaged: \(problem)", next: "keepsake doctor says what a repair would do")
+      throw CommandFailure(.data, "the records are damaged: \(problem)", next: "run keepsake doctor to see what a repair would do")
     }
     let report = try store.read { try StoreReport($0, of: store, path: path) }
     var checked: Set<ContentHash> = []
@@ -232,7 +232,7 @@ struct Verification: Codable {
         } catch {
           var failure = CommandFailure(error).withoutInspectAdvice
           failure.message = "version \(version.record.id) of the slot \(Printable.text(slot.slot)): \(failure.message)"
-          failure.next = "keepsake restore goes back to another version; keepsake history lists them"
+          failure.next = "go back to another version with keepsake restore; keepsake history lists them"
           throw failure
         }
       }
@@ -241,7 +241,7 @@ struct Verification: Codable {
       guard let hash = ContentHash(content.hash), checked.insert(hash).inserted else { continue }
       bytes &+= Int64(try store.read { try $0.plainContent(hash).count })
     }
-    let others = unknown == 0 ? "" : ", \(unknown) files of others"
+    let others = unknown == 0 ? "" : ", \(unknown) saves that are not archives"
     let tables = try records.map { ", \(try $0.tables().count) tables of records" } ?? ""
     let unchecked = report.seal == nil || store.checksSeal ? "" : ", signatures not checked (--secret-file)"
     return Verdict(

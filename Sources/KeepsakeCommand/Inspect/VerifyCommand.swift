@@ -8,8 +8,8 @@ struct VerifyCommand: AsyncParsableCommand {
     commandName: "verify",
     abstract: "Check archives, exported saves and stores: checksums, structure, every value.",
     discussion: """
-      Takes archives, exported saves, stores, and folders of them, which are searched to the bottom; other files in a folder are passed \
-      over. Nothing is changed, and a game may have a store open. Exit status: 0 if all are sound, 1 if any isn't.
+      Checks archives, exported saves, stores, and folders of them, including all subfolders; other files in a folder are skipped. Nothing \
+      is changed, and a game may have a store open. Exit status: 0 if all are sound, 1 if any isn't.
       """)
 
   @Argument(help: "Archives, exported saves, stores, or folders.", completion: .file())
@@ -37,7 +37,7 @@ struct VerifyCommand: AsyncParsableCommand {
       if json { try Output.document(report) } else { Output.text(report.summary) }
       guard report.unsound == 0 else { throw ExitCode(Self.unsound) }
       guard !report.files.isEmpty else {
-        throw CommandFailure(.noInput, "there is no archive and no store in what was named", next: "name the folder of the saves")
+        throw CommandFailure(.noInput, "no archive or store was found in what was named", next: "name the folder of the saves")
       }
     }
   }

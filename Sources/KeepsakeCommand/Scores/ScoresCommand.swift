@@ -11,9 +11,9 @@ struct ScoresCommand: AsyncParsableCommand {
     commandName: "scores",
     abstract: "Show the high scores of a store, board by board.",
     discussion: """
-      All boards, best score first, or one with --board; the store is only looked at. With --json or --plist one board is written for other \
-      programs: an array with rank, player, score, date, id and what belongs to each score. Scores that can't be read are left out, with a \
-      line on standard error; keepsake doctor finds out why.
+      Shows all boards, or one with --board, the best score first. The store is not changed. With --json or --plist, one board is written \
+      for other programs: an array with rank, player, score, date, id and context of each score. Scores that can't be read are left out, \
+      with a line on standard error; use keepsake doctor to find out why.
       """)
 
   @Argument(help: "The store's folder.", completion: .directory)
@@ -22,7 +22,7 @@ struct ScoresCommand: AsyncParsableCommand {
   @Option(help: "Only this board.")
   var board: String?
 
-  @Option(help: "How many scores of each board.")
+  @Option(help: "How many scores of each board to show.")
   var top = 10
 
   @OptionGroup var seal: SealOptions
@@ -34,8 +34,8 @@ struct ScoresCommand: AsyncParsableCommand {
   var plist = false
 
   func validate() throws {
-    guard top > 0 else { throw ValidationError("--top takes a number from 1.") }
-    guard !json || !plist else { throw ValidationError("--json and --plist don't go together.") }
+    guard top > 0 else { throw ValidationError("--top takes a number that is at least 1.") }
+    guard !json || !plist else { throw ValidationError("--json and --plist can't be used together.") }
   }
 
   /// One board with its best scores.
@@ -90,7 +90,8 @@ struct ScoresCommand: AsyncParsableCommand {
       if json || plist {
         guard listings.count <= 1 else {
           let names = Set(listings.map(\.summary.board)).sorted().map { Printable.text($0) }.joined(separator: ", ")
-          throw CommandFailure(.data, "the store has \(listings.count) boards, and a file holds one", next: "choose with --board: \(names)")
+          throw CommandFailure(
+            .data, "the store has \(listings.count) boards, but --plist writes one", next: "choose one with --board: \(names)")
         }
         let scores = listings.first?.scores.entries ?? []
         Output.bytes(try ScoreExport.data(of: scores, as: json ? .json : .propertyList))

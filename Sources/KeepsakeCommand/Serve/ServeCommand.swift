@@ -10,15 +10,16 @@ struct ServeCommand: AsyncParsableCommand {
     commandName: "serve",
     abstract: "Run a cloud: one process, one folder.",
     discussion: """
-      Prints its URL and app key once it takes requests, and runs until SIGTERM or SIGINT. It speaks plain HTTP and listens \
-      to this machine only unless --host says otherwise: put a proxy with TLS before it for others.
+      Prints its URL and app key once it accepts requests, and runs until SIGTERM or SIGINT. It speaks plain HTTP and listens \
+      only to this machine unless --host says otherwise: put a TLS proxy in front of it before you open it to others.
       """)
 
   @Option(
-    name: .long, help: ArgumentHelp("The folder of the cloud's data; made if it isn't there.", valueName: "folder"), completion: .directory)
+    name: .long, help: ArgumentHelp("The folder of the cloud's data; created if it doesn't exist.", valueName: "folder"),
+    completion: .directory)
   var data: String
 
-  @Option(name: .long, help: "The port; 0 takes any free one.")
+  @Option(name: .long, help: "The port; 0 picks any free one.")
   var port: Int = 8080
 
   @Option(name: .long, help: "The address to listen on.")
@@ -26,14 +27,15 @@ struct ServeCommand: AsyncParsableCommand {
 
   @Option(
     name: .long,
-    help: ArgumentHelp("A key with which games register; may be repeated. Without one, a key is made at the first start.", valueName: "key")
+    help: ArgumentHelp(
+      "A key with which games register; may be repeated. Without one, a key is created at the first start.", valueName: "key")
   )
   var appKey: [String] = []
 
   @Option(
     name: .long,
     help: ArgumentHelp(
-      "What each player may keep: bytes, or a number with K, M, G or T (1G is 1 GiB). Without it, whatever the disk has room for.",
+      "How much each player may store: bytes, or a number with K, M, G or T (1G is 1 GiB). Without it, the only limit is the disk.",
       valueName: "size"))
   var quota: ByteSize?
 

@@ -16,14 +16,15 @@ import Darwin
 struct SimulateCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "simulate",
-    abstract: "Live through simulated worlds and look for a lost save.",
+    abstract: "Run simulated worlds of devices and a cloud, and check that nothing is lost.",
     discussion: """
-      Each world comes from its seed: a few devices, games that play on them, and one cloud. Devices crash, are copied and set back, go \
-      offline, have wrong clocks; messages are lost, doubled and late. At the end all is delivered, and what must always hold is checked. \
-      It is the engine and the acceptance that games and servers run, over memory. A seed always gives the same world.
+      Each world is generated from its seed: a few devices, games that play on them, and one cloud. Devices crash, are copied, are restored \
+      from backups, go offline and have wrong clocks; messages are lost, duplicated and delayed. At the end everything is delivered and the \
+      invariants are checked. The worlds run the same engine and the same acceptance as games and servers, in memory. A seed always gives \
+      the same world.
 
-      Exit status 1 says that something was lost: the seed, what was violated, and the end of that world's trace are printed. Build for \
-      release: a debug build takes some twenty times as long.
+      Exit status 1 means that something was lost: the seed, the violated invariants and the end of that world's trace are printed. Use a \
+      release build: a debug build takes about twenty times as long.
       """)
 
   /// The number of lines that are shown of a failing world's trace.
@@ -37,16 +38,16 @@ struct SimulateCommand: AsyncParsableCommand {
   @Option(help: "The first seed.")
   var from: UInt64 = 1
 
-  @Option(help: "Threads (default: one for each processor).")
+  @Option(help: "How many threads; by default one for each processor.")
   var threads: Int?
 
-  @Option(help: "What games do in each world, on average.")
+  @Option(help: "How many operations games perform in each world, on average.")
   var operations = World.Options().operations
 
   @Option(help: "Plant a fault, to see that it is found: \(PlantedFault.names).")
   var planted: [PlantedFault] = []
 
-  @Flag(help: "Print all that happens in the world of --from, and live through no other.")
+  @Flag(help: "Print everything that happens in the world of --from, and run no other.")
   var trace = false
 
   @Flag(name: .long, help: "Print JSON.")
@@ -54,7 +55,7 @@ struct SimulateCommand: AsyncParsableCommand {
 
   func validate() throws {
     guard seeds > 0, from <= .max - seeds else {
-      throw ValidationError("--seeds takes a number from 1, and --from with it one that exists.")
+      throw ValidationError("--seeds takes a number that is at least 1, and --from and --seeds together at most \(UInt64.max).")
     }
     guard (1...Self.mostThreads).contains(threads ?? 1) else {
       throw ValidationError("--threads takes a number from 1 to \(Self.mostThreads).")

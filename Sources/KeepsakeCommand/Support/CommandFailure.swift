@@ -42,7 +42,7 @@ struct CommandFailure: Error, Hashable, Sendable, Codable {
   }
 
   /// What to do about a damaged store, unless the command has just tried that.
-  private static let inspectAdvice = "keepsake inspect shows what can still be read"
+  private static let inspectAdvice = "use keepsake inspect to see what can still be read"
 
   /// The same failure without the advice to inspect the store, for commands that failed at just that.
   var withoutInspectAdvice: CommandFailure {
@@ -79,24 +79,26 @@ struct CommandFailure: Error, Hashable, Sendable, Codable {
     case .inUse: self.init(.temporary, error.message, next: "stop the game or the keepsake sync that has it open, then try again")
     case .missing: self.init(.noInput, error.message)
     case .misuse: self.init(.data, error.message)
-    case .tampered: self.init(.data, error.message, next: "the game itself sets such rows aside when it opens the store")
+    case .tampered: self.init(.data, error.message, next: "open the store with the game, which moves such rows to quarantine")
     case .wrongSecret, .otherSeal:
-      self.init(.permission, error.message, next: "--secret-file names a file with the game's secret, --player the player")
+      self.init(
+        .permission, error.message,
+        next: "give the game's secret with --secret-file, and the player with --player if the game binds its stores to players")
     }
   }
 
   private init(archive error: ArchiveError) {
     switch error.code {
-    case .tooNew: self.init(.newer, "\(error)", next: "use a newer keepsake")
-    case .damaged: self.init(.data, "\(error)", next: "go back to an older copy; keepsake history lists those in a store")
+    case .tooNew: self.init(.newer, "\(error)", next: "use a newer version of keepsake")
+    case .damaged: self.init(.data, "\(error)", next: "go back to an older copy; keepsake history lists the versions in a store")
     default: self.init(.data, "\(error)")
     }
   }
 
   private init(account error: AccountError) {
     switch error.code {
-    case .codeUnknown: self.init(.permission, error.message, next: "keepsake sync --pair on the other device prints a new one")
-    case .tooManyGuesses(let wait): self.init(.temporary, error.message, next: "wait \((wait + 999) / 1_000) seconds")
+    case .codeUnknown: self.init(.permission, error.message, next: "get a new code with keepsake sync --pair on the other device")
+    case .tooManyGuesses(let wait): self.init(.temporary, error.message, next: "wait \((wait + 999) / 1_000) seconds, then try again")
     case .unauthorized: self.init(.permission, error.message, next: "check --app-key: keepsake serve prints it")
     case .failed(let failure): self.init(transport: failure)
     }
@@ -106,7 +108,7 @@ struct CommandFailure: Error, Hashable, Sendable, Codable {
     switch error {
     case .transport(let failure): self.init(transport: failure)
     case .store(let cause as StoreError): self.init(store: cause)
-    case .otherContainer: self.init(.data, error.description, next: "name another --state for another player")
+    case .otherContainer: self.init(.data, error.description, next: "use another --state folder for another player")
     case .refused, .gone: self.init(.data, error.description)
     case .notRunning, .store: self.init(.software, error.description)
     }
@@ -114,7 +116,7 @@ struct CommandFailure: Error, Hashable, Sendable, Codable {
 
   private init(server error: ServerError) {
     switch error.code {
-    case .folderInUse: self.init(.temporary, error.message, next: "stop the other server, or name another --data")
+    case .folderInUse: self.init(.temporary, error.message, next: "stop the other server, or name another folder with --data")
     case .newerData: self.init(.newer, error.message)
     case .inputOutput: self.init(.io, error.description)
     case .damaged: self.init(.data, error.description)
@@ -136,9 +138,9 @@ struct CommandFailure: Error, Hashable, Sendable, Codable {
     switch error.code {
     case .missing, .noManifest: self.init(.noInput, error.message)
     case .unreadable: self.init(.io, error.message)
-    case .newerManifest: self.init(.newer, error.message, next: "use a newer keepsake")
+    case .newerManifest: self.init(.newer, error.message, next: "use a newer version of keepsake")
     case .stale, .cancelled, .timedOut: self.init(.temporary, error.message)
-    case .refusedPath: self.init(.data, error.message, next: "give them other names, or move them out of the folder")
+    case .refusedPath: self.init(.data, error.message, next: "rename the files, or move them out of the folder")
     case .unknown, .damaged, .overBudget, .damagedManifest, .tooLarge, .misuse: self.init(.data, error.message)
     }
   }
@@ -146,9 +148,9 @@ struct CommandFailure: Error, Hashable, Sendable, Codable {
   private init(transport error: TransportFailure) {
     switch error.kind {
     case .unauthorized:
-      self.init(.permission, error.message, next: "check --app-key; a device that was removed joins again with --join and another --state")
+      self.init(.permission, error.message, next: "check --app-key; a removed device can join again with --join and a new --state folder")
     case .unreachable, .interrupted, .server:
-      self.init(.unavailable, error.message, next: "nothing is lost: what waits is sent at the next run")
+      self.init(.unavailable, error.message, next: "nothing is lost: the rest is sent at the next run")
     case .rejected: self.init(.data, error.message)
     }
   }

@@ -38,7 +38,7 @@ enum Output {
     do {
       data = try encode(value, pretty: true)
     } catch {
-      throw CommandFailure(.software, "the answer can't be written as JSON: \(error)", next: "it can be shown without --json")
+      throw CommandFailure(.software, "the result can't be written as JSON: \(error)", next: "leave out --json to print it as text")
     }
     write(data + Data("\n".utf8), to: .standardOutput)
   }

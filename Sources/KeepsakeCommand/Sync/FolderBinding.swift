@@ -56,7 +56,7 @@ struct FolderBinding {
     do {
       try FileManager.default.createDirectory(at: reserved, withIntermediateDirectories: true)
     } catch {
-      throw CommandFailure(.permission, "the folder \(reserved.path) can't be made: \(error.localizedDescription)")
+      throw CommandFailure(.permission, "the folder \(reserved.path) can't be created: \(error.localizedDescription)")
     }
     try AtomicFile.write(Data(id.utf8), to: reserved.appendingPathComponent(Self.fileName))
     // A new folder is durable once the folder that contains it is synced.
@@ -64,7 +64,8 @@ struct FolderBinding {
   }
 
   private static var notThisFolder: CommandFailure {
-    CommandFailure(.noInput, "this is not the folder that the state belongs to", next: "mount it, or name a new --state")
+    CommandFailure(
+      .noInput, "the --state folder belongs to another folder than this one", next: "mount the right folder, or name a new --state folder")
   }
 
   private static func id(in folder: URL) throws -> String? {

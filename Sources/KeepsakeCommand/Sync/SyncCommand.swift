@@ -9,17 +9,19 @@ struct SyncCommand: AsyncParsableCommand {
     commandName: "sync",
     abstract: "Keep a folder of save files the same on every device.",
     discussion: """
-      Works with the saves of any game: whatever changes in the folder is kept as a version and sent, whatever changes \
-      elsewhere is written here, whole or not at all. As long as it runs it tells which other devices have what was kept here. Where two devices changed the same file, one version stands, the same \
-      everywhere, and the other is told of and stays in the history (keepsake history, keepsake restore).
+      Works with the saves of any game. Each change in the folder becomes a version and is sent; changes from other devices are written \
+      to the folder, whole or not at all. While it runs, it reports which other devices have the versions made here. Where two devices \
+      changed the same file, one version wins, the same everywhere; the other is reported and stays in the history (keepsake history, \
+      keepsake restore).
 
-      With --cloud a server is between the devices. The first device registers by itself. On it, --pair prints a code; the next \
-      device takes it with --join.
+      With --cloud, the devices sync through a server. The first device registers automatically; there, --pair prints a code with which \
+      the next device joins (--join).
 
-      With --folder it is a folder that they share and another program carries (iCloud Drive, Dropbox, Syncthing), or a stick. \
-      It has to be there, beside the saves and not in them; the first device makes it theirs, and every device is given the same.
+      With --folder, they sync through a folder that they share: one that another program syncs (iCloud Drive, Dropbox, Syncthing), or a \
+      memory stick. It has to exist, beside the saves and not inside them. The first device sets it up; name the same folder on every \
+      device.
 
-      Symbolic links, devices, and names that other systems can't have are told of and left alone. Empty folders are not \
+      Symbolic links, device files, and names that other systems can't have are reported and left alone. Empty folders are not \
       synced.
       """)
 
@@ -33,17 +35,17 @@ struct SyncCommand: AsyncParsableCommand {
   var appKey: String?
 
   @Option(
-    name: [.customLong("folder")], help: ArgumentHelp("A folder that the devices share, in place of a cloud.", valueName: "dir"),
+    name: [.customLong("folder")], help: ArgumentHelp("A folder that the devices share, instead of a cloud.", valueName: "dir"),
     completion: .directory)
   var shared: String?
 
-  @Option(name: .long, help: ArgumentHelp("Join the player of another device by the code that --pair printed there.", valueName: "code"))
+  @Option(name: .long, help: ArgumentHelp("Join the player of another device with the code that --pair printed there.", valueName: "code"))
   var join: String?
 
   @Flag(name: .long, help: "Print a code with which another device can join.")
   var pair = false
 
-  @Flag(name: .long, help: "Stop once nothing is left to send or to receive.")
+  @Flag(name: .long, help: "Stop once nothing is left to send or receive.")
   var once = false
 
   @Option(
@@ -51,13 +53,14 @@ struct SyncCommand: AsyncParsableCommand {
     completion: .directory)
   var state: String?
 
-  @Option(name: .long, help: ArgumentHelp("How often the folder is looked at.", valueName: "ms"))
+  @Option(name: .long, help: ArgumentHelp("How often the folder is checked, in milliseconds.", valueName: "ms"))
   var interval: Int = 300
 
-  @Option(name: .long, help: ArgumentHelp("How long a file has to stand still before it counts as complete.", valueName: "ms"))
+  @Option(
+    name: .long, help: ArgumentHelp("How long a file has to be unchanged before it counts as complete, in milliseconds.", valueName: "ms"))
   var settle: Int = 300
 
-  @Flag(name: .long, help: "Print JSON, one object a line.")
+  @Flag(name: .long, help: "Print JSON, one object per line.")
   var json = false
 
   /// The shortest and the longest sensible times: below, the disk would be read all the time; above, changes would stay
@@ -72,8 +75,10 @@ struct SyncCommand: AsyncParsableCommand {
 
   private func place() throws -> SyncLocation {
     if let shared {
-      guard cloud == nil, appKey == nil else { throw ValidationError("--folder stands in the place of --cloud and --app-key.") }
-      guard join == nil, !pair else { throw ValidationError("A shared folder needs no code: give the other device the same --folder.") }
+      guard cloud == nil, appKey == nil else { throw ValidationError("--folder can't be used together with --cloud or --app-key.") }
+      guard join == nil, !pair else {
+        throw ValidationError("--pair and --join are not for a shared folder: name the same --folder on the other device.")
+      }
       return .folder(URL(fileURLWithPath: shared, isDirectory: true))
     }
     guard let cloud, let appKey else {

@@ -69,7 +69,7 @@ final class SyncReporter {
 
   /// Reports the progress of a pass over the folder.
   func looking(_ done: Int, of all: Int) {
-    progress.update("looked at \(done) of \(all) files")
+    progress.update("checked \(done) of \(all) files")
   }
 
   func ready(folder: String, state: String, credentials: CloudCredentials) {
@@ -89,7 +89,7 @@ final class SyncReporter {
   func pairing(_ code: PairingCode) {
     emit(
       Line(event: "pairing", code: code.code, expiresInSeconds: code.expiresInSeconds),
-      "pairing code: \(Printable.text(code.code))  (good for \(code.expiresInSeconds / 60) minutes, once; on the other device: --join \(Printable.text(code.code)))"
+      "pairing code: \(Printable.text(code.code))  (valid for \(code.expiresInSeconds / 60) minutes and one device; there: --join \(Printable.text(code.code)))"
     )
   }
 
@@ -117,7 +117,7 @@ final class SyncReporter {
       emit(
         .init(
           event: "conflict", path: path.text, winner: winner.description, losers: losers.map(\.description), related: related),
-        "CONFLICT  \(shown(path))  \(winner) stands; in the history, to be restored: \(losers.map(\.description).joined(separator: ", "))")
+        "CONFLICT  \(shown(path))  \(winner) wins; in the history: \(losers.map(\.description).joined(separator: ", "))")
     case .issue(let issue):
       emit(
         .init(event: "issue", path: issue.path, message: issue.message),
@@ -142,8 +142,8 @@ final class SyncReporter {
 
   func damaged(_ hash: ContentHash) {
     emit(
-      .init(event: "damaged", message: "the content \(hash) came damaged, or is gone from the cloud"),
-      "DAMAGED   the content \(hash) came damaged, or is gone from the cloud; it is asked for again")
+      .init(event: "damaged", message: "the content \(hash) arrived damaged, or the cloud no longer has it"),
+      "DAMAGED   the content \(hash) arrived damaged, or the cloud no longer has it; it is requested again")
   }
 
   /// Reports the progress of the work and, once, what holds it up.
@@ -170,9 +170,9 @@ final class SyncReporter {
     let done = "kept \(end.captured), deleted \(end.deleted), received \(end.placed), removed \(end.removed), conflicts \(end.conflicts)"
     var wire = ""
     if let sent = end.bytesSent, let received = end.bytesReceived {
-      wire = "; sent \(Printable.size(sent)), received \(Printable.size(received)) on the wire"
+      wire = "; sent \(Printable.size(sent)), received \(Printable.size(received)) over the network"
     }
-    let owed = end.waiting > 0 ? "; \(end.waiting) commits wait for the cloud" : ""
+    let owed = end.waiting > 0 ? "; \(end.waiting) commits are waiting to be sent" : ""
     let trouble = end.troubled > 0 ? "; \(end.troubled) files could not be synced" : ""
     write(json ? Output.json(end) : "\(done)\(wire)\(owed)\(trouble)")
   }
@@ -192,9 +192,9 @@ final class SyncReporter {
       let (done, all) = transfers.reduce((0, 0)) { ($0.0 + $1.bytesDone, $0.1 + $1.bytesInAll) }
       parts.append("\(words) \(Printable.size(done)) of \(Printable.size(all))")
     }
-    if files > 0 { parts.append("\(files) files under way") }
+    if files > 0 { parts.append("\(files) files in transfer") }
     if status.waitingCommits > 0 { parts.append("\(status.waitingCommits) commits to send") }
-    return parts.isEmpty ? "talking to the cloud" : parts.joined(separator: ", ")
+    return parts.isEmpty ? "syncing with the cloud" : parts.joined(separator: ", ")
   }
 
   private func shown(_ path: SavePath) -> String { Printable.text(path.text) }

@@ -75,7 +75,7 @@ final class SyncSession {
   static func open(_ options: Options, reporter: SyncReporter) async throws -> SyncSession {
     var isFolder: ObjCBool = false
     guard FileManager.default.fileExists(atPath: options.folder, isDirectory: &isFolder), isFolder.boolValue else {
-      throw CommandFailure(.noInput, "there is no folder \(options.folder)", next: "make it first; it may be empty")
+      throw CommandFailure(.noInput, "there is no folder \(options.folder)", next: "create it first; it may be empty")
     }
     let state = try SyncState(folder: options.folder, named: options.state)
     let store = try Store.open(at: state.url)
@@ -132,7 +132,8 @@ final class SyncSession {
     try close(waiting: waiting)
     if let failure { throw explained(failure) }
     if options.once, !isSynced {
-      throw CommandFailure(.temporary, "stopped before everything was synced", next: "nothing is lost: the rest is synced at the next run")
+      throw CommandFailure(
+        .temporary, "stopped before everything was synced", next: "nothing is lost: the rest will be synced at the next run")
     }
     if options.once, lastPass.troubled > 0 {
       throw CommandFailure(.io, "\(lastPass.troubled) files could not be synced", next: "the lines above say why")
@@ -150,7 +151,7 @@ final class SyncSession {
     }
     guard failure.kind == .unauthorized else { return error }
     return CommandFailure(
-      .permission, failure.message, next: "a new --state joins what that folder holds, if it is the folder that you mean")
+      .permission, failure.message, next: "if this is the folder that you mean, name a new --state folder to join what it contains")
   }
 
   private func close(waiting: Int) throws {
@@ -197,7 +198,7 @@ final class SyncSession {
         try await service.sync()
       } catch SyncError.refused(let refusals) {
         reporter.refused(refusals)
-        throw CommandFailure(.data, "the cloud refused \(refusals.count) items", next: "the lines above say why; all else is synced")
+        throw CommandFailure(.data, "the cloud refused \(refusals.count) items", next: "the lines above say why; everything else is synced")
       } catch SyncError.notRunning {
         // Stopped meanwhile.
         return false

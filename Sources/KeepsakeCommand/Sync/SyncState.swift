@@ -26,7 +26,7 @@ struct SyncState {
       try FileManager.default.createDirectory(
         at: url, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
     } catch {
-      throw CommandFailure(.permission, "the folder \(url.path) can't be made: \(error.localizedDescription)")
+      throw CommandFailure(.permission, "the folder \(url.path) can't be created: \(error.localizedDescription)")
     }
   }
 
@@ -41,7 +41,7 @@ struct SyncState {
     } catch {
       throw CommandFailure(
         .data, "the credentials in \(file.path) can't be read: \(error)",
-        next: "take the file away and join the player again with --join; what is in the folder stays")
+        next: "remove the file and join the player again with --join; the files in the folder are kept")
     }
   }
 

@@ -35,7 +35,8 @@ struct SyncWay: Sendable {
       try requireApart(shared, from: [URL(fileURLWithPath: saves, isDirectory: true), state.url])
       guard try state.credentials() == nil else {
         throw CommandFailure(
-          .data, "these saves are synced with a server", next: "name its --cloud instead of --folder, or a new --state to begin anew")
+          .data, "these saves are synced with a server",
+          next: "name that server with --cloud instead of --folder, or a new --state folder to start over")
       }
       let container = try container(of: shared, for: store)
       let environment = FolderTransport.Environment(
@@ -55,7 +56,7 @@ struct SyncWay: Sendable {
     if var credentials = try state.credentials() {
       guard joinCode == nil else {
         throw CommandFailure(
-          .data, "this folder belongs to a player already", next: "leave --join out, or name a new --state to join another player")
+          .data, "this folder already belongs to a player", next: "leave out --join, or name a new --state folder to join another player")
       }
       // A server may move; the token identifies the device.
       credentials.url = url
@@ -64,8 +65,8 @@ struct SyncWay: Sendable {
     // A new player might have nothing to do with the saves here.
     guard try joinCode != nil || store.read({ try $0.facts().container }) == nil else {
       throw CommandFailure(
-        .data, "these saves were synced before, and nothing says with which player of a server",
-        next: "name the --folder that they are synced with, --join their player again, or name a new --state")
+        .data, "these saves were synced before, but the credentials of their player on a server are missing",
+        next: "name the shared folder with --folder if they use one, join their player again with --join, or name a new --state folder")
     }
     let account = HTTPAccount(url: url, appKey: appKey)
     let name = ProcessInfo.processInfo.hostName
@@ -87,7 +88,7 @@ struct SyncWay: Sendable {
     if let held = try store.read({ try $0.facts().container }) { return held }
     var isFolder: ObjCBool = false
     guard FileManager.default.fileExists(atPath: shared.path, isDirectory: &isFolder), isFolder.boolValue else {
-      throw CommandFailure(.noInput, "there is no folder \(shared.path)", next: "make it first; the first device finds it empty")
+      throw CommandFailure(.noInput, "there is no folder \(shared.path)", next: "create it first; for the first device it has to be empty")
     }
     var random = SystemRandomNumberGenerator()
     return try FolderTransport.container(of: shared, making: ContainerID(using: &random))
@@ -100,7 +101,8 @@ struct SyncWay: Sendable {
     for other in others {
       guard parts(other).starts(with: parts(shared)) || parts(shared).starts(with: parts(other)) else { continue }
       throw CommandFailure(
-        .data, "the shared folder \(shared.path) and \(other.path) lie in each other", next: "share a folder of its own, beside the saves")
+        .data, "the shared folder \(shared.path) and \(other.path) must not contain each other",
+        next: "share a separate folder beside the saves")
     }
   }
 }

@@ -18,7 +18,7 @@ struct AnswerMiddleware<Context: RequestContext>: RouterMiddleware {
     var response: Response
     do {
       if let encoding = request.headers[.contentEncoding], encoding.lowercased() != "identity" {
-        throw APIError(.unsupportedMediaType, .encodingRefused, "Send the body as it is: Content-Encoding isn't taken.")
+        throw APIError(.unsupportedMediaType, .encodingRefused, "Send the body without Content-Encoding: encoded bodies aren't supported.")
       }
       response = try await next(request, context)
     } catch let error as HTTPParserError {
@@ -63,13 +63,13 @@ struct AnswerMiddleware<Context: RequestContext>: RouterMiddleware {
     logger.error("The disk is full", metadata: ["error": "\(error)"])
     return APIError(
       HTTPResponse.Status(code: 507, reasonPhrase: "Insufficient Storage"), .storageFull,
-      "The server's disk is full; nothing more was taken.", retryAfterSeconds: ServerLimits.diskFullRetrySeconds)
+      "The server's disk is full; nothing more was stored.", retryAfterSeconds: ServerLimits.diskFullRetrySeconds)
   }
 
   private static func answer(to error: HTTPError) -> APIError {
     switch error.status {
     case .notFound: APIError(.notFound, .notFound, "There is nothing at this address.")
-    case .methodNotAllowed: APIError(.methodNotAllowed, .methodNotAllowed, "This address doesn't take this method.")
+    case .methodNotAllowed: APIError(.methodNotAllowed, .methodNotAllowed, "This address doesn't support this method.")
     case .contentTooLarge: APIError(.contentTooLarge, .tooLarge, "The body is larger than this request may be.")
     default: APIError(error.status, .badRequest, error.body ?? error.status.reasonPhrase)
     }

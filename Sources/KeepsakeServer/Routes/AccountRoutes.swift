@@ -58,7 +58,7 @@ extension CloudRoutes {
         let identity = try await storage.join(Self.digest(code), app: app, as: DeviceID(using: &source), name: name, now: now)
       else {
         guesses.countWrong(peer: context.peerName, app: app, now: now)
-        throw APIError(.notFound, .codeUnknown, "The code is wrong, used or too old; ask for a new one.")
+        throw APIError(.notFound, .codeUnknown, "The code is wrong, used or expired; get a new one.")
       }
       return try answer(identity)
     }
@@ -85,10 +85,10 @@ extension CloudRoutes {
   private static func name(_ name: String?) throws -> String {
     let name = name ?? ""
     guard name.utf8.count <= ServerLimits.nameBytes else {
-      throw APIError(.badRequest, .badRequest, "A device's name has at most \(ServerLimits.nameBytes) bytes.")
+      throw APIError(.badRequest, .badRequest, "A device's name can have at most \(ServerLimits.nameBytes) bytes.")
     }
     guard !name.unicodeScalars.contains(where: { $0.properties.generalCategory == .control }) else {
-      throw APIError(.badRequest, .badRequest, "A device's name has no control characters.")
+      throw APIError(.badRequest, .badRequest, "A device's name can't have control characters.")
     }
     return name
   }

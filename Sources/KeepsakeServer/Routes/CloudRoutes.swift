@@ -20,10 +20,10 @@ struct CloudRoutes<Storage: CloudStorage>: Sendable {
   func identity(of request: Request) async throws -> DeviceIdentity {
     let words = request.headers[.authorization]?.split(separator: " ", maxSplits: 1) ?? []
     guard words.count == 2, words[0].lowercased() == "bearer" else {
-      throw APIError(.unauthorized, .unauthorized, "This request needs a device's token.")
+      throw APIError(.unauthorized, .unauthorized, "This request needs a device's token in the header Authorization.")
     }
     guard let identity = tokens.identity(of: String(words[1])) else {
-      throw APIError(.unauthorized, .unauthorized, "The token isn't one of this server.")
+      throw APIError(.unauthorized, .unauthorized, "The token wasn't issued by this server.")
     }
     if try await storage.isRetired(identity) { throw APIError.retired }
     return identity
@@ -35,7 +35,7 @@ struct CloudRoutes<Storage: CloudStorage>: Sendable {
       throw APIError(.unauthorized, .badAppKey, "This request needs the header Keepsake-App-Key.")
     }
     guard let app = appKeys.app(forKey: key) else {
-      throw APIError(.forbidden, .badAppKey, "The app key isn't one of this server.")
+      throw APIError(.forbidden, .badAppKey, "This server doesn't accept this app key.")
     }
     return app
   }

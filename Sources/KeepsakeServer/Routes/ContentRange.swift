@@ -18,10 +18,10 @@ struct ContentRange: Hashable, Sendable {
       throw APIError(.badRequest, .badRange, "A part needs a Content-Range such as \"bytes 0-1048575/9000000\".")
     }
     guard total <= ServerLimits.contentBytes else {
-      throw APIError(.contentTooLarge, .tooLarge, "A content has at most \(ServerLimits.contentBytes) bytes, this one \(total).")
+      throw APIError(.contentTooLarge, .tooLarge, "A content can have at most \(ServerLimits.contentBytes) bytes; this one has \(total).")
     }
     guard first <= last, last < total else {
-      throw APIError(.rangeNotSatisfiable, .badRange, "There are no bytes \(first) to \(last) in \(total).")
+      throw APIError(.rangeNotSatisfiable, .badRange, "Bytes \(first) to \(last) are outside of the \(total) bytes in all.")
     }
     (self.first, self.last, self.total) = (first, last, total)
   }
@@ -33,7 +33,7 @@ struct ContentRange: Hashable, Sendable {
   static func wanted(_ text: String, of total: Int) throws -> Self? {
     guard text.hasPrefix("bytes="), let (first, last) = bounds(text.dropFirst(6)), first <= last ?? .max else { return nil }
     guard first < total else {
-      throw APIError(.rangeNotSatisfiable, .badRange, "This content has \(total) bytes, none from \(first) on.")
+      throw APIError(.rangeNotSatisfiable, .badRange, "The range begins at byte \(first), but this content has only \(total) bytes.")
     }
     return Self(first: first, last: min(last ?? .max, total - 1), total: total)
   }

@@ -26,7 +26,7 @@ extension CloudRoutes {
       let declared = request.headers[.contentLength].flatMap { Int($0) }
       if let declared, declared > ServerLimits.contentBytes {
         throw APIError(
-          .contentTooLarge, .tooLarge, "A content has at most \(ServerLimits.contentBytes) bytes, this one \(declared).")
+          .contentTooLarge, .tooLarge, "A content can have at most \(ServerLimits.contentBytes) bytes; this one has \(declared).")
       }
       if try await storage.hasContent(description.hash, of: identity.container) {
         partials.forget(description.hash, of: identity.container)
@@ -51,7 +51,8 @@ extension CloudRoutes {
       if try await storage.hasContent(hash, of: identity.container) { return try Response(json: ["stored": hash.description]) }
       if let text = request.headers[.keepsakeTotal] {
         guard let total = Int(text), (1...ServerLimits.contentBytes).contains(total) else {
-          throw APIError(.badRequest, .badRequest, "The header Keepsake-Total needs a frame's length, 1 to \(ServerLimits.contentBytes).")
+          throw APIError(
+            .badRequest, .badRequest, "The header Keepsake-Total has to be the frame's length, 1 to \(ServerLimits.contentBytes).")
         }
         try await requireRoom(for: hash, of: total, of: identity.container)
       }
@@ -61,7 +62,7 @@ extension CloudRoutes {
       let identity = try await identity(of: request)
       let hash = try Self.hash(context.parameters.get("hash"), of: "The address")
       guard let content = try await storage.content(hash, of: identity.container) else {
-        throw APIError(.notFound, .contentMissing, "This content isn't here.")
+        throw APIError(.notFound, .contentMissing, "The server doesn't have this content.")
       }
       do {
         return try await Self.answer(content, to: request, context)
@@ -84,7 +85,7 @@ extension CloudRoutes {
     part range: ContentRange, of description: Description, _ request: Request, declared: Int?, from identity: DeviceIdentity
   ) async throws -> Response {
     guard declared == nil || declared == range.count else {
-      throw APIError(.badRequest, .badRange, "Content-Range says \(range.count) bytes and Content-Length \(declared ?? 0).")
+      throw APIError(.badRequest, .badRange, "Content-Range covers \(range.count) bytes, but Content-Length is \(declared ?? 0).")
     }
     let key = try Self.key(of: request, description.hash, from: identity)
     if let base = description.base, try await !storage.hasContent(base, of: identity.container) {
@@ -105,7 +106,7 @@ extension CloudRoutes {
   private func keep(
     _ description: Description, _ bytes: KeptContent.Bytes, count: Int, from identity: DeviceIdentity
   ) async throws -> Response {
-    guard count > 0 else { throw APIError(.badRequest, .badRequest, "A content's frame is never empty.") }
+    guard count > 0 else { throw APIError(.badRequest, .badRequest, "A content's frame can't be empty.") }
     let content = KeptContent(hash: description.hash, length: description.length, base: description.base, bytes: bytes)
     do {
       if let seq = try await storage.putContent(content, of: identity.container, quota: quota) {
@@ -122,7 +123,7 @@ extension CloudRoutes {
   }
 
   private static func baseMissing(_ base: ContentHash) -> APIError {
-    APIError(.conflict, .baseMissing, "The base \(base) isn't here: send the content in full.")
+    APIError(.conflict, .baseMissing, "The server doesn't have the base \(base): send the content in full.")
   }
 
   // MARK: Fetching
@@ -181,7 +182,7 @@ extension CloudRoutes {
 
   private static func hash(_ text: String?, of place: String) throws -> ContentHash {
     guard let text, let hash = ContentHash(text) else {
-      throw APIError(.badRequest, .badRequest, "\(place) needs a hash of 64 hexadecimal digits.")
+      throw APIError(.badRequest, .badRequest, "\(place) has to contain a hash of 64 hexadecimal digits.")
     }
     return hash
   }
@@ -189,7 +190,7 @@ extension CloudRoutes {
   private static func length(_ text: String?) throws -> Int {
     guard let text, let length = Int(text), (0...ServerLimits.contentBytes).contains(length) else {
       throw APIError(
-        .badRequest, .badRequest, "The header Keepsake-Length needs the plain length, 0 to \(ServerLimits.contentBytes).")
+        .badRequest, .badRequest, "The header Keepsake-Length has to be the uncompressed length, 0 to \(ServerLimits.contentBytes).")
     }
     return length
   }

@@ -24,7 +24,7 @@ extension CloudRoutes {
     router.delete("devices/{device}") { request, context in
       let identity = try await identity(of: request)
       guard let device = context.parameters.get("device").flatMap({ DeviceID($0) }) else {
-        throw APIError(.badRequest, .badRequest, "A device's name is 32 hexadecimal digits.")
+        throw APIError(.badRequest, .badRequest, "The address has to contain a device's id of 32 hexadecimal digits.")
       }
       guard let moved = try await storage.retire(device, of: identity.container, now: clock()) else {
         throw APIError(.notFound, .notFound, "This player has no such device.")
@@ -52,12 +52,12 @@ extension CloudRoutes {
     guard let text = request.uri.queryParameters["versions"] else { return nil }
     let names = text.split(separator: ",", omittingEmptySubsequences: false)
     guard names.count <= ExchangeRules.maximumAskedVersions else {
-      throw APIError(.badRequest, .badRequest, "At most \(ExchangeRules.maximumAskedVersions) versions can be asked about at once.")
+      throw APIError(.badRequest, .badRequest, "One request can ask about at most \(ExchangeRules.maximumAskedVersions) versions.")
     }
     return try names.map { name in
       guard let version = VersionID(String(name)) else {
         throw APIError(
-          .badRequest, .badRequest, "versions has to be a list of ids, each of 32 hexadecimal digits, with commas between them.")
+          .badRequest, .badRequest, "The parameter versions has to be a list of ids of 32 hexadecimal digits, separated by commas.")
       }
       return version
     }

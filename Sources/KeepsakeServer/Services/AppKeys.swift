@@ -19,7 +19,7 @@ struct AppKeys: Sendable {
   init(_ keys: [String]) throws {
     for key in keys where !Self.isAcceptable(key) {
       throw ServerError(
-        .configuration, "An app key has 8 to 200 visible ASCII characters, and no spaces; one that was given has not.")
+        .configuration, "An app key must have 8 to 200 visible ASCII characters and no spaces; one of those given doesn't.")
     }
     digests = keys.map { SHA256.hash(data: Data($0.utf8)) }
   }

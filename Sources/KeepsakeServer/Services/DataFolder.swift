@@ -33,7 +33,7 @@ final class DataFolder: Sendable {
     do {
       try manager.createDirectory(at: url, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
     } catch {
-      throw ServerError(.inputOutput, "The data folder \(url.path) can't be made.", cause: error)
+      throw ServerError(.inputOutput, "The data folder \(url.path) can't be created.", cause: error)
     }
     let path = url.appendingPathComponent("lock").path
     let lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
@@ -73,7 +73,7 @@ final class DataFolder: Sendable {
       guard bytes.count == 32 else {
         throw ServerError(
           .damaged,
-          "\(file.path) should hold 32 bytes and holds \(bytes.count): put it back from a backup, or remove it "
+          "\(file.path) has \(bytes.count) bytes instead of 32: restore it from a backup, or remove it "
             + "and let every device register again.")
       }
       return bytes
@@ -91,7 +91,7 @@ final class DataFolder: Sendable {
     if let bytes = try PrivateFile.read(file) {
       let key = String(decoding: bytes, as: UTF8.self).trimmingCharacters(in: .whitespacesAndNewlines)
       guard AppKeys.isAcceptable(key) else {
-        throw ServerError(.damaged, "\(file.path) doesn't hold an app key.")
+        throw ServerError(.damaged, "\(file.path) doesn't contain an app key.")
       }
       return key
     }

@@ -76,7 +76,7 @@ final class PartialUploads: Service, Sendable {
           total: total, received: size, touchedMilliseconds: Int64(date.timeIntervalSince1970 * 1000))
       }
     } catch {
-      throw ServerError(.inputOutput, "The folder \(folder.path) can't be looked through.", cause: error)
+      throw ServerError(.inputOutput, "The folder \(folder.path) can't be listed.", cause: error)
     }
     state = Mutex(found)
     removeOld()
@@ -116,7 +116,7 @@ final class PartialUploads: Service, Sendable {
       var position = range.first
       for try await part in body {
         guard part.readableBytes <= range.last + 1 - position else {
-          throw APIError(.badRequest, .badRequest, "The body is longer than its Content-Range says.")
+          throw APIError(.badRequest, .badRequest, "The body is longer than its Content-Range.")
         }
         let known = min(max(0, try received(key, by: writer) - position), part.readableBytes)
         if known < part.readableBytes {
@@ -134,7 +134,8 @@ final class PartialUploads: Service, Sendable {
       isReleased = true
       remove(key)
       throw APIError(
-        .unprocessableContent, .frameMismatch, "What has come isn't what Keepsake-Frame says: send it again from its beginning.")
+        .unprocessableContent, .frameMismatch,
+        "The bytes that arrived don't have the hash in Keepsake-Frame: send them again from the beginning.")
     }
     do {
       let result = try await use(url, range.total)
@@ -175,7 +176,7 @@ final class PartialUploads: Service, Sendable {
     return try state.withLock { state in
       if let entry = state[key] {
         guard entry.total == range.total else {
-          throw APIError(.badRequest, .badRange, "This frame began with \(entry.total) bytes in all, not \(range.total).")
+          throw APIError(.badRequest, .badRange, "This upload began with a total of \(entry.total) bytes, not \(range.total).")
         }
         guard !entry.isEnding else {
           throw APIError(.serviceUnavailable, .busy, "This upload is being completed.", retryAfterSeconds: 1)
@@ -209,7 +210,7 @@ final class PartialUploads: Service, Sendable {
         now - oldest.value.touchedMilliseconds >= ServerLimits.uploadIdleMilliseconds
       else {
         throw APIError(
-          .tooManyRequests, .tooManyUploads, "Too much of this player's is on its way already.",
+          .tooManyRequests, .tooManyUploads, "This player already has too many unfinished uploads.",
           retryAfterSeconds: ServerLimits.uploadRetrySeconds)
       }
       evicted.append((oldest.key, oldest.value.total))
@@ -234,7 +235,7 @@ final class PartialUploads: Service, Sendable {
   }
 
   private static var superseded: APIError {
-    APIError(.conflict, .superseded, "A later request goes on with this upload.")
+    APIError(.conflict, .superseded, "A later request continues this upload.")
   }
 
   /// Whether everything has arrived; from then on no other request may write.

@@ -65,7 +65,7 @@ final class SQLiteCloudStorage: CloudStorage {
     let applied = try String.fetchAll(db, sql: "SELECT identifier FROM grdb_migrations ORDER BY identifier")
     if let unknown = applied.first(where: { !known.contains($0) }) {
       throw ServerError(
-        .newerData, "The database was written by a newer version of the server (\"\(unknown)\"); run that one, or newer.")
+        .newerData, "The database was written by a newer version of the server (\"\(unknown)\"); run that version or a newer one.")
     }
   }
 

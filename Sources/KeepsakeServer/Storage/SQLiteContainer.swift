@@ -30,7 +30,7 @@ struct SQLiteContainer: CloudContainer {
 
   mutating func advance(to position: Cursor) throws {
     guard position.seq <= Cursor.maximumSeq else {
-      throw ServerError(.damaged, "A container has come to the end of its numbers.")
+      throw ServerError(.damaged, "A container has used up all of its sequence numbers.")
     }
     try run(
       """
@@ -299,7 +299,7 @@ extension SQLiteContainer {
 
   func contentHash(_ bytes: Data) throws -> ContentHash {
     guard let hash = ContentHash(bytes: bytes) else {
-      throw ServerError(.damaged, "A content's name in the database has \(bytes.count) bytes instead of 32.")
+      throw ServerError(.damaged, "A content's hash in the database has \(bytes.count) bytes instead of 32.")
     }
     return hash
   }

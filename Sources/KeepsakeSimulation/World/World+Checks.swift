@@ -16,14 +16,14 @@ extension World {
     // A bank that was restored from a backup may know less of a chain's rights than the chain has used.
     if !cloudWasRestored, let wallet = devices[index].storage.wallet() {
       for currency in wallet.totals.keys.sorted() where wallet.totals[currency].map({ $0.rights < 0 }) == true {
-        violation("device \(index) holds rights below zero in \(currency)")
+        violation("device \(index) has rights below zero in \(currency)")
       }
     }
   }
 
   /// No value may ever go backwards.
   func checkRetreats(_ index: Int) {
-    if let key = devices[index].storage.retreats.first { violation("device \(index) let \(key) retreat") }
+    if let key = devices[index].storage.retreats.first { violation("device \(index) let \(key) go backwards") }
   }
 
   /// Another device's checkpoint must be seen as a whole: both its save and its value, or neither.
@@ -77,12 +77,12 @@ extension World {
       report.statistics.seen += 1
       if storage.isCovered(record.id) { continue }
       guard let version = storage.version(record.id) else {
-        violation("the cloud says that device \(index) has \(short(record.id)), which it never saw")
+        violation("the cloud lists device \(index) as having \(short(record.id)), which it never saw")
         continue
       }
       // Of a save that the game leaves in the cloud, the device has only the record, on purpose.
       for hash in version.record.contents where !storage.hasContent(hash) && !storage.isNotDownloaded(record) {
-        violation("the cloud says that device \(index) has \(short(record.id)), which it has only by name")
+        violation("the cloud lists device \(index) as having \(short(record.id)), of which it has only the record")
       }
     }
   }
@@ -117,7 +117,7 @@ extension World {
     for (currency, amount) in held where amount < 0 { violation("the bank's pool of \(currency) is below zero: \(amount)") }
     for (id, chain) in bank.state.chains {
       for (currency, totals) in chain.totals {
-        if totals.rights < 0 { violation("the chain \(short(id)) holds rights below zero in \(currency)") }
+        if totals.rights < 0 { violation("the chain \(short(id)) has rights below zero in \(currency)") }
         if chain.fenced, totals.rights != 0 { violation("money is stranded on the closed chain \(short(id))") }
         held[currency, default: 0] += totals.rights
       }
@@ -131,7 +131,7 @@ extension World {
       }
     }
     for currency in Set(held.keys).union(made.keys).sorted() where held[currency, default: 0] != made[currency, default: 0] {
-      violation("\(currency): the operations make \(made[currency, default: 0]), the bank has \(held[currency, default: 0])")
+      violation("\(currency): the operations add up to \(made[currency, default: 0]), but the bank has \(held[currency, default: 0])")
     }
     if let twice = cloud.decidedTwice.first { violation("the operation \(twice) was decided twice") }
   }

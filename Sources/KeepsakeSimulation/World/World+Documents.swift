@@ -111,7 +111,7 @@ extension World {
     if let first, first != bytes {
       let other = try Archive.decode(Plot.self, from: first)
       violation(
-        "device \(index) makes another garden of \(heads.map { short($0) }) than the first one that showed them: "
+        "device \(index) merges \(heads.map { short($0) }) to another garden than the first device that showed them: "
           + plot.differences(from: other).joined(separator: ", "))
     }
     if first == nil { model.gardens[key] = bytes }
@@ -158,9 +158,9 @@ extension World {
     let deeds = known.sorted().map { (number: $0, kind: model.deeds[$0].kind) }
     func violated(_ text: String) { violation("in the garden of device \(index) \(text)") }
     if plot.deeds != known {
-      violated("\(known.subtracting(plot.deeds).sorted()) is lost, \(plot.deeds.subtracting(known).sorted()) nobody did")
+      violated("\(known.subtracting(plot.deeds).sorted()) is lost, \(plot.deeds.subtracting(known).sorted()) was never done")
     }
-    if Set(plot.notes) != known { violated("the notes are of \(plot.notes), not of \(known.sorted())") }
+    if Set(plot.notes) != known { violated("the notes are for \(plot.notes), not for \(known.sorted())") }
     var (waterings, height, bloom) = (0, 0, Int?.none)
     var (hung, takenOff, planted, pulled): (Set<Int>, Set<Int>, Set<Int>, Set<Int>) = ([], [], [], [])
     var written: [String: [Int]] = [:]
@@ -177,16 +177,16 @@ extension World {
       case .move: written["", default: []].append(deed.number)
       }
     }
-    if plot.waterings.value != waterings { violated("\(plot.waterings.value) waterings are counted of \(waterings)") }
+    if plot.waterings.value != waterings { violated("\(plot.waterings.value) waterings are counted, but there were \(waterings)") }
     if plot.height != height { violated("the height is \(plot.height), not \(height)") }
     if plot.firstBloom != bloom { violated("the first bloom was on \(plot.firstBloom ?? 0), not on \(bloom ?? 0)") }
     guard !isUncertain else { return }
     if plot.ornaments != hung.subtracting(takenOff) {
-      violated("\(plot.ornaments.sorted()) hang, of \(hung.sorted()) without \(takenOff.sorted())")
+      violated("the ornaments are \(plot.ornaments.sorted()), but \(hung.sorted()) were hung and \(takenOff.sorted()) taken off")
     }
     let flowers = plot.flowers.map(\.id)
     if Set(flowers) != planted.subtracting(pulled) || Set(flowers).count != flowers.count {
-      violated("\(flowers) stand, of \(planted.sorted()) without \(pulled.sorted())")
+      violated("the flowers are \(flowers), but \(planted.sorted()) were planted and \(pulled.sorted()) pulled")
     }
     for name in Set(written.keys).union(plot.labels.keys).sorted() {
       let all = written[name, default: []]
@@ -196,7 +196,7 @@ extension World {
       let shown = field(plot)
       if !standing.contains(shown ?? 0), !(isCrossed && isDisputed(shown ?? 0, among: all)) {
         if try isCarriedAlong(shown ?? 0, field) { continue }
-        violated("\(shown ?? 0) stands \(name.isEmpty ? "as its place" : "on the label \(name)"), where \(standing) do")
+        violated("\(name.isEmpty ? "its place" : "the label \(name)") shows \(shown ?? 0), but should show one of \(standing)")
       }
     }
   }
@@ -234,7 +234,7 @@ extension World {
       guard !whole.isEmpty else { continue }
       let left = try wholeAncestors(of: devices[index].storage.heads(of: slot), in: devices[index].storage)
       if let lost = whole.subtracting(left).min() {
-        violation("device \(index) lets go of \(short(lost)), from which the sides of the conflict in \(slot) come")
+        violation("device \(index) removed \(short(lost)), the ancestor of the heads of the conflict in \(slot)")
       }
     }
   }

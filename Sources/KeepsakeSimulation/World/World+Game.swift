@@ -29,7 +29,7 @@ extension World {
     case .turnClock: devices[index].skew += Int64.random(in: -90_000...90_000, using: &random)
     case .collect: collectContents()
     case .sync:
-      trace(21, UInt64(index), words: "device \(index) sends now")
+      trace(21, UInt64(index), words: "device \(index) syncs")
       step(index, .sync)
     }
   }
@@ -45,10 +45,10 @@ extension World {
       guard !notification.isEmpty else { return }
       try prune(index)
       report.statistics.deliveries += 1
-      trace(23, UInt64(index), words: "device \(index) takes what came")
+      trace(23, UInt64(index), words: "device \(index) applies what it received")
       check(index, after: notification.map { .notify($0) })
     } catch {
-      return violation("device \(index) can't take what came: \(error)")
+      return violation("device \(index) can't apply what it received: \(error)")
     }
     if crash == .beforeCommit { devices[index].storage = before }
     if crash != nil { return open(index) }
@@ -92,7 +92,7 @@ extension World {
       report.statistics.leftInTheCloud += 1
       let isAsked = deliveries.once(in: 2)
       trace(
-        24, UInt64(index), isAsked ? 1 : 0, words: "device \(index) finds \(slot) only in the cloud\(isAsked ? ", and asks for it" : "")")
+        24, UInt64(index), isAsked ? 1 : 0, words: "device \(index) finds \(slot) only in the cloud\(isAsked ? ", and downloads it" : "")")
       if isAsked {
         devices[index].asked.insert(slot)
         step(index, .committed)
@@ -108,7 +108,7 @@ extension World {
         || options.faults.evictsUnsent
     else { return false }
     report.statistics.evicted += 1
-    trace(25, UInt64(index), words: "device \(index) lets go of \(slot)")
+    trace(25, UInt64(index), words: "device \(index) removes the download of \(slot)")
     devices[index].storage.evict(heads[0].record.id)
     step(index, .committed)
     return true
@@ -322,7 +322,7 @@ extension World {
   private func rollBack(_ index: Int) {
     guard let backup = devices[index].backup else { return }
     report.statistics.rollbacks += 1
-    trace(28, UInt64(index), words: "device \(index) is set back")
+    trace(28, UInt64(index), words: "device \(index) is restored from a backup")
     for number in devices[index].journal.dropFirst(backup.writes) {
       // What the cloud has comes back from there.
       if case .version(let id) = model.writes[number].write, cloud.version(id) != nil || cloud.isCovered(id) {
@@ -359,7 +359,7 @@ extension World {
         }
       }
     }
-    trace(29, UInt64(needed.count), words: "the cloud collects contents, \(needed.count) stay")
+    trace(29, UInt64(needed.count), words: "the cloud collects unused contents, \(needed.count) are kept")
     cloud.removeContents(butNot: needed)
   }
 

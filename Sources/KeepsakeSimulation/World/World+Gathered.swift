@@ -64,7 +64,7 @@ extension World {
   private func checkFavourites() {
     let held = shownFavourites(0)
     if let stranger = held.first(where: { scalar in !Self.flowers.contains { Scalar.int($0) == scalar } }) {
-      violation("the favourites have \(stranger), which nobody put in")
+      violation("the favourites have \(stranger), which was never inserted")
     }
     // A refusal splits a group, visibly: then an addition may be known without its name.
     guard swarm.cloudFillOdds == 0 else { return }
@@ -82,8 +82,12 @@ extension World {
         }
         if !removals.contains(where: { !mayBeGone($0) && $0.seen.contains(name) }) { isOut = false }
       }
-      if isIn, !held.contains(element) { violation("\(element) was put into the favourites, and nobody who had seen that took it out") }
-      if isOut, held.contains(element) { violation("\(element) was taken out of the favourites, and nobody put it in again") }
+      if isIn, !held.contains(element) {
+        violation("\(element) was inserted into the favourites and is missing, but no device that had seen it removed it")
+      }
+      if isOut, held.contains(element) {
+        violation("\(element) was removed from the favourites and is still there, but was not inserted again")
+      }
     }
   }
 
@@ -94,7 +98,7 @@ extension World {
       guard case .cell(Self.times, .entries(let changes)) = write else { continue }
       for case (let name, .min(let time)) in changes {
         if case .min(let best)? = held[name], best <= time { continue }
-        violation("\(Self.times) fell back behind \(time) at \(name): \(String(describing: held[name]))")
+        violation("\(Self.times) went back behind \(time) at \(name): \(String(describing: held[name]))")
       }
     }
   }
@@ -120,7 +124,7 @@ extension World {
       if case .counter(let entries)? = held[name] { total = CellValue.total(of: entries) }
       let (sum, may) = (counted[name, default: 0], mayCount[name, default: (0, 0)])
       if total < sum - may.minus || total > sum + may.plus {
-        violation("\(name) was met \(sum) times (and perhaps +\(may.plus) -\(may.minus)), and stands at \(total)")
+        violation("\(name) was met \(sum) times (and perhaps +\(may.plus) -\(may.minus)), but the counter is \(total)")
       }
     }
   }

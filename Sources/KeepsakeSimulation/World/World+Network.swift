@@ -85,7 +85,7 @@ extension World {
     switch call {
     case .upload(let number, let content):
       if let base = content.base, !cloud.hasContent(base) {
-        return answer(.failed(request: number, TransportFailure(.rejected, "the base isn't here")))
+        return answer(.failed(request: number, TransportFailure(.rejected, "the base is missing")))
       }
       cloud.putContent(content)
       answer(.uploaded(request: number, content.hash))
@@ -101,7 +101,7 @@ extension World {
         checkCloud(after: request)
         trace(
           7, UInt64(index), number, response.cursor.seq, UInt64(response.changes.count), response.cursor.mark,
-          words: "cloud answers device \(index) #\(number & 0xFFFF): \(short(response.outcome)) "
+          words: "the cloud responds to device \(index) #\(number & 0xFFFF): \(short(response.outcome)) "
             + "\(response.restart ? "RESTART " : "")changes \(response.changes.map(short)) to \(response.cursor.seq)"
             + "\(response.more ? " more" : "") wallet \(response.wallet.map { short($0.state) } ?? "-")")
         answer(.answered(request: number, response))
@@ -125,7 +125,7 @@ extension World {
     try checkSeen(by: index, after: reached)
     if case .refused = response.outcome { report.statistics.refusals += 1 }
     if cloud.usedBytes() != cloud.recountedBytes() {
-      violation("the cloud counts \(cloud.usedBytes()) bytes and has \(cloud.recountedBytes())")
+      violation("the cloud counts \(cloud.usedBytes()) bytes, but has \(cloud.recountedBytes())")
     }
     return response
   }
@@ -137,7 +137,7 @@ extension World {
     do {
       if swarm.tellsSteps { step = try CloudAcceptance.step(since: before, in: cloud) }
     } catch {
-      violation("the cloud can't say what changed: \(error)")
+      violation("the cloud can't read what changed: \(error)")
     }
     for index in devices.indices {
       guard calm || (devices[index].online && !random.may(swarm.deafnessOdds)) else { continue }
@@ -155,14 +155,14 @@ extension World {
       let isKnown = try cursor.ahead != nil || CloudAcceptance.isOfThisHistory(cursor, in: cloud)
       trace(
         32, UInt64(index), isKnown ? 1 : 0,
-        words: "device \(index) listens from \(cursor.seq)\(isKnown ? "" : ", which the cloud doesn't know")")
+        words: "device \(index) waits for events from \(cursor.seq)\(isKnown ? "" : ", which the cloud doesn't know")")
       schedule(
         after: Int64.random(in: 1...300, using: &random),
         .toDevice(
           device: index, opening: devices[index].opening,
           .announced(CloudEvent(seq: cloud.position().seq, unknown: isKnown ? nil : cursor))))
     } catch {
-      violation("the cloud can't say whether it knows a cursor: \(error)")
+      violation("the cloud can't check whether it knows a cursor: \(error)")
     }
   }
 
@@ -185,17 +185,17 @@ extension World {
     case .acknowledged(let ids):
       for id in ids where cloud.version(id) == nil && !cloud.isCovered(id) && !cloudWasRestored {
         if !isReplaced(id, among: { cloud.version($0) != nil || cloud.isCovered($0) }) {
-          violation("device \(index) was told that \(short(id)) is in the cloud, and it isn't")
+          violation("\(short(id)) was confirmed to device \(index) as being in the cloud, but it isn't")
         }
       }
     case .refused(let refusals) where swarm.cloudFillOdds == 0: violation("device \(index) was refused: \(refusals)")
-    case .damaged(let hash): violation("device \(index) found \(hash) damaged or gone")
+    case .damaged(let hash): violation("device \(index) found \(hash) damaged or missing")
     case .decisions(let decisions):
       for decision in decisions where decision.verdict == .declined {
         guard let write = model.operations[decision.id] else { continue }
         if case .claim = write.kind { report.statistics.claimsDeclined += 1 } else { report.statistics.declined += 1 }
         if let held = cloud.decision(on: decision.id), held != .declined, !cloudWasRestored {
-          violation("device \(index) was told that \(decision.id) was declined, and it was charged")
+          violation("\(decision.id) was declined to device \(index), but it was charged")
         }
       }
     case .slots, .cells, .wallet, .caughtUp, .refused: break

@@ -31,7 +31,7 @@ extension World {
       rounds += 1
       guard report.violations.isEmpty else { return }
     } while fingerprint() != before && rounds < Self.maximumRounds
-    if fingerprint() != before { violation("the devices find no rest in \(rounds) rounds") }
+    if fingerprint() != before { violation("the devices don't come to rest in \(rounds) rounds") }
     checkRest()
     guard report.violations.isEmpty else { return }
     checkQuiet()
@@ -56,7 +56,7 @@ extension World {
       deliveries += 1
       guard report.violations.isEmpty else { return }
       guard deliveries < Self.maximumDeliveries else {
-        violation("messages go on and on: \(deliveries) in one round")
+        violation("messages never end: \(deliveries) in one round")
         return
       }
     }
@@ -107,12 +107,12 @@ extension World {
     for index in devices.indices {
       let isLate = words[index].map { $0.sent < $0.newest } ?? false
       if !isLate, lastAsked[index]?.isSilent != true, cloud.reached()[Device.id(index)] != cloud.position().seq {
-        violation("device \(index) has everything up to \(cloud.position().seq), and the cloud doesn't know")
+        violation("device \(index) has everything up to \(cloud.position().seq), but the cloud doesn't know")
       }
       do {
         try checkSeen(by: index)
       } catch {
-        violation("the cloud can't say what device \(index) has: \(error)")
+        violation("the cloud can't read what device \(index) has: \(error)")
       }
     }
   }
@@ -142,10 +142,10 @@ extension World {
       switch change {
       case .max(let scalar) where key == Self.progress("level"):
         if !mayBeGone, case .max(let held)? = value, held >= scalar { continue }
-        if !mayBeGone { violation("\(key) fell back behind \(scalar): \(String(describing: value))") }
+        if !mayBeGone { violation("\(key) went back behind \(scalar): \(String(describing: value))") }
       case .min(let scalar):
         if !mayBeGone, case .min(let held)? = value, held <= scalar { continue }
-        if !mayBeGone { violation("\(key) fell back behind \(scalar): \(String(describing: value))") }
+        if !mayBeGone { violation("\(key) went back behind \(scalar): \(String(describing: value))") }
       case .insert(let scalars):
         if !mayBeGone, case .union(let held)? = value, held.isSuperset(of: scalars) { continue }
         if !mayBeGone { violation("\(key) lost \(scalars)") }
@@ -160,20 +160,20 @@ extension World {
       case .set(let scalar): found.insert(scalar)
       case .best(let best):
         if !mayBeGone, case .best(let held)? = value, !best.precedes(held) { continue }
-        if !mayBeGone { violation("\(key) fell back behind \(best): \(String(describing: value))") }
+        if !mayBeGone { violation("\(key) went back behind \(best): \(String(describing: value))") }
       case .max, .reset, .withdraw, .insertElements, .removeElements, .entries, .optional: break
       }
     }
     if case .counter(let entries)? = storage.cell(Self.progress("jumps"))?.value {
       let total = CellValue.total(of: entries)
       if total < counted - mayCount.minus || total > counted + mayCount.plus {
-        violation("the counter stands at \(total), \(counted) were counted (and perhaps +\(mayCount.plus) -\(mayCount.minus))")
+        violation("the counter is \(total), but \(counted) were counted (and perhaps +\(mayCount.plus) -\(mayCount.minus))")
       }
     } else if counted != 0 {
       violation("the counter is lost")
     }
     if case .latest(_, let held)? = storage.cell(Self.progress("name"))?.value, !found.contains(held) {
-      violation("a value that nobody wrote: \(held)")
+      violation("a value that was never written: \(held)")
     }
   }
 

@@ -15,7 +15,7 @@ extension World {
       violation("device \(index) doesn't show the name \(value) that was just set")
     }
     for record in records where seen[record.id]?.isEmpty == true && !before.facts().caughtUp && !record.provisional {
-      violation("device \(index) never heard of its cloud, and its save \(short(record.id)) ranks as if it had")
+      violation("device \(index) never fetched from its cloud, but its save \(short(record.id)) ranks as if it had")
     }
   }
 
@@ -34,11 +34,13 @@ extension World {
     let storage = devices[index].storage
     let heads = storage.heads(of: slot).sorted().compactMap { storage.version($0)?.record }
     if view.heads.isEmpty, let live = heads.first(where: { !$0.tombstone }) {
-      violation("device \(index) shows \(slot) as deleted, where \(short(live.id)) stands")
+      violation("device \(index) shows \(slot) as deleted, although \(short(live.id)) is a head")
     }
     let key = Model.ShownHeads(policy: policy, heads: heads, related: view.related)
     if let first = model.winners[key] {
-      if first != view.winner?.id { violation("device \(index) shows another save in \(slot) than the first one that had the same") }
+      if first != view.winner?.id {
+        violation("device \(index) shows another save in \(slot) than the first device that had the same heads")
+      }
     } else {
       model.winners[key] = .some(view.winner?.id)
     }
@@ -69,14 +71,14 @@ extension World {
     }
     let certain = model.seasons.filter { !model.writes[$0.write].mayBeGone }
     if let newest = certain.map(\.generation).max(), newest > held.generation {
-      violation("\(Self.season) was reset to generation \(newest), and stands at \(held.generation)")
+      violation("\(Self.season) was reset to generation \(newest), but is at \(held.generation)")
     }
     let current = model.seasons.filter { $0.generation == held.generation }
     if !current.contains(where: { $0.value == value }) {
-      violation("\(Self.season) stands at \(value), which nobody wrote since it was reset")
+      violation("\(Self.season) is \(value), which was never written since it was reset")
     }
     if let greatest = certain.filter({ $0.generation == held.generation }).map(\.value).max(), greatest > value {
-      violation("\(Self.season) fell back behind \(greatest): \(value)")
+      violation("\(Self.season) went back behind \(greatest): \(value)")
     }
   }
 
@@ -93,7 +95,7 @@ extension World {
   func checkLifted(_ contested: [(save: VersionRecord, others: Set<VersionID>)]) {
     for (save, others) in contested where cloud.version(save.id)?.record.provisional == false {
       guard !others.isDisjoint(with: cloud.heads(of: save.slot)) else { continue }
-      violation("the cloud ranks \(short(save.id)) of a fresh install like the saves that stand beside it")
+      violation("the cloud ranks \(short(save.id)) of a new install like the other saves beside it")
     }
   }
 }

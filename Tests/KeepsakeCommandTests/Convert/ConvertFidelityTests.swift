@@ -121,7 +121,7 @@ import Darwin
       try FileManager.default.createSymbolicLink(atPath: path("lost.plist"), withDestinationPath: path("nowhere"))
       #expect(failure { try convert("a.bplist", "lost.plist", "--force") }?.kind == .data)
       #expect(mkfifo(path("pipe.plist"), 0o600) == 0)
-      #expect(failure { try convert("a.bplist", "pipe.plist", "--force") }?.message.contains("no plain file") == true)
+      #expect(failure { try convert("a.bplist", "pipe.plist", "--force") }?.message.contains("not a regular file") == true)
       #expect(try FileManager.default.attributesOfItem(atPath: path("pipe.plist"))[.type] as? FileAttributeType != .typeRegular)
     }
   }
@@ -202,7 +202,7 @@ import Darwin
       try put(keyed([["NS.objects": many, "$class": .uid(2)], type("NSArray"), long]), "a.archive")
       for (output, options) in [("a.json", ["--tagged"]), ("a.json", ["--lossy"]), ("a.keepsake", []), ("a.plist", ["--tagged"])] {
         let told = failure { _ = try ConvertCommand.parse([path("a.archive"), path(output)] + options).convert() }
-        #expect(told?.message.contains("named many times") == true, "\(output) \(options): \(String(describing: told))")
+        #expect(told?.message.contains("referred to many times") == true, "\(output) \(options): \(String(describing: told))")
       }
       #expect(failure { _ = try DiffCommand.parse([path("a.archive"), path("a.archive")]).difference() }?.kind == .data)
       // As it is.

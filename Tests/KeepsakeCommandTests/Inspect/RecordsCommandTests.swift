@@ -80,7 +80,7 @@ import Testing
       #expect(diagnosis.recordsRecovery?.source == (backup ? .backup : .rows))
       let lines = DoctorCommand.Answer(store: folder.path, diagnosis).lines
       #expect(
-        lines.contains { $0.hasPrefix("damaged: records: ") } && lines.contains { $0.contains("would set the damaged records aside") })
+        lines.contains { $0.hasPrefix("damaged: records: ") } && lines.contains { $0.contains("would move the damaged records") })
     }
     #expect(await doctor("--json") == VerifyCommand.unsound)
     let isUntouched = try Data(contentsOf: database) == damaged

@@ -140,7 +140,7 @@ import Testing
         do { try await folder.sync(join: "AAAAAAAA") } catch { throw CommandFailure(error) }
       }
       #expect(wrongCode?.kind == .permission)
-      #expect(wrongCode?.next == "keepsake sync --pair on the other device prints a new one")
+      #expect(wrongCode?.next == "get a new code with keepsake sync --pair on the other device")
       let wrongKey = await #expect(throws: CommandFailure.self) {
         do { try await folder.sync(key: "wrong") } catch { throw CommandFailure(error) }
       }
