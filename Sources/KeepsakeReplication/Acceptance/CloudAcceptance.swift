@@ -11,8 +11,8 @@ package enum CloudAcceptance {
   /// Bytes of cells and records in one response, unless the first alone is larger: what a device can hold in memory and
   /// a request can wait for. A player's month is less.
   package static let answerBytes = 2 * 1024 * 1024
-  /// The same for a device that starts from nothing, and for the pages after its first: each of them costs such a
-  /// device a round trip.
+  /// The same for a device that starts from nothing, and for every page that follows another one: each page costs a
+  /// round trip.
   package static let catchUpBytes = 4 * 1024 * 1024
   /// Changes that are read at a time: they are in memory together, and each may have 256 KiB.
   private static let changesRead = 64

@@ -115,7 +115,7 @@ extension DeviceEngine {
         let lost = try version.record.contents.contains { try missing.contains($0) && !storage.hasContent($0) }
         guard lost else { continue }
         // What its checkpoint wrote beside it is sent together with what replaces it, not before, however much waits
-        // between the two. That isn't possible if the cloud refused several groups together.
+        // between the two. That isn't possible while groups are sent one by one.
         if !group.cells.isEmpty, replaced.contains(id), !rejections.isSingle {
           kept.isPiece = true
           continue

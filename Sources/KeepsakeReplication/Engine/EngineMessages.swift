@@ -42,7 +42,7 @@ package enum EngineNotification: Hashable, Sendable {
   case wallet
   /// The bank decided about operations.
   case decisions([WalletDecision])
-  /// These versions are certainly in the cloud, sorted.
+  /// These versions are certain in the cloud, sorted.
   case acknowledged([VersionID])
   /// The cloud refused something permanently.
   case refused([Refusal])

@@ -198,7 +198,7 @@ package struct Bank: Sendable {
     balance(currency) + amount <= Wallet.maximumTotal
   }
 
-  /// Returns what each open chain would get if all got the same.
+  /// Returns what each chain that may have rights would get if all of these got the same.
   private func fairShare(_ currency: String) -> Int64 {
     let living = Int64(state.chains.values.count(where: \.isLiving))
     guard living > 0 else { return 0 }

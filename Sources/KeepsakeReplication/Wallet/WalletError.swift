@@ -6,7 +6,7 @@ package enum WalletError: Error, Hashable, Sendable, CustomStringConvertible {
   case invalidAmount(Int64)
   /// A name or reason is empty or too long, or there are too many goods.
   case invalidText(String)
-  /// The totals of this currency are full.
+  /// The operation would raise a total of this currency above `Wallet.maximumTotal`.
   case overflow(currency: String)
 
   package var description: String {
@@ -15,7 +15,7 @@ package enum WalletError: Error, Hashable, Sendable, CustomStringConvertible {
       "only \(spendable) \(currency) can be spent here now, of \(balance) in all"
     case .invalidAmount(let amount): "\(amount) is not an amount between 1 and \(Wallet.maximumAmount)"
     case .invalidText(let what): "\(what) is empty or too long"
-    case .overflow(let currency): "the totals of \(currency) have reached their maximum"
+    case .overflow(let currency): "the totals of \(currency) would exceed their maximum"
     }
   }
 }

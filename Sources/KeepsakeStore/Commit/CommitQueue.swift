@@ -85,7 +85,7 @@ final class CommitQueue: Sendable {
       let left = deadline - ContinuousClock.now
       guard left > .zero else {
         throw StoreError(
-          .timedOut, "the disk is too slow: the save was not accepted in time; saves that were accepted before are still being written")
+          .timedOut, "the disk is too slow: the commit was not accepted in time; those that were accepted before are still being written")
       }
       _ = room.wait(until: Date(timeIntervalSinceNow: left.interval))
     }

@@ -7,9 +7,8 @@ import KeepsakeReplication
 /// replaces the version that an earlier one can't show. Costs time in proportion to what the segments contain.
 struct SegmentChoice {
   private let waiting: [SegmentHash: StateSegment]
-  /// The chosen segments, and the segments that follow each one: a segment whose predecessor a snapshot replaces
-  /// follows that.
   private var chosen: Set<SegmentHash> = []
+  /// The segments that follow each one. A segment whose predecessor a waiting snapshot replaces follows the snapshot.
   private var followers: [SegmentHash: [SegmentHash]] = [:]
   /// How many chosen segments replace a version.
   private var coverings: [VersionID: Int] = [:]

@@ -62,8 +62,8 @@ package struct SyncTransfer: Hashable, Sendable {
   package var direction: Direction
   package var slot: String
   package var version: VersionID
-  /// Plain bytes of the version's contents that have to be transferred; on the wire they are fewer. Never decreases,
-  /// even if a transfer that was interrupted starts again.
+  /// Plain bytes transferred so far, of those of the version's contents that have to be; on the wire they are fewer.
+  /// Never decreases, even if a transfer that was interrupted starts again.
   package var bytesDone: Int64
   package var bytesInAll: Int64
 

@@ -13,7 +13,7 @@ struct NeededContent: Sendable {
 struct DownloadLosses: Sendable {
   /// Contents that the device goes on without, which is reported to the game.
   var givenUp: [ContentHash] = []
-  /// Contents that were damaged on every attempt, which is reported to the cloud.
+  /// Contents that were given up because they arrived damaged, which is reported to the cloud.
   var damaged: [ContentHash] = []
   /// The cloud doesn't have a content: an exchange has to find out what became of its version.
   var isExchangeDue = false
