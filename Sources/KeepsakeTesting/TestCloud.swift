@@ -50,7 +50,7 @@ public final class TestCloud: Sendable {
     set { memory.quota = newValue }
   }
 
-  /// The number of exchanges with all devices that the cloud has processed.
+  /// The number of exchanges that the cloud has processed, from all devices.
   public var exchanges: Int { memory.exchanges }
 
   /// Makes a backup of everything in the cloud. Costs nothing until something changes.

@@ -94,7 +94,7 @@ public final class TestWorld: Sendable {
     }
   }
 
-  /// Returns a random seed that differs between the runs of a game, and is the same in each run of a test.
+  /// Returns a seed for random numbers: another one for each run of a game, the same in each run of a test.
   func nextSeed() -> UInt64 {
     state.withLock { state in
       state.seeds += 1

@@ -13,7 +13,7 @@ extension GameData {
   ///
   /// | Data | What happens |
   /// |---|---|
-  /// | progress, best scores, synced preferences | joined by their rules; values that the account has set with its cloud win over the guest's last set or reset |
+  /// | progress, best scores, synced preferences | joined by their rules; values that the account has set after catching up with its cloud win over the guest's last set or reset |
   /// | saved games and their history | added; a conflict where both have a save; a guest's deletion deletes nothing |
   /// | money | everything that the other account can spend on this device is moved, once |
   /// | claims | repeated; each counts once for a player |

@@ -38,11 +38,11 @@ public final class TrackedFiles: Sendable {
   ///
   /// - Parameters:
   ///   - url: The file.
-  /// - name: The name of its versions, at the next start and on other devices; the file's own name if nil. At most
-  ///   about 200 bytes. A name belongs to one file at a time.
-  /// - syncs: Whether a cloud gets the versions. If nil, the current setting stays: a new name is synced, and a name
-  ///   whose versions were kept by a release that didn't sync files is local. False does the same as
-  ///   `TrackedFile.keepLocal` with `kept`, true the same as `syncAgain`.
+  ///   - name: The name of its versions, at the next start and on other devices; the file's own name if nil. At most
+  ///     about 200 bytes. A name belongs to one file at a time.
+  ///   - syncs: Whether a cloud gets the versions. If nil, the current setting stays: a new name is synced, and a name
+  ///     whose versions were kept by a release that didn't sync files is local. False does the same as
+  ///     `TrackedFile.keepLocal` with `kept`, true the same as `syncAgain`.
   /// - Returns: The tracked file.
   /// - Throws: `GameDataError` with `misuse` for an invalid name or one that another file has, and for a folder, a
   ///   device or a link; `tooLarge` for a file of more than 256 MiB; `StoreError` if it can't be read.

@@ -135,8 +135,8 @@ public final class GameData: Sendable {
   /// The problems with the data since it was opened, oldest first; at most the newest 100.
   public var incidents: [Incident] { core.events.incidents }
 
-  /// The changes from other devices and from the bank, as they arrive. A reader that falls behind by more than 256
-  /// changes misses the oldest.
+  /// The changes from other devices and from the bank. A reader that falls behind by more than 256 changes misses the
+  /// oldest.
   public var changes: AsyncStream<GameChange> { core.events.changes.stream() }
 
   /// Returns the changes since the last call, for a game loop that doesn't run tasks.

@@ -9,7 +9,8 @@ public struct Incident: Sendable, Hashable {
     /// A version of a saved game can't be read. `usedInstead` contains the version that was returned in its place, if
     /// any.
     case damagedVersion
-    /// Something other than a saved game can't be read.
+    /// Something else can't be read, such as a preference, a score, the wallet, or an earlier version of a saved game
+    /// that a conflict is then merged without.
     case unreadable
     /// The database was damaged. A new one contains everything that could be read, and the damaged files were moved to
     /// the folder that the message names. A slot or a value may be older than before.

@@ -113,8 +113,8 @@ extension ProgressKey where Value: ProgressValue {
   /// The greatest value ever recorded on any device, such as a level reached.
   ///
   /// - Parameters:
+  ///   - name: The key's name.
   ///   - value: The value before anything is recorded.
-  ///   - value: The value before anything was recorded.
   public static func max(_ name: String, default value: Value) -> Self { Self(name, default: value, .max) }
 
   /// The smallest value ever recorded on any device, such as a fastest time.

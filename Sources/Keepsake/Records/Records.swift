@@ -83,10 +83,10 @@ public final class Records: Sendable {
   /// changed, and this call and every use of the tables throw `newerFormat` until the data is opened again.
   ///
   /// - Parameters:
-  /// - migrator: All migrations of the game since its first release. With `eraseDatabaseOnSchemaChange` it may empty
-  ///   the tables: don't release a game with that option.
-  /// - merged: The names of earlier migrations that `migrator` merged into others (`registerMigration(_:merging:)`).
-  ///   GRDB doesn't report them, so they would be taken for migrations of a newer release.
+  ///   - migrator: All migrations of the game since its first release. With `eraseDatabaseOnSchemaChange` it may empty
+  ///     the tables: don't release a game with that option.
+  ///   - merged: The names of earlier migrations that `migrator` merged into others (`registerMigration(_:merging:)`).
+  ///     GRDB doesn't report them, so they would be taken for migrations of a newer release.
   /// - Throws: As described, and as `write`.
   public func migrate(_ migrator: DatabaseMigrator, merged: Set<String> = []) throws {
     do {

@@ -26,14 +26,14 @@ public final class ReferenceDatabase: Sendable {
 
   /// Checks a file's hash and opens it.
   ///
-  /// Reads the whole file at each call, about a second for each GB, to detect damage that its size and date don't show
-  /// before the game is played. Open a large file on another thread.
+  /// Reads the whole file at each call, which takes about a second for each GB: this detects, before play, damage that
+  /// the file's size and date don't show. Open a large file on another thread.
   ///
   /// - Parameters:
-  /// - url: The file. Create it with `PRAGMA journal_mode = DELETE`: a file with a write-ahead log beside it isn't
-  ///   complete.
-  /// - sha256: The SHA-256 of the file as `sha256sum` prints it, 64 hexadecimal digits, computed when the game is
-  ///   built.
+  ///   - url: The file. Create it with `PRAGMA journal_mode = DELETE`: a file with a write-ahead log beside it isn't
+  ///     complete.
+  ///   - sha256: The SHA-256 of the file as `sha256sum` prints it, 64 hexadecimal digits, computed when the game is
+  ///     built.
   /// - Throws: `ReferenceError`.
   public init(at url: URL, sha256: String) throws {
     self.url = url

@@ -26,9 +26,9 @@ public struct ReferenceError: Error, Sendable, CustomStringConvertible {
   /// Makes an error.
   ///
   /// - Parameters:
-  /// - code: The kind of failure.
-  /// - message: A sentence that a person can act on.
-  /// - cause: The underlying error, if there is one.
+  ///   - code: The kind of failure.
+  ///   - message: A sentence that a person can act on.
+  ///   - cause: The underlying error, if there is one.
   public init(_ code: Code, _ message: String, cause: (any Error)? = nil) {
     (self.code, self.message, self.cause) = (code, message, cause)
   }

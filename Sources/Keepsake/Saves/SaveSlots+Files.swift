@@ -58,9 +58,9 @@ extension SaveSlots {
   /// let version = try game.saves.import(file, to: .main)
   /// ```
   ///
-  /// The version that it replaces stays in the history, and `restore` can restore it. The save may be from any slot and
-  /// any device. If the slot already has this save, nothing is written. Costs decoding the save once, to check that
-  /// this game can load it. Call `load` afterwards.
+  /// The version that it replaces stays in the history, and can be restored with `restore`. The save may be from any
+  /// slot and any device. If the slot already has this save, nothing is written. Costs decoding the save once, to
+  /// check that this game can load it. Call `load` afterwards.
   ///
   /// - Parameters:
   ///   - file: The bytes of an exported file.
