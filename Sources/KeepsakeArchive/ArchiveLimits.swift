@@ -14,8 +14,8 @@ public struct ArchiveLimits: Sendable, Equatable {
   /// Bytes of memory that decoding may allocate, counted before each allocation: elements of collections, text and
   /// data, objects by their saved properties, and the tree of an inspection. Not counted are allocations of
   /// initialisers and hooks, and the old copy of a collection while it grows. A small archive may expand to much more
-  /// than its own size, for example an array of large structs that were saved without most of their fields. 2 GiB by
-  /// default.
+  /// than its own size, for example an array of large structs that were saved without most of their fields. 2 GiB less
+  /// one byte by default.
   public var memoryBytes = Int(Int32.max)
   /// Values inside one `Codable` value, at any depth. Each takes some hundred bytes while it is encoded.
   public var codedValues = 16 << 20

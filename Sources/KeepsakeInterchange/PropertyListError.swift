@@ -4,7 +4,7 @@
 public struct PropertyListError: Error, Sendable, Equatable {
   /// The kind of problem.
   public enum Code: String, Sendable, CaseIterable {
-    /// The bytes aren't a property list, or not of a supported format.
+    /// The bytes aren't a property list, or aren't in a supported format.
     case notAPropertyList
     /// The bytes are a property list that is truncated or altered.
     case damaged

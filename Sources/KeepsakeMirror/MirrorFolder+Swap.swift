@@ -15,7 +15,7 @@ extension MirrorFolder {
   func writeTemporary(_ bytes: Data, beside path: SavePath, using random: inout some RandomNumberGenerator) throws(MirrorError) -> Temporary
   {
     guard let parent = try parent(of: path, creating: true) else {
-      throw MirrorError(.io, "its folder disappeared while the file was written", path: path.text)
+      throw MirrorError(.io, "its folder disappeared while it was being created", path: path.text)
     }
     let suffix = path.tag + "-" + Hexadecimal.text(random.next())
     let part = Self.partPrefix + suffix

@@ -15,6 +15,8 @@ package enum KeepsakeServer {
   ///   - logger: Receives what an operator should know.
   ///   - signals: The signals that stop the server.
   ///   - onRunning: Called once, when the server accepts requests.
+  /// - Throws: A `ServerError` if the configuration is wrong or the data folder can't be used; the system's error if
+  ///   the server can't listen on its address.
   package static func run(
     configuration: ServerConfiguration, logger: Logger = Logger(label: "keepsake.server"),
     signals: [UnixSignal] = [.sigterm, .sigint], onRunning: @escaping @Sendable (RunningServer) async -> Void = { _ in }

@@ -172,7 +172,7 @@ final class SyncReporter {
     if let sent = end.bytesSent, let received = end.bytesReceived {
       wire = "; sent \(Printable.size(sent)), received \(Printable.size(received)) over the network"
     }
-    let owed = end.waiting > 0 ? "; \(end.waiting) commits are waiting to be sent" : ""
+    let owed = end.waiting > 0 ? "; \(end.waiting) commits are waiting to be sent or confirmed" : ""
     let trouble = end.troubled > 0 ? "; \(end.troubled) files could not be synced" : ""
     write(json ? Output.json(end) : "\(done)\(wire)\(owed)\(trouble)")
   }

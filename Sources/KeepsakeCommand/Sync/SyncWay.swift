@@ -88,7 +88,7 @@ struct SyncWay: Sendable {
     if let held = try store.read({ try $0.facts().container }) { return held }
     var isFolder: ObjCBool = false
     guard FileManager.default.fileExists(atPath: shared.path, isDirectory: &isFolder), isFolder.boolValue else {
-      throw CommandFailure(.noInput, "there is no folder \(shared.path)", next: "create it first; for the first device it has to be empty")
+      throw CommandFailure(.noInput, "there is no folder \(shared.path)", next: "create it first; for the first device it may be empty")
     }
     var random = SystemRandomNumberGenerator()
     return try FolderTransport.container(of: shared, making: ContainerID(using: &random))

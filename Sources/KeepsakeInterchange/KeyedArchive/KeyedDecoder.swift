@@ -19,9 +19,9 @@ extension KeyedArchive {
   ///
   /// - Parameters:
   ///   - key: The key of the value at the top.
-  ///   - classes: The types that may be decoded, by the names of classes in the archive. For an object, the first entry
-  ///     for its class or a superclass is used. Objects are never decoded as any other type: an object whose class
-  ///     isn't listed is an error, unless it isn't read.
+  ///   - classes: The types that may be decoded, by the names of classes in the archive. For an object, the entry for
+  ///     its class is used, or else that for its nearest superclass with one. Objects are never decoded as any other
+  ///     type: an object without such an entry is an error, unless it isn't read.
   ///   - keys: By class in the archive: the archive's key for a coding key. Also applies to subclasses. For types whose
   ///     `CodingKeys` can't be changed.
   /// - Throws: `PropertyListError`: `unknownClass`, `missingValue` and `mismatch` with the path; `cycle` if objects

@@ -66,9 +66,9 @@ public enum StructuredFile {
 
   /// Returns the value in the bytes of a file.
   ///
-  /// - Throws: `StructuredFileError`: `malformed` for bytes of neither format, also if there are none; `mismatch` and
-  ///   `missingValue` for values that don't fit the type; `tooLarge`; and errors other than `DecodingError` of the
-  ///   type's own `init(from:)`.
+  /// - Throws: `StructuredFileError`: `malformed` for bytes that aren't in the format, also if there are none;
+  ///   `mismatch` and `missingValue` for values that don't fit the type; `tooLarge`; and errors other than
+  ///   `DecodingError` of the type's own `init(from:)`.
   public static func decode<Value: Decodable>(_ type: Value.Type, from bytes: Data, as format: Format) throws -> Value {
     guard bytes.count <= maximumBytes else {
       throw StructuredFileError(.tooLarge, "the file has \(bytes.count) bytes; the limit is \(maximumBytes)")

@@ -4,7 +4,7 @@ import Foundation
 public struct StructuredFileError: Error, Sendable, Hashable, CustomStringConvertible {
   /// The kind of problem, for programs to check.
   public enum Code: String, Sendable, Hashable, CaseIterable {
-    /// The bytes aren't JSON, or not a property list.
+    /// The bytes aren't valid JSON, or aren't a property list.
     case malformed
     /// A value is of another kind than the type requires, or out of range.
     case mismatch

@@ -57,8 +57,8 @@ package struct WorldStatistics: Hashable, Sendable {
   package var provisional = 0
   package var deletes = 0
   package var resets = 0
-  /// Removals from the set. (Additions that stayed because the device that removed the element hadn't seen them:
-  /// `additionsKept`.)
+  /// Removals from the set. Additions that stayed, because the device that removed the element hadn't seen them, are
+  /// counted in `additionsKept`.
   package var takenOut = 0
   /// Loads of documents; of these, those that merged several; of these, those that lacked an ancestor; and those that
   /// had several and lacked none.

@@ -21,7 +21,8 @@ public struct ArchiveReader: ~Copyable {
   var passedFields: ArchiveFields?
   /// Whether the references section is being read.
   @usableFromInline var isInReferences = false
-  /// The result of `enter` for the last changed struct, with its saved type and the program's type.
+  /// The result of `enter` for the last changed struct that has no keys and isn't migrated, with its saved type and the
+  /// program's type.
   var lastNode: Int32 = -1
   var lastType: ObjectIdentifier?
   var lastFields: ArchiveFields?
