@@ -201,7 +201,7 @@ public final class ProgressStore: Sendable {
       }
       pending.observe { [weak self] result in
         let cells: [CellUpdate]
-        // A failed change is no longer shown; whoever waits for it gets the error.
+        // A failed change is no longer shown. Its pending commit has the error.
         if case .success(let committed) = result { cells = committed.cells } else { cells = [] }
         self?.ended(number, cells)
       }

@@ -148,7 +148,7 @@ public final class HighScores: Sendable {
     do {
       // May block while the store is behind.
       let pending = try commit()
-      // A failed score is no longer shown; whoever waits for it gets the error.
+      // A failed score is no longer shown. Its pending commit has the error.
       pending.observe { [weak self] _ in self?.ended(number) }
       return pending
     } catch {

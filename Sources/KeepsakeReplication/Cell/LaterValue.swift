@@ -8,7 +8,7 @@ package typealias LaterValueID = Identifier<LaterValueKind>
 ///
 /// A program that doesn't know a rule can't join its values. They are kept side by side until a program that knows the
 /// rule joins them into one, and records which ones went into it: those are replaced by it, and others that it hadn't
-/// seen stay beside it. So nothing is lost whoever passes it on, and nobody has to send again.
+/// seen stay beside it. So nothing is lost, whichever device passes it on, and no device has to send again.
 package struct LaterValue: Hashable, Sendable {
   /// One value as it was written.
   package struct Entry: Hashable, Sendable {

@@ -88,7 +88,7 @@ struct StoreSeal: Sendable {
     case .signed:
       guard payload.count > Self.headBytes + Self.macBytes else { throw SealFinding(place: place, outcome: .setAside).error }
       let json = rest.dropFirst(Self.macBytes)
-      // Without the secret this can't be checked; whoever opened the store without it reports that.
+      // Can't be checked without the secret. The code that opens a store without its secret reports that.
       if kind == .signed, keys.isEmpty { return (json, true) }
       guard kind == .signed, let key else { return (json, false) }
       let isProven = HMAC<SHA256>.isValidAuthenticationCode(

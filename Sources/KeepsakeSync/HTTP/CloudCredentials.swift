@@ -12,7 +12,7 @@ package struct CloudCredentials: Hashable, Sendable, Codable {
   package var device: DeviceID
   package var player: PlayerID
   package var container: ContainerID
-  /// To the cloud, whoever has the token is this device.
+  /// Proves to the cloud that a request comes from this device: keep it secret.
   package var token: String
 
   package init(url: URL, device: DeviceID, player: PlayerID, container: ContainerID, token: String) {

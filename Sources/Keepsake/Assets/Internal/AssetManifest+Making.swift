@@ -55,8 +55,8 @@ extension AssetManifest {
     return MadeManifest(manifest: try AssetManifest(entries), hidden: listing.hidden)
   }
 
-  /// Throws if there are names that couldn't be loaded on every platform: lists them together, because whoever packs
-  /// the game has to fix all of them.
+  /// Throws if some names can't be loaded on every platform. The error lists all of them, so that they can be fixed in
+  /// one go.
   private static func refuse(_ listing: AssetListing, _ paths: [AssetPath]) throws(AssetError) {
     var lines = listing.refused.map { "\(AssetPath.shown($0.path)) (\($0.reason))" }
     var names = AssetNames()

@@ -57,8 +57,10 @@ enum PreferenceContent: Sendable {
   }
 }
 
-/// The in-memory state of one name. Unchecked: whoever reads or changes it holds the lock of its table. That also rules
-/// out overlapping accesses; checking for these would take a fifth of the time of a set.
+/// The in-memory state of one name.
+///
+/// Unchecked: all code that reads or changes it holds the lock of its table. The lock also rules out overlapping
+/// accesses; checking for them would take a fifth of the time of a set.
 final class PreferenceSlot: @unchecked Sendable {
   let name: String
   let isSynced: Bool

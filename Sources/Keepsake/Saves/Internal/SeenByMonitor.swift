@@ -47,7 +47,7 @@ actor SeenByMonitor {
     do {
       question = try core.store.read { try SeenByQuery(due, in: $0) }
     } catch {
-      // Whoever observes the slot reads the same store, and gets the error.
+      // Not reported here: the observers of the slot's status read the same store and get the error.
       return
     }
     guard !question.isEmpty else { return }

@@ -5,7 +5,7 @@ struct NeededContent: Sendable {
   var version: VersionID
   /// Plain bytes, estimated from the length of the version.
   var length: Int
-  /// It belongs to a save that is shown already, without its contents: only whoever asked for it waits for it.
+  /// It belongs to a save that is shown already, without its contents: only the call that requested it waits for it.
   var isOnRequest = false
 }
 
