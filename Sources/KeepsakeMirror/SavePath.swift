@@ -4,9 +4,9 @@ import KeepsakeReplication
 /// The path of a save inside a mirrored folder: a relative path of plain components, joined by `/`.
 ///
 /// A value of this type is safe to follow from the folder's root, even if another device chose it: it is not absolute,
-/// has no empty, `.` or `..` component, no control character and no name reserved by Keepsake, and its length is limited. Two paths
-/// are equal if their bytes are: a string would treat two spellings of `é` as the same, but a file system may keep them
-/// as two files.
+/// has no empty, `.` or `..` component, no control character and no name reserved by Keepsake, and its length is
+/// limited. Two paths are equal if their bytes are: a string would treat two spellings of `é` as the same, but a file
+/// system may keep them as two files.
 package struct SavePath: Hashable, Comparable, Sendable, CustomStringConvertible {
   /// The longest path that stores and clouds accept as the name of a slot, with the slot's prefix.
   static let maximumBytes = ExchangeRules.maximumSlotBytes - slotPrefix.utf8.count

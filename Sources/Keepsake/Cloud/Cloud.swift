@@ -172,8 +172,8 @@ public final class Cloud: Sendable {
 
   /// Waits until everything that was captured and set is durable, or has failed.
   private func waitForCommits() async {
-    // A commit that fails is reported by an incident, and doesn't stop the rest from being sent. If the store is closed,
-    // the sync that follows throws.
+    // A commit that fails is reported by an incident, and doesn't stop the rest from being sent. If the store is
+    // closed, the sync that follows throws.
     _ = try? await preferences.flush()
     _ = try? await core.store.submit { _, _ in }.value
   }

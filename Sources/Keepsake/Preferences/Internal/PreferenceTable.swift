@@ -271,8 +271,8 @@ struct PreferenceTable: Sendable {
     }
   }
 
-  /// Returns the slot for a name that has a cell in the store, and creates it if needed. Views that read the name before
-  /// it had a slot are notified through the watch that all names without a slot share.
+  /// Returns the slot for a name that has a cell in the store, and creates it if needed. Views that read the name
+  /// before it had a slot are notified through the watch that all names without a slot share.
   private mutating func slotForUpdate(_ name: String) -> PreferenceSlot {
     if let slot = index.slot(name, true) { return slot }
     let slot = PreferenceSlot(name, isSynced: true)
