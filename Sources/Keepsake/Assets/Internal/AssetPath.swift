@@ -3,9 +3,9 @@ import KeepsakeReplication
 
 /// The path of an asset in its folder: plain names joined by `/`, the same file on every platform.
 ///
-/// A value of this type is safe to follow from the folder, even if it comes from a hostile manifest: it is relative, has
-/// no empty part, no `.` or `..`, nothing that Windows takes for a drive, a device or a separator, no control character,
-/// and its length is limited.
+/// A value of this type is safe to follow from the folder, even if it comes from a hostile manifest: it is relative,
+/// has no empty part, no `.` or `..`, nothing that Windows takes for a drive, a device or a separator, no control
+/// character, and its length is limited.
 struct AssetPath: Hashable, Sendable {
   /// Longer than any game needs, and short enough that most systems accept a whole path of this length.
   static let maximumBytes = 1_024
