@@ -95,8 +95,8 @@ struct ResumeTests {
         let proxy = try CuttingProxy(to: server.running.port, cuttingOnceAfterUp: .max, down: 50_000)
         defer { proxy.stop() }
         let transport = transport(credentials, via: proxy.url)
+        proxy.cut { transport.traffic.bytesReceived > 40_000 }
         await #expect(throws: TransportFailure.self) { try await transport.getContent(old.hash) { _ in } }
-        try #require(transport.traffic.bytesReceived > 40_000)
         let contents = folder.appendingPathComponent("contents")
         for file in try FileManager.default.contentsOfDirectory(at: contents, includingPropertiesForKeys: nil) {
           try FileManager.default.removeItem(at: file)

@@ -22,6 +22,7 @@ package final class CuttingProxy: Sendable {
   /// Set if only one cut is wanted, after a number of bytes of all connections in one direction.
   private let once: (up: Budget, down: Budget)?
   private let state: Mutex<UInt64>
+  private let isReady = Mutex<@Sendable () -> Bool>({ true })
 
   package var url: URL { URL(string: "http://127.0.0.1:\(port)") ?? URL(fileURLWithPath: "/") }
   /// Connections cut so far.
@@ -33,7 +34,7 @@ package final class CuttingProxy: Sendable {
 
   /// Cuts one connection after this many bytes, and is a good network from then on.
   package convenience init(to target: Int, cuttingOnceAfterUp up: Int = .max, down: Int = .max) throws {
-    try self.init(to: target, seed: 0, once: (Budget(up), Budget(down)))
+    try self.init(to: target, seed: 0, once: (Budget(up, once: true), Budget(down, once: true)))
   }
 
   /// Cuts nothing, but holds back responses that are event streams until they are complete, as some proxies do.
@@ -49,6 +50,10 @@ package final class CuttingProxy: Sendable {
     (listener, port) = try Sockets.listen()
     Sockets.listen(on: listener) { [self] in pass($0) }
   }
+
+  /// Puts a cut off until `isReady` is true. A reset discards what the device hasn't read yet, and how much that is
+  /// depends on how busy the machine is: a test that says what the device must have by then waits for it here.
+  package func cut(when isReady: @escaping @Sendable () -> Bool) { self.isReady.withLock { $0 = isReady } }
 
   /// Makes the network good from here on.
   package func heal() { isCutting.withLock { $0 = false } }
@@ -71,7 +76,6 @@ package final class CuttingProxy: Sendable {
       group.enter()
       Thread.detachNewThread { [self] in
         if pump(from, to, left) == .cut {
-          if once != nil { left.refill() }
           for descriptor in [from, to] { Sockets.reset(descriptor) }
         } else {
           for descriptor in [from, to] { Sockets.shutDown(descriptor) }
@@ -94,6 +98,8 @@ package final class CuttingProxy: Sendable {
       let allowed = left.take(bytes.count)
       guard Sockets.send(to, bytes[..<allowed]) else { return .finished }
       if allowed < bytes.count {
+        let isReady = isReady.withLock { $0 }
+        while !isReady() { Thread.sleep(forTimeInterval: 0.005) }
         cuts.withLock { $0 += 1 }
         return .cut
       }
@@ -104,16 +110,20 @@ package final class CuttingProxy: Sendable {
   private final class Budget: Sendable {
     private let left: Mutex<Int>
     private let passed = Mutex(0)
-    init(_ bytes: Int) { left = Mutex(bytes) }
+    private let isOnce: Bool
+
+    /// Creates a budget for this many bytes; with `once`, the connection that uses it up is the only one to be cut.
+    init(_ bytes: Int, once: Bool = false) {
+      left = Mutex(bytes)
+      isOnce = once
+    }
 
     var taken: Int { passed.withLock { $0 } }
-
-    func refill() { left.withLock { $0 = .max } }
 
     func take(_ count: Int) -> Int {
       left.withLock { left in
         let allowed = min(count, left)
-        left -= allowed
+        left = allowed < count && isOnce ? .max : left - allowed
         passed.withLock { $0 += allowed }
         return allowed
       }
