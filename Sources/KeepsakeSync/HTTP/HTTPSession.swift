@@ -12,6 +12,9 @@ import FoundationNetworking
 /// the error is "can't connect" although the first request may well have arrived. So this error isn't trusted from a
 /// session that has ever had a response, and a session is replaced after any failure: only a fresh one can report
 /// `unreachable`.
+///
+/// On Linux, Foundation now and then overlooks what arrives over a connection that replaces a broken one (about once in
+/// 1,500 broken downloads in our tests). The request then waits until it times out, and the transfer is resumed.
 final class HTTPSession: Sendable {
   /// One session of the system. Requests that run at the same time share it, and what is known about it.
   private final class Life: Sendable {

@@ -53,11 +53,9 @@ import Testing
         }
       }
       proxy.cut { seen.all.contains { $0 > 0.4 } }
-      do {
-        try await tablet.saves.download(atlas)
-      } catch let error as GameDataError where error.code == .unreachable {
-        // The connection broke; it is asked once more.
-        try await tablet.saves.download(atlas)
+      while try isNotDownloaded(tablet) {
+        // Requested again when the connection has broken.
+        do { try await tablet.saves.download(atlas) } catch let error as GameDataError where error.code == .unreachable {}
       }
       #expect(proxy.count == 1)
       try await following.value
