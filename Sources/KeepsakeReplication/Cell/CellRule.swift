@@ -91,9 +91,6 @@ package struct CellRule: Sendable {
     }
   }
 
-  /// Every rule, by rank.
-  package static let all: [CellRule] = [.max, .min, .latest, .union, .counter, .best, .set, .dictionary, .optional, .later]
-
   private static let byName = Dictionary(uniqueKeysWithValues: all.map { ($0.name, $0) })
   private static let containerNames = Set(all.filter(\.nested.isContainer).map(\.name))
 

@@ -31,6 +31,11 @@ package enum CellValue: Hashable, Sendable {
   }
 }
 
+extension CellRule {
+  /// Every rule, by rank.
+  package static let all: [CellRule] = [.max, .min, .latest, .union, .counter, .best, .set, .dictionary, .optional, .later]
+}
+
 extension CellValue {
   /// How deep values may be nested: a dictionary of dictionaries of plain values, and no deeper. Each level is read,
   /// joined and compared with everything above it.

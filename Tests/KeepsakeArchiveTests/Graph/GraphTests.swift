@@ -1,5 +1,6 @@
 import Foundation
 import KeepsakeInspection
+import TestSupport
 import Testing
 
 @testable import ArchiveWorlds
@@ -60,8 +61,8 @@ import Testing
     return (first, last)
   }
 
-  @Test func aListOfAMillionNodesComesBack() throws {
-    let count = 1_000_000
+  @Test func aListOfVeryManyNodesComesBack() throws {
+    let count = TestDepth.listedObjects
     let (first, _) = chain(count)
     let bytes = try Archive.encode(first)
     let copy = try Archive.decode(Node.self, from: bytes)

@@ -1,6 +1,7 @@
 import Foundation
 import KeepsakeReplication
 import KeepsakeSimulation
+import TestSupport
 import Testing
 
 @Suite("Long absence")
@@ -69,13 +70,15 @@ struct AbsenceTests {
     return last
   }
 
-  @Test("a device that was offline for 10,000 autosaves and 5,000 values tells all of it in one exchange, and another hears it in one")
+  @Test("a device that was offline for thousands of autosaves and values sends all of it in one exchange, and another gets it in one")
   func offline() throws {
     var lab = try Lab(devices: 2)
     var last = try lab.save(0, "the first", over: .everyHead)
     for index in 0..<2 { try lab.settle(index) }
-    for number in 1...10_000 { last = try lab.save(0, "autosave \(number)", over: .versions([last.id])) }
-    for batch in 0..<100 { try lab.commit(0, CommitDraft(cells: (1...50).map { level(batch * 50 + $0, Int64(batch)) })) }
+    for number in 1...TestDepth.missedSaves { last = try lab.save(0, "autosave \(number)", over: .versions([last.id])) }
+    for batch in 0..<TestDepth.missedValues / 50 {
+      try lab.commit(0, CommitDraft(cells: (1...50).map { level(batch * 50 + $0, Int64(batch)) }))
+    }
     let told = try talk(0, in: &lab)
     #expect(told.exchanges == 1 && told.bytesUp < 1_000_000, "\(told)")
     #expect(lab.devices[0].storage.outboxCount() == 0)
@@ -86,22 +89,22 @@ struct AbsenceTests {
     #expect(heard.exchanges == 1 && heard.downloads == 0 && heard.bytesDown < 1_000_000, "\(heard)")
     #expect(lab.devices[1].storage.heads(of: "main") == [last.id])
     let cells = lab.devices[1].storage.cells(in: "progress")
-    #expect(cells.count == 5_000 && cells == lab.devices[0].storage.cells(in: "progress"))
+    #expect(cells.count == TestDepth.missedValues && cells == lab.devices[0].storage.cells(in: "progress"))
   }
 
   @Test(
-    "a device that was away while 10,000 autosaves and 5,000 values reached the cloud hears all in two exchanges, and asks for no content")
+    "a device that was away while thousands of autosaves and values reached the cloud gets all in two exchanges, and requests no content")
   func away() throws {
     var lab = try Lab(devices: 2)
     let first = try lab.save(0, "the first", over: .everyHead)
     for index in 0..<2 { try lab.settle(index) }
-    let last = try play(10_000, 5_000, after: first, metadata: SaveMetadata(), in: &lab)
+    let last = try play(TestDepth.missedSaves, TestDepth.missedValues, after: first, metadata: SaveMetadata(), in: &lab)
     let heard = try talk(1, in: &lab)
     #expect(heard.exchanges <= 2 && heard.downloads == 0 && heard.bytesDown < 4_000_000, "\(heard)")
     #expect(lab.devices[1].storage.heads(of: "main") == [last.id])
     let content = try #require(last.contents.first)
-    #expect(lab.devices[1].storage.content(content) == Data("autosave 10000".utf8))
-    #expect(lab.devices[1].storage.cells(in: "progress").count == 5_000)
+    #expect(lab.devices[1].storage.content(content) == Data("autosave \(TestDepth.missedSaves)".utf8))
+    #expect(lab.devices[1].storage.cells(in: "progress").count == TestDepth.missedValues)
 
     // A save that it makes now, over the one it knew before it was away, has an ancestor in common with the newest.
     try lab.save(1, "made from the first", over: .versions([first.id]))

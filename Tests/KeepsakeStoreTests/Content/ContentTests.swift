@@ -59,7 +59,7 @@ import Testing
     let store = try Store.open(at: folder.store)
     defer { try? store.close() }
     var random = SeededRandom(seed: 11)
-    var bytes = random.bytes(2 << 20)
+    var bytes = random.bytes(1 << 20)
     var hashes: [ContentHash] = []
     var versions: [Data] = []
     var least = 0
