@@ -299,7 +299,7 @@ extension Board {
     #expect(try game.scores.players(on: .easy).count == HighScores.maximumPlayers - 1)
     // Nor is there a way around it by submitting together.
     let together = try game.checkpoint { checkpoint in
-      for player in ["player 7", "player 8"] { try checkpoint.submit(1, to: .easy, player: player) }
+      for player in ["player 7", "player 9"] { try checkpoint.submit(1, to: .easy, player: player) }
     }
     #expect(gameErrorCode { try together.wait() } == .tooLarge)
     try game.scores.submit(1, to: .easy, player: "player 7").wait()
