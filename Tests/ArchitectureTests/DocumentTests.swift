@@ -62,8 +62,8 @@ import Testing
   static func targets(in file: String) throws -> [String] {
     // A link may go over the end of a line; what is in a code span is no link.
     let text = try prose(of: file).joined(separator: "\n").replacing(/`[^`\n]*`/, with: "")
-    let inline = text.matches(of: /\]\(([^)\s]+)\)/).map { String($0.1) }
-    let defined = text.matches(of: /(?m)^\[[^\]]+\]: (\S+)$/).map { String($0.1) }
+    let inline = text.matches(of: /\]\(([^)\s]+)(?:\s+"[^"]*")?\)/).map { String($0.1) }
+    let defined = text.matches(of: /(?m)^ *\[[^\]]+\]: (\S+)(?: +"[^"]*")?$/).map { String($0.1) }
     return (inline + defined).filter { !$0.contains("://") }
   }
 
@@ -80,6 +80,18 @@ import Testing
       let anchors = try Self.anchors(of: String(path))
       #expect(anchors.contains(String(parts[1])), "\(file) links to \(target), and has no such heading")
     }
+  }
+
+  @Test("every link of an article leads to an article that is there, and every picture to a file", arguments: articles)
+  func articleLinksResolve(file: String) throws {
+    let folder = Repository.root.appending(path: file).deletingLastPathComponent()
+    let files = Set(try FileManager.default.contentsOfDirectory(atPath: folder.path))
+    // The extension of a picture may be left out.
+    let names = files.union(files.map { URL(filePath: $0).deletingPathExtension().lastPathComponent })
+    for link in try Self.prose(of: file).joined(separator: "\n").matches(of: /<doc:([^>]+)>/) {
+      #expect(files.contains("\(link.1).md"), "\(file) links to \(link.1)")
+    }
+    for target in try Self.targets(in: file) { #expect(names.contains(target), "\(file) links to \(target)") }
   }
 
   @Test("documents link to each other at all, so that the check above reads them")

@@ -283,4 +283,15 @@ struct HoldingTests {
     _ = try deliver(&lab)
     #expect(lab.devices[1].storage.heads(of: "main") == [theirs.id, own.id].sorted())
   }
+
+  @Test("of several saves that show, even the echo is kept back: any detail may decide which one is the save")
+  func echoAmongSeveral() throws {
+    var lab = try Lab(devices: 2)
+    lab.devices[1].engine.holdsArrivals = true
+    for text in ["first", "second"] { try lab.save(1, text, over: .versions([])) }
+    try lab.settle(1)
+    #expect(lab.devices[1].storage.heads(of: "main").count == 2 && lab.devices[1].storage.facts().hasArrivals)
+    let shown = try deliver(&lab)
+    #expect(shown.contains(.slots(["main"])))
+  }
 }

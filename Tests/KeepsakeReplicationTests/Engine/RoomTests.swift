@@ -143,4 +143,16 @@ import Testing
       cursor: .start, limit: 9, damaged: (0..<65).map { ContentHash(of: Data([$0])) })
     #expect(throws: ExchangeError.self) { try CloudAcceptance.exchange(many, now: 0, in: &cloud, using: &random) }
   }
+
+  @Test("a value and a delete are taken when no byte is left")
+  func nothingLeft() throws {
+    var lab = try tightLab()
+    lab.quota = 0
+    try lab.commit(0, Lab.level(7))
+    let delete = try lab.save(0, "", slot: "old", over: .everyHead, tombstone: true)
+    try lab.settle(0, .committed)
+    #expect(lab.cloud.cell(CellKey(collection: "progress", key: "level"))?.update.state.value == .max(.int(7)))
+    #expect(lab.cloud.heads(of: "old") == [delete.id] && !lab.cloud.hasContent(ContentHash(of: Data(first.utf8))))
+    #expect(refusals(lab).isEmpty && told(lab) == 0)
+  }
 }

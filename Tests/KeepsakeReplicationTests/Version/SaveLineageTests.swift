@@ -28,5 +28,8 @@ import Testing
     #expect(lineage.current([id(1), id(2), id(3)]) == [id(1), id(1), id(1)])
     lineage.insert(id(3), from: SaveOrigin(load: 1, loaded: []), in: "main")
     #expect(lineage.versions(of: SaveOrigin(load: 1, loaded: []), in: "main") == [id(1)])
+    #expect(lineage.versions(of: SaveOrigin(load: 2, loaded: [id(2)]), in: "main") == [id(1)])
+    lineage.substitute([id(2): id(4)])
+    #expect(lineage.current([id(2), id(3)]) == [id(4), id(1)])
   }
 }

@@ -84,6 +84,25 @@ extension GameCommit {
     #expect(try heads("main") == [id(3)])
   }
 
+  @Test("commits that wait share one transaction: when the first is reported, the last is in the store")
+  func sharesTransaction() throws {
+    defer { try? store.close() }
+    let known = Shared<[Int]>([])
+    var pending: [PendingCommit<GameCommit.Outcome>] = []
+    try together {
+      for number in UInt64(1)...3 {
+        pending.append(
+          try store.submit(
+            GameCommit(number, slot: "slot \(number)"),
+            finished: { [store] _ in
+              do { try known.value.append(store.read { try $0.slots().count }) } catch { Issue.record("\(error)") }
+            }))
+      }
+    }
+    for commit in pending { _ = try commit.wait() }
+    #expect(known.value == [3, 3, 3])
+  }
+
   @Test("results are reported in the order of the commits, those that failed among them")
   func reportsInOrder() throws {
     defer { try? store.close() }

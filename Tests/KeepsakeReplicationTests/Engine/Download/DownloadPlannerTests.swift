@@ -84,6 +84,7 @@ struct DownloadPlannerTests {
       Samples.change(Samples.record(2, slot: "other", contents: [Samples.hash(2)])),
     ])
     _ = try planner.missing(in: storage)
+    #expect(planner.lengthInAll(of: Samples.id(1)) == 100)
     _ = try planner.received(Samples.hash(1), Samples.content(1, base: 7), in: &storage)
     #expect(!storage.hasContent(Samples.hash(1)))
     #expect(try planner.wanted(in: storage, downloading: []).map(\.hash) == [Samples.hash(7), Samples.hash(2)])
@@ -146,5 +147,67 @@ struct DownloadPlannerTests {
     _ = try planner.missing(in: storage)
     _ = try planner.received(Samples.hash(1), Samples.content(1), in: &storage)
     #expect(!storage.hasContent(Samples.hash(1)))
+  }
+
+  @Test("of a conflict both sides are downloaded, however large they are and though neither is here")
+  func largeConflict() throws {
+    var (planner, storage) = (planner(), SimulatedDevice())
+    planner.rules = DownloadRules(largest: 1)
+    storage.keep(Samples.record(1, contents: [Samples.hash(1)]), isAcknowledged: true)
+    storage.setNotDownloaded(true, Samples.id(1))
+    #expect(try planner.missing(in: storage).isEmpty)
+    storage.stage([Samples.change(Samples.record(2, contents: [Samples.hash(2)]))])
+    planner.invalidate()
+    #expect(try Set(planner.missing(in: storage).map(\.hash)) == [Samples.hash(1), Samples.hash(2)])
+  }
+
+  @Test("a save of just the allowed size is downloaded, and so is a larger one that replaces a save that is here")
+  func notTooLarge() throws {
+    var (planner, storage) = (planner(), SimulatedDevice())
+    planner.rules = DownloadRules(largest: 99)
+    let here = storage.addContent(Samples.bytes(9))
+    storage.keep(Samples.record(1, contents: [here]), isAcknowledged: true)
+    storage.stage([
+      Samples.change(Samples.record(2, covers: [1], contents: [Samples.hash(2)], length: 100)),
+      Samples.change(Samples.record(3, slot: "other", contents: [Samples.hash(3)], length: 99)),
+    ])
+    #expect(try planner.missing(in: storage).map(\.hash) == [Samples.hash(2), Samples.hash(3)])
+  }
+
+  @Test("a slot that the game asks for has what was given up tried again")
+  func askedAgain() throws {
+    var (planner, storage) = (planner(), SimulatedDevice())
+    storage.stage([Samples.change(Samples.record(1, contents: [Samples.hash(1)]))])
+    _ = try planner.missing(in: storage)
+    for _ in 1...DownloadPlanner.maximumGone { _ = try planner.received(Samples.hash(1), nil, in: &storage) }
+    #expect(try planner.missing(in: storage).isEmpty)
+    planner.rules.asked = ["main"]
+    #expect(try planner.missing(in: storage).map(\.hash) == [Samples.hash(1)])
+  }
+
+  @Test("what waits for a base goes with the version that needed it, and with the cloud that it came from")
+  func dropsHeld() throws {
+    var (planner, storage) = (planner(), SimulatedDevice())
+    storage.stage([Samples.change(Samples.record(1, contents: [Samples.hash(1)]))])
+    _ = try planner.missing(in: storage)
+    _ = try planner.received(Samples.hash(1), Samples.content(1, base: 7), in: &storage)
+    var other = planner
+    other.restart()
+    #expect(!planner.held.isEmpty && other.held.isEmpty)
+    storage.clearStaged()
+    planner.invalidate()
+    #expect(try planner.missing(in: storage).isEmpty && planner.held.isEmpty)
+  }
+
+  @Test("a content that isn't the one that was asked for counts as damaged, and isn't kept")
+  func another() throws {
+    var (planner, storage) = (planner(), SimulatedDevice())
+    storage.stage([Samples.change(Samples.record(1, contents: [Samples.hash(1)]))])
+    _ = try planner.missing(in: storage)
+    for number in 1...DownloadPlanner.maximumDamaged {
+      let losses = try planner.received(Samples.hash(1), Samples.content(2), in: &storage)
+      #expect(losses.givenUp.isEmpty == (number < DownloadPlanner.maximumDamaged))
+    }
+    #expect(!storage.hasContent(Samples.hash(2)))
   }
 }

@@ -62,4 +62,13 @@ struct HeldContentsTests {
     let next = HeldContents.maximumChain
     #expect(held.hold(Samples.content(next, base: next + 1)) == false)
   }
+
+  @Test("a chain of bases is as long as the longest that leads to it")
+  func branches() {
+    var held = HeldContents()
+    for (number, base) in [(1, 2), (2, 5), (4, 5), (5, 6)] {
+      #expect(held.hold(Samples.content(number, base: base)) == true)
+    }
+    #expect(held.all.map(\.depth) == [1, 2, 1, 3] && held.all.last?.root == Samples.hash(1))
+  }
 }

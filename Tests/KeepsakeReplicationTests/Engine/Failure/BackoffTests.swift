@@ -88,4 +88,25 @@ struct BackoffTests {
     backoff.succeeded(.exchange)
     #expect(backoff.attempts == 0)
   }
+
+  @Test("devices that fail together don't try again together")
+  func notInStep() {
+    let pauses = (0..<20 as Range<UInt64>).map { seed in
+      var random = SeededGenerator(seed: seed)
+      var backoff = Backoff(options())
+      return backoff.failed(.exchange, failure, atLeast: 0, using: &random)
+    }
+    #expect(Set(pauses).count > 10)
+  }
+
+  @Test("after a failure the cloud counts as reached from its next response on, whether or not that is a success")
+  func reached() {
+    var random = SeededGenerator(seed: 5)
+    var backoff = Backoff(options())
+    backoff.succeeded(.exchange)
+    _ = backoff.failed(content, failure, atLeast: 0, using: &random)
+    #expect(!backoff.isReached)
+    backoff.reached()
+    #expect(backoff.isReached && backoff.attempts == 1)
+  }
 }

@@ -55,4 +55,12 @@ struct CloudRepairTests {
     repair.reset()
     #expect(repair.damaged == [Samples.hash(2)])
   }
+
+  @Test("of many damaged contents only some are planned at a time")
+  func many() throws {
+    var (repair, storage) = (CloudRepair(), SimulatedDevice())
+    let hashes = (1...ExchangeRules.maximumWanted + 1).map { storage.addContent(Samples.bytes($0)) }
+    storage.keep(Samples.record(1, contents: hashes))
+    #expect(try repair.plan(hashes, now: 0, interval: 10, in: &storage) == Array(hashes.dropLast()))
+  }
 }

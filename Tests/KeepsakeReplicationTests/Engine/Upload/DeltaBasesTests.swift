@@ -69,4 +69,18 @@ struct DeltaBasesTests {
     #expect(try base(of: last, in: storage).known?.hash == Samples.hash(1))
     #expect(try base(of: last + 1, in: storage).known == nil)
   }
+
+  @Test("a content is no base of itself, and one that isn't on this device is none either")
+  func unusable() throws {
+    var storage = SimulatedDevice()
+    let hash = storage.addContent(Samples.bytes(1))
+    storage.keep(Samples.record(1, contents: [hash]))
+    storage.keep(Samples.record(2, covers: [1], contents: [hash]))
+    storage.setCloudDepth(0, of: hash)
+    #expect(try base(of: 2, in: storage).known == nil)
+    storage.keep(Samples.record(3, slot: "other", contents: [Samples.hash(3)]))
+    storage.keep(Samples.record(4, slot: "other", covers: [3], contents: [storage.addContent(Samples.bytes(4))]))
+    storage.setCloudDepth(0, of: Samples.hash(3))
+    #expect(try base(of: 4, in: storage).known == nil)
+  }
 }

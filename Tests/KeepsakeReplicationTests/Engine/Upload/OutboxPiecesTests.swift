@@ -29,13 +29,17 @@ struct OutboxPiecesTests {
   func sizes() throws {
     var storage = SimulatedDevice()
     var pieces = pieces(bytes: Samples.record(1).size * 2)
-    for number in 1...3 { try pieces.add(Samples.record(UInt64(number)), to: &storage) }
+    for number in 1...4 { try pieces.add(Samples.record(UInt64(number)), to: &storage) }
     try pieces.end(in: &storage)
-    #expect(storage.outbox(limit: 10).map(\.versions.count) == [2, 1])
+    #expect(storage.outbox(limit: 10).map(\.versions.count) == [2, 2])
     var tiny = self.pieces(bytes: 1)
-    for number in 4...5 { try tiny.add(Samples.record(UInt64(number)), to: &storage) }
+    for number in 5...6 { try tiny.add(Samples.record(UInt64(number)), to: &storage) }
     try tiny.end(in: &storage)
-    #expect(storage.outbox(limit: 10).map(\.versions.count) == [2, 1, 1, 1])
+    #expect(storage.outbox(limit: 10).map(\.versions.count) == [2, 2, 1, 1])
+    var cells = self.pieces(bytes: cell(1).size * 2)
+    for number in 1...3 { try cells.add(cell(number), to: &storage) }
+    try cells.end(in: &storage)
+    #expect(storage.outbox(limit: 10).map(\.cells.count) == [0, 0, 0, 0, 2, 1])
   }
 
   @Test("an empty group isn't appended")

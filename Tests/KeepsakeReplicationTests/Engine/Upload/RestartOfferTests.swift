@@ -1,3 +1,4 @@
+import Foundation
 import KeepsakeSimulation
 import Testing
 
@@ -104,5 +105,33 @@ struct RestartOfferTests {
     #expect(offer.waitsForUploads && offer.parts == nil)
     offer.stopWaiting()
     #expect(!offer.waitsForUploads)
+  }
+
+  @Test("a cloud that says it keeps more parts than there are is sent the last one; for fewer than none, the first")
+  func senselessCounts() throws {
+    var offer = RestartOffer()
+    let first = try #require(next(&offer))
+    _ = offer.kept(99, of: first.part, patience: 8)
+    let last = try #require(next(&offer))
+    #expect(last.part.number == 2 && last.part.isLast)
+    _ = offer.kept(-1, of: last.part, patience: 8)
+    #expect(next(&offer)?.part.number == 0)
+  }
+
+  @Test("an offer takes no more than a cloud keeps of it: neither parts nor bytes")
+  func bounded() {
+    let count = ExchangeRules.maximumOfferParts + 1
+    let many = (1...count).map { Samples.group(Int64($0), versions: [UInt64($0)], isPiece: true) }
+    let small = Dictionary(uniqueKeysWithValues: (1...UInt64(count)).map { (Samples.id($0), Samples.record($0)) })
+    #expect(RestartOffer().groups(of: many, small, limits(versions: 1)).count == ExchangeRules.maximumOfferParts)
+    let large = Dictionary(
+      uniqueKeysWithValues: (1...UInt64(count)).map { number in
+        var record = Samples.record(number)
+        record.metadata.thumbnail = Data(count: 60_000)
+        return (record.id, record)
+      })
+    let taken = RestartOffer().groups(of: many, large, limits(versions: 1))
+    let bytes = taken.reduce(0) { $0 + $1.size(large) }
+    #expect(bytes <= ExchangeRules.maximumOfferBytes && bytes + many[0].size(large) > ExchangeRules.maximumOfferBytes)
   }
 }

@@ -128,8 +128,14 @@ struct UploadPlannerTests {
     planner.forgetSizes()
     planner.sendInFull(record.contents[0])
     let full = try plan(&planner, request, in: storage).uploads
+    #expect(full.map { $0.content != nil } == [true])
     #expect(full.map(\.content?.base) == [nil] && full.map(\.depth) == [0])
     planner.uploaded(record.contents[0])
+    #expect(try plan(&planner, request, in: storage).uploads.map(\.content?.base) == [base.contents[0]])
+    // It may also have been accepted inside an exchange.
+    planner.sendInFull(record.contents[0])
+    planner.accepted(full.compactMap(\.content))
+    planner.forgetSizes()
     #expect(try plan(&planner, request, in: storage).uploads.map(\.content?.base) == [base.contents[0]])
   }
 
@@ -140,5 +146,28 @@ struct UploadPlannerTests {
     let record = save(2, slot: "main", over: [1], count: 500, in: &storage)
     let plan = try plan(&planner, candidates([record], [[2]], uploading: Set(base.contents)), in: storage)
     #expect(plan.groups.isEmpty && plan.uploads.isEmpty)
+  }
+
+  @Test("a save waits for the upload of the one that replaces it, and isn't uploaded itself, also if it is lost")
+  func replaced() throws {
+    for isHere in [true, false] {
+      var (planner, storage) = (planner(), SimulatedDevice())
+      var old = Samples.record(1, contents: [Samples.hash(1)])
+      if isHere { old = save(1, slot: "main", count: 400, in: &storage) } else { storage.keep(old) }
+      let new = save(2, slot: "main", over: [1], count: 500, in: &storage)
+      let plan = try plan(&planner, candidates([old, new], [[1], [2]]), in: storage)
+      #expect(plan.groups.isEmpty && plan.uploads.map(\.hash) == new.contents, "is here: \(isHere)")
+    }
+  }
+
+  @Test("a version is left out if the one that replaces it says all that it says, and needs no contents anyway")
+  func leftOut() {
+    let records = [
+      Samples.record(1), Samples.record(2, covers: [1]), Samples.record(4, covers: [9]), Samples.record(5, covers: [4]),
+    ]
+    let known = Dictionary(uniqueKeysWithValues: records.map { ($0.id, $0) })
+    let plan = SendingPlan([Samples.group(1, versions: [1, 2, 4, 5])], known)
+    #expect(plan.records.map(\.id) == [2, 4, 5].map(Samples.id) && plan.skipped == [Samples.id(1)])
+    #expect(plan.visible == [Samples.id(2), Samples.id(5)])
   }
 }
