@@ -52,6 +52,17 @@ import Testing
     #expect(full == 1)
   }
 
+  @Test("what was written ahead of a large save goes again when its commit fails")
+  func failedAhead() throws {
+    let store = try Store.open(at: folder.store)
+    defer { try? store.close() }
+    var random = SeededRandom(seed: 4)
+    let failed = try store.submit([(slot: "main", bytes: random.noise(9 << 20))]) { _, _ in throw Refused() }
+    #expect(throws: Refused.self) { try failed.wait() }
+    try store.drain()
+    #expect(try store.read { try Int.fetchOne($0.database, sql: "SELECT COUNT(*) FROM content") } == 0)
+  }
+
   @Test("a save that goes on from what another device brought is compared with that")
   func receivedBase() throws {
     let store = try Store.open(at: folder.store)
