@@ -1,8 +1,10 @@
+public import Foundation
+
 /// An error in writing a value to an archive or reading it, with its location.
 ///
 /// `code` is for programs, `message` for people. Missing, damaged and too-new archives have different codes, because a
 /// game handles them differently: start afresh, fall back to an older version, or ask the player to update.
-public struct ArchiveError: Error, Sendable, Equatable {
+public struct ArchiveError: LocalizedError, Sendable, Equatable {
   /// The kind of problem.
   public enum Code: String, Sendable, CaseIterable {
     /// There is nothing to read.
@@ -60,11 +62,16 @@ public struct ArchiveError: Error, Sendable, Equatable {
 }
 
 extension ArchiveError: CustomStringConvertible {
-  public var description: String {
+  public var description: String { "\(locatedMessage) [\(code.rawValue)]" }
+
+  /// The message with its location, for a person.
+  public var errorDescription: String? { locatedMessage }
+
+  private var locatedMessage: String {
     var place = ""
     if let type { place += " in \(type)" }
     if let field { place += type == nil ? " at \(field)" : ".\(field)" }
     if let offset { place += " at byte \(offset)" }
-    return "\(message)\(place.isEmpty ? "" : " (" + place.dropFirst() + ")") [\(code.rawValue)]"
+    return "\(message)\(place.isEmpty ? "" : " (" + place.dropFirst() + ")")"
   }
 }

@@ -1,7 +1,9 @@
+public import Foundation
+
 /// An error in a property list or a keyed archive, with its location.
 ///
 /// `code` is for programs, `message` for people.
-public struct PropertyListError: Error, Sendable, Equatable {
+public struct PropertyListError: LocalizedError, Sendable, Equatable {
   /// The kind of problem.
   public enum Code: String, Sendable, CaseIterable {
     /// The bytes aren't a property list, or aren't in a supported format.
@@ -56,11 +58,16 @@ public struct PropertyListError: Error, Sendable, Equatable {
 }
 
 extension PropertyListError: CustomStringConvertible {
-  public var description: String {
+  public var description: String { "\(locatedMessage) [\(code.rawValue)]" }
+
+  /// The message with its location, for a person.
+  public var errorDescription: String? { locatedMessage }
+
+  private var locatedMessage: String {
     var places: [String] = []
     if !path.isEmpty { places.append("at \(path)") }
     if let offset { places.append("at byte \(offset)") }
     if let line { places.append("in line \(line)") }
-    return "\(message)\(places.isEmpty ? "" : " (\(places.joined(separator: ", ")))") [\(code.rawValue)]"
+    return "\(message)\(places.isEmpty ? "" : " (\(places.joined(separator: ", ")))")"
   }
 }

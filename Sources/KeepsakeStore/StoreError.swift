@@ -1,4 +1,4 @@
-import Foundation
+public import Foundation
 import GRDB
 import KeepsakeReplication
 
@@ -16,7 +16,7 @@ import Darwin
 ///
 /// Damage, input and output, a full disk, a newer store and misuse have different codes, because a game reacts to each
 /// differently: it warns, retries, asks for space, asks for an update, or is corrected.
-public struct StoreError: Error, Sendable, CustomStringConvertible {
+public struct StoreError: LocalizedError, Sendable, CustomStringConvertible {
   /// The kind of failure, for programs to branch on.
   public enum Code: String, Sendable, Hashable, CaseIterable {
     /// The stored data is not what was written: a hash, a checksum or the database itself is wrong.
@@ -70,6 +70,8 @@ public struct StoreError: Error, Sendable, CustomStringConvertible {
     let reason = cause.map { " (\($0))" } ?? ""
     return "\(code.rawValue): \(message)\(reason)"
   }
+
+  public var errorDescription: String? { message }
 }
 
 extension StoreError {

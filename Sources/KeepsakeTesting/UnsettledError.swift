@@ -1,5 +1,7 @@
+public import Foundation
+
 /// Why a world doesn't settle: what is left to do for each device, and what prevents it.
-public struct UnsettledError: Error, Sendable, Hashable, CustomStringConvertible {
+public struct UnsettledError: LocalizedError, Sendable, Hashable, CustomStringConvertible {
   /// What is left to do between one device and the cloud.
   public struct Debt: Sendable, Hashable, CustomStringConvertible {
     /// The device's name.
@@ -30,4 +32,6 @@ public struct UnsettledError: Error, Sendable, Hashable, CustomStringConvertible
   public let debts: [Debt]
 
   public var description: String { "The world doesn't settle: " + debts.map(\.description).joined(separator: ". ") + "." }
+
+  public var errorDescription: String? { description }
 }

@@ -1,12 +1,13 @@
 import Foundation
+import TestSupport
 import Testing
 
 /// Whoever reads the documentation of a game's library finds a sentence for each name.
 struct PublicDocumentationTests {
   /// What the protocols of the standard library and of Foundation ask for. Their own documentation says it.
   static let witnesses: Set<String> = [
-    "==", "<", "hash(into:)", "id", "description", "debugDescription", "customMirror", "init(from:)", "encode(to:)", "codingKey",
-    "init(codingKey:)", "makeAsyncIterator()", "next()", "next(isolation:)", "Element", "Failure", "init(stringLiteral:)",
+    "==", "<", "hash(into:)", "id", "description", "debugDescription", "errorDescription", "customMirror", "init(from:)", "encode(to:)",
+    "codingKey", "init(codingKey:)", "makeAsyncIterator()", "next()", "next(isolation:)", "Element", "Failure", "init(stringLiteral:)",
     "init(booleanLiteral:)", "init(integerLiteral:)", "init(floatLiteral:)", "init(arrayLiteral:)", "init(dictionaryLiteral:)",
   ]
 
@@ -23,6 +24,19 @@ struct PublicDocumentationTests {
       let place = "\(declaration.file):\(declaration.line)"
       #expect(isWitness || isRepeated, "\(place): \(declaration.keyword) \(declaration.signature) has no documentation")
     }
+  }
+
+  @Test("Every public error has a text for people: it is a LocalizedError")
+  func errorTexts() throws {
+    var count = 0
+    for declaration in try PublicDeclarationScanner.ofLibraries() where ["struct", "enum", "class"].contains(declaration.keyword) {
+      let text = try String(contentsOf: Repository.root.appending(path: declaration.file), encoding: .utf8)
+      let line = text.components(separatedBy: "\n")[declaration.line - 1]
+      guard let types = line.firstMatch(of: /:(?<types>[^{]*)\{/)?.types, types.contains(/\b(Localized)?Error\b/) else { continue }
+      count += 1
+      #expect(types.contains("LocalizedError"), "\(declaration.file):\(declaration.line): \(declaration.name)")
+    }
+    #expect(count == 9)
   }
 
   @Test("The scanner finds each form of a public declaration, and whether it is documented")

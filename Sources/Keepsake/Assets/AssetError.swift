@@ -1,9 +1,11 @@
+public import Foundation
+
 /// Why an asset, or all assets, can't be loaded.
 ///
 /// A game reacts to the codes differently: `missing`, `damaged` and `stale` mean that the installation must be
 /// repaired, `unknown` and `refusedPath` that the game asks for the wrong asset, `overBudget` that it asks for too much
 /// at once.
-public struct AssetError: Error, Sendable, Hashable, CustomStringConvertible {
+public struct AssetError: LocalizedError, Sendable, Hashable, CustomStringConvertible {
   /// The kind of failure, for a program to branch on.
   public enum Code: String, Sendable, Hashable, CaseIterable, Codable {
     /// The path can't name an asset: it leads out of the folder, or isn't valid on every platform.
@@ -57,4 +59,6 @@ public struct AssetError: Error, Sendable, Hashable, CustomStringConvertible {
   }
 
   public var description: String { "\(message) [\(code.rawValue)]" }
+
+  public var errorDescription: String? { message }
 }

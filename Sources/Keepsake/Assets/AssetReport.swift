@@ -1,3 +1,5 @@
+public import Foundation
+
 /// The result of comparing a game's assets with their manifest.
 ///
 /// ```swift
@@ -6,7 +8,7 @@
 /// ```
 ///
 /// It is an `Error`, so a game can throw it.
-public struct AssetReport: Error, Sendable, Hashable, Codable, CustomStringConvertible {
+public struct AssetReport: LocalizedError, Sendable, Hashable, Codable, CustomStringConvertible {
   /// The kind of problem with a file.
   public enum Kind: String, Sendable, Hashable, Codable, CaseIterable {
     /// The manifest has it, but the file doesn't exist.
@@ -62,4 +64,6 @@ public struct AssetReport: Error, Sendable, Hashable, Codable, CustomStringConve
     let head = "\(assets) assets: " + (counts.isEmpty ? "all sound" : counts.joined(separator: ", "))
     return ([head] + findings.map(\.message)).joined(separator: "\n")
   }
+
+  public var errorDescription: String? { description }
 }

@@ -1,7 +1,9 @@
+public import Foundation
+
 /// The reason why a call failed, if neither the store nor an archive is the cause.
 ///
 /// Problems with the disk and damage are `StoreError`s; bytes that can't be decoded are `ArchiveError`s.
-public struct GameDataError: Error, Sendable, Hashable, CustomStringConvertible {
+public struct GameDataError: LocalizedError, Sendable, Hashable, CustomStringConvertible {
   /// The kind of failure, for a program to branch on.
   public enum Code: Sendable, Hashable {
     /// The call is invalid: a bad name, amount or value, or a key that is used with another rule.
@@ -57,4 +59,6 @@ public struct GameDataError: Error, Sendable, Hashable, CustomStringConvertible 
   }
 
   public var description: String { "\(message) [\(code)]" }
+
+  public var errorDescription: String? { message }
 }

@@ -1,5 +1,7 @@
+public import Foundation
+
 /// Why a `ReferenceDatabase` can't be used.
-public struct ReferenceError: Error, Sendable, CustomStringConvertible {
+public struct ReferenceError: LocalizedError, Sendable, CustomStringConvertible {
   /// The kind of failure, for a program to branch on.
   public enum Code: String, Sendable, Hashable, CaseIterable {
     /// There is no such file.
@@ -37,4 +39,6 @@ public struct ReferenceError: Error, Sendable, CustomStringConvertible {
     let reason = cause.map { " (\($0))" } ?? ""
     return "\(message) [\(code.rawValue)]\(reason)"
   }
+
+  public var errorDescription: String? { message }
 }

@@ -1,7 +1,7 @@
-import Foundation
+public import Foundation
 
 /// An error in a structured file, with its path.
-public struct StructuredFileError: Error, Sendable, Hashable, CustomStringConvertible {
+public struct StructuredFileError: LocalizedError, Sendable, Hashable, CustomStringConvertible {
   /// The kind of problem, for programs to check.
   public enum Code: String, Sendable, Hashable, CaseIterable {
     /// The bytes aren't valid JSON, or aren't a property list.
@@ -38,6 +38,8 @@ public struct StructuredFileError: Error, Sendable, Hashable, CustomStringConver
   }
 
   public var description: String { path.isEmpty ? message : "\(path): \(message)" }
+
+  public var errorDescription: String? { description }
 }
 
 extension StructuredFileError {
