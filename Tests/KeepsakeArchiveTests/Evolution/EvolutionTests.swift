@@ -159,6 +159,7 @@ enum New {
   @Test func aMissingFieldWithoutDefaultSaysWhichOne() throws {
     let error = #expect(throws: ArchiveError.self) { try Archive.decode(New.Strict.self, from: Archive.encode(Old.Hero())) }
     #expect(error?.code == .missingField && error?.type == "Strict" && error?.field == "missing")
+    #expect(error?.message.hasSuffix(": give it a default, or @Key(\"old name\") if it was renamed") == true)
   }
 
   @Test func aNewerVersionIsRefusedAndAnOlderOneRead() throws {

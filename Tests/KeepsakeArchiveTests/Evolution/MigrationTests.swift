@@ -161,6 +161,12 @@ private enum Documented {
   }
 }
 
+private enum Lists {
+  @Archivable(name: "Lists") struct Numbers { var all: [Int] = [] }
+  @Archivable(name: "Lists") struct Texts { var all: [String] = [] }
+  @Archivable(name: "Lists") struct Bytes { var all: [Int8] = [] }
+}
+
 @Suite struct MigrationTests {
   @Test func theExampleOfTheDocumentationBringsAnOldHeroUpToDate() throws {
     let hero = try Archive.decode(Documented.Hero.self, from: Archive.encode(Documented.Before()))
@@ -201,6 +207,20 @@ private enum Documented {
       let error = #expect(throws: ArchiveError.self) { try attempt() }
       #expect(error?.code == .mismatch && error?.field == "name", "\(String(describing: error))")
     }
+  }
+
+  @Test("a field of another type in the same version is an error that says how to read the old type; a number out of range isn't")
+  func aRetypedFieldOfTheSameVersion() throws {
+    func error(_ body: () throws -> Void) -> ArchiveError? { #expect(throws: ArchiveError.self, performing: body) }
+    let other = error { _ = try Archive.decode(V2.Unversioned.self, from: Archive.encode(V1.Hero())) }
+    let advice = ": raise the type's version, and read the saved value in migrate(_:)"
+    #expect(other?.message == "The archive has string where Int is expected" + advice)
+    let inside = error { _ = try Archive.decode(Lists.Texts.self, from: Archive.encode(Lists.Numbers(all: [1]))) }
+    #expect(inside?.message.hasSuffix(advice) == true && inside?.field == "all")
+    let outside = error { _ = try Archive.decode(Lists.Bytes.self, from: Archive.encode(Lists.Numbers(all: [300]))) }
+    #expect(outside?.code == .mismatch && outside?.message.contains("migrate") == false)
+    let root = error { _ = try Archive.decode(String.self, from: Archive.encode(1)) }
+    #expect(root?.message == "The archive has int64 where string is expected")
   }
 
   @Test func enumsAreMigratedByTheirSavedCase() throws {

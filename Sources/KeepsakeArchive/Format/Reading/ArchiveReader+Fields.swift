@@ -268,8 +268,9 @@ extension ArchiveReader {
     guard let place = try seek(index, &fields) else {
       try checkRetyped(index, fields)
       throw ArchiveError(
-        .missingField, "The archive has no value for a property without a default value", type: typeName(fields),
-        field: key(index, fields), offset: offset)
+        .missingField,
+        "The archive has no value for a property without a default value: give it a default, or @Key(\"old name\") if it was renamed",
+        type: typeName(fields), field: key(index, fields), offset: offset)
     }
     let outer = ArchiveFieldReturn(current: current, next: fields.next, end: end, cursor: place.isBehind ? cursor : nil)
     cursor = place.start
@@ -293,6 +294,10 @@ extension ArchiveReader {
 
   @usableFromInline mutating func located(_ error: any Error, _ index: Int, _ fields: ArchiveFields) -> any Error {
     guard var error = error as? ArchiveError else { return error }
+    // An error that has a key already is about a field inside this one's value.
+    if error.code == .mismatch, error.field == nil, hasOtherType(index, fields) {
+      error.message += ": raise the type's version, and read the saved value in migrate(_:)"
+    }
     if error.type == nil { error.type = typeName(fields) }
     if error.field == nil { error.field = key(index, fields) }
     return error
@@ -321,6 +326,15 @@ extension ArchiveReader {
     let place = Int(fields.base) + index
     guard let plan = fields.plan?.takeUnretainedValue(), place < plan.steps.count, plan.steps[place].isRetyped else { return }
     throw retypedError(plan, place)
+  }
+
+  /// Whether the archive has the field with a type that can't be read as the program's.
+  private func hasOtherType(_ index: Int, _ fields: ArchiveFields) -> Bool {
+    guard let steps = fields.steps, let plan = fields.plan?.takeUnretainedValue() else { return false }
+    let place = Int(fields.base) + index
+    guard place < plan.declared.count, steps[place].source >= 0 else { return false }
+    return !SchemaComparison(file: core.file, program: plan.program, compared: ComparedTypes()).fits(
+      steps[place].node, plan.declared[place].node)
   }
 
   private func typeName(_ fields: ArchiveFields) -> String? { fields.plan?._withUnsafeGuaranteedRef { $0.name } }

@@ -59,6 +59,8 @@
   let isEmptyStruct: Bool
   let fields: [FieldEntry]
   let keys: [String]
+  /// The program's fields, in the order of `keys`.
+  let declared: [FieldEntry]
   /// Allocated separately, like the steps.
   let passed: UnsafeMutableBufferPointer<Passed>
   let steps: [Step]
@@ -115,6 +117,7 @@
     self.program = program
     fields = saved.fields
     keys = mine.fields.map(\.key)
+    declared = mine.fields
     steps = Self.steps(saved: saved.fields, own: mine.fields, isOlder: isOlder, &comparison)
     retyped = Self.retyped(steps, mine.fields)
     passed = Self.passed(saved.fields, steps, file)
@@ -146,6 +149,7 @@
     caseKeys = []
     fields = saved
     keys = own.map(\.key)
+    declared = own
     steps = Self.steps(saved: saved, own: own, isOlder: isOlder, &comparison)
     retyped = Self.retyped(steps, own)
     passed = Self.passed(saved, steps, comparison.file)
