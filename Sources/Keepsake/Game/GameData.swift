@@ -78,7 +78,13 @@ public final class GameData: Sendable {
   }
 
   static func open(at url: URL, _ options: OpenOptions, _ environment: GameEnvironment) throws -> GameData {
-    let store = try Store.open(at: url, seal: options.sealRequest, history: options.history)
+    let store: Store
+    do {
+      store = try Store.open(at: url, seal: options.sealRequest, history: options.history)
+    } catch var error as StoreError where error.code == .inUse && error.cause == nil {
+      error.message += ": use one GameData for the whole game, or close() the first"
+      throw error
+    }
     do {
       try options.accounts?.recordName(in: url)
       return try GameData(store: store, options, environment: environment)

@@ -10,12 +10,11 @@ import Testing
 
   init() throws { device = try Device() }
 
-  @Test("two games can't open one folder, and a closed one can be opened again")
+  @Test("two games can't open one folder, the error says what to do, and a closed one can be opened again")
   func exclusive() throws {
     let game = try device.open()
-    #expect {
-      try device.open()
-    } throws: { ($0 as? StoreError)?.code == .inUse }
+    let error = #expect(throws: StoreError.self) { try device.open() }
+    #expect(error?.code == .inUse && error?.message.hasSuffix(": use one GameData for the whole game, or close() the first") == true)
     try game.close()
     try game.close()
     try device.open().close()
