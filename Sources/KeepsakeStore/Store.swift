@@ -30,8 +30,8 @@ package final class Store: Sendable {
   /// the damaged files are set aside in the folder `damaged`.
   ///
   /// - Throws: `StoreError`: `inUse` if it is already open, `newerFormat` with nothing changed if a newer release wrote
-  ///   it, `damaged` if nothing of it can be read and there is no backup; `otherSeal`, `wrongSecret` or `tampered`,
-  ///   with nothing changed, if its seal isn't the requested one.
+  ///   it, `damaged` if nothing of it or its backups can be read; `otherSeal`, `wrongSecret` or `tampered`, with
+  ///   nothing changed, if its seal isn't the requested one.
   package static func open(at url: URL, seal: SealRequest = .none, history: HistoryRules = .standard) throws -> Store {
     var random = SystemRandomNumberGenerator()
     return try open(at: url, seal: seal, history: history, writer: WriterID(using: &random))

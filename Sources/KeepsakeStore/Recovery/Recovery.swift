@@ -173,11 +173,17 @@ package struct Recovery {
           try StoreFiles.remove(copied)
         }
         guard !salvage.isEmpty else {
+          let backup =
+            switch files.presentBackups.count {
+            case 0: "there is no backup of it"
+            case 1: "its backup can't be read either"
+            default: "its backups can't be read either"
+            }
           throw StoreError(
             .damaged,
             """
-            the store at \(files.folder.path) can't be read (\(reasons.first ?? "it could not be opened")) and there is no backup \
-            of it. Nothing was changed: restore the folder from a copy, or move it away to start afresh
+            the store at \(files.folder.path) can't be read (\(reasons.first ?? "it could not be opened")), and \(backup). \
+            Nothing was changed: restore the folder from a copy, or move it away to start afresh
             """)
         }
         try salvage.write()

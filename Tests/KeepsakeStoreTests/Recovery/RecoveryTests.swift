@@ -192,14 +192,16 @@ import Testing
     try check(store)
   }
 
-  @Test("where nothing can be read anywhere, opening says so and touches nothing")
-  func givesUp() throws {
+  @Test("where nothing can be read anywhere, opening says so and whether there was a backup, and touches nothing", arguments: 0...2)
+  func givesUp(backups: Int) throws {
     try makeStore()
     var random = SeededRandom(seed: 3)
     let noise = random.bytes(80_000)
-    try noise.write(to: files.database)
+    for file in [files.database] + files.backups.prefix(backups) { try noise.write(to: file) }
     let before = try FileManager.default.contentsOfDirectory(atPath: folder.store.path).sorted()
-    #expect(errorCode { _ = try Store.open(at: folder.store) } == .damaged)
+    let error = #expect(throws: StoreError.self) { try Store.open(at: folder.store) }
+    let missing = ["there is no backup of it", "its backup can't be read either", "its backups can't be read either"][backups]
+    #expect(error?.code == .damaged && error?.message.contains("and \(missing). Nothing was changed") == true, "\(error as Any)")
     let isUntouched = try Data(contentsOf: files.database) == noise
     #expect(isUntouched)
     #expect(try FileManager.default.contentsOfDirectory(atPath: folder.store.path).sorted() == before)
