@@ -20,7 +20,7 @@ extension SaveSlots {
   ///
   /// - Parameter slot: The slot to download.
   /// - Throws: `GameDataError` with `notConnected`, `unreachable`, `refused`, or `missing` if the cloud no longer has
-  ///   the save; `CancellationError`; `StoreError` if the disk can't be written.
+  ///   the save, or `misuse` for an invalid name; `CancellationError`; `StoreError` if the disk can't be written.
   public nonisolated(nonsending) func download<Value: Archivable>(_ slot: Slot<Value>) async throws { try await download(slot.name) }
 
   /// Downloads the save in a slot by its name, for lists and tools.
@@ -28,6 +28,7 @@ extension SaveSlots {
   /// - Parameter slot: The slot's name.
   /// - Throws: As `download(_:)` with a `Slot`.
   public nonisolated(nonsending) func download(_ slot: String) async throws {
+    try Self.check(slot)
     try waitForCaptures(in: slot)
     try await core.download(slot)
   }
@@ -47,9 +48,10 @@ extension SaveSlots {
   ///   - slot: The slot to evict.
   ///   - keepingHistory: Whether older versions stay, which may exist nowhere else. If false, all but the pinned ones
   ///     are removed.
-  /// - Throws: `GameDataError` with `misuse` if that would lose data or have no effect: the cloud isn't known to have
-  ///   the save, the slot is local, in conflict or pinned, `Cloud.downloads` would download it again immediately, or
-  ///   other slots or versions share its bytes; `StoreError` if the disk can't be written. Nothing has changed then.
+  /// - Throws: `GameDataError` with `misuse` for an invalid name, and if that would lose data or have no effect: the
+  ///   cloud isn't known to have the save, the slot is local, in conflict or pinned, `Cloud.downloads` would download
+  ///   it again immediately, or other slots or versions share its bytes; `StoreError` if the disk can't be written.
+  ///   Nothing has changed then.
   public func evict<Value: Archivable>(_ slot: Slot<Value>, keepingHistory: Bool) throws {
     try evict(slot.name, keepingHistory: keepingHistory)
   }
@@ -61,6 +63,7 @@ extension SaveSlots {
   ///   - keepingHistory: As for `evict(_:keepingHistory:)` with a `Slot`.
   /// - Throws: As `evict(_:keepingHistory:)` with a `Slot`.
   public func evict(_ slot: String, keepingHistory: Bool) throws {
+    try Self.check(slot)
     try waitForCaptures(in: slot)
     try core.evict(slot, keepingHistory: keepingHistory)
   }

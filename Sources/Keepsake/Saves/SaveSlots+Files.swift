@@ -23,11 +23,12 @@ extension SaveSlots {
   ///     import a sealed file, and read it if the seal encrypts. An unsealed file can be read and changed by anyone; a
   ///     game with a seal imports it only with `adoptsUnsealed`.
   /// - Returns: The bytes of the file.
-  /// - Throws: `GameDataError` with `missing` if the slot is empty or the version isn't kept; `StoreError` if the save
-  ///   can't be read.
+  /// - Throws: `GameDataError` with `missing` if the slot is empty or the version isn't kept, or `misuse` for an
+  ///   invalid name; `StoreError` if the save can't be read.
   public func export<Value: Archivable>(
     _ slot: Slot<Value>, version: VersionID? = nil, sealed: Bool = true
   ) throws -> Data {
+    try Self.check(slot.name)
     try waitForCaptures(in: slot.name)
     let side = try core.store.read { transaction in
       if let version { return try SlotReading.side(try readable(version, in: slot.name, transaction), in: transaction) }

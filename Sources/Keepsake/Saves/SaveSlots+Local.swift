@@ -48,7 +48,7 @@ extension SaveSlots {
   ///   - cloudCopy: What happens to the cloud's copy.
   /// - Throws: As `keepLocal(_:cloudCopy:)` with a `Slot`.
   public func keepLocal(_ slot: String, cloudCopy: CloudCopy) throws {
-    try refuseOthers(slot)
+    try Self.check(slot)
     try waitForCaptures(in: slot)
     try core.keepLocal(slot, removing: cloudCopy == .removed)
   }
@@ -69,7 +69,7 @@ extension SaveSlots {
   /// - Parameter slot: The slot's name.
   /// - Throws: As `keepLocal`.
   public func syncAgain(_ slot: String) throws {
-    try refuseOthers(slot)
+    try Self.check(slot)
     try waitForCaptures(in: slot)
     try core.syncAgain(slot)
   }
@@ -77,27 +77,17 @@ extension SaveSlots {
   /// Whether the slot is local (`keepLocal`).
   ///
   /// - Parameter slot: The slot.
-  /// - Throws: `StoreError` if the store can't be read.
+  /// - Throws: `GameDataError` with `misuse` for an invalid name; `StoreError` if the store can't be read.
   public func isLocal<Value: Archivable>(_ slot: Slot<Value>) throws -> Bool {
-    try core.store.read { try $0.isLocal(slot.name) }
+    try Self.check(slot.name)
+    return try core.store.read { try $0.isLocal(slot.name) }
   }
 
   /// Throws for a name that no saved game can have.
-  private func refuseOthers(_ slot: String) throws {
-    let record = VersionRecord(
-      id: VersionID(high: 0, low: 0), slot: slot, covers: [], contents: [], length: 0, savedAtMilliseconds: 0, writer: core.store.writer,
-      provisional: false)
-    if let refusal = SaveSlots.objection(to: record) {
-      throw GameDataError(.misuse, "\"\(slot.prefix(80))\" can't be a slot's name: \(refusal.message)")
-    }
-  }
-
-  /// Returns why a saved game can't have this record; nil if it can.
-  static func objection(to record: VersionRecord) -> Refusal? {
-    if record.key.isFile {
-      return Refusal(
-        item: ExchangeRules.item(record.id), reason: .invalid, message: "names that begin like this are reserved for tracked files")
-    }
-    return ExchangeRules.objection(to: record)
+  static func check(_ slot: String) throws {
+    let isFile = SlotKey(text: slot).isFile
+    let why = isFile ? "begins like the names of tracked files" : ExchangeRules.objection(toName: slot, ExchangeRules.maximumSlotBytes)
+    guard let why else { return }
+    throw GameDataError(.misuse, "\"\(slot.prefix(80))\" can't be a slot's name: it \(why)")
   }
 }

@@ -87,7 +87,7 @@ extension SaveSlots {
   }
 
   private func currentSave<Value: Archivable>(in slot: Slot<Value>, alone: Bool = false) throws -> CurrentSave {
-    try refuseLocal(slot.name)
+    try Self.check(slot.name)
     try waitForCaptures(in: slot.name)
     return try core.store.read { transaction in
       let view = try Resolution.view(of: try transaction.key(of: slot.name), in: transaction, policy: slot.policy.order)

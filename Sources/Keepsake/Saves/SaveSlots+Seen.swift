@@ -23,8 +23,8 @@ extension SaveSlots {
   ///
   /// - Parameter slot: The slot.
   /// - Returns: The devices; nil if the cloud is a folder, or an older server, which can't report this.
-  /// - Throws: `GameDataError` with `notConnected`, `unreachable` or `refused`; `StoreError` if the store can't be
-  ///   read.
+  /// - Throws: `GameDataError` with `notConnected`, `unreachable` or `refused`, or `misuse` for an invalid name;
+  ///   `StoreError` if the store can't be read.
   public func seenBy<Value: Archivable>(_ slot: Slot<Value>) async throws -> [CloudDevice]? { try await seenBy(slot.name) }
 
   /// Asks which other devices have the current save of a slot, by the slot's name, for lists and tools.
@@ -33,6 +33,7 @@ extension SaveSlots {
   /// - Returns: The devices; nil if the cloud doesn't know.
   /// - Throws: As `seenBy(_:)` with a `Slot`.
   public func seenBy(_ slot: String) async throws -> [CloudDevice]? {
+    try Self.check(slot)
     try waitForCaptures(in: slot)
     let question = try core.store.read { try SeenByQuery([slot], in: $0) }
     guard !question.isEmpty else { return [] }

@@ -110,9 +110,10 @@ public final class SaveSlots: Sendable {
   ///   - context: Passed to the value's decoding as `ArchiveReader.context`.
   /// - Returns: The value; nil if the slot is empty or deleted, as on the first run.
   /// - Throws: `ArchiveError` if a newer program wrote the save (`tooNew`) or it has another type; `StoreError` if it
-  ///   can't be read; `GameDataError` with `notDownloaded` if `Cloud.downloads` left it in the cloud.
+  ///   can't be read; `GameDataError` with `notDownloaded` if `Cloud.downloads` left it in the cloud, or `misuse` for
+  ///   an invalid name.
   public func load<Value: Archivable>(_ slot: Slot<Value>, context: Any? = nil) throws -> Value? {
-    try refuseLocal(slot.name)
+    try Self.check(slot.name)
     do {
       let view = try resolver(slot, try read(slot), context).view()
       core.slotParents.loaded(slot.name, view.parents)
@@ -138,6 +139,7 @@ public final class SaveSlots: Sendable {
   public nonisolated(nonsending) func fetch<Value: Archivable>(
     _ slot: Slot<Value>, waitingUpTo limit: Duration, context: Any? = nil
   ) async throws -> Value? {
+    try Self.check(slot.name)
     // The cloud's status shows why it can't be reached. What was received earlier can still be loaded.
     try? await core.fetchChanges(within: limit)
     try core.cloud.deliver()
@@ -162,6 +164,7 @@ public final class SaveSlots: Sendable {
   public nonisolated(nonsending) func fetch<Value: Archivable>(
     _ slot: Slot<Value>, requiringResponseWithin limit: Duration, context: Any? = nil
   ) async throws -> Value? {
+    try Self.check(slot.name)
     try await core.fetchChanges(within: limit)
     try core.cloud.deliver()
     try await downloadContents(slot.name, within: limit)
@@ -188,8 +191,10 @@ public final class SaveSlots: Sendable {
   ///   - slot: The slot to look at.
   ///   - context: As for `load`.
   /// - Returns: The conflict; nil if there is none.
-  /// - Throws: The decoding error if none of the saves can be read; `StoreError` if the store can't be read.
+  /// - Throws: The decoding error if none of the saves can be read; `StoreError` if the store can't be read;
+  ///   `GameDataError` with `misuse` for an invalid name.
   public func conflict<Value: Archivable>(_ slot: Slot<Value>, context: Any? = nil) throws -> Conflict<Value>? {
+    try Self.check(slot.name)
     let reading = try read(slot)
     guard reading.sides.count > 1 else { return nil }
     let resolver = resolver(slot, reading, context)
@@ -249,12 +254,6 @@ public final class SaveSlots: Sendable {
     return reading
   }
 
-  /// Refuses names of local slots and tracked files, whose versions `load` doesn't handle.
-  func refuseLocal(_ slot: String) throws {
-    guard !SlotKey(text: slot).isLocal else { throw GameDataError(.misuse, "a slot's name can't have control characters") }
-    guard !SlotKey(text: slot).isFile else { throw GameDataError(.misuse, "names that begin like this are reserved for tracked files") }
-  }
-
   /// Waits for earlier captures of the slot. A capture that failed has already reported its error.
   func waitForCaptures(in slot: String) throws {
     guard let pending = core.slotParents.pending(in: slot) else { return }
@@ -312,7 +311,7 @@ public final class SaveSlots: Sendable {
   ///
   /// - Parameter slot: The slot.
   /// - Returns: The versions, the most recently received first.
-  /// - Throws: `StoreError` if the store can't be read.
+  /// - Throws: `GameDataError` with `misuse` for an invalid name; `StoreError` if the store can't be read.
   public func history<Value: Archivable>(of slot: Slot<Value>) throws -> [Version] {
     try history(of: slot.name)
   }
@@ -321,8 +320,9 @@ public final class SaveSlots: Sendable {
   ///
   /// - Parameter slot: The slot's name.
   /// - Returns: The versions, the most recently received first.
-  /// - Throws: `StoreError` if the store can't be read.
+  /// - Throws: `GameDataError` with `misuse` for an invalid name; `StoreError` if the store can't be read.
   public func history(of slot: String) throws -> [Version] {
+    try Self.check(slot)
     try waitForCaptures(in: slot)
     return try core.store.read { transaction in
       core.slotParents.show(slot, try transaction.heads(of: try transaction.key(of: slot)))

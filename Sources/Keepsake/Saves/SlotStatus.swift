@@ -67,7 +67,8 @@ public struct SlotStatus: Sendable, Hashable {
 /// While somebody iterates it, the cloud is asked every 30 seconds which devices have the save (`SlotStatus.seenBy`):
 /// one small request for all such slots, none while the cloud can't be reached. Leave the loop to stop that.
 ///
-/// Ends when the game's data is closed or the task is cancelled. Throws `StoreError` if the store can't be read.
+/// Ends when the game's data is closed or the task is cancelled. Throws `GameDataError` with `misuse` for
+/// an invalid name, and `StoreError` if the store can't be read.
 public struct SlotStatusUpdates: AsyncSequence, Sendable {
   public typealias Element = SlotStatus
   public typealias Failure = any Error
@@ -94,7 +95,9 @@ public struct SlotStatusUpdates: AsyncSequence, Sendable {
 
     public mutating func next(isolation actor: isolated (any Actor)?) async throws -> SlotStatus? {
       while true {
-        if emitted != nil {
+        if emitted == nil {
+          try SaveSlots.check(updates.slot)
+        } else {
           guard await ticks.next(isolation: actor) != nil else { return nil }
         }
         let (saves, slot) = (updates.saves, updates.slot)
@@ -124,15 +127,16 @@ extension SaveSlots {
   ///
   /// - Parameter slot: The slot.
   /// - Returns: The status now.
-  /// - Throws: `StoreError` if the store can't be read.
+  /// - Throws: `GameDataError` with `misuse` for an invalid name; `StoreError` if the store can't be read.
   public func status<Value: Archivable>(of slot: Slot<Value>) throws -> SlotStatus { try status(of: slot.name) }
 
   /// Returns the status of a slot by its name, for lists and tools.
   ///
   /// - Parameter slot: The slot's name.
   /// - Returns: The status now.
-  /// - Throws: `StoreError` if the store can't be read.
+  /// - Throws: `GameDataError` with `misuse` for an invalid name; `StoreError` if the store can't be read.
   public func status(of slot: String) throws -> SlotStatus {
+    try Self.check(slot)
     try waitForCaptures(in: slot)
     return try durableStatus(of: slot)
   }
@@ -153,6 +157,7 @@ extension SaveSlots {
   /// - Returns: A sequence for `for try await`.
   public func statusUpdates(of slot: String) -> SlotStatusUpdates { SlotStatusUpdates(saves: self, slot: slot) }
 
+  /// Also returns the status of a tracked file, by its slot key.
   func durableStatus(of slot: String) throws -> SlotStatus {
     let cloud = core.cloud.status
     return try core.store.read { transaction in

@@ -32,6 +32,42 @@ import Testing
     #expect(list.map(\.name) == ["main"] && list.first?.current.id == version.id && list.first?.isConflicted == false)
   }
 
+  @Test(
+    "a name that no slot can have is refused by loading as by saving, and the error says what is wrong with it",
+    arguments: [
+      ("", "is empty"), ("a\nb", "has control characters"), (String(repeating: "é", count: 129), "has 258 bytes, more than 256"),
+      ("\u{E000}file/a", "begins like the names of tracked files"),
+    ])
+  func invalidNames(name: String, reason: String) async throws {
+    let game = try device.open()
+    defer { end(game) }
+    let slot = Slot<World>(name)
+    let calls: [() async throws -> Void] = [
+      { try game.saves.capture(World(), to: slot) },
+      { _ = try await game.saves.save(World(), to: slot) },
+      { _ = try game.saves.load(slot) },
+      { _ = try await game.saves.fetch(slot, waitingUpTo: .zero) },
+      { _ = try await game.saves.fetch(slot, requiringResponseWithin: .zero) },
+      { _ = try game.saves.conflict(slot) },
+      { _ = try game.saves.history(of: slot) },
+      { _ = try game.saves.status(of: slot) },
+      { for try await _ in game.saves.statusUpdates(of: slot) { break } },
+      { _ = try await game.saves.seenBy(slot) },
+      { _ = try game.saves.isLocal(slot) },
+      { try game.saves.keepLocal(slot, cloudCopy: .kept) },
+      { try await game.saves.download(slot) },
+      { try game.saves.evict(slot, keepingHistory: true) },
+      { _ = try game.saves.export(slot) },
+      { try game.saves.copy(slot, to: .main) },
+      { try game.saves.delete(slot) },
+    ]
+    for (index, call) in calls.enumerated() {
+      let error = await #expect(throws: GameDataError.self, "call \(index)") { try await call() }
+      #expect(error?.code == .misuse && error?.message.hasSuffix("can't be a slot's name: it \(reason)") == true, "call \(index)")
+    }
+    #expect(try game.saves.list().isEmpty)
+  }
+
   @Test("a load sees the capture made just before it, durable or not")
   func readsItsOwnWrites() throws {
     let game = try device.open()

@@ -116,7 +116,8 @@ final class CommitPipeline: Sendable {
       record.slot = record.key.local.text
       refusal = ExchangeRules.objection(toOwn: record)
     } else {
-      refusal = SaveSlots.objection(to: record)
+      try SaveSlots.check(save.slot)
+      refusal = ExchangeRules.objection(to: record)
     }
     if let refusal {
       throw GameDataError(
