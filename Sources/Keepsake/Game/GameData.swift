@@ -50,7 +50,8 @@ public final class GameData: Sendable {
   /// - Parameters:
   ///   - id: The game's identifier, such as `com.example.space`. It must be a valid folder name on every platform.
   ///   - profile: The player on this device, if the game has several.
-  ///   - url: The folder for the data, instead of the platform's.
+  ///   - url: The folder for the data, instead of the platform's. With `url`, neither `id` nor `profile` chooses the
+  ///     folder: give each profile a folder of its own.
   ///   - seal: Detects changes that were made without the game's secret. A store keeps its seal: pass it at each
   ///     opening.
   ///   - history: Which older versions of a slot are kept, besides pinned ones and those needed to resolve a conflict.
