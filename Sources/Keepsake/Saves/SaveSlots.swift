@@ -13,9 +13,12 @@ import KeepsakeStore
 /// Values are encoded and decoded on the caller's thread. Only bytes cross to other threads, so values need not be
 /// `Sendable`.
 ///
-/// A save replaces the version that the game loaded, or the game's own newest save since then. It never replaces a
-/// version that arrived from another device in the meantime: both are kept as a conflict, and the slot's
-/// `ConflictPolicy` decides what `load` returns.
+/// A save replaces the version that the game loaded, or the game's own newest save since then. In a slot that the game
+/// hasn't loaded since the data was opened, it replaces what the slot had at opening, or what `list`, `history` or a
+/// query has shown of it since: so load before you save. What is replaced stays in the history.
+///
+/// A save never replaces a version that arrived from another device in the meantime: both are kept as a conflict, and
+/// the slot's `ConflictPolicy` decides what `load` returns.
 public final class SaveSlots: Sendable {
   let core: GameCore
 
