@@ -186,60 +186,8 @@ public final class SaveSlots: Sendable {
     }
   }
 
-  /// Returns the conflicting saves of a slot.
-  ///
-  /// Works with every policy: a game can show what a merge or a choice was made from.
-  ///
-  /// - Parameters:
-  ///   - slot: The slot to look at.
-  ///   - context: As for `load`.
-  /// - Returns: The conflict; nil if there is none.
-  /// - Throws: The decoding error if none of the saves can be read; `StoreError` if the store can't be read;
-  ///   `GameDataError` with `misuse` for an invalid name.
-  public func conflict<Value: Archivable>(_ slot: Slot<Value>, context: Any? = nil) throws -> Conflict<Value>? {
-    try Self.check(slot.name)
-    let reading = try read(slot)
-    guard reading.sides.count > 1 else { return nil }
-    let resolver = resolver(slot, reading, context)
-    let decoded = try resolver.decoded()
-    return Conflict(
-      sides: decoded.readable.map { Conflict.Side(version: $0.side.summary, value: $0.value) },
-      unreadable: decoded.unreadable.map { Conflict.UnreadableSide(version: $0.side.summary, error: $0.error) },
-      ancestor: resolver.ancestor(), heads: resolver.parents(without: decoded.unreadable.map(\.side)), slot: slot.name)
-  }
-
-  /// Resolves a conflict by saving a value: one of the sides, or what the game made of them.
-  ///
-  /// Replaces every side that `conflict` returned. A version that has arrived since then is kept beside the new one.
-  ///
-  /// - Parameters:
-  ///   - conflict: What `conflict(_:context:)` returned.
-  ///   - value: The value to save.
-  ///   - metadata: What lists show for this version.
-  /// - Returns: A handle that reports when the version is durable.
-  /// - Throws: As `capture`.
-  @discardableResult
-  public func resolve<Value: Archivable>(
-    _ conflict: Conflict<Value>, with value: Value, _ metadata: SaveMetadata = SaveMetadata()
-  ) throws -> Pending<Version> {
-    let bytes = try Archive.encode(value, writer: core.slotParents.writer(in: conflict.slot, of: core.store.writer))
-    // Also replaces what the game saved while the player was choosing, because it came from one of the sides.
-    return Pending(
-      try commit(
-        core.commits.draft(.bytes(bytes), to: conflict.slot, metadata, additionalParents: conflict.heads)))
-  }
-
-  private func resolver<Value: Archivable>(_ slot: Slot<Value>, _ reading: SlotReading, _ context: Any?) -> ConflictResolver<Value> {
-    ConflictResolver(slot: slot, reading: reading, context: context) { [core] version, error in
-      core.events.report(
-        Incident(
-          kind: .unreadable, slot: slot.name, version: version,
-          message: "an earlier version of the slot \"\(slot.name)\" can't be decoded, so a conflict is merged without it: \(error)",
-          date: core.now))
-    }
-  }
-
-  private func read<Value: Archivable>(_ slot: Slot<Value>) throws -> SlotReading {
+  /// Reads a slot's saves after earlier captures, and reports damage.
+  func read<Value: Archivable>(_ slot: Slot<Value>) throws -> SlotReading {
     try waitForCaptures(in: slot.name)
     let reading = try core.store.read { transaction in
       try SlotReading.read(try transaction.key(of: slot.name).text, policy: slot.policy.order, in: transaction)

@@ -147,6 +147,20 @@ import Testing
     #expect(try #require(try game.saves.conflict(.asking)).sides.map(\.value.text) == ["theirs", "late"])
   }
 
+  @Test("a choice that is awaited ends the conflict, and returns the slot's newest version")
+  func awaitsTheChoice() async throws {
+    let game = try device.open()
+    defer { end(game) }
+    try await game.saves.save(Journal(text: "mine"), to: .asking, SaveMetadata(progress: 5))
+    try arrive(Journal(text: "theirs"), in: .asking, covers: [], SaveMetadata(progress: 1), to: game)
+    let conflict = try #require(try game.saves.conflict(.asking))
+    let side = conflict.sides[1]
+    let version = try await game.saves.resolve(conflict, with: side.value, side.version.metadata)
+    #expect(try game.saves.conflict(.asking) == nil)
+    #expect(try game.saves.history(of: .asking).first?.id == version.id)
+    #expect(try game.saves.load(.asking)?.text == "theirs")
+  }
+
   @Test("the game's own way to combine is used, and what it makes replaces all sides")
   func combines() throws {
     let slot = Slot<Journal>(
