@@ -12,9 +12,10 @@ public import KeepsakeArchive
 /// let left = world.purse.endGame()       // [.gold: 5], and the purse is empty
 /// ```
 ///
-/// Keep money that must outlive the run or an older save in `GameData.wallet`. Costs one dictionary lookup. If two
-/// devices play the same run, the purse belongs to the save that wins the conflict: give the field a merge rule to join
-/// purses.
+/// Keep money that must outlive the run or an older save in `GameData.wallet`. Costs one dictionary lookup.
+///
+/// If two devices play the same run, a purse without a rule is that of the device that changed it. To keep what was
+/// earned and spent on both, join them: `@Merge(combining: Purse.joined) var purse = Purse()`.
 public struct Purse: Sendable, Hashable, Archivable {
   /// The maximum amount of a currency in a purse. The sum of any two amounts fits into 64 bits.
   public static let maximumAmount = Int(clamping: Int64(1) << 60)
@@ -71,6 +72,27 @@ public struct Purse: Sendable, Hashable, Archivable {
   public mutating func endGame() -> [Currency: Int] {
     defer { amounts = [:] }
     return Dictionary(uniqueKeysWithValues: amounts.map { (Currency($0.key), $0.value) })
+  }
+
+  /// Joins the purses of two devices that played the same run. Use it as a rule: `@Merge(combining: Purse.joined)`.
+  ///
+  /// What was earned and spent on both counts: with 20 gold before, 25 here and 15 there make 20. Nothing is left of a
+  /// currency of which the devices together spent more than there was, and no amount exceeds `maximumAmount`. Without
+  /// an ancestor, which shows what each device added, it takes the greater amount of each currency.
+  ///
+  /// - Parameters:
+  ///   - mine: The purse of this side.
+  ///   - theirs: The purse of the other side.
+  ///   - ancestor: The purse that both sides continued from; nil if it isn't known.
+  /// - Returns: The joined purse.
+  public static func joined(_ mine: Purse, _ theirs: Purse, _ ancestor: Purse?) -> Purse {
+    var joined = Purse()
+    for name in Set(mine.amounts.keys).union(theirs.amounts.keys) {
+      let (here, there) = (mine.amounts[name] ?? 0, theirs.amounts[name] ?? 0)
+      let sum = ancestor.map { here + there - ($0.amounts[name] ?? 0) } ?? max(here, there)
+      if sum > 0 { joined.amounts[name] = min(sum, maximumAmount) }
+    }
+    return joined
   }
 
   private func check(_ amount: Int) throws {

@@ -8,6 +8,10 @@ import Testing
     var purse = Purse()
   }
 
+  @Archivable struct Shared {
+    @Merge(combining: Purse.joined) var purse = Purse()
+  }
+
   @Test("gold is earned, spent within what there is, and gone when the game ends")
   func run() throws {
     var purse = Purse()
@@ -40,6 +44,36 @@ import Testing
     #expect(gameErrorCode { try purse.earn(.max, .gold) } == .tooLarge)
     try purse.spend(Purse.maximumAmount, .gold)
     #expect(purse == Purse())
+  }
+
+  @Test("what two devices earned and spent in one run is joined, and never becomes a debt or too much")
+  func joined() throws {
+    func purse(_ amounts: [Currency: Int]) throws -> Purse {
+      var purse = Purse()
+      for (currency, amount) in amounts { try purse.earn(amount, currency) }
+      return purse
+    }
+    let before = try purse([.gold: 20, "wood": 5, "iron": 8])
+    let mine = try purse([.gold: 25, "iron": 2])
+    let theirs = try purse([.gold: 15, "wood": 9, "iron": 1, .gems: 3])
+    let joined = try purse([.gold: 20, "wood": 4, .gems: 3])
+    #expect(Purse.joined(mine, theirs, before) == joined)
+    #expect(Purse.joined(theirs, mine, before) == joined)
+    #expect(Purse.joined(mine, theirs, nil) == (try purse([.gold: 25, "wood": 9, "iron": 2, .gems: 3])))
+    let full = try purse([.gold: Purse.maximumAmount])
+    #expect(Purse.joined(full, full, Purse()) == full)
+    #expect(Purse.joined(before, before, before) == before)
+  }
+
+  @Test("a purse is joined as the rule of a property")
+  func joinedByRule() throws {
+    var before = Shared()
+    try before.purse.earn(20, .gold)
+    var (mine, theirs) = (before, before)
+    try mine.purse.spend(15, .gold)
+    try theirs.purse.earn(7, .gold)
+    mine.mergeFields(from: theirs, ancestor: before)
+    #expect(mine.purse[.gold] == 12)
   }
 
   @Test("loading an older save brings back the gold that was there then; gems stay what they are")
