@@ -4,14 +4,16 @@ import KeepsakeReplication
 public struct Conflict<Value> {
   /// One of the saves.
   public struct Side {
-    /// When and by which device it was saved, and its metadata.
+    /// When it was saved, and its metadata. Put the device's name into `SaveMetadata.custom` if the player is to see
+    /// it.
     public let version: Version
     /// The saved value.
     public let value: Value
   }
   /// A save that this program can't read, most likely because a newer program wrote it.
   public struct UnreadableSide: Sendable {
-    /// When and by which device it was saved, and its metadata.
+    /// When it was saved, and its metadata. Put the device's name into `SaveMetadata.custom` if the player is to see
+    /// it.
     public let version: Version
     /// Why it can't be read: an `ArchiveError`, or what the game's own decoding threw.
     public let error: any Error

@@ -6,6 +6,12 @@ import KeepsakeStore
 extension SaveSlots {
   /// Returns the conflicting saves of a slot.
   ///
+  /// ```swift
+  /// if let conflict = try game.saves.conflict(.main) {
+  ///   for side in conflict.sides { show(side.version.savedAt, side.version.metadata.title, side.value) }
+  /// }
+  /// ```
+  ///
   /// Works with every policy: a game can show what a merge or a choice was made from.
   ///
   /// - Parameters:
@@ -27,6 +33,12 @@ extension SaveSlots {
   }
 
   /// Resolves a conflict by saving a value: one of the sides, or what the game made of them.
+  ///
+  /// ```swift
+  /// let side = conflict.sides[choice]
+  /// try game.saves.resolve(conflict, with: side.value, side.version.metadata)
+  /// world = side.value
+  /// ```
   ///
   /// Replaces every side that `conflict` returned. A version that has arrived since then is kept beside the new one.
   ///
