@@ -14,6 +14,10 @@ import Synchronization
 /// Money can't be joined like progress. A bank in the cloud keeps the account and grants each device a part that it can
 /// spend offline, so that any number of devices can spend and none overdraws.
 ///
+/// So each device holds a share of the balance: what the bank granted it, and what it earned itself. A purchase that
+/// costs more than this device's share fails even online. Another device gives back part of its share while this one
+/// has less than half of an equal share, and all of it when it is removed (`Cloud.remove`).
+///
 /// An operation is durable when the call returns. It costs one wait for the disk, independent of the number of earlier
 /// operations. A balance costs a dictionary lookup; the first one after an operation reads the wallet's row. Repeating
 /// an operation with the same identifier changes nothing. Safe to use from any thread.

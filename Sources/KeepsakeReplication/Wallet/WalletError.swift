@@ -13,6 +13,7 @@ package enum WalletError: Error, Hashable, Sendable, CustomStringConvertible {
     switch self {
     case .insufficientRights(let currency, let spendable, let balance):
       "only \(spendable) \(currency) can be spent here now, of \(balance) in all"
+        + (balance > spendable ? ": the rest is reserved for the player's other devices" : "")
     case .invalidAmount(let amount): "\(amount) is not an amount between 1 and \(Wallet.maximumAmount)"
     case .invalidText(let what): "\(what) is empty or too long"
     case .overflow(let currency): "the totals of \(currency) would exceed their maximum"

@@ -36,7 +36,12 @@ import Testing
     var lab = try richLab()
     try lab.perform(0, .spend, 50)
     try lab.perform(1, .spend, 50)
-    #expect(throws: WalletError.insufficientRights(currency: "gems", spendable: 0, balance: 50)) { try lab.perform(0, .spend, 1) }
+    let refused = WalletError.insufficientRights(currency: "gems", spendable: 0, balance: 50)
+    #expect(throws: refused) { try lab.perform(0, .spend, 1) }
+    #expect(
+      refused.description == "only 0 gems can be spent here now, of 50 in all: the rest is reserved for the player's other devices")
+    let everything = WalletError.insufficientRights(currency: "gems", spendable: 5, balance: 5)
+    #expect(everything.description == "only 5 gems can be spent here now, of 5 in all")
     try lab.settle(0)
     try lab.settle(1)
     #expect(money(lab) == 0)
