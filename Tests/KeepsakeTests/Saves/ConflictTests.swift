@@ -154,11 +154,10 @@ import Testing
     try await game.saves.save(Journal(text: "mine"), to: .asking, SaveMetadata(progress: 5))
     try arrive(Journal(text: "theirs"), in: .asking, covers: [], SaveMetadata(progress: 1), to: game)
     let conflict = try #require(try game.saves.conflict(.asking))
-    let side = conflict.sides[1]
-    let version = try await game.saves.resolve(conflict, with: side.value, side.version.metadata)
+    let version = try await game.saves.resolve(conflict, with: Journal(text: "both"), SaveMetadata(progress: 6))
     #expect(try game.saves.conflict(.asking) == nil)
     #expect(try game.saves.history(of: .asking).first?.id == version.id)
-    #expect(try game.saves.load(.asking)?.text == "theirs")
+    #expect(try game.saves.load(.asking)?.text == "both")
   }
 
   @Test("the game's own way to combine is used, and what it makes replaces all sides")
