@@ -17,8 +17,8 @@ let package = Package(
   name: "keepsake",
   platforms: [.macOS(.v15), .iOS(.v18), .tvOS(.v18), .watchOS(.v11), .visionOS(.v2)],
   products: [
-    // With the modules that Keepsake re-exports: their code is inlined into games, and the package manager builds a game's module
-    // anew only when one of the modules that it depends on directly has changed.
+    // With the modules that Keepsake re-exports: their code is inlined into games, and the package manager builds a
+    // game's module anew only when one of the modules that it depends on directly has changed.
     .library(name: "Keepsake", targets: ["Keepsake", "KeepsakeArchive", "KeepsakeInterchange", "KeepsakeReplication", "KeepsakeStore"]),
     // For the tests of games: devices, a cloud and a clock in one process. Fetches nothing more.
     .library(name: "KeepsakeTesting", targets: ["KeepsakeTesting"]),
@@ -120,7 +120,8 @@ let package = Package(
         .product(name: "Logging", package: "swift-log", condition: cloud),
       ],
       swiftSettings: strict),
-    // Games that show how it is used (`make space`, `make dead-panic`). A game that depends on Keepsake never builds them.
+    // Games that show how it is used (`make space`, `make dead-panic`). A game that depends on Keepsake never builds
+    // them.
     .executableTarget(
       name: "Space", dependencies: ["Keepsake"], path: "Examples/Space", exclude: ["README.md", "space.svg"],
       resources: [.copy("Assets")], swiftSettings: strict),

@@ -1,7 +1,8 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
-// Speed beside peers, in one run, as ratios. A package of its own, so that a game never fetches what only a benchmark needs.
+// Speed beside peers, in one run, as ratios. A package of its own, so that a game never fetches what only a benchmark
+// needs.
 let keepsake: Target.Dependency = .product(name: "Keepsake", package: "keepsake")
 let strict: [SwiftSetting] = [
   .enableUpcomingFeature("ExistentialAny"),
@@ -19,8 +20,8 @@ let package = Package(
     .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
   ],
   targets: [
-    // The worlds as a game would declare them, in a module of their own and internal to it, with what the other encoders need beside
-    // them: messages, mirrors for Codable, mirrors for NSCoding, the same bytes written by hand.
+    // The worlds as a game would declare them, in a module of their own and internal to it, with what the other
+    // encoders need beside them: messages, mirrors for Codable, mirrors for NSCoding, the same bytes written by hand.
     .target(
       name: "GameWorlds",
       dependencies: [keepsake, "BenchmarkKit", "CPeers", .product(name: "SwiftProtobuf", package: "swift-protobuf")], swiftSettings: strict),

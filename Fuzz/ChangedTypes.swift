@@ -1,8 +1,8 @@
 import Foundation
 import KeepsakeArchive
 
-/// The same saves, read by another version of the program: fields gone, new, elsewhere, wider, narrower, optional or required,
-/// hand-written types generated and the other way round.
+/// The same saves, read by another version of the program: fields gone, new, elsewhere, wider, narrower, optional or
+/// required, hand-written types generated and the other way round.
 enum Changed {
   @Archivable struct Item {
     var quality = 5

@@ -8,8 +8,8 @@ private func installHooks(
 @_silgen_name("__sanitizer_get_allocated_size")
 private func allocatedSize(_ pointer: UnsafeRawPointer?) -> Int
 
-/// How much memory lives at most while one input is read. What a small input may ask for is a promise of the reader; the fuzzer's own
-/// limits only see what a whole process takes.
+/// How much memory lives at most while one input is read. What a small input may ask for is a promise of the reader;
+/// the fuzzer's own limits only see what a whole process takes.
 enum MemoryWatch {
   nonisolated(unsafe) private static var live = 0
   nonisolated(unsafe) private static var peak = 0

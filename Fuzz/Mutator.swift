@@ -3,8 +3,9 @@ import Foundation
 @_silgen_name("LLVMFuzzerMutate")
 private func mutateBytes(_ data: UnsafeMutablePointer<UInt8>, _ count: Int, _ capacity: Int) -> Int
 
-/// Alters one part of an archive with the fuzzer's own means and makes lengths, offset and checksum fit again. Mostly values; sometimes the
-/// runs of objects; now and then the schema, whose every change leads away from the reader's straight way; seldom the raw bytes.
+/// Alters one part of an archive with the fuzzer's own means and makes lengths, offset and checksum fit again. Mostly
+/// values; sometimes the runs of objects; now and then the schema, whose every change leads away from the reader's
+/// straight way; seldom the raw bytes.
 @_cdecl("LLVMFuzzerCustomMutator")
 public func mutate(_ data: UnsafeMutablePointer<UInt8>, _ count: Int, _ capacity: Int, _ seed: UInt32) -> Int {
   var random = Random(state: UInt64(seed))

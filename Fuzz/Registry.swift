@@ -1,5 +1,5 @@
-/// Objects whose references may close a cycle. Decoding goes on millions of times in one process, so every cycle must be cut again, also
-/// of graphs that were given up half-way: what may close one notes itself as soon as it is set.
+/// Objects whose references may close a cycle. Decoding goes on millions of times in one process, so every cycle must
+/// be cut again, also of graphs that were given up half-way: what may close one notes itself as soon as it is set.
 protocol Linked: AnyObject {
   func unlink()
 }

@@ -1,7 +1,7 @@
 import Foundation
 
-/// `seeds FOLDER` writes the first inputs; `TARGET FOLDER...` runs a target once on each file of the folders, for the coverage;
-/// `show FILE...` prints what an input holds, and what it holds once decoded and encoded by either program.
+/// `seeds FOLDER` writes the first inputs; `TARGET FOLDER...` runs a target once on each file of the folders, for the
+/// coverage; `show FILE...` prints what an input holds, and what it holds once decoded and encoded by either program.
 @main enum Replay {
   static func main() throws {
     var arguments = CommandLine.arguments.dropFirst()

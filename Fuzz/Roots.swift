@@ -1,8 +1,8 @@
 import Foundation
 import KeepsakeArchive
 
-/// The types into which an archive can be decoded here. Which one is meant stands in the byte of the header that readers ignore, so that an
-/// input stays an archive and keeps its root however it is altered.
+/// The types into which an archive can be decoded here. Which one is meant stands in the byte of the header that
+/// readers ignore, so that an input stays an archive and keeps its root however it is altered.
 struct Root: Sendable {
   /// Where the number stands: in the four bytes of the header that are reserved.
   static let numberOffset = 12

@@ -1,7 +1,7 @@
 import Foundation
 
-/// The parts of an archive's bytes, found without checking anything, so that one of them can be altered and the rest made to fit again:
-/// a reader behind a checksum, an offset and a dozen lengths is not reached by chance.
+/// The parts of an archive's bytes, found without checking anything, so that one of them can be altered and the rest
+/// made to fit again: a reader behind a checksum, an offset and a dozen lengths is not reached by chance.
 struct Parts {
   /// In the order in which they stand in `pieces`.
   enum Piece: Int, CaseIterable {
@@ -87,7 +87,8 @@ enum Seal {
     withUnsafeBytes(of: sum.littleEndian) { bytes.replaceSubrange(body..., with: $0) }
   }
 
-  /// The input with its checksum made good. One that ends in eight zeros is left as it is, so that what is not an archive is met, too.
+  /// The input with its checksum made good. One that ends in eight zeros is left as it is, so that what is not an
+  /// archive is met, too.
   static func closed(_ data: UnsafePointer<UInt8>?, _ count: Int) -> Data {
     var bytes = Array(UnsafeBufferPointer(start: data, count: count))
     if count < 8 || bytes.suffix(8).contains(where: { $0 != 0 }) { close(&bytes) }

@@ -13,8 +13,8 @@ enum Target: String, CaseIterable {
   /// Bytes that may live at once while an input is decoded: a share for each byte of it, and what any decoding takes.
   static let bytesForByte = 4096
   static let bytesForAny = 1 << 18
-  /// However long the input is: what `ArchiveLimits.memoryBytes` counts, and as much again for each of what a target does after
-  /// another, the copies from which collections grow, and the two values that are compared.
+  /// However long the input is: what `ArchiveLimits.memoryBytes` counts, and as much again for each of what a target
+  /// does after another, the copies from which collections grow, and the two values that are compared.
   static let mostBytes = 8 * Root.limits.memoryBytes
 
   func run(_ data: Data) {
@@ -35,7 +35,8 @@ enum Target: String, CaseIterable {
     guard let next = Self.expected([.limit], { try root.again(first) }) else { return }
     guard let second = Self.expected([], next, isSure: true) else { return }
     if first == second { return }
-    // A cycle to which nothing leads but weak references lives on after decoding. Encoding leaves it out, so that after that it is gone.
+    // A cycle to which nothing leads but weak references lives on after decoding. Encoding leaves it out, so that after
+    // that it is gone.
     guard let tree = Self.expected([.limit], { try ArchiveInspection(of: first, limits: Root.limits) }) else { return }
     let third = Self.expected([], { try root.again(second)() }, isSure: true)
     if !tree.objects.contains(where: { $0 == nil }) || second != third {
@@ -43,7 +44,8 @@ enum Target: String, CaseIterable {
     }
   }
 
-  /// Runs a step that may refuse in a typed way; nil if it did. `codes` restricts which refusals are in order, if it isn't empty.
+  /// Runs a step that may refuse in a typed way; nil if it did. `codes` restricts which refusals are in order, if it
+  /// isn't empty.
   static func expected<Value>(_ codes: [ArchiveError.Code], _ step: () throws -> Value, isSure: Bool = false) -> Value? {
     do {
       return try step()

@@ -21,7 +21,8 @@ struct TreeCheck {
     if Self.text(tree.root) != Self.text(second.root) { Target.found("The tree and the typed reader read different values") }
   }
 
-  /// What people and scripts see of a tree. Takes longer than reading it: for some inputs each, always the same for one.
+  /// What people and scripts see of a tree. Takes longer than reading it: for some inputs each, always the same for
+  /// one.
   private func show(_ tree: ArchiveInspection) {
     switch data.last.map({ $0 & 7 }) {
     case 0:
@@ -43,8 +44,8 @@ struct TreeCheck {
     }
   }
 
-  /// Whether the archive's schema is the program's own and all of a value is read: only then the typed reader can't pass over what the tree
-  /// refuses, such as a damaged string under a key that nobody asks for.
+  /// Whether the archive's schema is the program's own and all of a value is read: only then the typed reader can't
+  /// pass over what the tree refuses, such as a damaged string under a key that nobody asks for.
   private var isExact: Bool {
     let number = Root.number(of: data) % Root.own.count
     guard number != Root.keyedNumber, let parts = data.withUnsafeBytes({ Parts($0) }) else { return false }

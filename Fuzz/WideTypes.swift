@@ -1,7 +1,8 @@
 import Foundation
 import KeepsakeArchive
 
-/// A class with more fields than fit into a machine word's bits: which of them are references is then looked up in another way.
+/// A class with more fields than fit into a machine word's bits: which of them are references is then looked up in
+/// another way.
 @Archivable final class Wide: Linked {
   var first: Wide? { didSet { Registry.note(self) } }
   var f0: UInt8 = 0, f1: UInt8 = 0, f2: UInt8 = 0, f3: UInt8 = 0, f4: UInt8 = 0, f5: UInt8 = 0, f6: UInt8 = 0, f7: UInt8 = 0, f8: UInt8 = 0,

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """Ends and stops the example Space in every way, many times, and looks at what comes back.
 
-Each life of the game goes on from the one before it in a pseudo-terminal, with keys pressed by a seed; the game writes its state down
-in each frame. The first state of the next life has to be the last one of this life, bit for bit; after SIGKILL and SIGQUIT, which save
-nothing, a state of this life no older than the autosave interval. Exits with status 1 if anything doesn't come back.
+Each life of the game goes on from the one before it in a pseudo-terminal, with keys pressed by a seed; the game writes
+its state down in each frame. The first state of the next life has to be the last one of this life, bit for bit; after
+SIGKILL and SIGQUIT, which save nothing, a state of this life no older than the autosave interval. Exits with status 1
+if anything doesn't come back.
 """
 import argparse
 import os
@@ -42,7 +43,9 @@ def stop_and_go(player, index):
         raise Failure("the game continued while it was stopped")
     start = time.monotonic()
     player.go_on()
-    player.until(lambda: player.screen.modes.get("1049") and player.lines()[-1][0] > before[0] + 5, "the game continues")
+    player.until(
+        lambda: player.screen.modes.get("1049") and player.lines()[-1][0] > before[0] + 5, "the game continues"
+    )
     player.key("q")
     while not player.events:
         player.pump(0.02)
@@ -148,7 +151,9 @@ def main():
     options.add_argument("--space", required=True, help="the game's executable")
     options.add_argument("--count", type=int, default=100, help="how often to end the game in each way (100)")
     options.add_argument("--seed", type=int, default=2026)
-    options.add_argument("--only", action="append", help="only ways whose name contains this; may be given several times")
+    options.add_argument(
+        "--only", action="append", help="only ways whose name contains this; may be given several times"
+    )
     options.add_argument("--write", action="store_true", help="put the table into docs/TESTING.md")
     options = options.parse_args()
     folder = tempfile.mkdtemp(prefix="space-")
@@ -205,7 +210,8 @@ def main():
 
     lines = {}
     for row in rows[:-1]:
-        ends = ", ".join(f"{kind} ({count})" if len(row["ends"]) > 1 else kind for kind, count in sorted(row["ends"].items()))
+        counts = sorted(row["ends"].items())
+        ends = ", ".join(f"{kind} ({count})" if len(counts) > 1 else kind for kind, count in counts)
         back = f"{row['back']}, {'every bit' if row['exact'] else 'one that was saved'}"
         lost = "nothing" if row["exact"] else f"{row['lost']:.2f} s of play"
         lines[row["name"]] = f"| {row['name']} | {row['runs']} | {back} | {lost} | {ends} |"

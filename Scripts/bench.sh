@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
-# Builds the benchmarks in release (swift-syntax alone takes minutes the first time) and runs them: the archive's, the store's, those of preferences and
-# assets, files beside records, other programs' files, and syncing.
+# Builds the benchmarks in release (swift-syntax alone takes minutes the first time) and runs them: the archive's, the
+# store's, those of preferences and assets, files beside records, other programs' files, and syncing.
 #   Scripts/bench.sh archive, store, preferences, assets, records, interchange or sync: only one of them
 #   Scripts/bench.sh --write    also puts the figures into the documents and draws the plots
-# Other options go to the programs, so they are best given with one of them: --filter TEXT, --rounds N, --json, --check; --help lists them.
-# Syncing also builds the command in release, which is the cloud (some ten minutes the first time), and compares with the program zstd.
-# The store's saves are watched from outside with strace where that is installed, to count how often they wait for the disk.
+# Other options go to the programs, so they are best given with one of them: --filter TEXT, --rounds N, --json, --check;
+# --help lists them. Syncing also builds the command in release, which is the cloud (some ten minutes the first time),
+# and compares with the program zstd. The store's saves are watched from outside with strace where that is installed, to
+# count how often they wait for the disk.
 #
 # The Swift code of Benchmarks/Protos was made once, and is committed:
 #   protoc --swift_opt=Visibility=Internal --swift_out=Sources/GameWorlds/Peers --proto_path=Protos worlds.proto
@@ -51,7 +52,8 @@ compiler=$(swift --version 2>/dev/null | head -n 1)
 
 run() { .build/release/"$1" --compiler "$compiler" ${arguments[@]+"${arguments[@]}"} "${@:2}"; }
 
-# Protocol Buffers' C++ encoder takes part where it is installed (Debian: protobuf-compiler, libprotobuf-dev, pkg-config, g++).
+# Protocol Buffers' C++ encoder takes part where it is installed
+# (Debian: protobuf-compiler, libprotobuf-dev, pkg-config, g++).
 build_protobuf() {
   local out=.build/optional
   mkdir -p "$out"
@@ -65,7 +67,8 @@ for product in $(products); do
     run SyncBenchmark --keepsake ../.build/release/keepsake
   elif [ "$product" != ArchiveBenchmark ]; then
     run "$product"
-  elif command -v protoc >/dev/null && command -v g++ >/dev/null && pkg-config --exists protobuf 2>/dev/null && build_protobuf >&2; then
+  elif command -v protoc >/dev/null && command -v g++ >/dev/null && pkg-config --exists protobuf 2>/dev/null &&
+    build_protobuf >&2; then
     run ArchiveBenchmark --protobuf .build/optional/libprotobuf-peer.so
   else
     run ArchiveBenchmark

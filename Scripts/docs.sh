@@ -6,7 +6,8 @@ graphs=.build/symbol-graphs
 rm -rf "$graphs" .build/docs
 mkdir -p "$graphs"
 # A build folder of its own: these flags would make the next test build begin anew.
-swift build --scratch-path .build/docs-build --target Keepsake -Xswiftc -emit-symbol-graph -Xswiftc -emit-symbol-graph-dir -Xswiftc "$PWD/$graphs"
+swift build --scratch-path .build/docs-build --target Keepsake \
+  -Xswiftc -emit-symbol-graph -Xswiftc -emit-symbol-graph-dir -Xswiftc "$PWD/$graphs"
 for graph in "$graphs"/*; do
   case $(basename "$graph") in Keepsake*) ;; *) rm "$graph" ;; esac
 done

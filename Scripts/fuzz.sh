@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Builds the fuzz targets of Fuzz/ and runs them: all, or those that are named. A finding ends it with status 1; the input that led to it
-# stays in .build/fuzz/findings.
+# Builds the fuzz targets of Fuzz/ and runs them: all, or those that are named. A finding ends it with status 1; the
+# input that led to it stays in .build/fuzz/findings.
 #   RUNS=n       executions of each target, 10 million unless told otherwise
 #   SECONDS_EACH=n  ends each target after that long, whatever it has done
 #   JOBS=n       targets side by side, 2 unless told otherwise
@@ -15,14 +15,16 @@ all=("${archive[@]}" "${interchange[@]}")
 out=.build/fuzz
 plugin=.build/debug/KeepsakeMacros-tool
 crashers=Tests/KeepsakeArchiveTests/Fixtures/crashers
-common=(-swift-version 6 -parse-as-library -enable-upcoming-feature ExistentialAny -enable-upcoming-feature InternalImportsByDefault
-  -enable-upcoming-feature MemberImportVisibility)
-flags=("${common[@]}" -module-name KeepsakeArchive -package-name keepsake -load-plugin-executable "$plugin#KeepsakeMacros")
+common=(-swift-version 6 -parse-as-library -enable-upcoming-feature ExistentialAny
+  -enable-upcoming-feature InternalImportsByDefault -enable-upcoming-feature MemberImportVisibility)
+flags=("${common[@]}" -module-name KeepsakeArchive -package-name keepsake
+  -load-plugin-executable "$plugin#KeepsakeMacros")
 mkdir -p $out/seeds $out/seeds-interchange $out/findings
 corpus=()
 if [ -n "${KEEPSAKE_CORPUS:-}" ]; then corpus=("$KEEPSAKE_CORPUS"/{bplist_ok,bplist_bad,nskeyed}); fi
 
-# compile OUTPUT arguments...: shows errors only; the linker, and files that import the module they are part of, warn a lot.
+# compile OUTPUT arguments...: shows errors only;
+# the linker, and files that import the module they are part of, warn a lot.
 compile() {
   local output=$1
   shift
@@ -32,8 +34,8 @@ compile() {
   fi
 }
 
-# The reader, inspecting and the targets are one module: that runs faster, and the targets can repair what they alter with the reader's own means.
-# (What only re-exports the archive's module can't be a part of that module.)
+# The reader, inspecting and the targets are one module: that runs faster, and the targets can repair what they alter
+# with the reader's own means. (What only re-exports the archive's module can't be a part of that module.)
 sources() {
   find Sources/KeepsakeArchive Sources/KeepsakeInspection Fuzz -name '*.swift' -not -path 'Fuzz/Interchange/*' \
     -not -name KeepsakeInspection.swift | sort | grep -v "$@"
@@ -42,21 +44,25 @@ interchangeSources() {
   find Sources/KeepsakeInterchange Fuzz/Interchange Fuzz/MemoryWatch.swift -name '*.swift' | sort | grep -v "$@"
 }
 
-isOld() { [ ! -x "$1" ] || [ -n "$(find Sources/Keepsake{Archive,Inspection,Interchange} Fuzz $plugin -newer "$1" -print -quit)" ]; }
+isOld() {
+  [ ! -x "$1" ] ||
+    [ -n "$(find Sources/Keepsake{Archive,Inspection,Interchange} Fuzz $plugin -newer "$1" -print -quit)" ]
+}
 isInterchange() { [[ " ${interchange[*]} " = *" $1 "* ]]; }
 
 # first TARGET: the folders with its first inputs.
 first() { if isInterchange "$1"; then echo $out/seeds-interchange "${corpus[@]}"; else echo $out/seeds $crashers; fi; }
 
 swift build --traits Cloud --target KeepsakeArchive >$out/build.log 2>&1 || { cat $out/build.log >&2; exit 1; }
-# The readers of other programs' files are a module of their own, with their targets; the archive is used as it was built,
-# without the objects of files that are gone.
-# The package manager calls a package by its folder.
-interchangeFlags=("${common[@]}" -module-name KeepsakeInterchange -package-name "$(basename "$PWD" | tr 'A-Z.-' 'a-z__')"
+# The readers of other programs' files are a module of their own, with their targets; the archive is used as it was
+# built, without the objects of files that are gone. The package manager calls a package by its folder.
+interchangeFlags=("${common[@]}" -module-name KeepsakeInterchange
+  -package-name "$(basename "$PWD" | tr 'A-Z.-' 'a-z__')"
   -load-plugin-executable "$plugin#KeepsakeMacros" -I .build/debug/Modules
   $(find Sources/KeepsakeArchive -name '*.swift' | sed 's|.*/|.build/debug/KeepsakeArchive.build/|; s|$|.o|'))
 if isOld $out/replay; then
-  compile $out/replay "${flags[@]}" -Onone -profile-generate -profile-coverage-mapping $(sources -e Fuzz/Entry -e Fuzz/Mutator -e Fuzz/MemoryWatch)
+  compile $out/replay "${flags[@]}" -Onone -profile-generate -profile-coverage-mapping \
+    $(sources -e Fuzz/Entry -e Fuzz/Mutator -e Fuzz/MemoryWatch)
 fi
 if isOld $out/replay-interchange; then
   compile $out/replay-interchange "${interchangeFlags[@]}" -Onone -profile-generate -profile-coverage-mapping \
@@ -93,9 +99,12 @@ if [ "${1:-}" = coverage ]; then
   exit
 fi
 
-if isOld $out/fuzz; then compile $out/fuzz "${flags[@]}" -O -wmo -sanitize=fuzzer,address $(sources -e Fuzz/Replay -e Fuzz/Seeds); fi
+if isOld $out/fuzz; then
+  compile $out/fuzz "${flags[@]}" -O -wmo -sanitize=fuzzer,address $(sources -e Fuzz/Replay -e Fuzz/Seeds)
+fi
 if isOld $out/fuzz-interchange; then
-  compile $out/fuzz-interchange "${interchangeFlags[@]}" -O -wmo -sanitize=fuzzer,address $(interchangeSources -e InterchangeReplay -e InterchangeSeeds)
+  compile $out/fuzz-interchange "${interchangeFlags[@]}" -O -wmo -sanitize=fuzzer,address \
+    $(interchangeSources -e InterchangeReplay -e InterchangeSeeds)
 fi
 
 # run TARGET: leaves its log, prints the closing figures.
@@ -103,7 +112,8 @@ run() {
   local started=$SECONDS status=0 binary=$out/fuzz
   if isInterchange "$1"; then binary=$out/fuzz-interchange; fi
   mkdir -p $out/corpus/$1
-  # Graphs that are given up half-way are cut by the targets, so that what leaked would show as memory that the process takes.
+  # Graphs that are given up half-way are cut by the targets,
+  # so that what leaked would show as memory that the process takes.
   FUZZ_TARGET=$1 SWIFT_BACKTRACE=enable=no ASAN_OPTIONS=quarantine_size_mb=8:malloc_context_size=2:detect_leaks=0 \
     $binary $out/corpus/$1 $(first "$1") -runs="${RUNS:-10000000}" ${SECONDS_EACH:+-max_total_time=$SECONDS_EACH} \
     -max_len=4096 -timeout=10 -rss_limit_mb=1024 -malloc_limit_mb=32 -print_final_stats=1 \
@@ -112,7 +122,8 @@ run() {
   executed=$(sed -nE 's/^stat::number_of_executed_units: *//p' $out/$1.log)
   grep -a -E "Fatal error|ERROR:|SUMMARY|Test unit written" $out/$1.log | cut -c 1-300 || true
   echo "$1: ${executed:-0} executions, $((SECONDS - started)) s, $(find $out/corpus/$1 -type f | wc -l) inputs kept," \
-    "$(sed -nE 's/^stat::peak_rss_mb: *//p' $out/$1.log) MB at most, $([ $status = 0 ] && echo no finding || echo A FINDING)"
+    "$(sed -nE 's/^stat::peak_rss_mb: *//p' $out/$1.log) MB at most," \
+    "$([ $status = 0 ] && echo no finding || echo A FINDING)"
   return $status
 }
 

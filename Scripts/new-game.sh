@@ -10,7 +10,10 @@ trap 'rm -rf "$data"' EXIT
 
 # The twelve lines are the README's own: a difference fails.
 awk '/^```swift/ {on = 1; next} /^```/ {if (on) exit} on' ../../README.md > "$scratch.readme"
-diff -u "$scratch.readme" Sources/NewGame/main.swift || { echo "The README's first example and Tests/NewGame differ." >&2; exit 1; }
+diff -u "$scratch.readme" Sources/NewGame/main.swift || {
+  echo "The README's first example and Tests/NewGame differ." >&2
+  exit 1
+}
 
 # The article's package, step by step, beside a folder "keepsake" as the article says.
 article=../../Sources/Keepsake/Documentation.docc/FirstTenMinutes.md
@@ -19,14 +22,19 @@ ln -s "$(cd ../.. && pwd)" "$data/keepsake"
 game="$data/MyGame"
 accepted() {
   local output
-  output=$(swift package --package-path "$game" describe 2>&1) || { echo "$output" >&2; echo "First ten minutes: step $1 fails." >&2; exit 1; }
+  output=$(swift package --package-path "$game" describe 2>&1) || {
+    echo "$output" >&2
+    echo "First ten minutes: step $1 fails." >&2
+    exit 1
+  }
 }
 mkdir -p "$game/Sources/MyGame"
 block 1 > "$game/Package.swift"
 block 2 > "$game/Sources/MyGame/main.swift"
 accepted 2
 block 3 > "$data/target"
-awk -v target="$data/target" '{print} /\.executableTarget/ {while ((getline line < target) > 0) print line}' "$game/Package.swift" > "$data/manifest"
+awk -v target="$data/target" '{print} /\.executableTarget/ {while ((getline line < target) > 0) print line}' \
+  "$game/Package.swift" > "$data/manifest"
 mv "$data/manifest" "$game/Package.swift"
 mkdir -p "$game/Tests/MyGameTests"
 block 4 > "$game/Tests/MyGameTests/SaveTests.swift"
@@ -47,9 +55,16 @@ first=$("$scratch/debug/NewGame")
 second=$("$scratch/debug/NewGame")
 echo "first run:  $first"
 echo "second run: $second"
-[ "$first" = "level 2" ] && [ "$second" = "level 3" ] || { echo "The second run did not continue from the first." >&2; exit 1; }
+[ "$first" = "level 2" ] && [ "$second" = "level 3" ] || {
+  echo "The second run did not continue from the first." >&2
+  exit 1
+}
 
 # A test of its saves, with two devices and a cloud in its process.
 tested=$(swift test --scratch-path "$scratch" --skip-build 2>&1) || { echo "$tested" >&2; exit 1; }
-grep -q 'Test run with 1 test.* passed' <<< "$tested" || { echo "$tested" >&2; echo "The game's own test did not run." >&2; exit 1; }
+grep -q 'Test run with 1 test.* passed' <<< "$tested" || {
+  echo "$tested" >&2
+  echo "The game's own test did not run." >&2
+  exit 1
+}
 echo "its own test with KeepsakeTesting passed"

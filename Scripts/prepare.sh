@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Sees to what Keepsake needs beside Swift: SQLite and zstd to build; zstd's command and Python for the checks on real files.
+# Sees to what Keepsake needs beside Swift: SQLite and zstd to build;
+# zstd's command and Python for the checks on real files.
 set -euo pipefail
 
 command -v swift >/dev/null || { echo "Keepsake needs Swift 6.2 or later: https://www.swift.org/install" >&2; exit 1; }
@@ -19,7 +20,8 @@ command -v make >/dev/null || packages+=(make)
 [ ${#packages[@]} -eq 0 ] && exit 0
 
 command -v apt-get >/dev/null || {
-  echo "Keepsake needs these packages (names of Debian): ${packages[*]}. Please install them with this system's package manager." >&2
+  echo "Keepsake needs these packages (names of Debian): ${packages[*]}." \
+    "Please install them with this system's package manager." >&2
   exit 1
 }
 as_root=()

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Runs the suites of the archive, the store, the synchronization and the server under a sanitizer: sanitize.sh thread|address
-# Builds into a folder of its own (.build-thread, .build-address), which takes about as long as a first build. Ends with status 1 if a test fails or
-# something is reported.
+# Runs the suites of the archive, the store, the synchronization and the server under a sanitizer:
+#   Scripts/sanitize.sh thread|address
+# Builds into a folder of its own (.build-thread, .build-address), which takes about as long as a first build. Ends with
+# status 1 if a test fails or something is reported.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 sanitizer=${1:-}
@@ -18,7 +19,8 @@ suites=${SUITES:-KeepsakeArchiveTests|KeepsakeStoreTests|KeepsakeSyncTests|Keeps
 Scripts/stage.sh "build for the $sanitizer sanitizer" "${SWIFT:-swift}" build "${flags[@]}" --build-tests
 status=0
 Scripts/stage.sh "tests under the $sanitizer sanitizer" \
-  bash -c 'set -o pipefail; "$@" 2>&1 | tee "$0"' "$log" "${SWIFT:-swift}" test "${flags[@]}" --skip-build --filter "$suites" || status=1
+  bash -c 'set -o pipefail; "$@" 2>&1 | tee "$0"' "$log" \
+  "${SWIFT:-swift}" test "${flags[@]}" --skip-build --filter "$suites" || status=1
 reports=$(grep -acE 'WARNING: ThreadSanitizer|ERROR: AddressSanitizer' "$log" || true)
 if [ "$reports" -gt 0 ]; then
   grep -aE '^SUMMARY: (Thread|Address)Sanitizer' "$log" | sort | uniq -c | sort -rn

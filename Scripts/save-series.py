@@ -13,7 +13,9 @@ def growing(rng):
     """Structures of floats, appended to; a few bytes change anywhere."""
     world = bytearray()
     for _ in range(60):
-        world += b"".join(struct.pack("<fffI", rng.random(), rng.random(), rng.random(), rng.randrange(1000)) for _ in range(13000))
+        world += b"".join(
+            struct.pack("<fffI", rng.random(), rng.random(), rng.random(), rng.randrange(1000)) for _ in range(13000)
+        )
         for _ in range(200):
             world[rng.randrange(len(world))] = rng.randrange(256)
         yield bytes(world)
@@ -50,13 +52,16 @@ def database(rng):
     """A game that keeps its world in SQLite."""
     world = sqlite3.connect(":memory:")
     world.execute("CREATE TABLE thing (id INTEGER PRIMARY KEY, name TEXT, x REAL, data BLOB)")
-    things = ((i, f"item{rng.randrange(99999)}", rng.random(), rng.randbytes(rng.randrange(100))) for i in range(60_000))
+    things = (
+        (i, f"item{rng.randrange(99999)}", rng.random(), rng.randbytes(rng.randrange(100))) for i in range(60_000)
+    )
     world.executemany("INSERT INTO thing VALUES (?, ?, ?, ?)", things)
     for _ in range(30):
         world.commit()
         yield world.serialize() if hasattr(world, "serialize") else dumped(world)
         for _ in range(300):
-            world.execute("UPDATE thing SET x = ?, name = ? WHERE id = ?", (rng.random(), f"moved{rng.randrange(9999)}", rng.randrange(60_000)))
+            moved = (rng.random(), f"moved{rng.randrange(9999)}", rng.randrange(60_000))
+            world.execute("UPDATE thing SET x = ?, name = ? WHERE id = ?", moved)
         for _ in range(50):
             world.execute("INSERT INTO thing (name, x, data) VALUES ('new', ?, ?)", (rng.random(), rng.randbytes(50)))
 
@@ -74,7 +79,8 @@ def dumped(world):
 def xml(rng):
     """Text of 6 MB in which things move, come, and now and then come by the thousand."""
     def thing(index):
-        return f'<thing id="{index}" x="{rng.randrange(9999)}" y="{rng.randrange(9999)}" hp="{rng.randrange(100)}">{rng.getrandbits(160):x}</thing>'
+        at = f'x="{rng.randrange(9999)}" y="{rng.randrange(9999)}"'
+        return f'<thing id="{index}" {at} hp="{rng.randrange(100)}">{rng.getrandbits(160):x}</thing>'
 
     lines = [thing(index) for index in range(60_000)]
     for version in range(40):
@@ -91,7 +97,10 @@ def xml(rng):
 
 def inventory(rng):
     """JSON of 300 kB, autosaved 300 times."""
-    items = [{"id": i, "name": f"item{rng.randrange(500)}", "count": rng.randrange(99), "at": [rng.random(), rng.random()]} for i in range(3500)]
+    items = [
+        {"id": i, "name": f"item{rng.randrange(500)}", "count": rng.randrange(99), "at": [rng.random(), rng.random()]}
+        for i in range(3500)
+    ]
     for _ in range(300):
         yield json.dumps({"items": items}).encode()
         for _ in range(30):

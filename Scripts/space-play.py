@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Plays the example Space in a pseudo-terminal: steers, drifts, leaves the field, resizes; looks at what is drawn and what is kept. Then
-starts it where it can't be played, and reads what it says. Exits with status 1 if anything is not as it should be."""
+"""Plays the example Space in a pseudo-terminal: steers, drifts, leaves the field, resizes; looks at what is drawn and
+what is kept. Then starts it where it can't be played, and reads what it says. Exits with status 1 if anything is not as
+it should be."""
 import argparse
 import os
 import pty
@@ -33,7 +34,8 @@ def ship_is_where_it_is(player):
     row, column = y / 200 * player.screen.rows + 1, x / 320 * player.screen.columns + 1
     drawn = player.screen.drawn(SHIP)
     return drawn and all(
-        min(abs(r - row), player.screen.rows - abs(r - row)) <= 3 and min(abs(c - column), player.screen.columns - abs(c - column)) <= 6
+        min(abs(r - row), player.screen.rows - abs(r - row)) <= 3
+        and min(abs(c - column), player.screen.columns - abs(c - column)) <= 6
         for r, c in drawn
     )
 
@@ -89,7 +91,8 @@ def steer(space, folder, picture):
     again.end()
     left = again.lines()[-1]
     again.close()
-    printed = subprocess.run([space, "--data", os.path.join(folder, "data"), "--print"], capture_output=True, text=True).stdout
+    command = [space, "--data", os.path.join(folder, "data"), "--print"]
+    printed = subprocess.run(command, capture_output=True, text=True).stdout
     require(printed.split()[0] == str(left[0]), f"--print shows what is saved: {printed!r}")
 
 
@@ -116,7 +119,10 @@ def refusals(space, assets, folder):
     piped = subprocess.run([space, "--data", folder], stdin=subprocess.DEVNULL, capture_output=True, text=True)
     require(piped.returncode == 1 and "played in a terminal" in piped.stderr, f"no terminal: {piped.stderr!r}")
     unknown = subprocess.run([space, "--colour", "red"], capture_output=True, text=True)
-    require(unknown.returncode == 1 and "--colour is not known" in unknown.stderr, f"an unknown option: {unknown.stderr!r}")
+    require(
+        unknown.returncode == 1 and "--colour is not known" in unknown.stderr,
+        f"an unknown option: {unknown.stderr!r}",
+    )
 
     def told(name, change, *words):
         copy = os.path.join(folder, name)
@@ -130,7 +136,10 @@ def refusals(space, assets, folder):
         with open(os.path.join(copy, "stars.txt"), "r+") as file:
             file.write("#!")
 
-    told("missing", lambda copy: os.remove(os.path.join(copy, "ship.txt")), "ship.txt", "1 missing", "Install the game again")
+    told(
+        "missing", lambda copy: os.remove(os.path.join(copy, "ship.txt")),
+        "ship.txt", "1 missing", "Install the game again",
+    )
     told("damaged", damage, "stars.txt", "Install the game again")
     told("unlisted", lambda copy: os.remove(os.path.join(copy, "keepsake-assets.json")), "manifest")
     told("gone", shutil.rmtree, "gone")
@@ -170,7 +179,10 @@ def main():
         return 1
     finally:
         shutil.rmtree(folder)
-    print("Space was played: steered, drifted, came in at the other edge, was resized; and it reported why it can't be played where it can't")
+    print(
+        "Space was played: steered, drifted, came in at the other edge, was resized; "
+        "and it reported why it can't be played where it can't"
+    )
     return 0
 
 

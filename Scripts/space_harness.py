@@ -1,4 +1,5 @@
-"""A terminal for the example Space: a pseudo-terminal with a shell's part in it, and a screen that reads what the game writes."""
+"""A terminal for the example Space: a pseudo-terminal with a shell's part in it,
+and a screen that reads what the game writes."""
 import fcntl
 import os
 import pty
@@ -98,15 +99,17 @@ class Screen:
             if 0 <= dots < 256:
                 for bit, (right, down) in enumerate(bits):
                     if dots >> bit & 1:
-                        lines.append(f'<circle cx="{x + right * 5 + 2.5}" cy="{y + down * 5 + 2.5}" r="1.9" fill="{fill}"/>')
+                        center = f'cx="{x + right * 5 + 2.5}" cy="{y + down * 5 + 2.5}"'
+                        lines.append(f'<circle {center} r="1.9" fill="{fill}"/>')
             elif letter != " ":
                 lines.append(f'<text x="{x}" y="{y + 15}" fill="{fill}">{letter}</text>')
         return "\n".join(lines + ["</svg>"]) + "\n"
 
 
 class Player:
-    """One life of the game. Between it and the terminal stands a process that does what a shell does: without one nobody could let a
-    stopped game go on, so the system wouldn't stop it. With `bash` that is a real one, which ends with its terminal as real ones do."""
+    """One life of the game. Between it and the terminal stands a process that does what a shell does: without one
+    nobody could let a stopped game go on, so the system wouldn't stop it. With `bash` that is a real one, which ends
+    with its terminal as real ones do."""
 
     def __init__(self, space, folder, *options, columns=80, rows=24, bash=False):
         self.screen = Screen(columns, rows)
@@ -171,7 +174,8 @@ class Player:
         end = time.monotonic() + PATIENCE
         while not self.events:
             if time.monotonic() > end or self.status is None:
-                raise Failure(f"nothing happened: waited for {kinds}; the screen shows {self.screen.line(self.screen.rows)!r}")
+                last_row = self.screen.line(self.screen.rows)
+                raise Failure(f"nothing happened: waited for {kinds}; the screen shows {last_row!r}")
             self.pump(0.02)
         kind, _, value = self.events.pop(0).partition(" ")
         if kind not in kinds:
@@ -212,7 +216,8 @@ class Player:
 
     def is_stopped(self):
         if not os.path.isdir("/proc"):
-            return subprocess.run(["ps", "-o", "state=", "-p", str(self.game)], capture_output=True).stdout.startswith(b"T")
+            shown = subprocess.run(["ps", "-o", "state=", "-p", str(self.game)], capture_output=True)
+            return shown.stdout.startswith(b"T")
         with open(f"/proc/{self.game}/stat") as file:
             return file.read().rpartition(")")[2].split()[0] == "T"
 
@@ -264,7 +269,8 @@ def be_bash(status):
 
 
 def report(status, command):
-    """Runs the game as a part of the shell's job and says how it ended, which nobody could ask a shell that has ended itself."""
+    """Runs the game as a part of the shell's job and says how it ended,
+    which nobody could ask a shell that has ended itself."""
     game = os.fork()
     if game == 0:
         os.close(status)

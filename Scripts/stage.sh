@@ -7,5 +7,6 @@ started=$(date +%s)
 "$@"
 status=$?
 took=$(( $(date +%s) - started ))
-printf '== %s: %d.%d min%s\n' "$name" $((took / 60)) $((took % 60 / 6)) "$([ $status -eq 0 ] || echo ", failed ($status)")"
+printf '== %s: %d.%d min%s\n' "$name" $((took / 60)) $((took % 60 / 6)) \
+  "$([ $status -eq 0 ] || echo ", failed ($status)")"
 exit $status

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Sends series of real saves through two mirrored folders and compares the bytes on the wire with what zstd needs.
 
-Each file of a series is copied over the same name in folder one, and waited for in folder two. The limit of a series is twice
-what `zstd -3` needs for the first save and `zstd -3 --patch-from` for each pair after it, and 2 KiB a version.
+Each file of a series is copied over the same name in folder one, and waited for in folder two. The limit of a series is
+twice what `zstd -3` needs for the first save and `zstd -3 --patch-from` for each pair after it, and 2 KiB a version.
 
     KEEPSAKE_CORPUS=folder Scripts/sync-series.py --keepsake .build/debug/keepsake
 """

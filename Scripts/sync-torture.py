@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Kills two mirrors again and again while real saves are written into both folders, and then counts what became of them.
+"""Kills two mirrors again and again while real saves are written into both folders,
+and then counts what became of them.
 
     KEEPSAKE_CORPUS=folder Scripts/sync-torture.py --keepsake .build/debug/keepsake --kills 200 --seed 1
 
@@ -7,8 +8,8 @@ Checked at the end, after both sides ran until nothing was owed:
 - the folders are identical, and nothing temporary is left in them;
 - every file is, byte for byte, something that was once written there whole;
 - a file that only one side wrote is as that side left it;
-- every save that something other than its own writer took off the disk, every one that stood still for some seconds, and
-  every last one, is in the history.
+- every save that something other than its own writer took off the disk, every one that stood still for some seconds,
+  and every last one, is in the history.
 """
 
 import argparse
@@ -198,7 +199,8 @@ def run(arguments, root, say):
         files = [side.files() for side in sides]
         violations = []
         if files[0] != files[1]:
-            differing = sorted(path for path in set(files[0]) | set(files[1]) if files[0].get(path) != files[1].get(path))
+            paths = set(files[0]) | set(files[1])
+            differing = sorted(path for path in paths if files[0].get(path) != files[1].get(path))
             violations.append("the folders differ in " + ", ".join(differing[:10]))
         violations += ["left behind: " + path for side in sides for path in side.temporaries()]
         merged = {}

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Everything that is checked, in stages; the closing line counts the tests. Called by `make test`, and with KEEPSAKE_DEEP=1 by
-# `make test-deep`, which have built all.
+# Everything that is checked, in stages; the closing line counts the tests. Called by `make test`, and with
+# KEEPSAKE_DEEP=1 by `make test-deep`, which have built all.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 log=.build/test.log
@@ -10,15 +10,17 @@ passed=0
 missed=()
 : > "$log"
 
-# tests NAME WIDTH ARGUMENTS...: a stage of tests, so many at once. Where one fails its name comes last, where a log that was
-# cut short still has it.
+# tests NAME WIDTH ARGUMENTS...: a stage of tests, so many at once. Where one fails its name comes last, where a log
+# that was cut short still has it.
 tests() {
   local name=$1 width=$2
   shift 2
   export SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH=$width
-  Scripts/stage.sh "$name" bash -c "set -o pipefail; swift test --traits Cloud --skip-build $* 2>&1 | tee -a $log" && return
+  Scripts/stage.sh "$name" \
+    bash -c "set -o pipefail; swift test --traits Cloud --skip-build $* 2>&1 | tee -a $log" && return
   echo "== what failed:"
-  grep -aE '✘ (Test|Suite)|recorded an issue|[Ff]atal error|terminated by signal|unexpected signal' "$log" | grep -av 'known issue' | cut -c1-600 | tail -n 40
+  grep -aE '✘ (Test|Suite)|recorded an issue|[Ff]atal error|terminated by signal|unexpected signal' "$log" |
+    grep -av 'known issue' | cut -c1-600 | tail -n 40
   exit 1
 }
 
@@ -31,8 +33,8 @@ check() {
 # miss NAME REASON: a check that is skipped.
 miss() { missed+=("$1: $2"); }
 
-# Most tests keep a core busy: more at once would only make each of them take longer. Now and then one waits for its disk
-# or for a process, which leaves room for one more.
+# Most tests keep a core busy: more at once would only make each of them take longer. Now and then one waits for its
+# disk or for a process, which leaves room for one more.
 cores=$(getconf _NPROCESSORS_ONLN)
 # What talks to servers, or to a cloud in the process, waits most of the time.
 network="KeepsakeServerTests|KeepsakeSyncTests|KeepsakeCommandTests|KeepsakeTestingTests"
@@ -52,7 +54,8 @@ fi
 space=.build/debug/Space
 check "merge rules that don't fit" Scripts/merge-refusals.sh
 check "Space is played" python3 Scripts/space-play.py --space $space
-check "every end of a game" python3 Scripts/autosave-stops.py --space $space --count "$([ "$deep" = 1 ] && echo 10 || echo 2)"
+check "every end of a game" python3 Scripts/autosave-stops.py --space $space \
+  --count "$([ "$deep" = 1 ] && echo 10 || echo 2)"
 # What ships with it is what its manifest says.
 check "the manifest of Space" $keepsake assets manifest Examples/Space/Assets --check
 if [ -d "${KEEPSAKE_CORPUS:-}" ]; then
@@ -74,8 +77,8 @@ else
   miss "a game of its own" "it builds everything that a game fetches again; make test-deep runs it"
 fi
 
-# What the test runner says itself. Its count of a run includes what it skipped, and tests that others run in a process of
-# their own are counted where they are run from.
+# What the test runner says itself. Its count of a run includes what it skipped, and tests that others run in a process
+# of their own are counted where they are run from.
 ran=$(sed -nE 's/.*Test run with ([0-9]+) tests?.* passed.*/\1/p' "$log" | awk '{n += $1} END {print n + 0}')
 skips=$(grep -aE '^[^ ]+ +Test .* skipped(\.|: )' "$log" || true)
 unrun=$(grep -c . <<< "$skips" || true)

@@ -1,5 +1,5 @@
-// Protocol Buffers' own C++ encoder, behind the interface of CPeers. Scripts/bench.sh builds it as a library where the compiler and
-// the headers are installed. The message is made before the clock starts; what is decoded stays a message.
+// Protocol Buffers' own C++ encoder, behind the interface of CPeers. Scripts/bench.sh builds it as a library where the
+// compiler and the headers are installed. The message is made before the clock starts; what is decoded stays a message.
 
 #include "CPeers.h"
 #include "worlds.pb.h"

@@ -40,7 +40,9 @@ def by_order(pairs):
     joined = {}
     for scalar, value in pairs:
         place = order(scalar)
-        joined[place] = (scalar, join_values(joined[place][1], value) if place in joined and value is not None else value)
+        if place in joined and value is not None:
+            value = join_values(joined[place][1], value)
+        joined[place] = (scalar, value)
     return [joined[place] for place in sorted(joined)]
 
 
@@ -196,7 +198,8 @@ def join_versions(left, right):
         return right
     joined = {**left, "covers": sorted({*(left.get("covers") or []), *(right.get("covers") or [])})}
     joined["provisional"] = bool(left.get("provisional") and right.get("provisional"))
-    labels = {**(right.get("metadata") or {}), **{key: value for key, value in (left.get("metadata") or {}).items() if value}}
+    own = {key: value for key, value in (left.get("metadata") or {}).items() if value}
+    labels = {**(right.get("metadata") or {}), **own}
     if labels:
         joined["metadata"] = labels
     return joined

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""A Keepsake device in another language, written from docs/PROTOCOL.md. README.md beside it says what it does and what it leaves out.
+"""A Keepsake device in another language, written from docs/PROTOCOL.md.
+README.md beside it says what it does and what it leaves out.
 
-It needs Python 3.9 or later and the program `zstd`. All that it knows is in one folder, HOME: `state.json`, which is replaced whole, and the
-plain bytes of contents under their hashes. One process at a time.
+It needs Python 3.9 or later and the program `zstd`. All that it knows is in one folder, HOME: `state.json`, which is
+replaced whole, and the plain bytes of contents under their hashes. One process at a time.
 """
 
 import argparse
@@ -27,8 +28,8 @@ OFFER_PAUSE_SECONDS = 30
 ROUNDS = 200  # The limit for one `sync`: a client that needs more is in an endless loop.
 START = {"epoch": 0, "seq": 0, "mark": 0}
 EMPTY = {
-    "account": None, "cursor": START, "caughtUp": False, "clock": 0, "cells": {}, "versions": {}, "loaded": {}, "outbox": [], "offers": [],
-    "staged": [], "refused": [], "damaged": [],
+    "account": None, "cursor": START, "caughtUp": False, "clock": 0, "cells": {}, "versions": {}, "loaded": {},
+    "outbox": [], "offers": [], "staged": [], "refused": [], "damaged": [],
 }
 
 
@@ -86,7 +87,8 @@ class Device:
         body = {"name": name} if code is None else {"name": name, "code": code}
         self.server = Server({"url": url})
         path = "/v1/devices" if code is None else "/v1/pairing/join"
-        self.state["account"] = {"url": url, **self.server.json("POST", path, body, {"Keepsake-App-Key": app_key}, once=True)}
+        answer = self.server.json("POST", path, body, {"Keepsake-App-Key": app_key}, once=True)
+        self.state["account"] = {"url": url, **answer}
         self.keep()
 
     # What the player sees and does.
@@ -95,10 +97,13 @@ class Device:
         """The versions that no known version covers."""
         versions = self.state["versions"]
         covered = {name for record in versions.values() for name in record.get("covers") or []}
-        return sorted(name for name, record in versions.items() if name not in covered and slot in (None, record["slot"]))
+        return sorted(
+            name for name, record in versions.items() if name not in covered and slot in (None, record["slot"])
+        )
 
     def load(self, slot):
-        """The heads with their bytes: two are a conflict, and what is saved next replaces both. A delete beside a save is none."""
+        """The heads with their bytes: two are a conflict, and what is saved next replaces both.
+        A delete beside a save is none."""
         heads = self.heads(slot)
         records = [self.state["versions"][name] for name in heads]
         self.state["loaded"][slot] = heads
@@ -118,13 +123,15 @@ class Device:
     def save(self, slot, file, title=None):
         data = Path(file).read_bytes()
         metadata = {"metadata": {"title": title}} if title else {}
-        self.add_version(slot, {"contents": [self.contents.add(data)], "length": len(data), **metadata}, self.state["loaded"].get(slot))
+        fields = {"contents": [self.contents.add(data)], "length": len(data), **metadata}
+        self.add_version(slot, fields, self.state["loaded"].get(slot))
 
     def delete(self, slot):
         self.add_version(slot, {"tombstone": True}, None)
 
     def add_version(self, slot, fields, basis):
-        """It covers what the game loaded or saved last, else all heads; and what these cover, where the cloud may never get them."""
+        """It covers what the game loaded or saved last, else all heads;
+        and what these cover, where the cloud may never get them."""
         basis = self.heads(slot) if basis is None else basis
         versions, waiting = self.state["versions"], self.unacknowledged()
         known = [versions[name] for name in basis if name in versions]
@@ -132,10 +139,13 @@ class Device:
         for record in known:
             if record["id"] in waiting:
                 covers |= set(record.get("covers") or [])
-        provisional = all(one.get("provisional") for one in known) if known else not basis and not self.state["caughtUp"]
+        if known:
+            provisional = all(one.get("provisional") for one in known)
+        else:
+            provisional = not basis and not self.state["caughtUp"]
         record = {
-            "id": secrets.token_hex(16), "slot": slot, "covers": sorted(covers), "writer": self.writer, "provisional": provisional,
-            "savedAtMilliseconds": self.now(), **fields,
+            "id": secrets.token_hex(16), "slot": slot, "covers": sorted(covers), "writer": self.writer,
+            "provisional": provisional, "savedAtMilliseconds": self.now(), **fields,
         }
         self.drop(self.fresh.intersection(basis))
         versions[record["id"]] = record
@@ -144,7 +154,8 @@ class Device:
         self.state["loaded"][slot] = [record["id"]]
 
     def drop(self, names):
-        """Never sent, and replaced: they need no place in the outbox. What waits behind them then goes as one with what replaces them."""
+        """Never sent, and replaced: they need no place in the outbox.
+        What waits behind them then goes as one with what replaces them."""
         outbox = self.state["outbox"]
         for index, group in enumerate(outbox):
             if names.intersection(group["versions"]):
@@ -179,7 +190,8 @@ class Device:
         generation = known.get("generation", 0) if known else 0
         if rule == "reset":
             if not self.state["caughtUp"]:
-                raise Failure("resetBeforeCatchUp", "A value can be reset only after this device has fetched everything once.")
+                message = "A value can be reset only after this device has fetched everything once."
+                raise Failure("resetBeforeCatchUp", message)
             if known and "later" in known["value"]:
                 raise Failure("tooNew", "A value of a rule that this client doesn't know can't be reset.")
             (rule, *words), generation, known = words, generation + 1, None
@@ -218,10 +230,12 @@ class Device:
 
     def put(self, held, words):
         missing = [{"string": word} for word in sorted(set(words)) if {"string": word} not in elements(held)]
+        if not missing:
+            return []
         seen = additions(held).get(self.writer, ([], {}))[0]
         first = seen[-1][1] + 1 if seen else 1
         standing = [{"number": first + index, "element": element} for index, element in enumerate(missing)]
-        return [{"writer": self.writer, "seen": [[first, first + len(missing) - 1]], "standing": standing}] if missing else []
+        return [{"writer": self.writer, "seen": [[first, first + len(missing) - 1]], "standing": standing}]
 
     def take(self, held, words):
         gone = []
@@ -251,7 +265,9 @@ class Device:
         state = self.state
         offer = state["offers"][0] if state["offers"] else None
         groups = ([offer["parts"][offer["held"]]] if offer else self.fitting()) if sends else []
-        request = {"protocolVersion": 1, "cursor": state["cursor"], "limit": self.limit, "damaged": state["damaged"][:64]}
+        request = {
+            "protocolVersion": 1, "cursor": state["cursor"], "limit": self.limit, "damaged": state["damaged"][:64],
+        }
         cells = {}
         for group in groups:
             for key, cell in group["cells"].items():
@@ -259,7 +275,8 @@ class Device:
         request["cells"] = [{**named(key), **cell} for key, cell in cells.items()]
         request["versions"] = [state["versions"][name] for group in groups for name in group["versions"]]
         if groups and offer and len(offer["parts"]) > 1:
-            request["part"] = {"offer": offer["id"], "number": offer["held"], "last": offer["held"] == len(offer["parts"]) - 1}
+            last = offer["held"] == len(offer["parts"]) - 1
+            request["part"] = {"offer": offer["id"], "number": offer["held"], "last": last}
         elif not offer:
             request["contents"], refusals = self.needed(request["versions"])
             if refusals:
@@ -281,7 +298,8 @@ class Device:
                 del state["offers" if offer else "outbox"][: 1 if offer else len(groups)]
             elif kind == "missing":
                 whole = offer["parts"] if offer else groups
-                refusals = self.put_all(details, [state["versions"][name] for group in whole for name in group["versions"]])
+                versions = [state["versions"][name] for group in whole for name in group["versions"]]
+                refusals = self.put_all(details, versions)
                 if refusals:
                     self.refuse(refusals, groups, offer)
             elif kind == "refused":
@@ -303,7 +321,8 @@ class Device:
         return len(group["cells"]), len(records), len(json.dumps([group["cells"], records]))
 
     def needed(self, versions):
-        """The contents of what will be heads: small ones to go along, large ones are put first. And what the cloud has no room for."""
+        """The contents of what will be heads: small ones to go along, large ones are put first.
+        And what the cloud has no room for."""
         covered = {name for record in versions for name in record.get("covers") or []}
         names = {name for record in versions if record["id"] not in covered for name in record.get("contents") or []}
         inline, large, room = [], [], MOST_INLINE_BYTES
@@ -331,11 +350,13 @@ class Device:
                 why = {"reason": "tooLarge" if failure.code == "too_large" else "quota", "message": str(failure)}
                 if failure.code == "quota":
                     why["quota"] = {part: failure.details[part] for part in ("limit", "used", "needed")}
-            refusals += [{"item": f"version {one['id']}", **why} for one in versions if name in (one.get("contents") or [])]
+            without = [one for one in versions if name in (one.get("contents") or [])]
+            refusals += [{"item": f"version {one['id']}", **why} for one in without]
         return refusals
 
     def refuse(self, details, groups, offer):
-        """What is named waits for the next `sync`, with the reason; the rest goes on, of an offer as ordinary groups."""
+        """What is named waits for the next `sync`, with the reason;
+        the rest goes on, of an offer as ordinary groups."""
         reasons = {one["item"]: one for one in details}
         parts = offer["parts"] if offer else groups
         if offer:
@@ -345,7 +366,8 @@ class Device:
             for key in list(group["cells"]):
                 item = "cell {collection}/{key}".format(**named(key))
                 if item in reasons:
-                    self.state["refused"].append({"cells": {key: group["cells"].pop(key)}, "versions": [], "why": reasons[item]})
+                    cells = {key: group["cells"].pop(key)}
+                    self.state["refused"].append({"cells": cells, "versions": [], "why": reasons[item]})
             for name in [one for one in group["versions"] if f"version {one}" in reasons]:
                 group["versions"].remove(name)
                 self.state["refused"].append({"cells": {}, "versions": [name], "why": reasons[f"version {name}"]})
@@ -359,7 +381,8 @@ class Device:
             time.sleep(OFFER_PAUSE_SECONDS)
 
     def begin_epoch(self, epoch):
-        """The cloud isn't what it was: all that is held here goes as one offer, in place of what waited, and all is heard again."""
+        """The cloud isn't what it was: all that is held here goes as one offer,
+        in place of what waited, and all is heard again."""
         state = self.state
         self.told["restarts"] += 1
         state.update(cursor={**START, "epoch": epoch}, staged=[], outbox=[], offers=[])
@@ -397,7 +420,8 @@ class Device:
         self.state["cursor"] = cursor
 
     def show(self):
-        """Shows what is staged, all at once; false if a content isn't in the cloud any more, and another exchange has to tell why."""
+        """Shows what is staged, all at once;
+        false if a content isn't in the cloud any more, and another exchange has to tell why."""
         state = self.state
         cells, versions = dict(state["cells"]), dict(state["versions"])
         for change in state["staged"]:
@@ -407,7 +431,8 @@ class Device:
             elif record := change.get("version"):
                 versions[record["id"]] = join_versions(versions.get(record["id"]), record)
         covered = {name for record in versions.values() for name in record.get("covers") or []}
-        needed = {name for record in versions.values() if record["id"] not in covered for name in record.get("contents") or []}
+        heads = [record for record in versions.values() if record["id"] not in covered]
+        needed = {name for record in heads for name in record.get("contents") or []}
         for name in sorted(needed.difference(state["damaged"])):
             try:
                 if not self.contents.has(name) and not self.contents.fetch(name):
@@ -421,7 +446,8 @@ class Device:
         return True
 
     def hear(self, event):
-        """What an event says, if it follows on from where this device stands; else an exchange. True if the event was enough."""
+        """What an event says, if it follows on from where this device stands; else an exchange.
+        True if the event was enough."""
         if event.get("unknown") and event["unknown"] == self.state["cursor"] and event["unknown"]["seq"]:
             self.begin_epoch(event["unknown"]["epoch"])
         elif event.get("after") and event["after"] == self.state["cursor"] and not self.state["staged"]:
@@ -449,16 +475,25 @@ class Device:
             record = state["versions"][name]
             if not record.get("tombstone"):
                 sha = record["contents"] if len(record.get("contents") or []) == 1 else [self.contents.name_of(record)]
-                about = {"id": name, "sha256": sha[0], "length": record.get("length", 0), "provisional": record.get("provisional", False)}
-                slots.setdefault(record["slot"], []).append({**about, "title": (record.get("metadata") or {}).get("title")})
+                about = {
+                    "id": name, "sha256": sha[0], "length": record.get("length", 0),
+                    "provisional": record.get("provisional", False),
+                    "title": (record.get("metadata") or {}).get("title"),
+                }
+                slots.setdefault(record["slot"], []).append(about)
         values = {"/".join(json.loads(key)): plain(cell["value"]) for key, cell in sorted(state["cells"].items())}
         waiting = len(state["outbox"]) + len(state["offers"])
         why = [one["why"] for one in state["refused"]]
-        return {"values": values, "slots": slots, "waiting": waiting, "refused": why, "cursor": state["cursor"], **self.told}
+        return {
+            "values": values, "slots": slots, "waiting": waiting, "refused": why, "cursor": state["cursor"],
+            **self.told,
+        }
 
 
 def main():
-    parser = argparse.ArgumentParser(description="A Keepsake device in Python. Each command is one process; README.md lists them.")
+    parser = argparse.ArgumentParser(
+        description="A Keepsake device in Python. Each command is one process; README.md lists them."
+    )
     parser.add_argument("home", help="the folder of everything that this device knows")
     parser.add_argument("command", help="register, join, pair, sync, show, load, listen, together, or a change")
     parser.add_argument("words", nargs="*")

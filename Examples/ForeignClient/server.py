@@ -34,7 +34,8 @@ class Server:
         self.account = account or {}
 
     def request(self, method, path, body=None, headers=(), once=False):
-        """The status, the headers and the body. What may pass is tried again; what isn't marked as the cloud's word says nothing."""
+        """The status, the headers and the body. What may pass is tried again;
+        what isn't marked as the cloud's word says nothing."""
         if "url" not in self.account:
             raise Failure("noAccount", "This device has no account yet: register or join.")
         headers = dict(headers)
@@ -69,7 +70,8 @@ class Server:
 
     def json(self, method, path, message, headers=(), once=False):
         body = json.dumps({key: value for key, value in message.items() if value not in ([], None)}).encode()
-        return json.loads(self.request(method, path, body, {"Content-Type": "application/json", **dict(headers)}, once)[2])
+        headers = {"Content-Type": "application/json", **dict(headers)}
+        return json.loads(self.request(method, path, body, headers, once)[2])
 
     def polls(self, cursor):
         """Events one by one, for whom no stream reaches."""
@@ -148,7 +150,8 @@ class Contents:
         return hashlib.sha256(self.bytes_of(record)).hexdigest()
 
     def frame(self, name):
-        """One frame that says how long it is, and the plain length. In full always: a client may do without deltas when it sends."""
+        """One frame that says how long it is, and the plain length.
+        In full always: a client may do without deltas when it sends."""
         path = self.folder / name
         return compress(path), path.stat().st_size
 
@@ -157,7 +160,8 @@ class Contents:
         self.server.request("PUT", f"/v1/contents/{name}", frame, {"Keepsake-Length": str(length)})
 
     def receive(self, contents):
-        """Those of an answer: bases stand before what leans on them. What can't be read here is asked for when it is needed."""
+        """Those of an answer: bases stand before what leans on them.
+        What can't be read here is asked for when it is needed."""
         for one in contents:
             if not self.has(one["hash"]) and (not one.get("base") or self.has(one["base"])):
                 self.unpack(one["hash"], base64.b64decode(one["bytes"]), one["length"], one.get("base"))

@@ -1,6 +1,7 @@
 import Foundation
 
-/// `seeds FOLDER` writes the first inputs; `TARGET FOLDER...` runs a target once on each file of the folders, for the coverage.
+/// `seeds FOLDER` writes the first inputs; `TARGET FOLDER...` runs a target once on each file of the folders, for the
+/// coverage.
 @main enum InterchangeReplay {
   static func main() throws {
     var arguments = CommandLine.arguments.dropFirst()

@@ -151,7 +151,8 @@ enum InterchangeTarget: String, CaseIterable {
     if again != text { found("A property list that was written as XML and read gave other XML") }
   }
 
-  /// Runs a step that may refuse in a typed way; nil if it did. `codes` restricts which refusals are in order, if it isn't empty.
+  /// Runs a step that may refuse in a typed way; nil if it did. `codes` restricts which refusals are in order, if it
+  /// isn't empty.
   static func expected<Value>(_ codes: [PropertyListError.Code], _ step: () throws -> Value, isSure: Bool = false) -> Value? {
     do {
       return try step()

@@ -27,7 +27,8 @@ struct FloorTests {
     "CZstd": [],
   ]
 
-  /// All that the pure floors may import: values and bytes, and hashing; on Apple's platforms vectors and transforms, too.
+  /// All that the pure floors may import: values and bytes, and hashing; on Apple's platforms vectors and transforms,
+  /// too.
   static let pureImports: Set<String> = ["Foundation", "Crypto", "KeepsakeMacros", "Synchronization", "simd", "CoreGraphics"]
   /// Which of them may stand on which.
   static let furtherImports: [String: Set<String>] = [

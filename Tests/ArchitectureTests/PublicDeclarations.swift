@@ -1,7 +1,8 @@
 import Foundation
 import TestSupport
 
-/// One declaration that games or tools can name: written `public`, a requirement of a public protocol, or a case of a public enumeration.
+/// One declaration that games or tools can name: written `public`, a requirement of a public protocol, or a case of a
+/// public enumeration.
 struct PublicDeclaration: Equatable {
   /// Relative to the repository.
   var file: String
@@ -22,8 +23,8 @@ struct PublicDeclaration: Equatable {
   var signature: String { labels.map { "\(name)(\($0.map { "\($0):" }.joined()))" } ?? name }
 }
 
-/// Finds public declarations by reading the source, one line after the other. It knows as much of Swift as the formatter leaves over:
-/// a declaration begins on a line of its own, with its attributes before it or above it.
+/// Finds public declarations by reading the source, one line after the other. It knows as much of Swift as the
+/// formatter leaves over: a declaration begins on a line of its own, with its attributes before it or above it.
 struct PublicDeclarationScanner {
   private static let keywords: Set<String> = [
     "func", "var", "let", "struct", "class", "enum", "actor", "protocol", "typealias", "macro", "associatedtype", "init", "subscript",

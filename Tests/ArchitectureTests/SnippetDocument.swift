@@ -3,8 +3,8 @@ import TestSupport
 
 /// The Swift snippets of a document, made into source files that the compiler can check.
 ///
-/// The snippets of a document are one program: what one declares, those after it may use. Statements of each become the body of a
-/// function. What a snippet needs and doesn't show stands in a comment in front of it, which no reader sees:
+/// The snippets of a document are one program: what one declares, those after it may use. Statements of each become the
+/// body of a function. What a snippet needs and doesn't show stands in a comment in front of it, which no reader sees:
 ///
 ///     <!-- snippet
 ///     let session: Session            a parameter of the function

@@ -102,7 +102,8 @@ enum SwiftText {
     return String(name.isEmpty ? text.prefix { !$0.isWhitespace && $0 != "(" } : name)
   }
 
-  /// The argument labels of the parentheses that come next, behind a name and its generic parameters: `_` where there is none.
+  /// The argument labels of the parentheses that come next, behind a name and its generic parameters: `_` where there
+  /// is none.
   static func labels(in text: Substring) -> [String] {
     guard let start = text.firstIndex(of: "(") else { return [] }
     return arguments(in: text[start...]).compactMap { argument in

@@ -5,7 +5,8 @@ import Testing
 
 @testable import DeadPanic
 
-/// Who saves in the middle of the night and goes on later has the same night: the same steps, the same flames, the same end.
+/// Who saves in the middle of the night and goes on later has the same night: the same steps, the same flames, the same
+/// end.
 @Suite struct DeadPanicTests {
   private let folder = TemporaryFolder.url()
 

@@ -6,7 +6,8 @@ import Testing
 
 @testable import KeepsakeCommand
 
-/// Whoever packs a game makes its manifest by one command, and a script can tell whether it is up to date and whether a copy is whole.
+/// Whoever packs a game makes its manifest by one command, and a script can tell whether it is up to date and whether a
+/// copy is whole.
 @Suite struct AssetsTests {
   private let folder = TemporaryFolder.url("assets")
   private var manifest: URL { folder.appendingPathComponent(AssetManifest.fileName) }

@@ -5,7 +5,8 @@ import KeepsakeInterchange
 import TestSupport
 import Testing
 
-/// Files that made other readers crash or fill the memory. Each is read in a process that the system ends if it takes more than is allowed.
+/// Files that made other readers crash or fill the memory. Each is read in a process that the system ends if it takes
+/// more than is allowed.
 struct BadFileTests {
   /// Beyond what the process had before a file, and for one file.
   private static let bytes: rlim_t = 64 << 20

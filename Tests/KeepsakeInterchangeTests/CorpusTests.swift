@@ -3,7 +3,8 @@ import KeepsakeInterchange
 import TestSupport
 import Testing
 
-/// Real files of other programs. `KEEPSAKE_CORPUS` names the folder in which they are; without it these tests are skipped.
+/// Real files of other programs. `KEEPSAKE_CORPUS` names the folder in which they are; without it these tests are
+/// skipped.
 enum Corpus {
   static func files(_ name: String) throws -> [URL] {
     let folder = try #require(RealFiles.folder).appending(path: name)

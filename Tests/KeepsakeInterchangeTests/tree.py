@@ -1,4 +1,5 @@
-"""Reads property lists with Python's plistlib and writes what they hold as canonical JSON, for a comparison with another reader.
+"""Reads property lists with Python's plistlib and writes what they hold as canonical JSON,
+for a comparison with another reader.
 
     python3 tree.py OUTPUT < NAMES       NAMES: one path a line
 

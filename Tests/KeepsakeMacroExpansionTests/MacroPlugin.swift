@@ -2,8 +2,8 @@ import Foundation
 import TestSupport
 import Testing
 
-/// The compiler plugin that was built with this package, asked to expand macros as the compiler asks it: messages in JSON, each
-/// after its length, over its standard input and output.
+/// The compiler plugin that was built with this package, asked to expand macros as the compiler asks it: messages in
+/// JSON, each after its length, over its standard input and output.
 struct MacroPlugin {
   /// What one role of one attribute came to.
   struct Answer {

@@ -2,8 +2,8 @@ import Foundation
 
 /// A source file with one type, and where the attributes of ours are in it.
 ///
-/// Finds only what the tests write: an attribute of the type is before its first brace, any other begins its line with the
-/// property, case or method it is attached to.
+/// Finds only what the tests write: an attribute of the type is before its first brace, any other begins its line with
+/// the property, case or method it is attached to.
 struct MarkedSource {
   struct Attribute {
     let name: String

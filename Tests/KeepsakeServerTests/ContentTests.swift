@@ -48,7 +48,8 @@ struct ContentTests {
       let contents = folder.appendingPathComponent("contents")
       let files = try FileManager.default.contentsOfDirectory(atPath: contents.path)
       #expect(files.count == (count > 1 << 20 ? 1 : 0))
-      // A file that is gone (the database was restored without it) is a content to be sent again, not a lie and not a failure.
+      // A file that is gone (the database was restored without it) is a content to be sent again, not a lie and not a
+      // failure.
       for file in files {
         try FileManager.default.removeItem(at: contents.appendingPathComponent(file))
         let client = Client(server: server, token: account.token)

@@ -6,7 +6,8 @@ import Testing
 
 @testable import KeepsakeStore
 
-/// A file that a player sends to support, or carries to another machine: whatever happens to it on the way, it is the save or an error.
+/// A file that a player sends to support, or carries to another machine: whatever happens to it on the way, it is the
+/// save or an error.
 @Suite struct SaveFileTests {
   static let secret = Data((0..<32).map { UInt8($0) })
   static let game = "com.example.space"

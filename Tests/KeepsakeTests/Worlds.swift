@@ -12,7 +12,8 @@ final class TestClock: Sendable {
 
   func advance(by duration: Duration) { milliseconds.value += duration.components.seconds * 1000 }
 
-  /// Short pauses pass by themselves. Longer ones never do, so that nothing comes because a device asked its cloud without a reason.
+  /// Short pauses pass by themselves. Longer ones never do, so that nothing comes because a device asked its cloud
+  /// without a reason.
   private static let longestPause = Duration.seconds(10)
 
   var environment: GameEnvironment {

@@ -1,7 +1,8 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
-// A game of its own that depends on Keepsake as any game would: `make test` builds it, runs it, and checks what it had to fetch.
+// A game of its own that depends on Keepsake as any game would: `make test` builds it, runs it, and checks what it had
+// to fetch.
 let package = Package(
   name: "NewGame",
   platforms: [.macOS(.v15)],

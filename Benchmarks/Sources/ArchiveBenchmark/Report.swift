@@ -15,7 +15,8 @@ struct Report: BenchmarkReport {
   static let note =
     "Times are the best of interleaved rounds in one run; outputs are fresh each time and released off the clock. A ratio above 1 is how many times Keepsake's figure it is."
 
-  /// The figures that one sentence holds: the dungeon, and the card, where a peer is ahead. Lines stay below 120 characters.
+  /// The figures that one sentence holds: the dungeon, and the card, where a peer is ahead. Lines stay below 120
+  /// characters.
   var summary: String {
     let (dungeon, card) = (DungeonGroup.name, CardGroup.name)
     return """

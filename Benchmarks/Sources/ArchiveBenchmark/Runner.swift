@@ -16,7 +16,8 @@ struct Runner {
     self.figures = figures
   }
 
-  /// Which part of the time others had the processor, in percent. A capture's wait for the disk counts, too, but is short.
+  /// Which part of the time others had the processor, in percent. A capture's wait for the disk counts, too, but is
+  /// short.
   var busyPercent: Int {
     guard wallTime > .zero else { return 0 }
     return max(0, Int((100 * (1 - processorTime / wallTime)).rounded()))

@@ -4,8 +4,8 @@ import Foundation
 import GameWorlds
 import Keepsake
 
-/// A million tiles of several kinds, against copying the same memory: into fresh memory, as the goals say, and into memory that is used again
-/// and again and never leaves the processor's caches.
+/// A million tiles of several kinds, against copying the same memory: into fresh memory, as the goals say, and into
+/// memory that is used again and again and never leaves the processor's caches.
 struct TilesGroup {
   static let name = "tiles"
   static let count = 1_000_000

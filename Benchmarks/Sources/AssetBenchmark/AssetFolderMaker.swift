@@ -2,7 +2,8 @@ import BenchmarkKit
 import Foundation
 import Keepsake
 
-/// The assets of the benchmark: files of a few kilobytes up to some hundred, as a game's images and sounds are, the same in each run.
+/// The assets of the benchmark: files of a few kilobytes up to some hundred, as a game's images and sounds are, the
+/// same in each run.
 struct AssetFolderMaker {
   let url: URL
   let count: Int

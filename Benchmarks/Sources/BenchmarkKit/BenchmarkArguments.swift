@@ -1,7 +1,7 @@
 public import Foundation
 
-/// The command line of a benchmark: options that all of them have, and its own. Each is taken out where it is asked for, and comes into
-/// the help by that; what nobody asked for is a mistake.
+/// The command line of a benchmark: options that all of them have, and its own. Each is taken out where it is asked
+/// for, and comes into the help by that; what nobody asked for is a mistake.
 public struct BenchmarkArguments {
   private let program: String
   private var rest: [String]

@@ -35,7 +35,8 @@ public enum Format {
     return (value < 0 ? "-" : "") + String(digits)
   }
 
-  /// A table in Markdown that also reads well as text. The first column stands left, the others right unless `left` names them.
+  /// A table in Markdown that also reads well as text. The first column stands left, the others right unless `left`
+  /// names them.
   public static func table(_ header: [String], _ rows: [[String]], left: Set<Int> = []) -> String {
     let all = [header] + rows
     let widths = header.indices.map { column in all.map { $0[column].count }.max() ?? 0 }

@@ -1,7 +1,8 @@
 import CPeers
 import Foundation
 
-/// What a call takes of memory beyond what was held before it. In a process of its own, since a process's peak never falls by itself.
+/// What a call takes of memory beyond what was held before it. In a process of its own, since a process's peak never
+/// falls by itself.
 public enum PeakMemory {
   /// The result of `body`, and by how many bytes the peak while it ran was above what was held when it began.
   public static func measure<Output>(_ body: () throws -> Output) throws -> (Output, extraBytes: Int) {

@@ -39,8 +39,8 @@ inline CDungeon *make_dungeon(int64_t level, const char *name, size_t name_bytes
   return dungeon;
 }
 
-inline void add_hero(CDungeon *dungeon, int64_t type, const char *name, size_t name_bytes, float x, float y, int64_t health,
-                     int64_t target) {
+inline void add_hero(CDungeon *dungeon, int64_t type, const char *name, size_t name_bytes, float x, float y,
+                     int64_t health, int64_t target) {
   auto hero = std::make_unique<Hero>();
   hero->type = type;
   hero->name.assign(name, name_bytes);
@@ -57,7 +57,8 @@ inline void add_item(CDungeon *dungeon, int32_t kind, int64_t count, double dura
 }
 
 inline bool equal_dungeons(const CDungeon *one, const CDungeon *other) {
-  if (one->level != other->level || one->name != other->name || one->heroes.size() != other->heroes.size()) return false;
+  if (one->level != other->level || one->name != other->name || one->heroes.size() != other->heroes.size())
+    return false;
   for (size_t index = 0; index < one->heroes.size(); index++) {
     const Hero &a = *one->heroes[index], &b = *other->heroes[index];
     if (a.type != b.type || a.name != b.name || a.x != b.x || a.y != b.y || a.health != b.health ||

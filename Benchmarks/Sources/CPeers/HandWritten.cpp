@@ -4,8 +4,8 @@
 #include <cstdlib>
 #include <cstring>
 
-// The archive's layout (docs/FORMAT.md) for this one world, as one would write it by hand: fields straight to memory, numbers
-// of objects kept in the objects, the schema a constant. It leaves out what only a general encoder needs.
+// The archive's layout (docs/FORMAT.md) for this one world, as one would write it by hand: fields straight to memory,
+// numbers of objects kept in the objects, the schema a constant. It leaves out what only a general encoder needs.
 
 namespace {
 
@@ -224,7 +224,8 @@ CDungeon *decode(const uint8_t *bytes, size_t count, const uint8_t *schema, size
   if (xxh64(bytes, count - 8) != load<uint64_t>(bytes + count - 8)) return nullptr;
   const uint64_t footer = load<uint64_t>(bytes + count - trailer_bytes);
   const size_t body_end = count - trailer_bytes;
-  if (footer > body_end || body_end - footer < schema_bytes + 5 || memcmp(bytes + footer, schema, schema_bytes) != 0) return nullptr;
+  if (footer > body_end || body_end - footer < schema_bytes + 5 || memcmp(bytes + footer, schema, schema_bytes) != 0)
+    return nullptr;
   const uint8_t *f = bytes + footer + schema_bytes;
   const uint64_t root = take(f), objects = take(f), references = take(f);
   const uint64_t all = footer - header_bytes;

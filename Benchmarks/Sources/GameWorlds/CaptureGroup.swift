@@ -2,7 +2,8 @@ import BenchmarkKit
 import Foundation
 import Keepsake
 
-/// What a frame of the game pays for an autosave: the call to `capture`, up to its return. Writing to the disk goes on elsewhere.
+/// What a frame of the game pays for an autosave: the call to `capture`, up to its return. Writing to the disk goes on
+/// elsewhere.
 public enum CaptureGroup {
   public static let name = "capture"
 

@@ -2,7 +2,8 @@ import Keepsake
 
 /// The first world: heroes as objects, each with a few items, many of them chasing one of a few others.
 ///
-/// References lead to the first heroes only, so that they are shared and still form no cycle: Swift frees the world again.
+/// References lead to the first heroes only, so that they are shared and still form no cycle: Swift frees the world
+/// again.
 @Archivable
 struct Dungeon {
   var level: Int

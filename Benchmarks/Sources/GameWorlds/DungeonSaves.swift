@@ -2,14 +2,16 @@ import BenchmarkKit
 import Foundation
 public import Keepsake
 
-/// A dungeon of 10,000 heroes of whom a hundred moved since the last save, made durable in different ways, each in a folder of its own.
+/// A dungeon of 10,000 heroes of whom a hundred moved since the last save, made durable in different ways, each in a
+/// folder of its own.
 public final class DungeonSaves {
   public enum Way: String, CaseIterable {
     /// `capture`, then a wait until it is durable.
     case keepsake
     /// JSONEncoder, and Foundation's atomic write.
     case json
-    /// The whole archive into a file beside, synced, renamed, and the folder synced: what is durable without a database.
+    /// The whole archive into a file beside, synced, renamed, and the folder synced: what is durable without a
+    /// database.
     case wholeFile = "whole-file"
 
     public var title: String {

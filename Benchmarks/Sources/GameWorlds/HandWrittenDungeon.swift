@@ -1,7 +1,8 @@
 import Foundation
 
-/// The archive's layout (docs/FORMAT.md) for this one world, as one would write it by hand with unsafe pointers: fields straight to
-/// memory, numbers of objects kept in the objects, the schema a constant. It leaves out what only a general encoder needs.
+/// The archive's layout (docs/FORMAT.md) for this one world, as one would write it by hand with unsafe pointers: fields
+/// straight to memory, numbers of objects kept in the objects, the schema a constant. It leaves out what only a general
+/// encoder needs.
 struct HandWrittenDungeon {
   static let magic: [UInt8] = [0x8B, 0x4B, 0x45, 0x45, 0x50, 0x0D, 0x0A, 0x1A]
   static let headerBytes = 16

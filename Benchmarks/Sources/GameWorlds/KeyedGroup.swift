@@ -2,7 +2,8 @@ import BenchmarkKit
 import Foundation
 import Keepsake
 
-/// NSKeyedArchiver, which keeps references as Keepsake does. On Linux its time grows with the square of the objects, hence fewer of them.
+/// NSKeyedArchiver, which keeps references as Keepsake does. On Linux its time grows with the square of the objects,
+/// hence fewer of them.
 public enum KeyedGroup {
   public static let name = "keyed"
   static let heroes = 1_000

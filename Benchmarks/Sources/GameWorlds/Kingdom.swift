@@ -1,8 +1,8 @@
 import Foundation
 import Keepsake
 
-/// The second world: strings of many scripts, dictionaries, sets, optionals, payload enums, subclasses, weak references,
-/// nested structs, dates and data.
+/// The second world: strings of many scripts, dictionaries, sets, optionals, payload enums, subclasses, weak
+/// references, nested structs, dates and data.
 @Archivable
 struct Kingdom {
   var name: String

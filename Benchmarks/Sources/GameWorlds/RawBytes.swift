@@ -83,8 +83,8 @@ struct RawOutput {
   func release() { free(start) }
 }
 
-/// Memory that is read without any check; who reads asks now and then how much is left. It may read as far ahead as an archive's trailer is
-/// long.
+/// Memory that is read without any check; who reads asks now and then how much is left. It may read as far ahead as an
+/// archive's trailer is long.
 struct RawInput {
   private var next: UnsafeRawPointer
   private let end: UnsafeRawPointer

@@ -3,8 +3,9 @@ public import Foundation
 
 /// One thing to time. `run` gives what one execution took and has released its output when it returns, off the clock.
 ///
-/// The clock is that of the calling thread. On an idle machine it shows what the one on the wall shows; on a busy one it leaves out when others
-/// run, which would otherwise count against whatever takes longer than the scheduler's slice, and so flatter the fast.
+/// The clock is that of the calling thread. On an idle machine it shows what the one on the wall shows; on a busy one
+/// it leaves out when others run, which would otherwise count against whatever takes longer than the scheduler's slice,
+/// and so flatter the fast.
 public struct TimedTask {
   public let encoder: String
   public let action: String

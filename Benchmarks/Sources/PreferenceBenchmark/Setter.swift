@@ -60,7 +60,8 @@ private final class KeepsakeSetter: Setter {
     game = try GameData.open("benchmark", at: folder.appending(path: "game \(isObserved)"))
     // As a game does that shows its settings.
     let look = { [game] in for number in Names.all.indices { _ = game.preferences[.level(number)] } }
-    // Whoever observes is told once, and from the first time on it has to be seen at each set whether somebody is there.
+    // Whoever observes is told once, and from the first time on it has to be seen at each set whether somebody is
+    // there.
     if isObserved { withObservationTracking(look, onChange: {}) } else { look() }
   }
 

@@ -103,8 +103,8 @@ struct RecordsFigures: Codable {
     points.first { $0.action == action && $0.way == way && $0.count == count }?.microseconds
   }
 
-  /// From how many records on `records` is quicker than `way`, and stays so; nil if it isn't within what was measured. Between two counts the
-  /// times are taken to follow a straight line on logarithmic scales.
+  /// From how many records on `records` is quicker than `way`, and stays so; nil if it isn't within what was measured.
+  /// Between two counts the times are taken to follow a straight line on logarithmic scales.
   func crossover(_ action: Action, _ way: Keeper.Way) -> Double? {
     var result: Double?
     var before: (count: Double, ratio: Double)?

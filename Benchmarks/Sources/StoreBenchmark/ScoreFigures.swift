@@ -3,8 +3,8 @@ import Foundation
 import GameWorlds
 import Keepsake
 
-/// What a board costs by how many scores it has, beside the list that games kept of old: an array of dictionaries in a property list, sorted
-/// and written atomically at each score.
+/// What a board costs by how many scores it has, beside the list that games kept of old: an array of dictionaries in a
+/// property list, sorted and written atomically at each score.
 struct ScoreFigures: Codable {
   struct List: Codable {
     var submitMicroseconds: Double

@@ -5,7 +5,8 @@ import Foundation
 import FoundationNetworking
 #endif
 
-/// What an exchange takes at least: the same request to the same cloud, made by hand, and nothing kept of the answer. It is a device of a player of its own.
+/// What an exchange takes at least: the same request to the same cloud, made by hand, and nothing kept of the answer.
+/// It is a device of a player of its own.
 struct BareClient {
   private struct Account: Decodable { var token: String }
   private let exchange: URL

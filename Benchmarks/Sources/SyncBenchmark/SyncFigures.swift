@@ -3,7 +3,8 @@ import Foundation
 import Keepsake
 import Synchronization
 
-/// What syncing takes over real HTTP on this machine: time until another device has a save, bytes for a change, a month away.
+/// What syncing takes over real HTTP on this machine: time until another device has a save, bytes for a change, a month
+/// away.
 struct SyncFigures: Codable {
   /// Microseconds.
   struct Times: Codable {
@@ -66,7 +67,8 @@ struct SyncFigures: Codable {
     return try outcome.get()
   }
 
-  /// From `save` returning on one device to `load` giving the value on the other; between every two, a bare exchange of as many bytes.
+  /// From `save` returning on one device to `load` giving the value on the other; between every two, a bare exchange of
+  /// as many bytes.
   private mutating func measureConvergence(_ cloud: CloudProcess, in folder: URL) async throws {
     Progress.report("sync: bytes of a save")
     var pot = Pot.sample

@@ -109,7 +109,8 @@ final class WireMeter: Sendable {
     }
   }
 
-  /// A request's first line comes as the beginning of a piece: each has a connection to itself, or waits for the answer before it.
+  /// A request's first line comes as the beginning of a piece: each has a connection to itself, or waits for the answer
+  /// before it.
   private func note(_ piece: ArraySlice<UInt8>, isUp: Bool) {
     state.withLock { count in
       if isUp { count.bytesUp += piece.count } else { count.bytesDown += piece.count }

@@ -13,9 +13,9 @@ import FoundationNetworking
 /// session that has ever had a response, and a session is replaced after a failure: only a fresh one can report
 /// `unreachable`.
 ///
-/// A session whose connection is lost in the middle is kept, because its next request connects anew and nothing is wrong
-/// with it. On Linux, Foundation doesn't bear replacing it: where connections broke all the time, it overlooked what
-/// arrived over a new session's connection until the request timed out (about once in 1,500 broken downloads), and
+/// A session whose connection is lost in the middle is kept, because its next request connects anew and nothing is
+/// wrong with it. On Linux, Foundation doesn't bear replacing it: where connections broke all the time, it overlooked
+/// what arrived over a new session's connection until the request timed out (about once in 1,500 broken downloads), and
 /// once, in some 300 runs of the tests, the heap was corrupt.
 final class HTTPSession: Sendable {
   /// One session of the system. Requests that run at the same time share it, and what is known about it.

@@ -3,7 +3,8 @@ import Foundation
 @testable import ArchiveWorlds
 @testable import KeepsakeArchive
 
-/// An archive put together byte by byte, as no program would write it, with lengths, offset and checksum that are right.
+/// An archive put together byte by byte, as no program would write it, with lengths, offset and checksum that are
+/// right.
 struct Forged {
   var types: [[UInt8]] = []
   /// The expression of the root's type.

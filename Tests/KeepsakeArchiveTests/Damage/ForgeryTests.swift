@@ -125,8 +125,8 @@ private struct Twigs: Archivable {
     #expect(error?.code == .limit)
   }
 
-  /// Ten thousand cases of one name, each leading to a description of two thousand types that is the program's but for its end: to compare
-  /// them all anew would be forty million comparisons.
+  /// Ten thousand cases of one name, each leading to a description of two thousand types that is the program's but for
+  /// its end: to compare them all anew would be forty million comparisons.
   @Test(.hangLimit) func comparingTypesTakesNoLongerThanTheArchiveIsLong() throws {
     let count = 2000
     func type(_ first: Int, _ second: Int, doubled: Int = 1, end: String = "end") -> [UInt8] {
@@ -154,7 +154,8 @@ private struct Twigs: Archivable {
     #expect(compared.spent >= count && compared.spent < ArchiveLimits.comparisons + 30_000, "\(compared.spent) comparisons")
   }
 
-  /// Fields that stand in the other section take no bytes here: a million objects would be built before the first of them is missed.
+  /// Fields that stand in the other section take no bytes here: a million objects would be built before the first of
+  /// them is missed.
   @Test func objectsWhoseFieldsAreNotThereAreDamageBeforeAnyIsBuilt() throws {
     func bytes(objects: Int, references: Int) -> Data {
       let fields = ["one", "two"].map { Forged.field($0, Forged.list(.optional, Forged.named(1)), flags: 1) }

@@ -82,7 +82,8 @@ private struct Careless: Archivable {
   init(from reader: inout ArchiveReader) throws { unit = try reader.decode(Unit.self, forKey: "unit") }
 }
 
-/// In which order a set or dictionary is walked differs from process to process, and here with its capacity: nothing of it may show.
+/// In which order a set or dictionary is walked differs from process to process, and here with its capacity: nothing of
+/// it may show.
 struct ElementOrderTests {
   /// The same numbers in sets of other capacities.
   private func sets<T: Hashable>(_ make: (Int) -> T) -> [Set<T>] {

@@ -155,8 +155,8 @@ import Testing
 
   // MARK: Letting go
 
-  // Without the order in which objects are let go, each of these runs into the end of a small stack: a game may load on a
-  // secondary thread, which has 512 KiB on some platforms.
+  // Without the order in which objects are let go, each of these runs into the end of a small stack: a game may load on
+  // a secondary thread, which has 512 KiB on some platforms.
 
   /// A list whose head, and whose every node, a last object refers to.
   private func failing(_ nodes: [Chained]) throws -> Data {

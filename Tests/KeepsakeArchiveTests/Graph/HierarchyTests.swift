@@ -2,7 +2,8 @@ import Foundation
 import KeepsakeArchive
 import Testing
 
-// Classes that inherit their initialisers and classes that declare them, in turn: each has its own way through the reader.
+// Classes that inherit their initialisers and classes that declare them, in turn: each has its own way through the
+// reader.
 enum Before {
   @Archivable(name: "Thing", subclasses: [Late.self, Early.self, Leaf.self]) class Thing {
     var id = 1

@@ -8,8 +8,8 @@ import Testing
 /// What the program knows of the forged archives below: everything but `number` is skipped.
 @Archivable private struct Known { var number = 0 }
 
-/// Archives that nest deeper than any game's, and that stand for more than their bytes: whoever sends one must not be able to end the
-/// game, or the tool that looks into it.
+/// Archives that nest deeper than any game's, and that stand for more than their bytes: whoever sends one must not be
+/// able to end the game, or the tool that looks into it.
 @Suite struct NestingTests {
   private let forge = Forged.self
 

@@ -8,7 +8,8 @@ import Testing
 
 @testable import KeepsakeCommand
 
-/// Real files of other programs. `KEEPSAKE_CORPUS` names the folder in which they are; without it these tests are skipped.
+/// Real files of other programs. `KEEPSAKE_CORPUS` names the folder in which they are; without it these tests are
+/// skipped.
 @Suite struct CommandCorpusTests {
   private static func files(_ set: String) throws -> [URL] {
     try FileManager.default.contentsOfDirectory(at: #require(RealFiles.folder).appending(path: set), includingPropertiesForKeys: nil)

@@ -50,7 +50,8 @@ import Testing
     return [0, 1].flatMap { generation in values.map { CellState(generation: generation, value: $0) } }
   }()
 
-  /// Nothing known, additions that stand, that are gone, that came out of turn; and one name for two elements, which nobody of ours writes.
+  /// Nothing known, additions that stand, that are gone, that came out of turn; and one name for two elements, which
+  /// nobody of ours writes.
   private static let sets: [ObservedSet] = {
     func additions(_ seen: [ClosedRange<UInt64>], _ present: [UInt64: Scalar] = [:]) -> ObservedSet.Additions {
       ObservedSet.Additions(seen: NumberRanges(seen), present: present)
@@ -90,7 +91,8 @@ import Testing
   @Test("Values that meet on the way give the same result as values that meet at home")
   func associates() {
     var failures = 0
-    // All of each rule, with one of each other rule: what two of those have to do with each other has nothing to do with the third.
+    // All of each rule, with one of each other rule: what two of those have to do with each other has nothing to do
+    // with the third.
     let byRule = Dictionary(grouping: Self.few) { state in String(state.value.ruleName.prefix { $0.isLetter }) }
     #expect(byRule.count == 9)
     for (rule, states) in byRule {

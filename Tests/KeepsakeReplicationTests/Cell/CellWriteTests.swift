@@ -3,8 +3,9 @@ import KeepsakeReplication
 import TestSupport
 import Testing
 
-/// Every way in which two devices can come to write up to four times to a cell, with what reaches the other one in between: all, nothing, or
-/// the last change without those before it. Whatever reached whom in which order, all end with the same, and that is what was meant.
+/// Every way in which two devices can come to write up to four times to a cell, with what reaches the other one in
+/// between: all, nothing, or the last change without those before it. Whatever reached whom in which order, all end
+/// with the same, and that is what was meant.
 @Suite(.serialized) struct CellWriteTests {
   struct Rule: CustomTestStringConvertible, Sendable {
     var name: String
@@ -224,7 +225,8 @@ private struct Observer {
     return indices.filter { writes[$0].generation == last }.reduce(0) { $0 | 1 << $1 }
   }
 
-  /// What there may be in the end: more than one thing where devices wrote without having heard of each other, and the later wins.
+  /// What there may be in the end: more than one thing where devices wrote without having heard of each other, and the
+  /// later wins.
   func meaning() -> Set<String> {
     let living = living(among: (1 << writes.count) - 1)
     let noted = writes.indices.filter { living & 1 << $0 != 0 }.map { index -> Noted in
@@ -248,7 +250,8 @@ private struct Observer {
       let sum = noted.reduce(0) { if case .add(let plus, let minus) = $1.change { $0 + Int(plus) - Int(minus) } else { $0 } }
       return ["\(sum)"]
     case .set:
-      // Whoever had seen a write and wrote something else is later. One that wrote what was there already wrote nothing.
+      // Whoever had seen a write and wrote something else is later. One that wrote what was there already wrote
+      // nothing.
       let last = noted.filter { one in !noted.contains { writes[$0.index].seen & 1 << one.index != 0 } }
       return Set(last.map { if case .set(let value) = $0.change { Self.text(value) } else { "" } })
     case .insertElements, .removeElements:
@@ -277,7 +280,8 @@ private struct Observer {
     }
   }
 
-  /// Whether an element is in, for somebody who has seen these writes: something that put it in there wasn't known to who took it out.
+  /// Whether an element is in, for somebody who has seen these writes: something that put it in there wasn't known to
+  /// who took it out.
   private func isIn(_ element: Scalar, among seen: Int, under path: [Scalar]) -> Bool {
     let living = living(among: seen)
     func touches(_ index: Int, putting: Bool) -> Bool {

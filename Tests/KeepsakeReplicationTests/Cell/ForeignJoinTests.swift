@@ -4,7 +4,8 @@ import KeepsakeSimulation
 import TestSupport
 import Testing
 
-/// The joins of Examples/ForeignClient were written from docs/PROTOCOL.md. Where they end otherwise than ours, one of the three is wrong.
+/// The joins of Examples/ForeignClient were written from docs/PROTOCOL.md. Where they end otherwise than ours, one of
+/// the three is wrong.
 @Suite struct ForeignJoinTests {
   private static let folder = Repository.root.appending(path: "Examples/ForeignClient")
   private static let hasPython = ["/usr/bin", "/bin", "/usr/local/bin", "/opt/homebrew/bin"].contains {

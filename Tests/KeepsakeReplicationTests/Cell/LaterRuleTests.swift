@@ -3,7 +3,8 @@ import KeepsakeReplication
 import KeepsakeSimulation
 import Testing
 
-/// A rule of a later release: each voter's vote, joined by voter. Devices of that release know it, nobody else here does.
+/// A rule of a later release: each voter's vote, joined by voter. Devices of that release know it, nobody else here
+/// does.
 struct Quorum {
   var votes: Set<String>
 

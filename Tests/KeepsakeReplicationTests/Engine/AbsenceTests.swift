@@ -42,7 +42,8 @@ struct AbsenceTests {
     CellDraft(CellKey(collection: "progress", key: "flower \(number)"), .max(.int(value)))
   }
 
-  /// A month of another device's play that reached the cloud save by save; each content leans on the one before, but for one of twenty.
+  /// A month of another device's play that reached the cloud save by save; each content leans on the one before, but
+  /// for one of twenty.
   private func play(_ saves: Int, _ cells: Int, after first: VersionRecord, metadata: SaveMetadata, in lab: inout Lab) throws
     -> VersionRecord
   {

@@ -3,9 +3,11 @@ import KeepsakeReplication
 import TestSupport
 import Testing
 
-/// What devices and servers of this release send can be read by every later one, in JSON and in the binary body of an exchange.
+/// What devices and servers of this release send can be read by every later one, in JSON and in the binary body of an
+/// exchange.
 ///
-/// With `KEEPSAKE_WRITE_FIXTURES=1` recorded messages that are missing are written; one that is there is never written again.
+/// With `KEEPSAKE_WRITE_FIXTURES=1` recorded messages that are missing are written; one that is there is never written
+/// again.
 @Suite struct GoldenMessageTests {
   struct Golden: CustomTestStringConvertible, Sendable {
     let testDescription: String

@@ -3,7 +3,8 @@ import KeepsakeReplication
 
 /// The messages of the golden files.
 ///
-/// What stands here never changes: it is what a device, or a server, of the first release sent. A field of a later release goes into messages of its own.
+/// What stands here never changes: it is what a device, or a server, of the first release sent. A field of a later
+/// release goes into messages of its own.
 enum GoldenMessages {
   private static func hash(_ text: String) -> ContentHash { ContentHash(of: Data(text.utf8)) }
   private static func version(_ number: UInt64) -> VersionID { VersionID(high: 3, low: number) }

@@ -4,7 +4,8 @@ import KeepsakeSimulation
 import TestSupport
 import Testing
 
-/// What stands on the wire, letter by letter: a client in another language is written from it, and devices of other releases read it.
+/// What stands on the wire, letter by letter: a client in another language is written from it, and devices of other
+/// releases read it.
 @Suite struct MessageFormTests {
   /// A message and its text, with every field set, or with as little as there can be.
   struct Form: CustomTestStringConvertible, Sendable {

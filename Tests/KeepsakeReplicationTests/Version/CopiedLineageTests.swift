@@ -102,7 +102,8 @@ import Testing
   func goesByWhatOthersKnow() throws {
     let story = try story()
     var (original, other) = (story.lab.devices[0].storage, story.lab.devices[2].storage)
-    // The two saves meet on both devices before the original's says more of itself than that it replaced what nobody has.
+    // The two saves meet on both devices before the original's says more of itself than that it replaced what nobody
+    // has.
     for record in [story.first, story.other] { original.putVersion(StoredVersion(record: record, acknowledged: true, offered: true)) }
     for id in story.other.covers { original.markCovered(id) }
     let last = StoredVersion(record: story.last, acknowledged: true, offered: true)

@@ -99,7 +99,8 @@ import Testing
     #expect(ancestors.nearest(of: Self.id(count), with: [Self.id(2)]).isEmpty, "not compared")
   }
 
-  /// Two devices that merge the same two saves and go on, so many times in a row: 1 is where they began, then 2 and 3, 4 and 5, and so on.
+  /// Two devices that merge the same two saves and go on, so many times in a row: 1 is where they began, then 2 and 3,
+  /// 4 and 5, and so on.
   static func ladder(_ rungs: UInt64, best: UInt64 = 0) -> [VersionRecord] {
     [version(1)]
       + (1...rungs).flatMap { rung in

@@ -11,7 +11,8 @@ import Testing
       reason: "level \(number)")
   }
 
-  /// What one operation of each kind, a refused one, a repeated one and a look at the money visit, after `count` others.
+  /// What one operation of each kind, a refused one, a repeated one and a look at the money visit, after `count`
+  /// others.
   private static func visits(after count: Int) throws -> [Int] {
     var wallet = Wallet(WalletState(chain: ChainID(high: 1, low: 1)))
     for number in 0..<count { try wallet.perform(operation(number)) }

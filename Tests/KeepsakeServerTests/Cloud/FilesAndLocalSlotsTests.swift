@@ -9,7 +9,8 @@ import Testing
 
 @Archivable private struct Cave: Equatable { var level = 1 }
 
-/// The game's own file on its way from one device to the other, and slots that never go: through the calls that games use, and a real server.
+/// The game's own file on its way from one device to the other, and slots that never go: through the calls that games
+/// use, and a real server.
 @Suite("Tracked files and local slots, over real HTTP", .hangLimit) struct FilesAndLocalSlotsTests {
   private let cave: Slot<Cave> = "cave"
 

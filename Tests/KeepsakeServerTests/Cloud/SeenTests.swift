@@ -72,7 +72,8 @@ struct SeenTests {
       try await resume(console)
       try await has(1, console)
       #expect(try await names(phone) == ["tablet", "console"])
-      // Each device hears of the others, and not of itself. The phone made it, and has said nothing since; it does by itself, with its next poll.
+      // Each device hears of the others, and not of itself. The phone made it, and has said nothing since; it does by
+      // itself, with its next poll.
       phone.letMinutePass()
       for _ in 0..<2 { try await send(phone) }
       #expect(try await names(tablet) == ["phone", "console"])
@@ -128,7 +129,8 @@ struct SeenTests {
       }
       try await settle([phone, tablet, console])
       let before = console.proxy.counts
-      // A minute on the tablet: its poll says what it has. The others' time stands still, so nothing but an event could wake them.
+      // A minute on the tablet: its poll says what it has. The others' time stands still, so nothing but an event could
+      // wake them.
       try await tablet.poll()
       try await settle([phone, tablet, console])
       #expect(console.proxy.counts == before)

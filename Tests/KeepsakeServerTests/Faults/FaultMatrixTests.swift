@@ -5,7 +5,8 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// What can go wrong in the middle of each kind of transfer, over real HTTP: the game is told, loses nothing, and needs to do nothing.
+/// What can go wrong in the middle of each kind of transfer, over real HTTP: the game is told, loses nothing, and needs
+/// to do nothing.
 @Suite("Faults in the middle of transfers", .hangLimit)
 struct FaultMatrixTests {
   @Test(
@@ -57,7 +58,8 @@ enum FaultMatrix {
   enum Told: Equatable {
     case waiting(String?)
     case storeFailed
-    /// `storeFailed`, unless the little that comes finds room in what the database's log holds already: then it is there.
+    /// `storeFailed`, unless the little that comes finds room in what the database's log holds already: then it is
+    /// there.
     case storeFailedOrThere
     case notListening
     /// The transfer goes through all the same, because of this.

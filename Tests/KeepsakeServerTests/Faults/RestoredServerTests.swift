@@ -12,12 +12,13 @@ import Testing
 /// The operator puts yesterday's backup back, while players' games run and listen. Nothing of today may be lost.
 @Suite("Yesterday's backup under running devices", .serialized, .hangLimit)
 struct RestoredServerTests {
-  /// Of a device that had more than the backup has: one brings all of it, when what the cloud lacks of large saves has been put. One that slept
-  /// asks when it wakes, and once more when the others have brought what it missed.
+  /// Of a device that had more than the backup has: one brings all of it, when what the cloud lacks of large saves has
+  /// been put. One that slept asks when it wakes, and once more when the others have brought what it missed.
   private static let mostExchanges = 1
   private static let mostOfSleeper = 2
 
-  /// What a server's folder holds, taken while the server runs: the database by SQLite's own backup, and then the files that never change.
+  /// What a server's folder holds, taken while the server runs: the database by SQLite's own backup, and then the files
+  /// that never change.
   static func backUp(_ data: URL, to backup: URL) throws {
     let manager = FileManager.default
     try manager.createDirectory(at: backup, withIntermediateDirectories: true)

@@ -7,7 +7,8 @@ import Testing
 @testable import KeepsakeServer
 @testable import KeepsakeSync
 
-/// What a client in another language has to get right by the document alone: it is killed in the middle, and its server is set back.
+/// What a client in another language has to get right by the document alone: it is killed in the middle, and its server
+/// is set back.
 @Suite(
   "A client in another language, when things go wrong", .enabled(if: PythonDevice.obstacle == nil, PythonDevice.obstacle),
   .hangLimit)
@@ -142,7 +143,8 @@ struct ForeignClientFaultTests {
       try FileManager.default.copyItem(at: data, to: backup)
       server = try await LiveServer.start(data: data, port: port, appKeys: keys)
 
-      // Today: more than one request takes, small and large saves over what was loaded, and a checkpoint. The other device doesn't hear of it.
+      // Today: more than one request takes, small and large saves over what was loaded, and a checkpoint. The other
+      // device doesn't hear of it.
       _ = try await python.load("main")
       let large = frameBytes(700_000, seed: 5)
       let save = try python.file(large)

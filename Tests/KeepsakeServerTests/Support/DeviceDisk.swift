@@ -3,8 +3,8 @@ import Foundation
 import TestSupport
 import Testing
 
-/// A small disk for a device in the test's own process: only where that process has a mount namespace of its own, so that nothing is left
-/// behind. For it the test program runs once more.
+/// A small disk for a device in the test's own process: only where that process has a mount namespace of its own, so
+/// that nothing is left behind. For it the test program runs once more.
 struct DeviceDisk: Sendable {
   private static let variable = "KEEPSAKE_TEST_DEVICE_DISK"
   /// What a child prints that came to its end.

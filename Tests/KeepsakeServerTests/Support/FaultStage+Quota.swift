@@ -24,8 +24,8 @@ extension FaultStage {
   private static let thirdQuota: Int64 = 10_700_000
   /// A value that goes beyond the quota, by about half of this.
   private static let overflowBytes: Int64 = 120_000
-  /// What the records of a cell's saves and deletes take, and its values, more or less: it is known well enough if the error of all cells
-  /// together is less than half of `overflowBytes`.
+  /// What the records of a cell's saves and deletes take, and its values, more or less: it is known well enough if the
+  /// error of all cells together is less than half of `overflowBytes`.
   private static let recordBytes: Int64 = 800
 
   /// All kinds of transfers. Refused are new saves, wherever the cloud finds that there is no room for them.
@@ -60,14 +60,16 @@ extension FaultStage {
 
   // MARK: Full
 
-  /// The tablet saves until almost nothing is left, and then sets a value, which is taken though it goes beyond the quota.
+  /// The tablet saves until almost nothing is left, and then sets a value, which is taken though it goes beyond the
+  /// quota.
   func useUpQuota(in transfer: Transfer, _ number: Int) async throws {
     let lasting = lasting(upTo: number - 1)
     var held = Int64(number) * Self.recordBytes
     if lasting["middle"] != nil { held += Int64(Self.inlineBytes) }
     if lasting["large"] != nil { held += Int64(Self.largeBytes) }
     switch (transfer.kind, transfer.request) {
-    // It is in the cloud already, beside the one that it will replace; or it has replaced that one, which goes when there is need.
+    // It is in the cloud already, beside the one that it will replace; or it has replaced that one, which goes when
+    // there is need.
     case (.upload, Self.exchange): held += Int64(Self.largeBytes)
     case (.download, _) where lasting["large"] == nil: held += Int64(Self.largeBytes)
     default: break

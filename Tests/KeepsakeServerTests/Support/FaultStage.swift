@@ -28,7 +28,8 @@ final class FaultStage: Sendable {
 
   static let exchange = "POST /v1/exchange"
   static let contents = "/v1/contents/*"
-  /// The small ones first: as long as a database's log has not been begun anew, the least that is written to it needs room.
+  /// The small ones first: as long as a database's log has not been begun anew, the least that is written to it needs
+  /// room.
   static let eachKind = [
     Transfer(kind: .smallExchange, name: "small exchange", request: exchange, point: .insideRequest, place: "half of the request"),
     Transfer(kind: .smallExchange, name: "small exchange", request: exchange, point: .beforeAnswer, place: "before the answer"),
@@ -323,7 +324,8 @@ final class FaultStage: Sendable {
     _ transfer: Transfer, _ told: Told, _ number: Int, _ subject: PlayedDevice, _ what: String
   ) async throws {
     try await subject.until("going through") { device in
-      // What goes on at once after an answer may have met the full disk before there was room, and was told to wait a minute.
+      // What goes on at once after an answer may have met the full disk before there was room, and was told to wait a
+      // minute.
       if fault == .serverDiskFull, case .waiting(let reason) = device.game.cloud.status.phase, reason.contains("disk is full") {
         device.letMinutePass()
       }

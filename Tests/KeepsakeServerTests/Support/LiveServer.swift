@@ -7,7 +7,8 @@ import Testing
 @testable import KeepsakeServer
 
 extension ServerConfiguration {
-  /// However slow the machine is, the server ends neither a stop that takes its time nor a request: the test does, if it hangs.
+  /// However slow the machine is, the server ends neither a stop that takes its time nor a request: the test does, if
+  /// it hangs.
   mutating func waitLong() {
     let limit = Int(Patience.limit.components.seconds)
     (stopSeconds, idleSeconds, slowGraceSeconds) = (limit, limit, limit)

@@ -7,7 +7,8 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// A device with a game on it, by the calls that games use, behind a network of its own. Its long pauses pass only when the test says so.
+/// A device with a game on it, by the calls that games use, behind a network of its own. Its long pauses pass only when
+/// the test says so.
 final class PlayedDevice: Sendable {
   /// Pauses up to this long pass by themselves, and faster than they are, as many times.
   static let realPause: Duration = .seconds(10)
@@ -43,7 +44,8 @@ final class PlayedDevice: Sendable {
     return device
   }
 
-  /// The pauses that are long by design are over: the one between two polls, and the one that a cloud without room asks for.
+  /// The pauses that are long by design are over: the one between two polls, and the one that a cloud without room asks
+  /// for.
   func letMinutePass() { clock.advance(by: .seconds(61)) }
 
   /// Lets the device ask its cloud as it does each minute: when it sleeps until then, and until it has begun.
@@ -85,8 +87,8 @@ final class PlayedDevice: Sendable {
 
 /// Waits until all devices are quiet and have heard the same, and their games show it.
 ///
-/// It looks at what there is and never at a clock. What a device saved is certain only when the device has heard of it, so that
-/// what all have heard is all that they saved.
+/// It looks at what there is and never at a clock. What a device saved is certain only when the device has heard of it,
+/// so that what all have heard is all that they saved.
 func settle(_ devices: [PlayedDevice]) async throws {
   func states() throws -> String {
     try devices.map { "\($0.name) \($0.game.cloud.status.phase) at \(try $0.place), \($0.proxy.counts)" }.joined(separator: "; ")

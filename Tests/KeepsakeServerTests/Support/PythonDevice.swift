@@ -6,8 +6,8 @@ import Testing
 @testable import KeepsakeSync
 import TestSupport
 
-/// A device of another language: the client of Examples/ForeignClient, which knows docs/PROTOCOL.md and nothing of this package. Each call
-/// is a process of its own.
+/// A device of another language: the client of Examples/ForeignClient, which knows docs/PROTOCOL.md and nothing of this
+/// package. Each call is a process of its own.
 struct PythonDevice: Sendable {
   /// Why it can't run here; nil if it can.
   static let obstacle: Comment? = {

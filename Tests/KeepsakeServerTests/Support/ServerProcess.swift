@@ -9,8 +9,8 @@ import Testing
 
 /// A server in a process of its own, which can be killed as a power cut or an operator does.
 ///
-/// The process is this test program again, told by its environment to run one test: the one below, which is the server. (An
-/// exit test would hold one of the few threads that all tasks share for as long as the server runs.)
+/// The process is this test program again, told by its environment to run one test: the one below, which is the server.
+/// (An exit test would hold one of the few threads that all tasks share for as long as the server runs.)
 struct ServerProcess: Sendable {
   static let appKey = "app-key-for-tests"
   static let variable = "KEEPSAKE_TEST_SERVER"
@@ -34,7 +34,8 @@ struct ServerProcess: Sendable {
     URL(fileURLWithPath: "/proc/\(process.processIdentifier)/root\(data.path)/\(name)")
   }
 
-  /// Starts a server; it listens when this returns. With `diskMebibytes` its data folder is a file system of that size, which goes with it.
+  /// Starts a server; it listens when this returns. With `diskMebibytes` its data folder is a file system of that size,
+  /// which goes with it.
   static func start(data: URL, port: Int = 0, diskMebibytes: Int? = nil, quota: Int64? = nil) async throws -> ServerProcess {
     let note = data.deletingLastPathComponent().appendingPathComponent("running-\(UUID().uuidString)")
     let process = Process()

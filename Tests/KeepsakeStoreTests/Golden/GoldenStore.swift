@@ -6,7 +6,8 @@ import KeepsakeReplication
 
 /// The store of the golden files: a little of everything that a store can keep.
 ///
-/// What is written here never changes: stores of earlier releases hold just this. Something that a later release can keep goes into golden files of its own.
+/// What is written here never changes: stores of earlier releases hold just this. Something that a later release can
+/// keep goes into golden files of its own.
 enum GoldenStore {
   static let container = ContainerID(high: 1, low: 2)
   static let writer = WriterID(7)

@@ -8,8 +8,8 @@ import Testing
 
 /// What was kept by this release opens in every later one, with all that it holds.
 ///
-/// The files are the database of a closed store, compressed, and what it has to hold. With `KEEPSAKE_WRITE_FIXTURES=1` those that are missing are
-/// written; one that is there is never written again.
+/// The files are the database of a closed store, compressed, and what it has to hold. With `KEEPSAKE_WRITE_FIXTURES=1`
+/// those that are missing are written; one that is there is never written again.
 @Suite(.serialized) struct GoldenStoreTests {
   /// A store of format 1 was written by the last release that had it, which knew of no deferred saves.
   struct Golden: CustomTestStringConvertible, Sendable {

@@ -3,8 +3,8 @@ import KeepsakeReplication
 
 @testable import KeepsakeStore
 
-/// The life of a game whose every commit follows from its number alone, so that whoever finds its store knows what must be in
-/// it: saves in turns in four slots, checkpoints of all of them, deletes, and values that count the commits.
+/// The life of a game whose every commit follows from its number alone, so that whoever finds its store knows what must
+/// be in it: saves in turns in four slots, checkpoints of all of them, deletes, and values that count the commits.
 enum KillWorld {
   static let slots = ["main", "auto", "quick", "options"]
   static let level = CellKey(collection: "progress", key: "level")

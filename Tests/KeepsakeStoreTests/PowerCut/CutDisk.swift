@@ -2,10 +2,10 @@ import Foundation
 
 /// A disk on which a recorded run is played, and what a power cut would leave of it at any moment.
 ///
-/// Certain is only what was synced. Of what came after, each write may be there, missing, or there in some of its sectors;
-/// a file may have grown before its bytes came; names may be made, changed and gone, or not yet. Which write came first
-/// doesn't matter beyond that: where two of them meet, either may be the one that is left. As SQLite assumes of today's
-/// disks, a sector that is cut short harms no byte outside of the write.
+/// Certain is only what was synced. Of what came after, each write may be there, missing, or there in some of its
+/// sectors; a file may have grown before its bytes came; names may be made, changed and gone, or not yet. Which write
+/// came first doesn't matter beyond that: where two of them meet, either may be the one that is left. As SQLite assumes
+/// of today's disks, a sector that is cut short harms no byte outside of the write.
 struct CutDisk {
   static let sectorBytes = 512
 

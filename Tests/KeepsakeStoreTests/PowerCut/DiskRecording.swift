@@ -36,7 +36,8 @@ struct DiskRecording: Sendable {
     return names
   }
 
-  /// The same run on a disk that does nothing at the syncs that `isLost` picks: what a program would leave that forgot them.
+  /// The same run on a disk that does nothing at the syncs that `isLost` picks: what a program would leave that forgot
+  /// them.
   func without(_ isLost: (DiskEvent) -> Bool) -> DiskRecording {
     var copy = self
     // Kept as events that change nothing, so that the places of all others stay as they were noted.
@@ -45,8 +46,8 @@ struct DiskRecording: Sendable {
   }
 }
 
-/// Takes down what happens to a folder. Whoever does something to a file does it within `perform`, so that the order written
-/// down is the order in which the system was called.
+/// Takes down what happens to a folder. Whoever does something to a file does it within `perform`, so that the order
+/// written down is the order in which the system was called.
 final class DiskRecorder: Sendable {
   private struct State {
     var recording: DiskRecording

@@ -75,8 +75,8 @@ private final class Notes: Sendable {
   func acknowledge(_ operation: Int) { places.withLock { $0.acknowledged[operation] = recorder.count } }
 }
 
-/// Does the operations to one store. With notes it plays as a game would; without, one operation after the other, and it
-/// remembers the states.
+/// Does the operations to one store. With notes it plays as a game would; without, one operation after the other, and
+/// it remembers the states.
 private struct Player {
   let url: URL
   var mistake: MixedRun.Mistake?

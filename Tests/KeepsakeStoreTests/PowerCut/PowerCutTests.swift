@@ -24,7 +24,8 @@ import Testing
     print("\(Self.operations) operations, \(states) states, \(events) writes and syncs: \(result.summary)")
     for (loss, place) in result.losses.prefix(5) { Issue.record("\(loss) (\(place))") }
     #expect(result.losses.isEmpty)
-    // A torn log is what a power cut leaves. A recovery would be a slow start, and an exchange of everything with the cloud.
+    // A torn log is what a power cut leaves. A recovery would be a slow start, and an exchange of everything with the
+    // cloud.
     for repair in result.repairs.prefix(5) { Issue.record("taken for damage: \(repair)") }
     #expect(result.repairs.isEmpty)
     // Else the operations would hardly change anything.
@@ -45,7 +46,8 @@ import Testing
     print("while the store is made: \(result.cuts) power cuts, \(result.recoveryCuts) more while it recovered")
     for (loss, place) in result.losses.prefix(5) { Issue.record("\(loss) (\(place))") }
     #expect(result.losses.isEmpty)
-    // A torn log is what a power cut leaves. A recovery would be a slow start, and an exchange of everything with the cloud.
+    // A torn log is what a power cut leaves. A recovery would be a slow start, and an exchange of everything with the
+    // cloud.
     for repair in result.repairs.prefix(5) { Issue.record("taken for damage: \(repair)") }
     #expect(result.repairs.isEmpty)
   }
@@ -61,8 +63,8 @@ import Testing
     }
     print("planted \(mistake): \(result.losses.count) losses in \(result.cuts) power cuts")
     #expect(result.losses.contains { $0.loss.isLostAcknowledgement })
-    // This one loses whole commits and damages nothing, and the cuts must not say otherwise. Without a sync for each commit the torn end of
-    // the log holds several, which looks like a log that is damaged.
+    // This one loses whole commits and damages nothing, and the cuts must not say otherwise. Without a sync for each
+    // commit the torn end of the log holds several, which looks like a log that is damaged.
     if mistake == .acknowledgesEarly {
       for (loss, place) in result.losses where !loss.isLostAcknowledgement { Issue.record("\(loss) (\(place))") }
     }

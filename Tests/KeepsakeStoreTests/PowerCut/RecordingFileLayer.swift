@@ -5,9 +5,9 @@ import Synchronization
 
 /// SQLite's way to its files with a recorder in between, for the folders that a test names.
 ///
-/// GRDB opens databases with the process's default file layer (`sqlite3_vfs`), so this one takes its place and stays there:
-/// every other file is given to the system's layer together with its own methods, as if nothing stood in between. The
-/// index of a write-ahead log (`-shm`) isn't recorded: SQLite makes it anew after a power cut.
+/// GRDB opens databases with the process's default file layer (`sqlite3_vfs`), so this one takes its place and stays
+/// there: every other file is given to the system's layer together with its own methods, as if nothing stood in
+/// between. The index of a write-ahead log (`-shm`) isn't recorded: SQLite makes it anew after a power cut.
 enum RecordingFileLayer {
   /// Records what `body` lets SQLite do in `folder`, which must exist.
   static func record<Value>(_ folder: URL, into recorder: DiskRecorder, _ body: () throws -> Value) throws -> Value {
@@ -81,7 +81,8 @@ enum RecordingFileLayer {
   /// What changes a file or makes it durable is noted; all else only goes through.
   private static func recordingMethods() -> sqlite3_io_methods {
     var methods = sqlite3_io_methods()
-    // Version 2 has shared memory, which a write-ahead log needs; version 3 would map files into memory, past all writes.
+    // Version 2 has shared memory, which a write-ahead log needs; version 3 would map files into memory, past all
+    // writes.
     methods.iVersion = 2
     methods.xClose = { RecordedFile($0).close() }
     methods.xRead = { file, buffer, count, offset in

@@ -5,8 +5,8 @@ import Testing
 
 @testable import KeepsakeStore
 
-/// A game's own tables in use, recorded as the disk saw it: what was asked of the disk, when each step began and returned in terms of that,
-/// and what the tables held after it.
+/// A game's own tables in use, recorded as the disk saw it: what was asked of the disk, when each step began and
+/// returned in terms of that, and what the tables held after it.
 struct RecordsRun: Sendable {
   /// Ways to get it wrong, which the power cuts have to find.
   enum Mistake: CaseIterable, Sendable {
@@ -47,7 +47,8 @@ struct RecordsRun: Sendable {
     }
   }
 
-  /// The states that the tables may be in after a power cut behind the first `events` events; nil stands for none at all.
+  /// The states that the tables may be in after a power cut behind the first `events` events; nil stands for none at
+  /// all.
   func allowed(after events: Int) -> [ContentHash?] {
     let lower = returned.lastIndex { $0 <= events }
     let upper = max(lower ?? 0, begun.lastIndex { $0 <= events } ?? 0)

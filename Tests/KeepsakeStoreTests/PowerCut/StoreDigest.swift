@@ -6,14 +6,15 @@ import KeepsakeReplication
 
 /// A store's whole state in one comparable value: equal if and only if a game and its sync would see the same.
 ///
-/// Left out is what an opening changes (`offered`), and how contents are encoded, which depends on what was saved together.
+/// Left out is what an opening changes (`offered`), and how contents are encoded, which depends on what was saved
+/// together.
 struct StoreDigest: Hashable, Sendable {
   private var hash: ContentHash
 
   init(of transaction: StoreTransaction) throws { try self.init(Self.text(of: Self.state, in: transaction), in: transaction) }
 
-  /// Also reads everything through the store's own types, so that a row that doesn't decode or a content with another hash
-  /// throws.
+  /// Also reads everything through the store's own types, so that a row that doesn't decode or a content with another
+  /// hash throws.
   ///
   /// What is stored byte for byte as it was at an earlier call reads as it did then: `known` remembers that.
   init(checking transaction: StoreTransaction, known: inout Set<ContentHash>) throws {

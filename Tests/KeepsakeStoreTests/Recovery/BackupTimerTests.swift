@@ -6,7 +6,8 @@ import Testing
 
 @testable import KeepsakeStore
 
-/// The copy that a player's saves come back from after the worst is really made while the game runs, and doesn't get in its way.
+/// The copy that a player's saves come back from after the worst is really made while the game runs, and doesn't get in
+/// its way.
 @Suite struct BackupTimerTests {
   private static let interval = Duration.seconds(300)
   private let folder: TemporaryFolder

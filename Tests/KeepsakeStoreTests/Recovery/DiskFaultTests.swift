@@ -7,8 +7,8 @@ import Testing
 
 @testable import KeepsakeStore
 
-/// The disk fails while the game saves: the save says why, what was saved before stays, and saving works again when the cause
-/// is gone.
+/// The disk fails while the game saves: the save says why, what was saved before stays, and saving works again when the
+/// cause is gone.
 @Suite(.serialized) struct DiskFaultTests {
   let folder: URL
 

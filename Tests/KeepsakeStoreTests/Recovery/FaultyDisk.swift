@@ -2,8 +2,8 @@ import Foundation
 import GRDBSQLite
 import Synchronization
 
-/// A file layer under SQLite whose writes and syncs fail on demand, for databases in folders of its own kind; all other files
-/// pass through to the layer that stood before it.
+/// A file layer under SQLite whose writes and syncs fail on demand, for databases in folders of its own kind; all other
+/// files pass through to the layer that stood before it.
 enum FaultyDisk {
   /// In the path of whatever is to fail.
   static let mark = "keepsake-faulty"

@@ -6,7 +6,8 @@ import Testing
 
 @testable import KeepsakeStore
 
-/// The game's own tables come back after damage: from a backup, else row by row, else they begin anew; and each is told.
+/// The game's own tables come back after damage: from a backup, else row by row, else they begin anew; and each is
+/// told.
 @Suite struct RecordsRecoveryTests {
   private let folder: TemporaryFolder
   private var files: RecordsFiles { RecordsFiles(folder: folder.url) }

@@ -6,8 +6,8 @@ import Testing
 
 @testable import KeepsakeStore
 
-/// Damage of each kind to a store of which everything is known: what is repaired where, what is set aside, and that a crash
-/// in the middle leaves one of two whole things. Random damage is in `KeepsakeTests/DamageTests`.
+/// Damage of each kind to a store of which everything is known: what is repaired where, what is set aside, and that a
+/// crash in the middle leaves one of two whole things. Random damage is in `KeepsakeTests/DamageTests`.
 @Suite struct RecoveryTests {
   let folder: TemporaryFolder
   var files: StoreFiles { StoreFiles(folder: folder.store) }
@@ -84,7 +84,8 @@ import Testing
   @Test("an index that lost the newest save is made anew, and the save is there")
   func rebuildsIndex() throws {
     try makeStore()
-    // The index is told to be a partial one while rows are changed, so that it lacks them; then the old text is put back.
+    // The index is told to be a partial one while rows are changed, so that it lacks them; then the old text is put
+    // back.
     let sql = try schema("version_slot")
     try alter("UPDATE sqlite_schema SET sql = sql || ' WHERE acknowledged = 7' WHERE name = 'version_slot'")
     try alter("UPDATE version SET position = position + 1000 WHERE slot = 'main'")

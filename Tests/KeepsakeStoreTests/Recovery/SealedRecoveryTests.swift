@@ -6,8 +6,8 @@ import Testing
 
 @testable import KeepsakeStore
 
-/// Damage to a store that has a seal: what a broken disk did is repaired and blamed on nobody, what other hands did is told all
-/// the same, and nobody gets past the seal by breaking something.
+/// Damage to a store that has a seal: what a broken disk did is repaired and blamed on nobody, what other hands did is
+/// told all the same, and nobody gets past the seal by breaking something.
 @Suite struct SealedRecoveryTests {
   let folder: TemporaryFolder
   var files: StoreFiles { StoreFiles(folder: folder.store) }
@@ -137,7 +137,8 @@ import Testing
   func recoversBeforeRotation(kind: Seal.Kind) throws {
     try SealLab.make(SealLab.request(kind), at: folder.store)
     try damage(.versions)
-    // The game that has the new secret as well recovers, and is killed before the seal is changed: what a recovery alone leaves.
+    // The game that has the new secret as well recovers, and is killed before the seal is changed: what a recovery
+    // alone leaves.
     let rotated = SealLab.request(kind, SealLab.otherSecret, previous: [SealLab.secret])
     _ = try Recovery(files, SealGate(rotated, database: nil, folder: folder.store)).run(because: ["a test"])
     let old = try Store.open(at: folder.store, seal: SealLab.request(kind, policy: .reject))

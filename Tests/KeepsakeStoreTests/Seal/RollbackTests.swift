@@ -6,7 +6,8 @@ import Testing
 
 @testable import KeepsakeStore
 
-/// Rows, or a whole store, put back as they were or taken out: each verifies, and money that was spent would be there again.
+/// Rows, or a whole store, put back as they were or taken out: each verifies, and money that was spent would be there
+/// again.
 @Suite struct RollbackTests {
   let folder: TemporaryFolder
 

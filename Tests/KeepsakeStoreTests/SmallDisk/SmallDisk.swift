@@ -3,8 +3,8 @@ import Foundation
 import TestSupport
 import Testing
 
-/// A file system of a few MiB, for tests that fill it: a tmpfs in a mount namespace that only one child process sees, so that nothing is
-/// left behind, however that ends.
+/// A file system of a few MiB, for tests that fill it: a tmpfs in a mount namespace that only one child process sees,
+/// so that nothing is left behind, however that ends.
 ///
 /// The child is this test program again, told by its environment to run one test there.
 enum SmallDisk {

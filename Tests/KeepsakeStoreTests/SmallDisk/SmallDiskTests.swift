@@ -6,7 +6,8 @@ import Testing
 
 @testable import KeepsakeStore
 
-/// A player's disk is really full: the game says so, shows everything that it ever acknowledged, and saves again when there is room.
+/// A player's disk is really full: the game says so, shows everything that it ever acknowledged, and saves again when
+/// there is room.
 @Suite struct SmallDiskTests {
   @Test("a disk that is full, and one that may not be written, cost nothing that was acknowledged", .needsPrivateMounts)
   func keepsEverything() async throws {
@@ -111,7 +112,8 @@ struct SmallDiskChild {
     let number = saveUntilFull(after: 0, in: store)
     #expect(number > 5)
     try fill()
-    // Into what the save that failed had taken of the log, smaller ones still fit, and then values: until not even those do.
+    // Into what the save that failed had taken of the log, smaller ones still fit, and then values: until not even
+    // those do.
     let small = saveUntilFull(after: Self.smallest, in: store)
     let level = recordUntilFull(in: store)
     try check(store, number, small, level, "full")
@@ -136,7 +138,8 @@ struct SmallDiskChild {
     try check(store, number + 1, small, level, "with room again")
     try store.close()
 
-    // Closed while there was room, and begun when there is none: first as it was closed, then as a copy that lacks what SQLite made beside it.
+    // Closed while there was room, and begun when there is none: first as it was closed, then as a copy that lacks what
+    // SQLite made beside it.
     for suffix in ["", "-wal", "-shm"] {
       let file = folder.appendingPathComponent(Store.databaseName + suffix)
       if !suffix.isEmpty, FileManager.default.fileExists(atPath: file.path) { try FileManager.default.removeItem(at: file) }

@@ -6,7 +6,8 @@ import Testing
 
 @testable import KeepsakeSync
 
-/// Three devices, each with a copy of the folder of its own, and between them a program that carries files as badly as it can.
+/// Three devices, each with a copy of the folder of its own, and between them a program that carries files as badly as
+/// it can.
 @Suite("A folder carried badly", .hangLimit) struct FolderShuffleTests {
   static let rounds = TestDepth.folderRounds
   static let firstSeed: UInt64 = 2026

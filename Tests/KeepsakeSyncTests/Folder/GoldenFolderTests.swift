@@ -8,7 +8,8 @@ import Testing
 
 /// A shared folder that devices of this release wrote is read, and gone on with, by every later one.
 ///
-/// With `KEEPSAKE_WRITE_FIXTURES=1` the folder and what it has to hold are written where they are missing; what is there is never written again.
+/// With `KEEPSAKE_WRITE_FIXTURES=1` the folder and what it has to hold are written where they are missing; what is
+/// there is never written again.
 @Suite(.serialized) struct GoldenFolderTests {
   private static let fixtures = Repository.root.appending(path: "Tests/KeepsakeSyncTests/Fixtures/v1")
   private static let recorded = fixtures.appending(path: "folder")

@@ -3,7 +3,8 @@ import Keepsake
 import TestSupport
 import Testing
 
-/// Files that people edit: what is wrong has to be said so that they can mend it, and nothing they write may end the game.
+/// Files that people edit: what is wrong has to be said so that they can mend it, and nothing they write may end the
+/// game.
 @Suite struct StructuredFileTests {
   struct Quest: Codable, Equatable {
     var name: String

@@ -2,7 +2,8 @@ import Foundation
 import Keepsake
 import Testing
 
-/// The list that a game's files are compared with: the same for the same files, and never believed when it can't be right.
+/// The list that a game's files are compared with: the same for the same files, and never believed when it can't be
+/// right.
 @Suite struct AssetManifestTests {
   private func code(_ text: String) -> AssetError.Code? { assetErrorCode { _ = try AssetManifest(decoding: Data(text.utf8)) } }
 

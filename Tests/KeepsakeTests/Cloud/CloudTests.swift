@@ -197,7 +197,8 @@ import Testing
     defer { end(here) }
     try await here.saves.save(World(level: 5), to: .main)
     let (gate, answer) = AsyncStream<Void>.makeStream()
-    // As the first registration at a server that takes the connection and says nothing: it doesn't end when it is cancelled.
+    // As the first registration at a server that takes the connection and says nothing: it doesn't end when it is
+    // cancelled.
     let asking = Task { for await _ in gate {} }
     let stub = StubCloud(of: here, fetching: { await asking.value })
     defer { withExtendedLifetime(stub) {} }

@@ -5,8 +5,8 @@ import KeepsakeStore
 import TestSupport
 import Testing
 
-/// Bytes of a store's files change under it: what the player is given is the newest that can be read, or an older state that
-/// is told of, never something else, never silence, and the game goes on saving.
+/// Bytes of a store's files change under it: what the player is given is the newest that can be read, or an older state
+/// that is told of, never something else, never silence, and the game goes on saving.
 ///
 /// `TestDepth` says how many byte flips are tried; `make damage` tries 20,000, and every page.
 @Suite(.serialized) struct DamageTests {

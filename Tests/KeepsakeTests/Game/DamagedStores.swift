@@ -30,10 +30,12 @@ final class DamagedStores {
   private let clock = TestClock()
   /// Name and bytes of each file.
   let files: [String: Data]
-  /// Promises that were broken, with the seed and the place. Not recorded at once: a thread of its own belongs to no test.
+  /// Promises that were broken, with the seed and the place. Not recorded at once: a thread of its own belongs to no
+  /// test.
   private(set) var broken: [String] = []
 
-  /// Makes the store. With `isRunning` its files are those of a process that was killed: a part is in the write-ahead log.
+  /// Makes the store. With `isRunning` its files are those of a process that was killed: a part is in the write-ahead
+  /// log.
   init(levels: Int, ballast: Int, isRunning: Bool, keepsBackups: Bool = false, seed: UInt64) throws {
     (self.levels, self.ballast) = (levels, ballast)
     work = try TemporaryFolder()
@@ -78,7 +80,8 @@ final class DamagedStores {
 
   // MARK: One altered store
 
-  /// Opens the store with one file altered, reads all of it, and saves. Any promise that is broken is recorded, under `name`.
+  /// Opens the store with one file altered, reads all of it, and saves. Any promise that is broken is recorded, under
+  /// `name`.
   func outcome(of file: String, altered bytes: Data, _ name: String) throws -> Outcome? {
     let url = work.url.appendingPathComponent("altered")
     if FileManager.default.fileExists(atPath: url.path) { try FileManager.default.removeItem(at: url) }

@@ -20,7 +20,8 @@ import Testing
       "com.example.space", profile: profile, at: device.url, seal: seal, environment: device.clock.environment)
   }
 
-  /// Changes the JSON of a signed row as an editor would that repairs the checksum. A version says itself what its place is.
+  /// Changes the JSON of a signed row as an editor would that repairs the checksum. A version says itself what its
+  /// place is.
   private func edit(_ table: String, where condition: String, place named: String? = nil, _ change: (String) -> String) throws {
     let queue = try DatabaseQueue(path: device.url.appendingPathComponent(Store.databaseName).path)
     defer { try? queue.close() }

@@ -187,8 +187,8 @@ import Darwin
   }
 
   #if os(Linux)
-  /// Sends signals to a game, from outside: it can't do that itself while it is stopped. After each stop it waits until the game has
-  /// written one more byte into the file. A game that doesn't stop or go on is killed.
+  /// Sends signals to a game, from outside: it can't do that itself while it is stopped. After each stop it waits until
+  /// the game has written one more byte into the file. A game that doesn't stop or go on is killed.
   private static let conductor = """
     pid=$1; stops=$2; file=$3; end=$4
     give_up() { kill -KILL $pid; exit 1; }
@@ -371,7 +371,8 @@ import Darwin
       try Self.conduct(stops: 1, file, thenEnd: "USR1")
       try Data(count: 1).write(to: file)
       while hangs.load(ordering: .acquiring) { usleep(1_000) }
-      // The one that let the process go on may come later to saying how long it was stopped than this thread comes here.
+      // The one that let the process go on may come later to saying how long it was stopped than this thread comes
+      // here.
       while ContinuousClock.now - begin - autosave.playtime <= .milliseconds(900) {
         guard ContinuousClock.now - begin < patience else { exit(3) }
         try autosave.update()

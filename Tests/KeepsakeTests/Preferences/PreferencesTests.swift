@@ -484,7 +484,8 @@ func storedPreference(_ name: String, of game: GameData) throws -> Data? {
 
   @Test("each of very many names keeps its own value, here and synced, however it is spelled")
   func names() async throws {
-    // More than are found the short way. Lengths from nothing to three words of eight bytes, alike at both ends, and not all of ASCII.
+    // More than are found the short way. Lengths from nothing to three words of eight bytes, alike at both ends, and
+    // not all of ASCII.
     let stems = (0..<1_100).map { ["\($0)", "key \($0)!", "the setting \($0) of the game", "größe \($0)"][$0 % 4] + "\($0 / 4)" }
     @Sendable func key(_ number: Int, decomposed: Bool = false) -> PreferenceKey<Int> {
       let name = decomposed ? stems[number].decomposedStringWithCanonicalMapping : stems[number]

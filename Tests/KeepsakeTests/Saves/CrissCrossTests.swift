@@ -31,8 +31,8 @@ import Testing
     for covered in record.covers { try transaction.markCovered(covered) }
   }
 
-  /// Save 1, and after it as often as said two that replace all before, of which one device changes place and sign, and the other the level.
-  /// Each has what both had before it.
+  /// Save 1, and after it as often as said two that replace all before, of which one device changes place and sign, and
+  /// the other the level. Each has what both had before it.
   ///
   /// - Returns: What the two last ones have together.
   func ladder(_ rungs: Int, changing: Int, in game: GameData) throws -> Shore {

@@ -8,8 +8,8 @@ import Testing
 @testable import Keepsake
 @testable import KeepsakeStore
 
-/// Somebody who knows the format writes nonsense into the wallet's row of a store without a seal. A player must be able to play all the same,
-/// and what was earned must be there.
+/// Somebody who knows the format writes nonsense into the wallet's row of a store without a seal. A player must be able
+/// to play all the same, and what was earned must be there.
 @Suite struct ForgedWalletTests {
   let device: Device
 

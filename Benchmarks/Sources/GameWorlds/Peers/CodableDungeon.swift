@@ -1,5 +1,6 @@
-/// The dungeon for Foundation's encoders: Codable keeps no references, so that each hero carries the place of whom it chases. The mirror
-/// is made before the clock starts, and what is decoded stays a mirror; both are in the peers' favor.
+/// The dungeon for Foundation's encoders: Codable keeps no references, so that each hero carries the place of whom it
+/// chases. The mirror is made before the clock starts, and what is decoded stays a mirror; both are in the peers'
+/// favor.
 struct CodableDungeon: Codable, Sendable {
   var level: Int
   var name: String

@@ -1,7 +1,7 @@
 import Foundation
 
-/// The kingdom for Foundation's encoders. Everything but the buildings is Codable as it is; those are classes with subclasses and
-/// references, so they get a mirror, made before the clock starts.
+/// The kingdom for Foundation's encoders. Everything but the buildings is Codable as it is; those are classes with
+/// subclasses and references, so they get a mirror, made before the clock starts.
 struct CodableKingdom: Codable, Sendable {
   var name: String
   var founded: Date

@@ -1,6 +1,7 @@
 import Foundation
 
-/// The dungeon for NSKeyedArchiver, which keeps references itself: objects of Foundation's kind, one for each hero and item.
+/// The dungeon for NSKeyedArchiver, which keeps references itself: objects of Foundation's kind, one for each hero and
+/// item.
 final class KeyedDungeon: NSObject, NSSecureCoding {
   static var supportsSecureCoding: Bool { true }
   private let level: Int
