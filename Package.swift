@@ -19,7 +19,9 @@ let package = Package(
   products: [
     // With the modules that Keepsake re-exports: their code is inlined into games, and the package manager builds a
     // game's module anew only when one of the modules that it depends on directly has changed.
-    .library(name: "Keepsake", targets: ["Keepsake", "KeepsakeArchive", "KeepsakeInterchange", "KeepsakeReplication", "KeepsakeStore"]),
+    .library(
+      name: "Keepsake",
+      targets: ["Keepsake", "KeepsakeArchive", "KeepsakeInterchange", "KeepsakeReplication", "KeepsakeStore"]),
     // For the tests of games: devices, a cloud and a clock in one process. Fetches nothing more.
     .library(name: "KeepsakeTesting", targets: ["KeepsakeTesting"]),
     // For tools: shows archives and compares them, without the types that wrote them. No game has to be built with it.
@@ -86,7 +88,8 @@ let package = Package(
       swiftSettings: strict),
     // Simulated worlds from a seed, and clocks that a test turns. May use whatever a game uses.
     .target(
-      name: "KeepsakeSimulation", dependencies: ["KeepsakeArchive", "KeepsakeReplication", "KeepsakeStore", "Keepsake"],
+      name: "KeepsakeSimulation",
+      dependencies: ["KeepsakeArchive", "KeepsakeReplication", "KeepsakeStore", "Keepsake"],
       swiftSettings: strict),
     // What tests of games stand on: devices, a cloud and a clock in the test's process.
     .target(
@@ -126,25 +129,32 @@ let package = Package(
       name: "Space", dependencies: ["Keepsake"], path: "Examples/Space", exclude: ["README.md", "space.svg"],
       resources: [.copy("Assets")], swiftSettings: strict),
     .executableTarget(
-      name: "DeadPanic", dependencies: ["Keepsake"], path: "Examples/DeadPanic", exclude: ["README.md"], swiftSettings: strict),
+      name: "DeadPanic", dependencies: ["Keepsake"], path: "Examples/DeadPanic", exclude: ["README.md"],
+      swiftSettings: strict),
     // A library, played by the demo and by tests.
     .target(
-      name: "FlowerGarden", dependencies: ["Keepsake"], path: "Examples/FlowerGarden", exclude: ["README.md"], swiftSettings: strict),
+      name: "FlowerGarden", dependencies: ["Keepsake"], path: "Examples/FlowerGarden", exclude: ["README.md"],
+      swiftSettings: strict),
     // Beside the sources, a folder a target. What several of them share is in TestSupport.
     .target(name: "TestSupport", path: "Tests/TestSupport", swiftSettings: strict),
     // The types that the tests of archives save.
-    .target(name: "ArchiveWorlds", dependencies: ["KeepsakeArchive"], path: "Tests/ArchiveWorlds", swiftSettings: strict),
+    .target(
+      name: "ArchiveWorlds", dependencies: ["KeepsakeArchive"], path: "Tests/ArchiveWorlds", swiftSettings: strict),
     .testTarget(name: "ArchitectureTests", dependencies: ["TestSupport"]),
     .testTarget(name: "ExampleTests", dependencies: ["DeadPanic", "Keepsake", "TestSupport"], swiftSettings: strict),
     .testTarget(
-      name: "KeepsakeArchiveTests", dependencies: ["ArchiveWorlds", "KeepsakeArchive", "KeepsakeInspection", "TestSupport"],
+      name: "KeepsakeArchiveTests",
+      dependencies: ["ArchiveWorlds", "KeepsakeArchive", "KeepsakeInspection", "TestSupport"],
       resources: [.copy("Fixtures")], swiftSettings: strict),
     .testTarget(
-      name: "KeepsakeInspectionTests", dependencies: ["ArchiveWorlds", "KeepsakeArchive", "KeepsakeInspection", "TestSupport"],
+      name: "KeepsakeInspectionTests",
+      dependencies: ["ArchiveWorlds", "KeepsakeArchive", "KeepsakeInspection", "TestSupport"],
       swiftSettings: strict),
     .testTarget(
       name: "KeepsakeInterchangeTests",
-      dependencies: ["KeepsakeArchive", "KeepsakeInterchange", "TestSupport", .product(name: "Crypto", package: "swift-crypto")],
+      dependencies: [
+        "KeepsakeArchive", "KeepsakeInterchange", "TestSupport", .product(name: "Crypto", package: "swift-crypto"),
+      ],
       exclude: ["tree.py"],
       swiftSettings: strict),
     .testTarget(
@@ -152,12 +162,15 @@ let package = Package(
       swiftSettings: strict + [.defaultIsolation(MainActor.self)]),
     // Asks the built plugin, as the compiler does: a target that depended on the macros, or on swift-syntax, would have
     // the package manager build swift-syntax a second time. KeepsakeArchive has the plugin built.
-    .testTarget(name: "KeepsakeMacroExpansionTests", dependencies: ["KeepsakeArchive", "TestSupport"], swiftSettings: strict),
     .testTarget(
-      name: "KeepsakeReplicationTests", dependencies: ["KeepsakeReplication", "KeepsakeSimulation", "KeepsakeStore", "TestSupport"],
+      name: "KeepsakeMacroExpansionTests", dependencies: ["KeepsakeArchive", "TestSupport"], swiftSettings: strict),
+    .testTarget(
+      name: "KeepsakeReplicationTests",
+      dependencies: ["KeepsakeReplication", "KeepsakeSimulation", "KeepsakeStore", "TestSupport"],
       exclude: ["Fixtures"], swiftSettings: strict),
     .testTarget(
-      name: "SimulationTests", dependencies: ["KeepsakeReplication", "KeepsakeSimulation", "TestSupport"], swiftSettings: strict),
+      name: "SimulationTests", dependencies: ["KeepsakeReplication", "KeepsakeSimulation", "TestSupport"],
+      swiftSettings: strict),
     .testTarget(
       name: "KeepsakeStoreTests",
       dependencies: [
@@ -173,7 +186,8 @@ let package = Package(
     .testTarget(
       name: "KeepsakeTests",
       dependencies: [
-        "Keepsake", "KeepsakeSync", "KeepsakeStore", "KeepsakeReplication", "KeepsakeSimulation", "KeepsakeTesting", "TestSupport",
+        "Keepsake", "KeepsakeSync", "KeepsakeStore", "KeepsakeReplication", "KeepsakeSimulation", "KeepsakeTesting",
+        "TestSupport",
         .product(name: "GRDB", package: "GRDB.swift"),
       ],
       swiftSettings: strict),
@@ -188,18 +202,21 @@ let package = Package(
     .testTarget(
       name: "KeepsakeServerTests",
       dependencies: [
-        "Keepsake", "KeepsakeServer", "KeepsakeSync", "KeepsakeStore", "KeepsakeReplication", "KeepsakeSimulation", "TestSupport",
+        "Keepsake", "KeepsakeServer", "KeepsakeSync", "KeepsakeStore", "KeepsakeReplication", "KeepsakeSimulation",
+        "TestSupport",
         .product(name: "GRDB", package: "GRDB.swift", condition: cloud),
         .product(name: "Logging", package: "swift-log", condition: cloud),
       ],
       swiftSettings: strict),
     .testTarget(
-      name: "KeepsakeMirrorTests", dependencies: ["KeepsakeMirror", "KeepsakeReplication", "KeepsakeStore", "TestSupport"],
+      name: "KeepsakeMirrorTests",
+      dependencies: ["KeepsakeMirror", "KeepsakeReplication", "KeepsakeStore", "TestSupport"],
       swiftSettings: strict),
     .testTarget(
       name: "KeepsakeCommandTests",
       dependencies: [
-        "KeepsakeCommand", "FlowerGarden", "KeepsakeArchive", "KeepsakeInspection", "KeepsakeInterchange", "KeepsakeMirror",
+        "KeepsakeCommand", "FlowerGarden", "KeepsakeArchive", "KeepsakeInspection", "KeepsakeInterchange",
+        "KeepsakeMirror",
         "KeepsakeServer", "KeepsakeSync", "KeepsakeStore", "KeepsakeReplication",
         "Keepsake", "TestSupport",
         .product(name: "GRDB", package: "GRDB.swift", condition: cloud),

@@ -30,7 +30,9 @@ enum Changed {
 
   @Archivable(name: "Boss", version: 3) final class Boss: Creature {
     var rage: Double = 0, calm = 1
-    override func migrate(_ saved: inout ArchiveMigration) throws { calm = try saved.decode(Int.self, forKey: "rage") &+ saved.version }
+    override func migrate(_ saved: inout ArchiveMigration) throws {
+      calm = try saved.decode(Int.self, forKey: "rage") &+ saved.version
+    }
   }
 
   @Archivable(name: "Minion") final class Minion: Creature {
@@ -273,7 +275,9 @@ enum Changed {
     }
 
     required init(from reader: inout ArchiveReader) throws {
-      title = reader.savedVersion < 2 ? try reader.decode(String.self, forKey: "name") : try reader.decode(String.self, forKey: "title")
+      title =
+        reader.savedVersion < 2
+        ? try reader.decode(String.self, forKey: "name") : try reader.decode(String.self, forKey: "title")
       notes = (try? reader.decode([Note].self, forKey: "notes")) ?? []
     }
 
@@ -305,7 +309,9 @@ enum Changed {
   }
 
   /// What the hand-written root below leads to.
-  static var classes: [any Archivable.Type] { [Scene.self, Finale.self, Chain.self, Need.self, Creature.self, Boss.self, Minion.self] }
+  static var classes: [any Archivable.Type] {
+    [Scene.self, Finale.self, Chain.self, Need.self, Creature.self, Boss.self, Minion.self]
+  }
 
   /// By hand where the other program's was generated.
   struct Kept: Archivable {

@@ -11,7 +11,9 @@ import Foundation
         try seed.bytes.write(to: URL(filePath: folder).appending(path: seed.name))
         _ = try Root.of(seed.bytes, in: Root.own).again(seed.bytes)()
         // A seed that the changed program refuses is a poor one: nothing behind the refusal is reached.
-        do { _ = try Root.of(seed.bytes, in: Root.changed).again(seed.bytes) } catch { print("changed refuses \(seed.name): \(error)") }
+        do { _ = try Root.of(seed.bytes, in: Root.changed).again(seed.bytes) } catch {
+          print("changed refuses \(seed.name): \(error)")
+        }
         Registry.unlinkAll()
       }
       return
@@ -23,7 +25,9 @@ import Foundation
     }
     var count = 0
     for folder in arguments {
-      for file in try FileManager.default.contentsOfDirectory(at: URL(filePath: folder), includingPropertiesForKeys: nil) {
+      for file in try FileManager.default.contentsOfDirectory(
+        at: URL(filePath: folder), includingPropertiesForKeys: nil)
+      {
         let data = try Data(contentsOf: file)
         data.withUnsafeBytes { target.run(Seal.closed($0.bindMemory(to: UInt8.self).baseAddress, $0.count)) }
         count += 1

@@ -13,7 +13,9 @@ enum Seeds {
     }
     try add("world-golden", 0, golden())
     try add("world-empty", 0, Pair<World, Everything>(first: World(creatures: []), second: nil))
-    try add("world-plain", 0, Pair<World, Everything>(first: World(creatures: [Creature(type: 3, name: "c")]), second: Everything()))
+    try add(
+      "world-plain", 0,
+      Pair<World, Everything>(first: World(creatures: [Creature(type: 3, name: "c")]), second: Everything()))
     try add("graph-empty", 1, Graph())
     try add("graph-chain", 1, Graph(chain: chain(5)))
     try add("graph-needs", 1, Graph(need: need()))
@@ -145,7 +147,8 @@ enum Seeds {
     extras.big = .max
     extras.bigs = [0, 1 << 100]
     extras.waits = [.milliseconds(1500), .zero]
-    extras.foreign = Foreign(name: "f", number: 0.5, inner: [Foreign(name: "g"), Foreign(name: "h", inner: [Foreign(name: "")])])
+    extras.foreign = Foreign(
+      name: "f", number: 0.5, inner: [Foreign(name: "g"), Foreign(name: "h", inner: [Foreign(name: "")])])
     extras.maybe = Foreign(name: "m")
     extras.byName = ["x": Foreign(name: "y", number: 3.5)]
     extras.boxed = [Coded([Foreign(name: "b")]), Coded([])]

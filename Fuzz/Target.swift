@@ -46,7 +46,8 @@ enum Target: String, CaseIterable {
 
   /// Runs a step that may refuse in a typed way; nil if it did. `codes` restricts which refusals are in order, if it
   /// isn't empty.
-  static func expected<Value>(_ codes: [ArchiveError.Code], _ step: () throws -> Value, isSure: Bool = false) -> Value? {
+  static func expected<Value>(_ codes: [ArchiveError.Code], _ step: () throws -> Value, isSure: Bool = false) -> Value?
+  {
     do {
       return try step()
     } catch let error as ArchiveError where !isSure && (codes.isEmpty || codes.contains(error.code)) {

@@ -16,9 +16,13 @@ struct TreeCheck {
     guard let encode else { return }
     guard let tree else { Target.found("The tree refuses what the typed reader takes") }
     guard tree.objects.isEmpty, let bytes = Target.expected([.limit], encode) else { return }
-    guard let second = Target.expected([.limit], { try ArchiveInspection(of: bytes, limits: Root.limits) }) else { return }
+    guard let second = Target.expected([.limit], { try ArchiveInspection(of: bytes, limits: Root.limits) }) else {
+      return
+    }
     if Root.number(of: data) % Root.own.count == Root.roundingNumber { return }
-    if Self.text(tree.root) != Self.text(second.root) { Target.found("The tree and the typed reader read different values") }
+    if Self.text(tree.root) != Self.text(second.root) {
+      Target.found("The tree and the typed reader read different values")
+    }
   }
 
   /// What people and scripts see of a tree. Takes longer than reading it: for some inputs each, always the same for
@@ -27,7 +31,9 @@ struct TreeCheck {
     switch data.last.map({ $0 & 7 }) {
     case 0:
       let json = tree.json()
-      do { _ = try JSONSerialization.jsonObject(with: json) } catch { Target.found("The tree's JSON is none: \(error)") }
+      do { _ = try JSONSerialization.jsonObject(with: json) } catch {
+        Target.found("The tree's JSON is none: \(error)")
+      }
     case 1:
       let difference = ArchiveDifference(from: tree, to: tree)
       // Objects to which nothing leads, which no program writes, are matched with nothing.
@@ -35,7 +41,9 @@ struct TreeCheck {
         Target.found("A tree differs from itself: " + difference.text())
       }
     case 2:
-      guard let other = Target.expected([], { try ArchiveInspection(of: data.altered(), limits: Root.limits) }) else { return }
+      guard let other = Target.expected([], { try ArchiveInspection(of: data.altered(), limits: Root.limits) }) else {
+        return
+      }
       let difference = ArchiveDifference(from: tree, to: other)
       _ = difference.text()
       _ = difference.json()
@@ -55,7 +63,9 @@ struct TreeCheck {
 
   /// A value as text in which only its content shows: not the order of sets, not how a URL was escaped.
   private static func text(_ value: ArchiveValue) -> String {
-    func text(_ fields: [ArchiveValue.Field]) -> String { fields.map { $0.key + ":" + Self.text($0.value) }.joined(separator: ",") }
+    func text(_ fields: [ArchiveValue.Field]) -> String {
+      fields.map { $0.key + ":" + Self.text($0.value) }.joined(separator: ",")
+    }
     switch value {
     case .set(let values): return "{" + values.map(Self.text).sorted().joined(separator: ",") + "}"
     case .array(let values), .vector(let values): return "[" + values.map(Self.text).joined(separator: ",") + "]"

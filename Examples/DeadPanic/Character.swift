@@ -63,7 +63,8 @@ final class Character: Archivable {
   convenience init(from reader: inout ArchiveReader) throws {
     let number = try reader.decode(Int.self, forKey: "type")
     guard let type = CharacterType(rawValue: number) else {
-      throw ArchiveError(.unknownCase, "a character of type \(number), which this game doesn't know: update the game", field: "type")
+      throw ArchiveError(
+        .unknownCase, "a character of type \(number), which this game doesn't know: update the game", field: "type")
     }
     let place = try reader.decode(Place.self, forKey: "place")
     // Created as in play; then the saved values are applied.

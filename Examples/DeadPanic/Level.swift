@@ -17,7 +17,8 @@ struct Level {
   /// Returns the level with a name; nil if there is none, for example in a save of a newer game.
   static func named(_ name: String) -> Level? {
     switch name {
-    case "graveyard": Level(name: name, map: graveyard, waves: [(5, 3), (40, 4), (90, 5), (150, 6), (220, 8), (300, 10)])
+    case "graveyard":
+      Level(name: name, map: graveyard, waves: [(5, 3), (40, 4), (90, 5), (150, 6), (220, 8), (300, 10)])
     case "mall": Level(name: name, map: mall, waves: [(1, 6), (60, 8), (120, 8), (180, 12)])
     default: nil
     }

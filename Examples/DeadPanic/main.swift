@@ -53,7 +53,8 @@ func play(_ options: Options, in folder: URL) throws {
     print("The night continues at tick \(game.tick).")
   } else {
     guard let level = Level.named(options.level) else {
-      throw ArchiveError(.missing, "there is no level \"\(options.level)\", only \(Level.names.joined(separator: " and "))")
+      throw ArchiveError(
+        .missing, "there is no level \"\(options.level)\", only \(Level.names.joined(separator: " and "))")
     }
     game = Game(level: level, seed: options.seed)
   }

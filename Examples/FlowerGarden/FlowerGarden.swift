@@ -50,7 +50,9 @@ package struct FlowerGarden: Sendable {
   package func earn(_ gems: Int, for quest: String) throws { try game.wallet.earn(gems, .gems, for: quest) }
 
   /// Throws `GameDataError.Code.insufficient` if fewer gems can be spent on this device at the moment.
-  package func buy(_ thing: String, for gems: Int) throws { try game.wallet.spend(gems, .gems, for: thing, goods: [Goods(thing)]) }
+  package func buy(_ thing: String, for gems: Int) throws {
+    try game.wallet.spend(gems, .gems, for: thing, goods: [Goods(thing)])
+  }
 
   // MARK: What is seen
 
@@ -61,7 +63,8 @@ package struct FlowerGarden: Sendable {
       guard let pot = try game.saves.load(.pot(name)) else { continue }
       pots[name] = GardenView.PotView(
         flowers: pot.flowers.map(\.kind).sorted(), height: pot.height, waterings: pot.waterings.value,
-        heads: try game.saves.conflict(.pot(name))?.sides.count ?? 1, versions: try game.saves.history(of: .pot(name)).count)
+        heads: try game.saves.conflict(.pot(name))?.sides.count ?? 1,
+        versions: try game.saves.history(of: .pot(name)).count)
     }
     let balance = game.wallet[.gems]
     return GardenView(

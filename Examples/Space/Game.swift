@@ -55,7 +55,9 @@ final class Game {
         }
       }
       let due = Int(autosave.playtime / .seconds(1) * World.rate)
-      for _ in 0..<max(0, min(due - stepped, Self.catchUp)) where world.steps - begin < options.steps ?? .max { world.step() }
+      for _ in 0..<max(0, min(due - stepped, Self.catchUp)) where world.steps - begin < options.steps ?? .max {
+        world.step()
+      }
       stepped = due
       isOver = isOver || terminal.isAtEnd || world.steps - begin >= options.steps ?? .max
       try keep()

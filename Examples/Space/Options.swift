@@ -40,7 +40,9 @@ struct Options {
         prints = true
         continue
       }
-      guard let value = rest.popFirst() else { throw Problem("\(Self.usage)\n\(name) is not known, or its value is missing.") }
+      guard let value = rest.popFirst() else {
+        throw Problem("\(Self.usage)\n\(name) is not known, or its value is missing.")
+      }
       switch name {
       case "--data": data = URL(fileURLWithPath: value, isDirectory: true)
       case "--assets": assets = URL(fileURLWithPath: value, isDirectory: true)
@@ -53,7 +55,9 @@ struct Options {
   }
 
   private static func number(_ text: String, _ name: String) throws -> Double {
-    guard let number = Double(text), (0...1e9).contains(number) else { throw Problem("\(name) takes a number from 0 to 1,000,000,000.") }
+    guard let number = Double(text), (0...1e9).contains(number) else {
+      throw Problem("\(name) takes a number from 0 to 1,000,000,000.")
+    }
     return number
   }
 }

@@ -34,11 +34,14 @@ struct Scenery {
 
   /// Returns the numbers on each line: `count` of them, or none.
   private static func numbers(_ assets: AssetLibrary, _ path: String, each count: Int) throws -> [[Double]] {
-    let lines = String(decoding: try assets.data(for: path), as: UTF8.self).split(separator: "\n", omittingEmptySubsequences: false)
+    let lines = String(decoding: try assets.data(for: path), as: UTF8.self).split(
+      separator: "\n", omittingEmptySubsequences: false)
     return try lines.enumerated().compactMap { number, line in
       if line.hasPrefix("#") { return nil }
       let numbers = line.split(separator: " ").compactMap { Double($0) }.filter { abs($0) < 10_000 }
-      guard numbers.count == count || line.isEmpty else { throw Problem("\(path), line \(number + 1): expected \(count) numbers") }
+      guard numbers.count == count || line.isEmpty else {
+        throw Problem("\(path), line \(number + 1): expected \(count) numbers")
+      }
       return numbers
     }
   }

@@ -42,7 +42,8 @@ struct Screen {
 
   /// Writes text in the last row. Control characters are omitted, because an error may contain a file name with some.
   mutating func text(_ text: String) {
-    for (column, letter) in text.prefix(columns).enumerated() where letter.isASCII && letter > " " && letter != "\u{7F}" {
+    for (column, letter) in text.prefix(columns).enumerated() where letter.isASCII && letter > " " && letter != "\u{7F}"
+    {
       cells[(rows - 1) * columns + column] = Cell(color: Self.textColor, letter: letter)
     }
   }
@@ -52,7 +53,11 @@ struct Screen {
   func update(from previous: Screen?) -> String {
     var text = ""
     var old: [Cell]?
-    if let previous, previous.columns == columns, previous.rows == rows { old = previous.cells } else { text = "\u{1B}[2J" }
+    if let previous, previous.columns == columns, previous.rows == rows {
+      old = previous.cells
+    } else {
+      text = "\u{1B}[2J"
+    }
     var color: UInt8?
     for row in 0..<rows {
       var isNext = false

@@ -25,7 +25,8 @@ final class Terminal {
   /// Throws if standard input and output aren't a terminal.
   init() throws {
     guard isatty(STDIN_FILENO) == 1, isatty(STDOUT_FILENO) == 1, tcgetattr(STDIN_FILENO, Self.before) == 0 else {
-      throw Problem("Space is played in a terminal: standard input and output must be the terminal, not a file or a pipe.")
+      throw Problem(
+        "Space is played in a terminal: standard input and output must be the terminal, not a file or a pipe.")
     }
     // If the game crashes, or is ended with Ctrl-\, the terminal is restored. After SIGKILL it can't be; use the
     // command `reset`.

@@ -52,7 +52,8 @@ import Keepsake
     let isInside = position.x >= 0 && position.x < Self.size.x && position.y >= 0 && position.y < Self.size.y
     guard isInside, heading >= 0, heading < 2 * .pi, speed <= Self.fastest * 1.001, steps >= 0, steps < .max / 2 else {
       throw ArchiveError(
-        .mismatch, "the saved ship is outside of this space: restore an earlier version, or start over with another --data folder")
+        .mismatch,
+        "the saved ship is outside of this space: restore an earlier version, or start over with another --data folder")
     }
   }
 

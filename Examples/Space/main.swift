@@ -4,7 +4,8 @@ import Keepsake
 /// Returns what the player should do about an error, if the error itself doesn't contain it.
 func advice(for error: any Error) -> String {
   switch (error as? StoreError)?.code {
-  case .inUse: "Space is being played already with the same data: quit it there, or name another folder with --data FOLDER."
+  case .inUse:
+    "Space is being played already with the same data: quit it there, or name another folder with --data FOLDER."
   case .notPermitted: "The folder can't be written: name another one with --data FOLDER."
   case .diskFull: "The disk is full: make some room and start again. What was saved before is kept."
   default: ""

@@ -18,6 +18,8 @@ public func test(_ bytes: UnsafePointer<UInt8>?, _ count: Int) -> Int32 {
   guard let target else { return -1 }
   let data = bytes.map { Data(bytes: $0, count: count) } ?? Data()
   let peak = MemoryWatch.peak { target.run(data) }
-  if peak > InterchangeTarget.mostBytes { InterchangeTarget.found("\(count) bytes of input took \(peak) bytes of memory") }
+  if peak > InterchangeTarget.mostBytes {
+    InterchangeTarget.found("\(count) bytes of input took \(peak) bytes of memory")
+  }
   return 0
 }

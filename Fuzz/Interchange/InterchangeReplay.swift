@@ -7,7 +7,9 @@ import Foundation
     var arguments = CommandLine.arguments.dropFirst()
     let command = arguments.popFirst() ?? ""
     if command == "seeds", let folder = arguments.popFirst() {
-      for (name, bytes) in try InterchangeSeeds.all() { try bytes.write(to: URL(filePath: folder).appending(path: name)) }
+      for (name, bytes) in try InterchangeSeeds.all() {
+        try bytes.write(to: URL(filePath: folder).appending(path: name))
+      }
       return
     }
     guard let target = InterchangeTarget(rawValue: command) else {
@@ -16,7 +18,9 @@ import Foundation
     }
     var count = 0
     for folder in arguments {
-      for file in try FileManager.default.contentsOfDirectory(at: URL(filePath: folder), includingPropertiesForKeys: nil) {
+      for file in try FileManager.default.contentsOfDirectory(
+        at: URL(filePath: folder), includingPropertiesForKeys: nil)
+      {
         target.run(try Data(contentsOf: file))
         count += 1
       }

@@ -45,7 +45,8 @@ enum InterchangeTarget: String, CaseIterable {
       func decode<Value: Archivable>(_ type: Value.Type) {
         defer { InterchangeTypes.sever() }
         guard
-          let value = expected([], { try archive.decode(type, key: key, classes: InterchangeTypes.classes, keys: named, limits: limits) })
+          let value = expected(
+            [], { try archive.decode(type, key: key, classes: InterchangeTypes.classes, keys: named, limits: limits) })
         else { return }
         do {
           _ = try Archive.encode(value)
@@ -59,13 +60,17 @@ enum InterchangeTarget: String, CaseIterable {
       decode([String: InterchangeTypes.Part].self)
     }
     for classes in [[:], ["A": Anything.self, "B": Linked.self]] as [[String: any Decodable.Type]] {
-      guard let value = expected([], { try archive.decode(Anything.self, key: key, classes: classes, limits: limits) }) else { continue }
-      guard let again = expected([.limit], { try KeyedArchive.encode(value, classes: ["B": Linked.self], limits: limits) }) else {
+      guard let value = expected([], { try archive.decode(Anything.self, key: key, classes: classes, limits: limits) })
+      else { continue }
+      guard
+        let again = expected([.limit], { try KeyedArchive.encode(value, classes: ["B": Linked.self], limits: limits) })
+      else {
         continue
       }
       // An object of a named class is made as that, and isn't Anything.
       _ = expected(
-        [.limit, .mismatch], { try KeyedArchive.decode(Anything.self, from: again, classes: ["B": Linked.self], limits: limits) })
+        [.limit, .mismatch],
+        { try KeyedArchive.decode(Anything.self, from: again, classes: ["B": Linked.self], limits: limits) })
     }
   }
 
@@ -94,10 +99,14 @@ enum InterchangeTarget: String, CaseIterable {
         return
       }
       let leaf =
-        attempt(Bool.self).map { .bool($0) } ?? attempt(Int.self).map { .integer($0) } ?? attempt(UInt64.self).map { .unsigned($0) }
+        attempt(Bool.self).map { .bool($0) } ?? attempt(Int.self).map { .integer($0) } ?? attempt(UInt64.self).map {
+          .unsigned($0)
+        }
         ?? attempt(Double.self).map { .number($0) } ?? attempt(String.self).map { .text($0) } as Anything?
       let other =
-        attempt(Data.self).map { .data($0) } ?? attempt(Date.self).map { .date($0) } ?? attempt(UUID.self).map { .uuid($0) }
+        attempt(Data.self).map { .data($0) } ?? attempt(Date.self).map { .date($0) } ?? attempt(UUID.self).map {
+          .uuid($0)
+        }
         ?? attempt(URL.self).map { .url($0) } ?? attempt(Decimal.self).map { .decimal($0) } as Anything?
       if let known = leaf ?? other ?? attempt(Linked.self).map({ .linked($0) }) {
         self = known
@@ -147,13 +156,17 @@ enum InterchangeTarget: String, CaseIterable {
     if first != second || read != list { found("A property list that was written and read gave other bytes") }
     guard let text = expected([.unwritable, .limit], { try list.encoded(as: .xml, limits: limits) }) else { return }
     guard let fromText = expected([], { try PropertyList(text, limits: limitsOfXML) }, isSure: true) else { return }
-    guard let again = expected([], { try fromText.encoded(as: .xml, limits: limitsOfXML) }, isSure: true) else { return }
+    guard let again = expected([], { try fromText.encoded(as: .xml, limits: limitsOfXML) }, isSure: true) else {
+      return
+    }
     if again != text { found("A property list that was written as XML and read gave other XML") }
   }
 
   /// Runs a step that may refuse in a typed way; nil if it did. `codes` restricts which refusals are in order, if it
   /// isn't empty.
-  static func expected<Value>(_ codes: [PropertyListError.Code], _ step: () throws -> Value, isSure: Bool = false) -> Value? {
+  static func expected<Value>(_ codes: [PropertyListError.Code], _ step: () throws -> Value, isSure: Bool = false)
+    -> Value?
+  {
     do {
       return try step()
     } catch let error as PropertyListError where !isSure && (codes.isEmpty || codes.contains(error.code)) {

@@ -147,11 +147,13 @@ public protocol Archivable {
 ///   - subclasses: The archivable subclasses whose objects may appear where this class is declared.
 @attached(
   extension, conformances: Archivable,
-  names: named(encode), named(init), named(archiveName), named(archiveVersion), named(archiveIsKeyed), named(mergeFields),
+  names: named(encode), named(init), named(archiveName), named(archiveVersion), named(archiveIsKeyed),
+  named(mergeFields),
   named(archiveHasMergeRules))
 @attached(
   member, conformances: Archivable,
-  names: named(encode), named(init), named(archiveName), named(archiveVersion), named(archiveFields), named(archiveIsKeyed),
+  names: named(encode), named(init), named(archiveName), named(archiveVersion), named(archiveFields),
+  named(archiveIsKeyed),
   named(archiveSubclasses), named(encodeReferences), named(decodeReferences), named(decodeInheritedFields),
   named(migrate), named(migrateSuperclasses), named(didDecode), named(mergeFields), named(archiveHasMergeRules))
 public macro Archivable(name: String? = nil, version: Int = 1, subclasses: [Any] = []) =
@@ -258,13 +260,16 @@ extension Archivable {
     for value in values { try archiveWrite(value, to: &writer) }
   }
 
-  @inlinable @inline(__always) public static func archiveWriteOptional(_ value: Self?, to writer: inout ArchiveWriter) throws {
+  @inlinable @inline(__always) public static func archiveWriteOptional(_ value: Self?, to writer: inout ArchiveWriter)
+    throws
+  {
     guard let value else { return writer.putByte(0) }
     writer.putByte(1)
     try archiveWrite(value, to: &writer)
   }
 
-  @inlinable @inline(__always) public static func archiveReadOptional(from reader: inout ArchiveReader) throws -> Self? {
+  @inlinable @inline(__always) public static func archiveReadOptional(from reader: inout ArchiveReader) throws -> Self?
+  {
     if !reader.isExact { return try reader.readMappedOptional(Self.self) }
     guard try reader.takeFlag() else { return nil }
     return try archiveRead(from: &reader)
@@ -289,12 +294,15 @@ extension Archivable where Self: AnyObject {
     try reader.readReference(Self.self)
   }
 
-  @inlinable @inline(__always) public static func archiveWriteOptional(_ value: Self?, to writer: inout ArchiveWriter) throws {
+  @inlinable @inline(__always) public static func archiveWriteOptional(_ value: Self?, to writer: inout ArchiveWriter)
+    throws
+  {
     guard let value else { return writer.putVarint(0) }
     try writer.writeReference(value)
   }
 
-  @inlinable @inline(__always) public static func archiveReadOptional(from reader: inout ArchiveReader) throws -> Self? {
+  @inlinable @inline(__always) public static func archiveReadOptional(from reader: inout ArchiveReader) throws -> Self?
+  {
     try reader.readOptionalReference(Self.self)
   }
 }

@@ -63,7 +63,8 @@ public enum Archive {
         return try small.decode(type, compiled, context: context, limits: limits)
       }
       let file = try ArchiveFile(envelope, limits: limits, compiled: compiled)
-      return try ObjectBuilder(file: file, compiled: compiled, classes: classes, context: context, limits: limits).decode(type)
+      return try ObjectBuilder(file: file, compiled: compiled, classes: classes, context: context, limits: limits)
+        .decode(type)
     }
   }
 }

@@ -49,7 +49,9 @@ public struct ArchiveLimits: Sendable, Equatable {
   static let comparisons = 1 << 20
 
   /// The maximum number of structs for a number of bytes. A single value may be wrapped up to the maximum depth.
-  static func structs(in bytes: Int) -> Int { bytes >= .max / (2 * structsPerByte) ? .max : bytes * structsPerByte + wrappers }
+  static func structs(in bytes: Int) -> Int {
+    bytes >= .max / (2 * structsPerByte) ? .max : bytes * structsPerByte + wrappers
+  }
   private static let wrappers = 512
 
   /// How deeply values may nest where only the archive's own description is available.
@@ -60,7 +62,9 @@ public struct ArchiveLimits: Sendable, Equatable {
 
   /// The number of elements for which memory is reserved in advance. More is allocated only as elements are actually
   /// read, so a small archive can't request a large allocation.
-  @inlinable static func reserved(_ count: Int, of bytes: Int) -> Int { min(count, max(1, reservedBytes / max(1, bytes))) }
+  @inlinable static func reserved(_ count: Int, of bytes: Int) -> Int {
+    min(count, max(1, reservedBytes / max(1, bytes)))
+  }
   @usableFromInline static let reservedBytes = 1 << 20
   /// Memory that an array, and a set or dictionary, takes before its first element.
   @usableFromInline static let arrayBytes = 32

@@ -58,7 +58,9 @@ public struct ArchiveMigration: ~Copyable {
   /// Throws unless the hook has read every saved value that couldn't be read into its field, so that no data is lost
   /// unnoticed.
   mutating func checkRetyped(_ plan: FieldPlan) throws {
-    guard let key = plan.retyped.first(where: { !read.contains($0) }), let place = plan.keys.firstIndex(of: key) else { return }
+    guard let key = plan.retyped.first(where: { !read.contains($0) }), let place = plan.keys.firstIndex(of: key) else {
+      return
+    }
     throw reader.retypedError(plan, place)
   }
 }

@@ -26,7 +26,8 @@ struct KeepsakeTool: AsyncParsableCommand {
     subcommands: [
       DemoCommand.self, ServeCommand.self, SyncCommand.self, InspectCommand.self, DiffCommand.self, ConvertCommand.self,
       VerifyCommand.self,
-      HistoryCommand.self, RestoreCommand.self, ExportCommand.self, ImportCommand.self, ScoresCommand.self, DoctorCommand.self,
+      HistoryCommand.self, RestoreCommand.self, ExportCommand.self, ImportCommand.self, ScoresCommand.self,
+      DoctorCommand.self,
       EstimateCommand.self, AssetsCommand.self, SimulateCommand.self, DemoDeviceCommand.self,
     ])
 
@@ -51,7 +52,8 @@ import Darwin
 @main
 struct KeepsakeTool {
   static func main() {
-    let hint = "This build doesn't contain the command. Build it with the trait Cloud: swift run --traits Cloud keepsake\n"
+    let hint =
+      "This build doesn't contain the command. Build it with the trait Cloud: swift run --traits Cloud keepsake\n"
     FileHandle.standardError.write(Data(hint.utf8))
     // Wrong usage, as in <sysexits.h>.
     exit(64)

@@ -11,7 +11,9 @@ extension ArchiveInspection {
     if let foreign {
       lines = ["\(foreign), \(header.byteCount) bytes" + (objects.isEmpty ? "" : ", \(objects.count) objects")]
       let classes = types.filter { $0.count > 0 }
-      if !classes.isEmpty { lines += ["", "classes"] + classes.map { "  \(PrintableText.name($0.name))  \($0.count) saved" } }
+      if !classes.isEmpty {
+        lines += ["", "classes"] + classes.map { "  \(PrintableText.name($0.name))  \($0.count) saved" }
+      }
     } else {
       lines = [
         "archive, format \(header.formatVersion), \(header.byteCount) bytes, \(header.objectCount) objects, "
@@ -34,9 +36,13 @@ extension ArchiveInspection {
       }
       shown[object.type] += 1
       lines += ["", "#\(number) \(PrintableText.name(types[object.type].name))"]
-      for field in object.fields { append(field.value, label: PrintableText.name(field.key) + ": ", indent: 1, longest, &lines) }
+      for field in object.fields {
+        append(field.value, label: PrintableText.name(field.key) + ": ", indent: 1, longest, &lines)
+      }
     }
-    for (type, count) in zip(types, hidden) where count > 0 { lines += ["", "... \(count) more \(PrintableText.name(type.name))"] }
+    for (type, count) in zip(types, hidden) where count > 0 {
+      lines += ["", "... \(count) more \(PrintableText.name(type.name))"]
+    }
     return lines.joined(separator: "\n") + "\n"
   }
 
@@ -55,7 +61,9 @@ extension ArchiveInspection {
   }
 
   private static func lines(of type: TypeDescription) -> [String] {
-    func text(_ fields: [Field]) -> [String] { fields.map { "\(PrintableText.name($0.key)): \(PrintableText.cut($0.type, 500))" } }
+    func text(_ fields: [Field]) -> [String] {
+      fields.map { "\(PrintableText.name($0.key)): \(PrintableText.cut($0.type, 500))" }
+    }
     var lines = [
       "  \(PrintableText.name(type.name))  version \(type.version), \(type.kind.words), \(type.count) saved in \(type.byteCount) bytes"
     ]
@@ -92,7 +100,11 @@ extension ArchiveInspection {
         line.characters = Self.isPlainList(value) ? Self.plainCharacters : Self.lineCharacters
         if value.childCount == nil || Self.isPlainList(value) {
           if value.childCount != nil { walk.skipChildren() }
-          if case .key = place { pendingKey = line.text(value) } else { lines.append(margin + title + line.text(value)) }
+          if case .key = place {
+            pendingKey = line.text(value)
+          } else {
+            lines.append(margin + title + line.text(value))
+          }
         } else if walk.depth > 0, let short = line.wholeText(value) {
           walk.skipChildren()
           if case .key = place { pendingKey = short } else { lines.append(margin + title + short) }
@@ -128,7 +140,8 @@ extension ArchiveInspection {
   private func heading(of value: ArchiveValue) -> String {
     switch value {
     case .structure(let type, let fields):
-      types[type].name.isEmpty ? (fields.count == 1 ? "1 key" : "\(fields.count) keys") : PrintableText.name(types[type].name)
+      types[type].name.isEmpty
+        ? (fields.count == 1 ? "1 key" : "\(fields.count) keys") : PrintableText.name(types[type].name)
     case .enumeration(_, let name, _): ".\(PrintableText.name(name))"
     case .dictionary(let pairs): pairs.count == 1 ? "1 pair" : "\(pairs.count) pairs"
     default: value.childCount.map { $0 == 1 ? "1 element" : "\($0) elements" } ?? ""

@@ -122,7 +122,8 @@ public struct ArchiveInspection: Sendable {
     self.foreign = foreign
     self.root = root
     types = classes.map {
-      TypeDescription(name: $0.name, version: 0, kind: .keyedObject, fields: [], cases: [], count: $0.count, byteCount: 0)
+      TypeDescription(
+        name: $0.name, version: 0, kind: .keyedObject, fields: [], cases: [], count: $0.count, byteCount: 0)
     }
     self.objects = objects.map { $0.map { Object(type: $0.type, fields: $0.fields) } }
     header = Header(formatVersion: 0, byteCount: byteCount, objectCount: objects.count, rootType: foreign)
@@ -160,6 +161,7 @@ extension ArchiveInspection.Kind {
 extension ArchiveInspection.Header {
   init(_ file: ArchiveFile, byteCount: Int) {
     self.init(
-      formatVersion: Int(file.version), byteCount: byteCount, objectCount: file.objectCount, rootType: file.schema.text(file.root))
+      formatVersion: Int(file.version), byteCount: byteCount, objectCount: file.objectCount,
+      rootType: file.schema.text(file.root))
   }
 }

@@ -11,7 +11,9 @@ struct ExactText: Hashable {
 
   func hash(into hasher: inout Hasher) {
     // Text in contiguous storage, as nearly all text is, is hashed in one step.
-    let isHashed: Void? = text.utf8.withContiguousStorageIfAvailable { hasher.combine(bytes: UnsafeRawBufferPointer($0)) }
+    let isHashed: Void? = text.utf8.withContiguousStorageIfAvailable {
+      hasher.combine(bytes: UnsafeRawBufferPointer($0))
+    }
     if isHashed == nil { Array(text.utf8).withUnsafeBytes { hasher.combine(bytes: $0) } }
   }
 }

@@ -17,7 +17,9 @@ enum PathText {
       case .key(let key):
         let isWord =
           !key.isEmpty
-          && key.utf8.allSatisfy { $0 == 0x5F || $0 == 0x24 || (0x30...0x39).contains($0) || ($0 | 0x20 >= 0x61 && $0 | 0x20 <= 0x7A) }
+          && key.utf8.allSatisfy {
+            $0 == 0x5F || $0 == 0x24 || (0x30...0x39).contains($0) || ($0 | 0x20 >= 0x61 && $0 | 0x20 <= 0x7A)
+          }
         path += isWord ? (path.isEmpty ? "" : ".") + key : "[\"\(key.prefix(80))\"]"
       }
     }

@@ -75,7 +75,8 @@ public enum PropertyList: Sendable {
     if data.starts(with: BinaryFormat.family) { return .binary }
     if XMLText.begins(data) { return .xml }
     let reason =
-      data.isEmpty ? "The file is empty: its contents are lost" : "These bytes are neither a binary property list nor an XML one"
+      data.isEmpty
+      ? "The file is empty: its contents are lost" : "These bytes are neither a binary property list nor an XML one"
     throw PropertyListError(.notAPropertyList, reason, offset: 0)
   }
 
@@ -147,7 +148,8 @@ extension PropertyList: Equatable {
     case (.float(let x), .float(let y)): x == y || x.isNaN && y.isNaN
     case (.string(let x), .string(let y)): ExactText(x) == ExactText(y)
     case (.data(let x), .data(let y)): x == y
-    case (.date(let x), .date(let y)): x == y || x.timeIntervalSinceReferenceDate.isNaN && y.timeIntervalSinceReferenceDate.isNaN
+    case (.date(let x), .date(let y)):
+      x == y || x.timeIntervalSinceReferenceDate.isNaN && y.timeIntervalSinceReferenceDate.isNaN
     case (.uid(let x), .uid(let y)): x == y
     case (.array(let x), .array(let y)), (.set(let x), .set(let y)): x == y
     case (.dictionary(let x), .dictionary(let y)): same(x, y)
@@ -172,7 +174,8 @@ extension PropertyList: Equatable {
   }
 }
 
-extension PropertyList: ExpressibleByStringLiteral, ExpressibleByBooleanLiteral, ExpressibleByIntegerLiteral, ExpressibleByFloatLiteral,
+extension PropertyList: ExpressibleByStringLiteral, ExpressibleByBooleanLiteral, ExpressibleByIntegerLiteral,
+  ExpressibleByFloatLiteral,
   ExpressibleByArrayLiteral, ExpressibleByDictionaryLiteral
 {
   public init(stringLiteral value: String) { self = .string(value) }
@@ -180,5 +183,7 @@ extension PropertyList: ExpressibleByStringLiteral, ExpressibleByBooleanLiteral,
   public init(integerLiteral value: Int) { self = .integer(Int128(value)) }
   public init(floatLiteral value: Double) { self = .number(value) }
   public init(arrayLiteral elements: PropertyList...) { self = .array(elements) }
-  public init(dictionaryLiteral elements: (String, PropertyList)...) { self = .dictionary(elements.map { Entry($0, $1) }) }
+  public init(dictionaryLiteral elements: (String, PropertyList)...) {
+    self = .dictionary(elements.map { Entry($0, $1) })
+  }
 }

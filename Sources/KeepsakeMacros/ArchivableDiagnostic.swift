@@ -36,14 +36,17 @@ enum ArchivableDiagnostic: DiagnosticMessage {
   var message: String {
     switch self {
     case .unsupportedDeclaration: "@Archivable works on structs, enums and classes"
-    case .valueParameters: "@Archivable doesn't support value or pack parameters; write encode(to:) and init(from:) by hand"
+    case .valueParameters:
+      "@Archivable doesn't support value or pack parameters; write encode(to:) and init(from:) by hand"
     case .initializedLet(let name):
       "'let \(name)' has an initial value, which loading could never replace: make it a 'var', leave it out with @Unsaved, or make it static"
-    case .tuplePattern: "@Archivable can't save properties that are declared together as a tuple: declare them one by one"
+    case .tuplePattern:
+      "@Archivable can't save properties that are declared together as a tuple: declare them one by one"
     case .conditionalProperty:
       "A saved property can't be declared inside #if: move it out, or mark it @Unsaved"
     case .unsavedWithoutDefault(let name): "@Unsaved '\(name)' needs an initial value, or must be an optional 'var'"
-    case .lazyProperty(let name): "'lazy var \(name)' is computed when it is first used, and can't be saved: mark it @Unsaved"
+    case .lazyProperty(let name):
+      "'lazy var \(name)' is computed when it is first used, and can't be saved: mark it @Unsaved"
     case .propertyWithoutType(let name): "'\(name)' needs a type or an initial value"
     case .badKey: "@Key needs a string literal without interpolation, such as @Key(\"name\")"
     case .mergeOnLet(let name): "@Merge changes the property: make '\(name)' a 'var'"
@@ -51,14 +54,16 @@ enum ArchivableDiagnostic: DiagnosticMessage {
     case .mergeOnEnum: "@Merge works on properties of structs and final classes"
     case .mergeInSubclass(let name):
       "@Merge can't see the properties of the superclass of '\(name)', so changes to them would be lost: move the merged properties to a class without a superclass, or to a struct"
-    case .mergeOnUnsaved(let name): "@Unsaved '\(name)' isn't saved, so there is nothing to merge: remove @Merge or @Unsaved"
+    case .mergeOnUnsaved(let name):
+      "@Unsaved '\(name)' isn't saved, so there is nothing to merge: remove @Merge or @Unsaved"
     case .mergeOnReference(let name):
       "@Merge needs a property that owns its value, and '\(name)' is weak or unowned: mark the property that owns the object"
     case .mergeWithoutRuleOnCoded(let name):
       "@Merge without a rule uses the rules of an archivable type, and '\(name)' is @Coded: give it a rule, or use @Merge(combining:)"
     case .severalMergeRules(let name): "'\(name)' can have only one merge rule: remove one @Merge"
     case .badMergeRule: "@Merge takes one of \(MergeMark.listed), written out, or combining:, or no argument"
-    case .codedReference(let name): "@Coded doesn't save weak or unowned references: make '\(name)' strong, or mark its class @Archivable"
+    case .codedReference(let name):
+      "@Coded doesn't save weak or unowned references: make '\(name)' strong, or mark its class @Archivable"
     case .codedOnCase: "@Coded works on properties: give the payload the type Coded<...>"
     case .severalNames: "An attribute on several cases at a time is ambiguous: declare them one by one"
     case .subclassesOfValue: "Only a class can have subclasses: remove 'subclasses:'"
@@ -66,7 +71,8 @@ enum ArchivableDiagnostic: DiagnosticMessage {
     case .secondFallback: "Only one case can represent unknown ones: remove one @Fallback"
     case .badFallback:
       "A @Fallback case must have no payload, or one String that receives the unknown case's key: no other payload could be filled in"
-    case .superMigrate: "Each class's migrate(_:) is called automatically, the superclass's first: remove the call of super"
+    case .superMigrate:
+      "Each class's migrate(_:) is called automatically, the superclass's first: remove the call of super"
     case .unconstrainedParameter(let parameter, let name):
       "'\(name)' saves values of '\(parameter)', so they must be archivable: write '\(parameter): Archivable'"
     case .misplaced(let attribute, let place): "@\(attribute) works on \(place)"

@@ -9,14 +9,17 @@ struct ArchivableMacro {}
 
 extension ArchivableMacro: MemberMacro {
   static func expansion(
-    of node: AttributeSyntax, providingMembersOf declaration: some DeclGroupSyntax, conformingTo protocols: [TypeSyntax],
+    of node: AttributeSyntax, providingMembersOf declaration: some DeclGroupSyntax,
+    conformingTo protocols: [TypeSyntax],
     in context: some MacroExpansionContext
   ) throws -> [DeclSyntax] {
     // This role runs for every declaration and is the one that reports errors.
     guard let model = DeclarationModel(node, declaration, in: context, isSilent: false) else { return [] }
     switch model.kind {
     case .structure:
-      return ([StructExpansion(model: model).listing()] + MergeExpansion(model: model).method()).map { DeclSyntax(stringLiteral: $0) }
+      return ([StructExpansion(model: model).listing()] + MergeExpansion(model: model).method()).map {
+        DeclSyntax(stringLiteral: $0)
+      }
     case .enumeration: return [DeclSyntax(stringLiteral: EnumExpansion(model: model).listing())]
     case .object: break
     }
@@ -33,7 +36,8 @@ extension ArchivableMacro: MemberMacro {
 
 extension ArchivableMacro: ExtensionMacro {
   static func expansion(
-    of node: AttributeSyntax, attachedTo declaration: some DeclGroupSyntax, providingExtensionsOf type: some TypeSyntaxProtocol,
+    of node: AttributeSyntax, attachedTo declaration: some DeclGroupSyntax,
+    providingExtensionsOf type: some TypeSyntaxProtocol,
     conformingTo protocols: [TypeSyntax], in context: some MacroExpansionContext
   ) throws -> [ExtensionDeclSyntax] {
     guard let model = DeclarationModel(node, declaration, in: context, isSilent: true) else { return [] }
@@ -47,7 +51,9 @@ extension ArchivableMacro: ExtensionMacro {
     case .enumeration: members = EnumExpansion(model: model).members()
     }
     if wanted.contains("Archivable") {
-      extensions.append(try make("\(model.availability)\(model.extensionKeyword) \(type.trimmed): \(model.conformance)\(clause)", members))
+      extensions.append(
+        try make(
+          "\(model.availability)\(model.extensionKeyword) \(type.trimmed): \(model.conformance)\(clause)", members))
     } else if !members.isEmpty {
       extensions.append(try make("\(model.availability)\(model.extensionKeyword) \(type.trimmed)\(clause)", members))
     }

@@ -25,15 +25,19 @@ struct ClassExpansion {
     members.append(method("encodeReferences", "to writer", "ArchiveWriter", laterWrites))
     members.append(method("decodeReferences", "from reader", "ArchiveReader", laterReads))
     if isLate {
-      members.append(method("decodeInheritedFields", "from reader", "ArchiveReader", immediateReads + model.unownedNotes))
+      members.append(
+        method("decodeInheritedFields", "from reader", "ArchiveReader", immediateReads + model.unownedNotes))
     } else {
       members.append(initializer())
       if !isSubclass {
-        members.append("\(open)func decodeInheritedFields(from reader: inout KeepsakeArchive.ArchiveReader) throws {\n}")
+        members.append(
+          "\(open)func decodeInheritedFields(from reader: inout KeepsakeArchive.ArchiveReader) throws {\n}")
       }
     }
     members += migration
-    if !isSubclass && !model.hasDidDecode && !model.isFinal { members.append("\(open)func didDecode(context: Any?) throws {\n}") }
+    if !isSubclass && !model.hasDidDecode && !model.isFinal {
+      members.append("\(open)func didDecode(context: Any?) throws {\n}")
+    }
     if let plain = plainInitializer { members.append(plain) }
     // The properties of a superclass can't be merged from here.
     if !isSubclass { members += MergeExpansion(model: model).statement() + MergeExpansion(model: model).method() }
@@ -92,7 +96,8 @@ struct ClassExpansion {
     return ["var fields = try reader.enter(\(model.name).self)"]
       + later.map { index, field in
         // A property that isn't optional keeps its default if an empty optional was saved.
-        let present = field.hasDefault && !field.isOptional ? ", try fields.isExact || reader.hasField(\(index), &fields)" : ""
+        let present =
+          field.hasDefault && !field.isOptional ? ", try fields.isExact || reader.hasField(\(index), &fields)" : ""
         return """
           if reader.isDeferred(\(index))\(present) {
           self.\(field.name) = try reader.field(\(index), &fields)
@@ -106,7 +111,8 @@ struct ClassExpansion {
     let exact = model.fields.enumerated().map { index, field in
       guard field.isDeferrable else { return "self.\(field.name) = try \(field.decoding("reader.readField()"))" }
       guard field.startsInitialized else {
-        return "self.\(field.name) = try reader.isDeferred(\(index)) ? \(field.emptyCollection ?? "nil") : reader.readField()"
+        return
+          "self.\(field.name) = try reader.isDeferred(\(index)) ? \(field.emptyCollection ?? "nil") : reader.readField()"
       }
       return "if !reader.isDeferred(\(index)) {\nself.\(field.name) = try reader.readField()\n}"
     }

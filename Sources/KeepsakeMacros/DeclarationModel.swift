@@ -71,7 +71,9 @@ struct DeclarationModel {
     isFinal = modifiers.contains("final")
     access = modifiers.first { ["public", "open", "package"].contains($0) } ?? ""
     availability = declaration.attributes.compactMap { element -> String? in
-      guard case .attribute(let attribute) = element, attribute.attributeName.trimmedDescription == "available" else { return nil }
+      guard case .attribute(let attribute) = element, attribute.attributeName.trimmedDescription == "available" else {
+        return nil
+      }
       return attribute.trimmedDescription + "\n"
     }.joined()
     actor =
@@ -87,8 +89,12 @@ struct DeclarationModel {
     hasInitializer = declaration.memberBlock.members.contains {
       $0.decl.as(InitializerDeclSyntax.self)?.modifiers.contains { $0.name.text == "convenience" } == false
     }
-    hasDidDecode = declaration.memberBlock.members.contains { $0.decl.as(FunctionDeclSyntax.self)?.name.text == "didDecode" }
-    hasMergeFields = declaration.memberBlock.members.contains { $0.decl.as(FunctionDeclSyntax.self)?.name.text == "mergeFields" }
+    hasDidDecode = declaration.memberBlock.members.contains {
+      $0.decl.as(FunctionDeclSyntax.self)?.name.text == "didDecode"
+    }
+    hasMergeFields = declaration.memberBlock.members.contains {
+      $0.decl.as(FunctionDeclSyntax.self)?.name.text == "mergeFields"
+    }
     let hook = declaration.memberBlock.members.lazy.compactMap { $0.decl.as(FunctionDeclSyntax.self) }.first {
       $0.name.text == "migrate" && $0.signature.parameterClause.parameters.count == 1
     }
@@ -103,7 +109,9 @@ struct DeclarationModel {
       collector.report(.badVersion, on: Syntax(expression))
     }
     subclasses = argument("subclasses")?.trimmedDescription
-    if let expression = argument("subclasses"), kind != .object { collector.report(.subclassesOfValue, on: Syntax(expression)) }
+    if let expression = argument("subclasses"), kind != .object {
+      collector.report(.subclassesOfValue, on: Syntax(expression))
+    }
 
     if kind == .enumeration {
       cases = Self.cases(declaration.memberBlock.members, &collector)
@@ -145,7 +153,9 @@ struct DeclarationModel {
       } else if let fallback {
         if cases.contains(where: \.isFallback) { collector.report(.secondFallback, on: Syntax(fallback)) }
         let payload = declaration.elements.first?.parameterClause?.parameters
-        let isText = payload.map { $0.count == 1 && ["String", "Swift.String"].contains($0.first?.type.trimmedDescription) } ?? true
+        let isText =
+          payload.map { $0.count == 1 && ["String", "Swift.String"].contains($0.first?.type.trimmedDescription) }
+          ?? true
         if !isText { collector.report(.badFallback, on: Syntax(declaration)) }
       }
       if declaration.attributes.named("Merge") != nil { collector.report(.mergeOnEnum, on: Syntax(declaration)) }
@@ -163,7 +173,9 @@ struct DeclarationModel {
         }
         let name = element.name.text
         cases.append(
-          EnumCase(name: name, key: key ?? name.filter { $0 != "`" }, hasKey: key != nil, isFallback: fallback != nil, payloads: payloads))
+          EnumCase(
+            name: name, key: key ?? name.filter { $0 != "`" }, hasKey: key != nil, isFallback: fallback != nil,
+            payloads: payloads))
       }
     }
     return cases
@@ -217,7 +229,8 @@ struct DeclarationModel {
 
   /// Empty for a class, which declares its parameters' conformance itself.
   var whereClause: String {
-    let clauses = constrainedNames.map { "\($0): KeepsakeArchive.Archivable" } + codedNames.map { "\($0): Swift.Codable" }
+    let clauses =
+      constrainedNames.map { "\($0): KeepsakeArchive.Archivable" } + codedNames.map { "\($0): Swift.Codable" }
     guard kind != .object, !clauses.isEmpty else { return "" }
     return " where " + clauses.joined(separator: ", ")
   }

@@ -12,7 +12,9 @@ struct EnumExpansion {
     for enumCase in model.cases {
       let value = enumCase.payloads.isEmpty && !enumCase.hasKey ? ", \(model.typeName).\(enumCase.name)" : ""
       lines.append("fields.enumCase(\(model.quoted(enumCase.key))\(value))")
-      for payload in enumCase.payloads { lines.append("fields.payload(\(model.quoted(payload.key)), (\(payload.type)).self)") }
+      for payload in enumCase.payloads {
+        lines.append("fields.payload(\(model.quoted(payload.key)), (\(payload.type)).self)")
+      }
       if enumCase.isFallback { lines.append("fields.fallbackCase()") }
     }
     return """

@@ -28,7 +28,8 @@ struct GenericCheck {
     let conditions = declaration.genericWhereClause?.requirements.trimmedDescription ?? ""
     for parameter in declaration.genericParameterClause?.parameters ?? [] {
       let name = parameter.name.text
-      guard parameter.specifier == nil, parameter.inheritedType == nil, saved.contains(name), !conditions.contains(name) else { continue }
+      guard parameter.specifier == nil, parameter.inheritedType == nil, saved.contains(name), !conditions.contains(name)
+      else { continue }
       var constrained = parameter.with(\.colon, .colonToken(trailingTrivia: .space))
       constrained.name = parameter.name.with(\.trailingTrivia, [])
       constrained.inheritedType = TypeSyntax(

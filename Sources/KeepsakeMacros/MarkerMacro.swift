@@ -6,7 +6,8 @@ import SwiftSyntaxMacros
 /// checks whether they are attached where `@Archivable` looks for them.
 struct MarkerMacro: PeerMacro {
   static func expansion(
-    of node: AttributeSyntax, providingPeersOf declaration: some DeclSyntaxProtocol, in context: some MacroExpansionContext
+    of node: AttributeSyntax, providingPeersOf declaration: some DeclSyntaxProtocol,
+    in context: some MacroExpansionContext
   ) throws -> [DeclSyntax] {
     let name = node.attributeName.trimmedDescription.split(separator: ".").last.map(String.init) ?? ""
     let isProperty = declaration.is(VariableDeclSyntax.self)

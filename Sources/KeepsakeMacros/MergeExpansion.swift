@@ -6,7 +6,9 @@ struct MergeExpansion {
 
   /// Generates the property that states whether there are rules. For a struct it goes into the extension: a property
   /// can't be conditional on what a generic parameter conforms to.
-  func statement() -> [String] { hasRules.map { ["\(model.modifier)static var archiveHasMergeRules: Bool { \($0) }"] } ?? [] }
+  func statement() -> [String] {
+    hasRules.map { ["\(model.modifier)static var archiveHasMergeRules: Bool { \($0) }"] } ?? []
+  }
 
   /// Generates the merging itself. It goes into the type: in an extension, a method that names the type can't be a
   /// member of a private one.

@@ -39,9 +39,11 @@ extension StoredField {
   /// Types without properties that could have rules, as far as a name shows; all other types are queried when the game
   /// runs.
   private static let plainTypes: Set<String> = [
-    "Int", "Int8", "Int16", "Int32", "Int64", "UInt", "UInt8", "UInt16", "UInt32", "UInt64", "Float", "Double", "Bool", "String",
+    "Int", "Int8", "Int16", "Int32", "Int64", "UInt", "UInt8", "UInt16", "UInt32", "UInt64", "Float", "Double", "Bool",
+    "String",
     "Character",
-    "Substring", "Data", "Date", "UUID", "URL", "Decimal", "Duration", "Array", "Set", "Dictionary", "SIMD2", "SIMD3", "SIMD4", "CGFloat",
+    "Substring", "Data", "Date", "UUID", "URL", "Decimal", "Duration", "Array", "Set", "Dictionary", "SIMD2", "SIMD3",
+    "SIMD4", "CGFloat",
     "CGPoint", "CGSize", "CGRect",
   ]
 
@@ -62,7 +64,8 @@ extension StoredField {
   /// A literal's type is plain, and so is that of `SIMD2<Float>(1, 2)` or `[Int]()`.
   private static func mayHaveRules(_ value: ExprSyntax) -> Bool {
     let literals: [any ExprSyntaxProtocol.Type] = [
-      IntegerLiteralExprSyntax.self, FloatLiteralExprSyntax.self, StringLiteralExprSyntax.self, BooleanLiteralExprSyntax.self,
+      IntegerLiteralExprSyntax.self, FloatLiteralExprSyntax.self, StringLiteralExprSyntax.self,
+      BooleanLiteralExprSyntax.self,
       ArrayExprSyntax.self, DictionaryExprSyntax.self, PrefixOperatorExprSyntax.self, SequenceExprSyntax.self,
     ]
     if literals.contains(where: { value.is($0) }) { return false }

@@ -28,7 +28,9 @@ struct StoredField {
   /// The type in generated code: `T!` is `T?` there.
   var writtenType: String? {
     guard let type else { return nil }
-    if let unwrapped = type.as(ImplicitlyUnwrappedOptionalTypeSyntax.self) { return unwrapped.wrappedType.trimmedDescription + "?" }
+    if let unwrapped = type.as(ImplicitlyUnwrappedOptionalTypeSyntax.self) {
+      return unwrapped.wrappedType.trimmedDescription + "?"
+    }
     return type.trimmedDescription
   }
 
@@ -125,7 +127,8 @@ struct StoredFieldCollector<Context: MacroExpansionContext> {
       }
       let field = StoredField(
         name: name, key: key(keyAttribute) ?? name.filter { $0 != "`" }, type: type,
-        initialValue: binding.initializer?.value, isLet: isLet, strength: strength, merge: mark(mergeAttribute), isCoded: isCoded)
+        initialValue: binding.initializer?.value, isLet: isLet, strength: strength, merge: mark(mergeAttribute),
+        isCoded: isCoded)
       if isUnsaved {
         if !field.startsInitialized && !isLazy { report(.unsavedWithoutDefault(name), on: Syntax(binding)) }
         if let mergeAttribute { report(.mergeOnUnsaved(name), on: Syntax(mergeAttribute)) }
@@ -190,11 +193,14 @@ struct StoredFieldCollector<Context: MacroExpansionContext> {
   private static func unsavedFix(_ variable: VariableDeclSyntax) -> FixIt {
     var marked = variable.with(\.leadingTrivia, [])
     marked.attributes.insert(
-      .attribute(AttributeSyntax(attributeName: IdentifierTypeSyntax(name: .identifier("Unsaved")), trailingTrivia: .space)),
+      .attribute(
+        AttributeSyntax(attributeName: IdentifierTypeSyntax(name: .identifier("Unsaved")), trailingTrivia: .space)),
       at: marked.attributes.startIndex)
     return FixIt(
       message: ArchivableFixIt(message: "leave it out with '@Unsaved'"),
-      changes: [.replace(oldNode: Syntax(variable), newNode: Syntax(marked.with(\.leadingTrivia, variable.leadingTrivia)))])
+      changes: [
+        .replace(oldNode: Syntax(variable), newNode: Syntax(marked.with(\.leadingTrivia, variable.leadingTrivia)))
+      ])
   }
 }
 
@@ -210,7 +216,8 @@ extension AttributeListSyntax {
 
 extension AttributeSyntax {
   func isNamed(_ name: String) -> Bool {
-    attributeName.as(IdentifierTypeSyntax.self)?.name.text == name || attributeName.as(MemberTypeSyntax.self)?.name.text == name
+    attributeName.as(IdentifierTypeSyntax.self)?.name.text == name
+      || attributeName.as(MemberTypeSyntax.self)?.name.text == name
   }
 
   var labeledArguments: LabeledExprListSyntax { arguments?.as(LabeledExprListSyntax.self) ?? [] }

@@ -15,7 +15,9 @@ enum AtomicRename {
   /// is gone.
   ///
   /// - Returns: The current name of the old file of `second`; nil if there was none.
-  static func exchange(_ first: String, _ second: String, spare: String, in folder: Int32) throws(MirrorError) -> String? {
+  static func exchange(_ first: String, _ second: String, spare: String, in folder: Int32) throws(MirrorError)
+    -> String?
+  {
     switch rename(first, second, in: folder, how: .exchange) {
     case 0: return first
     case ENOENT: return nil
@@ -26,7 +28,9 @@ enum AtomicRename {
       if errno == ENOENT { return nil }
       throw .system("keep the old file under another name", errno, path: second)
     }
-    guard renameat(folder, first, folder, second) == 0 else { throw .system("swap the new file in", errno, path: second) }
+    guard renameat(folder, first, folder, second) == 0 else {
+      throw .system("swap the new file in", errno, path: second)
+    }
     return spare
   }
 

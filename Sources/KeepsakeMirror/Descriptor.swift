@@ -27,7 +27,8 @@ struct Descriptor: ~Copyable {
   init(folder path: String) throws(MirrorError) {
     let result = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
     guard result >= 0 else {
-      throw MirrorError(.folder, "could not open the folder: \(String(cString: strerror(errno)))", path: path, errorNumber: errno)
+      throw MirrorError(
+        .folder, "could not open the folder: \(String(cString: strerror(errno)))", path: path, errorNumber: errno)
     }
     number = result
   }

@@ -62,7 +62,8 @@ extension FolderMirror {
         let id = VersionID(using: &random)
         let entry = PlacedEntry(version: id, shown: [id], hash: hash, signature: nil, before: [])
         let change = Change(
-          path: one.path, bytes: bytes, entry: entry, former: nil, parents: .versions(one.parents), savedAt: savedAt(signature))
+          path: one.path, bytes: bytes, entry: entry, former: nil, parents: .versions(one.parents),
+          savedAt: savedAt(signature))
         try store.commit([change], now: clock.now(), using: &random)
         pass.events.append(.rescued(one.path, id, bytes: bytes.count))
         doubt(slots: [one.path.slot])

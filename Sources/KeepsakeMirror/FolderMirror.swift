@@ -229,7 +229,8 @@ package final class FolderMirror {
         report(
           MirrorIssue(
             path: path.text,
-            message: "something else is at this path: not a regular file in ordinary folders; move it away to sync the save"))
+            message:
+              "something else is at this path: not a regular file in ordinary folders; move it away to sync the save"))
       }
       return
     }
@@ -241,7 +242,9 @@ package final class FolderMirror {
     } else {
       report(
         MirrorIssue(
-          path: path.text, message: "the folder's file system treats this name and that of another file as the same; rename one of them"))
+          path: path.text,
+          message: "the folder's file system treats this name and that of another file as the same; rename one of them")
+      )
     }
   }
 
@@ -286,7 +289,9 @@ package final class FolderMirror {
   }
 
   /// Whether the disk or the store refused something, temporarily or permanently.
-  static func isTrouble(_ error: any Error) -> Bool { error is MirrorError || error is StoreError || error is CommitError }
+  static func isTrouble(_ error: any Error) -> Bool {
+    error is MirrorError || error is StoreError || error is CommitError
+  }
 
   private func trouble(_ path: SavePath?, _ name: String?, _ message: String) {
     if let path { retries[path] = clock.uptime() + Self.retryMilliseconds }

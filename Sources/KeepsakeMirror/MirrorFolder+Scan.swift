@@ -42,12 +42,15 @@ extension MirrorFolder {
     return listing
   }
 
-  private func scan(_ folder: borrowing Descriptor, at components: [String], into listing: inout FolderListing) throws(MirrorError) {
+  private func scan(_ folder: borrowing Descriptor, at components: [String], into listing: inout FolderListing)
+    throws(MirrorError)
+  {
     let names = try Self.names(in: folder, path: components.joined(separator: "/"))
     for name in names {
       listing.entries += 1
       guard listing.entries <= Self.maximumEntries else {
-        throw MirrorError(.tooMany, "the folder has more than \(Self.maximumEntries) entries; mirror a smaller one", path: path)
+        throw MirrorError(
+          .tooMany, "the folder has more than \(Self.maximumEntries) entries; mirror a smaller one", path: path)
       }
       let shown = (components + [String(decoding: name, as: UTF8.self)]).joined(separator: "/")
       if SavePath.isReserved(name) {
@@ -88,7 +91,8 @@ extension MirrorFolder {
       let inner = try Descriptor(opening: name, in: folder.number, flags: O_RDONLY | O_DIRECTORY, path: path.text)
       try scan(inner, at: components + [name], into: &listing)
     case S_IFLNK:
-      throw MirrorError(.blocked, "symbolic links are not followed; put the file itself here to sync it", path: path.text)
+      throw MirrorError(
+        .blocked, "symbolic links are not followed; put the file itself here to sync it", path: path.text)
     default:
       throw MirrorError(.blocked, "not a regular file; it is left alone", path: path.text)
     }
@@ -117,7 +121,8 @@ extension MirrorFolder {
       let name = Self.name(of: entry)
       if name != [UInt8(ascii: ".")], name != [UInt8(ascii: "."), UInt8(ascii: ".")] { names.append(name) }
       guard names.count <= maximumEntries else {
-        throw MirrorError(.tooMany, "the folder has more than \(maximumEntries) entries; mirror a smaller one", path: path)
+        throw MirrorError(
+          .tooMany, "the folder has more than \(maximumEntries) entries; mirror a smaller one", path: path)
       }
       errno = 0
     }

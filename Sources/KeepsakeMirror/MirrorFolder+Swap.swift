@@ -12,7 +12,8 @@ import Darwin
 
 extension MirrorFolder {
   /// Writes `bytes` into a temporary beside `path`, syncs it to the disk, and marks it complete by its name.
-  func writeTemporary(_ bytes: Data, beside path: SavePath, using random: inout some RandomNumberGenerator) throws(MirrorError) -> Temporary
+  func writeTemporary(_ bytes: Data, beside path: SavePath, using random: inout some RandomNumberGenerator)
+    throws(MirrorError) -> Temporary
   {
     guard let parent = try parent(of: path, creating: true) else {
       throw MirrorError(.io, "its folder disappeared while it was being created", path: path.text)

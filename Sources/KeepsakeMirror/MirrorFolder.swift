@@ -62,7 +62,9 @@ final class MirrorFolder {
   func checkInPlace() throws(MirrorError) {
     var status = stat()
     guard stat(path, &status) == 0, FileIdentity(status) == identity else {
-      throw MirrorError(.folder, "the folder is no longer there, or was replaced by another one; start again once it is back", path: path)
+      throw MirrorError(
+        .folder, "the folder is no longer there, or was replaced by another one; start again once it is back",
+        path: path)
     }
   }
 
@@ -75,7 +77,9 @@ final class MirrorFolder {
     try folder(path.components.dropLast(), creating: creating, path: path.text)
   }
 
-  func folder(_ components: some Collection<String>, creating: Bool = false, path: String) throws(MirrorError) -> Descriptor? {
+  func folder(_ components: some Collection<String>, creating: Bool = false, path: String) throws(MirrorError)
+    -> Descriptor?
+  {
     var current = try Descriptor(opening: ".", in: root.number, flags: O_RDONLY | O_DIRECTORY, path: path)
     for component in components {
       if creating, mkdirat(current.number, component, 0o777) != 0, errno != EEXIST {
@@ -122,7 +126,8 @@ final class MirrorFolder {
   /// - Throws: `MirrorError`, also for a file of more than `limit` bytes.
   func read(_ path: SavePath, expecting expected: FileSignature, limit: Int) throws(MirrorError) -> Data? {
     guard let parent = try parent(of: path) else { return nil }
-    return try Self.read(path.components.last ?? "", in: parent.number, expecting: expected, limit: limit, path: path.text)
+    return try Self.read(
+      path.components.last ?? "", in: parent.number, expecting: expected, limit: limit, path: path.text)
   }
 
   /// Returns nil if there is no such file, or if a link has taken its name.
@@ -144,7 +149,9 @@ final class MirrorFolder {
         .tooLarge, "the file has \(expected.size) bytes; only files of at most \(limit) bytes are synced", path: path)
     }
     guard let file = try openToRead(name, in: parent, path: path) else { return nil }
-    guard FileSignature(try file.status(path: path)) == expected, let size = Int(exactly: expected.size) else { return nil }
+    guard FileSignature(try file.status(path: path)) == expected, let size = Int(exactly: expected.size) else {
+      return nil
+    }
     var data = Data(count: size)
     var done = 0
     while done < size {

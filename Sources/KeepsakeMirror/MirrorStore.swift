@@ -73,7 +73,8 @@ struct MirrorStore {
         let draft = SaveDraft(
           id: change.entry.version, slot: change.path.slot, parents: change.parents, contents: contents,
           length: change.bytes?.count ?? 0, savedAtMilliseconds: change.savedAt, tombstone: change.bytes == nil)
-        try DeviceCommit.apply(CommitDraft(saves: [draft]), now: now, writer: store.writer, in: &transaction, using: &random)
+        try DeviceCommit.apply(
+          CommitDraft(saves: [draft]), now: now, writer: store.writer, in: &transaction, using: &random)
       }
     }
   }
@@ -86,7 +87,9 @@ struct MirrorStore {
   }
 
   /// Returns the content that the new one most likely resembles: that of a version which it replaces.
-  private static func base(for parents: SaveParents, at path: SavePath, in transaction: StoreTransaction) throws -> ContentHash? {
+  private static func base(for parents: SaveParents, at path: SavePath, in transaction: StoreTransaction) throws
+    -> ContentHash?
+  {
     if case .versions(let ids) = parents {
       for id in ids {
         if let hash = try transaction.version(id)?.record.contents.first { return hash }
@@ -114,6 +117,7 @@ struct MirrorStore {
 extension SlotView {
   /// Whether what the slot shows is what this version contains.
   func stands(_ record: VersionRecord) -> Bool {
-    winner.map { $0.contents == record.contents && !record.tombstone } ?? (record.tombstone && parents.contains(record.id))
+    winner.map { $0.contents == record.contents && !record.tombstone }
+      ?? (record.tombstone && parents.contains(record.id))
   }
 }

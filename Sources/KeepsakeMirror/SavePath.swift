@@ -90,7 +90,8 @@ enum SavePathRefusal: String, Error, Hashable, Sendable, Codable {
     case .absolute: "the path is absolute; only paths inside the folder are synced"
     case .emptyComponent: "the path has an empty component"
     case .escapes: "the path has a component \".\" or \"..\"; only paths inside the folder are synced"
-    case .reserved: "\(SavePath.reservedName) and names that begin with \(SavePath.reservedName)- are reserved for Keepsake"
+    case .reserved:
+      "\(SavePath.reservedName) and names that begin with \(SavePath.reservedName)- are reserved for Keepsake"
     case .controlCharacter: "the name has a control character; rename the file to sync it"
     case .tooLong:
       "the path is too long (at most \(SavePath.maximumBytes) bytes, \(SavePath.maximumComponentBytes) a component)"

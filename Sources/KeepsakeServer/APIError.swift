@@ -88,7 +88,9 @@ struct APIError: Error, Sendable {
 
   func response() throws -> Response {
     let body = Body(
-      error: .init(code: code.rawValue, message: message, received: received, limit: quota?.limit, used: quota?.used, needed: quota?.needed)
+      error: .init(
+        code: code.rawValue, message: message, received: received, limit: quota?.limit, used: quota?.used,
+        needed: quota?.needed)
     )
     var response = try Response(json: body, status: status)
     if let retryAfterSeconds { response.headers[.retryAfter] = String(retryAfterSeconds) }
@@ -103,14 +105,16 @@ extension Response {
     encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
     let bytes = try encoder.encode(value)
     self.init(
-      status: status, headers: [.contentType: "application/json"], body: ResponseBody(byteBuffer: ByteBuffer(bytes: bytes)))
+      status: status, headers: [.contentType: "application/json"],
+      body: ResponseBody(byteBuffer: ByteBuffer(bytes: bytes)))
   }
 
   /// A response to an exchange, with its frames after the JSON.
   init(exchange response: ExchangeResponse) throws {
     let bytes = try ExchangeBody.encode(response)
     self.init(
-      status: .ok, headers: [.contentType: ExchangeBody.contentType], body: ResponseBody(byteBuffer: ByteBuffer(bytes: bytes)))
+      status: .ok, headers: [.contentType: ExchangeBody.contentType],
+      body: ResponseBody(byteBuffer: ByteBuffer(bytes: bytes)))
   }
 }
 #endif

@@ -36,11 +36,13 @@ struct CloudService: Service {
     appKeys = configuration.appKeys.isEmpty ? [try folder.ownAppKey()] : configuration.appKeys
     let keys = try AppKeys(appKeys)
     let tokens = TokenSigner(secret: try folder.secret())
-    storage = try SQLiteCloudStorage(database: folder.database, contents: folder.contents, clock: configuration.clock, logger: logger)
+    storage = try SQLiteCloudStorage(
+      database: folder.database, contents: folder.contents, clock: configuration.clock, logger: logger)
     let partials = try PartialUploads(folder: folder.incoming, clock: configuration.clock, logger: logger)
     cloud = CloudRoutes(
       storage: storage, appKeys: keys, tokens: tokens, events: EventHub(), guesses: GuessLimiter(),
-      uploads: UploadSpool(folder: folder.incoming), partials: partials, clock: configuration.clock, quota: configuration.quota)
+      uploads: UploadSpool(folder: folder.incoming), partials: partials, clock: configuration.clock,
+      quota: configuration.quota)
   }
 
   func run() async throws {

@@ -22,7 +22,8 @@ package enum KeepsakeServer {
     signals: [UnixSignal] = [.sigterm, .sigint], onRunning: @escaping @Sendable (RunningServer) async -> Void = { _ in }
   ) async throws {
     let stopSwitch = StopSwitch()
-    let service = try CloudService(configuration: configuration, logger: logger, stopSwitch: stopSwitch, onRunning: onRunning)
+    let service = try CloudService(
+      configuration: configuration, logger: logger, stopSwitch: stopSwitch, onRunning: onRunning)
     var group = ServiceGroupConfiguration(
       services: [
         .init(service: service),

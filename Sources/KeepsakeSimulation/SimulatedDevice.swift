@@ -182,7 +182,9 @@ package struct SimulatedDevice: SlotSource, Sendable {
   }
 
   private mutating func keepWhole(_ ids: Set<VersionID>) {
-    for id in ids where pruned.contains(id) && versions[id]?.record.contents.allSatisfy(hasContent) == true { setNotDownloaded(false, id) }
+    for id in ids where pruned.contains(id) && versions[id]?.record.contents.allSatisfy(hasContent) == true {
+      setNotDownloaded(false, id)
+    }
   }
 
   /// Removes a head's contents, which the cloud has, except for those that other versions need.

@@ -48,5 +48,7 @@ extension StoreTransaction {
   package func adoptionNote() throws -> AdoptionNote { try fact(AdoptionNote.factName) ?? AdoptionNote() }
   package mutating func setAdoptionNote(_ note: AdoptionNote) throws { try setFact(AdoptionNote.factName, note) }
   package func adoptedParcels() throws -> AdoptedParcels { try fact(AdoptedParcels.factName) ?? AdoptedParcels() }
-  package mutating func setAdoptedParcels(_ parcels: AdoptedParcels) throws { try setFact(AdoptedParcels.factName, parcels) }
+  package mutating func setAdoptedParcels(_ parcels: AdoptedParcels) throws {
+    try setFact(AdoptedParcels.factName, parcels)
+  }
 }

@@ -69,7 +69,9 @@ package enum AtomicFile {
   }
 
   /// - Parameter name: Gives the file its name; returns false if the name isn't available.
-  private static func put(_ data: Data, at url: URL, _ access: Access, name: (_ temporary: String, _ path: String) throws -> Bool) throws
+  private static func put(
+    _ data: Data, at url: URL, _ access: Access, name: (_ temporary: String, _ path: String) throws -> Bool
+  ) throws
     -> Bool
   {
     let path = url.path
@@ -78,7 +80,8 @@ package enum AtomicFile {
     // so that a file left behind by a crash is recognized. A process writes each name from one thread at a time, or the
     // later rename wins.
     let temporary =
-      folder + "/." + String(decoding: url.lastPathComponent.utf8.prefix(180), as: UTF8.self) + ".\(getpid()).\(uniqueNumber()).partial"
+      folder + "/." + String(decoding: url.lastPathComponent.utf8.prefix(180), as: UTF8.self)
+      + ".\(getpid()).\(uniqueNumber()).partial"
     let file = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, access.mode)
     guard file >= 0 else { throw StoreError(errorNumber: errno, doing: "creating a file beside \(path)") }
     do {
@@ -162,4 +165,6 @@ package enum AtomicFile {
 }
 
 /// Outside the type, whose own `write` would hide the system's.
-private func writeSome(_ bytes: UnsafeRawBufferPointer, to file: Int32) -> Int { write(file, bytes.baseAddress, bytes.count) }
+private func writeSome(_ bytes: UnsafeRawBufferPointer, to file: Int32) -> Int {
+  write(file, bytes.baseAddress, bytes.count)
+}

@@ -55,7 +55,9 @@ package final class Store: Sendable {
     }
     let store = Store(url: url, writer: writer, database: database, lock: lock)
     do {
-      if let mending = try store.write({ try begin(&$0) }) { store.database.report(StoreIncident(.rebuilt, mending.message)) }
+      if let mending = try store.write({ try begin(&$0) }) {
+        store.database.report(StoreIncident(.rebuilt, mending.message))
+      }
     } catch let error as StoreError where error.code == .diskFull {
       // With a full disk, the data can still be read. This is done before anything else is written.
       store.database.beforeNextWrite { [context = store.context, weak opened = store.database] database in
@@ -158,10 +160,12 @@ package final class Store: Sendable {
   /// Submits a commit that isn't the game's: `body` runs later, off this thread, in order with others, within a
   /// transaction in which the saves' bytes are already stored.
   package func submit<Value: Sendable>(
-    _ saves: [SaveBytes] = [], finished: @escaping @Sendable (Result<Value, any Error>) -> Void = { _ in }, within limit: Duration? = nil,
+    _ saves: [SaveBytes] = [], finished: @escaping @Sendable (Result<Value, any Error>) -> Void = { _ in },
+    within limit: Duration? = nil,
     _ body: @escaping @Sendable (inout StoreTransaction, [PreparedSave]) throws -> Value
   ) throws -> PendingCommit<Value> {
-    try enqueue(saves, finished: finished, within: limit) { transaction, prepared, _ in try body(&transaction, prepared) }
+    try enqueue(saves, finished: finished, within: limit) { transaction, prepared, _ in try body(&transaction, prepared)
+    }
   }
 
   private func enqueue<Value: Sendable>(

@@ -27,7 +27,8 @@ final class StoreLock: Sendable {
       close(descriptor)
       if number == EWOULDBLOCK {
         throw StoreError(
-          .inUse, "the store at \(url.deletingLastPathComponent().path) is already open, in this process or in another one")
+          .inUse,
+          "the store at \(url.deletingLastPathComponent().path) is already open, in this process or in another one")
       }
       throw StoreError(errorNumber: number, doing: "locking \(path)")
     }

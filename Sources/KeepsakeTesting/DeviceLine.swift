@@ -37,7 +37,8 @@ final class DeviceLine: Sendable {
     get { state.withLock { $0.network } }
     set {
       switch newValue {
-      case .slow(let speed): precondition(speed >= 1, "TestNetwork.slow: \(speed) bytes a second would never arrive; use .cut")
+      case .slow(let speed):
+        precondition(speed >= 1, "TestNetwork.slow: \(speed) bytes a second would never arrive; use .cut")
       case .losing(let every): precondition(every >= 1, "TestNetwork.losing: one request in \(every) can't be lost")
       case .good, .cut: break
       }

@@ -39,7 +39,9 @@ final class DeviceLink: Transport {
   }
 
   func devices(having versions: [VersionID]) async throws(TransportFailure) -> [AccountDevice]? {
-    try await pass(0, answered: Self.bytes(of:)) { () throws(TransportFailure) in try cloud.devices(having: versions, for: line.device) }
+    try await pass(0, answered: Self.bytes(of:)) { () throws(TransportFailure) in
+      try cloud.devices(having: versions, for: line.device)
+    }
   }
 
   func putContent(

@@ -120,7 +120,8 @@ package final class MemoryCloud: Transport {
       do {
         let heals = state.container.isSuspect(content.hash)
         if let quota = state.quota, !heals, !state.container.hasContent(content.hash),
-          let shortage = try CloudAcceptance.shortage(for: Int64(content.bytes.count), quota, now: now(), in: &state.container)
+          let shortage = try CloudAcceptance.shortage(
+            for: Int64(content.bytes.count), quota, now: now(), in: &state.container)
         {
           return TransportFailure(.rejected, "the player's storage in the cloud is full", quota: shortage)
         }
@@ -154,7 +155,8 @@ package final class MemoryCloud: Transport {
         let holders = try CloudAcceptance.devices(holding: versions, in: state.container)
         return state.devices.sorted { $0.key < $1.key }.map { id, known in
           AccountDevice(
-            device: id, name: known.name, createdMilliseconds: known.created, seenMilliseconds: known.lastSeen, isThis: id == device,
+            device: id, name: known.name, createdMilliseconds: known.created, seenMilliseconds: known.lastSeen,
+            isThis: id == device,
             has: holders.filter { $0.value.contains(id) }.keys.sorted())
         }
       }.mapError { TransportFailure(.rejected, "\($0)") }
@@ -164,7 +166,9 @@ package final class MemoryCloud: Transport {
 
   // MARK: Transport
 
-  package func exchange(_ request: ExchangeRequest) async throws(TransportFailure) -> ExchangeResponse { try answer(request) }
+  package func exchange(_ request: ExchangeRequest) async throws(TransportFailure) -> ExchangeResponse {
+    try answer(request)
+  }
 
   package func putContent(
     _ content: EncodedContent, progress: @escaping @Sendable (TransferProgress) -> Void
@@ -178,7 +182,9 @@ package final class MemoryCloud: Transport {
     try content(hash)
   }
 
-  package func events(since cursor: @escaping @Sendable () async -> Cursor?) -> AsyncThrowingStream<CloudEvent, any Error> {
+  package func events(since cursor: @escaping @Sendable () async -> Cursor?) -> AsyncThrowingStream<
+    CloudEvent, any Error
+  > {
     let (stream, continuation) = AsyncThrowingStream<CloudEvent, any Error>.makeStream()
     let id = UUID()
     let options = Task { [weak self] in
@@ -189,7 +195,8 @@ package final class MemoryCloud: Transport {
         state.listeners[id] = continuation
         return Result {
           // A device between two pages has an exchange in progress, which reports an unknown history.
-          let isKnown = try cursor.map { try $0.ahead != nil || CloudAcceptance.isOfThisHistory($0, in: state.container) } ?? true
+          let isKnown =
+            try cursor.map { try $0.ahead != nil || CloudAcceptance.isOfThisHistory($0, in: state.container) } ?? true
           return CloudEvent(seq: state.container.position().seq, unknown: isKnown ? nil : cursor)
         }
       }

@@ -72,7 +72,8 @@ public final class TestDevice: Sendable {
   /// - Throws: As `GameData.open`, for example `StoreError` with `inUse` if it is already open; `GameDataError` with
   ///   `misuse` for a second game in one world.
   public func open(
-    _ id: String, profile: String = "default", seal: Seal = .none, history: HistoryRules = .standard, connecting: Bool = true
+    _ id: String, profile: String = "default", seal: Seal = .none, history: HistoryRules = .standard,
+    connecting: Bool = true
   ) throws -> GameData {
     try begin(id, connecting: connecting) { environment in
       try GameData.open(id, profile: profile, at: state.folder, seal: seal, history: history, environment: environment)

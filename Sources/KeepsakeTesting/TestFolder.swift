@@ -3,7 +3,8 @@ import Keepsake
 
 /// The folder with the data of a world's devices; removed when nothing uses it any more.
 final class TestFolder: Sendable {
-  let url = FileManager.default.temporaryDirectory.appendingPathComponent("keepsake-world-\(UUID().uuidString)", isDirectory: true)
+  let url = FileManager.default.temporaryDirectory.appendingPathComponent(
+    "keepsake-world-\(UUID().uuidString)", isDirectory: true)
 
   // Errors don't matter: the folder is in the system's temporary folder.
   deinit { try? FileManager.default.removeItem(at: url) }
@@ -19,7 +20,8 @@ final class TestFolder: Sendable {
       try? FileManager.default.removeItem(at: to)
       let isFull = (error as? CocoaError)?.code == .fileWriteOutOfSpace
       throw StoreError(
-        isFull ? .diskFull : .io, "the data of a test device can't be copied from \(from.path) to \(to.path)", cause: error)
+        isFull ? .diskFull : .io, "the data of a test device can't be copied from \(from.path) to \(to.path)",
+        cause: error)
     }
   }
 

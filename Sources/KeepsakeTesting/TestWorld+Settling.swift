@@ -76,7 +76,8 @@ extension TestWorld {
       let isBehind = (debt.cursor.seq, debt.cursor.mark) != (round.position.seq, round.position.mark) || debt.staged > 0
       guard debt.waitingCommits > 0 || debt.hasUnreportedMoney || isBehind else { return nil }
       return UnsettledError.Debt(
-        device: device.name, unsentCommits: debt.waitingCommits, refusals: debt.refusals.map { "\($0.item): \($0.message)" },
+        device: device.name, unsentCommits: debt.waitingCommits,
+        refusals: debt.refusals.map { "\($0.item): \($0.message)" },
         hasUnreportedMoney: debt.hasUnreportedMoney, isBehind: isBehind, failure: failures[device.name])
     }
   }

@@ -90,7 +90,8 @@ public final class TestWorld: Sendable {
       return state.game
     }
     guard game == id else {
-      throw GameDataError(.misuse, "this world is for the game \"\(game ?? "")\": create another TestWorld for \"\(id)\"")
+      throw GameDataError(
+        .misuse, "this world is for the game \"\(game ?? "")\": create another TestWorld for \"\(id)\"")
     }
   }
 

@@ -31,7 +31,9 @@ public struct UnsettledError: LocalizedError, Sendable, Hashable, CustomStringCo
   /// One entry for each device with something left to do, by name.
   public let debts: [Debt]
 
-  public var description: String { "The world doesn't settle: " + debts.map(\.description).joined(separator: ". ") + "." }
+  public var description: String {
+    "The world doesn't settle: " + debts.map(\.description).joined(separator: ". ") + "."
+  }
 
   public var errorDescription: String? { description }
 }

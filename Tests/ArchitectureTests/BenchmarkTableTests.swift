@@ -56,12 +56,14 @@ struct BenchmarkTableTests {
   }
 
   @Test(
-    "the documents have no table of figures outside of the markers, where nothing would keep it up to date", arguments: [source] + copies)
+    "the documents have no table of figures outside of the markers, where nothing would keep it up to date",
+    arguments: [source] + copies)
   func noOtherTables(file: String) throws {
     let marked = try Self.sections(of: file).values.flatMap { $0 }
-    let ratios = try String(contentsOf: FloorTests.root.appending(path: file), encoding: .utf8).split(separator: "\n").filter {
-      $0.hasPrefix("|") && $0.contains(/[0-9]x\s/)
-    }
+    let ratios = try String(contentsOf: FloorTests.root.appending(path: file), encoding: .utf8).split(separator: "\n")
+      .filter {
+        $0.hasPrefix("|") && $0.contains(/[0-9]x\s/)
+      }
     for line in ratios { #expect(marked.contains(line), "\(file): \(line)") }
   }
 

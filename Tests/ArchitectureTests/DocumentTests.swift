@@ -24,14 +24,17 @@ import Testing
   /// Read on the web or in an editor, where links are relative.
   static let linked = found {
     let examples = try FileManager.default.contentsOfDirectory(atPath: Repository.root.appending(path: "Examples").path)
-      .map { "Examples/\($0)/README.md" }.filter { FileManager.default.fileExists(atPath: Repository.root.appending(path: $0).path) }
+      .map { "Examples/\($0)/README.md" }.filter {
+        FileManager.default.fileExists(atPath: Repository.root.appending(path: $0).path)
+      }
     return try ["README.md", "CONTRIBUTING.md", "CHANGELOG.md"] + documents(in: "docs") + examples
   }
 
   static let articles = found { try documents(in: "Sources/Keepsake/Documentation.docc") }
 
   private static func lines(of file: String) throws -> [Substring] {
-    try String(contentsOf: Repository.root.appending(path: file), encoding: .utf8).split(separator: "\n", omittingEmptySubsequences: false)
+    try String(contentsOf: Repository.root.appending(path: file), encoding: .utf8).split(
+      separator: "\n", omittingEmptySubsequences: false)
   }
 
   /// The lines that aren't in a block of code.
@@ -51,7 +54,8 @@ import Testing
     var anchors: Set<String> = []
     for line in try prose(of: file) {
       guard let heading = line.wholeMatch(of: /#{1,6} +(.+)/)?.1 else { continue }
-      let slug = String(heading.lowercased().filter { $0.isLetter || $0.isNumber || "-_ ".contains($0) }.map { $0 == " " ? "-" : $0 })
+      let slug = String(
+        heading.lowercased().filter { $0.isLetter || $0.isNumber || "-_ ".contains($0) }.map { $0 == " " ? "-" : $0 })
       var number = 0
       while !anchors.insert(number == 0 ? slug : "\(slug)-\(number)").inserted { number += 1 }
     }
@@ -72,7 +76,9 @@ import Testing
     let folder = Repository.root.appending(path: file).deletingLastPathComponent()
     for target in try Self.targets(in: file) {
       let parts = target.split(separator: "#", maxSplits: 1, omittingEmptySubsequences: false)
-      let url = parts[0].isEmpty ? Repository.root.appending(path: file) : folder.appending(path: String(parts[0])).standardizedFileURL
+      let url =
+        parts[0].isEmpty
+        ? Repository.root.appending(path: file) : folder.appending(path: String(parts[0])).standardizedFileURL
       let isThere = FileManager.default.fileExists(atPath: url.path)
       #expect(isThere, "\(file) links to \(target)")
       guard isThere, parts.count == 2 else { continue }
@@ -102,7 +108,8 @@ import Testing
     #expect(Self.linked.count >= 15 && Self.articles.count >= 15)
   }
 
-  @Test("no line is wider than 120 characters, but for measured tables in docs/BENCHMARKS.md", arguments: linked + articles)
+  @Test(
+    "no line is wider than 120 characters, but for measured tables in docs/BENCHMARKS.md", arguments: linked + articles)
   func linesFit(file: String) throws {
     var isMeasured = false
     var wide: [Int] = []

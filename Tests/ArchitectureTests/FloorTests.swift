@@ -21,7 +21,8 @@ struct FloorTests {
     "KeepsakeServer": ["KeepsakeReplication"],
     "KeepsakeMirror": ["KeepsakeReplication", "KeepsakeStore"],
     "KeepsakeCommand": [
-      "Keepsake", "KeepsakeArchive", "KeepsakeInspection", "KeepsakeInterchange", "KeepsakeMirror", "KeepsakeReplication",
+      "Keepsake", "KeepsakeArchive", "KeepsakeInspection", "KeepsakeInterchange", "KeepsakeMirror",
+      "KeepsakeReplication",
       "KeepsakeStore", "KeepsakeSync", "KeepsakeServer", "KeepsakeSimulation",
     ],
     "CZstd": [],
@@ -29,7 +30,9 @@ struct FloorTests {
 
   /// All that the pure floors may import: values and bytes, and hashing; on Apple's platforms vectors and transforms,
   /// too.
-  static let pureImports: Set<String> = ["Foundation", "Crypto", "KeepsakeMacros", "Synchronization", "simd", "CoreGraphics"]
+  static let pureImports: Set<String> = [
+    "Foundation", "Crypto", "KeepsakeMacros", "Synchronization", "simd", "CoreGraphics",
+  ]
   /// Which of them may stand on which.
   static let furtherImports: [String: Set<String>] = [
     "KeepsakeInspection": ["KeepsakeArchive"], "KeepsakeInterchange": ["KeepsakeArchive"],
@@ -38,8 +41,10 @@ struct FloorTests {
   /// Words that reach for a clock, a random source, a file or the network.
   static let impureWords = [
     "Date()", "Date.now", "UUID()", ".now(", "ContinuousClock", "SuspendingClock", "DispatchTime", "DispatchQueue",
-    "SystemRandomNumberGenerator", ".random()", ".random(in", ".randomElement()", ".shuffled()", "FileManager", "FileHandle",
-    "URLSession", "URLRequest", "ProcessInfo", "contentsOf: url", "contentsOfFile", ".write(to:", "getenv", "fopen(", "Task.sleep",
+    "SystemRandomNumberGenerator", ".random()", ".random(in", ".randomElement()", ".shuffled()", "FileManager",
+    "FileHandle",
+    "URLSession", "URLRequest", "ProcessInfo", "contentsOf: url", "contentsOfFile", ".write(to:", "getenv", "fopen(",
+    "Task.sleep",
   ]
 
   static func sources(of target: String) throws -> [URL] {
@@ -73,10 +78,15 @@ struct FloorTests {
   @Test("no folder has more Swift files than one finds something in", arguments: ["Sources", "Tests"])
   func foldersStaySmall(top: String) throws {
     var counts: [String: Int] = [:]
-    let files = try #require(FileManager.default.enumerator(at: Self.root.appending(path: top), includingPropertiesForKeys: nil))
-    for case let file as URL in files where file.pathExtension == "swift" { counts[file.deletingLastPathComponent().path, default: 0] += 1 }
+    let files = try #require(
+      FileManager.default.enumerator(at: Self.root.appending(path: top), includingPropertiesForKeys: nil))
+    for case let file as URL in files where file.pathExtension == "swift" {
+      counts[file.deletingLastPathComponent().path, default: 0] += 1
+    }
     #expect(!counts.isEmpty)
-    for (folder, count) in counts where count > Self.filesPerFolder { Issue.record("\(folder) has \(count) Swift files") }
+    for (folder, count) in counts where count > Self.filesPerFolder {
+      Issue.record("\(folder) has \(count) Swift files")
+    }
   }
 
   @Test("no target imports a floor above it", arguments: floors.keys.sorted())
@@ -97,7 +107,9 @@ struct FloorTests {
     for file in try Self.sources(of: target) {
       let text = try String(contentsOf: file, encoding: .utf8)
       // To ask `faults` is fine; to make some, or to override the empty ones, takes one of these words.
-      for word in ["Faults", "PlantedBug", "planting:"] { #expect(!text.contains(word), "\(file.lastPathComponent): \(word)") }
+      for word in ["Faults", "PlantedBug", "planting:"] {
+        #expect(!text.contains(word), "\(file.lastPathComponent): \(word)")
+      }
     }
   }
 
@@ -120,9 +132,10 @@ struct FloorTests {
         let isAllowed = Self.pureImports.union(Self.furtherImports[target] ?? []).contains(module)
         #expect(isAllowed, "\(file.lastPathComponent) imports \(module)")
       }
-      for (number, line) in try String(contentsOf: file, encoding: .utf8).split(separator: "\n", omittingEmptySubsequences: false)
-        .enumerated()
-      {
+      for (number, line) in try String(contentsOf: file, encoding: .utf8).split(
+        separator: "\n", omittingEmptySubsequences: false
+      )
+      .enumerated() {
         let code = line.split(separator: "//", maxSplits: 1, omittingEmptySubsequences: false)[0]
         for word in Self.impureWords where code.contains(word) {
           Issue.record("\(file.lastPathComponent):\(number + 1) reaches for \(word)")

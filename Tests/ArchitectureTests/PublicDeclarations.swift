@@ -27,13 +27,16 @@ struct PublicDeclaration: Equatable {
 /// formatter leaves over: a declaration begins on a line of its own, with its attributes before it or above it.
 struct PublicDeclarationScanner {
   private static let keywords: Set<String> = [
-    "func", "var", "let", "struct", "class", "enum", "actor", "protocol", "typealias", "macro", "associatedtype", "init", "subscript",
+    "func", "var", "let", "struct", "class", "enum", "actor", "protocol", "typealias", "macro", "associatedtype",
+    "init", "subscript",
     "case",
     "extension", "import",
   ]
   private static let modifiers: Set<String> = [
-    "public", "package", "internal", "private", "fileprivate", "open", "static", "final", "mutating", "nonmutating", "nonisolated",
-    "override", "required", "convenience", "indirect", "lazy", "weak", "unowned", "consuming", "borrowing", "isolated", "prefix", "postfix",
+    "public", "package", "internal", "private", "fileprivate", "open", "static", "final", "mutating", "nonmutating",
+    "nonisolated",
+    "override", "required", "convenience", "indirect", "lazy", "weak", "unowned", "consuming", "borrowing", "isolated",
+    "prefix", "postfix",
     "infix", "dynamic", "optional", "distributed", "sending",
   ]
   private static let types: Set<String> = ["struct", "class", "enum", "actor", "protocol", "extension"]
@@ -74,7 +77,8 @@ struct PublicDeclarationScanner {
       if inMembers, let head = Self.head(of: line), let scope = scopes.last {
         let isType = Self.types.contains(head.keyword)
         let isPublic =
-          head.modifiers.contains("public") || head.modifiers.contains("open") || head.keyword == "case" && scope == .publicEnum
+          head.modifiers.contains("public") || head.modifiers.contains("open")
+          || head.keyword == "case" && scope == .publicEnum
           || scope == .publicProtocol && !isType
         if isPublic, head.keyword != "extension", head.keyword != "import" {
           found += declarations(head, at: number, isRequirement: scope == .publicProtocol)
@@ -124,7 +128,9 @@ struct PublicDeclarationScanner {
       if keywords.contains(String(word)), word != "class" || !after.hasPrefix(" func ") && !after.hasPrefix(" var ") {
         return Head(modifiers: modifiers, keyword: String(word), rest: after)
       }
-      guard modifiers.contains(String(word)) || Self.modifiers.contains(String(word)) || word == "class" else { return nil }
+      guard modifiers.contains(String(word)) || Self.modifiers.contains(String(word)) || word == "class" else {
+        return nil
+      }
       if after.hasPrefix("(set)") {
         rest = after.dropFirst(5)
       } else {
@@ -145,7 +151,9 @@ struct PublicDeclarationScanner {
       case "case": SwiftText.cases(in: text[...])
       case "func", "macro":
         // An operator's arguments have no labels.
-        [SwiftText.name(in: text[...])].map { ($0, $0.first?.isLetter == true || $0.first == "_" ? SwiftText.labels(in: text[...]) : nil) }
+        [SwiftText.name(in: text[...])].map {
+          ($0, $0.first?.isLetter == true || $0.first == "_" ? SwiftText.labels(in: text[...]) : nil)
+        }
       default: [(SwiftText.name(in: text[...]), nil)]
       }
     let isDocumented = isDocumented(above: number)

@@ -6,9 +6,12 @@ import Testing
 struct PublicDocumentationTests {
   /// What the protocols of the standard library and of Foundation ask for. Their own documentation says it.
   static let witnesses: Set<String> = [
-    "==", "<", "hash(into:)", "id", "description", "debugDescription", "errorDescription", "customMirror", "init(from:)", "encode(to:)",
-    "codingKey", "init(codingKey:)", "makeAsyncIterator()", "next()", "next(isolation:)", "Element", "Failure", "init(stringLiteral:)",
-    "init(booleanLiteral:)", "init(integerLiteral:)", "init(floatLiteral:)", "init(arrayLiteral:)", "init(dictionaryLiteral:)",
+    "==", "<", "hash(into:)", "id", "description", "debugDescription", "errorDescription", "customMirror",
+    "init(from:)", "encode(to:)",
+    "codingKey", "init(codingKey:)", "makeAsyncIterator()", "next()", "next(isolation:)", "Element", "Failure",
+    "init(stringLiteral:)",
+    "init(booleanLiteral:)", "init(integerLiteral:)", "init(floatLiteral:)", "init(arrayLiteral:)",
+    "init(dictionaryLiteral:)",
   ]
 
   @Test("Every public declaration has a documentation comment directly above it")
@@ -29,10 +32,13 @@ struct PublicDocumentationTests {
   @Test("Every public error has a text for people: it is a LocalizedError")
   func errorTexts() throws {
     var count = 0
-    for declaration in try PublicDeclarationScanner.ofLibraries() where ["struct", "enum", "class"].contains(declaration.keyword) {
+    for declaration in try PublicDeclarationScanner.ofLibraries()
+    where ["struct", "enum", "class"].contains(declaration.keyword) {
       let text = try String(contentsOf: Repository.root.appending(path: declaration.file), encoding: .utf8)
       let line = text.components(separatedBy: "\n")[declaration.line - 1]
-      guard let types = line.firstMatch(of: /:(?<types>[^{]*)\{/)?.types, types.contains(/\b(Localized)?Error\b/) else { continue }
+      guard let types = line.firstMatch(of: /:(?<types>[^{]*)\{/)?.types, types.contains(/\b(Localized)?Error\b/) else {
+        continue
+      }
       count += 1
       #expect(types.contains("LocalizedError"), "\(declaration.file):\(declaration.line): \(declaration.name)")
     }
@@ -74,7 +80,8 @@ struct PublicDocumentationTests {
     }
     #expect(
       found == [
-        "+func old(_:to:)", "-enum Side", "-case left", "-case right(_:of:)", "+case none", "-func +", "-var seen", "-init init(_:)",
+        "+func old(_:to:)", "-enum Side", "-case left", "-case right(_:of:)", "+case none", "-func +", "-var seen",
+        "-init init(_:)",
         "-protocol Shape", "+requirement var area", "-requirement func draw(on:)",
       ])
   }

@@ -8,7 +8,9 @@ struct RoomMapTests {
   static func folders(in document: String) -> [String] {
     var found: [String] = []
     var targets: [String] = []
-    let section = document.components(separatedBy: "## Where is what").dropFirst().first?.components(separatedBy: "\n## ").first ?? ""
+    let section =
+      document.components(separatedBy: "## Where is what").dropFirst().first?.components(separatedBy: "\n## ").first
+      ?? ""
     for line in section.components(separatedBy: "\n") {
       let names = line.matches(of: /`(\w+)`/).map { String($0.1) }
       if line.hasPrefix("- ") {

@@ -159,8 +159,11 @@ struct SnippetDocument {
     for (offset, line) in lines.enumerated() {
       if depth == 0 {
         // An attribute on a line of its own goes with what follows it.
-        isDeclaration = keyword(of: code[offset]) != nil || isDeclaration && line.isEmpty == false && !startsStatement(code[offset])
-        if line.hasPrefix("@"), keyword(of: code[offset]) == nil { isDeclaration = SwiftText.afterAttribute(line[...]).isEmpty }
+        isDeclaration =
+          keyword(of: code[offset]) != nil || isDeclaration && line.isEmpty == false && !startsStatement(code[offset])
+        if line.hasPrefix("@"), keyword(of: code[offset]) == nil {
+          isDeclaration = SwiftText.afterAttribute(line[...]).isEmpty
+        }
       }
       if line.hasPrefix("import ") {
         imports.append(line)
@@ -171,7 +174,9 @@ struct SnippetDocument {
         statements.append((offset, line))
       }
       for character in code[offset] { depth += "({[".contains(character) ? 1 : ")}]".contains(character) ? -1 : 0 }
-      if depth == 0, isDeclaration, code[offset].contains("}") || keyword(of: code[offset]) == "typealias" { isDeclaration = false }
+      if depth == 0, isDeclaration, code[offset].contains("}") || keyword(of: code[offset]) == "typealias" {
+        isDeclaration = false
+      }
     }
     // Comments and empty lines alone are nothing to run.
     if statements.allSatisfy({ code[$0.offset].allSatisfy(\.isWhitespace) }) { statements = [] }

@@ -54,7 +54,10 @@ struct SnippetTests {
     let process = Process()
     process.executableURL = compiler
     process.arguments =
-      ["-typecheck", "-parse-as-library", "-swift-version", "6", "-module-name", "Snippets", "-suppress-warnings", file.path]
+      [
+        "-typecheck", "-parse-as-library", "-swift-version", "6", "-module-name", "Snippets", "-suppress-warnings",
+        file.path,
+      ]
       + (program.isManifest ? manifestOptions(of: compiler) : moduleOptions())
     let output = folder.appending(path: "output")
     try Data().write(to: output)
@@ -63,7 +66,8 @@ struct SnippetTests {
     try process.run()
     process.waitUntilExit()
     let said = try String(contentsOf: output, encoding: .utf8)
-    return process.terminationStatus == 0 ? "" : said.isEmpty ? "the compiler ended with \(process.terminationStatus)" : said
+    return process.terminationStatus == 0
+      ? "" : said.isEmpty ? "the compiler ended with \(process.terminationStatus)" : said
   }
 
   @Test("Every Swift snippet of the README and the articles compiles", arguments: documents)

@@ -111,7 +111,8 @@ enum SwiftText {
       while argument.first == "@" { argument = afterAttribute(argument) }
       guard !argument.isEmpty else { return nil }
       let label = argument.prefix { $0.isLetter || $0.isNumber || $0 == "_" }
-      return label.isEmpty || argument.dropFirst(label.count).drop(while: { $0 != ":" && $0 != "<" }).first != ":" ? "_" : String(label)
+      return label.isEmpty || argument.dropFirst(label.count).drop(while: { $0 != ":" && $0 != "<" }).first != ":"
+        ? "_" : String(label)
     }
   }
 
@@ -173,7 +174,8 @@ enum SwiftText {
       }
       let beginsWord =
         character.isUppercase
-        && (index > 0 && !characters[index - 1].isUppercase || index + 1 < characters.count && characters[index + 1].isLowercase)
+        && (index > 0 && !characters[index - 1].isUppercase
+          || index + 1 < characters.count && characters[index + 1].isLowercase)
       if beginsWord, !word.isEmpty {
         words.append(word.lowercased())
         word = ""

@@ -17,7 +17,9 @@ struct WordTests {
     var words: [String: String] = [:]
     var isInTable = false
     for line in document.components(separatedBy: "\n") {
-      let cells = line.split(separator: "|", omittingEmptySubsequences: false).map { $0.trimmingCharacters(in: .whitespaces) }
+      let cells = line.split(separator: "|", omittingEmptySubsequences: false).map {
+        $0.trimmingCharacters(in: .whitespaces)
+      }
       guard cells.count == 5 else {
         isInTable = false
         continue

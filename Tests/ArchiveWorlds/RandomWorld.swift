@@ -24,7 +24,9 @@ import KeepsakeArchive
         case 1: Minion(master: world.creatures.last ?? Boss(type: 1, name: "first"))
         default: Creature(type: index, name: word())
         }
-      creature.inventory = (0..<number(4)).map { Item(kind: $0, count: number(1 << 40), durability: Double(number(1000)) / 7) }
+      creature.inventory = (0..<number(4)).map {
+        Item(kind: $0, count: number(1 << 40), durability: Double(number(1000)) / 7)
+      }
       world.creatures.append(creature)
     }
     for creature in world.creatures {
@@ -36,7 +38,9 @@ import KeepsakeArchive
     world.tokens = Set(tokens)
     for token in tokens where number(2) == 0 { world.counts[token] = word() }
     for _ in 0..<number(30) { world.texts[word()] = Set((0..<number(9)).map { _ in word() }) }
-    for _ in 0..<number(30) { world.numbers[number(1 << 50) - 1 << 49] = (0..<number(3)).map { $0 == 0 ? nil : Double(number(99)) / 3 } }
+    for _ in 0..<number(30) {
+      world.numbers[number(1 << 50) - 1 << 49] = (0..<number(3)).map { $0 == 0 ? nil : Double(number(99)) / 3 }
+    }
     for _ in 0..<number(9) {
       let said = Event.said(word(), number(2) == 0 ? nil : number(500))
       world.events.append(number(2) == 0 ? said : .both(.idle, said))

@@ -22,7 +22,9 @@ import Testing
       + Data(game.characters.map { "\($0.type) \($0.place) \($0.health) \($0.nextStep)" }.joined(separator: "\n").utf8)
   }
 
-  @Test("a night that was saved and loaded ends as one that was not interrupted", arguments: Level.names, [UInt64(1), 2, 3, 4, 5])
+  @Test(
+    "a night that was saved and loaded ends as one that was not interrupted", arguments: Level.names,
+    [UInt64(1), 2, 3, 4, 5])
   func resumes(name: String, seed: UInt64) throws {
     defer { try? FileManager.default.removeItem(at: folder) }
     let whole = Game(level: try level(name), seed: seed)
@@ -57,7 +59,9 @@ import Testing
     play(game, to: 60)
     #expect(!game.particles.isEmpty && game.characters.count > 5)
     let saved = String(decoding: try Archive.encode(game), as: UTF8.self)
-    for name in ["particles", "walls", "maximumHealth", "occupants", "arrivals"] { #expect(!saved.contains(name), "\(name)") }
+    for name in ["particles", "walls", "maximumHealth", "occupants", "arrivals"] {
+      #expect(!saved.contains(name), "\(name)")
+    }
     #expect(saved.contains("eventsLeft"))
   }
 
@@ -107,7 +111,9 @@ private final class ForgedGame: Archivable {
     static var archiveName: String { Character.archiveName }
     let (type, place, health): (Int, Place, Int)
 
-    init(_ type: Int, _ forgery: DeadPanicTests.Forgery) { (self.type, place, health) = (type, forgery.place, forgery.health) }
+    init(_ type: Int, _ forgery: DeadPanicTests.Forgery) {
+      (self.type, place, health) = (type, forgery.place, forgery.health)
+    }
     required init(from reader: inout ArchiveReader) throws { throw ArchiveError(.unsupported, "only written") }
     func encode(to writer: inout ArchiveWriter) throws {
       try writer.encode(type, forKey: "type")

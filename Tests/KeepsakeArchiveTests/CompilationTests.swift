@@ -123,7 +123,9 @@ import Testing
     let cell = Cell("x")
     cell.next = Cell("y")
     #expect(try again(cell).next?.value == "y")
-    guard case .node(left: .leaf(1), right: .node) = try again(Tree.node(left: .leaf(1), right: .node(left: .leaf(2), right: .leaf(3))))
+    guard
+      case .node(left: .leaf(1), right: .node) = try again(
+        Tree.node(left: .leaf(1), right: .node(left: .leaf(2), right: .leaf(3))))
     else {
       Issue.record("the tree came back in another shape")
       return

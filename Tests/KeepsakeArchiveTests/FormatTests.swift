@@ -21,7 +21,9 @@ import Testing
 
   @Test func equalWorldsGiveTheGoldenBytesInEveryProcess() throws {
     let bytes = try Archive.encode(GoldenWorld.make())
-    if ProcessInfo.processInfo.environment["KEEPSAKE_WRITE_FIXTURES"] == "1", !FileManager.default.fileExists(atPath: Self.fixture.path) {
+    if ProcessInfo.processInfo.environment["KEEPSAKE_WRITE_FIXTURES"] == "1",
+      !FileManager.default.fileExists(atPath: Self.fixture.path)
+    {
       try bytes.write(to: Self.fixture)
     }
     #expect(try bytes == Data(contentsOf: Self.fixture))

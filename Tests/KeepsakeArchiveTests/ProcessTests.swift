@@ -8,7 +8,8 @@ import Testing
 #if os(macOS) || os(Linux) || os(Windows) || os(FreeBSD)
 @Suite struct ProcessTests {
   private static func temporary(_ name: String) -> URL {
-    URL.temporaryDirectory.appending(path: "keepsake-process-tests-\(name)-\(ProcessInfo.processInfo.processIdentifier)")
+    URL.temporaryDirectory.appending(
+      path: "keepsake-process-tests-\(name)-\(ProcessInfo.processInfo.processIdentifier)")
   }
 
   @Test func aWorldSavedByOneProcessIsLoadedByAnother() async throws {

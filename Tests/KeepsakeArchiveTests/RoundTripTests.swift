@@ -123,7 +123,8 @@ import Testing
     let floats = (0..<20_001).map { Float($0) / 8 }
     for length in stride(from: 0, through: 4_200, by: 61) {
       let prefix = String(repeating: "p", count: length)
-      let copy = try Archive.decode(Blocks.self, from: Archive.encode(Blocks(prefix: prefix, bytes: bytes, floats: floats)))
+      let copy = try Archive.decode(
+        Blocks.self, from: Archive.encode(Blocks(prefix: prefix, bytes: bytes, floats: floats)))
       #expect(copy.prefix.utf8.count == length)
       #expect(copy.bytes == bytes)
       #expect(copy.floats == floats)

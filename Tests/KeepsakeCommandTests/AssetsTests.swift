@@ -13,7 +13,8 @@ import Testing
   private var manifest: URL { folder.appendingPathComponent(AssetManifest.fileName) }
 
   private func cleaning(_ body: () async throws -> Void) async throws {
-    try FileManager.default.createDirectory(at: folder.appendingPathComponent("Images"), withIntermediateDirectories: true)
+    try FileManager.default.createDirectory(
+      at: folder.appendingPathComponent("Images"), withIntermediateDirectories: true)
     // What stays behind harms nobody.
     defer { try? FileManager.default.removeItem(at: folder) }
     try Data("a ship".utf8).write(to: folder.appendingPathComponent("Images/Ship.png"))
@@ -84,23 +85,29 @@ import Testing
     }
   }
 
-  @Test("names that no player on Windows could load, and folders that aren't there, are refused, and nothing is written")
+  @Test(
+    "names that no player on Windows could load, and folders that aren't there, are refused, and nothing is written")
   func refused() async throws {
     try await cleaning {
       try Data().write(to: folder.appendingPathComponent("aux.txt"))
       #expect(await make() == CommandFailure.Kind.data.rawValue)
       #expect(!FileManager.default.fileExists(atPath: manifest.path))
-      #expect(await status(of: AssetsManifestCommand.self, [folder.path + "/nowhere"]) == CommandFailure.Kind.noInput.rawValue)
+      #expect(
+        await status(of: AssetsManifestCommand.self, [folder.path + "/nowhere"]) == CommandFailure.Kind.noInput.rawValue
+      )
       #expect(await status(of: AssetsManifestCommand.self, []) == 64)
       try FileManager.default.removeItem(at: folder.appendingPathComponent("aux.txt"))
       // Where a folder has the manifest's name.
-      try FileManager.default.createDirectory(at: manifest.appendingPathComponent("x"), withIntermediateDirectories: true)
+      try FileManager.default.createDirectory(
+        at: manifest.appendingPathComponent("x"), withIntermediateDirectories: true)
       #expect(await make() == CommandFailure.Kind.io.rawValue)
     }
   }
 
   #if os(Linux)
-  @Test("a folder that may not be written and a disk that is full are told, and the manifest that was there stays", .needsPrivateMounts)
+  @Test(
+    "a folder that may not be written and a disk that is full are told, and the manifest that was there stays",
+    .needsPrivateMounts)
   func noRoom() async throws {
     let script = """
       mount -t tmpfs -o size=64k keepsake "$1" || exit 90
@@ -124,7 +131,9 @@ import Testing
         try PrivateMounts.run(["sh", "-c", "exec 3>&2; " + script, "sh", folder, command.path])
       }
       #expect(ended.status == 0, "\(ended.errors)")
-      #expect(ended.errors.contains("No space left on device") && ended.errors.contains("Read-only file system"), "\(ended.errors)")
+      #expect(
+        ended.errors.contains("No space left on device") && ended.errors.contains("Read-only file system"),
+        "\(ended.errors)")
     }
   }
   #endif

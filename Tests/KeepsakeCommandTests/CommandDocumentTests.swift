@@ -56,7 +56,8 @@ import Testing
     do {
       _ = try KeepsakeTool.parseAsRoot(["--experimental-dump-help"])
     } catch {
-      visit(try JSONDecoder().decode(Help.self, from: Data(KeepsakeTool.fullMessage(for: error).utf8)).command, under: [])
+      visit(
+        try JSONDecoder().decode(Help.self, from: Data(KeepsakeTool.fullMessage(for: error).utf8)).command, under: [])
     }
     return found
   }
@@ -65,7 +66,9 @@ import Testing
   static func sections() throws -> [String: [Substring]] {
     var sections: [String: [Substring]] = [:]
     var name: String?
-    for line in try String(contentsOf: Repository.root.appending(path: document), encoding: .utf8).split(separator: "\n") {
+    for line in try String(contentsOf: Repository.root.appending(path: document), encoding: .utf8).split(
+      separator: "\n")
+    {
       if line.hasPrefix("#") {
         name = line.wholeMatch(of: /### keepsake (.+)/).map { String($0.1) }
         if let name { sections[name] = [] }

@@ -33,11 +33,15 @@ extension Board {
       for value in 1...20 { try game.scores.submit(value, to: .easy, player: value.isMultiple(of: 2) ? "Ada" : "Eve") }
       try game.scores.submit(59.5, to: .lap, context: "a replay").wait()
       let boards = try look(store, top: 3)
-      #expect(boards.map(\.summary.board) == ["easy", "lap\u{202E}"] && boards.map(\.summary.order) == [.descending, .ascending])
+      #expect(
+        boards.map(\.summary.board) == ["easy", "lap\u{202E}"]
+          && boards.map(\.summary.order) == [.descending, .ascending])
       #expect(boards.map(\.summary.scores) == [20, 1] && boards.map(\.summary.players) == [2, 1])
       #expect(boards[0].lines.count == 4 && boards[0].lines[0] == "easy  (descending, 20 scores, 2 players)")
       #expect(boards[0].lines[1].hasPrefix("  1.  20  Ada  2"))
-      #expect(boards[1].lines[0].contains(#"lap\u{202e}"#) && boards[1].lines[1].contains("59.5") && boards[1].lines[1].contains("bytes]"))
+      #expect(
+        boards[1].lines[0].contains(#"lap\u{202e}"#) && boards[1].lines[1].contains("59.5")
+          && boards[1].lines[1].contains("bytes]"))
 
       guard case .store(let report) = try InspectCommand.look(at: store) else {
         Issue.record("no store")

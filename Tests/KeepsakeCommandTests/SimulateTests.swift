@@ -8,7 +8,8 @@ import Testing
 
 /// Whoever wants to see it proved lives through as many worlds as they like.
 @Suite struct SimulateTests {
-  @Test("worlds in which nothing is lost end with status 0; one with a planted fault with 1; what makes no sense with 64")
+  @Test(
+    "worlds in which nothing is lost end with status 0; one with a planted fault with 1; what makes no sense with 64")
   func statuses() async {
     #expect(await status(of: SimulateCommand.self, ["--seeds", "3", "--json"]) == 0)
     #expect(await status(of: SimulateCommand.self, ["--seeds", "20", "--planted", "coverUnloaded", "--json"]) == 1)
@@ -28,7 +29,9 @@ import Testing
     let answer = SimulateAnswer(report)
     let text = answer.text(lines: 5)
     #expect(text.hasPrefix("... the last 5 of \(report.lines.count) lines:\n"))
-    #expect(text.contains("\nseed 1:\n  \(report.violations[0])") && text.contains("1 worlds, 1 with violations, fingerprint "))
+    #expect(
+      text.contains("\nseed 1:\n  \(report.violations[0])")
+        && text.contains("1 worlds, 1 with violations, fingerprint "))
     let json = try #require(try JSONSerialization.jsonObject(with: JSONEncoder().encode(answer)) as? [String: Any])
     #expect((json["failures"] as? [[String: Any]])?.first?["seed"] as? Int == 1)
     #expect((json["trace"] as? [String]) == report.lines && (json["counts"] as? [String: Int])?["worlds"] == 1)
@@ -39,7 +42,8 @@ import Testing
     let run = SimulationRun(seeds: 1...1_000_000)
     run.start(threads: 2)
     run.stop()
-    let progress = await withCheckedContinuation { continuation in run.whenEnded { continuation.resume(returning: $0) } }
+    let progress = await withCheckedContinuation { continuation in run.whenEnded { continuation.resume(returning: $0) }
+    }
     #expect(progress.worlds <= 4 && progress.failures.isEmpty && run.isOver)
   }
 }

@@ -103,7 +103,8 @@ import Testing
     let text = try error(.string("ten"))
     #expect(text?.code == .mismatch && text?.field == "a[0].kind", "\(String(describing: text))")
     #expect(try error(.number(0.5))?.code == .mismatch)
-    #expect(try error(.integer(4), key: "sort")?.code == .mismatch || error(.integer(4), key: "sort")?.code == .missingField)
+    #expect(
+      try error(.integer(4), key: "sort")?.code == .mismatch || error(.integer(4), key: "sort")?.code == .missingField)
     #expect(try error(.reference(9))?.code == .mismatch)
   }
 
@@ -113,7 +114,8 @@ import Testing
     let changes: [(inout ArchiveScript) -> Void] = [
       { $0.objectCount = 1 }, { $0.objects[0].number = 99 }, { $0.objects[0].type = 0 }, { $0.objects[0].type = -4 },
       { $0.fixedTypes = 99 },
-      { $0.rootType = .named(99) }, { $0.rootType = .scalar("int65") }, { $0.objects.append($0.objects[0]) }, { $0.types[0].version = -1 },
+      { $0.rootType = .named(99) }, { $0.rootType = .scalar("int65") }, { $0.objects.append($0.objects[0]) },
+      { $0.types[0].version = -1 },
       { $0.rootType = .vector("string", 2) }, { $0.objects.removeLast() }, { $0.objects[1].fields.removeLast() },
     ]
     for (index, change) in changes.enumerated() {

@@ -8,7 +8,8 @@ import Testing
 /// What changed between two saves is how support finds out what a player lost: a change that isn't shown is a lie.
 @Suite struct DifferenceTests {
   private func difference<A: Archivable, B: Archivable>(_ old: A, _ new: B) throws -> ArchiveDifference {
-    try ArchiveDifference(from: ArchiveInspection(of: Archive.encode(old)), to: ArchiveInspection(of: Archive.encode(new)))
+    try ArchiveDifference(
+      from: ArchiveInspection(of: Archive.encode(old)), to: ArchiveInspection(of: Archive.encode(new)))
   }
 
   private func lines(_ difference: ArchiveDifference) -> [String] {
@@ -43,7 +44,8 @@ import Testing
       })
     #expect(
       lines(changed) == [
-        "changed creatures[3].inventory[0].count 1 | 4", "changed events[1].1 1 | nil", "changed name \"world\" | \"other\"",
+        "changed creatures[3].inventory[0].count 1 | 4", "changed events[1].1 1 | nil",
+        "changed name \"world\" | \"other\"",
       ])
     #expect(changed.types.isEmpty && changed.removedObjects.isEmpty && changed.addedObjects.isEmpty)
     #expect(changed.text().contains("  creatures[3].inventory[0].count: 1 -> 4\n"))
@@ -101,10 +103,14 @@ import Testing
       for isWithin in [true, false] {
         var budget = isWithin ? 1_000_000 : 0
         let pairs = Alignment.inOrder([(a, b), (a.map { $0 / 2 }, b.map { $0 / 2 })], budget: &budget)
-        #expect(pairs.compactMap(\.old) == Array(a.indices) && pairs.compactMap(\.new) == Array(b.indices), "seed 5, round \(round)")
+        #expect(
+          pairs.compactMap(\.old) == Array(a.indices) && pairs.compactMap(\.new) == Array(b.indices),
+          "seed 5, round \(round)")
       }
       let keyed = Alignment.byKey(a, b)
-      #expect(keyed.compactMap(\.new) == Array(b.indices) && keyed.compactMap(\.old).sorted() == Array(a.indices), "seed 5, round \(round)")
+      #expect(
+        keyed.compactMap(\.new) == Array(b.indices) && keyed.compactMap(\.old).sorted() == Array(a.indices),
+        "seed 5, round \(round)")
       #expect(keyed.allSatisfy { pair in pair.old.flatMap { old in pair.new.map { a[old] == b[$0] } } ?? true })
     }
   }
@@ -118,17 +124,20 @@ import Testing
     let changes = try lines(difference(old, new))
     #expect(
       Set(changes) == [
-        "removed map[\"a\"] [] | ", "added map[\"b\"][1]  | 2", "added map[\"new \\u{1b}[2J\"]  | []", "removed set[2] 3 | ",
+        "removed map[\"a\"] [] | ", "added map[\"b\"][1]  | 2", "added map[\"new \\u{1b}[2J\"]  | []",
+        "removed set[2] 3 | ",
         "added set[2]  | 4", "removed levels[.1] 1 | ", "added levels[.2]  | 2", "changed levels[.3] 3 | 4",
       ])
   }
 
   @Test func declarationsThatChangedAreListedApart() throws {
     let difference = try difference(Yesterday.Hero(), Today.Hero())
-    let types = Set(difference.types.map { "\($0.kind.rawValue) \($0.type).\($0.member ?? "") \($0.old ?? "") \($0.new ?? "")" })
+    let types = Set(
+      difference.types.map { "\($0.kind.rawValue) \($0.type).\($0.member ?? "") \($0.old ?? "") \($0.new ?? "")" })
     #expect(
       types == [
-        "version Hero. 1 2", "fieldType Hero.health int64 double", "fieldRemoved Hero.mana int64 ", "fieldAdded Hero.stamina  int64",
+        "version Hero. 1 2", "fieldType Hero.health int64 double", "fieldRemoved Hero.mana int64 ",
+        "fieldAdded Hero.stamina  int64",
         "caseRemoved Mood.angry  ", "caseAdded Mood.calm  ",
       ])
     // Health is 10 before and after, whatever its type.

@@ -9,7 +9,9 @@ import Testing
   @Test func aSaveCanBeReadWithoutTheGame() throws {
     let bytes = try Archive.encode(GoldenWorld.make())
     let inspection = try ArchiveInspection(of: bytes)
-    #expect(inspection.header.formatVersion == 1 && inspection.header.objectCount == 3 && inspection.header.byteCount == bytes.count)
+    #expect(
+      inspection.header.formatVersion == 1 && inspection.header.objectCount == 3
+        && inspection.header.byteCount == bytes.count)
     let world = try #require(inspection.root["first"])
     #expect(world["name"] == .string("golden"))
     #expect(world["creatures"] == .array([.reference(0), .reference(1), .reference(2)]))
@@ -23,7 +25,8 @@ import Testing
     #expect(everything["map"]?["c"] == .array([.integer(300), .integer(-70000)]))
     let text = inspection.text()
     #expect(
-      text.contains("friends: [#0 Creature, #1 Boss]") && text.contains("rage: 300") && text.contains("case said(0: string, 1: int64?)"))
+      text.contains("friends: [#0 Creature, #1 Boss]") && text.contains("rage: 300")
+        && text.contains("case said(0: string, 1: int64?)"))
   }
 
   @Test func theJSONFormIsJSON() throws {

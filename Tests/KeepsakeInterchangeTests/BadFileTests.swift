@@ -17,7 +17,9 @@ struct BadFileTests {
     let result = try await #require(processExitsWith: .success, observing: [\.standardOutputContent]) {
       for set in ["bplist_bad", "bplist_ok", "nskeyed"] { try BadFileTests.readAll(set) }
     }
-    let lines = String(decoding: result.standardOutputContent, as: UTF8.self).split(separator: "\n").filter { $0.contains("files,") }
+    let lines = String(decoding: result.standardOutputContent, as: UTF8.self).split(separator: "\n").filter {
+      $0.contains("files,")
+    }
     #expect(lines.count == 3)
     for line in lines { print(line) }
   }

@@ -36,7 +36,8 @@ struct BinaryPropertyListTests {
   @Test("counts of every width are read, and none is believed that passes the end")
   func counts() throws {
     let markers: [[UInt8]] = [
-      [0x10, 3], [0x11, 0, 3], [0x12, 0, 0, 0, 3], [0x13, 0, 0, 0, 0, 0, 0, 0, 3], [0x14] + [UInt8](repeating: 0, count: 15) + [3],
+      [0x10, 3], [0x11, 0, 3], [0x12, 0, 0, 0, 3], [0x13, 0, 0, 0, 0, 0, 0, 0, 3],
+      [0x14] + [UInt8](repeating: 0, count: 15) + [3],
     ]
     for marker in markers {
       var file = Forged()
@@ -52,7 +53,10 @@ struct BinaryPropertyListTests {
       for count in excessive {
         var file = Forged()
         file.object([kind] + count + Array("abc".utf8))
-        #expect(throws: PropertyListError(.damaged, "A value extends past the end of the file, which was cut off or altered", offset: 8)) {
+        #expect(
+          throws: PropertyListError(
+            .damaged, "A value extends past the end of the file, which was cut off or altered", offset: 8)
+        ) {
           try PropertyList(file.data)
         }
       }
@@ -137,7 +141,8 @@ struct BinaryPropertyListTests {
     arguments: [
       ([0x0F], .unsupported), ([0x15], .unsupported), ([0x21, 0, 0], .unsupported), ([0x32, 0, 0, 0, 0], .unsupported),
       ([0x70], .unsupported),
-      ([0xB0], .unsupported), ([0x0C], .unsupported), ([0xF0], .unsupported), ([0x51, 0x80], .damaged), ([0x61, 0xD8, 0x00], .damaged),
+      ([0xB0], .unsupported), ([0x0C], .unsupported), ([0xF0], .unsupported), ([0x51, 0x80], .damaged),
+      ([0x61, 0xD8, 0x00], .damaged),
       ([0x5F, 0x51, 0x61], .damaged), ([0xD1, 0, 0], .cycle), ([0xA1, 7], .damaged),
       ([0x8F] + [UInt8](repeating: 1, count: 16), .unsupported),
       ([0xD1, 1, 1, 0x08], .unsupported),
@@ -154,7 +159,8 @@ struct BinaryPropertyListTests {
   @Test("every cut and every altered byte of a file ends in a value or a typed error")
   func damage() throws {
     let list: PropertyList = [
-      "name": "Ünal", "list": [1, -2, 3.5, .float(2), .null, true, ["inner": .data(Data([1, 2, 3]))]], "when": .date(Samples.dates[3]),
+      "name": "Ünal", "list": [1, -2, 3.5, .float(2), .null, true, ["inner": .data(Data([1, 2, 3]))]],
+      "when": .date(Samples.dates[3]),
       "uid": .uid(3), "set": .set([1, 300, 70_000]), "wide": .integer(.max),
     ]
     let bytes = try list.encoded(as: .binary)
@@ -186,7 +192,9 @@ struct BinaryPropertyListTests {
       let error = #expect(throws: PropertyListError.self) { try PropertyList(Data(text.utf8)) }
       #expect(error?.code == .notAPropertyList)
     }
-    let newer = #expect(throws: PropertyListError.self) { try PropertyList(Data(("bplist16" + String(repeating: "x", count: 60)).utf8)) }
+    let newer = #expect(throws: PropertyListError.self) {
+      try PropertyList(Data(("bplist16" + String(repeating: "x", count: 60)).utf8))
+    }
     #expect(newer?.code == .unsupported)
   }
 

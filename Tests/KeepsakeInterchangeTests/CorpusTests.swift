@@ -8,7 +8,9 @@ import Testing
 enum Corpus {
   static func files(_ name: String) throws -> [URL] {
     let folder = try #require(RealFiles.folder).appending(path: name)
-    return try FileManager.default.contentsOfDirectory(at: folder, includingPropertiesForKeys: nil).sorted { $0.path < $1.path }
+    return try FileManager.default.contentsOfDirectory(at: folder, includingPropertiesForKeys: nil).sorted {
+      $0.path < $1.path
+    }
   }
 }
 
@@ -45,7 +47,9 @@ struct CorpusTests {
 
   private static func difference(_ ours: String, _ theirs: String) -> String {
     let start = zip(ours.utf8, theirs.utf8).prefix { $0 == $1 }.count
-    func around(_ text: String) -> String { String(decoding: Array(text.utf8).dropFirst(max(0, start - 40)).prefix(120), as: UTF8.self) }
+    func around(_ text: String) -> String {
+      String(decoding: Array(text.utf8).dropFirst(max(0, start - 40)).prefix(120), as: UTF8.self)
+    }
     return "\(around(ours)) and not \(around(theirs))"
   }
 }
@@ -61,6 +65,8 @@ extension CorpusTests {
       classes.formUnion(tree.classes.map(\.name))
       #expect(!tree.top.isEmpty, "\(file.lastPathComponent)")
     }
-    print("nskeyed: \(archives) archives, \(objects) objects of \(classes.count) classes that aren't values of Foundation's")
+    print(
+      "nskeyed: \(archives) archives, \(objects) objects of \(classes.count) classes that aren't values of Foundation's"
+    )
   }
 }

@@ -71,8 +71,10 @@ import Testing
       ("{\"a\":1,}", "line 1, column 8: expected a name in quotation marks, found \"}\""),
       ("[01]", "line 1, column 4: a number begins with an extra zero"),
       ("[1.]", "line 1, column 4: a number has no digits after its decimal point"),
-      ("[.5]", "line 1, column 2: expected a value, found \".\""), ("[+1]", "line 1, column 2: expected a value, found \"+\""),
-      ("[1e]", "line 1, column 4: a number has no digits in its exponent"), ("[NaN]", "line 1, column 2: expected a value, found \"N\""),
+      ("[.5]", "line 1, column 2: expected a value, found \".\""),
+      ("[+1]", "line 1, column 2: expected a value, found \"+\""),
+      ("[1e]", "line 1, column 4: a number has no digits in its exponent"),
+      ("[NaN]", "line 1, column 2: expected a value, found \"N\""),
       ("// x\n1", "line 1, column 1: expected a value, found \"/\""),
       ("{a:1}", "line 1, column 2: expected a name in quotation marks, found \"a\""),
       ("['a']", "line 1, column 2: expected a value, found \"'\""),
@@ -88,11 +90,14 @@ import Testing
       ("\"a", "line 1, column 3: a string isn't closed"),
     ])
   func refused(text: String, message: String) throws {
-    let error = #expect(throws: StructuredFileError.self) { try StructuredFile.decode(Anything.self, from: Data(text.utf8), as: .json) }
+    let error = #expect(throws: StructuredFileError.self) {
+      try StructuredFile.decode(Anything.self, from: Data(text.utf8), as: .json)
+    }
     #expect(error?.code == .malformed && error?.message == message)
   }
 
-  @Test("what is read is what is written there: escapes, pairs of surrogates, any digits, names in their order and twice")
+  @Test(
+    "what is read is what is written there: escapes, pairs of surrogates, any digits, names in their order and twice")
   func values() throws {
     guard
       case .object(let members) = try JSONReader.read(
@@ -104,13 +109,19 @@ import Testing
       return
     }
     #expect(members.map(\.name) == ["b", "a", "a"] && text == "é😀/\n")
-    #expect(numbers.map { if case .number(let digits) = $0 { digits } else { "" } } == ["1e3", "-0", "12345678901234567890123"])
+    #expect(
+      numbers.map { if case .number(let digits) = $0 { digits } else { "" } } == [
+        "1e3", "-0", "12345678901234567890123",
+      ])
     #expect(throws: Never.self) { try JSONReader.check(Data("[[],{},\"\",0,[{\"\":[]}]]".utf8)) }
   }
 
-  @Test("a list of lists takes no stack, and is refused beyond what Foundation reads", arguments: [StructuredFile.Format.json, .json5])
+  @Test(
+    "a list of lists takes no stack, and is refused beyond what Foundation reads",
+    arguments: [StructuredFile.Format.json, .json5])
   func deep(format: StructuredFile.Format) throws {
-    #expect(try code(Data((String(repeating: "[", count: 500) + String(repeating: "]", count: 500)).utf8), format) == nil)
+    #expect(
+      try code(Data((String(repeating: "[", count: 500) + String(repeating: "]", count: 500)).utf8), format) == nil)
     #expect(try code(Data(String(repeating: "[", count: 1_000_000).utf8), format) == .malformed)
     #expect(try code(Data(String(repeating: "{\"a\":[", count: 1_000_000).utf8), format) == .malformed)
   }
@@ -118,7 +129,9 @@ import Testing
   @Test("UTF-16 and UTF-32 are read, as Foundation reads them")
   func otherEncodings() throws {
     struct File: Codable, Equatable { var name: String }
-    for encoding in [String.Encoding.utf16, .utf16BigEndian, .utf16LittleEndian, .utf32, .utf32BigEndian, .utf32LittleEndian] {
+    for encoding in [
+      String.Encoding.utf16, .utf16BigEndian, .utf16LittleEndian, .utf32, .utf32BigEndian, .utf32LittleEndian,
+    ] {
       let bytes = try #require(#"{"name":"Ünal 🗡️"}"#.data(using: encoding))
       #expect(try StructuredFile.decode(File.self, from: bytes, as: .json).name == "Ünal 🗡️", "\(encoding)")
       let bad = try #require(#"{"name":"a",}"#.data(using: encoding))
@@ -126,14 +139,17 @@ import Testing
     }
   }
 
-  @Test("a file for people has comments and trailing commas in JSON5, and nowhere else; what doesn't fit is told as ever")
+  @Test(
+    "a file for people has comments and trailing commas in JSON5, and nowhere else; what doesn't fit is told as ever")
   func json5() throws {
     struct Level: Codable, Equatable {
       var title: String
       var sizes: [Int]
     }
     let text = "// The first level.\n{title: 'Caves', /* in tiles */ sizes: [0x10, +2, 3,],}"
-    #expect(try StructuredFile.decode(Level.self, from: Data(text.utf8), as: .json5) == Level(title: "Caves", sizes: [16, 2, 3]))
+    #expect(
+      try StructuredFile.decode(Level.self, from: Data(text.utf8), as: .json5)
+        == Level(title: "Caves", sizes: [16, 2, 3]))
     #expect(try code(Data(text.utf8), .json) == .malformed)
     let wrong = #expect(throws: StructuredFileError.self) {
       try StructuredFile.decode(Level.self, from: Data("{title: 'Caves', sizes: [1, 'ten'],}".utf8), as: .json5)
@@ -147,7 +163,8 @@ import Testing
   @Test(
     "what JSON5 has besides is read as it says",
     arguments: [
-      ("[.5, 5., +1, -.25, 0x1F, 1e2, 5.e1]", [0.5, 5, 1, -0.25, 31, 100, 50]), ("[1,/* a */2, // b\n3,]", [1, 2, 3]), ("[]", []),
+      ("[.5, 5., +1, -.25, 0x1F, 1e2, 5.e1]", [0.5, 5, 1, -0.25, 31, 100, 50]), ("[1,/* a */2, // b\n3,]", [1, 2, 3]),
+      ("[]", []),
       ("\u{FEFF}[\u{A0}1\u{B}\u{2028}]", [1]),
     ])
   func looseNumbers(text: String, numbers: [Double]) throws {
@@ -166,7 +183,8 @@ import Testing
     arguments: [
       "[+]", "[-]", "[.]", "[+.]", "[1,,]", "[,]", "[,1]", "{,}", "{a:1,,}", "/* x", "[1] /", "'a", "'a\nb'", "[0x]",
       "[0x10000000000000000]", "[1e]", "[Infinity]", "[-Infinity]",
-      "[NaN]", "{a b:1}", "[01]", "['\\1']", "['\\x4']", "\\", "[1 2]", "[1\u{A0}2]", "[1\u{2028}2]", "[1\u{C}2]", "{'a'}", "[--1]",
+      "[NaN]", "{a b:1}", "[01]", "['\\1']", "['\\x4']", "\\", "[1 2]", "[1\u{A0}2]", "[1\u{2028}2]", "[1\u{C}2]",
+      "{'a'}", "[--1]",
       "[+-1]", "", "//", "{a:}",
     ])
   func noJSON5(text: String) throws {

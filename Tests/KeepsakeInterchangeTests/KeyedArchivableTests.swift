@@ -13,19 +13,25 @@ import Testing
     ["$classname": .string(names[0]), "$classes": .array(names.map { .string($0) } + ["NSObject"])]
   }
 
-  private static let keys = ["Character": ["name": "_name", "health": "_hp", "items": "_items"], "Boss": ["rage": "_rage"]]
+  private static let keys = [
+    "Character": ["name": "_name", "health": "_hp", "items": "_items"], "Boss": ["rage": "_rage"],
+  ]
 
   private static let world: PropertyList = archive([
     [  // 1
-      "characters": .uid(2), "favourite": .uid(4), "byName": .uid(7), "scores": .uid(10), "tags": .uid(11), "position": .uid(12),
-      "frame": .uid(13), "span": .uid(15), "levels": .uid(38), "bytes": .uid(25), "home": .uid(17), "id": .uid(19), "gold": .uid(21),
-      "started": .uid(23), "photo": .uid(25), "isHard": 1, "weather": .uid(42), "weapons": .uid(46), "ignored": .uid(35),
+      "characters": .uid(2), "favourite": .uid(4), "byName": .uid(7), "scores": .uid(10), "tags": .uid(11),
+      "position": .uid(12),
+      "frame": .uid(13), "span": .uid(15), "levels": .uid(38), "bytes": .uid(25), "home": .uid(17), "id": .uid(19),
+      "gold": .uid(21),
+      "started": .uid(23), "photo": .uid(25), "isHard": 1, "weather": .uid(42), "weapons": .uid(46),
+      "ignored": .uid(35),
       "$class": .uid(27),
     ],
     ["NS.objects": [.uid(3), .uid(4), .uid(3)], "$class": .uid(28)],  // 2
     ["_name": .uid(5), "_hp": 1, "_items": .uid(39), "target": .uid(4), "$class": .uid(29)],  // 3
     [  // 4
-      "_name": .uid(6), "_hp": 0.5, "_rage": 7.0, "minions": .uid(33), "target": .uid(4), "friend": .uid(3), "$class": .uid(30),
+      "_name": .uid(6), "_hp": 0.5, "_rage": 7.0, "minions": .uid(33), "target": .uid(4), "friend": .uid(3),
+      "$class": .uid(30),
     ],
     "Ann", ["NS.string": "Grim", "$class": .uid(31)],  // 5, 6
     ["NS.keys": [.uid(5)], "NS.objects": [.uid(3)], "$class": .uid(32)],  // 7
@@ -56,7 +62,8 @@ import Testing
     "unused", "unused", "hail",  // 49, 50, 51
   ])
 
-  @Test("an old game's objects become @Archivable ones: subclasses, shared objects, circles, structs, enums and defaults")
+  @Test(
+    "an old game's objects become @Archivable ones: subclasses, shared objects, circles, structs, enums and defaults")
   func decode() throws {
     let bytes = try Self.world.encoded(as: .binary)
     let world = try KeyedArchive.decode(OldGame.World.self, from: bytes, classes: OldGame.classes, keys: Self.keys)
@@ -64,7 +71,9 @@ import Testing
     let boss = try #require(world.characters[1] as? OldGame.Boss, "a subclass came back as its superclass")
     #expect(boss.rage == 7 && boss.health == 0.5 && boss.items.isEmpty)
     #expect(world.characters[0] === world.characters[2], "one object became two")
-    #expect(world.favourite === boss && boss.minions.first === world.characters[0] && world.byName["Ann"] === world.characters[0])
+    #expect(
+      world.favourite === boss && boss.minions.first === world.characters[0]
+        && world.byName["Ann"] === world.characters[0])
     // Circles: one over two objects, one of an object with itself.
     #expect(boss.friend?.target === boss && boss.target === boss)
     #expect(boss.friend?.items == [.init(kind: .key, count: 3), .init(kind: .key, count: 3)])
@@ -92,7 +101,8 @@ import Testing
   func archived() throws {
     func archive(_ format: PropertyList.Format) throws -> Data {
       let bytes = try Self.world.encoded(as: format)
-      return try Archive.encode(try KeyedArchive.decode(OldGame.World.self, from: bytes, classes: OldGame.classes, keys: Self.keys))
+      return try Archive.encode(
+        try KeyedArchive.decode(OldGame.World.self, from: bytes, classes: OldGame.classes, keys: Self.keys))
     }
     let bytes = try archive(.binary)
     let isSame = try bytes == archive(.xml)
@@ -110,7 +120,9 @@ import Testing
     let world = try archive.decode(OldGame.World.self, classes: classes, keys: Self.keys)
     #expect(world.characters[1].name == "Grim" && !(world.characters[1] is OldGame.Boss))
     classes["Character"] = nil
-    let error = #expect(throws: PropertyListError.self) { try archive.decode(OldGame.World.self, classes: classes, keys: Self.keys) }
+    let error = #expect(throws: PropertyListError.self) {
+      try archive.decode(OldGame.World.self, classes: classes, keys: Self.keys)
+    }
     #expect(error?.code == .unknownClass && error?.path == "characters[0]")
     classes = ["World": OldGame.World.self, "Character": OldGame.World.self, "Boss": OldGame.Link.self]
     let wrong = #expect(throws: PropertyListError.self) { try archive.decode(OldGame.World.self, classes: classes) }
@@ -122,15 +134,18 @@ import Testing
     func decode(_ name: PropertyList, _ item: PropertyList) throws {
       let list = Self.archive([
         ["name": name, "friend": .uid(2), "$class": .uid(5)], ["name": "x", "items": .uid(3), "$class": .uid(5)],
-        ["NS.objects": [.uid(4)], "$class": .uid(6)], item, Self.name("Character"), Self.name("NSArray"), Self.name("Item"),
+        ["NS.objects": [.uid(4)], "$class": .uid(6)], item, Self.name("Character"), Self.name("NSArray"),
+        Self.name("Item"),
       ])
       _ = try KeyedArchive(list).decode(OldGame.Character.self, classes: OldGame.classes)
     }
     try decode("Ann", ["kind": 1, "$class": .uid(7)])
     let item = "friend.items[0]"
     for (value, code, path) in [
-      (["kind": 2, "$class": .uid(7)], .mismatch, item + ".kind"), (["kind": 1.5, "$class": .uid(7)], .mismatch, item + ".kind"),
-      (["kind": 1, "_count": "ten", "$class": .uid(7)], .mismatch, item + "._count"), (["$class": .uid(7)], .missingValue, item + ".kind"),
+      (["kind": 2, "$class": .uid(7)], .mismatch, item + ".kind"),
+      (["kind": 1.5, "$class": .uid(7)], .mismatch, item + ".kind"),
+      (["kind": 1, "_count": "ten", "$class": .uid(7)], .mismatch, item + "._count"),
+      (["$class": .uid(7)], .missingValue, item + ".kind"),
       (["kind": .uid(0), "$class": .uid(7)], .missingValue, item + ".kind"), (.string("text"), .mismatch, item),
       (["x": 1, "$class": .uid(5)], .mismatch, item), (.uid(0), .damaged, ""),
     ] as [(PropertyList, PropertyListError.Code, String)] {
@@ -145,13 +160,20 @@ import Testing
 
   @Test("objects that can't be made without each other, and structs that lead to themselves, are typed errors")
   func circles() throws {
-    let twins = Self.archive([["other": .uid(2), "$class": .uid(3)], ["other": .uid(1), "$class": .uid(3)], Self.name("Twin")])
-    let twin = #expect(throws: PropertyListError.self) { try KeyedArchive(twins).decode(OldGame.Twin.self, classes: OldGame.classes) }
+    let twins = Self.archive([
+      ["other": .uid(2), "$class": .uid(3)], ["other": .uid(1), "$class": .uid(3)], Self.name("Twin"),
+    ])
+    let twin = #expect(throws: PropertyListError.self) {
+      try KeyedArchive(twins).decode(OldGame.Twin.self, classes: OldGame.classes)
+    }
     #expect(twin?.code == .cycle, "\(String(describing: twin))")
     let nest = Self.archive([
-      ["inner": .uid(2), "$class": .uid(3)], ["NS.objects": [.uid(1)], "$class": .uid(4)], Self.name("Nest"), Self.name("NSArray"),
+      ["inner": .uid(2), "$class": .uid(3)], ["NS.objects": [.uid(1)], "$class": .uid(4)], Self.name("Nest"),
+      Self.name("NSArray"),
     ])
-    let inner = #expect(throws: PropertyListError.self) { try KeyedArchive(nest).decode(OldGame.Nest.self, classes: OldGame.classes) }
+    let inner = #expect(throws: PropertyListError.self) {
+      try KeyedArchive(nest).decode(OldGame.Nest.self, classes: OldGame.classes)
+    }
     #expect(inner?.code == .cycle && inner?.path == "inner[0]", "\(String(describing: inner))")
     // Structs that each name the next one twice.
     var objects: [PropertyList] = [Self.name("Nest"), Self.name("NSArray")]
@@ -161,7 +183,9 @@ import Testing
       objects.append(["NS.objects": level == 39 ? [] : [.uid(next), .uid(next)], "$class": .uid(2)])
     }
     let doubled = try KeyedArchive(Self.archive(objects, top: ["root": .uid(3)]))
-    let many = #expect(throws: PropertyListError.self) { try doubled.decode(OldGame.Nest.self, classes: OldGame.classes) }
+    let many = #expect(throws: PropertyListError.self) {
+      try doubled.decode(OldGame.Nest.self, classes: OldGame.classes)
+    }
     #expect(many?.code == .limit, "\(String(describing: many))")
   }
 
@@ -185,7 +209,8 @@ import Testing
     #expect(met == count)
   }
 
-  @Test("a type that is archived by hand is refused with its path, and one that is Codable, too, is decoded as @Archivable")
+  @Test(
+    "a type that is archived by hand is refused with its path, and one that is Codable, too, is decoded as @Archivable")
   func kinds() throws {
     let hands = Self.archive([["hand": .uid(2), "$class": .uid(3)], ["number": 1], Self.name("Hands")])
     let error = #expect(throws: PropertyListError.self) {
@@ -203,7 +228,8 @@ import Testing
   func nested() throws {
     let inner = Self.archive([["name": .uid(2), "target": .uid(1), "$class": .uid(3)], "deep", Self.name("Character")])
     let outer = try Self.archive([
-      ["name": "outer", "friend": .uid(2), "$class": .uid(3)], .data(inner.encoded(as: .binary)), Self.name("Character"),
+      ["name": "outer", "friend": .uid(2), "$class": .uid(3)], .data(inner.encoded(as: .binary)),
+      Self.name("Character"),
     ])
     let character = try KeyedArchive(outer).decode(OldGame.Character.self, classes: OldGame.classes)
     #expect(character.friend?.name == "deep" && character.friend?.target === character.friend)
@@ -214,7 +240,8 @@ import Testing
     let filler = PropertyList.array((0..<2_000).map { .string("text \($0)") })
     let inner = Self.archive([["name": "deep", "filler": filler, "$class": .uid(2)], Self.name("Character")])
     let outer = try Self.archive([
-      ["NS.objects": .array(Array(repeating: .uid(2), count: 20_000)), "$class": .uid(3)], .data(inner.encoded(as: .binary)),
+      ["NS.objects": .array(Array(repeating: .uid(2), count: 20_000)), "$class": .uid(3)],
+      .data(inner.encoded(as: .binary)),
       Self.name("NSArray"),
     ])
     let archive = try KeyedArchive(outer)
@@ -228,7 +255,8 @@ import Testing
   @Test("every altered byte ends in a value or a typed error")
   func damage() throws {
     let list = Self.archive([
-      ["name": .uid(2), "items": .uid(3), "target": .uid(1), "$class": .uid(5)], "Ann", ["NS.objects": [.uid(4)], "$class": .uid(6)],
+      ["name": .uid(2), "items": .uid(3), "target": .uid(1), "$class": .uid(5)], "Ann",
+      ["NS.objects": [.uid(4)], "$class": .uid(6)],
       ["kind": 1, "_count": 2, "$class": .uid(7)], Self.name("Character"), Self.name("NSArray"), Self.name("Item"),
     ])
     let bytes = try list.encoded(as: .binary)

@@ -50,7 +50,9 @@ private enum Game {
     var nothing: String?
   }
 
-  static var classes: [String: any Decodable.Type] { ["Character": Character.self, "Boss": Boss.self, "World": World.self] }
+  static var classes: [String: any Decodable.Type] {
+    ["Character": Character.self, "Boss": Boss.self, "World": World.self]
+  }
 }
 
 struct KeyedArchiveTests {
@@ -65,8 +67,10 @@ struct KeyedArchiveTests {
 
   private static let world: PropertyList = archive([
     [  // 1
-      "characters": .uid(2), "favourite": .uid(4), "byName": .uid(7), "scores": .uid(10), "tags": .uid(11), "position": .uid(12),
-      "frame": .uid(13), "span": .uid(15), "home": .uid(17), "id": .uid(19), "gold": .uid(21), "started": .uid(23), "photo": .uid(25),
+      "characters": .uid(2), "favourite": .uid(4), "byName": .uid(7), "scores": .uid(10), "tags": .uid(11),
+      "position": .uid(12),
+      "frame": .uid(13), "span": .uid(15), "home": .uid(17), "id": .uid(19), "gold": .uid(21), "started": .uid(23),
+      "photo": .uid(25),
       "isHard": true, "nothing": .uid(0), "ignored": .uid(35), "$class": .uid(27),
     ],
     ["NS.objects": [.uid(3), .uid(4), .uid(3)], "$class": .uid(28)],  // 2
@@ -87,7 +91,8 @@ struct KeyedArchiveTests {
       "NS.mantissa": .data(Data([0x40, 0xE2, 0x01, 0x00] + [UInt8](repeating: 0, count: 12))), "$class": .uid(22),
     ],
     name("NSDecimalNumber", "NSNumber", "NSValue"), ["NS.time": 12.5, "$class": .uid(24)], name("NSDate"),  // 22, 23, 24
-    ["NS.data": .data(Data([9, 8])), "$class": .uid(26)], name("NSMutableData", "NSData"), name("World"), name("NSArray"),  // 25 to 28
+    ["NS.data": .data(Data([9, 8])), "$class": .uid(26)], name("NSMutableData", "NSData"), name("World"),
+    name("NSArray"),  // 25 to 28
     name("Character"), name("Boss", "Character"), name("NSMutableString", "NSString"), name("NSDictionary"),  // 29 to 32
     ["NS.objects": [.uid(3)], "$class": .uid(28)], name("NSValue"),  // 33, 34
     ["secret": 1, "$class": .uid(37)], name("NSURL"), name("Unknown"),  // 35 to 37
@@ -113,7 +118,9 @@ struct KeyedArchiveTests {
     let boss = try #require(world.characters[1] as? Game.Boss, "a subclass came back as its superclass")
     #expect(boss.rage == 7 && boss.health == 0.5)
     #expect(world.characters[0] === world.characters[2], "one object became two")
-    #expect(world.favourite === boss && boss.minions.first === world.characters[0] && world.byName["Ann"] === world.characters[0])
+    #expect(
+      world.favourite === boss && boss.minions.first === world.characters[0]
+        && world.byName["Ann"] === world.characters[0])
     #expect(world.scores == [1: 2.5])
     #expect(world.tags == ["Ann", "Grim"])
     #expect(world.position == CGPoint(x: 3, y: -4.5))
@@ -135,13 +142,17 @@ struct KeyedArchiveTests {
     let world = try KeyedArchive.decode(Game.World.self, from: Self.data, classes: classes)
     #expect(world.characters[1].name == "Grim" && !(world.characters[1] is Game.Boss))
     classes["Character"] = nil
-    let error = #expect(throws: PropertyListError.self) { try KeyedArchive.decode(Game.World.self, from: Self.data, classes: classes) }
+    let error = #expect(throws: PropertyListError.self) {
+      try KeyedArchive.decode(Game.World.self, from: Self.data, classes: classes)
+    }
     #expect(error?.code == .unknownClass)
     #expect(error?.path == "characters[0]")
     let none = #expect(throws: PropertyListError.self) { try KeyedArchive.decode(Game.World.self, from: Self.data) }
     #expect(none?.code == .unknownClass)
     classes = ["World": Game.World.self, "Character": Game.World.self, "Boss": Game.World.self]
-    #expect(throws: PropertyListError.self) { try KeyedArchive.decode(Game.World.self, from: Self.data, classes: classes) }
+    #expect(throws: PropertyListError.self) {
+      try KeyedArchive.decode(Game.World.self, from: Self.data, classes: classes)
+    }
   }
 
   @Test("a tree shows every object once, with shared collections and cycles kept")
@@ -160,13 +171,17 @@ struct KeyedArchiveTests {
       return
     }
     #expect(characters.count == 3 && characters[0] == characters[2] && characters[1] == fields["favourite"])
-    #expect(fields["position"] == .string("{3, -4.5}") && fields["gold"] == .decimal("-1234.56") && fields["nothing"] == ArchiveValue.none)
+    #expect(
+      fields["position"] == .string("{3, -4.5}") && fields["gold"] == .decimal("-1234.56")
+        && fields["nothing"] == ArchiveValue.none)
     let circle = Self.archive([
       ["NS.objects": [.uid(1), .uid(3), .uid(3)], "$class": .uid(2)], Self.name("NSMutableArray", "NSArray"),
       ["NS.objects": [], "$class": .uid(2)],
     ])
     let cyclic = try KeyedArchive(circle).tree()
-    guard case .reference(let first) = cyclic.top["root"], case .array(let elements) = cyclic.objects[first].fields.first?.value else {
+    guard case .reference(let first) = cyclic.top["root"],
+      case .array(let elements) = cyclic.objects[first].fields.first?.value
+    else {
       Issue.record("\(cyclic)")
       return
     }
@@ -182,9 +197,12 @@ struct KeyedArchiveTests {
   func cycle() throws {
     struct Node: Decodable { var next: [Node]? }
     let list = Self.archive([
-      ["next": .uid(2), "$class": .uid(3)], ["NS.objects": [.uid(1)], "$class": .uid(4)], Self.name("Node"), Self.name("NSArray"),
+      ["next": .uid(2), "$class": .uid(3)], ["NS.objects": [.uid(1)], "$class": .uid(4)], Self.name("Node"),
+      Self.name("NSArray"),
     ])
-    let error = #expect(throws: PropertyListError.self) { try KeyedArchive(list).decode(Node.self, classes: ["Node": Node.self]) }
+    let error = #expect(throws: PropertyListError.self) {
+      try KeyedArchive(list).decode(Node.self, classes: ["Node": Node.self])
+    }
     #expect(error?.code == .cycle)
     // A value of Foundation's that leads to itself.
     for key in ["NS.data", "NS.string", "NS.relative", "NS.rectval", "NSString"] {
@@ -209,9 +227,11 @@ struct KeyedArchiveTests {
       var name: String
     }
     let inner = Self.archive([["$$0": 5, "name": .uid(2), "$class": .uid(3)], "deep", Self.name("Game.Level")])
-    let outer = try Self.archive([.data(inner.encoded(as: .xml)), "text"], top: ["$0": .uid(1), "$1": .uid(2), "flag": true])
+    let outer = try Self.archive(
+      [.data(inner.encoded(as: .xml)), "text"], top: ["$0": .uid(1), "$1": .uid(2), "flag": true])
     let archive = try KeyedArchive(outer)
-    #expect(try archive.decode(Level.self, key: "$0", classes: ["Game.Level": Level.self]) == Level(one: 5, name: "deep"))
+    #expect(
+      try archive.decode(Level.self, key: "$0", classes: ["Game.Level": Level.self]) == Level(one: 5, name: "deep"))
     #expect(try archive.decode(String.self, key: "$1") == "text")
     #expect(try archive.decode(Bool.self, key: "flag"))
     let error = #expect(throws: PropertyListError.self) { try archive.decode(Bool.self) }
@@ -225,7 +245,8 @@ struct KeyedArchiveTests {
     func bag(_ count: PropertyList?) -> PropertyList {
       let item: [PropertyList.Entry] = (count.map { [.init("count", $0)] } ?? []) + [.init("$class", .uid(5))]
       return Self.archive([
-        ["items": .uid(2), "$class": .uid(4)], ["NS.objects": [.uid(3)], "$class": .uid(6)], .dictionary(item), Self.name("Bag"),
+        ["items": .uid(2), "$class": .uid(4)], ["NS.objects": [.uid(3)], "$class": .uid(6)], .dictionary(item),
+        Self.name("Bag"),
         Self.name("Item"),
         Self.name("NSArray"),
       ])
@@ -233,11 +254,14 @@ struct KeyedArchiveTests {
     let classes: [String: any Decodable.Type] = ["Bag": Bag.self, "Item": Item.self]
     #expect(try KeyedArchive(bag(255)).decode(Bag.self, classes: classes).items[0].count == 255)
     for (value, code) in [
-      (256, .mismatch), (-1, .mismatch), (1.5, .mismatch), ("ten", .mismatch), (.uid(0), .missingValue), (nil, .missingValue),
+      (256, .mismatch), (-1, .mismatch), (1.5, .mismatch), ("ten", .mismatch), (.uid(0), .missingValue),
+      (nil, .missingValue),
     ]
       as [(PropertyList?, PropertyListError.Code)]
     {
-      let error = #expect(throws: PropertyListError.self) { try KeyedArchive(bag(value)).decode(Bag.self, classes: classes) }
+      let error = #expect(throws: PropertyListError.self) {
+        try KeyedArchive(bag(value)).decode(Bag.self, classes: classes)
+      }
       #expect(error?.code == code)
       #expect(error?.path == "items[0].count")
     }
@@ -249,7 +273,9 @@ struct KeyedArchiveTests {
       let error = #expect(throws: PropertyListError.self) { try KeyedArchive(list) }
       #expect(error?.code == .notAKeyedArchive)
     }
-    for object in [["$class": .uid(9)], ["$class": "x"], ["$class": .uid(0)], ["$class": .uid(1)], .uid(7), .uid(1)] as [PropertyList] {
+    for object in [["$class": .uid(9)], ["$class": "x"], ["$class": .uid(0)], ["$class": .uid(1)], .uid(7), .uid(1)]
+      as [PropertyList]
+    {
       let archive = try KeyedArchive(Self.archive([object]))
       let error = #expect(throws: PropertyListError.self) { try archive.tree() }
       #expect(error?.code == .damaged)
@@ -260,7 +286,8 @@ struct KeyedArchiveTests {
   @Test("every altered byte of an archive ends in a value or a typed error, in either reading")
   func damage() throws {
     let list = Self.archive([
-      ["a": .uid(2), "b": 1, "$class": .uid(4)], ["NS.keys": [.uid(3)], "NS.objects": [.uid(1)], "$class": .uid(5)], "key",
+      ["a": .uid(2), "b": 1, "$class": .uid(4)], ["NS.keys": [.uid(3)], "NS.objects": [.uid(1)], "$class": .uid(5)],
+      "key",
       Self.name("Node"),
       Self.name("NSDictionary"),
     ])
@@ -271,7 +298,9 @@ struct KeyedArchiveTests {
         var altered = bytes
         altered[index] = value
         do { _ = try KeyedArchive(altered).tree() } catch is PropertyListError {}
-        do { _ = try KeyedArchive.decode(Node.self, from: altered, classes: ["Node": Node.self]) } catch is PropertyListError {}
+        do {
+          _ = try KeyedArchive.decode(Node.self, from: altered, classes: ["Node": Node.self])
+        } catch is PropertyListError {}
       }
     }
   }

@@ -25,12 +25,15 @@ struct KeyedFoundationTests {
   }
 
   @Test(
-    "index sets of any number of ranges are those ranges, and IndexSet", arguments: [[], [3..<7], [0..<2, 1_000..<1_002, 70_000..<70_001]])
+    "index sets of any number of ranges are those ranges, and IndexSet",
+    arguments: [[], [3..<7], [0..<2, 1_000..<1_002, 70_000..<70_001]])
   func indexSets(ranges: [Range<Int>]) throws {
     let set = NSMutableIndexSet()
     for range in ranges { set.add(in: NSRange(location: range.lowerBound, length: range.count)) }
     let archive = try archive(set)
-    let shown = ranges.map { fields([("location", .integer(Int64($0.lowerBound))), ("length", .integer(Int64($0.count)))]) }
+    let shown = ranges.map {
+      fields([("location", .integer(Int64($0.lowerBound))), ("length", .integer(Int64($0.count)))])
+    }
     #expect(try tree(archive) == .array(shown))
     // By two ways: as Codable, where a struct of the program's stands around it, and as @Archivable.
     struct Saved: Decodable { var rows: IndexSet }
@@ -45,7 +48,10 @@ struct KeyedFoundationTests {
   func forgedIndexSets() throws {
     for (location, length) in [(-1, 5), (Int.max, 1), (5, Int.max), (Int.min, Int.min), (0, 0), (3, -2)] {
       let list = KeyedArchiveTests.archive([
-        ["NSRangeCount": 1, "NSLocation": .integer(Int128(location)), "NSLength": .integer(Int128(length)), "$class": .uid(2)],
+        [
+          "NSRangeCount": 1, "NSLocation": .integer(Int128(location)), "NSLength": .integer(Int128(length)),
+          "$class": .uid(2),
+        ],
         KeyedArchiveTests.name("NSIndexSet"),
       ])
       struct Saved: Decodable { var rows: IndexSet }
@@ -79,8 +85,10 @@ struct KeyedFoundationTests {
   @Test("an attributed text is its text, and a tree has the attributes of each part")
   func attributed() throws {
     let text = NSMutableAttributedString(string: "gold 👑 ring")
-    text.addAttribute(NSAttributedString.Key("quality"), value: NSString("rare"), range: NSRange(location: 0, length: 4))
-    text.addAttribute(NSAttributedString.Key("quality"), value: NSString("rare"), range: NSRange(location: 8, length: 4))
+    text.addAttribute(
+      NSAttributedString.Key("quality"), value: NSString("rare"), range: NSRange(location: 0, length: 4))
+    text.addAttribute(
+      NSAttributedString.Key("quality"), value: NSString("rare"), range: NSRange(location: 8, length: 4))
     let archive = try archive(text)
     #expect(try archive.decode(String.self) == "gold 👑 ring")
     let tree = try archive.tree()
@@ -111,7 +119,8 @@ struct KeyedFoundationTests {
       let list = KeyedArchiveTests.archive([
         ["NSString": .uid(3), "NSAttributes": .uid(4), "NSAttributeInfo": .data(Data(info)), "$class": .uid(2)],
         KeyedArchiveTests.name("NSAttributedString"), "sixsix", ["NS.objects": [.uid(5)], "$class": .uid(6)],
-        ["NS.keys": [], "NS.objects": [], "$class": .uid(7)], KeyedArchiveTests.name("NSArray"), KeyedArchiveTests.name("NSDictionary"),
+        ["NS.keys": [], "NS.objects": [], "$class": .uid(7)], KeyedArchiveTests.name("NSArray"),
+        KeyedArchiveTests.name("NSDictionary"),
       ])
       #expect(try tree(KeyedArchive(list)) == .reference(0), "\(info)")
     }
@@ -123,7 +132,8 @@ struct KeyedFoundationTests {
     for word in ["key", "coin", "coin"] { counted.add(NSString(string: word)) }
     #expect(try archive(counted).decode([String: Int].self) == ["key": 1, "coin": 2])
     let list = NSMutableArray(array: [
-      NSMutableString(string: "text"), NSMutableData(data: Data([1, 2])), NSMutableSet(array: [NSString("a"), NSString("b")]),
+      NSMutableString(string: "text"), NSMutableData(data: Data([1, 2])),
+      NSMutableSet(array: [NSString("a"), NSString("b")]),
       NSMutableDictionary(dictionary: [NSString("k"): NSMutableArray(array: [NSNumber(value: 1)])]),
       NSMutableOrderedSet(array: [NSString("z"), NSString("y")]), NSValue(range: NSRange(location: 4, length: 6)),
     ])
@@ -131,7 +141,9 @@ struct KeyedFoundationTests {
       Issue.record("no list")
       return
     }
-    #expect(values[0] == .string("text") && values[1] == .data(Data([1, 2])) && values[4] == .array([.string("z"), .string("y")]))
+    #expect(
+      values[0] == .string("text") && values[1] == .data(Data([1, 2]))
+        && values[4] == .array([.string("z"), .string("y")]))
     #expect(values[3] == fields([("k", .array([.integer(1)]))]))
     #expect(values[5] == fields([("location", .integer(4)), ("length", .integer(6))]))
     guard case .set(let elements) = values[2] else {
@@ -141,22 +153,28 @@ struct KeyedFoundationTests {
     #expect(elements.count == 2 && elements.contains(.string("a")))
     #expect(try archive(NSValue(range: NSRange(location: 4, length: 6))).decode(Range<Int>.self) == 4..<10)
     struct Saved: Decodable { var range: Range<Int> }
-    #expect(try archive(["range": NSValue(range: NSRange(location: 4, length: 6))] as NSDictionary).decode(Saved.self).range == 4..<10)
+    #expect(
+      try archive(["range": NSValue(range: NSRange(location: 4, length: 6))] as NSDictionary).decode(Saved.self).range
+        == 4..<10)
   }
 
   @Test("collections and numbers of an archiver that somebody derived from Foundation's have a key for each element")
   func derivedArchiver() throws {
     // As Foundation's source has it; its own archiver writes them otherwise.
-    func type(_ name: String) -> PropertyList { ["$classname": .string(name), "$classes": [.string(name), "NSObject"]] }
+    func type(_ name: String) -> PropertyList {
+      ["$classname": .string(name), "$classes": [.string(name), "NSObject"]]
+    }
     let saved: PropertyList = [
       "$version": 100_000, "$archiver": "Own", "$top": ["root": .uid(1)],
       "$objects": [
         "$null",
         .dictionary([
-          .init("NS.key.0", .uid(7)), .init("NS.key.1", .uid(8)), .init("NS.key.2", .uid(9)), .init("NS.object.0", .uid(3)),
+          .init("NS.key.0", .uid(7)), .init("NS.key.1", .uid(8)), .init("NS.key.2", .uid(9)),
+          .init("NS.object.0", .uid(3)),
           .init("NS.object.1", .uid(4)), .init("NS.object.2", .uid(5)), .init("$class", .uid(2)),
         ]),
-        type("NSDictionary"), ["NS.object.0": .uid(10), "NS.object.1": .uid(11), "$class": .uid(6)], ["$class": .uid(6)],
+        type("NSDictionary"), ["NS.object.0": .uid(10), "NS.object.1": .uid(11), "$class": .uid(6)],
+        ["$class": .uid(6)],
         ["NS.object.0": .uid(10), "$class": .uid(12)], type("NSArray"), "list", "none", "set", "a", "b", type("NSSet"),
       ],
     ]
@@ -192,18 +210,23 @@ struct KeyedFoundationTests {
     let archive = try KeyedArchive(
       KeyedArchiveTests.archive([
         [
-          "NS.edgeval.bottom": 3, "NS.edgeval.left": 2.0, "NS.edgeval.right": 4.0, "NS.edgeval.top": 1.0, "NS.special": 12,
+          "NS.edgeval.bottom": 3, "NS.edgeval.left": 2.0, "NS.edgeval.right": 4.0, "NS.edgeval.top": 1.0,
+          "NS.special": 12,
           "$class": .uid(2),
         ],
         KeyedArchiveTests.name("NSValue"),
       ]))
-    #expect(try tree(archive) == fields([("top", .number(1)), ("left", .number(2)), ("bottom", .number(3)), ("right", .number(4))]))
+    #expect(
+      try tree(archive)
+        == fields([("top", .number(1)), ("left", .number(2)), ("bottom", .number(3)), ("right", .number(4))]))
     #expect(try archive.decode(SIMD4<Float>.self) == SIMD4(1, 2, 3, 4))
   }
 
   @Test(
     "a decimal number keeps every digit, as ours and as an archive has it",
-    arguments: ["0", "-1234.56", "0.1", "340282366920938463463374607431768211455", "-0.000000000000000000000000000001", "1e120"])
+    arguments: [
+      "0", "-1234.56", "0.1", "340282366920938463463374607431768211455", "-0.000000000000000000000000000001", "1e120",
+    ])
   func decimals(digits: String) throws {
     struct Purse: Codable, Equatable { var gold: Decimal }
     let value = try #require(Decimal(string: digits))
@@ -228,24 +251,31 @@ struct KeyedFoundationTests {
     ([.init("NSWhite", text("0.25 0.5")), .init("NSColorSpace", 4)], "NSColor", [0.25, 0.25, 0.25, 0.5]),
     (
       [
-        .init("UIColorComponentCount", 4), .init("UIRed", .float(0.5)), .init("UIGreen", 0), .init("UIBlue", .number(1)),
+        .init("UIColorComponentCount", 4), .init("UIRed", .float(0.5)), .init("UIGreen", 0),
+        .init("UIBlue", .number(1)),
         .init("UIAlpha", .number(0.5)), .init("NSRGB", text("0.5 0 1")), .init("NSColorSpace", 2),
       ], "UIColor", [0.5, 0, 1, 0.5]
     ),
     (
       [
-        .init("UIColorComponentCount", 4), .init("UIRed", .float(0.1)), .init("UIGreen", .float(0)), .init("UIBlue", .float(1)),
+        .init("UIColorComponentCount", 4), .init("UIRed", .float(0.1)), .init("UIGreen", .float(0)),
+        .init("UIBlue", .float(1)),
         .init("UIAlpha", .float(1)), .init("UIRed-Double", .number(0.1)), .init("UIGreen-Double", .number(0)),
         .init("UIBlue-Double", .number(1)), .init("UIAlpha-Double", .number(1)), .init("NSColorSpace", 2),
       ], "UIColor", [0.1, 0, 1, 1]
     ),
     (
-      [.init("UIColorComponentCount", 2), .init("UIWhite", .float(0.5)), .init("UIAlpha", .float(1)), .init("NSColorSpace", 4)], "UIColor",
+      [
+        .init("UIColorComponentCount", 2), .init("UIWhite", .float(0.5)), .init("UIAlpha", .float(1)),
+        .init("NSColorSpace", 4),
+      ], "UIColor",
       [0.5, 0.5, 0.5, 1]
     ),
   ]
 
-  @Test("colours are their components, by name, in a vector and in a struct", arguments: KeyedFoundationTests.colors.indices)
+  @Test(
+    "colours are their components, by name, in a vector and in a struct", arguments: KeyedFoundationTests.colors.indices
+  )
   func components(index: Int) throws {
     let (given, name, expected) = Self.colors[index]
     let archive = try KeyedArchive(Self.color(given, name: name))
@@ -267,7 +297,9 @@ struct KeyedFoundationTests {
         "NSCustomColorSpace": .uid(3), "$class": .uid(2),
       ],
       KeyedArchiveTests.name("NSColor"), ["NSID": 7, "$class": .uid(4)], KeyedArchiveTests.name("NSColorSpace"),
-      ["NSColor": .uid(1), "NSColorName": "textColor", "NSCatalogName": "System", "NSColorSpace": 6, "$class": .uid(2)],
+      [
+        "NSColor": .uid(1), "NSColorName": "textColor", "NSCatalogName": "System", "NSColorSpace": 6, "$class": .uid(2),
+      ],
     ])
     let archive = try KeyedArchive(list)
     #expect(try tree(archive) == .reference(0))
@@ -314,13 +346,15 @@ struct KeyedFoundationTests {
   @Test("an enum that wraps objects of several classes is decoded from either, and shared ones stay one")
   func wrapping() throws {
     let list = KeyedArchiveTests.archive([
-      ["NS.objects": [.uid(2), .uid(3), .uid(2)], "$class": .uid(4)], ["damage": 5, "$class": .uid(5)], ["arrows": 9, "$class": .uid(6)],
+      ["NS.objects": [.uid(2), .uid(3), .uid(2)], "$class": .uid(4)], ["damage": 5, "$class": .uid(5)],
+      ["arrows": 9, "$class": .uid(6)],
       KeyedArchiveTests.name("NSArray"), KeyedArchiveTests.name("Sword"), KeyedArchiveTests.name("Bow"),
     ])
     let archive = try KeyedArchive(list)
     let classes: [String: any Decodable.Type] = ["Sword": Sword.self, "Bow": Bow.self]
     let weapons = try archive.decode([Weapon].self, classes: classes)
-    guard case .sword(let first) = weapons[0], case .bow(let bow) = weapons[1], case .sword(let last) = weapons[2] else {
+    guard case .sword(let first) = weapons[0], case .bow(let bow) = weapons[1], case .sword(let last) = weapons[2]
+    else {
       Issue.record("\(weapons)")
       return
     }
@@ -349,10 +383,13 @@ struct KeyedFoundationTests {
 }
 
 extension CorpusTests {
-  @Test("colours, index sets, index paths, measurements and attributed texts of real files are seen through", .needsRealFiles)
+  @Test(
+    "colours, index sets, index paths, measurements and attributed texts of real files are seen through",
+    .needsRealFiles)
   func seenThrough() throws {
     let known: Set<String> = [
-      "NSIndexPath", "NSIndexSet", "NSMutableIndexSet", "NSMeasurement", "NSAttributedString", "NSMutableAttributedString", "NSCountedSet",
+      "NSIndexPath", "NSIndexSet", "NSMutableIndexSet", "NSMeasurement", "NSAttributedString",
+      "NSMutableAttributedString", "NSCountedSet",
       "NSValue",
     ]
     var colors = 0
@@ -363,8 +400,11 @@ extension CorpusTests {
         Issue.record("\(file.lastPathComponent): \(tree.classes[object.type].name) \(object.fields)")
       }
       for (number, object) in archive.objects.enumerated() {
-        guard let uid = object["$class"]?.uid, archive.objects[Int(uid)]["$classname"]?.string == "NSColor" else { continue }
-        let one = try KeyedArchive(KeyedArchiveTests.archive(Array(archive.objects.dropFirst()), top: ["root": .uid(UInt64(number))]))
+        guard let uid = object["$class"]?.uid, archive.objects[Int(uid)]["$classname"]?.string == "NSColor" else {
+          continue
+        }
+        let one = try KeyedArchive(
+          KeyedArchiveTests.archive(Array(archive.objects.dropFirst()), top: ["root": .uid(UInt64(number))]))
         let components = try one.decode(SIMD4<Double>.self)
         colors += 1
         #expect((0..<4).allSatisfy { components[$0].isFinite })

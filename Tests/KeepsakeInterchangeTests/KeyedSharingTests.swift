@@ -63,8 +63,13 @@ import Testing
   func longClasses(what: String) throws {
     let long = PropertyList.array(Array(repeating: .string("B"), count: 100))
     var record: [PropertyList.Entry] = [.init("$classname", .string("A")), .init("$classes", .array([.string("A")]))]
-    if what == "hints" { record.append(.init("$classhints", long)) } else { record += (0..<100).map { .init("k\($0)", .integer(1)) } }
-    let archive = try KeyedArchive(KeyedArchiveTests.archive([.dictionary(record), ["$class": .uid(1)]], top: ["root": .uid(2)]))
+    if what == "hints" {
+      record.append(.init("$classhints", long))
+    } else {
+      record += (0..<100).map { .init("k\($0)", .integer(1)) }
+    }
+    let archive = try KeyedArchive(
+      KeyedArchiveTests.archive([.dictionary(record), ["$class": .uid(1)]], top: ["root": .uid(2)]))
     #expect { try archive.tree() } throws: { ($0 as? PropertyListError)?.code == .damaged }
   }
 
@@ -84,12 +89,17 @@ import Testing
     }
     for format in [PropertyList.Format.binary, .xml] {
       let again = try PropertyList(try list.encoded(as: format))
-      #expect(bytes(again).sorted { $0.lexicographicallyPrecedes($1) } == bytes(list).sorted { $0.lexicographicallyPrecedes($1) })
+      #expect(
+        bytes(again).sorted { $0.lexicographicallyPrecedes($1) }
+          == bytes(list).sorted { $0.lexicographicallyPrecedes($1) })
       #expect(again == list)
     }
     #expect(PropertyList.string(composed) != .string(decomposed))
     let archive = try KeyedArchive.encode([composed, decomposed])
-    #expect(try KeyedArchive.decode([String].self, from: archive).map { Array($0.utf8) } == [Array(composed.utf8), Array(decomposed.utf8)])
+    #expect(
+      try KeyedArchive.decode([String].self, from: archive).map { Array($0.utf8) } == [
+        Array(composed.utf8), Array(decomposed.utf8),
+      ])
   }
 
   @Test("a dictionary's keys are kept as they are, whatever they begin with, and Foundation reads the same")
@@ -97,7 +107,8 @@ import Testing
     let prices = ["$gold": 5, "$$silver": 7, "copper": 1]
     let archive = try KeyedArchive.encode(prices)
     #expect(try KeyedArchive.decode([String: Int].self, from: archive) == prices)
-    let read = try NSKeyedUnarchiver.unarchivedObject(ofClasses: [NSDictionary.self, NSString.self, NSNumber.self], from: archive)
+    let read = try NSKeyedUnarchiver.unarchivedObject(
+      ofClasses: [NSDictionary.self, NSString.self, NSNumber.self], from: archive)
     #expect((read as? [String: Int]) == prices)
     let written = try NSKeyedArchiver.archivedData(withRootObject: prices as NSDictionary, requiringSecureCoding: true)
     #expect(try KeyedArchive.decode([String: Int].self, from: written) == prices)
@@ -107,7 +118,8 @@ import Testing
   func longText() throws {
     let text = String(repeating: "a long text ", count: 10_000)
     let objects: [PropertyList] = [
-      KeyedArchiveTests.name("NSString"), ["NS.bytes": .data(Data(text.utf8)), "$class": .uid(1)], KeyedArchiveTests.name("NSArray"),
+      KeyedArchiveTests.name("NSString"), ["NS.bytes": .data(Data(text.utf8)), "$class": .uid(1)],
+      KeyedArchiveTests.name("NSArray"),
       ["NS.objects": .array(Array(repeating: .uid(2), count: 100_000)), "$class": .uid(3)],
     ]
     let archive = try KeyedArchive(KeyedArchiveTests.archive(objects, top: ["root": .uid(4)]))

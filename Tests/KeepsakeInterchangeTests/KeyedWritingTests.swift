@@ -22,11 +22,14 @@ final class OldHero: NSObject, NSSecureCoding {
     health = coder.decodeDouble(forKey: "health")
     isHard = coder.decodeBool(forKey: "isHard")
     items = coder.decodeObject(of: [NSArray.self, NSString.self], forKey: "items") as? [String] ?? ["?"]
-    let scores = coder.decodeObject(of: [NSDictionary.self, NSString.self, NSNumber.self], forKey: "scores") as? [String: Any]
+    let scores =
+      coder.decodeObject(of: [NSDictionary.self, NSString.self, NSNumber.self], forKey: "scores") as? [String: Any]
     self.scores = scores?.mapValues { ($0 as? NSNumber)?.intValue ?? $0 as? Int ?? -1 } ?? ["?": 0]
     started = coder.decodeObject(of: NSDate.self, forKey: "started") as Date? ?? .distantPast
     photo = coder.decodeObject(of: NSData.self, forKey: "photo") as Data? ?? Data([0xBA, 0xD0])
-    id = coder.decodeObject(of: NSUUID.self, forKey: "id") as UUID? ?? UUID(uuid: uuid_t(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0))
+    id =
+      coder.decodeObject(of: NSUUID.self, forKey: "id") as UUID?
+      ?? UUID(uuid: uuid_t(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0))
     friend = coder.decodeObject(of: OldHero.self, forKey: "friend")
     nothing = coder.decodeObject(of: NSString.self, forKey: "nothing") as String?
   }
@@ -60,7 +63,8 @@ private final class NewHero: Codable, Equatable {
   init() {}
 
   static func == (a: NewHero, b: NewHero) -> Bool {
-    a.name == b.name && a.level == b.level && a.health == b.health && a.isHard == b.isHard && a.items == b.items && a.scores == b.scores
+    a.name == b.name && a.level == b.level && a.health == b.health && a.isHard == b.isHard && a.items == b.items
+      && a.scores == b.scores
       && a.started == b.started && a.photo == b.photo && a.id == b.id && a.friend == b.friend && a.nothing == b.nothing
   }
 }
@@ -75,7 +79,9 @@ struct KeyedWritingTests {
     return hero
   }
 
-  @Test("an object that we write is read by Foundation's unarchiver with secure coding", arguments: PropertyList.Format.allCases)
+  @Test(
+    "an object that we write is read by Foundation's unarchiver with secure coding",
+    arguments: PropertyList.Format.allCases)
   func foundationReads(format: PropertyList.Format) throws {
     let hero = Self.hero()
     let bytes = try KeyedArchive.encode(hero, classes: Self.classes, as: format)
@@ -107,7 +113,9 @@ struct KeyedWritingTests {
     archiver.encode(old, forKey: NSKeyedArchiveRootObjectKey)
     archiver.finishEncoding()
     // On Linux the archiver keeps to the class's own name.
-    let classes: [String: any Decodable.Type] = ["Hero": NewHero.self, "KeepsakeInterchangeTests.OldHero": NewHero.self]
+    let classes: [String: any Decodable.Type] = [
+      "Hero": NewHero.self, "KeepsakeInterchangeTests.OldHero": NewHero.self,
+    ]
     let new = try KeyedArchive.decode(NewHero.self, from: archiver.encodedData, classes: classes)
     #expect(new.name == "Bjørn" && new.level == -3 && new.health == 0.1 && new.isHard && new.items == ["a", "b"])
     #expect(new.scores == ["x": 5] && new.photo == Data([1, 2, 3]) && new.started == old.started && new.id == old.id)
@@ -119,19 +127,23 @@ struct KeyedWritingTests {
     let array = try NSKeyedUnarchiver.unarchivedObject(
       ofClasses: [NSArray.self, NSString.self, NSNumber.self], from: KeyedArchive.encode(["a", "b", "a"]))
     #expect(array as? [String] == ["a", "b", "a"])
-    let numbers = try NSKeyedUnarchiver.unarchivedObject(ofClasses: [NSArray.self, NSNumber.self], from: KeyedArchive.encode([1, 2, 3]))
+    let numbers = try NSKeyedUnarchiver.unarchivedObject(
+      ofClasses: [NSArray.self, NSNumber.self], from: KeyedArchive.encode([1, 2, 3]))
     #expect((numbers as? [Any])?.compactMap { ($0 as? NSNumber)?.intValue ?? $0 as? Int } == [1, 2, 3])
-    let set = try NSKeyedUnarchiver.unarchivedObject(ofClasses: [NSSet.self, NSString.self], from: KeyedArchive.encode(Set(["x", "y"])))
+    let set = try NSKeyedUnarchiver.unarchivedObject(
+      ofClasses: [NSSet.self, NSString.self], from: KeyedArchive.encode(Set(["x", "y"])))
     #expect(set as? Set<String> == ["x", "y"])
     let date = try NSKeyedUnarchiver.unarchivedObject(
       ofClass: NSDate.self, from: KeyedArchive.encode(Date(timeIntervalSinceReferenceDate: 5)))
     #expect(date as Date? == Date(timeIntervalSinceReferenceDate: 5))
-    let url = try NSKeyedUnarchiver.unarchivedObject(ofClass: NSURL.self, from: KeyedArchive.encode(URL(string: "https://example.com/a")))
+    let url = try NSKeyedUnarchiver.unarchivedObject(
+      ofClass: NSURL.self, from: KeyedArchive.encode(URL(string: "https://example.com/a")))
     #expect(url?.absoluteString == "https://example.com/a")
     let text = try NSKeyedUnarchiver.unarchivedObject(ofClass: NSString.self, from: KeyedArchive.encode("日本"))
     #expect(text as String? == "日本")
     let dictionary = try NSKeyedUnarchiver.unarchivedObject(
-      ofClasses: [NSDictionary.self, NSString.self, NSNumber.self, NSArray.self], from: KeyedArchive.encode(["k": ["v"]]))
+      ofClasses: [NSDictionary.self, NSString.self, NSNumber.self, NSArray.self],
+      from: KeyedArchive.encode(["k": ["v"]]))
     #expect(dictionary as? [String: [String]] == ["k": ["v"]])
   }
 
@@ -152,8 +164,12 @@ struct KeyedWritingTests {
     }
     let hero = Self.hero()
     let world = World(
-      heroes: [hero, hero, try #require(hero.friend)], numbers: [1: 0.5, -2: 1e300], flags: [hero.id: true], tags: [1, 2, 3],
-      amounts: [0, 1, Decimal(string: "-1234.5678")!, Decimal(string: "123456789012345678901234567890e-20")!, .greatestFiniteMagnitude],
+      heroes: [hero, hero, try #require(hero.friend)], numbers: [1: 0.5, -2: 1e300], flags: [hero.id: true],
+      tags: [1, 2, 3],
+      amounts: [
+        0, 1, Decimal(string: "-1234.5678")!, Decimal(string: "123456789012345678901234567890e-20")!,
+        .greatestFiniteMagnitude,
+      ],
       small: -128, large: .max, float: 0.1, none: nil, home: URL(string: "file:///a/b"), null: "$null", dollar: "$",
       point: CGPoint(x: 1, y: 2))
     let classes: [String: any Codable.Type] = ["World": World.self, "Hero": NewHero.self]
@@ -161,7 +177,8 @@ struct KeyedWritingTests {
       let bytes = try KeyedArchive.encode(world, classes: classes, as: format)
       let again = try KeyedArchive.decode(World.self, from: bytes, classes: classes)
       #expect(again == world)
-      #expect(again.heroes[0] === again.heroes[1] && again.heroes[2] === again.heroes[0].friend, "one object became two")
+      #expect(
+        again.heroes[0] === again.heroes[1] && again.heroes[2] === again.heroes[0].friend, "one object became two")
     }
   }
 
@@ -179,7 +196,9 @@ struct KeyedWritingTests {
         try list.encode(1)
       }
     }
-    let unkeyed = #expect(throws: PropertyListError.self) { try KeyedArchive.encode(["a": Kind()], classes: ["Kind": Kind.self]) }
+    let unkeyed = #expect(throws: PropertyListError.self) {
+      try KeyedArchive.encode(["a": Kind()], classes: ["Kind": Kind.self])
+    }
     #expect(unkeyed?.code == .unwritable && unkeyed?.path == "a")
   }
 }

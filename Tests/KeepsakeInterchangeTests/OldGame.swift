@@ -96,7 +96,8 @@ enum OldGame {
 
   static var classes: [String: any Archivable.Type] {
     [
-      "Character": Character.self, "Boss": Boss.self, "Item": Item.self, "World": World.self, "Twin": Twin.self, "Nest": Nest.self,
+      "Character": Character.self, "Boss": Boss.self, "Item": Item.self, "World": World.self, "Twin": Twin.self,
+      "Nest": Nest.self,
       "Link": Link.self,
     ]
   }

@@ -22,10 +22,12 @@ enum Plistlib {
       // Its answer waits until it has read all names, so that neither waits for the other.
       try input.fileHandleForWriting.write(contentsOf: Data(files.map { $0.path + "\n" }.joined().utf8))
       try input.fileHandleForWriting.close()
-      let lines = String(decoding: try output.fileHandleForReading.readToEnd() ?? Data(), as: UTF8.self).split(separator: "\n")
+      let lines = String(decoding: try output.fileHandleForReading.readToEnd() ?? Data(), as: UTF8.self).split(
+        separator: "\n")
       process.waitUntilExit()
       try #require(
-        process.terminationStatus == 0 && lines.count == files.count, "plistlib gave \(lines.count) answers to \(files.count) files")
+        process.terminationStatus == 0 && lines.count == files.count,
+        "plistlib gave \(lines.count) answers to \(files.count) files")
       return try lines.enumerated().map { number, line in
         guard line == "ok" else { return .refused(String(line)) }
         return .tree(try String(contentsOf: folder.appending(path: "\(number).json"), encoding: .utf8))

@@ -71,7 +71,8 @@ struct XMLPropertyListTests {
     #expect(try Self.read("<dict><key>CF$UID</key><integer>5</integer></dict>") == .uid(5))
     #expect(try Self.read("<dict><key>CF$UID</key><integer>-5</integer></dict>") == ["CF$UID": -5])
     #expect(try Self.read("<dict><key>CF$UID</key><integer>5</integer><key>b</key><true/></dict>")["CF$UID"] == 5)
-    #expect(try PropertyList(Data("  \n<dict><key>a</key><true/></dict>".utf8)) == ["a": true], "a file without <plist>")
+    #expect(
+      try PropertyList(Data("  \n<dict><key>a</key><true/></dict>".utf8)) == ["a": true], "a file without <plist>")
   }
 
   @Test("UTF-16 in either order, a mark in front of UTF-8 and Latin 1 are read")
@@ -84,7 +85,8 @@ struct XMLPropertyListTests {
     }
     #expect(throws: PropertyListError.self) { try PropertyList(Data([0xFF, 0xFE] + little.dropLast())) }
     #expect(try PropertyList(Data([0xEF, 0xBB, 0xBF]) + Self.file("<string>ü</string>")) == "ü")
-    let latin = "<?xml version=\"1.0\" encoding=\"ISO-8859-1\"?><plist><string>".utf8 + [0xFC] + "</string></plist>".utf8
+    let latin =
+      "<?xml version=\"1.0\" encoding=\"ISO-8859-1\"?><plist><string>".utf8 + [0xFC] + "</string></plist>".utf8
     #expect(try PropertyList(Data(latin)) == "ü")
   }
 
@@ -95,27 +97,36 @@ struct XMLPropertyListTests {
       <!-- <!DOCTYPE is no type here --><!DOCTYPE plist [<!ENTITY a "ha"><!ENTITY b "&a;&a;&a;&a;&a;&a;&a;&a;">]>
       <plist><string>&b;</string></plist>
       """
-    let file = "<!DOCTYPE plist SYSTEM \"a[b\" [<!ENTITY x SYSTEM \"file:///etc/hostname\">]><plist><string>&x;</string></plist>"
+    let file =
+      "<!DOCTYPE plist SYSTEM \"a[b\" [<!ENTITY x SYSTEM \"file:///etc/hostname\">]><plist><string>&x;</string></plist>"
     let undefined = "<plist><string>&x;</string></plist>"
-    for (text, code) in [(laughs, .unsupported), (file, .unsupported), (undefined, .damaged)] as [(String, PropertyListError.Code)] {
+    for (text, code) in [(laughs, .unsupported), (file, .unsupported), (undefined, .damaged)]
+      as [(String, PropertyListError.Code)]
+    {
       let error = #expect(throws: PropertyListError.self) { try PropertyList(Data(text.utf8)) }
       #expect(error?.code == code, "\(text)")
     }
     let seven = "<?xml version=\"1.0\" encoding=\"UTF-7\"?><plist><string>a</string></plist>"
     #expect(throws: PropertyListError.self) { try PropertyList(Data(seven.utf8)) }
-    #expect(try PropertyList(Data("<!DOCTYPE plist SYSTEM \"file:///etc/[hostname]\"><plist><true/></plist>".utf8)) == true)
+    #expect(
+      try PropertyList(Data("<!DOCTYPE plist SYSTEM \"file:///etc/[hostname]\"><plist><true/></plist>".utf8)) == true)
   }
 
   @Test(
     "what is wrong is told with its line",
     arguments: [
-      ("<dict>\n<string>a</string></dict>", 4), ("<dict>\n<key>a</key></dict>", 4), ("<array>\n\n<integer>1x</integer></array>", 5),
-      ("<integer/>", 3), ("<real>one</real>", 3), ("<date>2001-13-01T00:00:00Z</date>", 3), ("<data>#</data>", 3), ("<foo/>", 3),
-      ("<array>text</array>", 3), ("<string><true/></string>", 3), ("<key>a</key>", 3), ("<true/>\n<true/>", 4), ("<true>x</true>", 3),
-      ("<array>\n<true/>", 5), ("<array>\n</dict>", 4), ("<true a=1/>", 3), ("<true a='<'/>", 3), ("<string>&#xD800;</string>", 3),
+      ("<dict>\n<string>a</string></dict>", 4), ("<dict>\n<key>a</key></dict>", 4),
+      ("<array>\n\n<integer>1x</integer></array>", 5),
+      ("<integer/>", 3), ("<real>one</real>", 3), ("<date>2001-13-01T00:00:00Z</date>", 3), ("<data>#</data>", 3),
+      ("<foo/>", 3),
+      ("<array>text</array>", 3), ("<string><true/></string>", 3), ("<key>a</key>", 3), ("<true/>\n<true/>", 4),
+      ("<true>x</true>", 3),
+      ("<array>\n<true/>", 5), ("<array>\n</dict>", 4), ("<true a=1/>", 3), ("<true a='<'/>", 3),
+      ("<string>&#xD800;</string>", 3),
       ("<string>\u{1}</string>", 3), ("<!DOCTYPE plist>", 3),
       ("<integer>340282366920938463463374607431768211456</integer>", 3),
-      ("<dict><key>a</key>\n<key>b</key></dict>", 4), ("", 4), ("<date>2026-02-30T00:00:00Z</date>", 3), ("<date>２０２６Z</date>", 3),
+      ("<dict><key>a</key>\n<key>b</key></dict>", 4), ("", 4), ("<date>2026-02-30T00:00:00Z</date>", 3),
+      ("<date>２０２６Z</date>", 3),
     ])
   func errors(content: String, line: Int) throws {
     let error = #expect(throws: PropertyListError.self) { try Self.read(content) }
@@ -125,7 +136,8 @@ struct XMLPropertyListTests {
   @Test("an error says where in the tree it is")
   func path() throws {
     let error = #expect(throws: PropertyListError.self) {
-      try Self.read("<dict><key>quests</key><array><true/><dict><key>reward</key><integer>ten</integer></dict></array></dict>")
+      try Self.read(
+        "<dict><key>quests</key><array><true/><dict><key>reward</key><integer>ten</integer></dict></array></dict>")
     }
     #expect(error?.path == "quests[1].reward")
   }
@@ -149,7 +161,8 @@ struct XMLPropertyListTests {
   @Test("what XML can't say is refused before anything is written, with its path")
   func unwritable() throws {
     let values: [PropertyList] = [
-      .null, .set([1]), "\u{1}", .date(Date(timeIntervalSinceReferenceDate: 1e13)), .date(Date(timeIntervalSinceReferenceDate: .nan)),
+      .null, .set([1]), "\u{1}", .date(Date(timeIntervalSinceReferenceDate: 1e13)),
+      .date(Date(timeIntervalSinceReferenceDate: .nan)),
     ]
     for value in values {
       let error = #expect(throws: PropertyListError.self) { try (["a": [1, value]] as PropertyList).encoded(as: .xml) }
@@ -167,7 +180,9 @@ struct XMLPropertyListTests {
 
   @Test("every cut of a file ends in a typed error, every altered byte in one or in a value")
   func damage() throws {
-    let list: PropertyList = ["name": "Ünal", "list": [1, -2.5, true, .data(Data([1, 2]))], "when": .date(Samples.dates[3])]
+    let list: PropertyList = [
+      "name": "Ünal", "list": [1, -2.5, true, .data(Data([1, 2]))], "when": .date(Samples.dates[3]),
+    ]
     let bytes = try list.encoded(as: .xml)
     // The last line feed is no part of it.
     for count in 0..<bytes.count - 1 {
@@ -194,7 +209,9 @@ struct XMLPropertyListTests {
     for format in PropertyList.Format.allCases {
       #expect(try PropertyList(nine.encoded(as: format), limits: limits) == nine)
       for list in [[nine, 1], ["a": nine], [.string(String(repeating: "x", count: 640))]] as [PropertyList] {
-        let error = #expect(throws: PropertyListError.self) { try PropertyList(list.encoded(as: format), limits: limits) }
+        let error = #expect(throws: PropertyListError.self) {
+          try PropertyList(list.encoded(as: format), limits: limits)
+        }
         #expect(error?.code == .limit)
       }
     }
@@ -205,11 +222,16 @@ struct XMLPropertyListTests {
     let text = "<plist><date>0000-12-30T00:00:00Z</date></plist>"
     #expect(try PropertyList(Data(text.utf8)) == .date(.distantPast))
     #expect(
-      String(decoding: try PropertyList.date(.distantPast).encoded(as: .xml), as: UTF8.self).contains("<date>0000-12-30T00:00:00Z</date>"))
+      String(decoding: try PropertyList.date(.distantPast).encoded(as: .xml), as: UTF8.self).contains(
+        "<date>0000-12-30T00:00:00Z</date>"))
   }
 
-  @Test("a date that no calendar has is an error, also the earliest that there is", arguments: [-0x1p63, 0x1p63, .infinity, .nan, -1e15])
+  @Test(
+    "a date that no calendar has is an error, also the earliest that there is",
+    arguments: [-0x1p63, 0x1p63, .infinity, .nan, -1e15])
   func impossibleDates(seconds: Double) {
-    #expect(throws: PropertyListError.self) { try PropertyList.date(Date(timeIntervalSinceReferenceDate: seconds)).encoded(as: .xml) }
+    #expect(throws: PropertyListError.self) {
+      try PropertyList.date(Date(timeIntervalSinceReferenceDate: seconds)).encoded(as: .xml)
+    }
   }
 }

@@ -155,9 +155,11 @@ import Testing
   @Test func codedStandsOnStrongProperties() throws {
     try refuses(
       "@Archivable class A {\n  @Coded weak var x: B?\n}",
-      "@Coded doesn't save weak or unowned references: make 'x' strong, or mark its class @Archivable", line: 2, column: 3)
+      "@Coded doesn't save weak or unowned references: make 'x' strong, or mark its class @Archivable", line: 2,
+      column: 3)
     try refuses(
-      "@Archivable enum A {\n  @Coded case a(B)\n}", "@Coded works on properties: give the payload the type Coded<...>", line: 2,
+      "@Archivable enum A {\n  @Coded case a(B)\n}", "@Coded works on properties: give the payload the type Coded<...>",
+      line: 2,
       column: 3)
   }
 
@@ -177,10 +179,12 @@ import Testing
   @Test func whatCannotBeSavedIsSaidInWords() throws {
     try refuses("@Archivable actor A {\n}", "@Archivable works on structs, enums and classes")
     try refuses(
-      "@Archivable struct A {\n  @Unsaved var x: Int\n}", "@Unsaved 'x' needs an initial value, or must be an optional 'var'", line: 2,
+      "@Archivable struct A {\n  @Unsaved var x: Int\n}",
+      "@Unsaved 'x' needs an initial value, or must be an optional 'var'", line: 2,
       column: 16)
     try refuses(
-      "@Archivable struct A {\n  lazy var x = 3\n}", "'lazy var x' is computed when it is first used, and can't be saved: mark it @Unsaved",
+      "@Archivable struct A {\n  lazy var x = 3\n}",
+      "'lazy var x' is computed when it is first used, and can't be saved: mark it @Unsaved",
       line: 2, column: 3,
       fixIts: ["leave it out with '@Unsaved'"])
     try refuses(
@@ -192,7 +196,9 @@ import Testing
       "A saved property can't be declared inside #if: move it out, or mark it @Unsaved",
       line: 2, column: 3)
     try refuses("@Archivable(version: 0) struct A {\n}", "version: needs an integer literal of 1 or more", column: 22)
-    try refuses("@Archivable(subclasses: [Other.self]) struct A {\n}", "Only a class can have subclasses: remove 'subclasses:'", column: 25)
+    try refuses(
+      "@Archivable(subclasses: [Other.self]) struct A {\n}", "Only a class can have subclasses: remove 'subclasses:'",
+      column: 25)
     try refuses(
       "@Archivable struct A<let n: Int> {\n}",
       "@Archivable doesn't support value or pack parameters; write encode(to:) and init(from:) by hand", column: 22)
@@ -200,33 +206,42 @@ import Testing
 
   @Test func mergeRulesStandWhereTheyCanWork() throws {
     try refuses(
-      "@Archivable struct A {\n  @Merge(.max) let x: Int\n}", "@Merge changes the property: make 'x' a 'var'", line: 2, column: 3,
+      "@Archivable struct A {\n  @Merge(.max) let x: Int\n}", "@Merge changes the property: make 'x' a 'var'", line: 2,
+      column: 3,
       fixIts: ["change 'let' to 'var'"])
-    try refuses("@Archivable class A {\n  @Merge(.max) var x = 1\n}", "@Merge needs a struct or a final class: make 'A' final")
+    try refuses(
+      "@Archivable class A {\n  @Merge(.max) var x = 1\n}", "@Merge needs a struct or a final class: make 'A' final")
     try refuses(
       "@Archivable struct A {\n  @Merge(rule) var x = 1\n}",
-      "@Merge takes one of .max, .min, .union or .counter, written out, or combining:, or no argument", line: 2, column: 3)
+      "@Merge takes one of .max, .min, .union or .counter, written out, or combining:, or no argument", line: 2,
+      column: 3)
     try refuses(
       "@Archivable struct A {\n  @Unsaved @Merge(.max) var x = 1\n}",
       "@Unsaved 'x' isn't saved, so there is nothing to merge: remove @Merge or @Unsaved", line: 2, column: 12)
     try refuses(
       "@Archivable final class A {\n  @Merge weak var x: A?\n}",
-      "@Merge needs a property that owns its value, and 'x' is weak or unowned: mark the property that owns the object", line: 2, column: 3)
+      "@Merge needs a property that owns its value, and 'x' is weak or unowned: mark the property that owns the object",
+      line: 2, column: 3)
     try refuses(
       "@Archivable struct A {\n  @Merge @Coded var x: B\n}",
-      "@Merge without a rule uses the rules of an archivable type, and 'x' is @Coded: give it a rule, or use @Merge(combining:)", line: 2,
-      column: 3)
-    try refuses(
-      "@Archivable struct A {\n  @Merge @Merge(.max) var x = 1\n}", "'x' can have only one merge rule: remove one @Merge", line: 2,
-      column: 3
-    )
-    try refuses("@Archivable open class A {\n  @Merge var x = 1\n}", "@Merge needs a struct or a final class: make 'A' final")
-    try refuses(
-      "@Archivable struct A {\n  @Key(name) var x = 1\n}", "@Key needs a string literal without interpolation, such as @Key(\"name\")",
+      "@Merge without a rule uses the rules of an archivable type, and 'x' is @Coded: give it a rule, or use @Merge(combining:)",
       line: 2,
       column: 3)
     try refuses(
-      "@Archivable enum A {\n  @Key(\"k\") case a, b\n}", "An attribute on several cases at a time is ambiguous: declare them one by one",
+      "@Archivable struct A {\n  @Merge @Merge(.max) var x = 1\n}",
+      "'x' can have only one merge rule: remove one @Merge", line: 2,
+      column: 3
+    )
+    try refuses(
+      "@Archivable open class A {\n  @Merge var x = 1\n}", "@Merge needs a struct or a final class: make 'A' final")
+    try refuses(
+      "@Archivable struct A {\n  @Key(name) var x = 1\n}",
+      "@Key needs a string literal without interpolation, such as @Key(\"name\")",
+      line: 2,
+      column: 3)
+    try refuses(
+      "@Archivable enum A {\n  @Key(\"k\") case a, b\n}",
+      "An attribute on several cases at a time is ambiguous: declare them one by one",
       line: 2,
       column: 3)
   }
@@ -255,12 +270,14 @@ import Testing
       }
       """
     #expect(try !expanded(plain).contains("mergeFields"))
-    let asked = try expanded("@Archivable struct A {\n  var a: B\n  var b: B?\n  var c = B()\n  var d: C<Int>!\n  var e = 1\n}")
+    let asked = try expanded(
+      "@Archivable struct A {\n  var a: B\n  var b: B?\n  var c = B()\n  var d: C<Int>!\n  var e = 1\n}")
     #expect(asked.split(separator: "hasRules(").count == 5, "\(asked)")
     #expect(asked.contains("unmarked(&self.e, other.e, ancestor.map"), "\(asked)")
     #expect(try !expanded("@Archivable class A {\n  var a: B\n}").contains("mergeFields"), "others may inherit from it")
     #expect(try expanded("@Archivable final class A {\n  var a: B\n}").contains("mergeFields"))
-    let byHand = "@Archivable struct A {\n  var a: B\n  mutating func mergeFields(from other: A, ancestor: A?) {\n  }\n}"
+    let byHand =
+      "@Archivable struct A {\n  var a: B\n  mutating func mergeFields(from other: A, ancestor: A?) {\n  }\n}"
     #expect(try !expanded(byHand).contains("MergeFields"), "it says by hand how it merges")
   }
 
@@ -278,7 +295,8 @@ import Testing
       }
       """)
     for line in [
-      "fields(&self.a, other.a, ancestor.map {", "fields(&self.b, other.b, ancestor.map {", "max(&self.c, other.c, ancestor.map {",
+      "fields(&self.a, other.a, ancestor.map {", "fields(&self.b, other.b, ancestor.map {",
+      "max(&self.c, other.c, ancestor.map {",
       "combine(&self.d, other.d, ancestor.map {", "coded(&self.e, other.e, ancestor.map {",
     ] {
       #expect(result.contains("KeepsakeArchive.MergeFields." + line), "\(line)")
@@ -295,21 +313,28 @@ import Testing
     try refuses("@Archivable enum A {\n  @Fallback case a(Int)\n}", payload, line: 2, column: 3)
     try refuses("@Archivable enum A {\n  @Fallback case a(String, Int)\n}", payload, line: 2, column: 3)
     try refuses(
-      "@Archivable enum A {\n  @Fallback case a, b\n}", "An attribute on several cases at a time is ambiguous: declare them one by one",
+      "@Archivable enum A {\n  @Fallback case a, b\n}",
+      "An attribute on several cases at a time is ambiguous: declare them one by one",
       line: 2,
       column: 3)
-    try refuses("struct A {\n  @Fallback var x = 1\n}", "@Fallback works on a case of an @Archivable enum", line: 2, column: 3)
+    try refuses(
+      "struct A {\n  @Fallback var x = 1\n}", "@Fallback works on a case of an @Archivable enum", line: 2, column: 3)
   }
 
   @Test func markersStandWhereTheyAreLookedFor() throws {
     try refuses("enum A {\n  @Unsaved case a\n}", "@Unsaved works on stored properties", line: 2, column: 3)
-    try refuses("struct A {\n  @Key(\"k\") func a() {\n  }\n}", "@Key works on stored properties and enum cases", line: 2, column: 3)
     try refuses(
-      "struct A {\n  @Merge(.max) func a() {\n  }\n}", "@Merge works on properties of structs and final classes", line: 2, column: 3)
+      "struct A {\n  @Key(\"k\") func a() {\n  }\n}", "@Key works on stored properties and enum cases", line: 2,
+      column: 3)
     try refuses(
-      "@Archivable enum A {\n  @Merge(.max) case a\n}", "@Merge works on properties of structs and final classes", line: 2, column: 3)
+      "struct A {\n  @Merge(.max) func a() {\n  }\n}", "@Merge works on properties of structs and final classes",
+      line: 2, column: 3)
     try refuses(
-      "@Archivable struct A {\n  @Key(\"\") var x = 1\n}", "@Key needs a string literal without interpolation, such as @Key(\"name\")",
+      "@Archivable enum A {\n  @Merge(.max) case a\n}", "@Merge works on properties of structs and final classes",
+      line: 2, column: 3)
+    try refuses(
+      "@Archivable struct A {\n  @Key(\"\") var x = 1\n}",
+      "@Key needs a string literal without interpolation, such as @Key(\"name\")",
       line: 2, column: 3)
     try refuses("@Archivable(version: two) struct A {\n}", "version: needs an integer literal of 1 or more", column: 22)
     try refuses("@Archivable struct A {\n  var x\n}", "'x' needs a type or an initial value", line: 2, column: 7)
@@ -318,18 +343,23 @@ import Testing
   @Test func aClassSaysThatWhatItSavesIsArchivable() throws {
     try refuses(
       "@Archivable final class A<T> {\n  var x: [String: T?] = [:]\n}",
-      "'A' saves values of 'T', so they must be archivable: write 'T: Archivable'", column: 27, fixIts: ["write 'T: Archivable'"],
-      applying: "write 'T: Archivable'", fixed: "@Archivable final class A<T: Archivable> {\n  var x: [String: T?] = [:]\n}")
+      "'A' saves values of 'T', so they must be archivable: write 'T: Archivable'", column: 27,
+      fixIts: ["write 'T: Archivable'"],
+      applying: "write 'T: Archivable'",
+      fixed: "@Archivable final class A<T: Archivable> {\n  var x: [String: T?] = [:]\n}")
     try refuses(
       "@Archivable final class A<T, U: Hashable> {\n  var x: Set<U>\n  let y: T\n}",
-      "'A' saves values of 'T', so they must be archivable: write 'T: Archivable'", column: 27, fixIts: ["write 'T: Archivable'"],
-      applying: "write 'T: Archivable'", fixed: "@Archivable final class A<T: Archivable, U: Hashable> {\n  var x: Set<U>\n  let y: T\n}")
+      "'A' saves values of 'T', so they must be archivable: write 'T: Archivable'", column: 27,
+      fixIts: ["write 'T: Archivable'"],
+      applying: "write 'T: Archivable'",
+      fixed: "@Archivable final class A<T: Archivable, U: Hashable> {\n  var x: Set<U>\n  let y: T\n}")
   }
 
   @Test func aHookLeavesItsSuperclassAlone() throws {
     try refuses(
       "@Archivable class A: B {\n  override func migrate(_ saved: inout ArchiveMigration) throws {\n    try super.migrate(&saved)\n  }\n}",
-      "Each class's migrate(_:) is called automatically, the superclass's first: remove the call of super", line: 3, column: 9)
+      "Each class's migrate(_:) is called automatically, the superclass's first: remove the call of super", line: 3,
+      column: 9)
   }
 
   @Test func aFallbackIsListedAndReceivesTheKeyOfTheUnknownCase() throws {

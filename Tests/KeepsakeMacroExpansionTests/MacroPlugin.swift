@@ -59,7 +59,9 @@ struct MacroPlugin {
   static func expand(_ source: MarkedSource, conformances: [String]) throws -> [Answer] {
     var requests: [(attribute: MarkedSource.Attribute, role: String)] = []
     for attribute in source.attributes {
-      for role in attribute.name == "Archivable" ? ["member", "extension"] : ["peer"] { requests.append((attribute, role)) }
+      for role in attribute.name == "Archivable" ? ["member", "extension"] : ["peer"] {
+        requests.append((attribute, role))
+      }
     }
     var input = framed(#"{"getCapability":{"capability":{"protocolVersion":7}}}"#.utf8)
     for request in requests {
@@ -71,9 +73,12 @@ struct MacroPlugin {
     let replies = try unframed(ended.output).dropFirst()
     guard replies.count == requests.count else { throw BrokenReply() }
     return try zip(requests, replies).map { request, reply in
-      guard let result = try JSONDecoder().decode(Reply.self, from: reply).expandMacroResult else { throw BrokenReply() }
+      guard let result = try JSONDecoder().decode(Reply.self, from: reply).expandMacroResult else {
+        throw BrokenReply()
+      }
       return Answer(
-        attribute: request.attribute, role: request.role, source: result.expandedSource ?? "", diagnostics: result.diagnostics)
+        attribute: request.attribute, role: request.role, source: result.expandedSource ?? "",
+        diagnostics: result.diagnostics)
     }
   }
 

@@ -25,7 +25,8 @@ struct MarkedSource {
       let isOnType = match.range.lowerBound < brace
       return Attribute(
         name: String(match.1), range: match.range,
-        declaration: isOnType ? text.startIndex..<text.endIndex : Self.declaration(around: match.range.lowerBound, in: text))
+        declaration: isOnType
+          ? text.startIndex..<text.endIndex : Self.declaration(around: match.range.lowerBound, in: text))
     }
   }
 
@@ -44,11 +45,14 @@ struct MarkedSource {
   /// The source with the members and the extensions that the plugin answered.
   func expanded(by answers: [MacroPlugin.Answer]) -> String {
     func answered(_ role: String) -> String {
-      answers.filter { $0.role == role }.map(\.source).joined(separator: "\n").trimmingCharacters(in: .whitespacesAndNewlines)
+      answers.filter { $0.role == role }.map(\.source).joined(separator: "\n").trimmingCharacters(
+        in: .whitespacesAndNewlines)
     }
     var result = stripped
     if !answered("member").isEmpty, let end = result.lastIndex(of: "}") {
-      let members = answered("member").split(separator: "\n", omittingEmptySubsequences: false).map { $0.isEmpty ? "" : "  \($0)" }
+      let members = answered("member").split(separator: "\n", omittingEmptySubsequences: false).map {
+        $0.isEmpty ? "" : "  \($0)"
+      }
       result.replaceSubrange(end..., with: "\n\(members.joined(separator: "\n"))\n}")
     }
     return answered("extension").isEmpty ? result : "\(result)\n\n\(answered("extension"))"
@@ -57,7 +61,9 @@ struct MarkedSource {
   /// Counted from 1, the column in bytes, as in the compiler's output.
   func position(ofByte offset: Int) -> (line: Int, column: Int) {
     let before = text.utf8.prefix(offset)
-    return (before.count { $0 == UInt8(ascii: "\n") } + 1, before.reversed().prefix { $0 != UInt8(ascii: "\n") }.count + 1)
+    return (
+      before.count { $0 == UInt8(ascii: "\n") } + 1, before.reversed().prefix { $0 != UInt8(ascii: "\n") }.count + 1
+    )
   }
 
   func applying(_ fixIt: MacroPlugin.Diagnostic.FixIt) -> String {

@@ -88,7 +88,9 @@ struct Hand: Archivable {
     boss.friends = [hero, boss]
     boss.rage = 7
     let copy = try again([hero, boss])
-    #expect(copy[0].purse.coins == 9 && copy[0].target === copy[1] && (copy[1] as? Boss)?.rage == 7 && copy[1].friends[0] === copy[0])
+    #expect(
+      copy[0].purse.coins == 9 && copy[0].target === copy[1] && (copy[1] as? Boss)?.rage == 7
+        && copy[1].friends[0] === copy[0])
     guard case .smiling(teeth: 5, since: 1) = copy[0].face else {
       Issue.record("the face changed")
       return
@@ -116,7 +118,8 @@ struct Hand: Archivable {
     theirs.labels = ["x": "y"]
     theirs.loot.first = Coin(id: 3)
     mine.mergeFields(from: theirs, ancestor: nil)
-    #expect(mine.inner?.level == 8 && mine.coins.map(\.worth) == [5, 1] && mine.notes == "ab" && mine.labels == ["x": "y"])
+    #expect(
+      mine.inner?.level == 8 && mine.coins.map(\.worth) == [5, 1] && mine.notes == "ab" && mine.labels == ["x": "y"])
     #expect(mine.loot.first?.id == 3)
     // Another coin isn't mixed with this one.
     theirs.loot.first = Coin(id: 4, worth: 9)

@@ -132,7 +132,8 @@ import Darwin
     try Data("secret".utf8).write(to: outside.appendingPathComponent("secret"))
     try FileManager.default.createSymbolicLink(
       at: world.folder.appendingPathComponent("link"), withDestinationURL: outside.appendingPathComponent("secret"))
-    try FileManager.default.createSymbolicLink(at: world.folder.appendingPathComponent("linked"), withDestinationURL: outside)
+    try FileManager.default.createSymbolicLink(
+      at: world.folder.appendingPathComponent("linked"), withDestinationURL: outside)
     #expect(mkfifo(world.folder.appendingPathComponent("pipe").path, 0o600) == 0)
     let nonText: [CChar] = Array(world.folder.path.utf8CString.dropLast()) + [0x2F, -1, -2, 0]
     let file = open(nonText, O_CREAT | O_WRONLY, 0o600)
@@ -154,7 +155,8 @@ import Darwin
     let world = try MirrorWorld()
     let outside = world.root.appendingPathComponent("outside")
     try FileManager.default.createDirectory(at: outside, withIntermediateDirectories: true)
-    try FileManager.default.createSymbolicLink(at: world.folder.appendingPathComponent("linked"), withDestinationURL: outside)
+    try FileManager.default.createSymbolicLink(
+      at: world.folder.appendingPathComponent("linked"), withDestinationURL: outside)
     try world.settle()
     let log = try Data(contentsOf: world.state.appendingPathComponent("placed.log"))
     try world.receive("evil", slot: "file:" + name)
@@ -174,7 +176,8 @@ import Darwin
     try world.settle()
     let outside = world.root.appendingPathComponent("outside")
     try FileManager.default.moveItem(at: world.folder.appendingPathComponent("dir"), to: outside)
-    try FileManager.default.createSymbolicLink(at: world.folder.appendingPathComponent("dir"), withDestinationURL: outside)
+    try FileManager.default.createSymbolicLink(
+      at: world.folder.appendingPathComponent("dir"), withDestinationURL: outside)
     try world.receive("2", slot: "file:dir/a", covers: [first])
     try world.settle()
     #expect(String(decoding: try Data(contentsOf: outside.appendingPathComponent("a")), as: UTF8.self) == "1")

@@ -27,14 +27,16 @@ import Testing
       act: { try $0.write("new", to: "dir/new") }, files: ["kept": "before", "gone": "before", "dir/new": "new"],
       versions: ["dir/new": 1, "kept": 1]),
     Scenario(
-      name: "a deleted save", act: { try $0.delete("gone") }, files: ["kept": "before"], versions: ["gone": 2, "kept": 1]),
+      name: "a deleted save", act: { try $0.delete("gone") }, files: ["kept": "before"],
+      versions: ["gone": 2, "kept": 1]),
     Scenario(
       name: "a save from elsewhere over one here",
       act: { try $0.receive("after", slot: "file:kept", covers: $0.heads("kept")) },
       files: ["kept": "after", "gone": "before"], versions: ["kept": 2]),
     Scenario(
       name: "a new save from elsewhere",
-      act: { try $0.receive("new", slot: "file:dir/new") }, files: ["kept": "before", "gone": "before", "dir/new": "new"],
+      act: { try $0.receive("new", slot: "file:dir/new") },
+      files: ["kept": "before", "gone": "before", "dir/new": "new"],
       versions: ["dir/new": 1]),
     Scenario(
       name: "a deletion from elsewhere",

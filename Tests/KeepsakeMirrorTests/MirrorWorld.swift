@@ -156,9 +156,11 @@ final class MirrorWorld {
     let writer = store.writer
     try store.write { transaction in
       let draft = SaveDraft(
-        id: VersionID(using: &random), slot: record.slot, parents: .everyHead, contents: record.contents, length: record.length,
+        id: VersionID(using: &random), slot: record.slot, parents: .everyHead, contents: record.contents,
+        length: record.length,
         savedAtMilliseconds: clock.now)
-      try DeviceCommit.apply(CommitDraft(saves: [draft]), now: clock.now, writer: writer, in: &transaction, using: &random)
+      try DeviceCommit.apply(
+        CommitDraft(saves: [draft]), now: clock.now, writer: writer, in: &transaction, using: &random)
     }
   }
 

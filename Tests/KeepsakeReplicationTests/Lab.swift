@@ -71,15 +71,21 @@ struct Lab {
     switch effect {
     case .exchange(let number, let request):
       .answered(
-        request: number, try CloudAcceptance.exchange(request, from: index.map(Self.id), now: now, quota: quota, in: &cloud, using: &random)
+        request: number,
+        try CloudAcceptance.exchange(
+          request, from: index.map(Self.id), now: now, quota: quota, in: &cloud, using: &random)
       )
     case .upload(let number, let content):
       try {
         let heals = cloud.isSuspect(content.hash)
-        if let quota, !heals, let shortage = try CloudAcceptance.shortage(for: Int64(content.bytes.count), quota, now: now, in: &cloud) {
+        if let quota, !heals,
+          let shortage = try CloudAcceptance.shortage(for: Int64(content.bytes.count), quota, now: now, in: &cloud)
+        {
           return .failed(request: number, TransportFailure(.rejected, "no room", quota: shortage))
         }
-        if heals, content.base != nil { return .failed(request: number, TransportFailure(.rejected, "it has to come in full")) }
+        if heals, content.base != nil {
+          return .failed(request: number, TransportFailure(.rejected, "it has to come in full"))
+        }
         try CloudAcceptance.put(content, in: &cloud, using: &random)
         return .uploaded(request: number, content.hash)
       }()
@@ -104,23 +110,27 @@ struct Lab {
   @discardableResult
   mutating func commit(_ index: Int, _ draft: CommitDraft) throws -> [VersionRecord] {
     now += 1
-    return try DeviceCommit.apply(draft, now: now, writer: devices[index].writer, in: &devices[index].storage, using: &random)
+    return try DeviceCommit.apply(
+      draft, now: now, writer: devices[index].writer, in: &devices[index].storage, using: &random)
   }
 
   @discardableResult
   mutating func save(
-    _ index: Int, _ text: String, slot: String = "main", over parents: SaveParents, metadata: SaveMetadata = SaveMetadata(),
+    _ index: Int, _ text: String, slot: String = "main", over parents: SaveParents,
+    metadata: SaveMetadata = SaveMetadata(),
     tombstone: Bool = false
   ) throws -> VersionRecord {
     var contents: [ContentHash] = []
     if !tombstone { contents = [devices[index].storage.addContent(Data(text.utf8))] }
     let draft = SaveDraft(
-      id: VersionID(using: &random), slot: slot, parents: parents, contents: contents, length: tombstone ? 0 : text.utf8.count,
+      id: VersionID(using: &random), slot: slot, parents: parents, contents: contents,
+      length: tombstone ? 0 : text.utf8.count,
       metadata: metadata, savedAtMilliseconds: now, tombstone: tombstone)
     return try commit(index, CommitDraft(saves: [draft]))[0]
   }
 
-  mutating func operation(_ kind: WalletOperation.Kind, _ amount: Int64, _ currency: String = "gems") -> WalletOperation {
+  mutating func operation(_ kind: WalletOperation.Kind, _ amount: Int64, _ currency: String = "gems") -> WalletOperation
+  {
     WalletOperation(id: OperationID(using: &random), kind: kind, currency: currency, amount: amount, reason: "test")
   }
 

@@ -27,7 +27,8 @@ struct ContentTests {
       let hash = ContentHash(of: Data("a".utf8))
       let base = ContentHash(of: Data("b".utf8))
       let path = "/v1/contents/\(hash)"
-      let first = try await client.call("PUT", "/v1/contents/\(base)", headers: ["Keepsake-Length": "1"], body: bytes(1, seed: 3))
+      let first = try await client.call(
+        "PUT", "/v1/contents/\(base)", headers: ["Keepsake-Length": "1"], body: bytes(1, seed: 3))
       #expect(first.status == 201)
       let put = try await client.call(
         "PUT", path, headers: ["Keepsake-Length": "12345", "Keepsake-Base": base.description], body: frame)
@@ -85,12 +86,17 @@ struct ContentTests {
       let (client, _) = try await server.client.register()
       let hash = ContentHash(of: Data("a".utf8)).description
       let body = Data("x".utf8)
-      for name in [String(hash.dropLast()), hash + "0", "g" + hash.dropFirst(), "%00" + hash.dropFirst(3), "..%2F..%2Fsecret"] {
-        #expect(try await client.call("PUT", "/v1/contents/\(name)", headers: ["Keepsake-Length": "1"], body: body).status == 400)
+      for name in [
+        String(hash.dropLast()), hash + "0", "g" + hash.dropFirst(), "%00" + hash.dropFirst(3), "..%2F..%2Fsecret",
+      ] {
+        #expect(
+          try await client.call("PUT", "/v1/contents/\(name)", headers: ["Keepsake-Length": "1"], body: body).status
+            == 400)
         #expect(try await client.call("GET", "/v1/contents/\(name)").status == 400)
       }
       for length in ["-1", "", "x", "268435457", "99999999999999999999999", "1.5", "0x10"] {
-        let answer = try await client.call("PUT", "/v1/contents/\(hash)", headers: ["Keepsake-Length": length], body: body)
+        let answer = try await client.call(
+          "PUT", "/v1/contents/\(hash)", headers: ["Keepsake-Length": length], body: body)
         #expect(answer.status == 400, "\(length)")
         #expect(answer.code == "bad_request")
       }

@@ -87,7 +87,8 @@ struct DoorTests {
   func laterProtocol() async throws {
     try await LiveServer.with { server in
       let (client, _) = try await server.client.register()
-      let answer = try await client.call("POST", "/v1/exchange", json: #"{"protocolVersion":2,"cells":"of another kind"}"#)
+      let answer = try await client.call(
+        "POST", "/v1/exchange", json: #"{"protocolVersion":2,"cells":"of another kind"}"#)
       #expect(answer.status == 400 && answer.code == "unsupported_protocol", "\(answer.json)")
     }
   }
@@ -99,7 +100,9 @@ struct DoorTests {
       let request = #"{"protocolVersion":1,"cursor":{"epoch":0,"seq":0,"mark":0},"limit":100}"#
       let answer = try await client.call("POST", "/v1/exchange", json: request)
       #expect(answer.status == 200, "\(answer.json)")
-      #expect(answer.json["changes"] == nil && answer.json["outcome"] == nil && answer.json["cursor"] != nil, "\(answer.json)")
+      #expect(
+        answer.json["changes"] == nil && answer.json["outcome"] == nil && answer.json["cursor"] != nil, "\(answer.json)"
+      )
     }
   }
 
@@ -107,7 +110,8 @@ struct DoorTests {
   func notHTTP() async throws {
     try await LiveServer.with { server in
       let lines = [
-        "hello\r\n\r\n", "GET /health HTTP/9.9\r\n\r\n", "GET / HTTP/1.1\r\n" + String(repeating: "a: b\r\n", count: 5_000) + "\r\n",
+        "hello\r\n\r\n", "GET /health HTTP/9.9\r\n\r\n",
+        "GET / HTTP/1.1\r\n" + String(repeating: "a: b\r\n", count: 5_000) + "\r\n",
         "GET / HTTP/1.1\r\nx: " + String(repeating: "y", count: 100_000) + "\r\n\r\n",
       ]
       for line in lines {
@@ -129,7 +133,8 @@ struct DoorTests {
           $0.idleSeconds = 2
           $0.slowGraceSeconds = 1
         })
-      let head = "POST /v1/devices HTTP/1.1\r\nHost: x\r\nKeepsake-App-Key: \(server.appKey)\r\nContent-Length: 5000\r\n\r\n"
+      let head =
+        "POST /v1/devices HTTP/1.1\r\nHost: x\r\nKeepsake-App-Key: \(server.appKey)\r\nContent-Length: 5000\r\n\r\n"
       let dripping = try RawConnection(port: server.running.port)
       await dripping.send(head)
       let drops = Task {

@@ -7,7 +7,9 @@ import Testing
 
 @Suite("Downloads by range")
 struct DownloadRangeTests {
-  @Test("any part of a save can be fetched, small or large, and is never mixed with another encoding", arguments: [5_000, 2_000_000])
+  @Test(
+    "any part of a save can be fetched, small or large, and is never mixed with another encoding",
+    arguments: [5_000, 2_000_000])
   func ranges(count: Int) async throws {
     try await LiveServer.with { server in
       let (client, _) = try await server.client.register()
@@ -35,7 +37,8 @@ struct DownloadRangeTests {
       #expect(beyond.status == 416 && beyond.code == "bad_range")
       // What isn't given in parts is given whole, and so is what was asked of another encoding.
       for headers in [
-        ["Range": "bytes=-5"], ["Range": "bytes=5-2"], ["Range": "bytes=0-1,3-4"], ["Range": "items=0-1"], ["Range": "bytes=x-"],
+        ["Range": "bytes=-5"], ["Range": "bytes=5-2"], ["Range": "bytes=0-1,3-4"], ["Range": "items=0-1"],
+        ["Range": "bytes=x-"],
         ["Range": "bytes=0-99999999999999999999"], ["Range": "bytes=1000-", "If-Range": "\"other\""],
         ["Range": "bytes=1000-", "If-Range": "W/\(tag)"],
       ] {

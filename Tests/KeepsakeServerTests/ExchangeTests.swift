@@ -61,7 +61,8 @@ struct ExchangeTests {
             var seqs: [UInt64] = []
             for number in 0..<25 {
               let request = ExchangeRequest(
-                cursor: .start, cells: [cell("\(writer)-\(number)", .int(1)), cell("shared", .int(Int64(writer * 25 + number)))],
+                cursor: .start,
+                cells: [cell("\(writer)-\(number)", .int(1)), cell("shared", .int(Int64(writer * 25 + number)))],
                 limit: 1)
               let (response, _) = try await exchange(client, request)
               guard case .accepted(let seq) = response.outcome else { continue }
@@ -92,20 +93,24 @@ struct ExchangeTests {
       for try await event in HTTPTransport(credentials).events() {
         seqs.append(event.seq)
         if event.seq == 1 { break }
-        _ = try await exchange(stranger, ExchangeRequest(cursor: .start, cells: [cell("a", .int(1)), cell("b", .int(1))], limit: 1))
+        _ = try await exchange(
+          stranger, ExchangeRequest(cursor: .start, cells: [cell("a", .int(1)), cell("b", .int(1))], limit: 1))
         _ = try await exchange(client, ExchangeRequest(cursor: .start, cells: [cell("a", .int(1))], limit: 1))
       }
       #expect(seqs == [0, 1])
     }
   }
 
-  @Test("whoever listens and names a cursor that the container never had is told so at once, by the stream and by the question after it")
+  @Test(
+    "whoever listens and names a cursor that the container never had is told so at once, by the stream and by the question after it"
+  )
   func unknownCursor() async throws {
     try await LiveServer.with { server in
       let account = HTTPAccount(url: server.url, appKey: server.appKey)
       let credentials = try await account.register(name: "Listener")
       let client = Client(server: server, token: credentials.token)
-      let (answer, _) = try await exchange(client, ExchangeRequest(cursor: .start, cells: [cell("a", .int(1))], limit: 1))
+      let (answer, _) = try await exchange(
+        client, ExchangeRequest(cursor: .start, cells: [cell("a", .int(1))], limit: 1))
       var strange = answer.cursor
       strange.mark ^= 1
       var firsts: [CloudEvent] = []
@@ -130,7 +135,8 @@ struct ExchangeTests {
     try await LiveServer.with { server in
       let (first, _) = try await server.client.register()
       let (second, _) = try await server.client.register()
-      let (mine, _) = try await exchange(first, ExchangeRequest(cursor: .start, cells: [cell("gold", .int(5))], limit: 10))
+      let (mine, _) = try await exchange(
+        first, ExchangeRequest(cursor: .start, cells: [cell("gold", .int(5))], limit: 10))
       let (theirs, _) = try await exchange(second, ExchangeRequest(cursor: .start, limit: 10))
       #expect(theirs.changes.isEmpty)
       #expect(theirs.cursor.seq == 0)

@@ -15,7 +15,8 @@ struct RoomStorageTests {
   private func open(_ folder: URL, now: Int64 = 1_000_000_000) throws -> SQLiteCloudStorage {
     let contents = folder.appendingPathComponent("contents")
     try FileManager.default.createDirectory(at: contents, withIntermediateDirectories: true)
-    return try SQLiteCloudStorage(database: folder.appendingPathComponent("cloud.sqlite"), contents: contents, clock: { now })
+    return try SQLiteCloudStorage(
+      database: folder.appendingPathComponent("cloud.sqlite"), contents: contents, clock: { now })
   }
 
   private func isRight(_ storage: SQLiteCloudStorage) async throws -> Bool {
@@ -32,7 +33,9 @@ struct RoomStorageTests {
   }
 
   /// One random act of a player's devices, or of the disk.
-  private func act(_ number: UInt64, on storage: SQLiteCloudStorage, in folder: URL, using random: inout SeededGenerator) async throws {
+  private func act(
+    _ number: UInt64, on storage: SQLiteCloudStorage, in folder: URL, using random: inout SeededGenerator
+  ) async throws {
     struct Undone: Error {}
     let slot = "slot-\(random.next() % 4)"
     let name = random.next() % 30
@@ -42,8 +45,10 @@ struct RoomStorageTests {
     let kind = random.next() % 10
     let seed = random.next()
     let version = VersionRecord(
-      id: VersionID(high: 7, low: number), slot: slot, covers: [], contents: kind == 3 ? [] : [hash], length: kind == 3 ? 0 : 5,
-      metadata: SaveMetadata(title: String(repeating: "t", count: Int(seed % 200))), savedAtMilliseconds: 5, writer: WriterID(1),
+      id: VersionID(high: 7, low: number), slot: slot, covers: [], contents: kind == 3 ? [] : [hash],
+      length: kind == 3 ? 0 : 5,
+      metadata: SaveMetadata(title: String(repeating: "t", count: Int(seed % 200))), savedAtMilliseconds: 5,
+      writer: WriterID(1),
       provisional: seed % 2 == 0, tombstone: kind == 3)
     switch kind {
     case 0, 1:
@@ -63,7 +68,8 @@ struct RoomStorageTests {
         var record = version
         record.covers = try container.heads(of: slot).filter { _ in source.next() % 4 != 0 }
         let key = CellKey(collection: "progress", key: "key-\(seed % 5)")
-        let cell = CellUpdate(key: key, state: CellState(value: .union([.string(String(repeating: "u", count: Int(seed % 300)))])))
+        let cell = CellUpdate(
+          key: key, state: CellState(value: .union([.string(String(repeating: "u", count: Int(seed % 300)))])))
         let content = EncodedContent(hash: hash, length: 5, base: nil, bytes: bytes)
         let request = ExchangeRequest(
           cursor: .start, cells: [cell], versions: [record], contents: kind == 3 ? [] : [content], limit: 5,
@@ -91,7 +97,9 @@ struct RoomStorageTests {
     }
   }
 
-  @Test("the count of a player's bytes is what a recount finds after each of 1,000 random operations, and after the next start")
+  @Test(
+    "the count of a player's bytes is what a recount finds after each of 1,000 random operations, and after the next start"
+  )
   func counted() async throws {
     try await TemporaryFolder.with { folder in
       let seed: UInt64 = 0xB0B
@@ -124,7 +132,8 @@ struct RoomStorageTests {
       try Data(repeating: 1, count: 777).write(to: contents.appendingPathComponent("large"))
       let hashes = ["small", "large", "lost"].map { ContentHash(of: Data($0.utf8)) }
       let record = VersionRecord(
-        id: VersionID(high: 1, low: 1), slot: "main", covers: [], contents: hashes, length: 9, savedAtMilliseconds: 5, writer: WriterID(3),
+        id: VersionID(high: 1, low: 1), slot: "main", covers: [], contents: hashes, length: 9, savedAtMilliseconds: 5,
+        writer: WriterID(3),
         provisional: false)
       let text = try JSONEncoder().encode(record)
       let queue = try DatabaseQueue(path: folder.appendingPathComponent("cloud.sqlite").path)
@@ -150,7 +159,8 @@ struct RoomStorageTests {
       try await storage.transaction(on: Self.player) { container in
         var random = SeededGenerator(seed: 2)
         let tombstone = VersionRecord(
-          id: VersionID(high: 1, low: 2), slot: "main", covers: [record.id], contents: [], length: 0, savedAtMilliseconds: 6,
+          id: VersionID(high: 1, low: 2), slot: "main", covers: [record.id], contents: [], length: 0,
+          savedAtMilliseconds: 6,
           writer: WriterID(3), provisional: false, tombstone: true)
         _ = try CloudAcceptance.exchange(
           ExchangeRequest(cursor: .start, versions: [tombstone], limit: 5), now: 0, in: &container, using: &random)
@@ -167,15 +177,19 @@ struct RoomStorageTests {
     for (hours, fits) in [(1, false), (2, true)] as [(Int64, Bool)] {
       try await TemporaryFolder.with { folder in
         let early = try open(folder, now: 5)
-        let stray = KeptContent(hash: ContentHash(of: Data("s".utf8)), length: 5, base: nil, bytes: .memory(frameBytes(900, seed: 1)))
+        let stray = KeptContent(
+          hash: ContentHash(of: Data("s".utf8)), length: 5, base: nil, bytes: .memory(frameBytes(900, seed: 1)))
         _ = try await early.putContent(stray, of: Self.player, quota: 1_000)
         try await early.close()
         let storage = try open(folder, now: hours * 3_600_000)
-        let other = KeptContent(hash: ContentHash(of: Data("o".utf8)), length: 5, base: nil, bytes: .memory(frameBytes(800, seed: 2)))
+        let other = KeptContent(
+          hash: ContentHash(of: Data("o".utf8)), length: 5, base: nil, bytes: .memory(frameBytes(800, seed: 2)))
         if fits {
           _ = try await storage.putContent(other, of: Self.player, quota: 1_000)
         } else {
-          let refused = await #expect(throws: OverQuota.self) { try await storage.putContent(other, of: Self.player, quota: 1_000) }
+          let refused = await #expect(throws: OverQuota.self) {
+            try await storage.putContent(other, of: Self.player, quota: 1_000)
+          }
           #expect(refused?.shortage == QuotaShortage(limit: 1_000, used: 900, needed: 800))
         }
         #expect(try await storage.hasContent(stray.hash, of: Self.player) == !fits)
@@ -202,8 +216,10 @@ struct RoomStorageTests {
               let bytes = frameBytes(number % 5 == 0 ? 1_200_000 : 3_000, seed: seed)
               let hash = ContentHash(of: Data("\(seed)".utf8))
               let version = VersionRecord(
-                id: VersionID(high: 9, low: seed), slot: "slot-\(writer)", covers: number == 0 ? [] : [VersionID(high: 9, low: seed - 1)],
-                contents: number % 3 == 2 ? [] : [hash], length: 0, savedAtMilliseconds: 5, writer: WriterID(writer), provisional: false,
+                id: VersionID(high: 9, low: seed), slot: "slot-\(writer)",
+                covers: number == 0 ? [] : [VersionID(high: 9, low: seed - 1)],
+                contents: number % 3 == 2 ? [] : [hash], length: 0, savedAtMilliseconds: 5, writer: WriterID(writer),
+                provisional: false,
                 tombstone: number % 3 == 2)
               let body = try JSONEncoder().encode(ExchangeRequest(cursor: .start, versions: [version], limit: 1))
               // Ends with the server.
@@ -224,7 +240,9 @@ struct RoomStorageTests {
         }
         #expect(used == counted && used > 0, "round \(round)")
         // What opened it has removed what nobody names.
-        #expect(try FileManager.default.contentsOfDirectory(atPath: data.appendingPathComponent("contents").path).count == files)
+        #expect(
+          try FileManager.default.contentsOfDirectory(atPath: data.appendingPathComponent("contents").path).count
+            == files)
         try await storage.close()
         if round < 2 { server = try await ServerProcess.start(data: data) }
       }

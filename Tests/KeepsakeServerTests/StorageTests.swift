@@ -48,7 +48,9 @@ struct StorageTests {
     }
   }
 
-  @Test("a request for a code that comes after its device was removed, or its player left, gives none, and no older code lets anybody in")
+  @Test(
+    "a request for a code that comes after its device was removed, or its player left, gives none, and no older code lets anybody in"
+  )
   func codesOfRemoved() async throws {
     try await with { storage async throws in
       let (container, app) = (ContainerID(high: 1, low: 1), AppID(bytes: Data(repeating: 7, count: 16)))
@@ -56,7 +58,8 @@ struct StorageTests {
       func device(_ number: UInt64) -> DeviceID { DeviceID(high: 3, low: number) }
       func ask(_ number: UInt64) async throws {
         try await storage.putPairing(
-          Pairing(code: Data([UInt8(number)]), app: app, player: player, container: container, expiresMilliseconds: 100),
+          Pairing(
+            code: Data([UInt8(number)]), app: app, player: player, container: container, expiresMilliseconds: 100),
           for: device(number), now: 1)
       }
       func join(_ code: UInt8, as number: UInt64) async throws -> DeviceIdentity? {
@@ -64,7 +67,8 @@ struct StorageTests {
       }
       for number in 1...2 as ClosedRange<UInt64> {
         let identity = DeviceIdentity(device: device(number), player: player, container: container, app: app)
-        try await storage.recordDevice(DeviceRecord(identity: identity, name: "old", createdMilliseconds: 1, seenMilliseconds: 1))
+        try await storage.recordDevice(
+          DeviceRecord(identity: identity, name: "old", createdMilliseconds: 1, seenMilliseconds: 1))
       }
       try await ask(1)
       _ = try await storage.retire(device(1), of: container, now: 1)
@@ -118,13 +122,16 @@ struct StorageTests {
       try FileManager.default.createDirectory(at: contents, withIntermediateDirectories: true)
       let (first, second) = (ContainerID(high: 1, low: 1), ContainerID(high: 1, low: 2))
       func open(at now: Int64 = 0) throws -> SQLiteCloudStorage {
-        try SQLiteCloudStorage(database: folder.appendingPathComponent("cloud.sqlite"), contents: contents, clock: { now })
+        try SQLiteCloudStorage(
+          database: folder.appendingPathComponent("cloud.sqlite"), contents: contents, clock: { now })
       }
-      func send(_ number: Int, last: Bool = false, to container: ContainerID, _ storage: SQLiteCloudStorage) async throws
+      func send(_ number: Int, last: Bool = false, to container: ContainerID, _ storage: SQLiteCloudStorage)
+        async throws
         -> ExchangeOutcome?
       {
         try await storage.transaction(on: container) { storage in
-          let cell = CellUpdate(key: CellKey(collection: "progress", key: "\(number)"), state: CellState(value: .max(.int(5))))
+          let cell = CellUpdate(
+            key: CellKey(collection: "progress", key: "\(number)"), state: CellState(value: .max(.int(5))))
           var random = SystemRandomNumberGenerator()
           let request = ExchangeRequest(
             cursor: .start, cells: [cell], versions: [version(UInt64(number), slot: "a")], limit: 10,

@@ -13,7 +13,8 @@ import Testing
 
   init() throws { folder = try TemporaryFolder() }
 
-  @Test("what a save wrote over something damaged, and was taken back, the next save of the same batch does not rely on")
+  @Test(
+    "what a save wrote over something damaged, and was taken back, the next save of the same batch does not rely on")
   func batchHealing() throws {
     var store = try Store.open(at: folder.store)
     let bytes = SegmentTests.map(1 << 16, seed: 12)
@@ -79,7 +80,9 @@ import Testing
     theirs[7] ^= 1
     try store.save(theirs, as: 3)
     let size = try store.read {
-      try Int.fetchOne($0.database, sql: "SELECT LENGTH(bytes) FROM content WHERE hash = ?", arguments: [ContentHash(of: theirs).bytes])
+      try Int.fetchOne(
+        $0.database, sql: "SELECT LENGTH(bytes) FROM content WHERE hash = ?", arguments: [ContentHash(of: theirs).bytes]
+      )
     }
     #expect((size ?? 0) < 10_000, "one byte changed, \(size ?? 0) bytes kept")
   }

@@ -40,7 +40,8 @@ import Testing
   static let damage = [
     "UPDATE fact SET \(flip("body")) WHERE name = 'wallet'", "UPDATE cell SET \(flip("body")) WHERE key = 'level'",
     "UPDATE version SET \(flip("body")) WHERE position = 2", "UPDATE version SET slot = 'Main' WHERE position = 2",
-    "UPDATE version SET acknowledged = 1 - acknowledged WHERE position = 2", "UPDATE version SET offered = 1 - offered WHERE position = 2",
+    "UPDATE version SET acknowledged = 1 - acknowledged WHERE position = 2",
+    "UPDATE version SET offered = 1 - offered WHERE position = 2",
     "UPDATE outbox SET \(flip("body")) WHERE id = 1", "UPDATE staged SET \(flip("body"))",
     "UPDATE covered SET checksum = x'0011223344556677' WHERE id = (SELECT MIN(id) FROM covered)",
     "UPDATE covered SET checksum = x'' WHERE id = (SELECT MIN(id) FROM covered)",

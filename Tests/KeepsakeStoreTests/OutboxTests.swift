@@ -28,11 +28,13 @@ import Testing
           let bytes = Data(text.utf8)
           saves = [
             SaveDraft(
-              id: VersionID(using: &random), slot: "main", parents: .everyHead, contents: [try transaction.keepContent(bytes)],
+              id: VersionID(using: &random), slot: "main", parents: .everyHead,
+              contents: [try transaction.keepContent(bytes)],
               length: bytes.count, savedAtMilliseconds: 0)
           ]
         }
-        try DeviceCommit.apply(CommitDraft(saves: saves, cells: cells), now: 0, writer: store.writer, in: &transaction, using: &random)
+        try DeviceCommit.apply(
+          CommitDraft(saves: saves, cells: cells), now: 0, writer: store.writer, in: &transaction, using: &random)
       }
     }
     // 5,000 keys: each group takes 200, and the next one begins.

@@ -13,7 +13,9 @@ import Testing
   static let game = "com.example.space"
   static let kinds: [Seal.Kind] = [.none, .signed, .sealed]
 
-  private static func seal(_ kind: Seal.Kind, secret: Data = secret, game: String = game, player: String? = nil) -> FileSeal {
+  private static func seal(_ kind: Seal.Kind, secret: Data = secret, game: String = game, player: String? = nil)
+    -> FileSeal
+  {
     switch kind {
     case .none: .none
     case .signed: FileSeal(.signed(secret, player: player), kind: .signed, game: game)
@@ -29,7 +31,9 @@ import Testing
     SaveFile(record(7, slot: "main", length: bytes.count, metadata: metadata, savedAt: 1_234_567), bytes: bytes)
   }
 
-  private func expectSame(_ read: SaveFile, _ bytes: Data = plain, _ location: Testing.SourceLocation = #_sourceLocation) {
+  private func expectSame(
+    _ read: SaveFile, _ bytes: Data = plain, _ location: Testing.SourceLocation = #_sourceLocation
+  ) {
     let isSame = read.bytes == bytes
     #expect(isSame && read.slot == "main" && read.version == id(7), sourceLocation: location)
     #expect(read.savedAtMilliseconds == 1_234_567 && read.metadata == Self.metadata, sourceLocation: location)
@@ -72,14 +76,17 @@ import Testing
           var altered = file
           altered[index] ^= 1 << bit
           let code = errorCode { _ = try SaveFile(altered, seal) }
-          return code == (index < 8 ? .misuse : .damaged) ? nil : "byte \(index), bit \(bit): \(code.map { "\($0)" } ?? "taken")"
+          return code == (index < 8 ? .misuse : .damaged)
+            ? nil : "byte \(index), bit \(bit): \(code.map { "\($0)" } ?? "taken")"
         }
       }
     }
     #expect(wrong == [])
   }
 
-  @Test("every bit turned by somebody who makes the checksum right: a seal finds each, and without one nothing traps", arguments: kinds)
+  @Test(
+    "every bit turned by somebody who makes the checksum right: a seal finds each, and without one nothing traps",
+    arguments: kinds)
   func forgeries(kind: Seal.Kind) async throws {
     let seal = Self.seal(kind)
     let file = try Self.save().encoded(seal)
@@ -113,10 +120,13 @@ import Testing
     let seal = Self.seal(kind)
     let file = try Self.save().encoded(seal)
     for count in 0..<file.count {
-      #expect(errorCode { _ = try SaveFile(file.prefix(count), seal) } == (count < 8 ? .misuse : .damaged), "\(count) bytes")
+      #expect(
+        errorCode { _ = try SaveFile(file.prefix(count), seal) } == (count < 8 ? .misuse : .damaged), "\(count) bytes")
       let resummed = count < 48 ? file.prefix(count) : Self.resummed(file.prefix(count))
       let code = errorCode { _ = try SaveFile(resummed, seal) }
-      #expect(code == (count < 8 ? .misuse : .damaged) || code == .tampered && kind != .none, "\(count) bytes, with a right checksum")
+      #expect(
+        code == (count < 8 ? .misuse : .damaged) || code == .tampered && kind != .none,
+        "\(count) bytes, with a right checksum")
     }
     #expect(errorCode { _ = try SaveFile(file + Data([0]), seal) } == .damaged)
     let code = errorCode { _ = try SaveFile(Self.resummed(file.dropLast(32) + Data(count: 33)), seal) }
@@ -159,7 +169,9 @@ import Testing
     func code(_ file: Data) -> StoreError.Code? { errorCode { _ = try SaveFile(file, FileSeal.none) } }
     #expect(code(Self.forged(head: Self.head(length: Self.plain.count), frame: frame)) == nil)
     for count in [0, 1, Int(UInt32.max), 1 << 20] {
-      #expect(code(Self.forged(head: Self.head(length: Self.plain.count), frame: frame, claiming: count)) == .damaged, "\(count)")
+      #expect(
+        code(Self.forged(head: Self.head(length: Self.plain.count), frame: frame, claiming: count)) == .damaged,
+        "\(count)")
     }
     for length in [-1, 0, Self.plain.count - 1, Self.plain.count + 1] {
       #expect(code(Self.forged(head: Self.head(length: length), frame: frame)) == .damaged, "\(length)")
@@ -215,7 +227,8 @@ import Testing
       #expect(code(file, Self.seal(kind, secret: Data(count: 32), player: "ada")) == .wrongSecret)
       #expect(code(file, FileSeal.none) == .otherSeal)
       #expect(code(file, nil) == (kind == .signed ? nil : .wrongSecret))
-      let later = FileSeal(.signed(Data(count: 32), previous: [Self.secret], player: "ada"), kind: .signed, game: Self.game)
+      let later = FileSeal(
+        .signed(Data(count: 32), previous: [Self.secret], player: "ada"), kind: .signed, game: Self.game)
       #expect(code(file, later) == nil, "a secret of an earlier release")
       #expect(errorCode { _ = try Self.save().encoded(FileSeal(withoutSecret: kind, game: Self.game)) } == .wrongSecret)
     }

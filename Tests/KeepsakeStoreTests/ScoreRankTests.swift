@@ -7,12 +7,15 @@ import Testing
 /// The bytes by which SQLite sorts a board: exactly as the numbers do, and each number comes back from them.
 @Suite struct ScoreRankTests {
   private static let edges: [Scalar] = {
-    var numbers: [Scalar] = [.int(.min), .int(.min + 1), .int(.max), .int(.max - 1), .double(0.1), .double(-0.1), .double(-0.0)]
+    var numbers: [Scalar] = [
+      .int(.min), .int(.min + 1), .int(.max), .int(.max - 1), .double(0.1), .double(-0.1), .double(-0.0),
+    ]
     for power in [52, 53, 54, 62] {
       for near in -2...2 { numbers += [.int(1 << power + Int64(near)), .int(-(1 << power) + Int64(near))] }
     }
     for number in [
-      0x1p63, 0x1p64, 1e300, .greatestFiniteMagnitude, .leastNonzeroMagnitude, 0x1p63.nextDown, 0x1p52 + 0.5, 12.5, 0x1p63.nextUp,
+      0x1p63, 0x1p64, 1e300, .greatestFiniteMagnitude, .leastNonzeroMagnitude, 0x1p63.nextDown, 0x1p52 + 0.5, 12.5,
+      0x1p63.nextUp,
     ] {
       numbers += [.double(number), .double(-number)]
     }
@@ -63,7 +66,9 @@ import Testing
       #expect(ScoreRank(value, .ascending) == nil)
     }
     let sound = try #require(ScoreRank(.double(12.5), .descending)).bytes
-    for length in 0...20 where length != 17 { #expect(ScoreRank(bytes: (sound + sound).prefix(length)) == nil || length == 9) }
+    for length in 0...20 where length != 17 {
+      #expect(ScoreRank(bytes: (sound + sound).prefix(length)) == nil || length == 9)
+    }
     var strange = 0
     for first in UInt8.min...UInt8.max {
       var bytes = sound

@@ -12,7 +12,9 @@ import Testing
 
   init() throws { folder = try TemporaryFolder() }
 
-  @Test("asked for all slots at once, the store says what it says of each: saves, conflicts, deletes, pins", arguments: [UInt64(1), 2, 3])
+  @Test(
+    "asked for all slots at once, the store says what it says of each: saves, conflicts, deletes, pins",
+    arguments: [UInt64(1), 2, 3])
   func agrees(seed: UInt64) throws {
     let store = try Store.open(at: folder.store, history: HistoryRules(newest: 3, hourly: 0, daily: 0, weekly: 0))
     defer { try? store.close() }
@@ -39,10 +41,16 @@ import Testing
       let heads = try transaction.headsOfAllSlots()
       let versions = try transaction.headVersionsOfAllSlots()
       #expect(heads.count > 20 && heads.values.contains { $0.count > 1 }, "seed \(seed)")
-      #expect(versions.values.joined().contains { $0.isPinned } && versions.values.joined().contains { !$0.isPinned }, "seed \(seed)")
+      #expect(
+        versions.values.joined().contains { $0.isPinned } && versions.values.joined().contains { !$0.isPinned },
+        "seed \(seed)")
       let slots = try transaction.slots()
-      #expect(try slots == String.fetchAll(transaction.database, sql: "SELECT DISTINCT slot FROM version").sorted(), "seed \(seed)")
-      #expect(slots.contains("slot of which nothing stands") && heads[.save("slot of which nothing stands")] == nil, "seed \(seed)")
+      #expect(
+        try slots == String.fetchAll(transaction.database, sql: "SELECT DISTINCT slot FROM version").sorted(),
+        "seed \(seed)")
+      #expect(
+        slots.contains("slot of which nothing stands") && heads[.save("slot of which nothing stands")] == nil,
+        "seed \(seed)")
       for slot in slots {
         let expected = try transaction.heads(of: slot)
         #expect(heads[.save(slot)] ?? [] == expected, "seed \(seed), \(slot)")

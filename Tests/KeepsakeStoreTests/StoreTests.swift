@@ -171,7 +171,8 @@ import Glibc
     let before = try store.read { try $0.version(id(1)) }
     #expect(before?.record == record(1, contents: [ContentHash(of: Data("save 1".utf8))], length: 6))
     try store.write {
-      try $0.database.execute(sql: "UPDATE version SET body = CAST(substr(body, 1, 20) || 'x' || substr(body, 22) AS BLOB)")
+      try $0.database.execute(
+        sql: "UPDATE version SET body = CAST(substr(body, 1, 20) || 'x' || substr(body, 22) AS BLOB)")
     }
     for number in UInt64(1)...2 { #expect(errorCode { _ = try store.read { try $0.version(id(number)) } } == .damaged) }
     // Nor is another row's body taken, nor the same beside other marks.
@@ -262,13 +263,16 @@ import Glibc
     try queue.write { try $0.execute(sql: "CREATE TABLE mine (x); PRAGMA application_id = 7") }
     try queue.close()
     #expect(errorCode { _ = try Store.open(at: other) } == .misuse)
-    try Data("hello, this is not a database at all, but long enough to look like one, 100 bytes and a few more on top".utf8)
-      .write(to: file)
+    try Data(
+      "hello, this is not a database at all, but long enough to look like one, 100 bytes and a few more on top".utf8
+    )
+    .write(to: file)
     #expect(errorCode { _ = try Store.open(at: other) } == .damaged)
     #expect(errorCode { _ = try Store.open(at: file) } == .misuse)
   }
 
-  @Test("what was changed in the database by other hands is found, not believed", arguments: ["cell", "version", "outbox"])
+  @Test(
+    "what was changed in the database by other hands is found, not believed", arguments: ["cell", "version", "outbox"])
   func findsDamagedRows(table: String) throws {
     let store = try Store.open(at: folder.store)
     try store.write { transaction throws in

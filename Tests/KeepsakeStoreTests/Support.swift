@@ -47,7 +47,8 @@ extension StoreTransaction {
     acknowledged: Bool = true, savedAt: Int64? = nil
   ) throws {
     let record = record(
-      number, slot: slot, covers: covers, contents: kept.flatMap(\.hashes), length: kept.reduce(0) { $0 + $1.length }, savedAt: savedAt)
+      number, slot: slot, covers: covers, contents: kept.flatMap(\.hashes), length: kept.reduce(0) { $0 + $1.length },
+      savedAt: savedAt)
     try putVersion(StoredVersion(record: record, acknowledged: acknowledged, offered: acknowledged))
     for covered in covers { try markCovered(id(covered)) }
   }

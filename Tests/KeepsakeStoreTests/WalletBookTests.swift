@@ -12,9 +12,12 @@ import Testing
 
   init() throws { folder = try TemporaryFolder() }
 
-  private static func operation(_ number: Int, _ kind: WalletOperation.Kind = .earn, amount: Int64 = 3) -> WalletOperation {
+  private static func operation(_ number: Int, _ kind: WalletOperation.Kind = .earn, amount: Int64 = 3)
+    -> WalletOperation
+  {
     WalletOperation(
-      id: OperationID(high: 9, low: UInt64(number)), kind: kind, currency: number % 5 == 0 ? "keys" : "gems", amount: amount,
+      id: OperationID(high: 9, low: UInt64(number)), kind: kind, currency: number % 5 == 0 ? "keys" : "gems",
+      amount: amount,
       reason: "level \(number)", madeAtMilliseconds: Int64(number))
   }
 
@@ -33,15 +36,18 @@ import Testing
     try String.fetchAll(database, sql: "SELECT name FROM fact WHERE name LIKE 'wallet%' ORDER BY name")
   }
 
-  @Test("an operation writes itself and a few others, however many there are, and all of them are there after a restart")
+  @Test(
+    "an operation writes itself and a few others, however many there are, and all of them are there after a restart")
   func grows() throws {
     var store = try Store.open(at: folder.store)
     try Self.perform(0..<100, in: store)
     let state = try #require(try store.read { try $0.wallet() })
     #expect(state.operations.map(\.id.low) == (0..<100).map { UInt64($0) })
     let sizes = try store.read { transaction in
-      try Row.fetchAll(transaction.database, sql: "SELECT name, LENGTH(body) AS size FROM fact WHERE name LIKE 'wallet%'")
-        .map { ($0["name"] as String, $0["size"] as Int) }
+      try Row.fetchAll(
+        transaction.database, sql: "SELECT name, LENGTH(body) AS size FROM fact WHERE name LIKE 'wallet%'"
+      )
+      .map { ($0["name"] as String, $0["size"] as Int) }
     }
     #expect(sizes.count == 5)
     #expect(sizes.allSatisfy { $0.1 < 8_000 }, "\(sizes)")
@@ -54,7 +60,8 @@ import Testing
     #expect(entries.allSatisfy { $0.isWaiting && $0.operation == Self.operation(Int($0.number)) })
   }
 
-  @Test("the bank's answers leave the ledger as it is: what was made stands in it, settled, whatever became of the chain")
+  @Test(
+    "the bank's answers leave the ledger as it is: what was made stands in it, settled, whatever became of the chain")
   func settles() throws {
     var store = try Store.open(at: folder.store)
     try Self.perform(0..<70, in: store)
@@ -85,7 +92,8 @@ import Testing
     #expect(entries.map(\.isWaiting) == (0...80).reversed().map { $0 >= 60 })
   }
 
-  @Test("the ledger keeps ten thousand settled operations and no more; what the bank wasn't told stays however old it is")
+  @Test(
+    "the ledger keeps ten thousand settled operations and no more; what the bank wasn't told stays however old it is")
   func letsGo() async throws {
     let url = folder.store
     try await onThread {
@@ -120,7 +128,9 @@ import Testing
     }
   }
 
-  @Test("operations that are lost to damage cost no money: what they came to is made up, and the bank gets a chain without holes")
+  @Test(
+    "operations that are lost to damage cost no money: what they came to is made up, and the bank gets a chain without holes"
+  )
   func mends() throws {
     var store = try Store.open(at: folder.store)
     try Self.perform(0..<90, in: store)
@@ -138,7 +148,9 @@ import Testing
     #expect(store.incidents.map(\.kind) == [.recovered])
     let after = try #require(try store.read { try $0.wallet() })
     #expect(after.chain != before.chain && after.totals == before.totals)
-    #expect(Wallet(after).total("gems") == Wallet(before).total("gems") && Wallet(after).total("keys") == Wallet(before).total("keys"))
+    #expect(
+      Wallet(after).total("gems") == Wallet(before).total("gems")
+        && Wallet(after).total("keys") == Wallet(before).total("keys"))
     let madeUp = after.operations.filter { $0.reason == "recovered" }
     // Numbers 32 to 63: six in keys, the others in gems.
     #expect(madeUp.map(\.amount).sorted() == [3 * 6, 3 * 26])
@@ -155,7 +167,9 @@ import Testing
     #expect(try store.read { try $0.wallet() }?.operations.count == 80)
   }
 
-  @Test("a damaged book costs nothing that was done since the backup: the pages say what it was, and no operation takes another's place")
+  @Test(
+    "a damaged book costs nothing that was done since the backup: the pages say what it was, and no operation takes another's place"
+  )
   func olderBook() throws {
     let files = StoreFiles(folder: folder.store)
     var store = try Store.open(at: folder.store)
@@ -189,16 +203,21 @@ import Testing
     defer { try? store.close() }
     #expect(store.incidents.map(\.kind) == [.recovered])
     #expect(try store.read { try $0.wallet() } == last)
-    #expect(try store.read { try $0.walletEntries(newest: .max) }.map(\.operation.id.low) == (0..<63).reversed().map { UInt64($0) })
+    #expect(
+      try store.read { try $0.walletEntries(newest: .max) }.map(\.operation.id.low)
+        == (0..<63).reversed().map { UInt64($0) })
   }
 
-  @Test("an operation that no game can have made is none: it ends no process, and the money is what it was", arguments: [Int64.min, -5, 0])
+  @Test(
+    "an operation that no game can have made is none: it ends no process, and the money is what it was",
+    arguments: [Int64.min, -5, 0])
   func forgedAmount(amount: Int64) throws {
     var store = try Store.open(at: folder.store)
     try Self.perform(0..<3, in: store)
     let before = try #require(try store.read { try $0.wallet() })
     try store.write { transaction throws in
-      let page = WalletPage(first: 0, operations: [Self.operation(0), Self.operation(1, .spend, amount: amount), Self.operation(2)])
+      let page = WalletPage(
+        first: 0, operations: [Self.operation(0), Self.operation(1, .spend, amount: amount), Self.operation(2)])
       try transaction.setFact(WalletPage.name(of: 0), page)
     }
     try store.close()
@@ -210,7 +229,9 @@ import Testing
     #expect(after.operations.allSatisfy { $0.reason == "recovered" })
   }
 
-  @Test("a page of operations that somebody changed or took out of a sealed store costs no money either", arguments: [true, false])
+  @Test(
+    "a page of operations that somebody changed or took out of a sealed store costs no money either",
+    arguments: [true, false])
   func tampered(isTakenOut: Bool) throws {
     let seal = SealLab.request(.signed)
     var store = try Store.open(at: folder.store, seal: seal)
@@ -225,7 +246,8 @@ import Testing
         let page = WalletPage(first: 0, operations: (0..<32).map { Self.operation($0, amount: 1_000) })
         let json = String(decoding: try JSONEncoder().encode(page), as: UTF8.self)
         try database.execute(
-          sql: "UPDATE fact SET body = ? WHERE name = ?", arguments: [SealLab.forged(json, place: RowIdentity.fact(name)), name])
+          sql: "UPDATE fact SET body = ? WHERE name = ?",
+          arguments: [SealLab.forged(json, place: RowIdentity.fact(name)), name])
       }
     }
     store = try Store.open(at: folder.store, seal: seal)
@@ -249,12 +271,14 @@ import Testing
     try store.write { transaction throws in
       let place = RowIdentity.fact(WalletBook.name)
       let body = try #require(
-        try Data.fetchOne(transaction.database, sql: "SELECT body FROM fact WHERE name = ?", arguments: [WalletBook.name]))
+        try Data.fetchOne(
+          transaction.database, sql: "SELECT body FROM fact WHERE name = ?", arguments: [WalletBook.name]))
       let json = String(decoding: try transaction.codec.json(in: body, place: place), as: UTF8.self)
       let forged = json.replacingOccurrences(of: #"[{"count":5,"first":0}]"#, with: runs)
       #expect(forged != json)
       try transaction.run(
-        "UPDATE fact SET body = ? WHERE name = ?", [transaction.codec.body(of: Data(forged.utf8), place: place), WalletBook.name])
+        "UPDATE fact SET body = ? WHERE name = ?",
+        [transaction.codec.body(of: Data(forged.utf8), place: place), WalletBook.name])
     }
     #expect(errorCode { _ = try store.read { try $0.wallet() } } == .damaged)
     #expect(errorCode { _ = try store.read { try $0.walletEntries(newest: 5) } } == .damaged)
@@ -272,13 +296,19 @@ import Testing
   private static func earn(_ number: Int, in transaction: inout StoreTransaction) throws {
     var random = SystemRandomNumberGenerator()
     let operation = WalletOperation(
-      id: OperationID(high: 8, low: UInt64(number)), kind: .earn, currency: "gems", amount: 1, reason: "level \(number)")
-    try DeviceCommit.apply(CommitDraft(wallet: [operation]), now: 0, writer: WriterID(1), in: &transaction, using: &random)
+      id: OperationID(high: 8, low: UInt64(number)), kind: .earn, currency: "gems", amount: 1, reason: "level \(number)"
+    )
+    try DeviceCommit.apply(
+      CommitDraft(wallet: [operation]), now: 0, writer: WriterID(1), in: &transaction, using: &random)
   }
 
-  private static func visits(_ store: Store) throws -> Int { try store.read { try #require(try $0.wallet()).operations.visits } }
+  private static func visits(_ store: Store) throws -> Int {
+    try store.read { try #require(try $0.wallet()).operations.visits }
+  }
 
-  @Test("in a store, too, an operation and a balance look at hardly any operation, however many there are, also after a restart")
+  @Test(
+    "in a store, too, an operation and a balance look at hardly any operation, however many there are, also after a restart"
+  )
   func costsTheSame() async throws {
     let url = folder.store
     let found = try await onThread {

@@ -63,7 +63,8 @@ struct HTTPTransportTests {
     let busy = try await failure(of: .http("503 X", [mark, "Retry-After: 7"], body: error))
     #expect(busy.kind == .server(retryAfterMilliseconds: 7000))
     #expect(busy.message.contains("Later, please."))
-    #expect(try await failure(of: .http("429 X", [mark, "Retry-After: 7"])).kind == .server(retryAfterMilliseconds: 7000))
+    #expect(
+      try await failure(of: .http("429 X", [mark, "Retry-After: 7"])).kind == .server(retryAfterMilliseconds: 7000))
     #expect(try await failure(of: .http("429 X", [mark])).kind == .server(retryAfterMilliseconds: nil))
     for text in ["-1", "soon", "99999999999999999999", "Wed, 21 Oct 2099 07:28:00 GMT"] {
       #expect(
@@ -86,8 +87,10 @@ struct HTTPTransportTests {
     #expect(refused.kind == .rejected && refused.quota == QuotaShortage(limit: 1000, used: 990, needed: 20))
     #expect(refused.message.contains("No room."))
     for body in [
-      #"{"error":{"code":"too_large","message":"m"}}"#, #"{"error":{"code":"too_large","message":"m","limit":1,"used":1,"needed":1}}"#,
-      #"{"error":{"code":"quota","message":"m"}}"#, #"{"error":{"code":"quota","message":"m","limit":1000,"used":990}}"#,
+      #"{"error":{"code":"too_large","message":"m"}}"#,
+      #"{"error":{"code":"too_large","message":"m","limit":1,"used":1,"needed":1}}"#,
+      #"{"error":{"code":"quota","message":"m"}}"#,
+      #"{"error":{"code":"quota","message":"m","limit":1000,"used":990}}"#,
       #"{"error":{"code":"quota","message":"m","limit":"much","used":990,"needed":20}}"#,
     ] {
       let large = try await failure(of: .http("413 X", body: body))
@@ -99,9 +102,11 @@ struct HTTPTransportTests {
 
   @Test("whatever a server says about the parts of an upload, the upload ends or fails, and the game doesn't")
   func hostileParts() async throws {
-    let content = EncodedContent(hash: ContentHash(of: Data()), length: 1, base: nil, bytes: Data(repeating: 7, count: 3_000_000))
+    let content = EncodedContent(
+      hash: ContentHash(of: Data()), length: 1, base: nil, bytes: Data(repeating: 7, count: 3_000_000))
     let replies: [(String, String, TransportFailure.Kind)] = [
-      ("202 X", #"{"received":0}"#, .interrupted), ("202 X", #"{"received":5}"#, .interrupted), ("202 X", #"{"received":-1}"#, .rejected),
+      ("202 X", #"{"received":0}"#, .interrupted), ("202 X", #"{"received":5}"#, .interrupted),
+      ("202 X", #"{"received":-1}"#, .rejected),
       ("202 X", #"{"received":3000001}"#, .rejected), ("202 X", #"{"received":99999999999999999999}"#, .rejected),
       ("202 X", "{}", .rejected),
       ("202 X", "<html>", .rejected), ("202 X", #"{"received":3000000}"#, .interrupted),
@@ -127,7 +132,8 @@ struct HTTPTransportTests {
   @Test("a part of a content that wasn't asked for, or of other bytes, is never put together with what is here")
   func hostileRanges() async throws {
     let hash = ContentHash(of: Data("a".utf8))
-    let head = "HTTP/1.1 200 OK\r\nKeepsake-Protocol: 1\r\nKeepsake-Length: 9\r\nETag: \"t\"\r\nContent-Length: 10\r\n\r\n"
+    let head =
+      "HTTP/1.1 200 OK\r\nKeepsake-Protocol: 1\r\nKeepsake-Length: 9\r\nETag: \"t\"\r\nContent-Length: 10\r\n\r\n"
     let rest = ["Keepsake-Protocol: 1", "Keepsake-Length: 9", "ETag: \"t\"", "Content-Range: bytes 5-9/10"]
     func get(_ second: CannedServer.Reply) async throws -> (EncodedContent?, [String]) {
       let server = try CannedServer { _, number in number == 1 ? .answerAndClose(head + "01234") : second }
@@ -141,7 +147,8 @@ struct HTTPTransportTests {
     let asked = try #require(requests.last).lowercased()
     #expect(asked.contains("range: bytes=5-\r\n") && asked.contains("if-range: \"t\"\r\n"))
     // The whole of another encoding.
-    let (other, _) = try await get(.http("200 X", ["Keepsake-Protocol: 1", "Keepsake-Length: 9", "ETag: \"u\""], body: "abc"))
+    let (other, _) = try await get(
+      .http("200 X", ["Keepsake-Protocol: 1", "Keepsake-Length: 9", "ETag: \"u\""], body: "abc"))
     #expect(other?.bytes == Data("abc".utf8))
     for headers in [
       ["Keepsake-Protocol: 1", "Keepsake-Length: 9", "ETag: \"u\"", "Content-Range: bytes 5-9/10"],
@@ -150,12 +157,15 @@ struct HTTPTransportTests {
       ["Keepsake-Protocol: 1", "Keepsake-Length: 9", "ETag: \"t\"", "Content-Range: bytes 5-9/11"],
       ["Keepsake-Protocol: 1", "Keepsake-Length: 9", "ETag: \"t\""],
     ] {
-      await #expect(throws: TransportFailure.self, "\(headers)") { try await get(.http("206 X", headers, body: "56789")) }
+      await #expect(throws: TransportFailure.self, "\(headers)") {
+        try await get(.http("206 X", headers, body: "56789"))
+      }
     }
     // Half of a refusal is no refusal: what came stays, and the rest is asked for again.
     let refusal = "HTTP/1.1 404 X\r\nKeepsake-Protocol: 1\r\nContent-Length: 100\r\n\r\n{\"error\":"
     let server = try CannedServer { _, number in
-      number == 1 ? .answerAndClose(head + "01234") : number == 2 ? .answerAndClose(refusal) : .http("206 X", rest, body: "56789")
+      number == 1
+        ? .answerAndClose(head + "01234") : number == 2 ? .answerAndClose(refusal) : .http("206 X", rest, body: "56789")
     }
     defer { server.stop() }
     let patient = transport(server)
@@ -237,7 +247,9 @@ struct HTTPTransportTests {
     await withTaskGroup(of: Void.self) { group in
       for _ in 0..<4 {
         group.addTask {
-          for _ in 0..<50 { await #expect(throws: TransportFailure.self) { try await transport.exchange(Self.request) } }
+          for _ in 0..<50 {
+            await #expect(throws: TransportFailure.self) { try await transport.exchange(Self.request) }
+          }
         }
       }
     }
@@ -278,7 +290,9 @@ struct HTTPTransportTests {
     let gone = #"{"error":{"code":"content_missing","message":"Gone."}}"#
     #expect(try await content(.http("404 X", body: gone)) == nil)
     for headers in [[mark], [mark, "Keepsake-Length: -1"], [mark, "Keepsake-Length: 1", "Keepsake-Base: zz"]] {
-      await #expect(throws: TransportFailure.self, "\(headers)") { try await content(.http("200 OK", headers, body: "frame")) }
+      await #expect(throws: TransportFailure.self, "\(headers)") {
+        try await content(.http("200 OK", headers, body: "frame"))
+      }
     }
   }
 
@@ -341,7 +355,8 @@ struct HTTPTransportTests {
 
   @Test("events cut anywhere are the same events")
   func eventPieces() throws {
-    let text = Data(": hi\n\ndata: {\"seq\":1}\n\ndata:{\"seq\":2}\r\n\r\n\n\ndata: {\"seq\":3}\n\ndata: {\"seq\":4}\n".utf8)
+    let text = Data(
+      ": hi\n\ndata: {\"seq\":1}\n\ndata:{\"seq\":2}\r\n\r\n\n\ndata: {\"seq\":3}\n\ndata: {\"seq\":4}\n".utf8)
     for size in 1...text.count {
       var lines = EventLines()
       var seqs: [UInt64] = []
@@ -357,7 +372,9 @@ struct HTTPTransportTests {
     let replies: [(CannedServer.Reply, AccountError.Code)] = [
       (.http("404 X", body: #"{"error":{"code":"code_unknown","message":"m"}}"#), .codeUnknown),
       (
-        .http("429 X", ["Keepsake-Protocol: 1", "Retry-After: 3"], body: #"{"error":{"code":"too_many_guesses","message":"m"}}"#),
+        .http(
+          "429 X", ["Keepsake-Protocol: 1", "Retry-After: 3"],
+          body: #"{"error":{"code":"too_many_guesses","message":"m"}}"#),
         .tooManyGuesses(waitMilliseconds: 3000)
       ), (.http("403 X", body: #"{"error":{"code":"bad_app_key","message":"m"}}"#), .unauthorized),
     ]

@@ -93,12 +93,14 @@ struct PausesTests {
   func backsOff() async throws {
     try await withStore { store in
       let cloud = AwayCloud()
-      let service = SyncService(store: store, transport: cloud, container: Self.container, environment: environment(of: Store.self))
+      let service = SyncService(
+        store: store, transport: cloud, container: Self.container, environment: environment(of: Store.self))
       try await service.start()
       for (tries, longest) in [(1, 500), (2, 1_000), (3, 2_000), (4, 4_000), (5, 8_000)] {
         try await until("waiting after try \(tries)") { cloud.exchanges == tries && clock.sleeps.count == 1 }
         let pause = try #require(clock.sleeps.first)
-        #expect(pause >= .milliseconds(longest / 2) && pause <= .milliseconds(longest), "after \(tries) tries: \(pause)")
+        #expect(
+          pause >= .milliseconds(longest / 2) && pause <= .milliseconds(longest), "after \(tries) tries: \(pause)")
         clock.advance(by: pause - .milliseconds(1))
         #expect(clock.sleeps == [.milliseconds(1)] && cloud.exchanges == tries)
         if tries == 5 { cloud.state.withLock { $0.isAway = false } }
@@ -116,13 +118,15 @@ struct PausesTests {
     try await withStore { store in
       let cloud = AwayCloud()
       cloud.state.withLock { $0 = AwayCloud.State(isAway: false, breaksStreams: true) }
-      let service = SyncService(store: store, transport: cloud, container: Self.container, environment: environment(of: Store.self))
+      let service = SyncService(
+        store: store, transport: cloud, container: Self.container, environment: environment(of: Store.self))
       try await service.start()
       for (streams, longest) in [(1, 1_000), (2, 2_000), (3, 4_000)] {
         // The other sleep is the poll's, a minute long.
         try await until("waiting after stream \(streams)") { cloud.streams == streams && clock.sleeps.count == 2 }
         let pause = try #require(clock.sleeps.first)
-        #expect(pause >= .milliseconds(longest / 2) && pause <= .milliseconds(longest), "after \(streams) streams: \(pause)")
+        #expect(
+          pause >= .milliseconds(longest / 2) && pause <= .milliseconds(longest), "after \(streams) streams: \(pause)")
         clock.advance(by: pause)
       }
       try await until("one more stream") { cloud.streams == 4 }
@@ -137,7 +141,8 @@ struct PausesTests {
       let disk = FullDisk(store)
       let cloud = AwayCloud()
       cloud.state.withLock { $0.isAway = false }
-      let service = SyncService(store: disk, transport: cloud, container: Self.container, environment: environment(of: FullDisk.self))
+      let service = SyncService(
+        store: disk, transport: cloud, container: Self.container, environment: environment(of: FullDisk.self))
       try await service.start()
       try await service.sync()
       disk.isFull.withLock { $0 = true }

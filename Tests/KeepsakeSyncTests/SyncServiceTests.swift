@@ -153,7 +153,9 @@ struct SyncServiceTests {
     }
   }
 
-  @Test("a store that joins another player takes along what was whole and kept back, and tells of it; not what was on its way")
+  @Test(
+    "a store that joins another player takes along what was whole and kept back, and tells of it; not what was on its way"
+  )
   func joinsWithArrivals() async throws {
     let key = CellKey(collection: "progress", key: "level")
     for isWhole in [true, false] {
@@ -163,7 +165,9 @@ struct SyncServiceTests {
         try await first.sync()
         await first.stop()
         try store.write { transaction in
-          try transaction.stage([CloudChange(seq: 1, item: .cell(CellUpdate(key: key, state: CellState(value: .max(.int(6))))))])
+          try transaction.stage([
+            CloudChange(seq: 1, item: .cell(CellUpdate(key: key, state: CellState(value: .max(.int(6))))))
+          ])
           var facts = try transaction.facts()
           facts.hasArrivals = isWhole
           try transaction.setFacts(facts)

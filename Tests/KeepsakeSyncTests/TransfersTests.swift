@@ -89,8 +89,10 @@ struct TransfersTests {
         try transaction.keepContent(Data((0..<300_000).map { _ in UInt8.random(in: 0...255, using: &random) }))
       }
       let draft = SaveDraft(
-        id: VersionID(using: &random), slot: slot, parents: .everyHead, contents: contents, length: parts * 300_000, savedAtMilliseconds: 0)
-      _ = try DeviceCommit.apply(CommitDraft(saves: [draft]), now: 0, writer: store.writer, in: &transaction, using: &random)
+        id: VersionID(using: &random), slot: slot, parents: .everyHead, contents: contents, length: parts * 300_000,
+        savedAtMilliseconds: 0)
+      _ = try DeviceCommit.apply(
+        CommitDraft(saves: [draft]), now: 0, writer: store.writer, in: &transaction, using: &random)
     }
   }
 
@@ -108,7 +110,8 @@ struct TransfersTests {
       parts[0].progress(TransferProgress(bytesDone: 75, bytesInAll: 100))
       parts[1].progress(TransferProgress(bytesDone: 1, bytesInAll: 2))
       #expect(
-        service.status.transfers.map(\.bytesDone) == [375_000, 0] || service.status.transfers.map(\.bytesDone) == [225_000, 150_000])
+        service.status.transfers.map(\.bytesDone) == [375_000, 0]
+          || service.status.transfers.map(\.bytesDone) == [225_000, 150_000])
       parts[0].progress(TransferProgress(bytesDone: 10, bytesInAll: 100))
       parts[2].progress(TransferProgress(bytesDone: 100, bytesInAll: 100))
       let before = service.status.transfers.map(\.bytesDone).reduce(0, +)

@@ -6,7 +6,8 @@ import Testing
 
 /// What befalls the cloud.
 struct CloudTests {
-  @Test("a full cloud refuses saves and values, which settling tells by item; when there is room all of it goes through")
+  @Test(
+    "a full cloud refuses saves and values, which settling tells by item; when there is room all of it goes through")
   func full() async throws {
     let pair = try await Pair()
     pair.world.cloud.isFull = true
@@ -38,7 +39,8 @@ struct CloudTests {
     // Only the cloud can tell a new device.
     let laptop = try pair.world.device("laptop").garden()
     try await pair.world.settle()
-    #expect(try laptop.pot("sill").flowers.map(\.kind) == ["tulip"] && laptop.pot("balcony").flowers.map(\.kind) == ["rose"])
+    #expect(
+      try laptop.pot("sill").flowers.map(\.kind) == ["tulip"] && laptop.pot("balcony").flowers.map(\.kind) == ["rose"])
     #expect(laptop.game.progress[.level] == 8)
   }
 

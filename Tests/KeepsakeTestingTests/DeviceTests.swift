@@ -40,7 +40,9 @@ struct DeviceTests {
         let what = "seed \(seed), round \(round)"
         let game = try phone.open(gardenID)
         let found = try Self.number(in: game, what)
-        #expect(found >= acknowledged && found <= captured, "\(what): \(acknowledged) acknowledged, \(captured) captured, \(found) there")
+        #expect(
+          found >= acknowledged && found <= captured,
+          "\(what): \(acknowledged) acknowledged, \(captured) captured, \(found) there")
         lost += captured - found
         captured = found
         var pending: [Pending<Version>] = []
@@ -59,7 +61,8 @@ struct DeviceTests {
     #expect(lost > 0, "seed \(seed): no kill came before a commit's end")
   }
 
-  @Test("killed while a thread saves without pause, over checkpoints of the log: every acknowledged save is there, whole")
+  @Test(
+    "killed while a thread saves without pause, over checkpoints of the log: every acknowledged save is there, whole")
   func killsAmongSaves() async throws {
     let phone = try TestWorld().device("phone")
     let commits = try await onThread {

@@ -22,7 +22,9 @@ extension ProgressKey<Int> {
   }
   /// Takes the place of two.
   fileprivate static var treasure: Self {
-    .counter("treasure").migrating(from: .coins) { $0 * 100 }.migrating(from: .gems) { $0 * 1_000 }.migrating(from: .stars) { $0 }
+    .counter("treasure").migrating(from: .coins) { $0 * 100 }.migrating(from: .gems) { $0 * 1_000 }.migrating(
+      from: .stars
+    ) { $0 }
   }
   fileprivate static var gems: Self { .counter("gems") }
   /// Of a third release.
@@ -32,12 +34,15 @@ extension ProgressKey<String> {
   fileprivate static var hat: Self { .latest("hat", default: "none").migrating(from: .hatNumber) { "hat \($0)" } }
 }
 extension ProgressKey<[String: Int]> {
-  fileprivate static var bestTimes: Self { .dictionary("best times", of: .min).migrating(from: .bestTime) { ["cave": $0] } }
+  fileprivate static var bestTimes: Self {
+    .dictionary("best times", of: .min).migrating(from: .bestTime) { ["cave": $0] }
+  }
 }
 
 /// One device runs the older game, the other the newer one.
 struct MigratedKeyTests {
-  @Test("what the older game recorded before, or records later, shows in the newer one, and the older one keeps its own")
+  @Test(
+    "what the older game recorded before, or records later, shows in the newer one, and the older one keeps its own")
   func union() async throws {
     let pair = try await Pair()
     let (old, new) = (pair.here.game, pair.there.game)

@@ -6,7 +6,9 @@ import Testing
 
 /// Networks that are cut, slow or lose requests, and what `settle` says of them.
 struct NetworkTests {
-  @Test("what is played without a network is on the other device when there is one, and settling says before that who owes it")
+  @Test(
+    "what is played without a network is on the other device when there is one, and settling says before that who owes it"
+  )
   func cutAndHeal() async throws {
     let pair = try await Pair()
     pair.phone.network = .cut
@@ -15,7 +17,9 @@ struct NetworkTests {
     let unsettled = try #require(await #expect(throws: UnsettledError.self) { try await pair.world.settle() })
     let owed = unsettled.debts
     #expect(owed.map(\.device) == ["phone"], "the tablet owes nothing")
-    #expect(owed.first?.unsentCommits ?? 0 > 0 && owed.first?.isBehind == false && owed.first?.failure == "the network is cut")
+    #expect(
+      owed.first?.unsentCommits ?? 0 > 0 && owed.first?.isBehind == false && owed.first?.failure == "the network is cut"
+    )
     let text = unsettled.description
     #expect(text.contains("phone has") && text.contains("the network is cut"), "\(text)")
     #expect(try pair.there.pot("sill").flowers.isEmpty)

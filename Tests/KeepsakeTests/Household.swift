@@ -61,12 +61,14 @@ extension WithAccounts {
 
   func open(_ account: Account, in place: String = "device") throws -> GameData {
     try GameData.open(
-      "com.example.space", account: account, in: folder.url.appendingPathComponent(place), environment: clock.environment)
+      "com.example.space", account: account, in: folder.url.appendingPathComponent(place),
+      environment: clock.environment)
   }
 
   /// Opens, and closes whatever happens.
   @discardableResult
-  func with<Value>(_ account: Account, in place: String = "device", _ body: (GameData) throws -> Value) throws -> Value {
+  func with<Value>(_ account: Account, in place: String = "device", _ body: (GameData) throws -> Value) throws -> Value
+  {
     let game = try open(account, in: place)
     defer { end(game) }
     return try body(game)

@@ -11,7 +11,9 @@ let package = Package(
     .executableTarget(name: "NewGame", dependencies: [.product(name: "Keepsake", package: "keepsake")]),
     .testTarget(
       name: "NewGameTests",
-      dependencies: [.product(name: "Keepsake", package: "keepsake"), .product(name: "KeepsakeTesting", package: "keepsake")]),
+      dependencies: [
+        .product(name: "Keepsake", package: "keepsake"), .product(name: "KeepsakeTesting", package: "keepsake"),
+      ]),
   ],
   swiftLanguageModes: [.v6]
 )

@@ -30,7 +30,8 @@ import Testing
     try await clock.sleep(for: .zero)
   }
 
-  @Test("a sleep that is cancelled ends at once and leaves nobody sleeping, also one that was cancelled before it began")
+  @Test(
+    "a sleep that is cancelled ends at once and leaves nobody sleeping, also one that was cancelled before it began")
   func cancels() async throws {
     let sleeping = Task { [clock] in try await clock.sleep(for: .seconds(1)) }
     try await until(sleepers: 1)

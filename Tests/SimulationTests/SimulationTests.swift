@@ -17,7 +17,8 @@ import Testing
 
   /// Lives through worlds without keeping a thread of the pool that tests for servers wait for.
   private func live(
-    _ seeds: ClosedRange<UInt64>, _ options: World.Options = World.Options(), failures: Int = 1, threads: Int = Self.threads
+    _ seeds: ClosedRange<UInt64>, _ options: World.Options = World.Options(), failures: Int = 1,
+    threads: Int = Self.threads
   ) async -> SimulationRun.Progress {
     let run = SimulationRun(seeds: seeds, options: options, maximumFailures: failures)
     run.start(threads: threads)
@@ -42,7 +43,9 @@ import Testing
   @Test("A world goes the same way each time", arguments: TestDepth.repeatedWorlds)
   func sameSeedSameWorld(seed: UInt64) async {
     let options = World.Options()
-    let (first, second) = (await SimulationRun.world(seed: seed, options: options), await SimulationRun.world(seed: seed, options: options))
+    let (first, second) = (
+      await SimulationRun.world(seed: seed, options: options), await SimulationRun.world(seed: seed, options: options)
+    )
     #expect(first == second)
     #expect(first.lines.count > 100)
     let (same, other) = (await live(seed...seed), await live(seed + 1...seed + 1))
@@ -61,12 +64,16 @@ import Testing
     var options = World.Options()
     options.faults = Faults(planting: [bug])
     let planted = options
-    let caught = await live(1...Self.plantedSeeds, planted, failures: Self.catches).failures.prefix(Self.catches).map(\.seed)
+    let caught = await live(1...Self.plantedSeeds, planted, failures: Self.catches).failures.prefix(Self.catches).map(
+      \.seed)
     let waits = zip(caught, [0] + caught).map { $0 - $1 }
-    #expect(caught.first.map { $0 <= Self.firstCatch } == true, "\(bug.rawValue) goes unnoticed in \(Self.firstCatch) worlds")
-    #expect(caught.count == Self.catches, "\(bug.rawValue) is noticed \(caught.count) times in \(Self.plantedSeeds) worlds")
+    #expect(
+      caught.first.map { $0 <= Self.firstCatch } == true, "\(bug.rawValue) goes unnoticed in \(Self.firstCatch) worlds")
+    #expect(
+      caught.count == Self.catches, "\(bug.rawValue) is noticed \(caught.count) times in \(Self.plantedSeeds) worlds")
     if !waits.isEmpty {
-      print("planted \(bug.rawValue): median seeds to catch \(waits.sorted()[waits.count / 2]), first seed \(caught[0])")
+      print(
+        "planted \(bug.rawValue): median seeds to catch \(waits.sorted()[waits.count / 2]), first seed \(caught[0])")
     }
   }
 }

@@ -36,6 +36,7 @@ package enum ChildProcess {
     try process.run()
     process.waitUntilExit()
     let status = process.terminationReason == .exit ? process.terminationStatus : -process.terminationStatus
-    return Ended(status: status, output: try Data(contentsOf: files[1]), errors: try String(contentsOf: files[2], encoding: .utf8))
+    return Ended(
+      status: status, output: try Data(contentsOf: files[1]), errors: try String(contentsOf: files[2], encoding: .utf8))
   }
 }

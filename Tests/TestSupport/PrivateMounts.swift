@@ -7,7 +7,8 @@ package enum PrivateMounts {
   /// Runs a program in a mount namespace of its own, and waits for it.
   package static func run(_ command: [String], environment: [String: String] = [:]) throws -> ChildProcess.Ended {
     try ChildProcess.run(
-      URL(fileURLWithPath: "/usr/bin/env"), ["unshare", "-m", "--propagation", "private"] + command, environment: environment)
+      URL(fileURLWithPath: "/usr/bin/env"), ["unshare", "-m", "--propagation", "private"] + command,
+      environment: environment)
   }
 
   /// Why private mounts aren't possible here; nil if they are.

@@ -45,7 +45,8 @@ extension GameData {
 
   private static func makePrivateFolder(_ url: URL) throws {
     do {
-      try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+      try FileManager.default.createDirectory(
+        at: url, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
     } catch {
       throw StoreError(.notPermitted, "the folder \(url.path) can't be created", cause: error)
     }
@@ -83,9 +84,12 @@ extension GameData {
         .filter { key, _ in !key.isFile && local.contains(key.slot) == key.isLocal }
         .mapValues { $0.map(\.version.record).filter { !$0.tombstone } }.filter { !$0.value.isEmpty }
       var contents = AccountSummary.Contents(
-        saves: heads.count, money: [:], unsent: try UnsentData(transaction, hasRecords: RecordsDatabase.isPresent(in: url)),
+        saves: heads.count, money: [:],
+        unsent: try UnsentData(transaction, hasRecords: RecordsDatabase.isPresent(in: url)),
         hasCloud: try transaction.facts().container != nil)
-      contents.lastSaved = heads.values.joined().map(\.savedAtMilliseconds).max().map { Date(timeIntervalSince1970: Double($0) / 1000) }
+      contents.lastSaved = heads.values.joined().map(\.savedAtMilliseconds).max().map {
+        Date(timeIntervalSince1970: Double($0) / 1000)
+      }
       if let wallet = try transaction.wallet().map({ KeepsakeReplication.Wallet($0) }) {
         for currency in wallet.currencies { contents.money[Currency(currency)] = Int(clamping: wallet.total(currency)) }
       }
@@ -130,6 +134,8 @@ extension GameData {
   }
 
   static func refuseLoss(of unsent: UnsentData) throws {
-    guard unsent.isEmpty else { throw GameDataError(.wouldBeLost(unsent), "this is only on this device, and would be lost: \(unsent)") }
+    guard unsent.isEmpty else {
+      throw GameDataError(.wouldBeLost(unsent), "this is only on this device, and would be lost: \(unsent)")
+    }
   }
 }

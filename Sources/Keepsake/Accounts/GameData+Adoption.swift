@@ -44,7 +44,8 @@ extension GameData {
   @discardableResult
   public func adopt(_ other: Account, emptying: Bool = false) throws -> Adoption {
     guard let own = options.accounts else {
-      throw GameDataError(.misuse, "only data that was opened with an account can adopt another's: open it with `account:`")
+      throw GameDataError(
+        .misuse, "only data that was opened with an account can adopt another's: open it with `account:`")
     }
     guard own.account != other else { throw GameDataError(.misuse, "the \(other) can't adopt itself") }
     let place = try AccountLocation(other, in: own.base)
@@ -57,7 +58,8 @@ extension GameData {
       try store.close()
     } catch {
       do { try store.close() } catch {
-        core.events.report(Incident(kind: .unreadable, message: "the \(other) can't be closed: \(error)", date: core.now))
+        core.events.report(
+          Incident(kind: .unreadable, message: "the \(other) can't be closed: \(error)", date: core.now))
       }
       throw error
     }
@@ -77,7 +79,8 @@ extension GameData {
     wallet.invalidate()
     // Shown immediately, regardless of `cloud.delivery`: the game itself asked for it.
     let eventHandler = CloudEventHandler(
-      core: core, deliveryBuffer: DeliveryBuffer(), progress: progress, scores: scores, wallet: wallet, preferences: preferences)
+      core: core, deliveryBuffer: DeliveryBuffer(), progress: progress, scores: scores, wallet: wallet,
+      preferences: preferences)
     if !keys.isEmpty { eventHandler.handle(.cells(keys)) }
     let slots = adoption.saves + adoption.files.map { SlotKey.file($0).text }
     if !slots.isEmpty { eventHandler.handle(.slots(slots)) }

@@ -29,11 +29,14 @@ extension GameData {
   ///   `unreachable` or `notConnected` if everything is sent but the server can't be notified; `misuse` for data that
   ///   was opened with `at:`, whose folder the game deletes itself. The data stays open, unless something was written
   ///   or the server became unreachable at the last moment.
-  public func signOut(forgetting: Bool = false, losing: Bool = false, within limit: Duration = .seconds(10)) async throws {
+  public func signOut(forgetting: Bool = false, losing: Bool = false, within limit: Duration = .seconds(10))
+    async throws
+  {
     guard forgetting else { return try close(within: limit) }
     guard !options.hasCustomURL else {
       throw GameDataError(
-        .misuse, "data that was opened with `at:` is in a folder that the game chose: close the data and delete the folder")
+        .misuse,
+        "data that was opened with `at:` is in a folder that the game chose: close the data and delete the folder")
     }
     let file = CloudFile(url: url.appendingPathComponent(CloudFile.name))
     let isEnabled = cloud.isEnabled
@@ -88,10 +91,13 @@ extension GameData {
 
   private func refuseLoss(everything: Bool) throws {
     try GameData.refuseLoss(
-      of: core.store.read { try UnsentData($0, hasRecords: RecordsDatabase.isPresent(in: url), everything: everything) })
+      of: core.store.read { try UnsentData($0, hasRecords: RecordsDatabase.isPresent(in: url), everything: everything) }
+    )
   }
 
   private static func requireEnabled(_ isEnabled: Bool) throws {
-    guard isEnabled else { throw GameDataError(.notConnected, "the cloud is switched off and can't be notified: set `isEnabled` first") }
+    guard isEnabled else {
+      throw GameDataError(.notConnected, "the cloud is switched off and can't be notified: set `isEnabled` first")
+    }
   }
 }

@@ -57,7 +57,9 @@ extension UnsentData {
     let wallet = try transaction.wallet().map { KeepsakeReplication.Wallet($0) }
     if let wallet { money.formUnion(wallet.unreported) }
     // This money has left the wallet and isn't in another one yet.
-    if let underway = try transaction.adoptionNote().underway { money.formUnion(underway.parcel.operations.map(\.currency)) }
+    if let underway = try transaction.adoptionNote().underway {
+      money.formUnion(underway.parcel.operations.map(\.currency))
+    }
     if try everything || transaction.facts().isRefused {
       for (key, heads) in try transaction.headVersionsOfAllSlots() where !key.isLocal {
         if heads.contains(where: { !$0.version.record.tombstone }) { slots.insert(key) }

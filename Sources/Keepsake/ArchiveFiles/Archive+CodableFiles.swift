@@ -15,12 +15,14 @@ extension Archive {
   ) throws {
     func open<A: Archivable>(_ type: A.Type) throws -> Bool {
       guard let archivable = value as? A else { return false }
-      try write(archivable, to: url, classes: classes, compression: compression, replacingNewer: replacingNewer, limits: limits)
+      try write(
+        archivable, to: url, classes: classes, compression: compression, replacingNewer: replacingNewer, limits: limits)
       return true
     }
     if let type = Value.self as? any Archivable.Type, try open(type) { return }
     try write(
-      CodedBytes(encoding: value, limits: limits), to: url, compression: compression, replacingNewer: replacingNewer, limits: limits)
+      CodedBytes(encoding: value, limits: limits), to: url, compression: compression, replacingNewer: replacingNewer,
+      limits: limits)
   }
 
   /// Reads the `Codable` value in a file; nil if there is no file.
@@ -33,7 +35,9 @@ extension Archive {
     limits: ArchiveLimits = .standard
   ) throws -> Value? {
     func open<A: Archivable>(_ type: A.Type) throws -> Value? {
-      guard let value = try read(type, from: url, classes: classes, context: context, limits: limits) else { return nil }
+      guard let value = try read(type, from: url, classes: classes, context: context, limits: limits) else {
+        return nil
+      }
       return value as? Value
     }
     if let type = Value.self as? any Archivable.Type { return try open(type) }

@@ -44,7 +44,8 @@ extension Archive {
   ) throws -> Value? {
     guard let bytes = try fileBytes(at: url, limits: limits) else { return nil }
     guard !bytes.isEmpty else { throw ArchiveError(.damaged, "The file is empty: its contents are lost") }
-    return try decode(type, from: ArchiveFrame.opened(bytes, limits: limits), classes: classes, context: context, limits: limits)
+    return try decode(
+      type, from: ArchiveFrame.opened(bytes, limits: limits), classes: classes, context: context, limits: limits)
   }
 
   private static func refuseNewer<Value: Archivable>(
@@ -64,7 +65,8 @@ extension Archive {
     do {
       return try AtomicFile.read(url, maximumBytes: ArchiveFrame.fileBytes(limits))
     } catch let error as StoreError where error.code == .tooLarge {
-      throw ArchiveError(.limit, "The file at \(url.path) takes more than the \(limits.archiveBytes) bytes that an archive may take")
+      throw ArchiveError(
+        .limit, "The file at \(url.path) takes more than the \(limits.archiveBytes) bytes that an archive may take")
     }
   }
 }

@@ -20,7 +20,9 @@ extension StructuredFile {
   ///   `mismatch` or `missingValue` for contents that don't fit the type, `unknownFormat`, or `tooLarge`; `StoreError`
   ///   if the file exists but can't be read; and any error except `DecodingError` that the type's own `init(from:)`
   ///   throws.
-  public static func read<Value: Decodable>(_ type: Value.Type, from url: URL, as format: Format? = nil) throws -> Value? {
+  public static func read<Value: Decodable>(_ type: Value.Type, from url: URL, as format: Format? = nil) throws
+    -> Value?
+  {
     let format = try format ?? named(url)
     let bytes: Data?
     do {
@@ -33,7 +35,8 @@ extension StructuredFile {
 
   private static func named(_ url: URL) throws -> Format {
     guard let format = Format(url) else {
-      throw StructuredFileError(.unknownFormat, "\(url.lastPathComponent) is neither .json, .json5 nor .plist: specify the format")
+      throw StructuredFileError(
+        .unknownFormat, "\(url.lastPathComponent) is neither .json, .json5 nor .plist: specify the format")
     }
     return format
   }

@@ -58,7 +58,9 @@ public final class AssetBatch: Sendable {
     guard answer.wait(within: limit) != nil else {
       let progress = progress
       throw AssetError(
-        .timedOut, "the assets were not loaded within \(limit): \(progress.filesDone) of \(progress.filesInAll) are; loading continues")
+        .timedOut,
+        "the assets were not loaded within \(limit): \(progress.filesDone) of \(progress.filesInAll) are; loading continues"
+      )
     }
     try outcome()
   }
@@ -75,7 +77,9 @@ public final class AssetBatch: Sendable {
   public func cancel() { library.loader.cancel(id) }
 
   private func outcome() throws {
-    guard let outcome = library.loader.outcome(of: id) else { throw AssetError(.timedOut, "the assets were not loaded") }
+    guard let outcome = library.loader.outcome(of: id) else {
+      throw AssetError(.timedOut, "the assets were not loaded")
+    }
     try outcome.get()
   }
 }

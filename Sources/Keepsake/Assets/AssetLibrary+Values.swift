@@ -17,7 +17,8 @@ extension AssetLibrary {
   ///   - decode: Makes the value. Runs on this thread, outside all locks.
   /// - Returns: The value.
   /// - Throws: `AssetError`, and any error that `decode` throws; nothing is cached then.
-  public func value<Value: Sendable>(for path: String, cost: Int? = nil, decode: (Data) throws -> Value) throws -> Value {
+  public func value<Value: Sendable>(for path: String, cost: Int? = nil, decode: (Data) throws -> Value) throws -> Value
+  {
     let number = try source.number(of: path)
     if let value = loader.value(of: number, Value.self) { return value }
     return loader.keep(try decode(try loader.bytes(of: number)), of: number, cost: cost)

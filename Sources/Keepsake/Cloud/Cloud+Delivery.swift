@@ -46,7 +46,9 @@ extension Cloud {
   /// - Throws: As `deliver()`.
   @discardableResult
   public func update() throws -> Bool {
-    guard connection.deliveryBuffer.delivery == .onUpdate, connection.deliveryBuffer.mayHaveArrivals else { return false }
+    guard connection.deliveryBuffer.delivery == .onUpdate, connection.deliveryBuffer.mayHaveArrivals else {
+      return false
+    }
     return try connection.deliver()
   }
 

@@ -25,7 +25,9 @@ extension CloudDevice {
   }
 
   /// Sorts devices in the order in which they were added.
-  static func sorted(_ devices: [CloudDevice]) -> [CloudDevice] { devices.sorted { ($0.added, $0.id) < ($1.added, $1.id) } }
+  static func sorted(_ devices: [CloudDevice]) -> [CloudDevice] {
+    devices.sorted { ($0.added, $0.id) < ($1.added, $1.id) }
+  }
 }
 
 extension Cloud {
@@ -58,7 +60,9 @@ extension Cloud {
   /// - Parameter device: A device from `devices()`.
   /// - Throws: As `devices()`, and `GameDataError` with `refused` for another player's device.
   public func remove(_ device: CloudDevice) async throws {
-    guard let id = DeviceID(device.id) else { throw GameDataError(.misuse, "\"\(device.id.prefix(80))\" is not a device") }
+    guard let id = DeviceID(device.id) else {
+      throw GameDataError(.misuse, "\"\(device.id.prefix(80))\" is not a device")
+    }
     try await connection.asPlayer { try await HTTPAccount.remove(id, for: $0) }
   }
 

@@ -98,14 +98,17 @@ public final class Cloud: Sendable {
   private let preferences: Preferences
   let connection: CloudConnection
 
-  init(core: GameCore, progress: ProgressStore, scores: HighScores, wallet: WalletStore, preferences: Preferences) throws {
+  init(core: GameCore, progress: ProgressStore, scores: HighScores, wallet: WalletStore, preferences: Preferences)
+    throws
+  {
     (self.core, self.preferences) = (core, preferences)
     var status = CloudStatus(phase: .off)
     // Held back by an earlier run.
     status.hasArrivals = try core.store.read { try $0.facts().hasArrivals }
     state = CloudState(status, isEnabled: try core.isCloudEnabled()) { [weak core] in core?.events.statusDidChange() }
     let eventHandler = CloudEventHandler(
-      core: core, deliveryBuffer: DeliveryBuffer(), progress: progress, scores: scores, wallet: wallet, preferences: preferences)
+      core: core, deliveryBuffer: DeliveryBuffer(), progress: progress, scores: scores, wallet: wallet,
+      preferences: preferences)
     let connection = CloudConnection(core: core, eventHandler: eventHandler, state: state)
     self.connection = connection
     core.cloud = connection

@@ -71,6 +71,7 @@ public enum CloudAvailability: Sendable, Hashable {
 
   /// Keeps the previous reason while a failed request is being retried.
   func after(_ before: Self) -> Self {
-    self == .unavailable(.notReachedYet) && [.unavailable(.unreachable), .unavailable(.inTrouble)].contains(before) ? before : self
+    self == .unavailable(.notReachedYet) && [.unavailable(.unreachable), .unavailable(.inTrouble)].contains(before)
+      ? before : self
   }
 }

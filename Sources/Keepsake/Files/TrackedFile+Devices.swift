@@ -66,7 +66,8 @@ extension TrackedFile {
       try core.translating { try core.store.write { try $0.setFileBase(version.id, of: slot) } }
       return .updated(version)
     }
-    throw StoreError(.io, "\(url.path) was repeatedly written to while it was updated: update it once writing has ended")
+    throw StoreError(
+      .io, "\(url.path) was repeatedly written to while it was updated: update it once writing has ended")
   }
 
   private enum Arrival {
@@ -89,7 +90,9 @@ extension TrackedFile {
       if record.id == winner.id || (!record.tombstone && record.contents == winner.contents) { return .nothing }
     }
     guard let version = try transaction.version(winner.id) else { return .nothing }
-    return .new(Version(version, isPinned: try transaction.isPinned(winner.id)), try SlotReading.bytes(of: winner, in: transaction))
+    return .new(
+      Version(version, isPinned: try transaction.isPinned(winner.id)),
+      try SlotReading.bytes(of: winner, in: transaction))
   }
 
   /// Counts as showing the versions to the game, so that a choice made afterwards replaces them.

@@ -61,7 +61,9 @@ public struct TrackedFile: Sendable {
       let heads = try transaction.heads(of: transaction.key(of: slot))
       let origins = try transaction.fileBase(of: slot).map { [$0] } ?? heads
       return try !origins.contains { id in
-        guard let record = try transaction.version(id)?.record, !record.tombstone, record.length == current.count else { return false }
+        guard let record = try transaction.version(id)?.record, !record.tombstone, record.length == current.count else {
+          return false
+        }
         if record.contents.count == 1 { return record.contents[0] == ContentHash(of: current) }
         return try !transaction.wasPruned(record) && transaction.plainBytes(of: record) == current
       }
@@ -79,7 +81,9 @@ public struct TrackedFile: Sendable {
     return try core.store.read { transaction in
       core.slotParents.show(slot, try transaction.heads(of: transaction.key(of: slot)))
       let pinned = try transaction.pinned(in: slot)
-      return try transaction.wholeHistory(of: slot).filter(SlotMove.isOfGame).map { Version($0, isPinned: pinned.contains($0.record.id)) }
+      return try transaction.wholeHistory(of: slot).filter(SlotMove.isOfGame).map {
+        Version($0, isPinned: pinned.contains($0.record.id))
+      }
     }
   }
 
@@ -154,7 +158,8 @@ public struct TrackedFile: Sendable {
 
   private func refuse(tooLarge count: Int) throws {
     guard count <= EncodedContent.maximumContentBytes else {
-      throw GameDataError(.tooLarge, "\(url.path) has \(count) bytes; at most \(EncodedContent.maximumContentBytes) are allowed")
+      throw GameDataError(
+        .tooLarge, "\(url.path) has \(count) bytes; at most \(EncodedContent.maximumContentBytes) are allowed")
     }
   }
 
@@ -181,7 +186,8 @@ public struct TrackedFile: Sendable {
     guard attributes[.type] as? FileAttributeType == .typeRegular else {
       throw GameDataError(.misuse, "\(url.path) is not an ordinary file: folders, devices and links can't be tracked")
     }
-    return Signature(size: (attributes[.size] as? NSNumber)?.uint64Value ?? 0, modified: attributes[.modificationDate] as? Date)
+    return Signature(
+      size: (attributes[.size] as? NSNumber)?.uint64Value ?? 0, modified: attributes[.modificationDate] as? Date)
   }
 
   /// Returns the file's bytes, as of a moment when nobody was writing to it.

@@ -83,7 +83,8 @@ public final class TrackedFiles: Sendable {
       }
       let bytes = try file.data(of: best.id)
       guard try isThere ? file.read() == bytes : AtomicFile.create(bytes, at: file.url) else {
-        throw GameDataError(.occupied, "there is something else at \(file.url.path): move it away, or track it under another name")
+        throw GameDataError(
+          .occupied, "there is something else at \(file.url.path): move it away, or track it under another name")
       }
       // After the file is written: if the game crashes in between, the file is recognized by its bytes the next time.
       try core.store.write { try $0.setFileBase(best.id, of: file.slot) }
@@ -103,9 +104,12 @@ public final class TrackedFiles: Sendable {
   /// - Throws: As `place(_:at:)`.
   @discardableResult
   public func place(_ name: String, in folder: URL) throws -> TrackedFile {
-    let isPlain = !name.isEmpty && name != "." && name != ".." && !name.unicodeScalars.contains { "/\\:".unicodeScalars.contains($0) }
+    let isPlain =
+      !name.isEmpty && name != "." && name != ".."
+      && !name.unicodeScalars.contains { "/\\:".unicodeScalars.contains($0) }
     guard isPlain else {
-      throw GameDataError(.misuse, "\"\(name.prefix(80))\" is not a plain file name: choose a location and use place(_:at:)")
+      throw GameDataError(
+        .misuse, "\"\(name.prefix(80))\" is not a plain file name: choose a location and use place(_:at:)")
     }
     return try place(name, at: folder.appendingPathComponent(name))
   }
@@ -114,7 +118,9 @@ public final class TrackedFiles: Sendable {
   ///
   /// - Parameter name: A name from `list`.
   /// - Throws: As `SaveSlots.download`.
-  public nonisolated(nonsending) func download(_ name: String) async throws { try await core.download(SlotKey.file(name.canonical).text) }
+  public nonisolated(nonsending) func download(_ name: String) async throws {
+    try await core.download(SlotKey.file(name.canonical).text)
+  }
 
   /// Stops tracking a file until this or another file is tracked under the name again. Its versions stay.
   ///
@@ -133,7 +139,8 @@ public final class TrackedFiles: Sendable {
       return before
     }
     if let before, before != file.url {
-      throw GameDataError(.misuse, "the name \"\(file.name.prefix(80))\" is already used for \(before.path): give this file another name")
+      throw GameDataError(
+        .misuse, "the name \"\(file.name.prefix(80))\" is already used for \(before.path): give this file another name")
     }
     do {
       try body()
@@ -165,11 +172,13 @@ public final class TrackedFiles: Sendable {
         guard let name = key.fileName, local.contains(key.slot) == isLocal else { continue }
         let known = Dictionary(heads.map { ($0.version.record.id, $0) }) { first, _ in first }
         let view = try Resolution.view(
-          heads: heads.map(\.version.record.id), policy: .newest, record: transaction.sharedRecords(known.mapValues(\.version)))
+          heads: heads.map(\.version.record.id), policy: .newest,
+          record: transaction.sharedRecords(known.mapValues(\.version)))
         guard let winner = view.winner, let head = known[winner.id] else { continue }
         files.append(
           FileSummary(
-            name: name, current: Version(head.version, isPinned: head.isPinned), isConflicted: view.isConflict, isLocal: isLocal,
+            name: name, current: Version(head.version, isPinned: head.isPinned), isConflicted: view.isConflict,
+            isLocal: isLocal,
             isDownloaded: view.heads.contains { known[$0.id]?.isNotDownloaded == false }, url: urls[name]))
       }
       return files

@@ -66,7 +66,9 @@ public struct Checkpoint: ~Copyable {
   public mutating func add(_ amount: Int, to key: ProgressKey<Int>) throws { cells.append(try key.draft(.add, amount)) }
 
   /// Adds to a counter that is nil until something is counted.
-  public mutating func add(_ amount: Int, to key: ProgressKey<Int?>) throws { cells.append(try key.draft(.add, amount)) }
+  public mutating func add(_ amount: Int, to key: ProgressKey<Int?>) throws {
+    cells.append(try key.draft(.add, amount))
+  }
 
   /// Inserts an element, as `ProgressStore.insert` does.
   public mutating func insert<Element: ProgressValue>(_ element: Element, into key: ProgressKey<Set<Element>>) throws {
@@ -80,7 +82,9 @@ public struct Checkpoint: ~Copyable {
 
   /// Adds a score to a board, as `HighScores.submit` does, together with the rest of the checkpoint.
   @discardableResult
-  public mutating func submit(_ value: some ScoreNumber, to board: Board, player: String = "", date: Date? = nil) throws -> Score {
+  public mutating func submit(_ value: some ScoreNumber, to board: Board, player: String = "", date: Date? = nil) throws
+    -> Score
+  {
     try add(boards.draft(value, board, player, date, nil))
   }
 
@@ -134,12 +138,16 @@ public struct Checkpoint: ~Copyable {
 // Values in dictionaries, as in `ProgressStore`.
 extension Checkpoint {
   /// Records a value in a dictionary, as `ProgressStore.record(_:at:for:)` does.
-  public mutating func record<Key: ProgressValue, Entry>(_ value: Entry, at entry: Key, for key: ProgressKey<[Key: Entry]>) throws {
+  public mutating func record<Key: ProgressValue, Entry>(
+    _ value: Entry, at entry: Key, for key: ProgressKey<[Key: Entry]>
+  ) throws {
     cells.append(try key.draft(.record, [entry: value]))
   }
 
   /// Sets a value in a dictionary, as `ProgressStore.set(_:at:for:)` does.
-  public mutating func set<Key: ProgressValue, Entry>(_ value: Entry, at entry: Key, for key: ProgressKey<[Key: Entry]>) throws {
+  public mutating func set<Key: ProgressValue, Entry>(_ value: Entry, at entry: Key, for key: ProgressKey<[Key: Entry]>)
+    throws
+  {
     cells.append(try key.draft(.set, [entry: value]))
   }
 

@@ -69,7 +69,8 @@ public final class GameData: Sendable {
 
   /// Opens a game's data with a given environment, such as a clock for tests.
   package static func open(
-    _ id: String, profile: String = "default", at url: URL? = nil, seal: Seal = .none, history: HistoryRules = .standard,
+    _ id: String, profile: String = "default", at url: URL? = nil, seal: Seal = .none,
+    history: HistoryRules = .standard,
     environment: GameEnvironment
   ) throws -> GameData {
     try StorageFolders.check(id, "a game's identifier")

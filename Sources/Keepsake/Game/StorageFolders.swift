@@ -124,7 +124,8 @@ public struct StorageFolders: Sendable, Hashable {
     // Windows reserves these names for devices, with any extension.
     guard !devices.contains(name.prefix { $0 != "." }.lowercased()) else { return false }
     // A limit of 200 leaves room for suffixes within the 255 bytes that file systems allow.
-    return allowed && !name.isEmpty && name.utf8.count <= 200 && !name.hasPrefix(".") && !name.hasSuffix(".") && !name.hasSuffix(" ")
+    return allowed && !name.isEmpty && name.utf8.count <= 200 && !name.hasPrefix(".") && !name.hasSuffix(".")
+      && !name.hasSuffix(" ")
   }
 
   /// Throws `misuse` if a name isn't a valid folder name on every platform.
@@ -132,7 +133,8 @@ public struct StorageFolders: Sendable, Hashable {
     guard isName(name) else {
       throw GameDataError(
         .misuse,
-        "\(what) must be a valid folder name, without / \\ : * ? \" < > | and without a dot at either end; \"\(name.prefix(80))\" isn't")
+        "\(what) must be a valid folder name, without / \\ : * ? \" < > | and without a dot at either end; \"\(name.prefix(80))\" isn't"
+      )
     }
   }
 
@@ -166,7 +168,9 @@ public struct StorageFolders: Sendable, Hashable {
       case .state: ("XDG_STATE_HOME", ".local/state")
       case .cache: ("XDG_CACHE_HOME", ".cache")
       }
-    if let folder = environment[variable], folder.hasPrefix("/") { return URL(fileURLWithPath: folder, isDirectory: true) }
+    if let folder = environment[variable], folder.hasPrefix("/") {
+      return URL(fileURLWithPath: folder, isDirectory: true)
+    }
     guard let home = environment["HOME"], home.hasPrefix("/") else {
       throw GameDataError(.misuse, "neither \(variable) nor HOME is set: specify where the game's files are stored")
     }

@@ -85,7 +85,8 @@ public final class Autosave<Value: Archivable> {
   ///   - metadata: Returns what a slot list shows; called at each capture.
   ///   - value: Returns the current world; called on the thread that calls `update()`.
   public convenience init(
-    _ game: GameData, to slot: Slot<Value>, every interval: Duration = .seconds(30), debounce: Duration = .milliseconds(500),
+    _ game: GameData, to slot: Slot<Value>, every interval: Duration = .seconds(30),
+    debounce: Duration = .milliseconds(500),
     atMost maximumDelay: Duration = .seconds(5), atSignals handling: SignalHandling = .saveAndEnd,
     within deadline: Duration = Autosave.standardDeadline, metadata: @escaping () -> SaveMetadata = { SaveMetadata() },
     value: @escaping () -> Value
@@ -117,7 +118,9 @@ public final class Autosave<Value: Archivable> {
     }
     self.signals = signals
     guard handling != .ignored else { return }
-    self.notifications = NotificationWatch(notifications, within: self.deadline) { [weak self] event in self?.receive(event) }
+    self.notifications = NotificationWatch(notifications, within: self.deadline) { [weak self] event in
+      self?.receive(event)
+    }
   }
 
   deinit {
@@ -171,7 +174,9 @@ public final class Autosave<Value: Archivable> {
   /// - Returns: A handle that completes when the version is durable.
   /// - Throws: As `SaveSlots.capture`.
   @discardableResult
-  public func saveNow() throws -> Pending<Version> { try save { try game.saves.capture(value(), to: slot, metadata()) } }
+  public func saveNow() throws -> Pending<Version> {
+    try save { try game.saves.capture(value(), to: slot, metadata()) }
+  }
 
   private func save(_ capture: () throws -> Pending<Version>) throws -> Pending<Version> {
     schedule.captured(at: playtime)

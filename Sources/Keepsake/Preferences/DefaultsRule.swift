@@ -39,11 +39,15 @@ public struct DefaultsRule: Sendable {
   ///   - key: The preference.
   ///   - read: Converts the value. If it throws or returns nil, the report lists the key and the preference isn't
   ///     changed.
-  public init<Value>(_ name: String, as key: PreferenceKey<Value>, _ read: @escaping @Sendable (PropertyList) throws -> Value?) {
+  public init<Value>(
+    _ name: String, as key: PreferenceKey<Value>, _ read: @escaping @Sendable (PropertyList) throws -> Value?
+  ) {
     self.name = name
     take = { value, preferences, isReplacing in
       guard isReplacing || !preferences.contains(key) else { return .kept }
-      guard let value = try read(value) else { throw PropertyListError(.mismatch, "The rule returned nothing for this value") }
+      guard let value = try read(value) else {
+        throw PropertyListError(.mismatch, "The rule returned nothing for this value")
+      }
       try preferences.set(value, for: key)
       return .taken
     }
@@ -88,7 +92,9 @@ enum DefaultsValue {
     } else if let type = type as? any Decodable.Type {
       decoded = try decodeCodable(type)
     }
-    guard let value = decoded as? Value else { throw PropertyListError(.mismatch, "The value isn't of the type \(type)") }
+    guard let value = decoded as? Value else {
+      throw PropertyListError(.mismatch, "The value isn't of the type \(type)")
+    }
     return value
   }
 
@@ -107,7 +113,8 @@ enum DefaultsValue {
       // As a Float, the number may lose digits. A number that a Float can't hold isn't offered as one.
       let narrow: [PreferenceScalar] = Float(value).isFinite || !value.isFinite ? [.float(Float(value))] : []
       return [.double(value)] + narrow + (Int64(exactly: value).map { [.int($0)] } ?? [])
-    case .float(let value): return [.float(value), .double(Double(value))] + (Int64(exactly: value).map { [.int($0)] } ?? [])
+    case .float(let value):
+      return [.float(value), .double(Double(value))] + (Int64(exactly: value).map { [.int($0)] } ?? [])
     case .string(let value): return [.string(value)]
     case .data(let value): return [.data(value)]
     case .date(let value): return [.date(value)]
@@ -136,17 +143,20 @@ enum DefaultsValue {
     of values: [PropertyList], _ encode: ([PropertyList], any (Archivable & Decodable).Type) throws -> Data
   ) throws -> Data {
     // The first type that fits all of them: whole numbers are numbers, too, and never Booleans.
-    for type in [Bool.self, Int.self, Double.self, String.self, Date.self, Data.self] as [any (Archivable & Decodable).Type]
+    for type in [Bool.self, Int.self, Double.self, String.self, Date.self, Data.self]
+      as [any (Archivable & Decodable).Type]
     where values.allSatisfy({ isNatural($0, as: type) }) {
       return try encode(values, type)
     }
-    throw PropertyListError(.mismatch, "Its values are of different kinds, or contain other values: write a rule for it")
+    throw PropertyListError(
+      .mismatch, "Its values are of different kinds, or contain other values: write a rule for it")
   }
 
   private static func isNatural(_ value: PropertyList, as type: Any.Type) -> Bool {
     switch value {
     case .bool: type == Bool.self
-    case .integer(let number): type == Int.self && Int(exactly: number) != nil || type == Double.self && Double(exactly: number) != nil
+    case .integer(let number):
+      type == Int.self && Int(exactly: number) != nil || type == Double.self && Double(exactly: number) != nil
     case .number, .float: type == Double.self
     case .string: type == String.self
     case .date: type == Date.self
@@ -156,13 +166,18 @@ enum DefaultsValue {
   }
 
   private static func encode(_ values: [PropertyList], as type: any (Archivable & Decodable).Type) throws -> Data {
-    func open<T: Archivable & Decodable>(_: T.Type) throws -> Data { try Archive.encode(try values.map { try $0.decode(T.self) }) }
+    func open<T: Archivable & Decodable>(_: T.Type) throws -> Data {
+      try Archive.encode(try values.map { try $0.decode(T.self) })
+    }
     return try open(type)
   }
 
-  private static func encode(_ values: [PropertyList], under names: [String], as type: any (Archivable & Decodable).Type) throws -> Data {
+  private static func encode(
+    _ values: [PropertyList], under names: [String], as type: any (Archivable & Decodable).Type
+  ) throws -> Data {
     func open<T: Archivable & Decodable>(_: T.Type) throws -> Data {
-      try Archive.encode(Dictionary(zip(names, try values.map { try $0.decode(T.self) }), uniquingKeysWith: { _, last in last }))
+      try Archive.encode(
+        Dictionary(zip(names, try values.map { try $0.decode(T.self) }), uniquingKeysWith: { _, last in last }))
     }
     return try open(type)
   }

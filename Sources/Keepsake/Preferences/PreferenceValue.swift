@@ -50,7 +50,8 @@ public enum PreferenceScalar: Sendable {
   /// Whether both are fixed-size values of the same kind, such as numbers, and so take the same space.
   func isAsLarge(as other: PreferenceScalar) -> Bool {
     switch (self, other) {
-    case (.bool, .bool), (.int, .int), (.unsigned, .unsigned), (.float, .float), (.double, .double), (.date, .date): true
+    case (.bool, .bool), (.int, .int), (.unsigned, .unsigned), (.float, .float), (.double, .double), (.date, .date):
+      true
     default: false
     }
   }

@@ -27,7 +27,8 @@ extension Preferences {
   /// - Throws: `PropertyListError` for bytes that aren't a property list with a dictionary at the top; `GameDataError`
   ///   with `closed`.
   @discardableResult
-  public func importDefaults(from data: Data, rules: [DefaultsRule], isReplacing: Bool = false) throws -> DefaultsReport {
+  public func importDefaults(from data: Data, rules: [DefaultsRule], isReplacing: Bool = false) throws -> DefaultsReport
+  {
     let values = try Self.values(data)
     var report = DefaultsReport()
     for rule in rules {
@@ -88,7 +89,8 @@ extension Preferences {
   /// Returns the entries in the file's order; of several under one key, only the last.
   private static func values(_ data: Data) throws -> [PropertyList.Entry] {
     guard let entries = try PropertyList(data, limits: .inProportion(to: data)).dictionary else {
-      throw PropertyListError(.mismatch, "The property list has no dictionary at the top level: these are not settings of UserDefaults")
+      throw PropertyListError(
+        .mismatch, "The property list has no dictionary at the top level: these are not settings of UserDefaults")
     }
     let last = Dictionary(entries.enumerated().map { ($1.key, $0) }, uniquingKeysWith: { $1 })
     return entries.enumerated().filter { last[$1.key] == $0 }.map(\.element)

@@ -61,7 +61,8 @@ public final class Preferences: Sendable {
     if unreadable > 0 {
       core.events.report(
         Incident(
-          kind: .unreadable, message: "\(unreadable) preferences can't be read; their defaults are used until they are set", date: core.now
+          kind: .unreadable,
+          message: "\(unreadable) preferences can't be read; their defaults are used until they are set", date: core.now
         ))
     }
   }
@@ -221,14 +222,16 @@ public final class Preferences: Sendable {
     case .contested: report("is used as a preference of this device and as a synced one: use two names", key)
     case .keptOtherwise:
       report(
-        "is stored as \(key.isSynced ? "one of this device" : "a synced one"), but its key declares the opposite: use another name", key)
+        "is stored as \(key.isSynced ? "one of this device" : "a synced one"), but its key declares the opposite: use another name",
+        key)
     }
   }
 
   private func report<Value>(_ what: String, _ key: PreferenceKey<Value>) {
     core.events.report(
       Incident(
-        kind: .unreadable, message: "the preference \"\(key.name.prefix(80))\" \(what); its default is used until it is set",
+        kind: .unreadable,
+        message: "the preference \"\(key.name.prefix(80))\" \(what); its default is used until it is set",
         date: core.now))
   }
 
@@ -236,7 +239,9 @@ public final class Preferences: Sendable {
 
   /// Sets a simple value. Most calls take the first, short path.
   private func put(_ scalar: PreferenceScalar, _ name: String, _ isSynced: Bool) throws {
-    guard table.withLock({ $0.replace(scalar, name, isSynced) }) else { return try putChecked(.scalar(scalar), name, isSynced) }
+    guard table.withLock({ $0.replace(scalar, name, isSynced) }) else {
+      return try putChecked(.scalar(scalar), name, isSynced)
+    }
     if hasListeners.load(ordering: .acquiring) { changeBroadcast.send([name.canonical]) }
   }
 

@@ -57,7 +57,8 @@ extension ProgressKey {
       resets: [old.resetting(to: old.defaultValue)] + (old.earlier?.resets ?? []) + (before?.resets ?? []),
       value: { cell in
         let others = before?.value(cell)
-        guard let shown = old.shown(cell), let value = old.rule.value(shown), value != old.defaultValue, let converted = convert(value),
+        guard let shown = old.shown(cell), let value = old.rule.value(shown), value != old.defaultValue,
+          let converted = convert(value),
           let mine = rule.cell(of: converted, by: WriterID(places), stampedAs: shown.stamp)
         else { return others }
         return others?.joined(with: mine) ?? mine
@@ -84,7 +85,8 @@ extension ProgressRule {
       writer: stamp?.writer ?? writer, caughtUp: stamp?.caughtUp ?? false,
       nowMilliseconds: stamp?.milliseconds ?? -Stamp.maximumMilliseconds)
     do {
-      return try CellDraft(CellKey(collection: ProgressStore.collection, key: ""), change(value)).applied(to: nil, context)?.state.value
+      return try CellDraft(CellKey(collection: ProgressStore.collection, key: ""), change(value)).applied(
+        to: nil, context)?.state.value
     } catch {
       return nil  // Not a number: as if nothing were there.
     }

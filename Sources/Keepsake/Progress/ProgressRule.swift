@@ -70,7 +70,8 @@ extension ProgressRule {
     Self(
       name: "dictionary of \(rule.name)", verbs: rule.verbs,
       change: { values in
-        .entries(Dictionary(values.map { ($0.key.element, rule.change($0.value)) }, uniquingKeysWith: { first, _ in first }))
+        .entries(
+          Dictionary(values.map { ($0.key.element, rule.change($0.value)) }, uniquingKeysWith: { first, _ in first }))
       },
       value: { cell in
         guard case .dictionary(let entries) = cell else { return nil }

@@ -105,7 +105,9 @@ public final class ProgressStore: Sendable {
   /// - Returns: A handle that reports when the change is durable.
   /// - Throws: As `record(_:for:)`.
   @discardableResult
-  public func add(_ amount: Int, to key: ProgressKey<Int>) throws -> Pending<Void> { try perform(key.draft(.add, amount)) }
+  public func add(_ amount: Int, to key: ProgressKey<Int>) throws -> Pending<Void> {
+    try perform(key.draft(.add, amount))
+  }
 
   /// Adds to a counter that is nil until something is counted.
   ///
@@ -115,7 +117,9 @@ public final class ProgressStore: Sendable {
   /// - Returns: A handle that reports when the change is durable.
   /// - Throws: As `record(_:for:)`.
   @discardableResult
-  public func add(_ amount: Int, to key: ProgressKey<Int?>) throws -> Pending<Void> { try perform(key.draft(.add, amount)) }
+  public func add(_ amount: Int, to key: ProgressKey<Int?>) throws -> Pending<Void> {
+    try perform(key.draft(.add, amount))
+  }
 
   /// Inserts an element into a `union` or a `set`.
   ///
@@ -226,7 +230,8 @@ public final class ProgressStore: Sendable {
           refusal.reason == .tooLarge ? .tooLarge : .misuse,
           "\"\(draft.key.key.prefix(80))\" can't be recorded: \(refusal.message)")
       }
-      guard !change.state.value.isGathered || change.state.value.size <= Self.maximumValueBytes || update.size <= before else {
+      guard !change.state.value.isGathered || change.state.value.size <= Self.maximumValueBytes || update.size <= before
+      else {
         throw GameDataError(
           .tooLarge,
           "\"\(draft.key.key.prefix(80))\" is full: a set or a dictionary may take at most \(Self.maximumValueBytes) bytes. Spread it over several "
@@ -242,7 +247,8 @@ public final class ProgressStore: Sendable {
     guard growth <= 0 || view.bytes + growth <= Self.maximumBytes else {
       throw GameDataError(
         .tooLarge,
-        "all progress together may take at most \(Self.maximumBytes) bytes. Keep large values in a saved game, and reset what isn't needed")
+        "all progress together may take at most \(Self.maximumBytes) bytes. Keep large values in a saved game, and reset what isn't needed"
+      )
     }
     return (shown, growth)
   }

@@ -161,7 +161,9 @@ public final class Records: Sendable {
     if let database = try known() { return database }
     return try opens.withLock {
       if let database = try known() { return database }
-      let database = try RecordsDatabase.open(in: core.store.url, objection: objection) { [weak core] in core?.events.report($0) }
+      let database = try RecordsDatabase.open(in: core.store.url, objection: objection) { [weak core] in
+        core?.events.report($0)
+      }
       phase.withLock { $0 = .open(database) }
       return database
     }
@@ -216,7 +218,8 @@ public final class Records: Sendable {
     } catch {
       let failure = error as? StoreError ?? StoreError(.io, "closing the records failed", cause: error)
       if failure.code != .timedOut {
-        core.events.report(Incident(kind: .unreadable, message: "the records could not be closed properly: \(failure)", date: core.now))
+        core.events.report(
+          Incident(kind: .unreadable, message: "the records could not be closed properly: \(failure)", date: core.now))
       }
       return failure
     }

@@ -42,11 +42,15 @@ public final class ReferenceDatabase: Sendable {
       throw ReferenceError(.misuse, "the hash of \(url.lastPathComponent) has to be 64 hexadecimal digits")
     }
     let beginning = try Self.check(url, expected)
-    guard beginning == Self.magic else { throw ReferenceError(.notADatabase, "the file \(url.path) is not a SQLite database") }
+    guard beginning == Self.magic else {
+      throw ReferenceError(.notADatabase, "the file \(url.path) is not a SQLite database")
+    }
     try Self.refuseLog(beside: url)
     guard sqlite3_compileoption_used("USE_URI") != 0 else {
       throw ReferenceError(
-        .unreadable, "this system's SQLite doesn't support URIs (SQLITE_USE_URI), so a database can't be opened as one that never changes")
+        .unreadable,
+        "this system's SQLite doesn't support URIs (SQLITE_USE_URI), so a database can't be opened as one that never changes"
+      )
     }
     var configuration = Configuration()
     configuration.label = "keepsake.reference"
@@ -71,7 +75,9 @@ public final class ReferenceDatabase: Sendable {
       // The file never changes, so every read sees the same state. A read inside a read can therefore use the same
       // connection; GRDB would refuse to open another one.
       return try pool.unsafeReentrantRead(body)
-    } catch let error as DatabaseError where [.SQLITE_CORRUPT, .SQLITE_NOTADB, .SQLITE_IOERR].contains(error.resultCode) {
+    } catch let error as DatabaseError
+      where [.SQLITE_CORRUPT, .SQLITE_NOTADB, .SQLITE_IOERR].contains(error.resultCode)
+    {
       throw Self.translated(error, url)
     }
   }
@@ -88,11 +94,15 @@ public final class ReferenceDatabase: Sendable {
     // Reading a pipe would block, and a device may never end.
     let type: FileAttributeType?
     do {
-      type = try FileManager.default.attributesOfItem(atPath: url.resolvingSymlinksInPath().path)[.type] as? FileAttributeType
+      type =
+        try FileManager.default.attributesOfItem(atPath: url.resolvingSymlinksInPath().path)[.type]
+        as? FileAttributeType
     } catch {
       throw ReferenceError(.unreadable, "the file \(url.path) can't be examined", cause: error)
     }
-    guard type == .typeRegular else { throw ReferenceError(.notADatabase, "\(url.path) is a pipe or a device, not a file") }
+    guard type == .typeRegular else {
+      throw ReferenceError(.notADatabase, "\(url.path) is a pipe or a device, not a file")
+    }
     var hash = SHA256()
     var beginning = Data()
     do {
@@ -125,11 +135,14 @@ public final class ReferenceDatabase: Sendable {
       let size: NSNumber?
       do {
         size = try FileManager.default.attributesOfItem(atPath: url.path + suffix)[.size] as? NSNumber
-      } catch let error as CocoaError where [.fileNoSuchFile, .fileReadNoSuchFile, .fileReadInvalidFileName].contains(error.code) {
+      } catch let error as CocoaError
+        where [.fileNoSuchFile, .fileReadNoSuchFile, .fileReadInvalidFileName].contains(error.code)
+      {
         // There is no log, or no file can have its name.
         continue
       } catch {
-        throw ReferenceError(.unreadable, "whether a log is next to the file \(url.path) can't be determined", cause: error)
+        throw ReferenceError(
+          .unreadable, "whether a log is next to the file \(url.path) can't be determined", cause: error)
       }
       guard size?.int64Value == 0 else {
         throw ReferenceError(
@@ -147,7 +160,9 @@ public final class ReferenceDatabase: Sendable {
     switch error.resultCode {
     case .SQLITE_NOTADB: ReferenceError(.notADatabase, "the file \(url.path) is not a SQLite database", cause: error)
     case .SQLITE_CORRUPT:
-      ReferenceError(.damaged, "the database \(url.path) is damaged: it was already damaged when its hash was computed", cause: error)
+      ReferenceError(
+        .damaged, "the database \(url.path) is damaged: it was already damaged when its hash was computed", cause: error
+      )
     default: ReferenceError(.unreadable, "the database \(url.path) can't be read", cause: error)
     }
   }

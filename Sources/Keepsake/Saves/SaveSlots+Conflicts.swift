@@ -81,12 +81,15 @@ extension SaveSlots {
   }
 
   /// Returns what makes one value of the saves that were read.
-  func resolver<Value: Archivable>(_ slot: Slot<Value>, _ reading: SlotReading, _ context: Any?) -> ConflictResolver<Value> {
+  func resolver<Value: Archivable>(_ slot: Slot<Value>, _ reading: SlotReading, _ context: Any?) -> ConflictResolver<
+    Value
+  > {
     ConflictResolver(slot: slot, reading: reading, context: context) { [core] version, error in
       core.events.report(
         Incident(
           kind: .unreadable, slot: slot.name, version: version,
-          message: "an earlier version of the slot \"\(slot.name)\" can't be decoded, so a conflict is merged without it: \(error)",
+          message:
+            "an earlier version of the slot \"\(slot.name)\" can't be decoded, so a conflict is merged without it: \(error)",
           date: core.now))
     }
   }

@@ -21,7 +21,9 @@ extension SaveSlots {
   /// - Parameter slot: The slot to download.
   /// - Throws: `GameDataError` with `notConnected`, `unreachable`, `refused`, or `missing` if the cloud no longer has
   ///   the save, or `misuse` for an invalid name; `CancellationError`; `StoreError` if the disk can't be written.
-  public nonisolated(nonsending) func download<Value: Archivable>(_ slot: Slot<Value>) async throws { try await download(slot.name) }
+  public nonisolated(nonsending) func download<Value: Archivable>(_ slot: Slot<Value>) async throws {
+    try await download(slot.name)
+  }
 
   /// Downloads the save in a slot by its name, for lists and tools.
   ///
@@ -96,10 +98,16 @@ extension GameCore {
     let largest = cloud.largestDownload
     let isDone = try translating {
       try store.write { transaction in
-        func refuse(_ why: String) -> GameDataError { GameDataError(.misuse, "\"\(SlotKey(text: slot).name)\" can't be evicted: \(why)") }
-        guard try !transaction.isLocal(slot) else { throw refuse("it is kept only on this device, because of keepLocal") }
+        func refuse(_ why: String) -> GameDataError {
+          GameDataError(.misuse, "\"\(SlotKey(text: slot).name)\" can't be evicted: \(why)")
+        }
+        guard try !transaction.isLocal(slot) else {
+          throw refuse("it is kept only on this device, because of keepLocal")
+        }
         let heads = try transaction.heads(of: slot).compactMap(transaction.version)
-        guard heads.count == 1 else { if heads.isEmpty { return false } else { throw refuse("it is in conflict: load and save it first") } }
+        guard heads.count == 1 else {
+          if heads.isEmpty { return false } else { throw refuse("it is in conflict: load and save it first") }
+        }
         let record = heads[0].record
         guard !record.tombstone, try !transaction.isNotDownloaded(record) else { return false }
         let facts = try transaction.facts()

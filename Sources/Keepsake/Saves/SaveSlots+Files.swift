@@ -80,7 +80,8 @@ extension SaveSlots {
     let save = try SaveFile(file, core.store.fileSeal, adoptsUnsealed: adoptsUnsealed)
     _ = try Archive.decode(Value.self, from: save.bytes, context: context)
     return try commit(
-      core.commits.draft(.bytes(save.bytes), to: slot.name, save.metadata, additionalParents: core.slotParents.shown(slot.name))
+      core.commits.draft(
+        .bytes(save.bytes), to: slot.name, save.metadata, additionalParents: core.slotParents.shown(slot.name))
     ).wait()
   }
 

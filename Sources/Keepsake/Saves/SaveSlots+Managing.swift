@@ -74,7 +74,8 @@ extension SaveSlots {
     guard view.record.metadata != metadata else { return view.version }
     return try commit(
       core.commits.draft(
-        .stored(view.record.contents, length: view.record.length), to: slot.name, metadata, additionalParents: view.parents,
+        .stored(view.record.contents, length: view.record.length), to: slot.name, metadata,
+        additionalParents: view.parents,
         redescribing: view.record.id)
     ).wait()
   }

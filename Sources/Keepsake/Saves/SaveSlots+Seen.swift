@@ -25,7 +25,9 @@ extension SaveSlots {
   /// - Returns: The devices; nil if the cloud is a folder, or an older server, which can't report this.
   /// - Throws: `GameDataError` with `notConnected`, `unreachable` or `refused`, or `misuse` for an invalid name;
   ///   `StoreError` if the store can't be read.
-  public func seenBy<Value: Archivable>(_ slot: Slot<Value>) async throws -> [CloudDevice]? { try await seenBy(slot.name) }
+  public func seenBy<Value: Archivable>(_ slot: Slot<Value>) async throws -> [CloudDevice]? {
+    try await seenBy(slot.name)
+  }
 
   /// Asks which other devices have the current save of a slot, by the slot's name, for lists and tools.
   ///

@@ -80,7 +80,8 @@ public final class SaveSlots: Sendable {
   /// - Throws: `GameDataError` and `StoreError` if the delete can't be written.
   @discardableResult
   public func delete<Value: Archivable>(_ slot: Slot<Value>) throws -> Version {
-    try commit(core.commits.draft(.tombstone, to: slot.name, additionalParents: core.slotParents.shown(slot.name))).wait()
+    try commit(core.commits.draft(.tombstone, to: slot.name, additionalParents: core.slotParents.shown(slot.name)))
+      .wait()
   }
 
   func save<Value: Archivable>(
@@ -198,7 +199,9 @@ public final class SaveSlots: Sendable {
           kind: .damagedVersion, slot: slot.name, version: damage.version, usedInstead: damage.usedInstead,
           message: damage.message, date: core.now))
     }
-    if reading.sides.isEmpty, let notDownloaded = reading.notDownloaded.first { throw GameDataError.notDownloaded(notDownloaded) }
+    if reading.sides.isEmpty, let notDownloaded = reading.notDownloaded.first {
+      throw GameDataError.notDownloaded(notDownloaded)
+    }
     if reading.sides.isEmpty, let damage = reading.damage.first {
       throw StoreError(.damaged, "nothing in the slot \"\(slot.name)\" can be read: \(damage.message)")
     }
@@ -246,12 +249,14 @@ public final class SaveSlots: Sendable {
         guard local.contains(name) == isLocal else { continue }
         let known = Dictionary(heads.map { ($0.version.record.id, $0) }) { first, _ in first }
         let view = try Resolution.view(
-          heads: heads.map(\.version.record.id), policy: .mostProgress, record: transaction.sharedRecords(known.mapValues(\.version)))
+          heads: heads.map(\.version.record.id), policy: .mostProgress,
+          record: transaction.sharedRecords(known.mapValues(\.version)))
         shown[name] = view.parents
         guard let winner = view.winner, let head = known[winner.id], !key.isFile else { continue }
         slots.append(
           SlotSummary(
-            name: name, current: Version(head.version, isPinned: head.isPinned), isConflicted: view.isConflict, isLocal: isLocal,
+            name: name, current: Version(head.version, isPinned: head.isPinned), isConflicted: view.isConflict,
+            isLocal: isLocal,
             isDownloaded: view.heads.contains { known[$0.id]?.isNotDownloaded == false }))
       }
       return (slots, shown)
@@ -278,7 +283,9 @@ public final class SaveSlots: Sendable {
     return try core.store.read { transaction in
       core.slotParents.show(slot, try transaction.heads(of: try transaction.key(of: slot)))
       let pinned = try transaction.pinned(in: slot)
-      return try transaction.wholeHistory(of: slot).filter(SlotMove.isOfGame).map { Version($0, isPinned: pinned.contains($0.record.id)) }
+      return try transaction.wholeHistory(of: slot).filter(SlotMove.isOfGame).map {
+        Version($0, isPinned: pinned.contains($0.record.id))
+      }
     }
   }
 

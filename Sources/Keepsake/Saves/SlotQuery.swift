@@ -87,7 +87,9 @@ public struct SlotQuery: AsyncSequence, Sendable {
       return changes.added.isEmpty && changes.changed.isEmpty && changes.removed.isEmpty ? nil : .updated(changes)
     }
 
-    private static func sorted(_ slots: some Sequence<SlotSummary>) -> [SlotSummary] { slots.sorted { $0.name < $1.name } }
+    private static func sorted(_ slots: some Sequence<SlotSummary>) -> [SlotSummary] {
+      slots.sorted { $0.name < $1.name }
+    }
   }
 }
 

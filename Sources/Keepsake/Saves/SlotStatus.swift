@@ -149,7 +149,9 @@ extension SaveSlots {
   ///
   /// - Parameter slot: The slot.
   /// - Returns: A sequence for `for try await`.
-  public func statusUpdates<Value: Archivable>(of slot: Slot<Value>) -> SlotStatusUpdates { statusUpdates(of: slot.name) }
+  public func statusUpdates<Value: Archivable>(of slot: Slot<Value>) -> SlotStatusUpdates {
+    statusUpdates(of: slot.name)
+  }
 
   /// Returns the status of a slot as a live sequence, by the slot's name.
   ///
@@ -164,13 +166,18 @@ extension SaveSlots {
       let state = try Self.state(of: slot, cloud, in: transaction)
       return SlotStatus(
         slot: SlotKey(text: slot).name, state: state, arrival: try Self.arrival(in: slot, cloud, in: transaction),
-        isDownloaded: try !transaction.isNotDownloaded(slot), elsewhere: try Self.elsewhere(than: slot, in: transaction),
-        lastFetched: try transaction.facts().lastFetchedMilliseconds.map { Date(timeIntervalSince1970: Double($0) / 1000) },
+        isDownloaded: try !transaction.isNotDownloaded(slot),
+        elsewhere: try Self.elsewhere(than: slot, in: transaction),
+        lastFetched: try transaction.facts().lastFetchedMilliseconds.map {
+          Date(timeIntervalSince1970: Double($0) / 1000)
+        },
         seenBy: state == .stored ? core.seen.devices(of: slot, having: try transaction.heads(of: slot)) : nil)
     }
   }
 
-  private static func state(of slot: String, _ cloud: CloudStatus, in transaction: StoreTransaction) throws -> SlotStatus.State {
+  private static func state(of slot: String, _ cloud: CloudStatus, in transaction: StoreTransaction) throws
+    -> SlotStatus.State
+  {
     let key = try transaction.key(of: slot)
     let heads = try transaction.heads(of: key)
     guard !heads.isEmpty else { return .empty }
@@ -190,18 +197,24 @@ extension SaveSlots {
   private static func elsewhere(than slot: String, in transaction: StoreTransaction) throws -> Version? {
     guard try transaction.isLocal(slot) else { return nil }
     let left = try transaction.localDeclaration(of: slot)?.parents ?? []
-    guard let best = try Resolution.view(of: slot, in: transaction).heads.first(where: { !left.contains($0.id) }) else { return nil }
+    guard let best = try Resolution.view(of: slot, in: transaction).heads.first(where: { !left.contains($0.id) }) else {
+      return nil
+    }
     return try transaction.version(best.id).map { Version($0, isPinned: try transaction.isPinned(best.id)) }
   }
 
-  private static func arrival(in slot: String, _ cloud: CloudStatus, in transaction: StoreTransaction) throws -> SlotStatus.Arrival? {
+  private static func arrival(in slot: String, _ cloud: CloudStatus, in transaction: StoreTransaction) throws
+    -> SlotStatus.Arrival?
+  {
     let isComing = try transaction.staged().contains { change in
       guard case .version(let record) = change.item, record.slot == slot else { return false }
       // The cloud's changes also include what became of this device's own saves.
       return try transaction.version(record.id) == nil
     }
     let download = cloud.transfers.first { !$0.isUpload && $0.slot == slot }
-    guard isComing else { return try transaction.isNotDownloaded(slot) ? download.map { .downloading(fraction: $0.fraction) } : nil }
+    guard isComing else {
+      return try transaction.isNotDownloaded(slot) ? download.map { .downloading(fraction: $0.fraction) } : nil
+    }
     if try transaction.facts().hasArrivals { return .arrived }
     return download.map { .downloading(fraction: $0.fraction) } ?? .announced
   }

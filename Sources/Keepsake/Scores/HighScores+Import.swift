@@ -33,7 +33,8 @@ extension HighScores {
   ///   another order, or `tooLarge` for one with too many players.
   @discardableResult
   public func importScores(
-    from data: Data, to board: Board, columns: ScoreColumns, player: String = "", undated: Date = Date(timeIntervalSince1970: 0)
+    from data: Data, to board: Board, columns: ScoreColumns, player: String = "",
+    undated: Date = Date(timeIntervalSince1970: 0)
   ) throws -> ScoreReport {
     // Checked before anything is read: the board must be valid and have this order.
     _ = try top(0, of: board)
@@ -76,7 +77,8 @@ extension HighScores {
   /// - Throws: As `importScores(from:to:columns:player:undated:)`, and the error of reading the file.
   @discardableResult
   public func importScores(
-    at url: URL, to board: Board, columns: ScoreColumns, player: String = "", undated: Date = Date(timeIntervalSince1970: 0)
+    at url: URL, to board: Board, columns: ScoreColumns, player: String = "",
+    undated: Date = Date(timeIntervalSince1970: 0)
   ) throws -> ScoreReport {
     try importScores(from: Data(contentsOf: url), to: board, columns: columns, player: player, undated: undated)
   }
@@ -91,7 +93,10 @@ extension HighScores {
       hash.update(data: Data("\(text.utf8.count)/\(text)".utf8))
     }
     let words = hash.finalize().withUnsafeBytes { bytes in
-      (UInt64(bigEndian: bytes.loadUnaligned(as: UInt64.self)), UInt64(bigEndian: bytes.loadUnaligned(fromByteOffset: 8, as: UInt64.self)))
+      (
+        UInt64(bigEndian: bytes.loadUnaligned(as: UInt64.self)),
+        UInt64(bigEndian: bytes.loadUnaligned(fromByteOffset: 8, as: UInt64.self))
+      )
     }
     return ScoreID(high: words.0, low: words.1)
   }

@@ -53,7 +53,9 @@ public final class HighScores: Sendable {
   /// - Throws: `GameDataError` with `misuse` for NaN and infinities, for an invalid name, or for a board that has
   ///   another order. The handle throws `tooLarge` for a board with too many players. Nothing is written then.
   @discardableResult
-  public func submit(_ value: some ScoreNumber, to board: Board, player: String = "", date: Date? = nil) throws -> Pending<Score> {
+  public func submit(_ value: some ScoreNumber, to board: Board, player: String = "", date: Date? = nil) throws
+    -> Pending<Score>
+  {
     try submit(draft(value, board, player, date, nil))
   }
 
@@ -81,11 +83,15 @@ public final class HighScores: Sendable {
   }
 
   /// Makes a draft, and throws for every error that can be detected immediately.
-  func draft(_ value: some ScoreNumber, _ board: Board, _ player: String, _ date: Date?, _ context: Data?) throws -> ScoreDraft {
+  func draft(_ value: some ScoreNumber, _ board: Board, _ player: String, _ date: Date?, _ context: Data?) throws
+    -> ScoreDraft
+  {
     let player = player.canonical
     try board.check(player: player)
     let value = value.scoreValue
-    guard value.double.isFinite else { throw GameDataError(.misuse, "\(value) can't be a score: it has to be a finite number") }
+    guard value.double.isFinite else {
+      throw GameDataError(.misuse, "\(value) can't be a score: it has to be a finite number")
+    }
     if let context, context.count > Score.maximumContextBytes {
       throw GameDataError(
         .tooLarge,
@@ -130,9 +136,12 @@ public final class HighScores: Sendable {
     let other: ScoreOrder = board.scoreOrder == .ascending ? .descending : .ascending
     guard try !transaction.hasScores(on: board.name, board.scoreOrder) else { return }
     // An empty board may have had an order before: its players' values keep it, on every device.
-    guard try transaction.hasScores(on: board.name, other) || transaction.bestOrder(on: board.name) == other else { return }
+    guard try transaction.hasScores(on: board.name, other) || transaction.bestOrder(on: board.name) == other else {
+      return
+    }
     throw GameDataError(
-      .misuse, "the board \"\(board.name)\" has the order \(other.rawValue): a board never changes its order, use a new name")
+      .misuse,
+      "the board \"\(board.name)\" has the order \(other.rawValue): a board never changes its order, use a new name")
   }
 
   /// Shows the scores immediately, then commits them with `commit`.
@@ -164,7 +173,9 @@ public final class HighScores: Sendable {
 
   /// Returns how many of the scores are already in the store.
   func knownCount(_ drafts: [ScoreDraft]) throws -> Int {
-    try core.translating { try core.store.read { transaction in try drafts.count { try transaction.hasScore($0.entry) } } }
+    try core.translating {
+      try core.store.read { transaction in try drafts.count { try transaction.hasScore($0.entry) } }
+    }
   }
 
   private func ended(_ number: UInt64) { state.withLock { $0.waiting.removeAll { $0.number == number } } }
@@ -184,7 +195,9 @@ public final class HighScores: Sendable {
   /// - Throws: `StoreError` if the store can't be read; `GameDataError` with `misuse` for a board that has another
   ///   order.
   public func top(_ count: Int, of board: Board, onePerPlayer: Bool = false) throws -> [Score] {
-    guard count >= 0 else { throw GameDataError(.misuse, "the best \(count) scores were requested: the number can't be negative") }
+    guard count >= 0 else {
+      throw GameDataError(.misuse, "the best \(count) scores were requested: the number can't be negative")
+    }
     return try reading(board) { transaction, waiting in
       var found = FoundScores()
       if onePerPlayer {
@@ -213,7 +226,9 @@ public final class HighScores: Sendable {
   ///   - board: The board.
   /// - Returns: The score; nil if the player has none.
   /// - Throws: As `top`.
-  public func best(of player: String = "", on board: Board) throws -> Score? { try scores(of: player, on: board, atMost: 1).first }
+  public func best(of player: String = "", on board: Board) throws -> Score? {
+    try scores(of: player, on: board, atMost: 1).first
+  }
 
   /// Returns the scores of a player that are kept on this device, best first.
   ///
@@ -225,10 +240,13 @@ public final class HighScores: Sendable {
   /// - Throws: As `top`.
   public func scores(of player: String = "", on board: Board, atMost count: Int = .max) throws -> [Score] {
     let player = player.canonical
-    guard count >= 0 else { throw GameDataError(.misuse, "\(count) scores were requested: the number can't be negative") }
+    guard count >= 0 else {
+      throw GameDataError(.misuse, "\(count) scores were requested: the number can't be negative")
+    }
     return try reading(board) { transaction, waiting in
       var found = try transaction.scores(count, of: player, on: board.name, board.scoreOrder)
-      found.entries = Array((found.entries + waiting.filter { $0.player == player }).sorted { $0.precedes($1) }.prefix(count))
+      found.entries = Array(
+        (found.entries + waiting.filter { $0.player == player }).sorted { $0.precedes($1) }.prefix(count))
       return found
     }
   }
@@ -255,7 +273,8 @@ public final class HighScores: Sendable {
   /// - Throws: As `top`.
   public func rank(of score: Score, on board: Board) throws -> Int {
     guard score.board == board.name, score.entry.order == board.scoreOrder else {
-      throw GameDataError(.misuse, "the score is on the board \"\(score.board)\" and not on \"\(board.name)\", or in another order")
+      throw GameDataError(
+        .misuse, "the score is on the board \"\(score.board)\" and not on \"\(board.name)\", or in another order")
     }
     var above = 0
     _ = try reading(board) { transaction, waiting in
@@ -281,7 +300,8 @@ public final class HighScores: Sendable {
 
   /// Runs `body` with a snapshot of the store, and with the board's scores that are still being committed and aren't in
   /// the snapshot.
-  private func reading(_ board: Board, _ body: (StoreTransaction, [ScoreEntry]) throws -> FoundScores) throws -> [Score] {
+  private func reading(_ board: Board, _ body: (StoreTransaction, [ScoreEntry]) throws -> FoundScores) throws -> [Score]
+  {
     try board.check()
     // Read before the store, so that a score that is committed in the meantime is in at least one of the two.
     let waiting = state.withLock { state in

@@ -38,7 +38,8 @@ public struct ScoreColumns: Sendable, Hashable {
   ///   - numericDate: What a number under `date` means.
   ///   - list: The keys that lead from the top dictionary to the list; empty if the list is at the top.
   public init(
-    score: String, player: String? = nil, date: String? = nil, numericDate: NumericDate = .secondsSince1970, in list: [String] = []
+    score: String, player: String? = nil, date: String? = nil, numericDate: NumericDate = .secondsSince1970,
+    in list: [String] = []
   ) {
     self.score = score
     self.player = player
@@ -52,7 +53,8 @@ public struct ScoreColumns: Sendable, Hashable {
     var value = try PropertyList(data, limits: .inProportion(to: data))
     for (depth, key) in list.enumerated() {
       guard let inner = value[key] else {
-        throw PropertyListError(.missingValue, "There is no value under \"\(key)\"", path: list.prefix(depth + 1).joined(separator: "."))
+        throw PropertyListError(
+          .missingValue, "There is no value under \"\(key)\"", path: list.prefix(depth + 1).joined(separator: "."))
       }
       value = inner
     }
@@ -64,8 +66,12 @@ public struct ScoreColumns: Sendable, Hashable {
 
   /// Returns the parts of an entry. Throws `PropertyListError` if it has no score, or an invalid score, player or date.
   func read(_ entry: PropertyList) throws -> (value: Score.Value, player: String?, date: Date?) {
-    guard let value = try entry[score].map(number) else { throw PropertyListError(.missingValue, "There is no score", path: score) }
-    return (value, try player.flatMap { key in try entry[key].map(name) }, try date.flatMap { key in try entry[key].map(day) })
+    guard let value = try entry[score].map(number) else {
+      throw PropertyListError(.missingValue, "There is no score", path: score)
+    }
+    return (
+      value, try player.flatMap { key in try entry[key].map(name) }, try date.flatMap { key in try entry[key].map(day) }
+    )
   }
 
   private func number(_ value: PropertyList) throws -> Score.Value {

@@ -60,7 +60,8 @@ public struct Purse: Sendable, Hashable, Archivable {
     let held = self[currency]
     guard held >= amount else {
       throw GameDataError(
-        .insufficient(spendable: Int64(held), balance: Int64(held)), "there are only \(held) \(currency.name) in the purse")
+        .insufficient(spendable: Int64(held), balance: Int64(held)),
+        "there are only \(held) \(currency.name) in the purse")
     }
     amounts[currency.name] = held > amount ? held - amount : nil
   }

@@ -66,7 +66,9 @@ extension CodingUserInfoKey {
 
   /// The initialiser of the standard library is failable, but returns a key for every text.
   private init(_ text: String) {
-    guard let key = CodingUserInfoKey(rawValue: text) else { preconditionFailure("A key can't be made of the text \(text)") }
+    guard let key = CodingUserInfoKey(rawValue: text) else {
+      preconditionFailure("A key can't be made of the text \(text)")
+    }
     self = key
   }
 }

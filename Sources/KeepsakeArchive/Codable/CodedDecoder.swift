@@ -119,11 +119,15 @@ private struct CodedKeyedDecoding<Key: CodingKey>: KeyedDecodingContainerProtoco
   func decodeNil(forKey key: Key) throws -> Bool { try inner(key).isNil }
   func decode<T: Decodable>(_ type: T.Type, forKey key: Key) throws -> T { try inner(key).decode(type) }
 
-  func nestedContainer<Nested: CodingKey>(keyedBy type: Nested.Type, forKey key: Key) throws -> KeyedDecodingContainer<Nested> {
+  func nestedContainer<Nested: CodingKey>(keyedBy type: Nested.Type, forKey key: Key) throws -> KeyedDecodingContainer<
+    Nested
+  > {
     KeyedDecodingContainer(try CodedKeyedDecoding<Nested>(inner(key)))
   }
 
-  func nestedUnkeyedContainer(forKey key: Key) throws -> any UnkeyedDecodingContainer { try CodedUnkeyedDecoding(inner(key)) }
+  func nestedUnkeyedContainer(forKey key: Key) throws -> any UnkeyedDecodingContainer {
+    try CodedUnkeyedDecoding(inner(key))
+  }
   func superDecoder() -> any Decoder { CodedDecoder(place.inner(CodedSuper(), find(CodedSuper()), in: path)) }
   func superDecoder(forKey key: Key) -> any Decoder { CodedDecoder(place.inner(key, find(key), in: path)) }
 }
@@ -151,7 +155,8 @@ private struct CodedUnkeyedDecoding: UnkeyedDecodingContainer {
   private mutating func take<R>(_ type: Any.Type, _ body: (CodedReading) throws -> R) throws -> R {
     let inner = place.inner(CodedIndex(currentIndex), next, in: path)
     guard !isAtEnd else {
-      throw DecodingError.valueNotFound(type, .init(codingPath: inner.codingPath, debugDescription: "the list has only \(length) elements"))
+      throw DecodingError.valueNotFound(
+        type, .init(codingPath: inner.codingPath, debugDescription: "the list has only \(length) elements"))
     }
     let value = try body(inner)
     next = place.tree.after(next)
@@ -189,7 +194,9 @@ private struct CodedSingleDecoding: SingleValueDecodingContainer {
 
   func decode<T: Decodable>(_ type: T.Type) throws -> T {
     // A level of calls, though not of the tree.
-    try CodedReading(tree: place.tree, context: place.context, entry: place.entry, step: place.step, depth: place.depth + 1)
-      .decode(type)
+    try CodedReading(
+      tree: place.tree, context: place.context, entry: place.entry, step: place.step, depth: place.depth + 1
+    )
+    .decode(type)
   }
 }

@@ -124,14 +124,17 @@ struct CodedWriting {
     try state.count()
     guard depth <= state.limits.depth else { throw tooDeep() }
     if let leaf = CodedLeaf.of(value) { return .leaf(try checked(leaf)) }
-    if state.mayBeUnordered(T.self), let unordered = value as? any CodedUnordered, let node = try unordered.codedNode(in: self) {
+    if state.mayBeUnordered(T.self), let unordered = value as? any CodedUnordered,
+      let node = try unordered.codedNode(in: self)
+    {
       return node
     }
     let encoder = CodedEncoder(self)
     try value.encode(to: encoder)
     if encoder.hasResult { return encoder.result }
     guard let ifNothing else {
-      throw EncodingError.invalidValue(value, .init(codingPath: codingPath, debugDescription: "its encode(to:) encodes nothing"))
+      throw EncodingError.invalidValue(
+        value, .init(codingPath: codingPath, debugDescription: "its encode(to:) encodes nothing"))
     }
     return ifNothing
   }
@@ -144,7 +147,8 @@ struct CodedWriting {
     default: return leaf
     }
     guard length <= state.limits.stringBytes else {
-      throw ArchiveError(.limit, "A string or data value takes \(length) bytes; the limit is \(state.limits.stringBytes)")
+      throw ArchiveError(
+        .limit, "A string or data value takes \(length) bytes; the limit is \(state.limits.stringBytes)")
     }
     return leaf
   }
@@ -198,7 +202,8 @@ extension Dictionary: CodedUnordered where Key: Encodable, Value: Encodable {
     return .pairs(
       try map { key, value in
         (
-          try inner.node(of: key, ifNothing: .object(CodedFields())), try inner.node(of: value, ifNothing: .object(CodedFields()))
+          try inner.node(of: key, ifNothing: .object(CodedFields())),
+          try inner.node(of: value, ifNothing: .object(CodedFields()))
         )
       })
   }
@@ -228,7 +233,9 @@ private struct CodedKeyedEncoding<Key: CodingKey>: KeyedEncodingContainerProtoco
 
   var codingPath: [any CodingKey] { scope.codingPath }
 
-  private func set(_ node: CodedNode, _ key: any CodingKey) { fields.set(node, scope.state.keys.number(key.stringValue)) }
+  private func set(_ node: CodedNode, _ key: any CodingKey) {
+    fields.set(node, scope.state.keys.number(key.stringValue))
+  }
 
   mutating func encodeNil(forKey key: Key) throws {
     try scope.state.count()
@@ -240,7 +247,9 @@ private struct CodedKeyedEncoding<Key: CodingKey>: KeyedEncodingContainerProtoco
     set(try inner(key).node(of: value, ifNothing: .object(CodedFields())), key)
   }
 
-  mutating func nestedContainer<Nested: CodingKey>(keyedBy type: Nested.Type, forKey key: Key) -> KeyedEncodingContainer<Nested> {
+  mutating func nestedContainer<Nested: CodingKey>(keyedBy type: Nested.Type, forKey key: Key)
+    -> KeyedEncodingContainer<Nested>
+  {
     let inner = inner(key)
     var nested = CodedFields()
     switch fields.node(scope.state.keys.number(key.stringValue)) {

@@ -129,7 +129,8 @@ enum CodedLeaf {
     case .data: self = .data(Data(try input.take(try input.count(limit: stringLimit, "bytes of data"))))
     case .uuid: self = .uuid(UUID(uuid: try input.take(16).loadUnaligned(as: uuid_t.self)))
     case .decimal:
-      guard let value = DecimalBytes.read(try input.take(try input.count(limit: stringLimit, "bytes of a number"))) else {
+      guard let value = DecimalBytes.read(try input.take(try input.count(limit: stringLimit, "bytes of a number")))
+      else {
         throw input.damaged("A saved decimal number is invalid")
       }
       self = .decimal(value)

@@ -132,7 +132,9 @@ struct CodedTreeWriter {
       begin(.array, count: pairs.count * 2)
       // Pairs whose keys have equal bytes are ordered by their values.
       let pieces = try pairs.map { (try apart($0.key), try apart($0.value)) }
-      let sorted = pieces.sorted { $0.0 == $1.0 ? $0.1.lexicographicallyPrecedes($1.1) : $0.0.lexicographicallyPrecedes($1.0) }
+      let sorted = pieces.sorted {
+        $0.0 == $1.0 ? $0.1.lexicographicallyPrecedes($1.1) : $0.0.lexicographicallyPrecedes($1.0)
+      }
       for (key, value) in sorted { bytes += key + value }
     }
   }

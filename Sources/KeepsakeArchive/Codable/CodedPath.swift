@@ -78,13 +78,17 @@ extension ArchiveError {
     switch error {
     case .keyNotFound(let key, let context):
       self.init(
-        .missingField, "The saved \(type) has no value under the key \"\(key.stringValue)\"", coded: type, at: context.codingPath + [key])
+        .missingField, "The saved \(type) has no value under the key \"\(key.stringValue)\"", coded: type,
+        at: context.codingPath + [key])
     case .valueNotFound(let wanted, let context):
       self.init(
-        .missingField, "The saved \(type) has no value where a \(wanted) is needed: \(context.debugDescription)", coded: type,
+        .missingField, "The saved \(type) has no value where a \(wanted) is needed: \(context.debugDescription)",
+        coded: type,
         at: context.codingPath)
     case .typeMismatch(_, let context), .dataCorrupted(let context):
-      self.init(.mismatch, "The saved value doesn't fit \(type): \(context.debugDescription)", coded: type, at: context.codingPath)
+      self.init(
+        .mismatch, "The saved value doesn't fit \(type): \(context.debugDescription)", coded: type,
+        at: context.codingPath)
     @unknown default:
       self.init(.mismatch, "The saved value doesn't fit \(type): \(error)", coded: type, at: [])
     }
@@ -94,7 +98,9 @@ extension ArchiveError {
   init(_ error: EncodingError, in type: Any.Type) {
     switch error {
     case .invalidValue(_, let context):
-      self.init(.unsupported, "A value of \(type) can't be encoded: \(context.debugDescription)", coded: type, at: context.codingPath)
+      self.init(
+        .unsupported, "A value of \(type) can't be encoded: \(context.debugDescription)", coded: type,
+        at: context.codingPath)
     @unknown default:
       self.init(.unsupported, "A value of \(type) can't be encoded: \(error)", coded: type, at: [])
     }

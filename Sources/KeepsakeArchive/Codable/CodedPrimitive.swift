@@ -177,13 +177,15 @@ extension CodedLeaf {
 extension CodedReading {
   static func isPrimitive<T>(_ type: T.Type) -> Bool {
     let id = ObjectIdentifier(type)
-    return id == ObjectIdentifier(Int.self) || id == ObjectIdentifier(String.self) || id == ObjectIdentifier(Double.self)
+    return id == ObjectIdentifier(Int.self) || id == ObjectIdentifier(String.self)
+      || id == ObjectIdentifier(Double.self)
       || id == ObjectIdentifier(Float.self) || id == ObjectIdentifier(Bool.self) || id == ObjectIdentifier(Int64.self)
       || id == ObjectIdentifier(Int32.self) || id == ObjectIdentifier(Int16.self) || id == ObjectIdentifier(Int8.self)
       || id == ObjectIdentifier(UInt.self) || id == ObjectIdentifier(UInt64.self) || id == ObjectIdentifier(UInt32.self)
       || id == ObjectIdentifier(UInt16.self) || id == ObjectIdentifier(UInt8.self) || id == ObjectIdentifier(Date.self)
       || id == ObjectIdentifier(UUID.self) || id == ObjectIdentifier(Data.self) || id == ObjectIdentifier(URL.self)
-      || id == ObjectIdentifier(Decimal.self) || id == ObjectIdentifier(Int128.self) || id == ObjectIdentifier(UInt128.self)
+      || id == ObjectIdentifier(Decimal.self) || id == ObjectIdentifier(Int128.self)
+      || id == ObjectIdentifier(UInt128.self)
   }
 
   /// Reads a value of a primitive type, from its single form or by its own `init(from:)`. Takes much stack in a debug

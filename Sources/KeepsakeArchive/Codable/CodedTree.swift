@@ -40,7 +40,8 @@ final class CodedTree: Sendable {
   init(_ source: UnsafeRawBufferPointer, offset: Int, depth: Int, limits: ArchiveLimits) throws {
     guard UInt32(exactly: source.count) != nil else {
       throw ArchiveError(
-        .limit, "A coded value takes \(source.count) bytes; its positions are numbers of 32 bits, so it must be smaller than 4 GiB",
+        .limit,
+        "A coded value takes \(source.count) bytes; its positions are numbers of 32 bits, so it must be smaller than 4 GiB",
         offset: offset)
     }
     bytes = [UInt8](source)
@@ -79,7 +80,9 @@ final class CodedTree: Sendable {
     var lastKey = -1
   }
 
-  private static func entries(_ input: inout ByteCursor, keys: Int, depth: Int, _ limits: ArchiveLimits) throws -> [Entry] {
+  private static func entries(_ input: inout ByteCursor, keys: Int, depth: Int, _ limits: ArchiveLimits) throws
+    -> [Entry]
+  {
     var entries: [Entry] = []
     var open: [Open] = []
     repeat {
@@ -95,10 +98,13 @@ final class CodedTree: Sendable {
         }
       }
       guard entries.count < limits.codedValues else {
-        throw ArchiveError(.limit, "A coded value contains more than \(limits.codedValues) values", offset: input.offset)
+        throw ArchiveError(
+          .limit, "A coded value contains more than \(limits.codedValues) values", offset: input.offset)
       }
       let start = input.offset
-      guard let tag = CodedTag(rawValue: try input.byte()) else { throw input.damaged("A coded value has an unknown tag") }
+      guard let tag = CodedTag(rawValue: try input.byte()) else {
+        throw input.damaged("A coded value has an unknown tag")
+      }
       entries.append(
         Entry(
           start: UInt32(truncatingIfNeeded: start), key: UInt32(truncatingIfNeeded: key),
@@ -125,7 +131,8 @@ final class CodedTree: Sendable {
 
   /// Returns the tag and, for a list or object, the number of its elements.
   func head(_ entry: Int) throws -> (tag: CodedTag, count: Int) {
-    try at(entry) { tag, input in (tag, tag == .array || tag == .object ? try input.count(limit: .max, "elements") : 0) }
+    try at(entry) { tag, input in (tag, tag == .array || tag == .object ? try input.count(limit: .max, "elements") : 0)
+    }
   }
 
   /// Returns a value that contains no others; nil for a list or object.
@@ -136,7 +143,9 @@ final class CodedTree: Sendable {
   private func at<R>(_ entry: Int, _ body: (CodedTag, inout ByteCursor) throws -> R) throws -> R {
     try bytes.withUnsafeBytes { all in
       var input = ByteCursor(bytes: all, offset: Int(entries[entry].start), end: all.count)
-      guard let tag = CodedTag(rawValue: try input.byte()) else { throw input.damaged("A coded value has an unknown tag") }
+      guard let tag = CodedTag(rawValue: try input.byte()) else {
+        throw input.damaged("A coded value has an unknown tag")
+      }
       return try body(tag, &input)
     }
   }
@@ -174,7 +183,8 @@ final class CodedTree: Sendable {
         ready.append(.array(inside))
       } else {
         ready.append(
-          .dictionary(zip(fields(of: entry, count: count), inside).map { .init(key: .string(keys[$0.key]), value: $1) }))
+          .dictionary(zip(fields(of: entry, count: count), inside).map { .init(key: .string(keys[$0.key]), value: $1) })
+        )
       }
     }
     return ready.last ?? .none

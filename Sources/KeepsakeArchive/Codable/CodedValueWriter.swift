@@ -21,10 +21,14 @@ package struct CodedValueWriter {
     }
   }
 
-  private init(limits: ArchiveLimits, misfit: @escaping (ArchiveValue) -> ArchiveError) { (self.limits, self.misfit) = (limits, misfit) }
+  private init(limits: ArchiveLimits, misfit: @escaping (ArchiveValue) -> ArchiveError) {
+    (self.limits, self.misfit) = (limits, misfit)
+  }
 
   private mutating func node(of value: ArchiveValue, depth: Int) throws -> CodedNode {
-    guard depth <= limits.depth else { throw ArchiveError(.limit, "Codable values are nested more than \(limits.depth) deep") }
+    guard depth <= limits.depth else {
+      throw ArchiveError(.limit, "Codable values are nested more than \(limits.depth) deep")
+    }
     if let leaf = leaf(of: value) { return .leaf(leaf) }
     switch value {
     case .array(let values), .set(let values), .vector(let values):

@@ -114,7 +114,9 @@ extension simd_double4x4: ArchivableMatrix {
 
 /// Encoded as the vector (x, y, z, w), imaginary part first.
 extension simd_quatf: Archivable {
-  public static func archiveWireType(in schema: ArchiveSchema) -> ArchiveWireType { SIMD4<Float>.archiveWireType(in: schema) }
+  public static func archiveWireType(in schema: ArchiveSchema) -> ArchiveWireType {
+    SIMD4<Float>.archiveWireType(in: schema)
+  }
   public static var archiveIsKeyed: Bool { false }
   public func encode(to writer: inout ArchiveWriter) throws { try vector.encode(to: &writer) }
   public init(from reader: inout ArchiveReader) throws { self.init(vector: try SIMD4<Float>(from: &reader)) }
@@ -122,7 +124,9 @@ extension simd_quatf: Archivable {
 
 /// Encoded as the vector (x, y, z, w), imaginary part first.
 extension simd_quatd: Archivable {
-  public static func archiveWireType(in schema: ArchiveSchema) -> ArchiveWireType { SIMD4<Double>.archiveWireType(in: schema) }
+  public static func archiveWireType(in schema: ArchiveSchema) -> ArchiveWireType {
+    SIMD4<Double>.archiveWireType(in: schema)
+  }
   public static var archiveIsKeyed: Bool { false }
   public func encode(to writer: inout ArchiveWriter) throws { try vector.encode(to: &writer) }
   public init(from reader: inout ArchiveReader) throws { self.init(vector: try SIMD4<Double>(from: &reader)) }

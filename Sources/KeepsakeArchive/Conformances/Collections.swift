@@ -1,12 +1,18 @@
 /// Encoded as a byte, 0 or 1, and the value. An optional reference is encoded as its number alone, 0 for nil.
 extension Optional: Archivable where Wrapped: Archivable {
   public static var archiveName: String { Wrapped.archiveName + "?" }
-  public static func archiveWireType(in schema: ArchiveSchema) -> ArchiveWireType { schema.composite(.optional, Wrapped.self) }
+  public static func archiveWireType(in schema: ArchiveSchema) -> ArchiveWireType {
+    schema.composite(.optional, Wrapped.self)
+  }
   @inlinable public static var archiveIsKeyed: Bool { false }
 
-  @inlinable public func encode(to writer: inout ArchiveWriter) throws { try Wrapped.archiveWriteOptional(self, to: &writer) }
+  @inlinable public func encode(to writer: inout ArchiveWriter) throws {
+    try Wrapped.archiveWriteOptional(self, to: &writer)
+  }
 
-  @inlinable public init(from reader: inout ArchiveReader) throws { self = try Wrapped.archiveReadOptional(from: &reader) }
+  @inlinable public init(from reader: inout ArchiveReader) throws {
+    self = try Wrapped.archiveReadOptional(from: &reader)
+  }
 
   public static var archiveHasMergeRules: Bool { MergeFields.hasRules(Wrapped.self) }
 
@@ -31,7 +37,9 @@ extension Optional: Archivable where Wrapped: Archivable {
 /// Encoded as a count and the elements.
 extension Array: Archivable where Element: Archivable {
   public static var archiveName: String { "[" + Element.archiveName + "]" }
-  public static func archiveWireType(in schema: ArchiveSchema) -> ArchiveWireType { schema.composite(.array, Element.self) }
+  public static func archiveWireType(in schema: ArchiveSchema) -> ArchiveWireType {
+    schema.composite(.array, Element.self)
+  }
   @inlinable public static var archiveIsKeyed: Bool { false }
 
   @inlinable public func encode(to writer: inout ArchiveWriter) throws {
@@ -42,7 +50,9 @@ extension Array: Archivable where Element: Archivable {
     }
     try writer.descend()
     try withUnsafeBufferPointer { elements in
-      if let start = elements.baseAddress { try Element.archiveWriteElements(start, count: elements.count, to: &writer) }
+      if let start = elements.baseAddress {
+        try Element.archiveWriteElements(start, count: elements.count, to: &writer)
+      }
     }
     writer.ascend()
   }
@@ -80,7 +90,9 @@ extension Array: Archivable where Element: Archivable {
 /// process.
 extension Set: Archivable where Element: Archivable {
   public static var archiveName: String { "Set<" + Element.archiveName + ">" }
-  public static func archiveWireType(in schema: ArchiveSchema) -> ArchiveWireType { schema.composite(.set, Element.self) }
+  public static func archiveWireType(in schema: ArchiveSchema) -> ArchiveWireType {
+    schema.composite(.set, Element.self)
+  }
   @inlinable public static var archiveIsKeyed: Bool { false }
 
   @inlinable public func encode(to writer: inout ArchiveWriter) throws {
@@ -100,7 +112,9 @@ extension Set: Archivable where Element: Archivable {
     try reader.descend()
     for _ in 0..<count {
       reader.current = element
-      if !insert(try Element.archiveRead(from: &reader)).inserted { try reader.refuseRepetition("A set contains an element twice") }
+      if !insert(try Element.archiveRead(from: &reader)).inserted {
+        try reader.refuseRepetition("A set contains an element twice")
+      }
     }
     reader.ascend()
   }
@@ -109,7 +123,9 @@ extension Set: Archivable where Element: Archivable {
 /// Encoded as a count and the pairs in the order of their keys' bytes.
 extension Dictionary: Archivable where Key: Archivable, Value: Archivable {
   public static var archiveName: String { "[" + Key.archiveName + ": " + Value.archiveName + "]" }
-  public static func archiveWireType(in schema: ArchiveSchema) -> ArchiveWireType { schema.dictionary(Key.self, Value.self) }
+  public static func archiveWireType(in schema: ArchiveSchema) -> ArchiveWireType {
+    schema.dictionary(Key.self, Value.self)
+  }
   @inlinable public static var archiveIsKeyed: Bool { false }
 
   @inlinable public func encode(to writer: inout ArchiveWriter) throws {
@@ -117,7 +133,8 @@ extension Dictionary: Archivable where Key: Archivable, Value: Archivable {
     try writer.descend()
     let pairs = ContiguousArray(self)
     try writer.writeSorted(
-      pairs.count, { try Key.archiveWrite(pairs[$1].key, to: &$0) }, after: { try Value.archiveWrite(pairs[$1].value, to: &$0) })
+      pairs.count, { try Key.archiveWrite(pairs[$1].key, to: &$0) },
+      after: { try Value.archiveWrite(pairs[$1].value, to: &$0) })
     writer.ascend()
   }
 

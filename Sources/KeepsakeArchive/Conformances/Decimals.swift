@@ -65,7 +65,8 @@ package enum DecimalBytes {
     guard bytes.count >= headBytes, bytes.count <= headBytes + 16, bytes[1] <= 1 else { return nil }
     var significand: UInt128 = 0
     for byte in bytes.dropFirst(headBytes).reversed() { significand = significand << 8 | UInt128(byte) }
-    let whole = Decimal(UInt64(truncatingIfNeeded: significand >> 64)) * word + Decimal(UInt64(truncatingIfNeeded: significand))
+    let whole =
+      Decimal(UInt64(truncatingIfNeeded: significand >> 64)) * word + Decimal(UInt64(truncatingIfNeeded: significand))
     let value = Decimal(
       sign: bytes[1] == 1 ? .minus : .plus, exponent: Int(Int8(bitPattern: bytes[0])), significand: whole)
     return value.isNaN ? nil : value

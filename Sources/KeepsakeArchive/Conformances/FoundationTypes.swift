@@ -20,7 +20,9 @@ extension Date: Archivable {
   public static func archiveWireType(in schema: ArchiveSchema) -> ArchiveWireType { schema.scalar(.date) }
   public static var archiveIsKeyed: Bool { false }
 
-  public func encode(to writer: inout ArchiveWriter) throws { writer.putFixed(timeIntervalSinceReferenceDate.bitPattern) }
+  public func encode(to writer: inout ArchiveWriter) throws {
+    writer.putFixed(timeIntervalSinceReferenceDate.bitPattern)
+  }
 
   public init(from reader: inout ArchiveReader) throws {
     if !reader.isExact { try reader.expect(.date) }
@@ -62,7 +64,9 @@ extension URL: Archivable {
 /// Encoded as a Double, or as a Float on the few platforms where CGFloat is a Float; each can be read as the other.
 /// Arrays are blocks, like those of Doubles.
 extension CGFloat: Archivable {
-  public static func archiveWireType(in schema: ArchiveSchema) -> ArchiveWireType { NativeType.archiveWireType(in: schema) }
+  public static func archiveWireType(in schema: ArchiveSchema) -> ArchiveWireType {
+    NativeType.archiveWireType(in: schema)
+  }
   public static var archiveIsKeyed: Bool { false }
   public static var archiveBlockCode: UInt8 { NativeType.archiveBlockCode }
   public func encode(to writer: inout ArchiveWriter) throws { try native.encode(to: &writer) }
@@ -82,7 +86,9 @@ extension CGPoint: Archivable {
 extension CGSize: Archivable {
   public static func archiveWireType(in schema: ArchiveSchema) -> ArchiveWireType { schema.vector(.double, count: 2) }
   public static var archiveIsKeyed: Bool { false }
-  public func encode(to writer: inout ArchiveWriter) throws { try SIMD2(Double(width), Double(height)).encode(to: &writer) }
+  public func encode(to writer: inout ArchiveWriter) throws {
+    try SIMD2(Double(width), Double(height)).encode(to: &writer)
+  }
   public init(from reader: inout ArchiveReader) throws {
     let pair = try SIMD2<Double>(from: &reader)
     self.init(width: pair.x, height: pair.y)

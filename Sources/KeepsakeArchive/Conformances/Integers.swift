@@ -73,7 +73,8 @@ extension ArchiveReader {
     let (negative, positive) = try takeInteger(code)
     guard let value = negative < 0 ? T(exactly: negative) : T(exactly: positive) else {
       throw ArchiveError(
-        .mismatch, "The saved number \(negative < 0 ? "\(negative)" : "\(positive)") doesn't fit into \(T.self)", offset: offset)
+        .mismatch, "The saved number \(negative < 0 ? "\(negative)" : "\(positive)") doesn't fit into \(T.self)",
+        offset: offset)
     }
     return value
   }

@@ -19,7 +19,9 @@ public protocol ArchivableMatrix: Archivable {
 }
 
 extension ArchivableMatrix {
-  public static func archiveWireType(in schema: ArchiveSchema) -> ArchiveWireType { [ArchiveColumn].archiveWireType(in: schema) }
+  public static func archiveWireType(in schema: ArchiveSchema) -> ArchiveWireType {
+    [ArchiveColumn].archiveWireType(in: schema)
+  }
   public static var archiveIsKeyed: Bool { false }
   public func encode(to writer: inout ArchiveWriter) throws { try archiveColumns.encode(to: &writer) }
 

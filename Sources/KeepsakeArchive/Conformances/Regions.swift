@@ -26,7 +26,9 @@ extension Locale: Archivable {
 
 /// Encoded as an array of ascending ranges.
 extension IndexSet: Archivable {
-  public static func archiveWireType(in schema: ArchiveSchema) -> ArchiveWireType { [Range<Int>].archiveWireType(in: schema) }
+  public static func archiveWireType(in schema: ArchiveSchema) -> ArchiveWireType {
+    [Range<Int>].archiveWireType(in: schema)
+  }
   public static var archiveIsKeyed: Bool { false }
   public func encode(to writer: inout ArchiveWriter) throws { try Array(rangeView).encode(to: &writer) }
 

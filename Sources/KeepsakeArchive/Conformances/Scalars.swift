@@ -4,7 +4,9 @@ extension Bool: Archivable {
   public static func archiveWireType(in schema: ArchiveSchema) -> ArchiveWireType { schema.scalar(.bool) }
   @inlinable public static var archiveIsKeyed: Bool { false }
 
-  @inlinable @inline(__always) public func encode(to writer: inout ArchiveWriter) throws { writer.putByte(self ? 1 : 0) }
+  @inlinable @inline(__always) public func encode(to writer: inout ArchiveWriter) throws {
+    writer.putByte(self ? 1 : 0)
+  }
 
   @inlinable @inline(__always) public init(from reader: inout ArchiveReader) throws {
     if !reader.isExact { try reader.expect(.bool) }
@@ -20,7 +22,9 @@ extension Float: Archivable {
   @inlinable @inline(__always) public func encode(to writer: inout ArchiveWriter) throws { writer.putFixed(bitPattern) }
 
   @inlinable @inline(__always) public init(from reader: inout ArchiveReader) throws {
-    self = reader.isExact ? Float(bitPattern: try reader.takeFixed(UInt32.self)) : Float(try reader.readMappedNumber(narrow: true))
+    self =
+      reader.isExact
+      ? Float(bitPattern: try reader.takeFixed(UInt32.self)) : Float(try reader.readMappedNumber(narrow: true))
   }
 }
 

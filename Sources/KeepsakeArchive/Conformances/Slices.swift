@@ -1,7 +1,9 @@
 /// Encoded and read as an array. Costs a copy each way.
 extension ContiguousArray: Archivable where Element: Archivable {
   public static var archiveName: String { [Element].archiveName }
-  public static func archiveWireType(in schema: ArchiveSchema) -> ArchiveWireType { [Element].archiveWireType(in: schema) }
+  public static func archiveWireType(in schema: ArchiveSchema) -> ArchiveWireType {
+    [Element].archiveWireType(in: schema)
+  }
   public static var archiveIsKeyed: Bool { false }
   public func encode(to writer: inout ArchiveWriter) throws { try Array(self).encode(to: &writer) }
   public init(from reader: inout ArchiveReader) throws { self.init(try [Element](from: &reader)) }
@@ -10,7 +12,9 @@ extension ContiguousArray: Archivable where Element: Archivable {
 /// Encoded and read as an array; the indices of the read slice begin at 0. Costs a copy each way.
 extension ArraySlice: Archivable where Element: Archivable {
   public static var archiveName: String { [Element].archiveName }
-  public static func archiveWireType(in schema: ArchiveSchema) -> ArchiveWireType { [Element].archiveWireType(in: schema) }
+  public static func archiveWireType(in schema: ArchiveSchema) -> ArchiveWireType {
+    [Element].archiveWireType(in: schema)
+  }
   public static var archiveIsKeyed: Bool { false }
   public func encode(to writer: inout ArchiveWriter) throws { try Array(self).encode(to: &writer) }
   public init(from reader: inout ArchiveReader) throws { self.init(try [Element](from: &reader)) }

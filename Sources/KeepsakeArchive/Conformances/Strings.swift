@@ -4,7 +4,9 @@ extension String: Archivable {
   @inlinable public static var archiveIsKeyed: Bool { false }
 
   @inlinable @inline(__always) public func encode(to writer: inout ArchiveWriter) throws {
-    if try utf8.withContiguousStorageIfAvailable({ try writer.putMeasured(UnsafeRawBufferPointer($0)) }) != nil { return }
+    if try utf8.withContiguousStorageIfAvailable({ try writer.putMeasured(UnsafeRawBufferPointer($0)) }) != nil {
+      return
+    }
     // A string bridged from Objective-C is copied first.
     var copy = self
     try copy.withUTF8 { try writer.putMeasured(UnsafeRawBufferPointer($0)) }

@@ -67,30 +67,38 @@ extension SIMD2: Archivable where Scalar: ArchivableScalar {
   public static func archiveWireType(in schema: ArchiveSchema) -> ArchiveWireType { vectorType(in: schema) }
   @inlinable public static var archiveIsKeyed: Bool { false }
   @inlinable @inline(__always) public func encode(to writer: inout ArchiveWriter) throws { writeScalars(to: &writer) }
-  @inlinable @inline(__always) public init(from reader: inout ArchiveReader) throws { self = try Self.readScalars(from: &reader) }
+  @inlinable @inline(__always) public init(from reader: inout ArchiveReader) throws {
+    self = try Self.readScalars(from: &reader)
+  }
 }
 
 extension SIMD3: Archivable where Scalar: ArchivableScalar {
   public static func archiveWireType(in schema: ArchiveSchema) -> ArchiveWireType { vectorType(in: schema) }
   @inlinable public static var archiveIsKeyed: Bool { false }
   @inlinable @inline(__always) public func encode(to writer: inout ArchiveWriter) throws { writeScalars(to: &writer) }
-  @inlinable @inline(__always) public init(from reader: inout ArchiveReader) throws { self = try Self.readScalars(from: &reader) }
+  @inlinable @inline(__always) public init(from reader: inout ArchiveReader) throws {
+    self = try Self.readScalars(from: &reader)
+  }
 }
 
 extension SIMD4: Archivable where Scalar: ArchivableScalar {
   public static func archiveWireType(in schema: ArchiveSchema) -> ArchiveWireType { vectorType(in: schema) }
   @inlinable public static var archiveIsKeyed: Bool { false }
   @inlinable @inline(__always) public func encode(to writer: inout ArchiveWriter) throws { writeScalars(to: &writer) }
-  @inlinable @inline(__always) public init(from reader: inout ArchiveReader) throws { self = try Self.readScalars(from: &reader) }
+  @inlinable @inline(__always) public init(from reader: inout ArchiveReader) throws {
+    self = try Self.readScalars(from: &reader)
+  }
 }
 
 extension ArchiveReader {
   /// Reads a vector with other scalars. The lengths must be equal; each number must be representable exactly in the
   /// other type, except for rounding a Double to a Float.
-  @usableFromInline mutating func readMappedVector<V: SIMD>(_ type: V.Type) throws -> V where V.Scalar: ArchivableScalar {
+  @usableFromInline mutating func readMappedVector<V: SIMD>(_ type: V.Type) throws -> V
+  where V.Scalar: ArchivableScalar {
     try unwrapPresentOptional("vector")
     let wire = core.nodes[Int(current)]
-    guard wire.code == .vector, Int(wire.second) == V.scalarCount, let saved = WireCode(rawValue: UInt8(truncatingIfNeeded: wire.first))
+    guard wire.code == .vector, Int(wire.second) == V.scalarCount,
+      let saved = WireCode(rawValue: UInt8(truncatingIfNeeded: wire.first))
     else { throw mismatch("\(V.self)") }
     var value = V()
     for index in 0..<V.scalarCount {
@@ -114,8 +122,12 @@ extension ArchiveReader {
     blockWidth = saved.scalarBytes
     defer { blockWidth = 0 }
     let (negative, positive) = try takeBlockInteger(saved)
-    func fitting<I: BinaryInteger>(_: I.Type) -> T? { (negative < 0 ? I(exactly: negative) : I(exactly: positive)) as? T }
-    func fitting<F: BinaryFloatingPoint>(_: F.Type) -> T? { (negative < 0 ? F(exactly: negative) : F(exactly: positive)) as? T }
+    func fitting<I: BinaryInteger>(_: I.Type) -> T? {
+      (negative < 0 ? I(exactly: negative) : I(exactly: positive)) as? T
+    }
+    func fitting<F: BinaryFloatingPoint>(_: F.Type) -> T? {
+      (negative < 0 ? F(exactly: negative) : F(exactly: positive)) as? T
+    }
     let value: T? =
       if let integer = T.self as? any BinaryInteger.Type {
         fitting(integer)
@@ -126,7 +138,8 @@ extension ArchiveReader {
       }
     guard let value else {
       throw ArchiveError(
-        .mismatch, "The saved number \(negative < 0 ? "\(negative)" : "\(positive)") doesn't fit into \(T.self)", offset: offset)
+        .mismatch, "The saved number \(negative < 0 ? "\(negative)" : "\(positive)") doesn't fit into \(T.self)",
+        offset: offset)
     }
     return value
   }

@@ -30,7 +30,8 @@ struct ArchiveAssembly {
     putRuns(&output, order)
     output.putFixed(UInt64(footer))
     guard output.offset + 8 <= core.limits.archiveBytes else {
-      throw ArchiveError(.limit, "The archive would take \(output.offset + 8) bytes; the limit is \(core.limits.archiveBytes)")
+      throw ArchiveError(
+        .limit, "The archive would take \(output.offset + 8) bytes; the limit is \(core.limits.archiveBytes)")
     }
     return output.sealed()
   }
@@ -87,7 +88,9 @@ struct ArchiveAssembly {
       let end = end(from: start)
       let first = object(start).id
       var isContiguous = true
-      for place in start..<end where object(place).id != first &+ Int32(truncatingIfNeeded: place - start) { isContiguous = false }
+      for place in start..<end where object(place).id != first &+ Int32(truncatingIfNeeded: place - start) {
+        isContiguous = false
+      }
       output.putVarint(UInt64(object(start).type))
       output.putVarint(UInt64(end - start))
       output.putByte(isContiguous ? 0 : 1)

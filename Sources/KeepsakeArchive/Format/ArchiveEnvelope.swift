@@ -25,7 +25,9 @@ struct ArchiveEnvelope {
     }
     guard version == ArchiveLayout.version, flags == 0 else {
       throw ArchiveError(
-        .tooNew, "The archive has format version \(version), flags \(flags); this program reads version \(ArchiveLayout.version)")
+        .tooNew,
+        "The archive has format version \(version), flags \(flags); this program reads version \(ArchiveLayout.version)"
+      )
     }
     let end = bytes.count - ArchiveLayout.trailerBytes
     let start = UInt64(littleEndian: bytes.loadUnaligned(fromByteOffset: end, as: UInt64.self))

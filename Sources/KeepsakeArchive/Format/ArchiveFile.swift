@@ -61,7 +61,9 @@ package final class ArchiveFile {
       let rootEnd = input.offset
       isSame = compiled?.isSame(types: bytes[staticBytes], root: bytes[rootStart..<rootEnd]) ?? false
       var names: [String] = []
-      for _ in 0..<(try input.count(limit: limits.fields, "keys")) { names.append(try input.string(limit: limits.stringBytes)) }
+      for _ in 0..<(try input.count(limit: limits.fields, "keys")) {
+        names.append(try input.string(limit: limits.stringBytes))
+      }
       self.names = names
       var wires: [Int32] = []
       for _ in 0..<(try input.count(limit: limits.fields, "types under keys")) {
@@ -81,7 +83,9 @@ package final class ArchiveFile {
     rootSection = try section()
     valueSection = try section()
     referenceSection = try section()
-    guard position == footer else { throw input.damaged("The lengths of the sections don't add up to the length of the archive") }
+    guard position == footer else {
+      throw input.damaged("The lengths of the sections don't add up to the length of the archive")
+    }
     // Each object is referred to somewhere, by at least one byte.
     guard let objects = Int(exactly: try input.varint()), objects <= bytes.count else {
       throw input.damaged("The count of objects is larger than the archive's size")
@@ -92,7 +96,9 @@ package final class ArchiveFile {
     let most = limits.memoryBytes / Self.memoryPerObjectNumber
     guard objects <= most else {
       throw ArchiveError(
-        .limit, "The archive has \(objects) objects; with ArchiveLimits.memoryBytes of \(limits.memoryBytes) it may have \(most)")
+        .limit,
+        "The archive has \(objects) objects; with ArchiveLimits.memoryBytes of \(limits.memoryBytes) it may have \(most)"
+      )
     }
     objectCount = objects
     runs = try Self.runs(
@@ -117,7 +123,8 @@ package final class ArchiveFile {
     var fieldCounts: [Int: (values: Int, references: Int)] = [:]
     var (valuesLeft, referencesLeft) = (values, references)
     for _ in 0..<count {
-      guard let type = Int(exactly: try input.varint()), type < schema.types.count, schema.types[type].kind.isObject else {
+      guard let type = Int(exactly: try input.varint()), type < schema.types.count, schema.types[type].kind.isObject
+      else {
         throw input.damaged("A run of objects has no class")
       }
       guard let length = Int(exactly: try input.varint()), length > 0, length <= objects - total else {

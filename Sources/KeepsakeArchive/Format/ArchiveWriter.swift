@@ -82,7 +82,9 @@ public struct ArchiveWriter: ~Copyable {
   @usableFromInline @inline(never) mutating func grow(_ bytes: Int) -> UnsafeMutableRawPointer {
     let used = offset
     let capacity = max((limit - base) * 2, used + bytes, Self.leastBytes)
-    guard let memory = base == Self.nothing ? malloc(capacity) : realloc(base, capacity) else { preconditionFailure("Out of memory") }
+    guard let memory = base == Self.nothing ? malloc(capacity) : realloc(base, capacity) else {
+      preconditionFailure("Out of memory")
+    }
     base = memory
     cursor = memory + used
     limit = memory + capacity
@@ -108,7 +110,9 @@ public struct ArchiveWriter: ~Copyable {
   }
 
   /// Writes a varint of any length and returns the address behind it. The caller has reserved nine bytes.
-  @usableFromInline static func storeLongVarint(_ value: UInt64, at place: UnsafeMutableRawPointer) -> UnsafeMutableRawPointer {
+  @usableFromInline static func storeLongVarint(_ value: UInt64, at place: UnsafeMutableRawPointer)
+    -> UnsafeMutableRawPointer
+  {
     let bits = 64 &- value.leadingZeroBitCount
     if bits > 56 {
       place.storeBytes(of: 0, as: UInt8.self)

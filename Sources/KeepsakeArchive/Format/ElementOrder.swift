@@ -27,7 +27,8 @@ import Foundation
 
   /// Records an element with the end of its bytes. Called for each element in the order of writing.
   @usableFromInline func note(_ index: Int, end: Int) {
-    elements.initializeElement(at: index, to: Element(start: index == 0 ? 0 : elements[index - 1].end, end: end, index: index))
+    elements.initializeElement(
+      at: index, to: Element(start: index == 0 ? 0 : elements[index - 1].end, end: end, index: index))
   }
 
   func sort(_ written: UnsafeRawBufferPointer, isPlain: Bool) {
@@ -50,6 +51,7 @@ import Foundation
 
   @usableFromInline func bytes(_ place: Int) -> UnsafeRawBufferPointer {
     let element = elements[place]
-    return UnsafeRawBufferPointer(start: copy.map { UnsafeRawPointer($0) + element.start }, count: element.end - element.start)
+    return UnsafeRawBufferPointer(
+      start: copy.map { UnsafeRawPointer($0) + element.start }, count: element.end - element.start)
   }
 }

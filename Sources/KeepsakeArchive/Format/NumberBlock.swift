@@ -75,7 +75,8 @@
 
   private func number(_ index: Int) -> Double {
     if saved == .float {
-      return Double(Float(bitPattern: UInt32(littleEndian: bytes.loadUnaligned(fromByteOffset: index * 4, as: UInt32.self))))
+      return Double(
+        Float(bitPattern: UInt32(littleEndian: bytes.loadUnaligned(fromByteOffset: index * 4, as: UInt32.self))))
     }
     return Double(bitPattern: UInt64(littleEndian: bytes.loadUnaligned(fromByteOffset: index * 8, as: UInt64.self)))
   }
@@ -169,7 +170,9 @@ extension ArchiveWriter {
     }
   }
 
-  private mutating func putNarrow<T: FixedWidthInteger, N: FixedWidthInteger>(_ values: UnsafeBufferPointer<T>, _: N.Type) {
+  private mutating func putNarrow<T: FixedWidthInteger, N: FixedWidthInteger>(
+    _ values: UnsafeBufferPointer<T>, _: N.Type
+  ) {
     let width = MemoryLayout<N>.size
     putByte(UInt8(width))
     var place = room(values.count * width)

@@ -37,7 +37,9 @@ struct IdentityTable: ~Copyable {
 
   /// Returns the object's entry. If the object is new, the entry has the number `next` and `isNew` is true. Valid until
   /// the next call.
-  @inline(__always) mutating func entry(for object: AnyObject, next: Int32) -> (entry: UnsafeMutablePointer<Entry>, isNew: Bool) {
+  @inline(__always) mutating func entry(for object: AnyObject, next: Int32) -> (
+    entry: UnsafeMutablePointer<Entry>, isNew: Bool
+  ) {
     let address = UInt(bitPattern: Unmanaged.passUnretained(object).toOpaque())
     if (count &+ 1) &* 4 > mask &* 3 { grow() }
     let entries = table.unsafelyUnwrapped

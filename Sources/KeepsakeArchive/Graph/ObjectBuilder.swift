@@ -5,7 +5,8 @@ struct ObjectBuilder {
   let classes: [String: any Archivable.Type]
 
   init(
-    file: ArchiveFile, compiled: CompiledSchema, classes extra: [any Archivable.Type], context: Any?, limits: ArchiveLimits
+    file: ArchiveFile, compiled: CompiledSchema, classes extra: [any Archivable.Type], context: Any?,
+    limits: ArchiveLimits
   ) throws {
     self.file = file
     core = ReaderCore(file: file, compiled: compiled, context: context, limits: limits)
@@ -13,7 +14,9 @@ struct ObjectBuilder {
     var classes: [String: any Archivable.Type] = [:]
     // If all declarations are the same, so are the numbers of the types, and no lookup by name is needed.
     if file.runs.contains(where: { !file.isSame || $0.type >= file.staticCount }) {
-      for entry in core.program.types where entry.kind.isObject && classes[entry.name] == nil { classes[entry.name] = entry.type }
+      for entry in core.program.types where entry.kind.isObject && classes[entry.name] == nil {
+        classes[entry.name] = entry.type
+      }
     }
     self.classes = classes
   }
@@ -27,9 +30,11 @@ struct ObjectBuilder {
   private func decodeGraph<V: Archivable>(_ type: V.Type) throws -> V {
     let runs = try file.runs.map(open)
     let graph = GraphReader(
-      core: core, bytes: file.bytes, root: file.rootSection, values: file.valueSection, references: file.referenceSection)
+      core: core, bytes: file.bytes, root: file.rootSection, values: file.valueSection,
+      references: file.referenceSection)
     let value = try graph.decode(
-      type, isExact: file.isSame, node: file.root, forEachRun: { try runs.forEach($0) }, afterReferences: migrateObjects)
+      type, isExact: file.isSame, node: file.root, forEachRun: { try runs.forEach($0) }, afterReferences: migrateObjects
+    )
     if !core.unowned.isEmpty { try core.checkUnowned { core.releaseObjects(of: file) } }
     return value
   }
@@ -42,16 +47,20 @@ struct ObjectBuilder {
     if isSame {
       index = run.type
     } else {
-      index = classes[file.schema.types[run.type].name].flatMap { core.program.typeIndex(of: ObjectIdentifier($0)) }.map { Int($0) }
+      index = classes[file.schema.types[run.type].name].flatMap { core.program.typeIndex(of: ObjectIdentifier($0)) }.map
+      { Int($0) }
     }
     guard let index, let type = core.program.types[index].type else {
       let name = file.schema.types[run.type].name
       throw ArchiveError(
-        .unknownClass, "The archive has objects of the class \(name), which the program doesn't list: add it to subclasses: or classes:",
+        .unknownClass,
+        "The archive has objects of the class \(name), which the program doesn't list: add it to subclasses: or classes:",
         type: name)
     }
     guard let codec = core.program.types[index].codec else {
-      throw ArchiveError(.unsupported, "The archive has an object of this type, which isn't a class", type: core.program.types[index].name)
+      throw ArchiveError(
+        .unsupported, "The archive has an object of this type, which isn't a class",
+        type: core.program.types[index].name)
     }
     func plan<T: Archivable>(_ type: T.Type) throws -> FieldPlan { try core.plan(type, Int32(run.type)) }
     let opened = ObjectRun(

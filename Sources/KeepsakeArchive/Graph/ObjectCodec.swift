@@ -4,7 +4,8 @@
 /// It has no state, so one instance, created with the schema, is used for all archives.
 class ObjectCodec {
   func write(_ queue: ObjectQueue, to writer: inout ArchiveWriter) throws {}
-  func writeFingerprint(of object: AnyObject, isKeyed: Bool, deferred: FieldMask, to writer: inout ArchiveWriter) throws {}
+  func writeFingerprint(of object: AnyObject, isKeyed: Bool, deferred: FieldMask, to writer: inout ArchiveWriter) throws
+  {}
   func build(_ run: ObjectRun, from reader: inout ArchiveReader) throws {}
   func connect(_ run: ObjectRun, from reader: inout ArchiveReader) throws {}
   func finish(_ run: ObjectRun, _ core: ReaderCore) throws {}
@@ -124,7 +125,11 @@ private final class TypedObjectCodec<T: Archivable & AnyObject>: ObjectCodec {
         try core.object(id)._withUnsafeGuaranteedRef { object in
           // Queues hold only objects whose dynamic class is exactly T.
           let object = unsafeDowncast(object, to: T.self)
-          if isKeyed { try writer.writeKeyedBody { try object.encode(to: &$0) } } else { try object.encode(to: &writer) }
+          if isKeyed {
+            try writer.writeKeyedBody { try object.encode(to: &$0) }
+          } else {
+            try object.encode(to: &writer)
+          }
         }
       }
       core.buildsObject = false

@@ -19,7 +19,8 @@ extension ObjectBuilder {
     }
   }
 
-  private func migrate<T: Archivable>(_ type: T.Type, _ id: Int32, _ plan: FieldPlan, _ places: ObjectLocations) throws {
+  private func migrate<T: Archivable>(_ type: T.Type, _ id: Int32, _ plan: FieldPlan, _ places: ObjectLocations) throws
+  {
     guard let base = file.bytes.baseAddress, let object = core.object(id)?.takeUnretainedValue() else { return }
     var reader = ArchiveReader(core: core, base: base, isExact: false)
     reader.end = base + file.referenceSection.upperBound

@@ -22,8 +22,10 @@ struct SmallArchive {
     var input = ByteCursor(bytes: bytes, offset: footer.lowerBound + compiled.footerHead.count, end: footer.upperBound)
     // The bytes before the footer. The lengths are checked against this one by one, so that no sum of them overflows.
     let content = UInt64(footer.lowerBound - ArchiveLayout.headerBytes)
-    guard let rootLength = try? input.varint(), let valuesLength = try? input.varint(), let referencesLength = try? input.varint(),
-      rootLength <= content, valuesLength <= content - rootLength, referencesLength == content - rootLength - valuesLength,
+    guard let rootLength = try? input.varint(), let valuesLength = try? input.varint(),
+      let referencesLength = try? input.varint(),
+      rootLength <= content, valuesLength <= content - rootLength,
+      referencesLength == content - rootLength - valuesLength,
       let count = try? input.varint(), count <= UInt64(max(0, min(Self.mostObjects, limits.objects))),
       let runs = try? input.varint(), runs == (count == 0 ? 0 : 1)
     else { return nil }
@@ -34,7 +36,8 @@ struct SmallArchive {
     if count == 0 {
       classIndex = -1
     } else {
-      guard let index = try? input.varint(), index < UInt64(compiled.typeCount), let length = try? input.varint(), length == count,
+      guard let index = try? input.varint(), index < UInt64(compiled.typeCount), let length = try? input.varint(),
+        length == count,
         // Only consecutive numbers, starting with 0.
         let form = try? input.byte(), form == 0, let first = try? input.varint(), first == 0
       else { return nil }
@@ -43,7 +46,9 @@ struct SmallArchive {
     guard input.offset == footer.upperBound else { return nil }
   }
 
-  func decode<V: Archivable>(_ type: V.Type, _ compiled: CompiledSchema, context: Any?, limits: ArchiveLimits) throws -> V {
+  func decode<V: Archivable>(_ type: V.Type, _ compiled: CompiledSchema, context: Any?, limits: ArchiveLimits) throws
+    -> V
+  {
     let core: ReaderCore
     if let idle = compiled.idleReader.take(), idle.limits == limits {
       core = idle

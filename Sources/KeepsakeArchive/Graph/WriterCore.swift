@@ -164,7 +164,9 @@ import Foundation
   }
 
   @inline(__always) private func recordNeed(_ id: Int32) {
-    if buildsObject { scratch.needs.append(WriterScratch.Need(position: Int32(truncatingIfNeeded: scratch.written.count - 1), id: id)) }
+    if buildsObject {
+      scratch.needs.append(WriterScratch.Need(position: Int32(truncatingIfNeeded: scratch.written.count - 1), id: id))
+    }
   }
 
   func queue(for object: AnyObject) throws -> Unmanaged<ObjectQueue> {
@@ -225,7 +227,8 @@ import Foundation
   }
 
   func begin(_ id: Int32, type: Int, values: Int, references: Int) {
-    scratch.written.append(WriterScratch.Written(id: id, type: Int32(truncatingIfNeeded: type), values: values, references: references))
+    scratch.written.append(
+      WriterScratch.Written(id: id, type: Int32(truncatingIfNeeded: type), values: values, references: references))
     buildsObject = true
   }
 
@@ -257,7 +260,9 @@ import Foundation
   func buildOrder() throws -> [Int32]? {
     guard scratch.needs.count > 0 || !unowned.isEmpty else { return nil }
     var positions = [Int32](repeating: -1, count: scratch.objects.count)
-    for (position, entry) in scratch.written.elements.enumerated() { positions[Int(entry.id)] = Int32(truncatingIfNeeded: position) }
+    for (position, entry) in scratch.written.elements.enumerated() {
+      positions[Int(entry.id)] = Int32(truncatingIfNeeded: position)
+    }
     for id in unowned where positions[Int(id)] < 0 {
       throw ArchiveError(
         .unbuildable, "An unowned reference points to an object that isn't saved: save its owner, too",
@@ -287,7 +292,8 @@ import Foundation
     }
     let names = (path + [path.first ?? "?"]).joined(separator: " -> ")
     return ArchiveError(
-      .unbuildable, "Objects need each other to be built (\(names)): make one reference an optional variable", type: path.first)
+      .unbuildable, "Objects need each other to be built (\(names)): make one reference an optional variable",
+      type: path.first)
   }
 
   // MARK: Hand-written values
@@ -302,7 +308,9 @@ import Foundation
 
   func nameIndex(_ name: String) throws -> Int {
     if let known = nameIndexes[name] { return known }
-    guard names.count < limits.fields else { throw ArchiveError(.limit, "There are more than \(limits.fields) different keys") }
+    guard names.count < limits.fields else {
+      throw ArchiveError(.limit, "There are more than \(limits.fields) different keys")
+    }
     names.append(name)
     nameIndexes[name] = names.count - 1
     return names.count - 1

@@ -4,7 +4,9 @@
 
 extension MergeFields {
   /// A value that isn't a collection: the same as without `@Merge`.
-  public static func fields<T: Archivable>(_ value: inout T, _ other: T, _ ancestor: T?) { unmarked(&value, other, ancestor) }
+  public static func fields<T: Archivable>(_ value: inout T, _ other: T, _ ancestor: T?) {
+    unmarked(&value, other, ancestor)
+  }
 
   /// Merges elements by their ids.
   public static func fields<E: Archivable & Identifiable>(_ value: inout [E], _ other: [E], _ ancestor: [E]?) {
@@ -15,9 +17,12 @@ extension MergeFields {
   /// Merges an array as a whole, because its elements have no ids.
   @available(
     *, deprecated,
-    message: "@Merge treats this array as a single value, because its elements aren't Identifiable: give them an id, or remove @Merge"
+    message:
+      "@Merge treats this array as a single value, because its elements aren't Identifiable: give them an id, or remove @Merge"
   )
-  public static func fields<E: Archivable>(_ value: inout [E], _ other: [E], _ ancestor: [E]?) { whole(&value, other, ancestor) }
+  public static func fields<E: Archivable>(_ value: inout [E], _ other: [E], _ ancestor: [E]?) {
+    whole(&value, other, ancestor)
+  }
 
   /// Merges an array as a whole, because its objects have no saved ids.
   @available(
@@ -32,9 +37,12 @@ extension MergeFields {
   /// Merges an optional array as a whole, because its elements have no ids.
   @available(
     *, deprecated,
-    message: "@Merge treats this array as a single value, because its elements aren't Identifiable: give them an id, or remove @Merge"
+    message:
+      "@Merge treats this array as a single value, because its elements aren't Identifiable: give them an id, or remove @Merge"
   )
-  public static func fields<E: Archivable>(_ value: inout [E]?, _ other: [E]?, _ ancestor: [E]??) { whole(&value, other, ancestor) }
+  public static func fields<E: Archivable>(_ value: inout [E]?, _ other: [E]?, _ ancestor: [E]??) {
+    whole(&value, other, ancestor)
+  }
 
   /// Merges values by their keys. A value that both sides have is merged like a property without a rule.
   public static func fields<K: Archivable, V: Archivable>(_ value: inout [K: V], _ other: [K: V], _ ancestor: [K: V]?) {
@@ -74,7 +82,9 @@ extension MergeFields {
 
   /// Merges values by their keys. nil counts as an empty collection; an empty result becomes nil again if either side
   /// was nil.
-  public static func fields<K: Archivable, V: Archivable>(_ value: inout [K: V]?, _ other: [K: V]?, _ ancestor: [K: V]??) {
+  public static func fields<K: Archivable, V: Archivable>(
+    _ value: inout [K: V]?, _ other: [K: V]?, _ ancestor: [K: V]??
+  ) {
     var merged = value ?? [:]
     fields(&merged, other ?? [:], ancestor.map { $0 ?? [:] })
     value = merged.isEmpty && (value == nil || other == nil) ? nil : merged

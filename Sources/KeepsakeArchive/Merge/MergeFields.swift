@@ -57,14 +57,16 @@ public enum MergeFields {
   /// Rejects `@Merge(.max)` at compile time on a type that isn't `Comparable`.
   @_disfavoredOverload
   @available(
-    *, unavailable, message: "@Merge(.max) needs a Comparable type: make the property's type Comparable, or use @Merge(combining:)"
+    *, unavailable,
+    message: "@Merge(.max) needs a Comparable type: make the property's type Comparable, or use @Merge(combining:)"
   )
   public static func max<T>(_ value: inout T, _ other: T, _ ancestor: T?) {}
 
   /// Rejects `@Merge(.min)` at compile time on a type that isn't `Comparable`.
   @_disfavoredOverload
   @available(
-    *, unavailable, message: "@Merge(.min) needs a Comparable type: make the property's type Comparable, or use @Merge(combining:)"
+    *, unavailable,
+    message: "@Merge(.min) needs a Comparable type: make the property's type Comparable, or use @Merge(combining:)"
   )
   public static func min<T>(_ value: inout T, _ other: T, _ ancestor: T?) {}
 
@@ -106,7 +108,10 @@ public enum MergeFields {
 
   /// Rejects `@Merge(.counter)` at compile time on a type that isn't `Counter`.
   @_disfavoredOverload
-  @available(*, unavailable, message: "@Merge(.counter) needs the type Counter: write 'var kills = Counter()', and 'kills += 1' as before")
+  @available(
+    *, unavailable,
+    message: "@Merge(.counter) needs the type Counter: write 'var kills = Counter()', and 'kills += 1' as before"
+  )
   public static func counter<T>(_ value: inout T, _ other: T, _ ancestor: T?) {}
 
   // MARK: A function of the game's own

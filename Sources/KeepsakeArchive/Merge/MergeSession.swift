@@ -37,7 +37,8 @@ package final class MergeSession {
   }
 
   private func add(_ object: AnyObject, _ other: AnyObject, _ merge: @escaping () -> Void) {
-    guard object !== other, met.insert(Pair(mine: ObjectIdentifier(object), theirs: ObjectIdentifier(other))).inserted else { return }
+    guard object !== other, met.insert(Pair(mine: ObjectIdentifier(object), theirs: ObjectIdentifier(other))).inserted
+    else { return }
     objects.append((object, other))
     waiting.append(merge)
   }

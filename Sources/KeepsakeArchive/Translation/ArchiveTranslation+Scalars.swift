@@ -16,7 +16,9 @@ extension ArchiveTranslation {
       guard let value = Self.integer(content), code == .int128 || value >= 0 else { throw misfit(node, place) }
       Self.append(value, to: &out)
     case .float:
-      guard let value = Self.number(content), Float(value).isFinite || !value.isFinite else { throw misfit(node, place) }
+      guard let value = Self.number(content), Float(value).isFinite || !value.isFinite else {
+        throw misfit(node, place)
+      }
       Self.append(Float(value).bitPattern, to: &out)
     case .double:
       guard let value = Self.number(content) else { throw misfit(node, place) }

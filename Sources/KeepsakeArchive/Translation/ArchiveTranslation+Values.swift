@@ -27,7 +27,10 @@ extension ArchiveTranslation {
   }
 
   func tooMany() -> TranslationError {
-    error(.limit, "Decoding would create far more values than the file contains, because it refers to the same ones again and again")
+    error(
+      .limit,
+      "Decoding would create far more values than the file contains, because it refers to the same ones again and again"
+    )
   }
 
   private mutating func optional(_ wire: WireNode, _ content: Content, _ place: Location) throws {
@@ -40,7 +43,9 @@ extension ArchiveTranslation {
     try value(wire.first, content, place)
   }
 
-  private func missing(_ node: Int32) -> TranslationError { error(.missing, "Found nil where \(schema.text(node)) is expected") }
+  private func missing(_ node: Int32) -> TranslationError {
+    error(.missing, "Found nil where \(schema.text(node)) is expected")
+  }
 
   /// Returns what a text or data value contains if it doesn't fit the type itself.
   private func unfolded(_ content: Content, of place: Location) throws -> Content {
@@ -131,7 +136,9 @@ extension ArchiveTranslation {
       case .tuple(let parts, _) where level < 2:
         for part in parts { try add(try source.content(of: part.value, at: path), part.value, level + 1) }
       case .list(let elements) where level == 0:
-        for place in elements.prefix(Int(wire.second) + 1) { try add(try source.content(of: place, at: path), place, 2) }
+        for place in elements.prefix(Int(wire.second) + 1) {
+          try add(try source.content(of: place, at: path), place, 2)
+        }
       default: numbers.append((content, place))
       }
     }
@@ -152,12 +159,16 @@ extension ArchiveTranslation {
     let entry = schema.types[type]
     if case .null = given { throw missing(node) }
     if entry.kind.isKeyed {
-      throw error(.unsupported, "\(entry.name) has a hand-written conformance, so its fields aren't known here: mark it @Archivable")
+      throw error(
+        .unsupported,
+        "\(entry.name) has a hand-written conformance, so its fields aren't known here: mark it @Archivable")
     }
     if entry.kind == .enumeration { return try enumeration(type, node, given, place) }
     let content = try unfolded(given, of: place)
     if entry.kind == .object {
-      guard case .object(let object) = content, let own = try number(of: object, node, place) else { throw misfit(node, place) }
+      guard case .object(let object) = content, let own = try number(of: object, node, place) else {
+        throw misfit(node, place)
+      }
       Varint.append(UInt64(reference(to: object, type: own) + 1), to: &out)
       return
     }
@@ -173,7 +184,8 @@ extension ArchiveTranslation {
     guard case .object(let object) = content, let id = object.id, !open.insert(id).inserted else { return }
     throw error(
       .cycle,
-      "An object that becomes a \(schema.types[type].name) refers back to itself, which only a class can do: declare the type as a class")
+      "An object that becomes a \(schema.types[type].name) refers back to itself, which only a class can do: declare the type as a class"
+    )
   }
 
   private mutating func leave(_ content: Content) {
@@ -187,7 +199,9 @@ extension ArchiveTranslation {
     let entry = schema.types[Int(own)]
     let fits = own == declared || entry.superclasses.contains { $0.name == schema.types[Int(declared)].name }
     guard fits else {
-      throw error(.mismatch, "Found \(source.summary(of: place)), which becomes a \(entry.name), where \(schema.text(node)) is expected")
+      throw error(
+        .mismatch,
+        "Found \(source.summary(of: place)), which becomes a \(entry.name), where \(schema.text(node)) is expected")
     }
     return Int(own)
   }
@@ -221,7 +235,9 @@ extension ArchiveTranslation {
       Self.append(UInt32(0), to: &out)
       steps.append(.key(field.key))
       try value(field.node, content, place)
-      guard let length = UInt32(exactly: out.count - start - 4) else { throw error(.limit, "A value takes more than 4 GiB") }
+      guard let length = UInt32(exactly: out.count - start - 4) else {
+        throw error(.limit, "A value takes more than 4 GiB")
+      }
       steps.removeLast()
       for index in 0..<4 { out[start + index] = UInt8(truncatingIfNeeded: length >> UInt32(8 * index)) }
     }

@@ -148,7 +148,9 @@ struct ArchiveTranslation<Source: TranslationSource> {
 
   /// Returns the value to write for a field. Returns nil if there is none, or if it is null and the type isn't
   /// optional; the type's default then applies.
-  mutating func present(_ field: FieldEntry, in list: TranslationFields<Location>, of type: String) throws -> (Location, Content)? {
+  mutating func present(_ field: FieldEntry, in list: TranslationFields<Location>, of type: String) throws -> (
+    Location, Content
+  )? {
     if let place = list[field.key] {
       let content = try source.content(of: place, at: path + [.key(field.key)])
       if case .null = content, schema.nodes[Int(field.node)].code != .optional {} else { return (place, content) }
@@ -196,7 +198,9 @@ struct ArchiveTranslation<Source: TranslationSource> {
     return parts.reversed().flatMap { $0 }
   }
 
-  func error(_ code: TranslationError.Code, _ message: String) -> TranslationError { TranslationError(code, message, path: path) }
+  func error(_ code: TranslationError.Code, _ message: String) -> TranslationError {
+    TranslationError(code, message, path: path)
+  }
 
   func misfit(_ node: Int32, _ place: Location) -> TranslationError {
     error(.mismatch, "expected \(schema.text(node)), found \(source.summary(of: place))")
@@ -205,8 +209,11 @@ struct ArchiveTranslation<Source: TranslationSource> {
   func located(_ error: ArchiveError) -> any Error {
     switch error.code {
     case .missingField:
-      guard let type = error.type, let field = error.field, let path = lacks[Lack(type: type, key: field)] else { return error }
-      return TranslationError(.missing, "There is no value under \"\(field)\", which \(type) needs", path: path + [.key(field)])
+      guard let type = error.type, let field = error.field, let path = lacks[Lack(type: type, key: field)] else {
+        return error
+      }
+      return TranslationError(
+        .missing, "There is no value under \"\(field)\", which \(type) needs", path: path + [.key(field)])
     default: return error
     }
   }
@@ -233,7 +240,9 @@ struct ArchiveTranslation<Source: TranslationSource> {
     for name in names { Varint.append(name, to: &bytes) }
     Varint.append(UInt64(wires.count), to: &bytes)
     for node in wires { saved.appendExpression(node, to: &bytes) }
-    for count in [rootBytes.count, values.count, references.count, objects.count] { Varint.append(UInt64(count), to: &bytes) }
+    for count in [rootBytes.count, values.count, references.count, objects.count] {
+      Varint.append(UInt64(count), to: &bytes)
+    }
     appendRuns(order, to: &bytes)
     Self.append(UInt64(footer), to: &bytes)
     let sum = bytes.withUnsafeBytes { Checksum.xxh64($0) }

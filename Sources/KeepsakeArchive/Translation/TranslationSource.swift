@@ -90,7 +90,9 @@ package struct TranslationError: Error {
 extension Archive {
   /// Returns whether a type leads to one that the program declares: a struct, an enum or a class. Other types are
   /// numbers, texts, collections of them and the like.
-  package static func leadsToTypes<V: Archivable>(_ type: V.Type) throws -> Bool { try !CompiledSchema.of(V.self).schema.types.isEmpty }
+  package static func leadsToTypes<V: Archivable>(_ type: V.Type) throws -> Bool {
+    try !CompiledSchema.of(V.self).schema.types.isEmpty
+  }
 
   /// Creates a value of the program's type, with every object that it leads to, from values of another format.
   ///
@@ -100,7 +102,8 @@ extension Archive {
   /// - Throws: `TranslationError` with the path, errors of `source`, and errors of the types' own initialisers and
   ///   hooks.
   package static func translate<V: Archivable, Source: TranslationSource>(
-    _ type: V.Type, from source: Source, root: Source.Location, classes: [any Archivable.Type], context: Any?, limits: ArchiveLimits
+    _ type: V.Type, from source: Source, root: Source.Location, classes: [any Archivable.Type], context: Any?,
+    limits: ArchiveLimits
   ) throws -> V {
     var translation = try ArchiveTranslation(type, source, classes: classes, limits: limits)
     let bytes = try translation.archive(root)

@@ -21,14 +21,18 @@ package enum ArchiveMark: String, Sendable, CaseIterable {
 
   package static func typed(_ value: ArchiveValue, _ index: Int) -> ArchiveValue {
     .enumeration(
-      type: noType, case: type.rawValue, [.init(key: contentKey, value: value), .init(key: indexKey, value: .integer(Int64(index)))])
+      type: noType, case: type.rawValue,
+      [.init(key: contentKey, value: value), .init(key: indexKey, value: .integer(Int64(index)))])
   }
 
-  static func later(_ fields: [ArchiveValue.Field]) -> ArchiveValue.Field { .init(key: laterKey, value: .structure(type: noType, fields)) }
+  static func later(_ fields: [ArchiveValue.Field]) -> ArchiveValue.Field {
+    .init(key: laterKey, value: .structure(type: noType, fields))
+  }
 
   /// Returns the mark around a value, the value inside and the index of its type; nil if there is no mark.
   package static func unmarked(_ value: ArchiveValue) -> (mark: ArchiveMark, value: ArchiveValue, index: Int)? {
-    guard case .enumeration(noType, let name, let fields) = value, let mark = ArchiveMark(rawValue: name), let inner = fields.first?.value
+    guard case .enumeration(noType, let name, let fields) = value, let mark = ArchiveMark(rawValue: name),
+      let inner = fields.first?.value
     else { return nil }
     guard case .integer(let index) = fields.last?.value, fields.count == 2 else { return (mark, inner, 0) }
     return (mark, inner, Int(index))

@@ -103,7 +103,8 @@ extension ArchiveValue: Equatable {
       switch (left.next(), right.next()) {
       case (nil, nil): return true
       case (.end, .end): continue
-      case (.value(let x, let first), .value(let y, let second)): guard first == second, x.agrees(with: y) else { return false }
+      case (.value(let x, let first), .value(let y, let second)):
+        guard first == second, x.agrees(with: y) else { return false }
       default: return false
       }
     }
@@ -122,16 +123,21 @@ extension ArchiveValue: Equatable {
     case .string(let a): if case .string(let b) = other { return a.utf8.elementsEqual(b.utf8) }
     case .data(let a): if case .data(let b) = other { return a == b }
     case .date(let a):
-      if case .date(let b) = other { return a == b || a.timeIntervalSinceReferenceDate.isNaN && b.timeIntervalSinceReferenceDate.isNaN }
+      if case .date(let b) = other {
+        return a == b || a.timeIntervalSinceReferenceDate.isNaN && b.timeIntervalSinceReferenceDate.isNaN
+      }
     case .uuid(let a): if case .uuid(let b) = other { return a == b }
     case .url(let a): if case .url(let b) = other { return a == b }
     case .vector(let a): if case .vector(let b) = other { return a.count == b.count }
     case .array(let a): if case .array(let b) = other { return a.count == b.count }
     case .set(let a): if case .set(let b) = other { return a.count == b.count }
     case .dictionary(let a): if case .dictionary(let b) = other { return a.count == b.count }
-    case .structure(let a, let fields): if case .structure(let b, let others) = other { return a == b && fields.count == others.count }
+    case .structure(let a, let fields):
+      if case .structure(let b, let others) = other { return a == b && fields.count == others.count }
     case .enumeration(let a, let name, let fields):
-      if case .enumeration(let b, let otherName, let others) = other { return a == b && name == otherName && fields.count == others.count }
+      if case .enumeration(let b, let otherName, let others) = other {
+        return a == b && name == otherName && fields.count == others.count
+      }
     case .reference(let a): if case .reference(let b) = other { return a == b }
     }
     return false

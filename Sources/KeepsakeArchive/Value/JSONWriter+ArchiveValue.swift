@@ -72,7 +72,8 @@ extension JSONWriter {
     case .number(let value): self.value(value)
     case .string(let text), .url(let text), .decimal(let text): self.value(text)
     case .data(let data): self.value(data.base64EncodedString())
-    case .date(let date): if let text = ValueLine.iso(date) { self.value(text) } else { self.value(date.timeIntervalSinceReferenceDate) }
+    case .date(let date):
+      if let text = ValueLine.iso(date) { self.value(text) } else { self.value(date.timeIntervalSinceReferenceDate) }
     case .uuid(let uuid): self.value(uuid.uuidString)
     case .reference(let number):
       beginObject()

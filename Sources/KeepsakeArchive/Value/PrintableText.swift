@@ -40,7 +40,8 @@ package enum PrintableText {
     switch scalar.properties.generalCategory {
     // The zero-width joiner holds emoji together and doesn't move text.
     case .format where scalar == "\u{200D}": result.unicodeScalars.append(scalar)
-    case .control, .format, .lineSeparator, .paragraphSeparator, .surrogate: result += "\\u{\(String(scalar.value, radix: 16))}"
+    case .control, .format, .lineSeparator, .paragraphSeparator, .surrogate:
+      result += "\\u{\(String(scalar.value, radix: 16))}"
     default: result.unicodeScalars.append(scalar)
     }
   }

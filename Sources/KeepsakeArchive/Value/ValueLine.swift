@@ -12,7 +12,8 @@ package struct ValueLine {
   private let reference: (Int) -> String
 
   package init(
-    longest: Int, characters: Int, typeName: @escaping (Int) -> String = { _ in "" }, reference: @escaping (Int) -> String = { "#\($0)" }
+    longest: Int, characters: Int, typeName: @escaping (Int) -> String = { _ in "" },
+    reference: @escaping (Int) -> String = { "#\($0)" }
   ) {
     (self.longest, self.characters, self.typeName, self.reference) = (longest, characters, typeName, reference)
   }

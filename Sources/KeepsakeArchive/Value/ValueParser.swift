@@ -191,9 +191,13 @@ package struct ValueParser {
     if name == 0 { return nil }
     guard name <= UInt64(file.names.count) else { throw input.damaged("A key is out of range") }
     let wire = try input.varint()
-    guard wire < UInt64(file.wires.count) else { throw input.damaged("The type of a value under a key is out of range") }
+    guard wire < UInt64(file.wires.count) else {
+      throw input.damaged("The type of a value under a key is out of range")
+    }
     let length = Int(clamping: UInt32(littleEndian: try fixed(UInt32.self)))
-    guard length <= input.end - input.offset else { throw input.damaged("A value under a key extends past the archive's end") }
+    guard length <= input.end - input.offset else {
+      throw input.damaged("A value under a key extends past the archive's end")
+    }
     open[index].name = file.names[Int(name) - 1]
     open[index].first = Int32(truncatingIfNeeded: wire)
     open[index].end = input.offset + length
@@ -243,7 +247,8 @@ package struct ValueParser {
     case .dictionary: return .dictionary(value.pairs)
     case .optional:
       // Without a mark, nil and an optional that contains nil look alike.
-      return isExact && schema.nodes[Int(value.first)].code == .optional ? ArchiveMark.marked(.some, value.key) : value.key
+      return isExact && schema.nodes[Int(value.first)].code == .optional
+        ? ArchiveMark.marked(.some, value.key) : value.key
     case .keyed: return .structure(type: value.type ?? 0, value.fields)
     case .fields:
       if let name = value.name { return .enumeration(type: value.type ?? 0, case: name, value.fields) }
@@ -311,12 +316,16 @@ package struct ValueParser {
 
   private mutating func reference() throws -> ArchiveValue {
     let number = try input.varint()
-    guard number <= UInt64(file.objectCount) else { throw input.damaged("A reference points to an object that doesn't exist") }
+    guard number <= UInt64(file.objectCount) else {
+      throw input.damaged("A reference points to an object that doesn't exist")
+    }
     return number == 0 ? .none : .reference(Int(number) - 1)
   }
 
   private mutating func fixed<T: FixedWidthInteger>(_ type: T.Type) throws -> T {
-    guard input.end - input.offset >= MemoryLayout<T>.size else { throw input.damaged("The archive ends in the middle of a value") }
+    guard input.end - input.offset >= MemoryLayout<T>.size else {
+      throw input.damaged("The archive ends in the middle of a value")
+    }
     defer { input.offset += MemoryLayout<T>.size }
     return input.bytes.loadUnaligned(fromByteOffset: input.offset, as: T.self)
   }
@@ -351,15 +360,21 @@ package struct ValueParser {
     var width = code.scalarBytes
     if code.isInteger && width > 1 {
       let saved = Int(try input.byte())
-      guard [1, 2, 4, 8].contains(saved), saved <= width else { throw input.damaged("A block of numbers has an impossible width") }
+      guard [1, 2, 4, 8].contains(saved), saved <= width else {
+        throw input.damaged("A block of numbers has an impossible width")
+      }
       width = saved
     }
-    guard count <= (input.end - input.offset) / width else { throw input.damaged("A block of numbers extends past the archive's end") }
+    guard count <= (input.end - input.offset) / width else {
+      throw input.damaged("A block of numbers extends past the archive's end")
+    }
     return try scalars(Int32(code.rawValue), count: count, width: width)
   }
 
   private mutating func scalars(_ code: Int32, count: Int, width: Int?) throws -> [ArchiveValue] {
-    guard let code = WireCode(rawValue: UInt8(truncatingIfNeeded: code)) else { throw input.damaged("A vector has no scalar type") }
+    guard let code = WireCode(rawValue: UInt8(truncatingIfNeeded: code)) else {
+      throw input.damaged("A vector has no scalar type")
+    }
     guard keepsValues else {
       _ = try bytes(count * (width ?? code.scalarBytes))
       return []

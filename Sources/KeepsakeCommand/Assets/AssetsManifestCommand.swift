@@ -30,7 +30,8 @@ struct AssetsManifestCommand: AsyncParsableCommand {
   @Argument(help: "The folder of the assets.", completion: .directory)
   var folder: String
 
-  @Option(name: .long, help: "Where to write it; by default \(AssetManifest.fileName) in the folder.", completion: .file())
+  @Option(
+    name: .long, help: "Where to write it; by default \(AssetManifest.fileName) in the folder.", completion: .file())
   var output: String?
 
   @Flag(name: .long, help: "Write nothing; exit with status 1 if the manifest is not up to date.")
@@ -52,7 +53,8 @@ struct AssetsManifestCommand: AsyncParsableCommand {
       let changed = try !manifest.isWritten(at: target)
       if changed, !check { try manifest.write(to: target) }
       let answer = Answer(
-        manifest: target.path, assets: manifest.entries.count, bytes: manifest.bytesInAll, hidden: made.hidden, changed: changed)
+        manifest: target.path, assets: manifest.entries.count, bytes: manifest.bytesInAll, hidden: made.hidden,
+        changed: changed)
       if json { try Output.document(answer) } else { Output.text(Printable.text(text(of: answer))) }
       if check, changed { throw ExitCode(Self.outdated) }
     }
@@ -61,7 +63,8 @@ struct AssetsManifestCommand: AsyncParsableCommand {
   private func text(of answer: Answer) -> String {
     let what = "\(answer.assets) assets, \(Printable.size(answer.bytes))"
     let hidden = answer.hidden > 0 ? "; \(answer.hidden) hidden files left out" : ""
-    let state = !answer.changed ? "up to date" : check ? "NOT up to date: run the command without --check to write it" : "written"
+    let state =
+      !answer.changed ? "up to date" : check ? "NOT up to date: run the command without --check to write it" : "written"
     return "\(answer.manifest): \(state) (\(what)\(hidden))"
   }
 }

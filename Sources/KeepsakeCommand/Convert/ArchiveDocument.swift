@@ -15,12 +15,15 @@ enum ArchiveDocument {
     let objects = try script.objects.map { object -> PropertyList in
       let name = script.types[object.type].name
       let type: PropertyList = names[name] == 1 ? .string(name) : .integer(Int128(object.type))
-      return .dictionary([.init("$id", .integer(Int128(object.number))), .init("$class", type)] + (try tagger.fields(object.fields)))
+      return .dictionary(
+        [.init("$id", .integer(Int128(object.number))), .init("$class", type)] + (try tagger.fields(object.fields)))
     }
     return .dictionary([
-      .init(TaggedDocument.key, .string(TaggedDocument.Kind.archive.rawValue)), .init("types", .array(script.types.map(type))),
+      .init(TaggedDocument.key, .string(TaggedDocument.Kind.archive.rawValue)),
+      .init("types", .array(script.types.map(type))),
       .init("fixedTypes", .integer(Int128(script.fixedTypes))), .init("rootType", expression(script.rootType)),
-      .init("keys", .array(script.keys.map { .string($0) })), .init("keyedTypes", .array(script.keyedTypes.map(expression))),
+      .init("keys", .array(script.keys.map { .string($0) })),
+      .init("keyedTypes", .array(script.keyedTypes.map(expression))),
       .init("objectCount", .integer(Int128(script.objectCount))), .init("root", try tagger.list(script.root)),
       .init("objects", .array(objects)),
     ])
@@ -28,7 +31,8 @@ enum ArchiveDocument {
 
   static func script(in list: PropertyList) throws -> ArchiveScript {
     guard let types = list["types"]?.array, let fixed = list["fixedTypes"]?.integer, let rootType = list["rootType"],
-      let keys = list["keys"]?.array, let keyedTypes = list["keyedTypes"]?.array, let count = list["objectCount"]?.integer,
+      let keys = list["keys"]?.array, let keyedTypes = list["keyedTypes"]?.array,
+      let count = list["objectCount"]?.integer,
       let root = list["root"], let objects = list["objects"]?.array
     else { throw TaggedDocument.missing("its types, root or objects") }
     try TaggedDocument.refuseOthers(
@@ -55,7 +59,8 @@ enum ArchiveDocument {
 
   private static func type(_ type: ArchiveScript.TypeDefinition) -> PropertyList {
     var entries: [PropertyList.Entry] = [
-      .init("name", .string(type.name)), .init("kind", .string(type.kind.rawValue)), .init("version", .integer(Int128(type.version))),
+      .init("name", .string(type.name)), .init("kind", .string(type.kind.rawValue)),
+      .init("version", .integer(Int128(type.version))),
     ]
     if !type.superclasses.isEmpty {
       let above = type.superclasses.map { level -> PropertyList in
@@ -71,7 +76,9 @@ enum ArchiveDocument {
   }
 
   private static func type(_ list: PropertyList) throws -> ArchiveScript.TypeDefinition {
-    guard let kind = list["kind"]?.string.flatMap({ ArchiveInspection.Kind(rawValue: $0) }), let version = list["version"]?.integer else {
+    guard let kind = list["kind"]?.string.flatMap({ ArchiveInspection.Kind(rawValue: $0) }),
+      let version = list["version"]?.integer
+    else {
       throw TaggedDocument.missing("the kind or version of a type")
     }
     var type = ArchiveScript.TypeDefinition(kind: kind, name: try text(list["name"]), version: version)
@@ -80,7 +87,9 @@ enum ArchiveDocument {
       return .init(name: try text(level["name"]), version: version)
     }
     type.fields = try fields(list["fields"])
-    type.cases = try (list["cases"]?.array ?? []).map { .init(key: try text($0["name"]), fields: try fields($0["fields"])) }
+    type.cases = try (list["cases"]?.array ?? []).map {
+      .init(key: try text($0["name"]), fields: try fields($0["fields"]))
+    }
     return type
   }
 
@@ -96,7 +105,8 @@ enum ArchiveDocument {
   private static func fields(_ list: PropertyList?) throws -> [ArchiveScript.Field] {
     try (list?.array ?? []).map { field in
       guard let type = field["type"] else { throw TaggedDocument.missing("the type of a field") }
-      return .init(key: try text(field["key"]), type: try expression(type), isDeferred: field["deferred"]?.bool ?? false)
+      return .init(
+        key: try text(field["key"]), type: try expression(type), isDeferred: field["deferred"]?.bool ?? false)
     }
   }
 
@@ -129,7 +139,8 @@ enum ArchiveDocument {
     case ("optional", let inner): return .optional(try expression(inner))
     case ("array", let inner): return .array(try expression(inner))
     case ("set", let inner): return .set(try expression(inner))
-    case ("dictionary", .array(let both)) where both.count == 2: return .dictionary(try expression(both[0]), try expression(both[1]))
+    case ("dictionary", .array(let both)) where both.count == 2:
+      return .dictionary(try expression(both[0]), try expression(both[1]))
     case ("vector", .array(let both)) where both.count == 2:
       guard let name = both[0].string, let count = both[1].integer else { break }
       return .vector(name, count)

@@ -28,7 +28,8 @@ struct Conversion {
   init(of file: SavedFile, to target: FileFormat, form wanted: Form?, progress: (String) -> Void = { _ in }) throws {
     if wanted == .tagged, !target.isPlain {
       throw CommandFailure(
-        .data, "--tagged doesn't apply to the format \(target.words)", next: "leave --tagged out; it is for JSON and property lists")
+        .data, "--tagged doesn't apply to the format \(target.words)",
+        next: "leave --tagged out; it is for JSON and property lists")
     }
     progress("converting \(Printable.size(Int64(file.byteCount)))")
     var room = SpellingRoom(of: file.byteCount)
@@ -38,7 +39,8 @@ struct Conversion {
     case (.keyed(let list, _), .xml) where wanted ?? .exact == .exact:
       self.init(try list.encoded(as: .xml), .exact)
       guard try PropertyList(bytes) == Self.asXML(list) else { throw Self.notSame(target) }
-    case (.keyed(let list, _), .binary) where wanted ?? .exact == .exact: self.init(try list.encoded(as: .binary), .exact)
+    case (.keyed(let list, _), .binary) where wanted ?? .exact == .exact:
+      self.init(try list.encoded(as: .binary), .exact)
     case (.archive(let archive), _) where target.isPlain && wanted ?? .tagged == .tagged:
       try self.init(tagged: archive, target, progress)
     case (.keyed(let list, let graph), _) where target.isPlain && wanted ?? .tagged == .tagged:
@@ -76,7 +78,8 @@ struct Conversion {
       progress("checking \(Printable.size(Int64(bytes.count)))")
       // An archive stores the keys of its dictionaries in an order of its own.
       let (old, again) = (ObjectGraph(value), ObjectGraph(try ArchiveInspection(of: bytes)))
-      let difference = ArchiveDifference(from: old.inspection(of: "", byteCount: 0), to: again.inspection(of: "", byteCount: 0))
+      let difference = ArchiveDifference(
+        from: old.inspection(of: "", byteCount: 0), to: again.inspection(of: "", byteCount: 0))
       guard difference.isEmpty else { throw Self.notSame(target) }
     } else {
       let list = try PlainForm.list(value, graph, for: target)
@@ -117,7 +120,8 @@ struct Conversion {
       .data,
       "the file contains something that would change if it were read back from \(target.words): fractions of a second, a key that occurs "
         + "twice in a dictionary, or a dictionary that would be read as another value",
-      next: target == .binary ? "change it in the original" : "convert it to a binary property list (.bplist), which keeps more")
+      next: target == .binary
+        ? "change it in the original" : "convert it to a binary property list (.bplist), which keeps more")
   }
 }
 #endif

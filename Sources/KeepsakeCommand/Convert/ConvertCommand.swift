@@ -49,8 +49,12 @@ struct ConvertCommand: AsyncParsableCommand {
 
   func validate() throws {
     guard !(tagged && lossy) else { throw ValidationError("--tagged and --lossy can't be used together.") }
-    guard format != nil else { throw ValidationError("The format can't be told from the name \(output): name it with --to.") }
-    guard !(json && output == InputKind.standard) else { throw ValidationError("With --json, name an output file instead of -.") }
+    guard format != nil else {
+      throw ValidationError("The format can't be told from the name \(output): name it with --to.")
+    }
+    guard !(json && output == InputKind.standard) else {
+      throw ValidationError("With --json, name an output file instead of -.")
+    }
   }
 
   private var format: FileFormat? { to ?? (output == InputKind.standard ? nil : FileFormat(path: output)) }
@@ -65,7 +69,9 @@ struct ConvertCommand: AsyncParsableCommand {
       } else {
         // If the file itself goes to standard output, only the losses are reported.
         if output != InputKind.standard { Output.text(answer.line) }
-        for line in answer.lossLines { if output == InputKind.standard { Output.complaint(line) } else { Output.text("  " + line) } }
+        for line in answer.lossLines {
+          if output == InputKind.standard { Output.complaint(line) } else { Output.text("  " + line) }
+        }
       }
     }
   }
@@ -74,13 +80,18 @@ struct ConvertCommand: AsyncParsableCommand {
     guard let format else { throw CommandFailure(.data, "no output format was given", next: "name one with --to") }
     try refuseExisting()
     progress("reading \(Printable.text(input))")
-    let file = try InspectCommand.naming(input) { try SavedFile(SavedFile.bytes(at: input, seal: seal.request()), named: input) }
+    let file = try InspectCommand.naming(input) {
+      try SavedFile(SavedFile.bytes(at: input, seal: seal.request()), named: input)
+    }
     let form: Conversion.Form? = tagged ? .tagged : lossy ? .lossy : nil
-    let conversion = try InspectCommand.naming(input) { try Conversion(of: file, to: format, form: form, progress: progress) }
+    let conversion = try InspectCommand.naming(input) {
+      try Conversion(of: file, to: format, form: form, progress: progress)
+    }
     progress("writing \(Printable.size(Int64(conversion.bytes.count)))")
     try write(conversion.bytes, format)
     return Answer(
-      input: input, output: output, from: file.words, to: format.rawValue, form: conversion.form, inputBytes: file.byteCount,
+      input: input, output: output, from: file.words, to: format.rawValue, form: conversion.form,
+      inputBytes: file.byteCount,
       outputBytes: conversion.bytes.count, losses: conversion.losses)
   }
 
@@ -109,21 +120,26 @@ struct ConvertCommand: AsyncParsableCommand {
     var status = stat()
     guard stat(output, &status) == 0 else {
       guard lstat(output, &status) != 0 else {
-        throw CommandFailure(.data, "\(output) is a symbolic link to a file that doesn't exist", next: "name another file")
+        throw CommandFailure(
+          .data, "\(output) is a symbolic link to a file that doesn't exist", next: "name another file")
       }
       return nil
     }
     guard status.st_mode & S_IFMT == S_IFREG else {
       throw CommandFailure(
-        .data, "\(output) is not a regular file and can't be replaced", next: "name another file, or - for standard output")
+        .data, "\(output) is not a regular file and can't be replaced",
+        next: "name another file, or - for standard output")
     }
-    return (URL(fileURLWithPath: output).resolvingSymlinksInPath(), .permissions(UInt16(truncatingIfNeeded: status.st_mode)))
+    return (
+      URL(fileURLWithPath: output).resolvingSymlinksInPath(), .permissions(UInt16(truncatingIfNeeded: status.st_mode))
+    )
   }
 
   private func writeToStandardOutput(_ bytes: Data, _ format: FileFormat) throws {
     guard format == .json || format == .xml || isatty(STDOUT_FILENO) == 0 else {
       throw CommandFailure(
-        .data, "\(format.words) data can't be shown in a terminal", next: "name a file, or send the output through a pipe")
+        .data, "\(format.words) data can't be shown in a terminal",
+        next: "name a file, or send the output through a pipe")
     }
     do {
       try FileHandle.standardOutput.write(contentsOf: bytes)
@@ -150,7 +166,9 @@ struct ConvertCommand: AsyncParsableCommand {
       return "\(Printable.text(input)) (\(from), \(before)) to \(to), \(after)\(end)"
     }
 
-    var lossLines: [String] { losses.map { "not preserved: \($0.count) \($0.what); first at \(Printable.text($0.path))" } }
+    var lossLines: [String] {
+      losses.map { "not preserved: \($0.count) \($0.what); first at \(Printable.text($0.path))" }
+    }
   }
 }
 #endif

@@ -38,7 +38,9 @@ struct KeyedFidelity {
     return comparison.losses
   }
 
-  private init(oldObjects: [PropertyList], newObjects: [PropertyList]) { (self.oldObjects, self.newObjects) = (oldObjects, newObjects) }
+  private init(oldObjects: [PropertyList], newObjects: [PropertyList]) {
+    (self.oldObjects, self.newObjects) = (oldObjects, newObjects)
+  }
 
   private mutating func run(_ old: PropertyList, _ new: PropertyList) {
     if old["$archiver"] != new["$archiver"] { lose("name of another archiver", "$archiver") }
@@ -69,7 +71,11 @@ struct KeyedFidelity {
     if let uid = old[Self.classKey]?.uid, let other = new[Self.classKey]?.uid { compareClasses(uid, other, path) }
     for entry in entries where entry.key != Self.classKey {
       let place = path.isEmpty ? entry.key : path + "." + entry.key
-      if let value = values[entry.key] { push(entry.value, value, place) } else { lose("fields that aren't shown", place) }
+      if let value = values[entry.key] {
+        push(entry.value, value, place)
+      } else {
+        lose("fields that aren't shown", place)
+      }
     }
   }
 

@@ -57,11 +57,14 @@ struct KeyedWriter {
     return table.object(type.name, Self.superclasses(type), entries)
   }
 
-  private static func superclasses(_ type: ObjectGraph.Class) -> [String] { Array(type.ancestry.dropFirst().filter { $0 != "NSObject" }) }
+  private static func superclasses(_ type: ObjectGraph.Class) -> [String] {
+    Array(type.ancestry.dropFirst().filter { $0 != "NSObject" })
+  }
 
   /// A value that was saved without a key has a number as its key, such as $0: that is the archiver's own key.
   private static func key(_ key: String) -> String {
-    let isNumber = key.hasPrefix("$") && key.utf8.count > 1 && key.utf8.dropFirst().allSatisfy { (0x30...0x39).contains($0) }
+    let isNumber =
+      key.hasPrefix("$") && key.utf8.count > 1 && key.utf8.dropFirst().allSatisfy { (0x30...0x39).contains($0) }
     return isNumber ? key : KeyedObjectTable.key(key)
   }
 
@@ -141,7 +144,8 @@ struct KeyedWriter {
     case .decimal(let digits): .decimal(digits)
     case .array(let values), .vector(let values): .list(try references(values))
     case .set(let values): .set(try references(values))
-    case .dictionary(let pairs): .pairs(keys: try references(pairs.map(\.key)), values: try references(pairs.map(\.value)))
+    case .dictionary(let pairs):
+      .pairs(keys: try references(pairs.map(\.key)), values: try references(pairs.map(\.value)))
     case .structure(ObjectGraph.plain, let fields) where graph.uidType != nil: try content(of: Self.dictionary(fields))
     default: nil
     }

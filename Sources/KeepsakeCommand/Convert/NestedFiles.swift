@@ -46,7 +46,9 @@ struct NestedFiles {
   }
 
   private mutating func file(_ data: Data, _ depth: Int) -> ArchiveValue? {
-    guard depth < Self.maximumDepth, data.count >= Self.leastBytes, data.count <= bytesLeft, SavedFile.isPropertyList(data) else {
+    guard depth < Self.maximumDepth, data.count >= Self.leastBytes, data.count <= bytesLeft,
+      SavedFile.isPropertyList(data)
+    else {
       return nil
     }
     bytesLeft -= data.count
@@ -81,7 +83,8 @@ struct NestedFiles {
     case .array(let values): return .array(values.map { moved($0, types, numbers) })
     case .set(let values): return .set(values.map { moved($0, types, numbers) })
     case .dictionary(let pairs):
-      return .dictionary(pairs.map { .init(key: moved($0.key, types, numbers), value: moved($0.value, types, numbers)) })
+      return .dictionary(
+        pairs.map { .init(key: moved($0.key, types, numbers), value: moved($0.value, types, numbers)) })
     case .structure(let of, let fields):
       return .structure(type: type(of), fields.map { .init(key: $0.key, value: moved($0.value, types, numbers)) })
     default: return value

@@ -81,7 +81,9 @@ struct ObjectGraph: Equatable {
 
   /// Removes the $ that an archiver puts before a program's key that begins with one.
   private static func named(_ fields: [ArchiveValue.Field], _ offset: Int) -> [ArchiveValue.Field] {
-    fields.map { .init(key: $0.key.hasPrefix("$$") ? String($0.key.dropFirst()) : $0.key, value: moved($0.value, offset)) }
+    fields.map {
+      .init(key: $0.key.hasPrefix("$$") ? String($0.key.dropFirst()) : $0.key, value: moved($0.value, offset))
+    }
   }
 
   private static func byName(_ pairs: [ArchiveValue.Pair]) -> ArchiveValue {
@@ -123,7 +125,8 @@ extension ObjectGraph {
     case .uid(let value): uid(value)
     case .array(let elements): .array(elements.map(value(of:)))
     case .set(let elements): .set(elements.map(value(of:)))
-    case .dictionary(let entries): .structure(type: plain, entries.map { .init(key: $0.key, value: value(of: $0.value)) })
+    case .dictionary(let entries):
+      .structure(type: plain, entries.map { .init(key: $0.key, value: value(of: $0.value)) })
     }
   }
 

@@ -40,7 +40,8 @@ struct PlainForm {
   mutating func tree() throws -> ArchiveValue {
     guard let value = try value(graph.root) else {
       throw CommandFailure(
-        .data, "the file contains only a null, which the format \(target.words) doesn't have", next: "convert it to JSON")
+        .data, "the file contains only a null, which the format \(target.words) doesn't have",
+        next: "convert it to JSON")
     }
     return value
   }
@@ -49,14 +50,17 @@ struct PlainForm {
   private mutating func value(_ value: ArchiveValue) throws -> ArchiveValue? {
     values += 1
     guard values <= Self.maximumValues else {
-      throw failure("written out everywhere they are referred to, the objects make more than \(Self.maximumValues) values")
+      throw failure(
+        "written out everywhere they are referred to, the objects make more than \(Self.maximumValues) values")
     }
     guard path.count <= Self.maximumDepth else {
       throw failure("values are nested more than \(Self.maximumDepth) levels deep")
     }
     try room.take(leaf: value)
     if let (mark, inner, _) = ArchiveMark.unmarked(value) {
-      if mark == .float, case .number(let number) = inner, target == .json, !number.isFinite { return try self.value(inner) }
+      if mark == .float, case .number(let number) = inner, target == .json, !number.isFinite {
+        return try self.value(inner)
+      }
       return mark == .float || (mark == .decimal && target == .archive) ? value : try self.value(inner)
     }
     if graph.uid(value) != nil { return try uid(value) }
@@ -83,7 +87,8 @@ struct PlainForm {
     case .structure(let type, let inner):
       let name = graph.uidType == nil ? "" : graph.classes[type].name
       return .structure(
-        type: ObjectGraph.plain, (name.isEmpty ? [] : [.init(key: Self.classKey, value: .string(name))]) + (try fields(inner)))
+        type: ObjectGraph.plain,
+        (name.isEmpty ? [] : [.init(key: Self.classKey, value: .string(name))]) + (try fields(inner)))
     case .enumeration(_, let name, let inner):
       if inner.isEmpty { return .string(name) }
       return .structure(type: ObjectGraph.plain, [.init(key: Self.caseKey, value: .string(name))] + (try fields(inner)))
@@ -127,7 +132,9 @@ struct PlainForm {
   private mutating func object(_ number: Int) throws -> ArchiveValue? {
     guard graph.objects.indices.contains(number), let object = graph.objects[number] else { return try null() }
     guard !open.contains(number) else {
-      throw failure("an object of the class \(graph.classes[object.type].name) leads back to itself, which \(target.words) can't express")
+      throw failure(
+        "an object of the class \(graph.classes[object.type].name) leads back to itself, which \(target.words) can't express"
+      )
     }
     if !seen.insert(number).inserted { try lose("references to an object that is written elsewhere, as copies of it") }
     open.insert(number)
@@ -135,7 +142,8 @@ struct PlainForm {
     let name = graph.classes[object.type].name
     // A shared collection: the name of Foundation's class adds nothing to the value.
     if let collection = KeyedWriter.collection(object.fields) { return try value(collection) }
-    return .structure(type: ObjectGraph.plain, [.init(key: Self.classKey, value: .string(name))] + (try fields(object.fields)))
+    return .structure(
+      type: ObjectGraph.plain, [.init(key: Self.classKey, value: .string(name))] + (try fields(object.fields)))
   }
 
   private mutating func elements(_ values: [ArchiveValue]) throws -> [ArchiveValue] {
@@ -210,7 +218,9 @@ struct PlainForm {
   private func failure(_ message: String, next: String? = nil) -> CommandFailure {
     CommandFailure(
       .data, "\(place): \(message)",
-      next: next ?? (target.isPlain ? "--tagged writes each object once, with references to it" : "convert it to a keyed archive"))
+      next: next
+        ?? (target.isPlain
+          ? "--tagged writes each object once, with references to it" : "convert it to a keyed archive"))
   }
 }
 
@@ -232,8 +242,10 @@ extension PlainForm {
     case .data(let data): return .data(data)
     case .date(let date): return .date(date)
     case .uuid(let uuid): return .string(uuid.uuidString)
-    case .array(let values), .set(let values), .vector(let values): return .array(try values.map { try list($0, graph, for: target) })
-    case .structure(_, let fields): return .dictionary(try fields.map { .init($0.key, try list($0.value, graph, for: target)) })
+    case .array(let values), .set(let values), .vector(let values):
+      return .array(try values.map { try list($0, graph, for: target) })
+    case .structure(_, let fields):
+      return .dictionary(try fields.map { .init($0.key, try list($0.value, graph, for: target)) })
     case .dictionary, .enumeration, .reference:
       throw CommandFailure(.software, "internal error: a value is left that has no plain form")
     }

@@ -24,7 +24,9 @@ struct SavedFile {
   var byteCount: Int
 
   /// Whether the bytes begin like another program's file that can be read.
-  static func isForeign(_ data: Data, named name: String = "") -> Bool { isPropertyList(data) || isJSON(data) || isJSON5(name) }
+  static func isForeign(_ data: Data, named name: String = "") -> Bool {
+    isPropertyList(data) || isJSON(data) || isJSON5(name)
+  }
 
   /// JSON5 may begin with a comment or with an unquoted name in braces, which can't be recognized by its bytes.
   private static func isJSON5(_ name: String) -> Bool { name.lowercased().hasSuffix(".json5") }
@@ -57,7 +59,8 @@ struct SavedFile {
     byteCount = data.count
     if Self.isPropertyList(data) {
       spelling = try PropertyList.format(of: data) == .xml ? .xml : .binary
-      content = try Self.content(of: PropertyList(data, limits: .inProportion(to: data)), limits: .inProportion(to: data))
+      content = try Self.content(
+        of: PropertyList(data, limits: .inProportion(to: data)), limits: .inProportion(to: data))
     } else if Self.isJSON(data) || Self.isJSON5(name) {
       spelling = .json
       let list = try Self.isJSON5(name) ? JSONFile.readJSON5(data) : Self.json(data)
@@ -79,7 +82,9 @@ struct SavedFile {
     } catch let error as StructuredFileError {
       throw CommandFailure(
         .data, "this looks like JSON but isn't valid: \(error)",
-        next: "property lists in the old text format, which begin alike, aren't supported: convert them with plutil -convert xml1")
+        next:
+          "property lists in the old text format, which begin alike, aren't supported: convert them with plutil -convert xml1"
+      )
     }
   }
 
@@ -130,7 +135,8 @@ struct SavedFile {
   /// Returns the bytes of a file or of standard input; of an exported save, those of the save in it.
   static func bytes(at path: String, seal: SealRequest?) throws -> Data {
     guard case .archive(let data) = try InputKind(of: path) else {
-      throw CommandFailure(.data, "\(path) is a store", next: "write one of its saves to a file with keepsake export, and convert that")
+      throw CommandFailure(
+        .data, "\(path) is a store", next: "write one of its saves to a file with keepsake export, and convert that")
     }
     return try ExportedSave.plain(data, seal: seal)
   }

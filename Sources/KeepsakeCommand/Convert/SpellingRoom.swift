@@ -13,7 +13,9 @@ struct SpellingRoom {
   /// Honest files refer to a text or data only a few times.
   private static let bytesPerByte = 4
 
-  init(of byteCount: Int) { left = max(Self.freeBytes, byteCount.multipliedReportingOverflow(by: Self.bytesPerByte).partialValue) }
+  init(of byteCount: Int) {
+    left = max(Self.freeBytes, byteCount.multipliedReportingOverflow(by: Self.bytesPerByte).partialValue)
+  }
 
   /// Charges everything in a keyed archive, each object once, since the rest of the file refers to it.
   mutating func take(_ graph: ObjectGraph) throws {

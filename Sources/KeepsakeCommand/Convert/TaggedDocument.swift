@@ -17,9 +17,12 @@ enum TaggedDocument {
 
   /// Returns nil for a file that isn't in tagged form. Throws for one that a newer program wrote.
   static func kind(of list: PropertyList) throws -> Kind? {
-    guard case .dictionary(let entries) = list, let name = entries.last(where: { $0.key == key })?.value.string else { return nil }
+    guard case .dictionary(let entries) = list, let name = entries.last(where: { $0.key == key })?.value.string else {
+      return nil
+    }
     guard let kind = Kind(rawValue: name) else {
-      throw CommandFailure(.newer, "the kind of this file isn't known: \(name.prefix(80))", next: "use a newer version of keepsake")
+      throw CommandFailure(
+        .newer, "the kind of this file isn't known: \(name.prefix(80))", next: "use a newer version of keepsake")
     }
     return kind
   }
@@ -33,11 +36,14 @@ enum TaggedDocument {
 
   /// Refuses any other key, so that nothing that somebody added is silently ignored.
   static func refuseOthers(than keys: Set<String>, in list: PropertyList) throws {
-    guard case .dictionary(let entries) = list, let other = entries.first(where: { $0.key != key && !keys.contains($0.key) }) else {
+    guard case .dictionary(let entries) = list,
+      let other = entries.first(where: { $0.key != key && !keys.contains($0.key) })
+    else {
       return
     }
     throw CommandFailure(
-      .data, "the key \(other.key.prefix(80)) isn't known beside \(key)", next: "remove it; values belong below root, top or value")
+      .data, "the key \(other.key.prefix(80)) isn't known beside \(key)",
+      next: "remove it; values belong below root, top or value")
   }
 
   static func values(in list: PropertyList) throws -> ObjectGraph {
@@ -61,8 +67,11 @@ enum TaggedDocument {
       guard let object else { continue }
       let name = graph.classes[object.type].name
       let type: PropertyList =
-        names[name] == 1 && !name.isEmpty ? .string(name) : .integer(Int128(object.type - ObjectGraph.plainClasses.count))
-      objects.append(.dictionary([.init("$id", .integer(Int128(number))), .init("$class", type)] + (try tagger.fields(object.fields))))
+        names[name] == 1 && !name.isEmpty
+        ? .string(name) : .integer(Int128(object.type - ObjectGraph.plainClasses.count))
+      objects.append(
+        .dictionary(
+          [.init("$id", .integer(Int128(number))), .init("$class", type)] + (try tagger.fields(object.fields))))
     }
     return [
       key: .string(Kind.keyed.rawValue), "classes": .array(classes), "top": .dictionary(try tagger.fields(graph.top)),
@@ -72,13 +81,16 @@ enum TaggedDocument {
 
   static func keyed(in list: PropertyList) throws -> ObjectGraph {
     try refuseOthers(than: ["classes", "top", "objects"], in: list)
-    guard case .array(let classes) = list["classes"], case .dictionary(let top) = list["top"], case .array(let objects) = list["objects"]
+    guard case .array(let classes) = list["classes"], case .dictionary(let top) = list["top"],
+      case .array(let objects) = list["objects"]
     else {
       throw missing("classes, top and objects")
     }
     var graph = ObjectGraph(.none)
     for type in classes {
-      guard let name = type["name"]?.string, case .array(let above) = type["classes"] else { throw missing("a class's name and classes") }
+      guard let name = type["name"]?.string, case .array(let above) = type["classes"] else {
+        throw missing("a class's name and classes")
+      }
       let ancestry = above.compactMap(\.string)
       guard ancestry.count == above.count else { throw missing("the names of the classes above \(name.prefix(80))") }
       graph.classes.append(.init(name: name, ancestry: ancestry))
@@ -86,7 +98,8 @@ enum TaggedDocument {
     var reader = TaggedReader(classes: numbers(graph.classes))
     var found: [Int: ObjectGraph.Object] = [:]
     for object in objects {
-      let (number, type, fields) = try head(of: object, &reader, classes: classes.count, offset: ObjectGraph.plainClasses.count)
+      let (number, type, fields) = try head(
+        of: object, &reader, classes: classes.count, offset: ObjectGraph.plainClasses.count)
       guard found.updateValue(.init(type: type, fields: fields), forKey: number) == nil else {
         throw CommandFailure(.data, "two objects have the $id \(number)")
       }
@@ -111,7 +124,9 @@ enum TaggedDocument {
   static func head(
     of object: PropertyList, _ reader: inout TaggedReader, classes: Int, offset: Int
   ) throws -> (number: Int, type: Int, fields: [ArchiveValue.Field]) {
-    guard case .dictionary(let entries) = object, case .integer(let id) = object["$id"], let number = Int(exactly: id), number >= 0 else {
+    guard case .dictionary(let entries) = object, case .integer(let id) = object["$id"], let number = Int(exactly: id),
+      number >= 0
+    else {
       throw missing("an object's $id")
     }
     let type: Int?
@@ -125,7 +140,8 @@ enum TaggedDocument {
   }
 
   static func missing(_ what: String) -> CommandFailure {
-    CommandFailure(.data, "the file is marked with the key \(key), but lacks \(what)", next: "convert the original again")
+    CommandFailure(
+      .data, "the file is marked with the key \(key), but lacks \(what)", next: "convert the original again")
   }
 }
 #endif

@@ -32,7 +32,8 @@ struct TaggedValues {
     defer { depth -= 1 }
     guard depth <= PlainForm.maximumDepth - Self.spareLevels else {
       throw CommandFailure(
-        .data, "values are nested more than \(PlainForm.maximumDepth - Self.spareLevels) levels deep", next: "convert it to a keyed archive"
+        .data, "values are nested more than \(PlainForm.maximumDepth - Self.spareLevels) levels deep",
+        next: "convert it to a keyed archive"
       )
     }
     if let (mark, inner, index) = ArchiveMark.unmarked(value) { return try marked(mark, inner, index) }
@@ -87,7 +88,9 @@ struct TaggedValues {
   private static func text(_ date: Date) -> PropertyList {
     let seconds = date.timeIntervalSinceReferenceDate
     let text = PlainForm.sayableSeconds.contains(seconds) ? date.ISO8601Format() : ""
-    if (try? Date(text, strategy: .iso8601))?.timeIntervalSinceReferenceDate.bitPattern == seconds.bitPattern { return .string(text) }
+    if (try? Date(text, strategy: .iso8601))?.timeIntervalSinceReferenceDate.bitPattern == seconds.bitPattern {
+      return .string(text)
+    }
     return seconds.isFinite ? .number(seconds) : .string("\(seconds)")
   }
 }
@@ -106,7 +109,8 @@ struct TaggedReader {
   mutating func value(_ list: PropertyList) throws -> ArchiveValue {
     switch list {
     case .array(let elements):
-      return .array(try elements.enumerated().map { index, element in try step("[\(index)]") { try $0.value(element) } })
+      return .array(
+        try elements.enumerated().map { index, element in try step("[\(index)]") { try $0.value(element) } })
     case .set(let elements): return .set(try elements.map { try value($0) })
     case .dictionary(let entries): return try dictionary(entries)
     default: return ObjectGraph.value(of: list)
@@ -114,7 +118,9 @@ struct TaggedReader {
   }
 
   private mutating func dictionary(_ entries: [PropertyList.Entry]) throws -> ArchiveValue {
-    guard let first = entries.first(where: { Self.isTag($0.key) }) else { return .structure(type: ObjectGraph.plain, try fields(entries)) }
+    guard let first = entries.first(where: { Self.isTag($0.key) }) else {
+      return .structure(type: ObjectGraph.plain, try fields(entries))
+    }
     let others = entries.filter { $0.key != first.key }
     switch (first.key, first.value) {
     case ("$class", .string(let name)):
@@ -122,10 +128,14 @@ struct TaggedReader {
       return .structure(type: type, try fields(others))
     case ("$case", .string(let name)): return .enumeration(type: ArchiveMark.noType, case: name, try fields(others))
     case ("$type", .integer(let index)):
-      guard let index = Int(exactly: index), let inner = others.first(where: { $0.key == "$value" })?.value else { break }
+      guard let index = Int(exactly: index), let inner = others.first(where: { $0.key == "$value" })?.value else {
+        break
+      }
       return ArchiveMark.typed(try value(inner), index)
     case ("$value", let inner):
-      guard case .integer(let index) = others.first(where: { $0.key == "$type" })?.value, let index = Int(exactly: index) else { break }
+      guard case .integer(let index) = others.first(where: { $0.key == "$type" })?.value,
+        let index = Int(exactly: index)
+      else { break }
       return ArchiveMark.typed(try value(inner), index)
     default:
       if others.isEmpty, let value = try single(first.key, first.value) { return value }
@@ -135,7 +145,9 @@ struct TaggedReader {
 
   /// Checks that everything that was read refers to one of `count` objects. Call it after everything was read.
   func check(references count: Int) throws {
-    guard lastReference < count else { throw failure("a $ref leads to object \(lastReference), but there are only \(count) objects") }
+    guard lastReference < count else {
+      throw failure("a $ref leads to object \(lastReference), but there are only \(count) objects")
+    }
   }
 
   /// Reads a tag that is alone in its dictionary.
@@ -163,7 +175,9 @@ struct TaggedReader {
     case ("$pairs", .array(let pairs)):
       return .dictionary(
         try pairs.map { pair in
-          guard case .array(let both) = pair, both.count == 2 else { throw failure("each entry of $pairs has to be a list of two values") }
+          guard case .array(let both) = pair, both.count == 2 else {
+            throw failure("each entry of $pairs has to be a list of two values")
+          }
           return .init(key: try value(both[0]), value: try value(both[1]))
         })
     case ("$some", let inner): return ArchiveMark.marked(.some, try value(inner))
@@ -176,7 +190,8 @@ struct TaggedReader {
     let significant = digits.prefix { $0 != "e" && $0 != "E" }.filter(\.isNumber).drop { $0 == "0" }
     let count = String(significant.reversed()).drop { $0 == "0" }.count
     guard count <= Self.decimalDigits else {
-      throw failure("the number \(digits.prefix(80)) has \(count) digits, but a decimal number has at most \(Self.decimalDigits)")
+      throw failure(
+        "the number \(digits.prefix(80)) has \(count) digits, but a decimal number has at most \(Self.decimalDigits)")
     }
     return ArchiveMark.marked(.decimal, .decimal(digits))
   }
@@ -187,7 +202,8 @@ struct TaggedReader {
   mutating func fields(_ entries: [PropertyList.Entry]) throws -> [ArchiveValue.Field] {
     try entries.map { entry in
       guard !Self.isTag(entry.key) else {
-        throw failure("the key \(entry.key.prefix(80)) isn't known here: write a second $ in front of a key that begins with one")
+        throw failure(
+          "the key \(entry.key.prefix(80)) isn't known here: write a second $ in front of a key that begins with one")
       }
       let key = entry.key.hasPrefix("$") ? String(entry.key.dropFirst()) : entry.key
       return .init(key: key, value: try step(".\(key)") { try $0.value(entry.value) })
@@ -205,7 +221,8 @@ struct TaggedReader {
 
   func failure(_ message: String) -> CommandFailure {
     let place = (path.count > 12 ? "…" : "") + path.suffix(12).joined()
-    return CommandFailure(.data, (place.isEmpty ? "" : (place.hasPrefix(".") ? String(place.dropFirst()) : place) + ": ") + message)
+    return CommandFailure(
+      .data, (place.isEmpty ? "" : (place.hasPrefix(".") ? String(place.dropFirst()) : place) + ": ") + message)
   }
 }
 #endif

@@ -51,7 +51,8 @@ struct DemoCommand: ParsableCommand {
     }
     var promises = story.promises
     if case .failure(let error) = failure {
-      promises.append(Story.Promise(promise: "the story plays to its end", seen: String(describing: error), kept: false))
+      promises.append(
+        Story.Promise(promise: "the story plays to its end", seen: String(describing: error), kept: false))
     }
     if keep {
       report(
@@ -109,7 +110,9 @@ private struct DemoServer {
     process = try ChildProcess(name: "the server", arguments: arguments)
     guard let line = try process.readLine(withinSeconds: 60) else { throw ChildProcess.Failure.ended("the server") }
     let hello = try JSONDecoder().decode(ServeCommand.Hello.self, from: line)
-    guard let url = URL(string: hello.url), let appKey = hello.appKeys.first else { throw ChildProcess.Failure.ended("the server") }
+    guard let url = URL(string: hello.url), let appKey = hello.appKeys.first else {
+      throw ChildProcess.Failure.ended("the server")
+    }
     self.url = url
     self.appKey = appKey
   }

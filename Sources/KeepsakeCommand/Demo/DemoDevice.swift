@@ -21,7 +21,8 @@ final class DemoDevice {
   }
 
   private static func start(name: String, store: URL) throws -> ChildProcess {
-    try ChildProcess(name: name, arguments: ["demo-device", "--name", name, "--store", store.path(percentEncoded: false)])
+    try ChildProcess(
+      name: name, arguments: ["demo-device", "--name", name, "--store", store.path(percentEncoded: false)])
   }
 
   /// Sends a request and returns the reply, refusals included.

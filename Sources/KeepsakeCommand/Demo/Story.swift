@@ -64,7 +64,9 @@ struct Story {
     gems = Int64(FlowerGarden.starterGems)
     report("  The phone registers, claims its \(gems) starter gems and plants a tulip on the windowsill.")
 
-    guard let code = try phone.send(.pairingCode).code else { throw DemoDevice.Refused(device: "phone", why: "no pairing code came") }
+    guard let code = try phone.send(.pairingCode).code else {
+      throw DemoDevice.Refused(device: "phone", why: "no pairing code came")
+    }
     try tablet.send(.connect(url: server, appKey: appKey))
     try tablet.send(.join(code: code))
     let joined = try tablet.wait(for: .flower("tulip", inPot: "windowsill"))
@@ -76,7 +78,8 @@ struct Story {
     promise(
       "what is planted on one device is seen on the other",
       seen: arrived
-        ? "a rose on the tablet \(Self.milliseconds(since: planting)) after the phone began to plant it" : "no rose within 20 s",
+        ? "a rose on the tablet \(Self.milliseconds(since: planting)) after the phone began to plant it"
+        : "no rose within 20 s",
       kept: joined && arrived)
   }
 
@@ -128,8 +131,10 @@ struct Story {
       kept: views.allSatisfy { $0.seeds == ["cactus", "lily", "orchid"] })
     promise(
       "offline spends never overdraw",
-      seen: "\(before) gems, 160 wanted, \(spent) spent, \(views.map { String($0.gems) }.joined(separator: " and ")) left",
-      kept: handedOut && gems.allSatisfy(\.self) && spent > 0 && spent <= before && views.allSatisfy { $0.gems == before - spent })
+      seen:
+        "\(before) gems, 160 wanted, \(spent) spent, \(views.map { String($0.gems) }.joined(separator: " and ")) left",
+      kept: handedOut && gems.allSatisfy(\.self) && spent > 0 && spent <= before
+        && views.allSatisfy { $0.gems == before - spent })
     promise(
       "a refused purchase states its reason",
       seen: refusals.first ?? "nobody was refused",
@@ -158,7 +163,8 @@ struct Story {
       kept: pots.allSatisfy { $0?.heads == 2 })
     promise(
       "they are merged field by field",
-      seen: pots.map { "\(($0?.flowers ?? []).joined(separator: ", ")), watered \($0?.waterings ?? 0) times" }.joined(separator: " | "),
+      seen: pots.map { "\(($0?.flowers ?? []).joined(separator: ", ")), watered \($0?.waterings ?? 0) times" }.joined(
+        separator: " | "),
       kept: merged.allSatisfy(\.self)
         && pots.allSatisfy { Set($0?.flowers ?? []) == flowers && $0?.waterings == expected })
 
@@ -224,7 +230,8 @@ struct Story {
       "a copied store counts nothing twice and loses nothing",
       seen:
         "\(views.map { "\($0.gems) gems, \($0.pots["windowsill"]?.waterings ?? 0) waterings" }.joined(separator: " | ")) (expected \(gems), \(waterings))",
-      kept: arrived.allSatisfy(\.self) && views.allSatisfy { $0.gems == gems && $0.pots["windowsill"]?.waterings == waterings })
+      kept: arrived.allSatisfy(\.self)
+        && views.allSatisfy { $0.gems == gems && $0.pots["windowsill"]?.waterings == waterings })
     return twin
   }
 
@@ -241,7 +248,8 @@ struct Story {
     let arrived = try fresh.wait(for: .everything(expected))
     promise(
       "a fresh device pairs and has everything",
-      seen: arrived ? "all of it \(Self.milliseconds(since: joining)) after it gave the code" : "not all of it within 20 s",
+      seen: arrived
+        ? "all of it \(Self.milliseconds(since: joining)) after it gave the code" : "not all of it within 20 s",
       kept: arrived)
     let views = try (others + [fresh]).map { try $0.readBack().shared }
     let right = views.filter(showsTheStory).count

@@ -52,7 +52,9 @@ struct DoctorCommand: AsyncParsableCommand {
     }
     guard isFolder.boolValue else { throw CommandFailure(.data, "\(path) is a file", next: "name the store's folder") }
     let names = [Store.databaseName, "backup-1.sqlite", "backup-2.sqlite", "recovery"]
-    if names.contains(where: { FileManager.default.fileExists(atPath: url.appendingPathComponent($0).path) }) { return url }
+    if names.contains(where: { FileManager.default.fileExists(atPath: url.appendingPathComponent($0).path) }) {
+      return url
+    }
     let found = try StoreInput.url(of: path)
     return found.pathExtension == "sqlite" ? found.deletingLastPathComponent() : found
   }
@@ -98,7 +100,8 @@ struct DoctorCommand: AsyncParsableCommand {
       var lines = findings.map { "damaged: " + Printable.text($0) }
       for save in unreadable {
         let which = save.isHead ? "the current save of" : "an older save of"
-        lines.append("unreadable: \(which) \(Printable.text(save.slot)), version \(save.version): \(Printable.text(save.message))")
+        lines.append(
+          "unreadable: \(which) \(Printable.text(save.slot)), version \(save.version): \(Printable.text(save.message))")
       }
       lines += secret
       if state == .repaired { return lines + done.map { "repaired: " + Printable.text($0) } }
@@ -110,7 +113,9 @@ struct DoctorCommand: AsyncParsableCommand {
           lines.append(
             "a repair would move \(recovery.versions) saves and \(recovery.values) values to a new database and the damaged files "
               + "to the folder \"damaged\"; the contents of \(recovery.lostSaves) saves were not found anywhere")
-          for slot in recovery.steppedBack { lines.append("  \(Printable.text(slot)) would show an older save: the newest is lost") }
+          for slot in recovery.steppedBack {
+            lines.append("  \(Printable.text(slot)) would show an older save: the newest is lost")
+          }
         }
       }
       switch recordsPlan {

@@ -14,13 +14,15 @@ struct SaveSeries {
       let url = URL(fileURLWithPath: path)
       var isFolder: ObjCBool = false
       guard FileManager.default.fileExists(atPath: url.path, isDirectory: &isFolder) else {
-        throw CommandFailure(.noInput, "there is nothing at \(Printable.text(path))", next: "name the versions of a save, or their folder")
+        throw CommandFailure(
+          .noInput, "there is nothing at \(Printable.text(path))", next: "name the versions of a save, or their folder")
       }
       if isFolder.boolValue { series += try find(in: url) } else { named.append(url) }
     }
     if let first = named.first { series.insert(SaveSeries(name: first.lastPathComponent, files: named), at: 0) }
     guard !series.isEmpty else {
-      throw CommandFailure(.noInput, "the named folders contain no files", next: "name the versions of a save, or their folder")
+      throw CommandFailure(
+        .noInput, "the named folders contain no files", next: "name the versions of a save, or their folder")
     }
     return series
   }

@@ -70,7 +70,8 @@ struct SeriesEstimate: Encodable {
     let writer = store.writer
     try store.submit([("save", bytes)]) { transaction, kept in
       let record = VersionRecord(
-        id: id(index), slot: "save", covers: index > 0 ? [id(index - 1)] : [], contents: kept.flatMap(\.hashes), length: bytes.count,
+        id: id(index), slot: "save", covers: index > 0 ? [id(index - 1)] : [], contents: kept.flatMap(\.hashes),
+        length: bytes.count,
         metadata: SaveMetadata(), savedAtMilliseconds: Int64(index), writer: writer, provisional: false)
       try transaction.putVersion(StoredVersion(record: record, acknowledged: true, offered: true))
       for covered in record.covers { try transaction.markCovered(covered) }
@@ -100,12 +101,15 @@ struct SeriesEstimate: Encodable {
 
   static func table(_ estimates: [SeriesEstimate]) -> String {
     let header = [
-      "", "versions", "plain", "each alone", "least", "kept", "kept/least", "full frames", "load alone", "newest", "oldest",
+      "", "versions", "plain", "each alone", "least", "kept", "kept/least", "full frames", "load alone", "newest",
+      "oldest",
     ]
     let rows = estimates.map { estimate in
       [
-        Printable.text(estimate.name), "\(estimate.versions)", "\(estimate.plainBytes)", "\(estimate.aloneBytes)", "\(estimate.leastBytes)",
-        "\(estimate.keptBytes)", String(format: "%.2f", Double(estimate.keptBytes) / Double(max(estimate.leastBytes, 1))),
+        Printable.text(estimate.name), "\(estimate.versions)", "\(estimate.plainBytes)", "\(estimate.aloneBytes)",
+        "\(estimate.leastBytes)",
+        "\(estimate.keptBytes)",
+        String(format: "%.2f", Double(estimate.keptBytes) / Double(max(estimate.leastBytes, 1))),
         "\(estimate.fullFrames)", time(estimate.loadAloneMilliseconds), time(estimate.loadNewestMilliseconds),
         time(estimate.loadOldestMilliseconds),
       ]
@@ -119,7 +123,9 @@ struct SeriesEstimate: Encodable {
       }
       return "| " + padded.joined(separator: " | ") + " |"
     }
-    let rule = widths.enumerated().map { column, width in String(repeating: "-", count: width + 1) + (column == 0 ? "-" : ":") }
+    let rule = widths.enumerated().map { column, width in
+      String(repeating: "-", count: width + 1) + (column == 0 ? "-" : ":")
+    }
     return ([line(header), "|" + rule.joined(separator: "|") + "|"] + rows.map(line)).joined(separator: "\n")
   }
 

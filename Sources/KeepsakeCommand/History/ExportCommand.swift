@@ -42,7 +42,8 @@ struct ExportCommand: AsyncParsableCommand {
     try await CommandRun.reporting(json: json, looksInside: true) {
       let progress = ProgressLine(quiet: false)
       let answer = try Self.export(
-        slot, version, of: try StoreInput.url(of: store), to: file, seal: try seal.request(), unsealed: unsealed, force: force
+        slot, version, of: try StoreInput.url(of: store), to: file, seal: try seal.request(), unsealed: unsealed,
+        force: force
       ) { progress.update($0) }
       progress.clear()
       if json {
@@ -56,11 +57,13 @@ struct ExportCommand: AsyncParsableCommand {
   }
 
   static func export(
-    _ slot: String, _ version: String?, of store: URL, to path: String, seal: SealRequest?, unsealed: Bool = false, force: Bool = false,
+    _ slot: String, _ version: String?, of store: URL, to path: String, seal: SealRequest?, unsealed: Bool = false,
+    force: Bool = false,
     progress: (String) -> Void = { _ in }
   ) throws -> Answer {
     guard force || !FileManager.default.fileExists(atPath: path) else {
-      throw CommandFailure(.permission, "\(path) already exists", next: "name another file, or use --force to replace it")
+      throw CommandFailure(
+        .permission, "\(path) already exists", next: "name another file, or use --force to replace it")
     }
     let reader = try StoreReader.open(at: store, seal: seal)
     progress("reading \(Printable.text(slot))")
@@ -78,7 +81,9 @@ struct ExportCommand: AsyncParsableCommand {
       seal: fileSeal.kind == .none ? nil : fileSeal.kind.rawValue)
   }
 
-  private static func record(of slot: String, _ version: String?, in transaction: StoreTransaction) throws -> VersionRecord {
+  private static func record(of slot: String, _ version: String?, in transaction: StoreTransaction) throws
+    -> VersionRecord
+  {
     let slot = SlotName.slot(slot)
     let history = try transaction.wholeHistory(of: slot)
     guard !history.isEmpty else { throw StoreInput.noSlot(slot, among: try transaction.slots()) }
@@ -90,7 +95,9 @@ struct ExportCommand: AsyncParsableCommand {
     }
     guard let chosen, !chosen.tombstone else {
       throw CommandFailure(
-        .noInput, version == nil ? "the slot \"\(slot)\" is empty: its save was deleted" : "that version records the deletion of the save",
+        .noInput,
+        version == nil
+          ? "the slot \"\(slot)\" is empty: its save was deleted" : "that version records the deletion of the save",
         next: "choose an earlier version with --version; keepsake history lists them")
     }
     return chosen

@@ -17,7 +17,9 @@ struct HistoryCommand: AsyncParsableCommand {
   @Argument(help: "The store's folder, or a folder that keepsake sync syncs.", completion: .directory)
   var store: String
 
-  @Argument(help: "The slot. That of a synced file is file:<path>, that of a tracked file tracked:<name>. Without it, all slots.")
+  @Argument(
+    help:
+      "The slot. That of a synced file is file:<path>, that of a tracked file tracked:<name>. Without it, all slots.")
   var slot: String?
 
   @OptionGroup var seal: SealOptions
@@ -62,7 +64,8 @@ enum StoreInput {
 
   static func url(of path: String) throws -> URL {
     guard case .store(let url) = try InputKind(of: path) else {
-      throw CommandFailure(.data, "\(path) is an archive, not a store", next: "use keepsake inspect to see what it contains")
+      throw CommandFailure(
+        .data, "\(path) is an archive, not a store", next: "use keepsake inspect to see what it contains")
     }
     return url
   }
@@ -71,7 +74,8 @@ enum StoreInput {
   static func open(_ path: String, seal: SealRequest?) throws -> Store {
     let url = try url(of: path)
     return try Store.open(
-      at: url.pathExtension == "sqlite" ? url.deletingLastPathComponent() : url, seal: seal ?? .none, history: .everything)
+      at: url.pathExtension == "sqlite" ? url.deletingLastPathComponent() : url, seal: seal ?? .none,
+      history: .everything)
   }
 
   static func noSlot(_ slot: String, among slots: [String]) -> CommandFailure {

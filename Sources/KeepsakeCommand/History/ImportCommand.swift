@@ -91,7 +91,8 @@ struct ImportCommand: AsyncParsableCommand {
       let id = VersionID(using: &random)
       answer.version = id.description
       let draft = SaveDraft(
-        id: id, slot: key.text, parents: .everyHead, contents: contents, length: save.bytes.count, metadata: save.metadata,
+        id: id, slot: key.text, parents: .everyHead, contents: contents, length: save.bytes.count,
+        metadata: save.metadata,
         savedAtMilliseconds: now)
       do {
         try DeviceCommit.apply(CommitDraft(saves: [draft]), now: now, writer: writer, in: &transaction, using: &random)

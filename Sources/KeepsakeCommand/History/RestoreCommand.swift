@@ -76,7 +76,8 @@ struct RestoreCommand: AsyncParsableCommand {
         id: id, slot: key.text, parents: .everyHead, contents: chosen.contents, length: chosen.length,
         metadata: chosen.metadata, savedAtMilliseconds: now, tombstone: chosen.tombstone)
       _ = try DeviceCommit.apply(
-        CommitDraft(saves: [draft], cells: [], wallet: []), now: now, writer: store.writer, in: &transaction, using: &random)
+        CommitDraft(saves: [draft], cells: [], wallet: []), now: now, writer: store.writer, in: &transaction,
+        using: &random)
       let shown = view.heads.map(\.id)
       return Answer(
         slot: typed, from: chosen.id.description, version: id.description,
@@ -102,10 +103,12 @@ enum VersionChoice {
     let wanted = text.lowercased()
     let found = records.filter { $0.id.description.hasPrefix(wanted) }
     guard !wanted.isEmpty, let first = found.first else {
-      throw CommandFailure(.noInput, "the slot has no version \"\(text)\"", next: "keepsake history lists the versions that are kept")
+      throw CommandFailure(
+        .noInput, "the slot has no version \"\(text)\"", next: "keepsake history lists the versions that are kept")
     }
     guard found.count == 1 else {
-      throw CommandFailure(.noInput, "\(found.count) versions begin with \"\(text)\"", next: "give more digits of the id")
+      throw CommandFailure(
+        .noInput, "\(found.count) versions begin with \"\(text)\"", next: "give more digits of the id")
     }
     return first
   }

@@ -11,7 +11,8 @@ import KeepsakeStore
 struct DiffCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "diff",
-    abstract: "Show the differences between two archives, property lists, keyed archives or JSON files, field by field.",
+    abstract:
+      "Show the differences between two archives, property lists, keyed archives or JSON files, field by field.",
     discussion: """
       Compares archives, exported saves, property lists (binary and XML), keyed archives and JSON. The two may be of different formats, and \
       one may be standard input (-). With --slot it compares saved games in stores: keepsake diff STORE --slot main --from VERSION shows \
@@ -49,7 +50,9 @@ struct DiffCommand: AsyncParsableCommand {
 
   func validate() throws {
     guard slot != nil || (from == nil && to == nil) else { throw ValidationError("--from and --to need --slot.") }
-    guard first != InputKind.standard || second != first else { throw ValidationError("Only one of the two can be standard input.") }
+    guard first != InputKind.standard || second != first else {
+      throw ValidationError("Only one of the two can be standard input.")
+    }
     guard second != nil || slot != nil else { throw ValidationError("Name two files, or one store and --slot.") }
     guard second != nil || from != nil || to != nil else {
       throw ValidationError("With one store, name a version: --from VERSION. keepsake history lists them.")
@@ -78,7 +81,8 @@ struct DiffCommand: AsyncParsableCommand {
       return try InspectCommand.inspection(of: ExportedSave.plain(data, seal: seal), at: path)
     case .store(let url):
       guard let slot else {
-        throw CommandFailure(.data, "\(path) is a store", next: "choose a saved game with --slot; keepsake history lists them")
+        throw CommandFailure(
+          .data, "\(path) is a store", next: "choose a saved game with --slot; keepsake history lists them")
       }
       return try InspectCommand.save(in: StoreReader.open(at: url, seal: seal), at: path, slot: slot, version: version)
     }
@@ -89,13 +93,18 @@ struct DiffCommand: AsyncParsableCommand {
     let old = try Self.archive(at: first, slot: slot, version: from, seal: request)
     let new = try Self.archive(at: second ?? first, slot: slot, version: to, seal: request)
     return all
-      ? ArchiveDifference(from: old, to: new, changesPerPattern: .max, maximumChanges: .max) : ArchiveDifference(from: old, to: new)
+      ? ArchiveDifference(from: old, to: new, changesPerPattern: .max, maximumChanges: .max)
+      : ArchiveDifference(from: old, to: new)
   }
 
   func run() async throws {
     try await CommandRun.reporting(json: json, looksInside: true, status: Self.trouble) {
       let difference = try difference()
-      if json { Output.bytes(difference.json()) } else if !difference.isEmpty { Output.bytes(Data(difference.text().utf8)) }
+      if json {
+        Output.bytes(difference.json())
+      } else if !difference.isEmpty {
+        Output.bytes(Data(difference.text().utf8))
+      }
       guard difference.isEmpty else { throw ExitCode(Self.different) }
     }
   }

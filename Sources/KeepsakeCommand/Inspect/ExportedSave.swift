@@ -101,10 +101,13 @@ extension ExportedSave.Report {
   /// The report for people, one line for each item.
   var lines: [String] {
     var lines = [
-      "exported save of the slot \(Printable.text(slot)), \(Printable.size(Int64(bytes)))", "version \(version), saved \(savedAt)",
+      "exported save of the slot \(Printable.text(slot)), \(Printable.size(Int64(bytes)))",
+      "version \(version), saved \(savedAt)",
     ]
     if let seal {
-      lines.append("seal: \(seal.kind) for \(Printable.text(seal.game))\(seal.checked ? ", verified" : ", not checked (--secret-file)")")
+      lines.append(
+        "seal: \(seal.kind) for \(Printable.text(seal.game))\(seal.checked ? ", verified" : ", not checked (--secret-file)")"
+      )
     }
     if let title { lines.append("title: \"\(Printable.text(title))\"") }
     if let progress { lines.append("progress: \(progress)") }

@@ -61,11 +61,14 @@ enum InputKind {
   private static func plainFile(at path: String) throws -> FileHandle {
     // Without blocking, so that a pipe without a writer can't hold up the command before it is recognized as one.
     let number = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC)
-    guard number >= 0 else { throw CommandFailure(.noInput, "\(path) can't be opened: \(String(cString: strerror(errno)))") }
+    guard number >= 0 else {
+      throw CommandFailure(.noInput, "\(path) can't be opened: \(String(cString: strerror(errno)))")
+    }
     let file = FileHandle(fileDescriptor: number, closeOnDealloc: true)
     var status = stat()
     guard fstat(number, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
-      throw CommandFailure(.data, "\(path) is neither a regular file nor a folder", next: "name an archive, a store or a synced folder")
+      throw CommandFailure(
+        .data, "\(path) is neither a regular file nor a folder", next: "name an archive, a store or a synced folder")
     }
     return file
   }
@@ -84,7 +87,8 @@ enum InputKind {
       return candidate
     }
     throw CommandFailure(
-      .noInput, "the folder \(path) contains no store", next: "name a store's folder, or a folder that keepsake sync syncs")
+      .noInput, "the folder \(path) contains no store",
+      next: "name a store's folder, or a folder that keepsake sync syncs")
   }
 
   static let databaseMagic = Data("SQLite format 3\0".utf8)

@@ -19,7 +19,9 @@ struct InspectCommand: AsyncParsableCommand {
       like an archive: its types and values.
       """)
 
-  @Argument(help: "The archive, exported save, store, synced folder, property list, keyed archive or JSON file.", completion: .file())
+  @Argument(
+    help: "The archive, exported save, store, synced folder, property list, keyed archive or JSON file.",
+    completion: .file())
   var file: String
 
   @Option(help: "Show the saved game in this slot of the store.")
@@ -61,7 +63,9 @@ struct InspectCommand: AsyncParsableCommand {
       }
       return .archive(try save(in: store, at: path, slot: slot, version: version))
     case .archive(let data):
-      guard slot == nil else { throw CommandFailure(.data, "\(path) is not a store, so it has no slots", next: "leave out --slot") }
+      guard slot == nil else {
+        throw CommandFailure(.data, "\(path) is not a store, so it has no slots", next: "leave out --slot")
+      }
       if SaveFileEnvelope.isSaveFile(data) {
         let save = try ExportedSave(data, seal: seal)
         return .save(save.report, try save.inspection())
@@ -74,7 +78,8 @@ struct InspectCommand: AsyncParsableCommand {
   static func save(in store: StoreReader, at path: String, slot: String, version: String?) throws -> ArchiveInspection {
     guard let bytes = try store.read({ try bytes(of: slot, version, in: $0) }) else {
       throw CommandFailure(
-        .noInput, "\(path) has no such save in the slot \(Printable.text(slot))", next: "keepsake history lists slots and versions")
+        .noInput, "\(path) has no such save in the slot \(Printable.text(slot))",
+        next: "keepsake history lists slots and versions")
     }
     return try inspection(of: bytes, at: "the save in \(Printable.text(slot))")
   }
@@ -83,7 +88,11 @@ struct InspectCommand: AsyncParsableCommand {
   private static func bytes(of slot: String, _ version: String?, in store: StoreTransaction) throws -> Data? {
     let slot = SlotName.slot(slot)
     let id: VersionID?
-    if let version { id = VersionID(version) } else { id = try Resolution.view(of: try store.key(of: slot), in: store).winner?.id }
+    if let version {
+      id = VersionID(version)
+    } else {
+      id = try Resolution.view(of: try store.key(of: slot), in: store).winner?.id
+    }
     guard let id, let record = try store.version(id)?.record, record.slot == slot || record.key.slot == slot,
       !record.tombstone
     else { return nil }
@@ -92,7 +101,9 @@ struct InspectCommand: AsyncParsableCommand {
 
   /// Inspects an archive, with or without a zstd frame around it, or another program's file.
   static func inspection(of data: Data, at file: String) throws -> ArchiveInspection {
-    if SavedFile.isForeign(data, named: file) { return try naming(file) { try SavedFile(data, named: file).inspection() } }
+    if SavedFile.isForeign(data, named: file) {
+      return try naming(file) { try SavedFile(data, named: file).inspection() }
+    }
     return try describingErrors(data, at: file) { try ArchiveInspection(of: ArchiveFrame.opened(data)) }
   }
 
@@ -102,7 +113,9 @@ struct InspectCommand: AsyncParsableCommand {
       return try body()
     } catch  where !(error is CommandFailure) || (error as? CommandFailure)?.kind == .data {
       var failure = CommandFailure(error)
-      if file != InputKind.standard, !failure.message.hasPrefix(file) { failure.message = "\(file): \(failure.message)" }
+      if file != InputKind.standard, !failure.message.hasPrefix(file) {
+        failure.message = "\(file): \(failure.message)"
+      }
       throw failure
     }
   }
@@ -118,7 +131,8 @@ struct InspectCommand: AsyncParsableCommand {
         .data, "\(file) is neither a Keepsake archive nor a store\(others)",
         next: data.isEmpty
           ? "the file is empty"
-          : data.starts(with: [0x1F, 0x8B]) ? "it is compressed by gzip: gunzip it first" : "it begins with the bytes \(start)")
+          : data.starts(with: [0x1F, 0x8B])
+            ? "it is compressed by gzip: gunzip it first" : "it begins with the bytes \(start)")
     }
   }
 
@@ -146,6 +160,8 @@ struct InspectCommand: AsyncParsableCommand {
 }
 
 extension InspectCommand {
-  private func text(of inspection: ArchiveInspection) -> String { all ? inspection.text(longest: .max) : inspection.text() }
+  private func text(of inspection: ArchiveInspection) -> String {
+    all ? inspection.text(longest: .max) : inspection.text()
+  }
 }
 #endif

@@ -23,7 +23,9 @@ extension VersionReport {
 
 extension SlotReport {
   var lines: [String] {
-    ["\(Printable.text(slot))\(local ? "  stays on this device" : "")\(conflict ? "  CONFLICT: \(heads.count) heads" : "")"]
+    [
+      "\(Printable.text(slot))\(local ? "  stays on this device" : "")\(conflict ? "  CONFLICT: \(heads.count) heads" : "")"
+    ]
       + versions.map { "  " + $0.line }
   }
 }
@@ -34,7 +36,8 @@ extension StoreReport {
     var lines = ["store \(Printable.text(path))"]
     if let seal {
       let aside = seal.quarantined == 0 ? "" : ", \(seal.quarantined) rows in quarantine"
-      lines.append("seal: \(seal.kind)\(seal.checked ? ", verified" : ", signatures not checked (--secret-file)")\(aside)")
+      lines.append(
+        "seal: \(seal.kind)\(seal.checked ? ", verified" : ", signatures not checked (--secret-file)")\(aside)")
     }
     if let container = cloud.container {
       lines.append(
@@ -44,8 +47,11 @@ extension StoreReport {
       lines.append("cloud: never connected")
     }
     lines.append(
-      "\(slots.count) slots, \(contents.count) contents: \(Printable.size(plainBytes)) kept in \(Printable.size(encodedBytes))")
-    lines.append(waitingCount == 0 ? "nothing is waiting to be sent" : "\(waitingCount) commits are waiting to be sent or confirmed")
+      "\(slots.count) slots, \(contents.count) contents: \(Printable.size(plainBytes)) kept in \(Printable.size(encodedBytes))"
+    )
+    lines.append(
+      waitingCount == 0
+        ? "nothing is waiting to be sent" : "\(waitingCount) commits are waiting to be sent or confirmed")
     for group in waiting {
       for refusal in group.refusals {
         lines.append("  refused: \(Printable.text(refusal.item)): \(Printable.text(refusal.message))")
@@ -53,7 +59,9 @@ extension StoreReport {
     }
     for slot in slots { lines += [""] + slot.lines }
     if !cells.isEmpty {
-      lines += ["", "cells"] + cells.map { "  \(Printable.text($0.collection))/\(Printable.text($0.key)) = \(Self.text(of: $0.value))" }
+      lines +=
+        ["", "cells"]
+        + cells.map { "  \(Printable.text($0.collection))/\(Printable.text($0.key)) = \(Self.text(of: $0.value))" }
     }
     if !preferences.isEmpty {
       lines +=
@@ -72,18 +80,23 @@ extension StoreReport {
     if !wallet.isEmpty {
       lines +=
         ["", "wallet"]
-        + wallet.map { "  \(Printable.text($0.currency)): \($0.total) in all, \($0.spendable) spendable here, \($0.pending) pending" }
+        + wallet.map {
+          "  \(Printable.text($0.currency)): \($0.total) in all, \($0.spendable) spendable here, \($0.pending) pending"
+        }
     }
     if let recordsProblem { lines += ["", "records: can't be read: \(Printable.text(recordsProblem))"] }
     if let records {
-      lines += ["", "records"] + records.map { "  \(Printable.text($0.name)): \($0.rows.map { "\($0) rows" } ?? "can't be read")" }
+      lines +=
+        ["", "records"]
+        + records.map { "  \(Printable.text($0.name)): \($0.rows.map { "\($0) rows" } ?? "can't be read")" }
     }
     if !contents.isEmpty {
       lines +=
         ["", "contents"]
         + contents.map {
           "  \($0.hash.prefix(16))  \(Printable.size(Int64($0.bytes))) in \(Printable.size(Int64($0.encodedBytes)))"
-            + ($0.base.map { base in ", delta of \(base.prefix(16))" } ?? "") + ($0.depth > 0 ? ", depth \($0.depth)" : "")
+            + ($0.base.map { base in ", delta of \(base.prefix(16))" } ?? "")
+            + ($0.depth > 0 ? ", depth \($0.depth)" : "")
         }
     }
     return lines.joined(separator: "\n")

@@ -77,7 +77,8 @@ struct SlotReport: Codable, Hashable {
     let known = try Set(transaction.heads(of: key))
     let pinned = try transaction.pinnedVersions(of: key)
     versions = try transaction.history(of: key).map {
-      try VersionReport($0, isHead: known.contains($0.record.id), isPinned: pinned.contains($0.record.id), in: transaction)
+      try VersionReport(
+        $0, isHead: known.contains($0.record.id), isPinned: pinned.contains($0.record.id), in: transaction)
     }
   }
 }
@@ -176,11 +177,13 @@ struct StoreReport: Codable {
   init(_ transaction: StoreTransaction, of store: StoreReader, path: String) throws {
     self.path = path
     if store.seal != .none {
-      seal = Protection(kind: store.seal.rawValue, checked: store.checksSeal, quarantined: try transaction.quarantinedCount())
+      seal = Protection(
+        kind: store.seal.rawValue, checked: store.checksSeal, quarantined: try transaction.quarantinedCount())
     }
     let facts = try transaction.facts()
     cloud = Cloud(
-      container: facts.container?.description, epoch: facts.cursor.epoch, seq: facts.cursor.seq, caughtUp: facts.caughtUp,
+      container: facts.container?.description, epoch: facts.cursor.epoch, seq: facts.cursor.seq,
+      caughtUp: facts.caughtUp,
       lastFetched: facts.lastFetchedMilliseconds.map(TimeText.iso(milliseconds:)),
       serverOffsetMilliseconds: facts.serverOffsetMilliseconds)
     slots = try transaction.slots().map { try SlotReport($0, in: transaction) }
@@ -257,7 +260,8 @@ extension StoreReport.Preference {
     do {
       let inspection = try ArchiveInspection(of: archive)
       self.init(
-        name: name, synced: synced, type: inspection.header.rootType, value: inspection.rootLine(), bytes: archive.count)
+        name: name, synced: synced, type: inspection.header.rootType, value: inspection.rootLine(), bytes: archive.count
+      )
     } catch {
       self.init(name: name, synced: synced, type: nil, value: "can't be read: \(error)", bytes: archive.count)
     }

@@ -108,7 +108,8 @@ struct Verification: Codable {
 
   var summary: String {
     let passed = passedOver == 0 ? "" : "; \(passedOver == 1 ? "1 other file" : "\(passedOver) other files") skipped"
-    return unsound == 0 ? "\(files.count) checked, all sound\(passed)" : "\(files.count) checked, \(unsound) not sound\(passed)"
+    return unsound == 0
+      ? "\(files.count) checked, all sound\(passed)" : "\(files.count) checked, \(unsound) not sound\(passed)"
   }
 
   // MARK: Finding
@@ -129,12 +130,15 @@ struct Verification: Codable {
       for name in try FileManager.default.contentsOfDirectory(atPath: folder).sorted() {
         count += 1
         guard count <= maximumEntries else {
-          throw CommandFailure(.data, "there are more than \(maximumEntries) files below \(path)", next: "name one of its subfolders")
+          throw CommandFailure(
+            .data, "there are more than \(maximumEntries) files below \(path)", next: "name one of its subfolders")
         }
         let entry = folder + (folder.hasSuffix("/") ? "" : "/") + name
         let type = try FileManager.default.attributesOfItem(atPath: entry)[.type] as? FileAttributeType
         if type == .typeDirectory, !isStore(entry) { below.append(entry) }
-        if type == .typeRegular || (type == .typeDirectory && isStore(entry)) { entries.append(Entry(path: entry, isNamed: false)) }
+        if type == .typeRegular || (type == .typeDirectory && isStore(entry)) {
+          entries.append(Entry(path: entry, isNamed: false))
+        }
       }
       folders += below.reversed()
     }
@@ -158,7 +162,9 @@ struct Verification: Codable {
       }
       let beginning = try InputKind.beginning(of: entry.path)
       let isDatabase = beginning == InputKind.databaseMagic
-      let mayBeArchive = ArchiveFrame.isArchive(beginning) || ArchiveFrame.isFrame(beginning) || entry.path.hasSuffix("." + nameExtension)
+      let mayBeArchive =
+        ArchiveFrame.isArchive(beginning) || ArchiveFrame.isFrame(beginning)
+        || entry.path.hasSuffix("." + nameExtension)
       let isSave = SaveFileEnvelope.isSaveFile(beginning)
       guard entry.isNamed || isDatabase || isSave || mayBeArchive else { return nil }
       if mayBeArchive { kind = .archive }
@@ -176,7 +182,9 @@ struct Verification: Codable {
         let header = try InspectCommand.describingErrors(data, at: entry.path) { try ArchiveInspection.verify(archive) }
         return Verdict(
           entry.path, .archive, bytes: bytes,
-          message: "archive of \(Printable.size(Int64(header.byteCount))), \(header.objectCount) objects, root \(header.rootType)")
+          message:
+            "archive of \(Printable.size(Int64(header.byteCount))), \(header.objectCount) objects, root \(header.rootType)"
+        )
       }
     } catch let error as StoreError where error.code == .misuse && !entry.isNamed {
       return nil  // Another program's database.
@@ -206,11 +214,13 @@ struct Verification: Codable {
   ) throws -> Verdict {
     let store = try StoreReader.open(at: url, seal: seal)
     if let problem = try store.problems().first {
-      throw CommandFailure(.data, "the database is damaged: \(problem)", next: "keepsake inspect shows what can still be read")
+      throw CommandFailure(
+        .data, "the database is damaged: \(problem)", next: "keepsake inspect shows what can still be read")
     }
     let records = try RecordsReader.open(in: StoreReport.folder(of: url))
     if let problem = try records?.problems().first {
-      throw CommandFailure(.data, "the records are damaged: \(problem)", next: "run keepsake doctor to see what a repair would do")
+      throw CommandFailure(
+        .data, "the records are damaged: \(problem)", next: "run keepsake doctor to see what a repair would do")
     }
     let report = try store.read { try StoreReport($0, of: store, path: path) }
     var checked: Set<ContentHash> = []
@@ -221,7 +231,9 @@ struct Verification: Codable {
       for version in try store.read({ try $0.history(of: slot.place ?? slot.slot) }) where !version.record.tombstone {
         progress("\(Printable.text(path)): slot \(index + 1) of \(report.slots.count), \(Printable.size(bytes))")
         do {
-          guard let plain = try store.read({ try content(of: version.record, checked: &checked, in: $0) }) else { continue }
+          guard let plain = try store.read({ try content(of: version.record, checked: &checked, in: $0) }) else {
+            continue
+          }
           bytes &+= Int64(plain.count)
           guard ArchiveFrame.isArchive(plain) || ArchiveFrame.isFrame(plain) else {
             unknown += 1
@@ -247,7 +259,8 @@ struct Verification: Codable {
     return Verdict(
       path, .store, bytes: bytes,
       message:
-        "store with \(report.slots.count) slots, \(report.contents.count) contents, \(archives) saved games\(others)\(tables)\(unchecked)")
+        "store with \(report.slots.count) slots, \(report.contents.count) contents, \(archives) saved games\(others)\(tables)\(unchecked)"
+    )
   }
 
   /// Returns the bytes of a version; nil if they aren't here or were checked before.

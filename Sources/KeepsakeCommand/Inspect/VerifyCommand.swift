@@ -37,7 +37,8 @@ struct VerifyCommand: AsyncParsableCommand {
       if json { try Output.document(report) } else { Output.text(report.summary) }
       guard report.unsound == 0 else { throw ExitCode(Self.unsound) }
       guard !report.files.isEmpty else {
-        throw CommandFailure(.noInput, "no archive or store was found in what was named", next: "name the folder of the saves")
+        throw CommandFailure(
+          .noInput, "no archive or store was found in what was named", next: "name the folder of the saves")
       }
     }
   }

@@ -44,12 +44,14 @@ struct ScoresCommand: AsyncParsableCommand {
     var scores: FoundScores
 
     var lines: [String] {
-      let title = "\(Printable.text(summary.board))  (\(summary.order.rawValue), \(summary.scores) scores, \(summary.players) players)"
+      let title =
+        "\(Printable.text(summary.board))  (\(summary.order.rawValue), \(summary.scores) scores, \(summary.players) players)"
       return [title]
         + scores.entries.enumerated().map { index, score in
           let player = score.player.isEmpty ? "" : "  \(Printable.text(score.player))"
           let context = score.context.map { "  [\(Printable.size(Int64($0.count)))]" } ?? ""
-          return "  \(index + 1).  \(Self.text(of: score.value))\(player)  \(TimeText.iso(milliseconds: score.dateMilliseconds))\(context)"
+          return
+            "  \(index + 1).  \(Self.text(of: score.value))\(player)  \(TimeText.iso(milliseconds: score.dateMilliseconds))\(context)"
         }
     }
 
@@ -73,7 +75,8 @@ struct ScoresCommand: AsyncParsableCommand {
         let names = Set(boards.map(\.board)).sorted().prefix(5).joined(separator: ", ")
         throw CommandFailure(
           .noInput, "there is no board \"\(Printable.text(board))\" in \(path)",
-          next: boards.isEmpty ? "the store has no scores" : "it has \(boards.count), among them \(Printable.text(names))")
+          next: boards.isEmpty
+            ? "the store has no scores" : "it has \(boards.count), among them \(Printable.text(names))")
       }
       return try chosen.map { Listing(summary: $0, scores: try transaction.topScores(top, on: $0.board, $0.order)) }
     }
@@ -84,19 +87,23 @@ struct ScoresCommand: AsyncParsableCommand {
       let listings = try Self.look(at: store, board: board, top: top, seal: seal.request())
       for listing in listings {
         for objection in listing.scores.objections {
-          Output.complaint("a score of \(Printable.text(listing.summary.board)) is left out: \(Printable.text(objection.message))")
+          Output.complaint(
+            "a score of \(Printable.text(listing.summary.board)) is left out: \(Printable.text(objection.message))")
         }
       }
       if json || plist {
         guard listings.count <= 1 else {
           let names = Set(listings.map(\.summary.board)).sorted().map { Printable.text($0) }.joined(separator: ", ")
           throw CommandFailure(
-            .data, "the store has \(listings.count) boards, but --plist writes one", next: "choose one with --board: \(names)")
+            .data, "the store has \(listings.count) boards, but --plist writes one",
+            next: "choose one with --board: \(names)")
         }
         let scores = listings.first?.scores.entries ?? []
         Output.bytes(try ScoreExport.data(of: scores, as: json ? .json : .propertyList))
       } else {
-        Output.text(listings.isEmpty ? "no scores yet" : listings.map { $0.lines.joined(separator: "\n") }.joined(separator: "\n\n"))
+        Output.text(
+          listings.isEmpty
+            ? "no scores yet" : listings.map { $0.lines.joined(separator: "\n") }.joined(separator: "\n\n"))
       }
     }
   }

@@ -15,7 +15,8 @@ struct ServeCommand: AsyncParsableCommand {
       """)
 
   @Option(
-    name: .long, help: ArgumentHelp("The folder of the cloud's data; created if it doesn't exist.", valueName: "folder"),
+    name: .long,
+    help: ArgumentHelp("The folder of the cloud's data; created if it doesn't exist.", valueName: "folder"),
     completion: .directory)
   var data: String
 
@@ -28,7 +29,8 @@ struct ServeCommand: AsyncParsableCommand {
   @Option(
     name: .long,
     help: ArgumentHelp(
-      "A key with which games register; may be repeated. Without one, a key is created at the first start.", valueName: "key")
+      "A key with which games register; may be repeated. Without one, a key is created at the first start.",
+      valueName: "key")
   )
   var appKey: [String] = []
 
@@ -69,7 +71,8 @@ struct ServeCommand: AsyncParsableCommand {
         if json {
           Output.line(
             Hello(
-              url: server.url.absoluteString, port: server.port, appKey: server.appKeys.first ?? "", appKeys: server.appKeys))
+              url: server.url.absoluteString, port: server.port, appKey: server.appKeys.first ?? "",
+              appKeys: server.appKeys))
         } else {
           let keys = server.appKeys.joined(separator: ", ")
           Output.text("serving \(server.url.absoluteString)  app key: \(Printable.text(keys))")

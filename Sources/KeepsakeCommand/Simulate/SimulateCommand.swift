@@ -55,12 +55,15 @@ struct SimulateCommand: AsyncParsableCommand {
 
   func validate() throws {
     guard seeds > 0, from <= .max - seeds else {
-      throw ValidationError("--seeds takes a number that is at least 1, and --from and --seeds together at most \(UInt64.max).")
+      throw ValidationError(
+        "--seeds takes a number that is at least 1, and --from and --seeds together at most \(UInt64.max).")
     }
     guard (1...Self.mostThreads).contains(threads ?? 1) else {
       throw ValidationError("--threads takes a number from 1 to \(Self.mostThreads).")
     }
-    guard (10...1_000_000).contains(operations) else { throw ValidationError("--operations takes a number from 10 to 1000000.") }
+    guard (10...1_000_000).contains(operations) else {
+      throw ValidationError("--operations takes a number from 10 to 1000000.")
+    }
   }
 
   private var options: World.Options {
@@ -83,7 +86,9 @@ struct SimulateCommand: AsyncParsableCommand {
       try await follow(run, since: began)
       stopping.cancel()
       var answer = SimulateAnswer(run.progress, seconds: (ContinuousClock.now - began) / .seconds(1))
-      if let first = run.progress.failures.first { answer.trace = await SimulationRun.world(seed: first.seed, options: options).lines }
+      if let first = run.progress.failures.first {
+        answer.trace = await SimulationRun.world(seed: first.seed, options: options).lines
+      }
       try show(answer, lines: Self.shownLines)
     }
   }

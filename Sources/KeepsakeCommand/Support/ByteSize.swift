@@ -24,7 +24,9 @@ struct ByteSize: ExpressibleByArgument, Hashable, Sendable {
       guard !overflow, product > 0 else { return nil }
       bytes = product
     } else {
-      guard factor > 1, let value = Double(number), let product = Int64(exactly: (value * Double(factor)).rounded()), product > 0 else {
+      guard factor > 1, let value = Double(number), let product = Int64(exactly: (value * Double(factor)).rounded()),
+        product > 0
+      else {
         return nil
       }
       bytes = product

@@ -76,29 +76,36 @@ struct CommandFailure: Error, Hashable, Sendable, Codable {
       self.init(.io, "\(error)", next: error.code == .diskFull ? "make room and try again; nothing was changed" : nil)
     case .notPermitted: self.init(.permission, error.message)
     case .newerFormat: self.init(.newer, error.message)
-    case .inUse: self.init(.temporary, error.message, next: "stop the game or the keepsake sync that has it open, then try again")
+    case .inUse:
+      self.init(.temporary, error.message, next: "stop the game or the keepsake sync that has it open, then try again")
     case .missing: self.init(.noInput, error.message)
     case .misuse: self.init(.data, error.message)
-    case .tampered: self.init(.data, error.message, next: "open the store with the game, which by default quarantines such rows")
+    case .tampered:
+      self.init(.data, error.message, next: "open the store with the game, which by default quarantines such rows")
     case .wrongSecret, .otherSeal:
       self.init(
         .permission, error.message,
-        next: "give the game's secret with --secret-file, and the player with --player if the game binds its stores to players")
+        next:
+          "give the game's secret with --secret-file, and the player with --player if the game binds its stores to players"
+      )
     }
   }
 
   private init(archive error: ArchiveError) {
     switch error.code {
     case .tooNew: self.init(.newer, "\(error)", next: "use a newer version of keepsake")
-    case .damaged: self.init(.data, "\(error)", next: "go back to an older copy; keepsake history lists the versions in a store")
+    case .damaged:
+      self.init(.data, "\(error)", next: "go back to an older copy; keepsake history lists the versions in a store")
     default: self.init(.data, "\(error)")
     }
   }
 
   private init(account error: AccountError) {
     switch error.code {
-    case .codeUnknown: self.init(.permission, error.message, next: "get a new code with keepsake sync --pair on the other device")
-    case .tooManyGuesses(let wait): self.init(.temporary, error.message, next: "wait \((wait + 999) / 1_000) seconds, then try again")
+    case .codeUnknown:
+      self.init(.permission, error.message, next: "get a new code with keepsake sync --pair on the other device")
+    case .tooManyGuesses(let wait):
+      self.init(.temporary, error.message, next: "wait \((wait + 999) / 1_000) seconds, then try again")
     case .unauthorized: self.init(.permission, error.message, next: "check --app-key: keepsake serve prints it")
     case .failed(let failure): self.init(transport: failure)
     }
@@ -116,7 +123,8 @@ struct CommandFailure: Error, Hashable, Sendable, Codable {
 
   private init(server error: ServerError) {
     switch error.code {
-    case .folderInUse: self.init(.temporary, error.message, next: "stop the other server, or name another folder with --data")
+    case .folderInUse:
+      self.init(.temporary, error.message, next: "stop the other server, or name another folder with --data")
     case .newerData: self.init(.newer, error.message)
     case .inputOutput: self.init(.io, error.description)
     case .damaged: self.init(.data, error.description)
@@ -148,7 +156,9 @@ struct CommandFailure: Error, Hashable, Sendable, Codable {
   private init(transport error: TransportFailure) {
     switch error.kind {
     case .unauthorized:
-      self.init(.permission, error.message, next: "check --app-key; a removed device can join again with --join and a new --state folder")
+      self.init(
+        .permission, error.message,
+        next: "check --app-key; a removed device can join again with --join and a new --state folder")
     case .unreachable, .interrupted, .server:
       self.init(.unavailable, error.message, next: "nothing is lost: the rest is sent at the next run")
     case .rejected: self.init(.data, error.message)
@@ -163,7 +173,9 @@ enum CommandRun {
   /// - Parameters:
   ///   - looksInside: Whether the command itself reads everything that a damaged store still gives.
   ///   - status: The exit code for any failure, if it isn't to be the one of <sysexits.h>.
-  static func reporting(json: Bool, looksInside: Bool = false, status: Int32? = nil, _ body: () async throws -> Void) async throws {
+  static func reporting(json: Bool, looksInside: Bool = false, status: Int32? = nil, _ body: () async throws -> Void)
+    async throws
+  {
     do {
       try await body()
     } catch let exit as ExitCode {

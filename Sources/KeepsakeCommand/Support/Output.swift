@@ -26,7 +26,8 @@ enum Output {
     do {
       return String(decoding: try encode(value, pretty: false), as: UTF8.self)
     } catch {
-      return "{\"error\":{\"code\":\"software\",\"message\":\"a line could not be written as JSON\"},\"event\":\"error\"}"
+      return
+        "{\"error\":{\"code\":\"software\",\"message\":\"a line could not be written as JSON\"},\"event\":\"error\"}"
     }
   }
 
@@ -38,15 +39,18 @@ enum Output {
     do {
       data = try encode(value, pretty: true)
     } catch {
-      throw CommandFailure(.software, "the result can't be written as JSON: \(error)", next: "leave out --json to print it as text")
+      throw CommandFailure(
+        .software, "the result can't be written as JSON: \(error)", next: "leave out --json to print it as text")
     }
     write(data + Data("\n".utf8), to: .standardOutput)
   }
 
   private static func encode(_ value: some Encodable, pretty: Bool) throws -> Data {
     let encoder = JSONEncoder()
-    encoder.outputFormatting = pretty ? [.sortedKeys, .withoutEscapingSlashes, .prettyPrinted] : [.sortedKeys, .withoutEscapingSlashes]
-    encoder.nonConformingFloatEncodingStrategy = .convertToString(positiveInfinity: "inf", negativeInfinity: "-inf", nan: "nan")
+    encoder.outputFormatting =
+      pretty ? [.sortedKeys, .withoutEscapingSlashes, .prettyPrinted] : [.sortedKeys, .withoutEscapingSlashes]
+    encoder.nonConformingFloatEncodingStrategy = .convertToString(
+      positiveInfinity: "inf", negativeInfinity: "-inf", nan: "nan")
     return try encoder.encode(value)
   }
 

@@ -25,7 +25,8 @@ struct SealOptions: ParsableArguments {
   func request() throws -> SealRequest? {
     guard let secretFile else { return nil }
     guard let secret = try AtomicFile.read(URL(fileURLWithPath: secretFile), maximumBytes: Self.maximumBytes) else {
-      throw CommandFailure(.noInput, "there is no file \(secretFile)", next: "name a file with the game's secret after --secret-file")
+      throw CommandFailure(
+        .noInput, "there is no file \(secretFile)", next: "name a file with the game's secret after --secret-file")
     }
     return SealRequest(secret: secret, player: player)
   }

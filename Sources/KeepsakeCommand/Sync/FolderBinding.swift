@@ -65,7 +65,8 @@ struct FolderBinding {
 
   private static var notThisFolder: CommandFailure {
     CommandFailure(
-      .noInput, "the --state folder belongs to another folder than this one", next: "mount the right folder, or name a new --state folder")
+      .noInput, "the --state folder belongs to another folder than this one",
+      next: "mount the right folder, or name a new --state folder")
   }
 
   private static func id(in folder: URL) throws -> String? {

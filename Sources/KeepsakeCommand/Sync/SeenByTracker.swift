@@ -41,14 +41,17 @@ final class SeenByTracker: Sendable {
   /// Returns what is new in a response: each file that another device has turned out to have, with all devices that
   /// have it.
   func take(_ devices: [AccountDevice]) -> [Sighting] {
-    let others = devices.filter { !$0.isThis }.sorted { ($0.createdMilliseconds, $0.device) < ($1.createdMilliseconds, $1.device) }
+    let others = devices.filter { !$0.isThis }.sorted {
+      ($0.createdMilliseconds, $0.device) < ($1.createdMilliseconds, $1.device)
+    }
     return entries.withLock { entries in
       var sightings: [Sighting] = []
       for index in entries.indices {
         let holders = others.filter { $0.has?.contains(entries[index].version) == true }
         guard !entries[index].reported.isSuperset(of: holders.map(\.device)) else { continue }
         entries[index].reported.formUnion(holders.map(\.device))
-        sightings.append(Sighting(path: entries[index].path, version: entries[index].version, devices: holders.map(\.name)))
+        sightings.append(
+          Sighting(path: entries[index].path, version: entries[index].version, devices: holders.map(\.name)))
       }
       return sightings
     }

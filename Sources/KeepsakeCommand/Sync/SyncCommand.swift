@@ -35,11 +35,14 @@ struct SyncCommand: AsyncParsableCommand {
   var appKey: String?
 
   @Option(
-    name: [.customLong("folder")], help: ArgumentHelp("A folder that the devices share, instead of a cloud.", valueName: "dir"),
+    name: [.customLong("folder")],
+    help: ArgumentHelp("A folder that the devices share, instead of a cloud.", valueName: "dir"),
     completion: .directory)
   var shared: String?
 
-  @Option(name: .long, help: ArgumentHelp("Join the player of another device with the code that --pair printed there.", valueName: "code"))
+  @Option(
+    name: .long,
+    help: ArgumentHelp("Join the player of another device with the code that --pair printed there.", valueName: "code"))
   var join: String?
 
   @Flag(name: .long, help: "Print a code with which another device can join.")
@@ -49,7 +52,9 @@ struct SyncCommand: AsyncParsableCommand {
   var once = false
 
   @Option(
-    name: .long, help: ArgumentHelp("Where credentials and history are kept. [default: .keepsake in the folder]", valueName: "folder"),
+    name: .long,
+    help: ArgumentHelp(
+      "Where credentials and history are kept. [default: .keepsake in the folder]", valueName: "folder"),
     completion: .directory)
   var state: String?
 
@@ -57,7 +62,9 @@ struct SyncCommand: AsyncParsableCommand {
   var interval: Int = 300
 
   @Option(
-    name: .long, help: ArgumentHelp("How long a file has to be unchanged before it counts as complete, in milliseconds.", valueName: "ms"))
+    name: .long,
+    help: ArgumentHelp(
+      "How long a file has to be unchanged before it counts as complete, in milliseconds.", valueName: "ms"))
   var settle: Int = 300
 
   @Flag(name: .long, help: "Print JSON, one object per line.")
@@ -75,16 +82,20 @@ struct SyncCommand: AsyncParsableCommand {
 
   private func place() throws -> SyncLocation {
     if let shared {
-      guard cloud == nil, appKey == nil else { throw ValidationError("--folder can't be used together with --cloud or --app-key.") }
+      guard cloud == nil, appKey == nil else {
+        throw ValidationError("--folder can't be used together with --cloud or --app-key.")
+      }
       guard join == nil, !pair else {
-        throw ValidationError("--pair and --join are not for a shared folder: name the same --folder on the other device.")
+        throw ValidationError(
+          "--pair and --join are not for a shared folder: name the same --folder on the other device.")
       }
       return .folder(URL(fileURLWithPath: shared, isDirectory: true))
     }
     guard let cloud, let appKey else {
       throw ValidationError("Name a server with --cloud and --app-key, or a shared folder with --folder.")
     }
-    guard let url = URL(string: cloud), ["http", "https"].contains(url.scheme?.lowercased() ?? ""), url.host != nil else {
+    guard let url = URL(string: cloud), ["http", "https"].contains(url.scheme?.lowercased() ?? ""), url.host != nil
+    else {
       throw ValidationError("--cloud takes a URL such as http://127.0.0.1:8080.")
     }
     return .server(url, appKey: appKey, joinCode: join)
@@ -96,7 +107,8 @@ struct SyncCommand: AsyncParsableCommand {
       let reporter = SyncReporter(json: json)
       let session = try await SyncSession.open(
         SyncSession.Options(
-          folder: folder, state: state, cloud: place, showsPairingCode: pair, once: once, intervalMilliseconds: interval,
+          folder: folder, state: state, cloud: place, showsPairingCode: pair, once: once,
+          intervalMilliseconds: interval,
           settleMilliseconds: settle),
         reporter: reporter)
       let signals = StopSignals()

@@ -100,7 +100,9 @@ final class SyncReporter {
         .init(event: "captured", path: path.text, version: version.description, bytes: bytes),
         "kept      \(shown(path))  \(Printable.size(Int64(bytes)))")
     case .deleted(let path, let version):
-      emit(.init(event: "deleted", path: path.text, version: version.description), "deleted   \(shown(path))  (its history stays)")
+      emit(
+        .init(event: "deleted", path: path.text, version: version.description),
+        "deleted   \(shown(path))  (its history stays)")
     case .placed(let path, let version, let bytes):
       emit(
         .init(event: "placed", path: path.text, version: version.description, bytes: bytes),
@@ -116,8 +118,10 @@ final class SyncReporter {
     case .conflict(let path, let winner, let losers, let related):
       emit(
         .init(
-          event: "conflict", path: path.text, winner: winner.description, losers: losers.map(\.description), related: related),
-        "CONFLICT  \(shown(path))  \(winner) wins; in the history: \(losers.map(\.description).joined(separator: ", "))")
+          event: "conflict", path: path.text, winner: winner.description, losers: losers.map(\.description),
+          related: related),
+        "CONFLICT  \(shown(path))  \(winner) wins; in the history: \(losers.map(\.description).joined(separator: ", "))"
+      )
     case .issue(let issue):
       emit(
         .init(event: "issue", path: issue.path, message: issue.message),
@@ -157,7 +161,9 @@ final class SyncReporter {
       }
     case .storeFailed(let message):
       progress.clear()
-      if lastPhase != status.phase { emit(.init(event: "offline", message: message), "waiting   the store: \(Printable.text(message))") }
+      if lastPhase != status.phase {
+        emit(.init(event: "offline", message: message), "waiting   the store: \(Printable.text(message))")
+      }
     case .busy:
       progress.update(Self.progressText(status, files: files))
     case .stopped, .paused, .idle:
@@ -167,7 +173,8 @@ final class SyncReporter {
 
   func end(_ end: End) {
     progress.clear()
-    let done = "kept \(end.captured), deleted \(end.deleted), received \(end.placed), removed \(end.removed), conflicts \(end.conflicts)"
+    let done =
+      "kept \(end.captured), deleted \(end.deleted), received \(end.placed), removed \(end.removed), conflicts \(end.conflicts)"
     var wire = ""
     if let sent = end.bytesSent, let received = end.bytesReceived {
       wire = "; sent \(Printable.size(sent)), received \(Printable.size(received)) over the network"

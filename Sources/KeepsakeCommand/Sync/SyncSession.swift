@@ -133,7 +133,8 @@ final class SyncSession {
     if let failure { throw explained(failure) }
     if options.once, !isSynced {
       throw CommandFailure(
-        .temporary, "stopped before everything was synced", next: "nothing is lost: the rest will be synced at the next run")
+        .temporary, "stopped before everything was synced",
+        next: "nothing is lost: the rest will be synced at the next run")
     }
     if options.once, lastPass.troubled > 0 {
       throw CommandFailure(.io, "\(lastPass.troubled) files could not be synced", next: "the lines above say why")
@@ -151,7 +152,8 @@ final class SyncSession {
     }
     guard failure.kind == .unauthorized else { return error }
     return CommandFailure(
-      .permission, failure.message, next: "if this is the folder that you mean, name a new --state folder to join what it contains")
+      .permission, failure.message,
+      next: "if this is the folder that you mean, name a new --state folder to join what it contains")
   }
 
   private func close(waiting: Int) throws {
@@ -198,7 +200,9 @@ final class SyncSession {
         try await service.sync()
       } catch SyncError.refused(let refusals) {
         reporter.refused(refusals)
-        throw CommandFailure(.data, "the cloud refused \(refusals.count) items", next: "the lines above say why; everything else is synced")
+        throw CommandFailure(
+          .data, "the cloud refused \(refusals.count) items", next: "the lines above say why; everything else is synced"
+        )
       } catch SyncError.notRunning {
         // Stopped meanwhile.
         return false
@@ -241,7 +245,9 @@ final class SyncSession {
     let service = service
     let notifications = service.notifications
     let interval = Duration.milliseconds(options.intervalMilliseconds)
-    let (transport, seenByTracker, seenPause) = (way.transport, seenByTracker, Duration.milliseconds(options.seenMilliseconds))
+    let (transport, seenByTracker, seenPause) = (
+      way.transport, seenByTracker, Duration.milliseconds(options.seenMilliseconds)
+    )
     return [
       Task {
         for await _ in stop {

@@ -56,7 +56,8 @@ struct SyncWay: Sendable {
     if var credentials = try state.credentials() {
       guard joinCode == nil else {
         throw CommandFailure(
-          .data, "this folder already belongs to a player", next: "leave out --join, or name a new --state folder to join another player")
+          .data, "this folder already belongs to a player",
+          next: "leave out --join, or name a new --state folder to join another player")
       }
       // A server may move; the token identifies the device.
       credentials.url = url
@@ -66,7 +67,9 @@ struct SyncWay: Sendable {
     guard try joinCode != nil || store.read({ try $0.facts().container }) == nil else {
       throw CommandFailure(
         .data, "these saves were synced before, but the credentials of their player on a server are missing",
-        next: "name the shared folder with --folder if they use one, join their player again with --join, or name a new --state folder")
+        next:
+          "name the shared folder with --folder if they use one, join their player again with --join, or name a new --state folder"
+      )
     }
     let account = HTTPAccount(url: url, appKey: appKey)
     let name = ProcessInfo.processInfo.hostName
@@ -88,7 +91,8 @@ struct SyncWay: Sendable {
     if let held = try store.read({ try $0.facts().container }) { return held }
     var isFolder: ObjCBool = false
     guard FileManager.default.fileExists(atPath: shared.path, isDirectory: &isFolder), isFolder.boolValue else {
-      throw CommandFailure(.noInput, "there is no folder \(shared.path)", next: "create it first; for the first device it may be empty")
+      throw CommandFailure(
+        .noInput, "there is no folder \(shared.path)", next: "create it first; for the first device it may be empty")
     }
     var random = SystemRandomNumberGenerator()
     return try FolderTransport.container(of: shared, making: ContainerID(using: &random))

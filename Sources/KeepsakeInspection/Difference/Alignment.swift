@@ -50,12 +50,15 @@ enum Alignment {
 
   /// Recursive, once per kind of keys.
   private static func align(
-    _ old: Range<Int>, _ new: Range<Int>, _ keys: ArraySlice<(old: [UInt64], new: [UInt64])>, budget: inout Int, _ pairs: inout [Pair]
+    _ old: Range<Int>, _ new: Range<Int>, _ keys: ArraySlice<(old: [UInt64], new: [UInt64])>, budget: inout Int,
+    _ pairs: inout [Pair]
   ) {
     guard let (before, after) = keys.first, !old.isEmpty, !new.isEmpty else {
       for offset in 0..<max(old.count, new.count) {
         pairs.append(
-          Pair(old: offset < old.count ? old.lowerBound + offset : nil, new: offset < new.count ? new.lowerBound + offset : nil))
+          Pair(
+            old: offset < old.count ? old.lowerBound + offset : nil,
+            new: offset < new.count ? new.lowerBound + offset : nil))
       }
       return
     }
@@ -65,7 +68,9 @@ enum Alignment {
       (nextOld, nextNew) = (nextOld + 1, nextNew + 1)
     }
     var (oldEnd, newEnd) = (old.upperBound, new.upperBound)
-    while oldEnd > nextOld, newEnd > nextNew, before[oldEnd - 1] == after[newEnd - 1] { (oldEnd, newEnd) = (oldEnd - 1, newEnd - 1) }
+    while oldEnd > nextOld, newEnd > nextNew, before[oldEnd - 1] == after[newEnd - 1] {
+      (oldEnd, newEnd) = (oldEnd - 1, newEnd - 1)
+    }
     for (anchorOld, anchorNew) in common(before[nextOld..<oldEnd], after[nextNew..<newEnd], budget: &budget) {
       align(nextOld..<anchorOld, nextNew..<anchorNew, keys.dropFirst(), budget: &budget, &pairs)
       pairs.append(Pair(old: anchorOld, new: anchorNew))
@@ -91,7 +96,8 @@ enum Alignment {
     for i in a.indices.reversed() {
       for j in b.indices.reversed() {
         lengths[i * width + j] =
-          a[i] == b[j] ? lengths[(i + 1) * width + j + 1] + 1 : max(lengths[(i + 1) * width + j], lengths[i * width + j + 1])
+          a[i] == b[j]
+          ? lengths[(i + 1) * width + j + 1] + 1 : max(lengths[(i + 1) * width + j], lengths[i * width + j + 1])
       }
     }
     var pairs: [(Int, Int)] = []

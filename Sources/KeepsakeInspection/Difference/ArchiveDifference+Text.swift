@@ -92,7 +92,8 @@ extension JSONWriter {
   fileprivate mutating func value(_ change: ArchiveDifference.TypeChange) {
     beginObject()
     for (name, text) in [
-      ("change", change.kind.rawValue), ("type", change.type), ("member", change.member), ("old", change.old), ("new", change.new),
+      ("change", change.kind.rawValue), ("type", change.type), ("member", change.member), ("old", change.old),
+      ("new", change.new),
     ] {
       guard let text else { continue }
       key(name)

@@ -12,15 +12,18 @@ enum Contrast {
   /// Returns nil for values that are the same or look different anyway.
   static func texts(_ old: ArchiveValue, _ new: ArchiveValue) -> (old: String, new: String)? {
     switch (old, new) {
-    case (.string(let a), .string(let b)), (.url(let a), .url(let b)): texts(Array(a.unicodeScalars), Array(b.unicodeScalars))
+    case (.string(let a), .string(let b)), (.url(let a), .url(let b)):
+      texts(Array(a.unicodeScalars), Array(b.unicodeScalars))
     case (.data(let a), .data(let b)):
       firstDifference(a, b).map { (excerpt(of: a, at: $0), excerpt(of: b, at: $0)) }
-    case (.date(let a), .date(let b)): ("\(a.timeIntervalSinceReferenceDate) s", "\(b.timeIntervalSinceReferenceDate) s")
+    case (.date(let a), .date(let b)):
+      ("\(a.timeIntervalSinceReferenceDate) s", "\(b.timeIntervalSinceReferenceDate) s")
     default: nil
     }
   }
 
-  private static func firstDifference<Elements: Collection>(_ a: Elements, _ b: Elements) -> Int? where Elements.Element: Equatable {
+  private static func firstDifference<Elements: Collection>(_ a: Elements, _ b: Elements) -> Int?
+  where Elements.Element: Equatable {
     if let place = zip(a, b).enumerated().first(where: { $1.0 != $1.1 })?.offset { return place }
     return a.count == b.count ? nil : min(a.count, b.count)
   }
@@ -38,7 +41,8 @@ enum Contrast {
     // The texts are canonically equivalent, so that they look the same even here.
     guard old == new else { return (old, new) }
     func scalar(_ scalars: [Unicode.Scalar]) -> String {
-      scalars.indices.contains(place) ? " with U+" + String(scalars[place].value, radix: 16, uppercase: true) : " without it"
+      scalars.indices.contains(place)
+        ? " with U+" + String(scalars[place].value, radix: 16, uppercase: true) : " without it"
     }
     return (old + scalar(a), new + scalar(b))
   }

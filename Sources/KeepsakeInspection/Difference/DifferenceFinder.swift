@@ -82,10 +82,14 @@ struct DifferenceFinder {
     case (.dictionary(let a), .dictionary(let b)): compareDictionaries(a, b, path: pair.path)
     // An object or a dictionary, compared with its counterpart in another format.
     case (.reference(let a), .structure(_, let b)):
-      guard let object = old.objects[a], mayOpen(a, .old) else { return record(.changed, pair.old, pair.new, pair.path) }
+      guard let object = old.objects[a], mayOpen(a, .old) else {
+        return record(.changed, pair.old, pair.new, pair.path)
+      }
       compareFields(object.fields, b, path: pair.path)
     case (.structure(_, let a), .reference(let b)):
-      guard let object = new.objects[b], mayOpen(b, .new) else { return record(.changed, pair.old, pair.new, pair.path) }
+      guard let object = new.objects[b], mayOpen(b, .new) else {
+        return record(.changed, pair.old, pair.new, pair.path)
+      }
       compareFields(a, object.fields, path: pair.path)
     case (.dictionary(let a), .structure(_, let b)):
       guard let a = Self.fields(a) else { return record(.changed, pair.old, pair.new, pair.path) }
@@ -171,7 +175,9 @@ struct DifferenceFinder {
   }
 
   private mutating func compareSets(_ a: [ArchiveValue], _ b: [ArchiveValue], path: Int) {
-    if let (before, after) = matches.identities(of: a, b) { return pushElements(Alignment.byKey(before, after), a, b, path) }
+    if let (before, after) = matches.identities(of: a, b) {
+      return pushElements(Alignment.byKey(before, after), a, b, path)
+    }
     let before = a.map { matches.fingerprint(of: $0, .old) }
     let after = b.map { matches.fingerprint(of: $0, .new) }
     pushElements(Alignment.byKey(before, after), a, b, path)
@@ -199,7 +205,8 @@ struct DifferenceFinder {
 
   /// Compares values that contain no others immediately, and queues the rest.
   private mutating func push(
-    _ before: ArchiveValue?, _ after: ArchiveValue?, _ step: DifferencePath.Step, _ order: Int, _ parent: Int, mayWait: Bool = false
+    _ before: ArchiveValue?, _ after: ArchiveValue?, _ step: DifferencePath.Step, _ order: Int, _ parent: Int,
+    mayWait: Bool = false
   ) {
     guard let before else {
       if let after { record(.added, nil, after, paths.append(step, order: order, to: parent)) }
@@ -220,7 +227,9 @@ struct DifferenceFinder {
 
   // MARK: Telling
 
-  private mutating func record(_ kind: ArchiveDifference.Change.Kind, _ before: ArchiveValue?, _ after: ArchiveValue?, _ path: Int) {
+  private mutating func record(
+    _ kind: ArchiveDifference.Change.Kind, _ before: ArchiveValue?, _ after: ArchiveValue?, _ path: Int
+  ) {
     let (old, new) = (old, new)
     recorder.add(path, in: paths) { text in
       var (was, becomes) = (before.map { old.line($0) }, after.map { new.line($0) })

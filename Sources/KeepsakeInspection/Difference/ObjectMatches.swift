@@ -48,7 +48,9 @@ struct ObjectMatches {
     switch (old.objects[a], new.objects[b]) {
     case (nil, nil): break
     case (let before?, let after?):
-      guard old.types[before.type].name == new.types[after.type].name, oldIdentities[a] == newIdentities[b] else { return false }
+      guard old.types[before.type].name == new.types[after.type].name, oldIdentities[a] == newIdentities[b] else {
+        return false
+      }
     default: return false
     }
     toNew[a] = b
@@ -60,7 +62,9 @@ struct ObjectMatches {
 
   mutating func markCompared(_ a: Int) { isCompared[a] = true }
 
-  func notCompared() -> [(Int, Int)] { toNew.indices.filter { toNew[$0] >= 0 && !isCompared[$0] }.map { ($0, toNew[$0]) } }
+  func notCompared() -> [(Int, Int)] {
+    toNew.indices.filter { toNew[$0] >= 0 && !isCompared[$0] }.map { ($0, toNew[$0]) }
+  }
 
   func unmatched(_ side: DifferenceFinder.Side) -> [Int] {
     let partners = side == .old ? toNew : toOld
@@ -156,7 +160,8 @@ struct ObjectMatches {
 
   /// Recursive only once: an object inside counts only by its class, unless it is matched.
   private func add(
-    _ value: ArchiveValue, _ side: DifferenceFinder.Side, to print: inout Fingerprint, left: inout Int, opensObjects: Bool
+    _ value: ArchiveValue, _ side: DifferenceFinder.Side, to print: inout Fingerprint, left: inout Int,
+    opensObjects: Bool
   ) {
     var walk = ValueWalk(value)
     while left > 0, let event = walk.next() {
@@ -203,7 +208,8 @@ private struct Fingerprint {
     case .bool(let value): add(1, value ? 1 : 0)
     case .integer(let value): add(2, UInt64(bitPattern: value))
     case .unsigned(let value): add(3, value)
-    case .number(let value): if let whole = Int64(exactly: value) { add(2, UInt64(bitPattern: whole)) } else { add(4, value.bitPattern) }
+    case .number(let value):
+      if let whole = Int64(exactly: value) { add(2, UInt64(bitPattern: whole)) } else { add(4, value.bitPattern) }
     case .string(let text): add(5, text.utf8)
     case .data(let data): add(6, data)
     case .date(let date): add(7, date.timeIntervalSinceReferenceDate.bitPattern)

@@ -52,8 +52,10 @@ struct TypeComparison {
         if one.type != other.type {
           changes.append(.init(kind: .fieldType, type: type, member: prefix + one.key, old: one.type, new: other.type))
         }
-      case (let one?, nil): changes.append(.init(kind: .fieldRemoved, type: type, member: prefix + one.key, old: one.type))
-      case (nil, let other?): changes.append(.init(kind: .fieldAdded, type: type, member: prefix + other.key, new: other.type))
+      case (let one?, nil):
+        changes.append(.init(kind: .fieldRemoved, type: type, member: prefix + one.key, old: one.type))
+      case (nil, let other?):
+        changes.append(.init(kind: .fieldAdded, type: type, member: prefix + other.key, new: other.type))
       case (nil, nil): break
       }
     }

@@ -12,7 +12,8 @@ extension ArchiveScript {
     let rootNode = try builder.node(of: rootType)
     let wires = try keyedTypes.map { try builder.node(of: $0) }
     let schema = ArchiveSchema(nodes: builder.nodes, types: entries)
-    guard fixedTypes >= 0, fixedTypes <= entries.count, objectCount >= objects.count, objectCount <= limits.objects else {
+    guard fixedTypes >= 0, fixedTypes <= entries.count, objectCount >= objects.count, objectCount <= limits.objects
+    else {
       throw ArchiveError(.damaged, "The counts of types or objects don't match their lists")
     }
     let numbers = Dictionary(keys.enumerated().map { ($1, $0) }, uniquingKeysWith: { first, _ in first })
@@ -22,9 +23,11 @@ extension ArchiveScript {
     var (rootBytes, values, references) = (writer(), writer(), writer())
     try rootBytes.write(root, as: rootNode)
     for object in objects {
-      guard object.type >= 0, object.type < entries.count, entries[object.type].kind.isObject, (0..<objectCount).contains(object.number)
+      guard object.type >= 0, object.type < entries.count, entries[object.type].kind.isObject,
+        (0..<objectCount).contains(object.number)
       else {
-        throw ArchiveError(.damaged, "Object \(object.number) has no class, or its number isn't below the count of objects")
+        throw ArchiveError(
+          .damaged, "Object \(object.number) has no class, or its number isn't below the count of objects")
       }
       try Self.write(object, entries[object.type], &values, &references)
     }
@@ -122,7 +125,8 @@ private struct SchemaBuilder {
   var nodes: [WireNode] = []
 
   private static let codes: [String: WireCode] = Dictionary(
-    (UInt8.min...UInt8.max).compactMap { WireCode(rawValue: $0) }.map { ("\($0)", $0) }, uniquingKeysWith: { first, _ in first })
+    (UInt8.min...UInt8.max).compactMap { WireCode(rawValue: $0) }.map { ("\($0)", $0) },
+    uniquingKeysWith: { first, _ in first })
 
   mutating func entry(of type: ArchiveScript.TypeDefinition) throws -> TypeEntry {
     let kind: TypeKind =
@@ -145,7 +149,8 @@ private struct SchemaBuilder {
     var entries: [FieldEntry] = []
     for field in fields {
       entries.append(
-        FieldEntry(key: field.key, node: try node(of: field.type), deferrable: field.isDeferred, deferred: field.isDeferred))
+        FieldEntry(
+          key: field.key, node: try node(of: field.type), deferrable: field.isDeferred, deferred: field.isDeferred))
     }
     return entries
   }
@@ -164,13 +169,16 @@ private struct SchemaBuilder {
       let first = try self.node(of: key, depth: depth + 1)
       node = WireNode(.dictionary, first, try self.node(of: value, depth: depth + 1))
     case .vector(let name, let count):
-      guard let code = Self.codes[name], code.scalarBytes > 0, code != .bool, let count = Int32(exactly: count), count >= 0 else {
+      guard let code = Self.codes[name], code.scalarBytes > 0, code != .bool, let count = Int32(exactly: count),
+        count >= 0
+      else {
         throw Self.unknown(name)
       }
       node = WireNode(.vector, Int32(code.rawValue), count)
     case .named(let index):
       guard index >= 0, index < types else {
-        throw ArchiveError(.damaged, "A type expression refers to type \(index), but there are only \(types) types, numbered from 0")
+        throw ArchiveError(
+          .damaged, "A type expression refers to type \(index), but there are only \(types) types, numbered from 0")
       }
       node = WireNode(.named, Int32(index))
     case .later(let code):

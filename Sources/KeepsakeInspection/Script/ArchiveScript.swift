@@ -60,7 +60,9 @@ package struct ArchiveScript: Sendable {
     package var fields: [Field] = []
     package var cases: [Case] = []
 
-    package init(kind: ArchiveInspection.Kind, name: String, version: Int) { (self.kind, self.name, self.version) = (kind, name, version) }
+    package init(kind: ArchiveInspection.Kind, name: String, version: Int) {
+      (self.kind, self.name, self.version) = (kind, name, version)
+    }
   }
 
   package struct Object: Sendable, Equatable {
@@ -69,7 +71,9 @@ package struct ArchiveScript: Sendable {
     package var type: Int
     package var fields: [ArchiveValue.Field]
 
-    package init(number: Int, type: Int, fields: [ArchiveValue.Field]) { (self.number, self.type, self.fields) = (number, type, fields) }
+    package init(number: Int, type: Int, fields: [ArchiveValue.Field]) {
+      (self.number, self.type, self.fields) = (number, type, fields)
+    }
   }
 
   package var types: [TypeDefinition] = []
@@ -131,7 +135,8 @@ extension ArchiveScript {
     case .array: .array(expression(wire.first, in: schema))
     case .set: .set(expression(wire.first, in: schema))
     case .dictionary: .dictionary(expression(wire.first, in: schema), expression(wire.second, in: schema))
-    case .vector: .vector(WireCode(rawValue: UInt8(truncatingIfNeeded: wire.first)).map { "\($0)" } ?? "", Int(wire.second))
+    case .vector:
+      .vector(WireCode(rawValue: UInt8(truncatingIfNeeded: wire.first)).map { "\($0)" } ?? "", Int(wire.second))
     case .named: .named(Int(wire.first))
     case .later: .later(Int(wire.first))
     default: .scalar("\(wire.code)")

@@ -146,9 +146,13 @@ struct ScriptWriter {
     return number
   }
 
-  private mutating func put<T: FixedWidthInteger>(_ value: T) { withUnsafeBytes(of: value.littleEndian) { bytes.append(contentsOf: $0) } }
+  private mutating func put<T: FixedWidthInteger>(_ value: T) {
+    withUnsafeBytes(of: value.littleEndian) { bytes.append(contentsOf: $0) }
+  }
 
-  private mutating func put(zigzag value: Int64) { Varint.append(UInt64(bitPattern: (value << 1) ^ (value >> 63)), to: &bytes) }
+  private mutating func put(zigzag value: Int64) {
+    Varint.append(UInt64(bitPattern: (value << 1) ^ (value >> 63)), to: &bytes)
+  }
 
   /// Writes a number like `ArchiveWriter.putDouble`.
   private mutating func put(short value: Double) {
@@ -198,7 +202,8 @@ struct ScriptWriter {
     for value in values {
       // Two's complement: the low bytes are the number.
       let bits =
-        code.isSigned ? UInt64(bitPattern: try integer(value, Int64.self, wire.first)) : try integer(value, UInt64.self, wire.first)
+        code.isSigned
+        ? UInt64(bitPattern: try integer(value, Int64.self, wire.first)) : try integer(value, UInt64.self, wire.first)
       for index in 0..<width { bytes.append(UInt8(truncatingIfNeeded: bits >> UInt64(8 * index))) }
     }
   }
@@ -210,7 +215,8 @@ struct ScriptWriter {
       let needed: Int
       if code.isSigned {
         let number = try integer(value, Int64.self, node)
-        needed = Int8(exactly: number) != nil ? 1 : Int16(exactly: number) != nil ? 2 : Int32(exactly: number) != nil ? 4 : 8
+        needed =
+          Int8(exactly: number) != nil ? 1 : Int16(exactly: number) != nil ? 2 : Int32(exactly: number) != nil ? 4 : 8
       } else {
         let number = try integer(value, UInt64.self, node)
         needed = number <= 0xFF ? 1 : number <= 0xFFFF ? 2 : number <= 0xFFFF_FFFF ? 4 : 8
@@ -283,7 +289,9 @@ struct ScriptWriter {
     case .none: Varint.append(0, to: &bytes)
     case .reference(let number):
       guard number >= 0, number < objectCount else {
-        throw error(.mismatch, "A reference points to object \(number), but there are only \(objectCount) objects, numbered from 0")
+        throw error(
+          .mismatch,
+          "A reference points to object \(number), but there are only \(objectCount) objects, numbered from 0")
       }
       Varint.append(UInt64(number) + 1, to: &bytes)
     default: throw misfit(value, node)
@@ -291,12 +299,16 @@ struct ScriptWriter {
   }
 
   /// Writes the fields of a struct, a case or an object by key. Each field must be present, and no others.
-  mutating func writeFields(_ fields: [ArchiveValue.Field], _ entries: [FieldEntry], of type: String, isWhole: Bool = true) throws {
+  mutating func writeFields(
+    _ fields: [ArchiveValue.Field], _ entries: [FieldEntry], of type: String, isWhole: Bool = true
+  ) throws {
     // Normally in their order; by key if they were rearranged.
     let byKey =
       isWhole && zip(fields, entries).allSatisfy { $0.key == $1.key }
       ? nil : Dictionary(fields.map { ($0.key, $0.value) }, uniquingKeysWith: { _, last in last })
-    if isWhole, fields.count > entries.count, let extra = fields.first(where: { field in !entries.contains { $0.key == field.key } }) {
+    if isWhole, fields.count > entries.count,
+      let extra = fields.first(where: { field in !entries.contains { $0.key == field.key } })
+    {
       throw error(.mismatch, "\(type) has no field \"\(extra.key.prefix(80))\"")
     }
     for (index, entry) in entries.enumerated() {
@@ -312,7 +324,10 @@ struct ScriptWriter {
     for field in fields {
       guard let key = keys[field.key], let (mark, value, index) = ArchiveMark.unmarked(field.value), mark == .type,
         wires.indices.contains(index)
-      else { throw error(.mismatch, "The value under the key \"\(field.key.prefix(80))\" has no type, or the key isn't listed") }
+      else {
+        throw error(
+          .mismatch, "The value under the key \"\(field.key.prefix(80))\" has no type, or the key isn't listed")
+      }
       Varint.append(UInt64(key) + 1, to: &bytes)
       Varint.append(UInt64(index), to: &bytes)
       let start = bytes.count
@@ -341,6 +356,7 @@ struct ScriptWriter {
 
   func error(_ code: ArchiveError.Code, _ message: String) -> ArchiveError {
     let place = path.filter { $0 != "?" }.joined()
-    return ArchiveError(code, message, field: place.isEmpty ? nil : place.hasPrefix(".") ? String(place.dropFirst()) : place)
+    return ArchiveError(
+      code, message, field: place.isEmpty ? nil : place.hasPrefix(".") ? String(place.dropFirst()) : place)
   }
 }

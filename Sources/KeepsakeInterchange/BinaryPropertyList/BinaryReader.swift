@@ -77,7 +77,8 @@ struct BinaryReader {
       case .read: break
       case .open:
         throw PropertyListError(
-          .cycle, "A list contains itself, which no program can save as a property list", offset: offset(open[place].object))
+          .cycle, "A list contains itself, which no program can save as a property list",
+          offset: offset(open[place].object))
       case .unread:
         guard let inner = try begin(child) else { break }
         guard open.count < limits.depth else {
@@ -116,12 +117,14 @@ struct BinaryReader {
   }
 
   private func noText(_ object: Int) -> PropertyListError {
-    PropertyListError(.unsupported, "A key of a dictionary isn't a string: only strings can be keys", offset: offset(object))
+    PropertyListError(
+      .unsupported, "A key of a dictionary isn't a string: only strings can be keys", offset: offset(object))
   }
 
   private func tooMany(_ object: Int) -> PropertyListError {
     PropertyListError(
-      .limit, "Lists that refer to each other many times amount to more than \(limits.values) values, which no program saves",
+      .limit,
+      "Lists that refer to each other many times amount to more than \(limits.values) values, which no program saves",
       offset: offset(object))
   }
 
@@ -155,7 +158,8 @@ struct BinaryReader {
     case .uid:
       let value = try unsigned(&place, count: Int(low) + 1)
       guard let number = UInt64(exactly: value) else {
-        throw PropertyListError(.unsupported, "A UID takes more than 64 bits: no archive has so many objects", offset: start)
+        throw PropertyListError(
+          .unsupported, "A UID takes more than 64 bits: no archive has so many objects", offset: start)
       }
       values[object] = .uid(number)
     case .data:
@@ -318,6 +322,7 @@ struct BinaryReader {
   }
 
   private func unknown(_ marker: UInt8, at place: Int) -> PropertyListError {
-    PropertyListError(.unsupported, "The marker 0x\(String(marker, radix: 16)) is not a known kind of value", offset: place)
+    PropertyListError(
+      .unsupported, "The marker 0x\(String(marker, radix: 16)) is not a known kind of value", offset: place)
   }
 }

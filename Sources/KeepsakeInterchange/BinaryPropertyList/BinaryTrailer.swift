@@ -13,12 +13,14 @@ struct BinaryTrailer {
   init(_ bytes: UnsafeRawBufferPointer) throws {
     guard bytes.count >= BinaryFormat.magic.count + BinaryFormat.trailerBytes else {
       throw PropertyListError(
-        .damaged, "A binary property list has at least 40 bytes, and this one has \(bytes.count): it was cut off", offset: bytes.count)
+        .damaged, "A binary property list has at least 40 bytes, and this one has \(bytes.count): it was cut off",
+        offset: bytes.count)
     }
     guard bytes.starts(with: BinaryFormat.magic) else {
       let version = String(decoding: bytes[6..<8], as: UTF8.self)
       throw PropertyListError(
-        .unsupported, "This is a binary property list of version \"\(version)\"; only version 00 is supported", offset: 6)
+        .unsupported, "This is a binary property list of version \"\(version)\"; only version 00 is supported",
+        offset: 6)
     }
     let end = bytes.count - BinaryFormat.trailerBytes
     self.end = end
@@ -28,13 +30,15 @@ struct BinaryTrailer {
       let value = UInt64(bigEndian: bytes.loadUnaligned(fromByteOffset: end + offset, as: UInt64.self))
       guard value < UInt64(limit) else {
         throw PropertyListError(
-          .damaged, "The \(what) is \(value), which is past the end: the file was cut off or altered", offset: end + offset)
+          .damaged, "The \(what) is \(value), which is past the end: the file was cut off or altered",
+          offset: end + offset)
       }
       return Int(value)
     }
     guard (1...8).contains(offsetBytes), (1...8).contains(referenceBytes) else {
       throw PropertyListError(
-        .damaged, "Offsets of \(offsetBytes) and references of \(referenceBytes) bytes are impossible: the file was cut off or altered",
+        .damaged,
+        "Offsets of \(offsetBytes) and references of \(referenceBytes) bytes are impossible: the file was cut off or altered",
         offset: end + 6)
     }
     table = try number(24, "offset of the table of offsets", below: end + 1)

@@ -57,13 +57,15 @@ struct BinaryWriter {
     case .bool(let bool): known = Self.known(Scalar(kind: 1, bits: bool ? 1 : 0), in: &scalars, new)
     case .number(let number): known = Self.known(Scalar(kind: 2, bits: number.bitPattern), in: &scalars, new)
     case .float(let number): known = Self.known(Scalar(kind: 3, bits: UInt64(number.bitPattern)), in: &scalars, new)
-    case .date(let date): known = Self.known(Scalar(kind: 4, bits: date.timeIntervalSinceReferenceDate.bitPattern), in: &scalars, new)
+    case .date(let date):
+      known = Self.known(Scalar(kind: 4, bits: date.timeIntervalSinceReferenceDate.bitPattern), in: &scalars, new)
     case .uid(let uid): known = Self.known(Scalar(kind: 5, bits: uid), in: &scalars, new)
     case .data, .array, .set, .dictionary: known = nil
     }
     if let known { return known }
     guard new < limits.values else {
-      throw PropertyListError(.limit, "The property list has more than \(limits.values) values; a shared list counts each time it occurs")
+      throw PropertyListError(
+        .limit, "The property list has more than \(limits.values) values; a shared list counts each time it occurs")
     }
     objects.append(value)
     return new

@@ -3,12 +3,15 @@ extension FoundationClass {
   static let array = FoundationClass(
     names: ["NSArray", "NSMutableArray"],
     read: { object in elements(object).map { .list($0) } },
-    write: { content, _ in if case .list(let elements) = content { [.init("NS.objects", .array(elements))] } else { nil } })
+    write: { content, _ in
+      if case .list(let elements) = content { [.init("NS.objects", .array(elements))] } else { nil }
+    })
 
   static let set = FoundationClass(
     names: ["NSSet", "NSMutableSet"],
     read: { object in elements(object).map { .set($0) } },
-    write: { content, _ in if case .set(let elements) = content { [.init("NS.objects", .array(elements))] } else { nil } })
+    write: { content, _ in if case .set(let elements) = content { [.init("NS.objects", .array(elements))] } else { nil }
+    })
 
   static let orderedSet = FoundationClass(
     names: ["NSOrderedSet", "NSMutableOrderedSet"],
@@ -19,12 +22,17 @@ extension FoundationClass {
     read: { object in
       guard let keys = object["NS.keys"]?.array, let values = object["NS.objects"]?.array else { return pairs(object) }
       guard keys.count == values.count else {
-        throw PropertyListError(.damaged, "A dictionary has \(keys.count) keys and \(values.count) values: the file was altered")
+        throw PropertyListError(
+          .damaged, "A dictionary has \(keys.count) keys and \(values.count) values: the file was altered")
       }
       return .pairs(keys: keys, values: values)
     },
     write: { content, _ in
-      if case .pairs(let keys, let values) = content { [.init("NS.keys", .array(keys)), .init("NS.objects", .array(values))] } else { nil }
+      if case .pairs(let keys, let values) = content {
+        [.init("NS.keys", .array(keys)), .init("NS.objects", .array(values))]
+      } else {
+        nil
+      }
     })
 
   /// A set with the number of times that each element is in it.

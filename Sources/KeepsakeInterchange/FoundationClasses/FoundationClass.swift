@@ -21,14 +21,16 @@ struct FoundationClass: Sendable {
 
   /// All supported classes. `docs/INTERCHANGE.md` describes what they become.
   static let all: [FoundationClass] = [
-    .string, .attributedString, .data, .date, .uuid, .url, .null, .number, .decimalNumber, .array, .set, .orderedSet, .countedSet,
+    .string, .attributedString, .data, .date, .uuid, .url, .null, .number, .decimalNumber, .array, .set, .orderedSet,
+    .countedSet,
     .dictionary, .value, .color, .indexPath, .indexSet, .measurement,
   ]
 
   /// The classes as which contents are written.
   static let written = all.filter { $0.write != nil }
 
-  private static let byName = Dictionary(all.flatMap { known in known.names.map { ($0, known) } }, uniquingKeysWith: { first, _ in first })
+  private static let byName = Dictionary(
+    all.flatMap { known in known.names.map { ($0, known) } }, uniquingKeysWith: { first, _ in first })
 
   /// The name that is written.
   var name: String { names[0] }

@@ -36,7 +36,8 @@ extension FoundationClass {
       var fields: [PropertyList.Entry] = [.init("symbol", .string(symbol)), .init("class", .string(unit.name))]
       if let specifier = given["NS.specifier"] { fields.append(.init("specifier", specifier)) }
       if let converter = try object.part(given["NS.converter"]) {
-        guard let coefficient = converter["NS.coefficient"]?.number, let constant = converter["NS.constant"]?.number else { return nil }
+        guard let coefficient = converter["NS.coefficient"]?.number, let constant = converter["NS.constant"]?.number
+        else { return nil }
         fields.append(.init("converter", ["coefficient": .number(coefficient), "constant": .number(constant)]))
       }
       return .fields([.init("value", .number(value)), .init("unit", .dictionary(fields))])
@@ -52,7 +53,8 @@ extension KeyedContent {
         summary: "a range", shown: .shape(parts), parts: parts,
         otherParts: [("from", .integer(location)), ("upTo", .integer(location + length))],
         swiftValue: { type in
-          guard type == Range<Int>.self, let lower = Int(exactly: location), let upper = Int(exactly: location + length), lower <= upper
+          guard type == Range<Int>.self, let lower = Int(exactly: location),
+            let upper = Int(exactly: location + length), lower <= upper
           else { return nil }
           return lower..<upper
         }))

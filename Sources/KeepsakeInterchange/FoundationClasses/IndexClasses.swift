@@ -10,7 +10,9 @@ extension FoundationClass {
       case 0: return .list([])
       case 1: return try object.part(object["NSIndexPathValue"]).flatMap { $0.integer == nil ? nil : .list([$0]) }
       default:
-        guard let numbers = try object.packedNumbers(object["NSIndexPathData"]), numbers.count == length else { return nil }
+        guard let numbers = try object.packedNumbers(object["NSIndexPathData"]), numbers.count == length else {
+          return nil
+        }
         return .list(numbers.map { .integer(Int128($0)) })
       }
     })
@@ -26,7 +28,8 @@ extension FoundationClass {
         guard let location = object["NSLocation"]?.integer, let length = object["NSLength"]?.integer else { return nil }
         return indexes([(location, length)])
       default:
-        guard let numbers = try object.packedNumbers(object["NSRangeData"]), numbers.count / 2 == count, numbers.count.isMultiple(of: 2)
+        guard let numbers = try object.packedNumbers(object["NSRangeData"]), numbers.count / 2 == count,
+          numbers.count.isMultiple(of: 2)
         else { return nil }
         return indexes(stride(from: 0, to: numbers.count, by: 2).map { (numbers[$0], numbers[$0 + 1]) })
       }
@@ -36,7 +39,8 @@ extension FoundationClass {
     .forms(
       KeyedForms(
         summary: "an index set of \(ranges.count) ranges",
-        shown: .list(ranges.map { ["location": .integer(Int128($0.location)), "length": .integer(Int128($0.length))] }),
+        shown: .list(
+          ranges.map { ["location": .integer(Int128($0.location)), "length": .integer(Int128($0.length))] }),
         elements: ranges.map { .range(location: Int128($0.location), length: Int128($0.length)) },
         swiftValue: { type in type == IndexSet.self ? indexSet(of: ranges) : nil }))
   }

@@ -11,7 +11,11 @@ extension FoundationClass {
     names: ["NSDate"],
     read: { object in object["NS.time"]?.number.map { .date(Date(timeIntervalSinceReferenceDate: $0)) } },
     write: { content, _ in
-      if case .date(let date) = content { [.init("NS.time", .number(date.timeIntervalSinceReferenceDate))] } else { nil }
+      if case .date(let date) = content {
+        [.init("NS.time", .number(date.timeIntervalSinceReferenceDate))]
+      } else {
+        nil
+      }
     })
 
   static let uuid = FoundationClass(
@@ -43,7 +47,11 @@ extension FoundationClass {
       return .url(text)
     },
     write: { content, table in
-      if case .url(let text) = content { [.init("NS.base", .uid(0)), .init("NS.relative", .uid(table.text(text)))] } else { nil }
+      if case .url(let text) = content {
+        [.init("NS.base", .uid(0)), .init("NS.relative", .uid(table.text(text)))]
+      } else {
+        nil
+      }
     })
 
   static let null = FoundationClass(
@@ -67,7 +75,8 @@ extension FoundationClass {
   static let decimalNumber = FoundationClass(
     names: ["NSDecimalNumber", "NSDecimalNumberPlaceholder"], superclasses: ["NSNumber", "NSValue"],
     read: { object in
-      guard let exponent = object["NS.exponent"]?.integer, let length = object["NS.length"]?.integer, (0...8).contains(length),
+      guard let exponent = object["NS.exponent"]?.integer, let length = object["NS.length"]?.integer,
+        (0...8).contains(length),
         (-128...127).contains(exponent), let mantissa = object["NS.mantissa"]?.data, mantissa.count >= 2 * length,
         let isNegative = object["NS.negative"]?.bool
       else { return nil }
@@ -97,7 +106,8 @@ extension FoundationClass {
       // NaN has a sign and no digits.
       return [
         .init("NS.exponent", .integer(Int128(value.isNaN ? 0 : value.exponent))), .init("NS.length", .integer(length)),
-        .init("NS.negative", .bool(value.isNaN || value.isSignMinus)), .init("NS.compact", false), .init("NS.mantissa.bo", 1),
+        .init("NS.negative", .bool(value.isNaN || value.isSignMinus)), .init("NS.compact", false),
+        .init("NS.mantissa.bo", 1),
         .init("NS.mantissa", .data(mantissa)),
       ]
     })

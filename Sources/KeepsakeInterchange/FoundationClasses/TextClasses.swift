@@ -6,7 +6,9 @@ extension FoundationClass {
     names: ["NSString", "NSMutableString"],
     read: { object in
       if let text = object["NS.string"]?.string { return .string(text) }
-      guard let bytes = object["NS.bytes"]?.data, let text = String(validating: bytes, as: UTF8.self) else { return nil }
+      guard let bytes = object["NS.bytes"]?.data, let text = String(validating: bytes, as: UTF8.self) else {
+        return nil
+      }
       return .string(text)
     },
     write: { content, _ in if case .string(let text) = content { [.init("NS.string", .string(text))] } else { nil } })
@@ -22,7 +24,8 @@ extension FoundationClass {
       let fields: [PropertyList.Entry] = [.init("text", .string(text)), .init("runs", .array(runs))]
       return .forms(
         KeyedForms(
-          summary: "the attributed text \"\(text.prefix(40))\(text.count > 40 ? "..." : "")\"", shown: .fields(fields), fields: fields,
+          summary: "the attributed text \"\(text.prefix(40))\(text.count > 40 ? "..." : "")\"", shown: .fields(fields),
+          fields: fields,
           text: text))
     })
 
@@ -35,7 +38,9 @@ extension FoundationClass {
       ["location": .integer(Int128(location)), "length": .integer(Int128(length)), "attributes": attributes]
     }
     guard let all = attributes["NS.objects"]?.array, attributes["NS.keys"] == nil else { return [run(0, count, given)] }
-    guard let info = try object.packedNumbers(object["NSAttributeInfo"]), info.count.isMultiple(of: 2) else { return nil }
+    guard let info = try object.packedNumbers(object["NSAttributeInfo"]), info.count.isMultiple(of: 2) else {
+      return nil
+    }
     var runs: [PropertyList] = []
     var location = 0
     for place in stride(from: 0, to: info.count, by: 2) {

@@ -125,15 +125,19 @@ struct JSON5Text {
     let byte = peek()
     offset += 1
     switch byte {
-    case UInt8(ascii: "\""), UInt8(ascii: "\\"), UInt8(ascii: "/"), UInt8(ascii: "b"), UInt8(ascii: "f"), UInt8(ascii: "n"),
+    case UInt8(ascii: "\""), UInt8(ascii: "\\"), UInt8(ascii: "/"), UInt8(ascii: "b"), UInt8(ascii: "f"),
+      UInt8(ascii: "n"),
       UInt8(ascii: "r"),
       UInt8(ascii: "t"), UInt8(ascii: "u"):
       output += [UInt8(ascii: "\\"), byte]
     case UInt8(ascii: "v"): escape(0x0B)
     case UInt8(ascii: "0"): escape(0)
-    case UInt8(ascii: "1")...UInt8(ascii: "9"): throw error("unknown escape sequence \\\(Character(Unicode.Scalar(byte)))")
+    case UInt8(ascii: "1")...UInt8(ascii: "9"):
+      throw error("unknown escape sequence \\\(Character(Unicode.Scalar(byte)))")
     case UInt8(ascii: "x"):
-      guard let first = Self.digit(peek()), let second = Self.digit(peek(1)) else { throw error("\\x has fewer than two digits") }
+      guard let first = Self.digit(peek()), let second = Self.digit(peek(1)) else {
+        throw error("\\x has fewer than two digits")
+      }
       offset += 2
       escape(first << 4 | second)
     // An escaped line break continues the text on the next line.
@@ -162,7 +166,9 @@ struct JSON5Text {
   /// Converts a word, or a name without quotation marks, which is followed by a colon.
   private mutating func name() throws {
     let start = offset
-    while offset < bytes.count, Self.isName(peek()) || (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(peek()) { offset += 1 }
+    while offset < bytes.count, Self.isName(peek()) || (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(peek()) {
+      offset += 1
+    }
     let word = bytes[start..<offset]
     last = .other
     if isBeforeColon() {
@@ -203,7 +209,8 @@ struct JSON5Text {
     let whole = digits()
     if whole == 0 {
       guard peek() == UInt8(ascii: "."), (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(peek(1)) else {
-        throw error("a sign or a decimal point isn't followed by a number; numbers that aren't finite are not supported")
+        throw error(
+          "a sign or a decimal point isn't followed by a number; numbers that aren't finite are not supported")
       }
       output.append(UInt8(ascii: "0"))
     }

@@ -98,7 +98,8 @@ package struct JSONReader {
   /// values.
   private mutating func token() throws -> JSONTree? {
     guard offset < bytes.count else {
-      throw error(open.last.map { $0.isObject ? "an object isn't closed" : "a list isn't closed" } ?? "there is no value")
+      throw error(
+        open.last.map { $0.isObject ? "an object isn't closed" : "a list isn't closed" } ?? "there is no value")
     }
     let byte = bytes[offset]
     switch (byte, expected) {
@@ -116,7 +117,9 @@ package struct JSONReader {
     case (UInt8(ascii: "\""), .name), (UInt8(ascii: "\""), .nameOrEnd):
       let name = try string()
       skipSpace()
-      guard offset < bytes.count, bytes[offset] == UInt8(ascii: ":") else { throw error("expected a colon after a name, found \(found)") }
+      guard offset < bytes.count, bytes[offset] == UInt8(ascii: ":") else {
+        throw error("expected a colon after a name, found \(found)")
+      }
       offset += 1
       open[open.count - 1].name = name
       expected = .value
@@ -181,7 +184,9 @@ package struct JSONReader {
     if bytes[offset] == UInt8(ascii: "-") { offset += 1 }
     let whole = digits()
     guard whole > 0 else { throw error("a number has no digits") }
-    guard whole == 1 || bytes[offset - whole] != UInt8(ascii: "0") else { throw error("a number begins with an extra zero") }
+    guard whole == 1 || bytes[offset - whole] != UInt8(ascii: "0") else {
+      throw error("a number begins with an extra zero")
+    }
     if offset < bytes.count, bytes[offset] == UInt8(ascii: ".") {
       offset += 1
       guard digits() > 0 else { throw error("a number has no digits after its decimal point") }
@@ -223,7 +228,9 @@ package struct JSONReader {
   }
 
   private func piece(_ start: Int) throws -> String {
-    guard let text = String(validating: bytes[start..<offset], as: UTF8.self) else { throw error("a string is not valid UTF-8") }
+    guard let text = String(validating: bytes[start..<offset], as: UTF8.self) else {
+      throw error("a string is not valid UTF-8")
+    }
     return text
   }
 
@@ -253,12 +260,16 @@ package struct JSONReader {
       guard let scalar = Unicode.Scalar(first) else { throw error("a \\u escape isn't a character") }
       return scalar
     }
-    guard first < 0xDC00, offset + 1 < bytes.count, bytes[offset] == UInt8(ascii: "\\"), bytes[offset + 1] == UInt8(ascii: "u") else {
+    guard first < 0xDC00, offset + 1 < bytes.count, bytes[offset] == UInt8(ascii: "\\"),
+      bytes[offset + 1] == UInt8(ascii: "u")
+    else {
       throw error("a \\u escape is only half of a surrogate pair")
     }
     offset += 1
     let second = try hexadecimal()
-    guard (0xDC00...0xDFFF).contains(second), let scalar = Unicode.Scalar(0x10000 + (first - 0xD800) << 10 + (second - 0xDC00)) else {
+    guard (0xDC00...0xDFFF).contains(second),
+      let scalar = Unicode.Scalar(0x10000 + (first - 0xD800) << 10 + (second - 0xDC00))
+    else {
       throw error("a \\u escape is only half of a surrogate pair")
     }
     return scalar
@@ -289,7 +300,8 @@ package struct JSONReader {
   private var found: String {
     guard offset < bytes.count else { return "the end" }
     let byte = bytes[offset]
-    return (0x21...0x7E).contains(byte) ? "\"\(Character(Unicode.Scalar(byte)))\"" : "the byte 0x\(String(byte, radix: 16))"
+    return (0x21...0x7E).contains(byte)
+      ? "\"\(Character(Unicode.Scalar(byte)))\"" : "the byte 0x\(String(byte, radix: 16))"
   }
 
   private func error(_ message: String) -> StructuredFileError {

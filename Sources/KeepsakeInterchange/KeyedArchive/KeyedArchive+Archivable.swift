@@ -41,7 +41,8 @@ extension KeyedArchive {
 
   /// Decodes an object in the same way from an archive that has already been read.
   public func decode<Value: Archivable>(
-    _ type: Value.Type, key: String = "root", classes: [String: any Archivable.Type] = [:], keys: [String: [String: String]] = [:],
+    _ type: Value.Type, key: String = "root", classes: [String: any Archivable.Type] = [:],
+    keys: [String: [String: String]] = [:],
     context: Any? = nil, limits: PropertyListLimits = .standard
   ) throws -> Value {
     let source = KeyedTranslation(self, classes, KeyedNames(keys), limits)
@@ -51,7 +52,8 @@ extension KeyedArchive {
       // Numbers, texts and their collections are the same for both protocols, and are decoded directly.
       if try !Archive.leadsToTypes(type), let type = type as? any Decodable.Type { return try plain(type, key, limits) }
       return try Archive.translate(
-        type, from: source, root: .init(archive: 0, value: try value(under: key)), classes: types, context: context, limits: .standard)
+        type, from: source, root: .init(archive: 0, value: try value(under: key)), classes: types, context: context,
+        limits: .standard)
     } catch let error as TranslationError {
       throw PropertyListError(error)
     } catch let error as ArchiveError {
@@ -59,8 +61,11 @@ extension KeyedArchive {
     }
   }
 
-  private func plain<Value: Archivable, Plain: Decodable>(_ type: Plain.Type, _ key: String, _ limits: PropertyListLimits) throws -> Value {
-    guard let value = try decode(type, key: key, classes: [String: any Decodable.Type](), limits: limits) as? Value else {
+  private func plain<Value: Archivable, Plain: Decodable>(
+    _ type: Plain.Type, _ key: String, _ limits: PropertyListLimits
+  ) throws -> Value {
+    guard let value = try decode(type, key: key, classes: [String: any Decodable.Type](), limits: limits) as? Value
+    else {
       throw PropertyListError(.mismatch, "There is no \(type) under \"\(key)\"")
     }
     return value
@@ -69,7 +74,8 @@ extension KeyedArchive {
   func value(under key: String) throws -> PropertyList {
     guard let value = top.last(where: { $0.key == key })?.value else {
       let keys = top.prefix(20).map(\.key).joined(separator: ", ")
-      throw PropertyListError(.missingValue, "There is no value under \"\(key)\" at the top level of the archive, which has: \(keys)")
+      throw PropertyListError(
+        .missingValue, "There is no value under \"\(key)\" at the top level of the archive, which has: \(keys)")
     }
     return value
   }

@@ -37,12 +37,15 @@ public struct KeyedArchive: Sendable {
 
   /// Creates the archive from a property list that has already been read.
   public init(_ list: PropertyList) throws {
-    guard case .array(let objects) = list["$objects"], case .dictionary(let top) = list["$top"], let archiver = list["$archiver"]?.string
+    guard case .array(let objects) = list["$objects"], case .dictionary(let top) = list["$top"],
+      let archiver = list["$archiver"]?.string
     else {
-      throw PropertyListError(.notAKeyedArchive, "The property list is not a keyed archive: it doesn't have $archiver, $objects and $top")
+      throw PropertyListError(
+        .notAKeyedArchive, "The property list is not a keyed archive: it doesn't have $archiver, $objects and $top")
     }
     guard list["$version"] == .integer(Self.version) else {
-      throw PropertyListError(.unsupported, "The keyed archive doesn't have version \(Self.version), the only one that exists")
+      throw PropertyListError(
+        .unsupported, "The keyed archive doesn't have version \(Self.version), the only one that exists")
     }
     self.archiver = archiver
     self.top = top
@@ -59,7 +62,9 @@ public struct KeyedArchive: Sendable {
   func object(_ uid: UInt64) throws -> PropertyList {
     guard uid < UInt64(objects.count) else {
       throw PropertyListError(
-        .damaged, "A reference points to object \(uid), but there are only \(objects.count) objects, numbered from 0: the file was altered")
+        .damaged,
+        "A reference points to object \(uid), but there are only \(objects.count) objects, numbered from 0: the file was altered"
+      )
     }
     return objects[Int(uid)]
   }
@@ -67,8 +72,11 @@ public struct KeyedArchive: Sendable {
   /// Returns the class of an object; nil for a value without a class.
   func className(of object: PropertyList) throws -> ClassName? {
     guard let reference = object["$class"] else { return nil }
-    guard let uid = reference.uid, case .dictionary(let entries) = try self.object(uid), entries.count <= Self.mostAncestors else {
-      throw PropertyListError(.damaged, "An object's $class doesn't refer to the description of a class: the file was altered")
+    guard let uid = reference.uid, case .dictionary(let entries) = try self.object(uid),
+      entries.count <= Self.mostAncestors
+    else {
+      throw PropertyListError(
+        .damaged, "An object's $class doesn't refer to the description of a class: the file was altered")
     }
     let description = try self.object(uid)
     guard let name = description["$classname"]?.string else {
@@ -78,18 +86,21 @@ public struct KeyedArchive: Sendable {
     let list = description["$classes"] ?? .array([.string(name)])
     guard let ancestry = list.array, ancestry.count <= Self.mostAncestors else {
       throw PropertyListError(
-        .damaged, "The superclasses of \(name) aren't a list of at most \(Self.mostAncestors) names: the file was altered")
+        .damaged,
+        "The superclasses of \(name) aren't a list of at most \(Self.mostAncestors) names: the file was altered")
     }
     let names = try ancestry.map { above in
       guard let name = above.string else {
-        throw PropertyListError(.damaged, "The names of the superclasses of \(name) aren't all strings: the file was altered")
+        throw PropertyListError(
+          .damaged, "The names of the superclasses of \(name) aren't all strings: the file was altered")
       }
       return name
     }
     let hints = description["$classhints"]?.array ?? []
     guard hints.count <= Self.mostAncestors else {
       throw PropertyListError(
-        .damaged, "The list of classes that may replace \(name) has more than \(Self.mostAncestors) names: the file was altered")
+        .damaged,
+        "The list of classes that may replace \(name) has more than \(Self.mostAncestors) names: the file was altered")
     }
     return ClassName(name: name, ancestry: names, hints: hints.compactMap(\.string))
   }

@@ -44,7 +44,9 @@ struct KeyedAssembly {
       let values = stride(from: 1, to: elements.count, by: 2).map { elements[$0] }
       return dictionary(keys, values)
     case .fields(let fields):
-      guard let name = box.ancestry.first else { return dictionary(fields.map { KeyedBox(.string($0.key)) }, fields.map(\.value)) }
+      guard let name = box.ancestry.first else {
+        return dictionary(fields.map { KeyedBox(.string($0.key)) }, fields.map(\.value))
+      }
       let entries = fields.map { PropertyList.Entry(KeyedObjectTable.key($0.key), field($0.value)) }
       return table.object(name, Array(box.ancestry.dropFirst()), entries)
     case .null, nil: return .null

@@ -71,7 +71,9 @@ extension KeyedArchive {
     guard let uid = value.uid else { return try plain(value) }
     let object = try object(uid)
     guard uid != 0, object != .string(Self.null) else { return .null }
-    if object.uid != nil { throw PropertyListError(.damaged, "Object \(uid) is only a reference: the file was altered") }
+    if object.uid != nil {
+      throw PropertyListError(.damaged, "Object \(uid) is only a reference: the file was altered")
+    }
     return try plain(object)
   }
 

@@ -38,7 +38,8 @@ extension KeyedArchive {
   /// Decodes an object in the same way from an archive that has already been read.
   @_disfavoredOverload
   public func decode<Value: Decodable>(
-    _ type: Value.Type, key: String = "root", classes: [String: any Decodable.Type] = [:], keys: [String: [String: String]] = [:],
+    _ type: Value.Type, key: String = "root", classes: [String: any Decodable.Type] = [:],
+    keys: [String: [String: String]] = [:],
     limits: PropertyListLimits = .standard
   ) throws -> Value {
     let value = try value(under: key)
@@ -71,7 +72,9 @@ final class KeyedSession {
     let value: PropertyList
   }
 
-  init(_ archive: KeyedArchive, _ classes: [String: any Decodable.Type], _ names: KeyedNames, _ limits: PropertyListLimits) {
+  init(
+    _ archive: KeyedArchive, _ classes: [String: any Decodable.Type], _ names: KeyedNames, _ limits: PropertyListLimits
+  ) {
     contents = KeyedContents(archive)
     self.classes = classes
     self.names = names
@@ -260,7 +263,8 @@ struct KeyedLocation: Decoder {
       if !forms.parts.isEmpty { return forms.parts.map { (.null, $0.value) } }
     case .string(let text):
       if case .shape(let parts) = KeyedShape.content(text) { return parts.map { (.null, $0.value) } }
-    case .null: throw DecodingError.valueNotFound([Any].self, .init(codingPath: path, debugDescription: "found nil instead"))
+    case .null:
+      throw DecodingError.valueNotFound([Any].self, .init(codingPath: path, debugDescription: "found nil instead"))
     default: break
     }
     throw misfit([Any].self)
@@ -283,7 +287,9 @@ extension KeyedLocation: SingleValueDecodingContainer {
 extension KeyedArchive {
   /// Returns the archive in some data, with its value at the top; only the value, for a property list that isn't an
   /// archive; nil for other data.
-  static func nested(in data: Data, _ limits: PropertyListLimits) throws -> (archive: KeyedArchive?, value: PropertyList)? {
+  static func nested(in data: Data, _ limits: PropertyListLimits) throws -> (
+    archive: KeyedArchive?, value: PropertyList
+  )? {
     guard data.starts(with: BinaryFormat.family) || data.starts(with: Data("<?xml".utf8)) else { return nil }
     let list = try PropertyList(data, limits: limits)
     guard list["$objects"] != nil else { return (nil, list) }
@@ -295,7 +301,8 @@ extension KeyedArchive {
 extension PropertyListError {
   static func tooMany(at path: String) -> PropertyListError {
     PropertyListError(
-      .limit, "Decoding would create far more values than the archive contains, because its objects refer to the same ones again and again",
+      .limit,
+      "Decoding would create far more values than the archive contains, because its objects refer to the same ones again and again",
       path: path)
   }
 
@@ -304,7 +311,9 @@ extension PropertyListError {
     let ancestry = name.ancestry.filter { $0 != "NSObject" && $0 != name.name }
     let above = ancestry.isEmpty ? "" : ", a subclass of \(ancestry.joined(separator: ", "))"
     return PropertyListError(
-      .unknownClass, "The archive has an object of the class \(name.name)\(above): specify in `classes` which type it becomes", path: path)
+      .unknownClass,
+      "The archive has an object of the class \(name.name)\(above): specify in `classes` which type it becomes",
+      path: path)
   }
 
   init(_ error: DecodingError) {

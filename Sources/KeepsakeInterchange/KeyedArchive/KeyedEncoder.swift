@@ -15,7 +15,8 @@ extension KeyedArchive {
   /// - Throws: `PropertyListError`: `unwritable` with the path for a named type without keys; `cycle` for objects that
   ///   refer to each other, which `Codable` can't encode; `limit`; and errors of the types.
   public static func encode<Value: Encodable>(
-    _ value: Value, key: String = "root", classes: [String: any Encodable.Type] = [:], as format: PropertyList.Format = .binary,
+    _ value: Value, key: String = "root", classes: [String: any Encodable.Type] = [:],
+    as format: PropertyList.Format = .binary,
     limits: PropertyListLimits = .standard
   ) throws -> Data {
     let session = KeyedEncodingSession(classes)
@@ -82,19 +83,23 @@ struct KeyedEncoding: Encoder {
 
   func singleValueContainer() -> any SingleValueEncodingContainer { self }
 
-  func inner(_ key: any CodingKey) -> KeyedEncoding { KeyedEncoding(session: session, box: KeyedBox(), path: path + [key]) }
+  func inner(_ key: any CodingKey) -> KeyedEncoding {
+    KeyedEncoding(session: session, box: KeyedBox(), path: path + [key])
+  }
 
   /// Returns the box of a value: this encoder's, or that of an object that was already encoded.
   func box<T: Encodable>(_ value: T) throws -> KeyedBox {
     guard path.count <= KeyedLocation.mostLevels else {
-      throw PropertyListError(.limit, "Values are nested more than \(KeyedLocation.mostLevels) deep", path: Self.text(path))
+      throw PropertyListError(
+        .limit, "Values are nested more than \(KeyedLocation.mostLevels) deep", path: Self.text(path))
     }
     if let leaf = Self.leaf(value) {
       box.content = leaf
       return box
     }
     guard !(value is any FixedWidthInteger) else {
-      throw PropertyListError(.unwritable, "The integer \(value) takes more than 128 bits with its sign", path: Self.text(path))
+      throw PropertyListError(
+        .unwritable, "The integer \(value) takes more than 128 bits with its sign", path: Self.text(path))
     }
     guard type(of: value) is AnyClass else { return try fill(value) }
     let object = value as AnyObject
@@ -126,7 +131,8 @@ struct KeyedEncoding: Encoder {
     guard !ancestry.isEmpty else { return box }
     guard case .fields = box.content else {
       throw PropertyListError(
-        .unwritable, "\(T.self) was listed as a class, but encodes itself without keys, and an object needs values under keys",
+        .unwritable,
+        "\(T.self) was listed as a class, but encodes itself without keys, and an object needs values under keys",
         path: Self.text(path))
     }
     box.ancestry = ancestry
@@ -186,7 +192,8 @@ private struct KeyedEncodingFields<Key: CodingKey>: KeyedEncodingContainerProtoc
     return inner
   }
 
-  func nestedContainer<Nested: CodingKey>(keyedBy type: Nested.Type, forKey key: Key) -> KeyedEncodingContainer<Nested> {
+  func nestedContainer<Nested: CodingKey>(keyedBy type: Nested.Type, forKey key: Key) -> KeyedEncodingContainer<Nested>
+  {
     opened(key).container(keyedBy: type)
   }
 
@@ -212,7 +219,9 @@ private struct KeyedEncodingElements: UnkeyedEncodingContainer {
     return inner
   }
 
-  func nestedContainer<Nested: CodingKey>(keyedBy type: Nested.Type) -> KeyedEncodingContainer<Nested> { opened().container(keyedBy: type) }
+  func nestedContainer<Nested: CodingKey>(keyedBy type: Nested.Type) -> KeyedEncodingContainer<Nested> {
+    opened().container(keyedBy: type)
+  }
   func nestedUnkeyedContainer() -> any UnkeyedEncodingContainer { opened().unkeyedContainer() }
   func superEncoder() -> any Encoder { opened() }
 }

@@ -8,7 +8,8 @@ struct KeyedFieldList {
   init(_ place: KeyedLocation) throws {
     let pairs: [(String, (PropertyList, KeyedContent?))]
     switch try place.content() {
-    case .object(let name, let entries): pairs = place.session.names.fields(name, entries).map { ($0.key, ($0.value, nil)) }
+    case .object(let name, let entries):
+      pairs = place.session.names.fields(name, entries).map { ($0.key, ($0.value, nil)) }
     case .fields(let entries): pairs = entries.map { ($0.key, ($0.value, nil)) }
     case .pairs(let keys, let elements):
       pairs = try zip(keys, elements).map { key, element in
@@ -26,7 +27,8 @@ struct KeyedFieldList {
       guard case .shape(let parts) = KeyedShape.content(text) else { throw place.misfit([String: Any].self) }
       pairs = parts.map { ($0.name, (.null, $0.value)) }
     case .null:
-      throw DecodingError.valueNotFound([String: Any].self, .init(codingPath: place.path, debugDescription: "found nil instead"))
+      throw DecodingError.valueNotFound(
+        [String: Any].self, .init(codingPath: place.path, debugDescription: "found nil instead"))
     default: throw place.misfit([String: Any].self)
     }
     try place.spend(pairs.count / KeyedBudget.lookedThrough)
@@ -60,11 +62,15 @@ struct KeyedFields<Key: CodingKey>: KeyedDecodingContainerProtocol {
   func decodeNil(forKey key: Key) throws -> Bool { try inner(key).isNil }
   func decode<T: Decodable>(_ type: T.Type, forKey key: Key) throws -> T { try inner(key).decode(type) }
 
-  func nestedContainer<Nested: CodingKey>(keyedBy type: Nested.Type, forKey key: Key) throws -> KeyedDecodingContainer<Nested> {
+  func nestedContainer<Nested: CodingKey>(keyedBy type: Nested.Type, forKey key: Key) throws -> KeyedDecodingContainer<
+    Nested
+  > {
     try inner(key).container(keyedBy: type)
   }
 
-  func nestedUnkeyedContainer(forKey key: Key) throws -> any UnkeyedDecodingContainer { try inner(key).unkeyedContainer() }
+  func nestedUnkeyedContainer(forKey key: Key) throws -> any UnkeyedDecodingContainer {
+    try inner(key).unkeyedContainer()
+  }
 
   /// A class and its superclasses share the keys of their object.
   func superDecoder() throws -> any Decoder { list["super"] == nil ? place : try inner(KeyedName("super")) }
@@ -109,7 +115,9 @@ struct KeyedElements: UnkeyedDecodingContainer {
     try take(type) { try $0.container(keyedBy: type) }
   }
 
-  mutating func nestedUnkeyedContainer() throws -> any UnkeyedDecodingContainer { try take([Any].self) { try $0.unkeyedContainer() } }
+  mutating func nestedUnkeyedContainer() throws -> any UnkeyedDecodingContainer {
+    try take([Any].self) { try $0.unkeyedContainer() }
+  }
   mutating func superDecoder() throws -> any Decoder { try take((any Decoder).self) { $0 } }
 }
 

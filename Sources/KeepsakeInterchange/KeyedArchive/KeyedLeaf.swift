@@ -30,7 +30,8 @@ enum KeyedLeaf {
   }
 
   private static func isLeaf(_ type: Any.Type) -> Bool {
-    type is any FixedWidthInteger.Type || type == Bool.self || type == Double.self || type == Float.self || type == String.self
+    type is any FixedWidthInteger.Type || type == Bool.self || type == Double.self || type == Float.self
+      || type == String.self
       || type == Data.self || type == Date.self || type == URL.self || type == UUID.self || type == Decimal.self
   }
 

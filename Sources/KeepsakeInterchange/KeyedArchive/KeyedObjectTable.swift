@@ -34,7 +34,9 @@ package struct KeyedObjectTable {
   /// Returns an object of a class.
   ///
   /// - Parameter superclasses: The classes between it and NSObject, its direct superclass first.
-  package mutating func object(_ name: String, _ superclasses: [String], _ entries: [PropertyList.Entry]) -> PropertyList {
+  package mutating func object(_ name: String, _ superclasses: [String], _ entries: [PropertyList.Entry])
+    -> PropertyList
+  {
     let names = [name] + superclasses
     let number: UInt64
     if let known = classes[names] {
@@ -52,7 +54,9 @@ package struct KeyedObjectTable {
   ///
   /// - Parameter other: The name and superclasses of a class with the same keys, if the content was an object of that
   ///   class.
-  package mutating func object(for content: KeyedContent, as other: (name: String, superclasses: [String])? = nil) -> PropertyList? {
+  package mutating func object(for content: KeyedContent, as other: (name: String, superclasses: [String])? = nil)
+    -> PropertyList?
+  {
     for known in FoundationClass.written {
       guard let entries = known.write?(content, &self) else { continue }
       return object(other?.name ?? known.name, other?.superclasses ?? known.superclasses, entries)
@@ -63,7 +67,8 @@ package struct KeyedObjectTable {
   /// Returns the property list of the archive.
   package func list(top: [PropertyList.Entry]) -> PropertyList {
     [
-      "$version": .integer(KeyedArchive.version), "$archiver": "NSKeyedArchiver", "$top": .dictionary(top), "$objects": .array(objects),
+      "$version": .integer(KeyedArchive.version), "$archiver": "NSKeyedArchiver", "$top": .dictionary(top),
+      "$objects": .array(objects),
     ]
   }
 

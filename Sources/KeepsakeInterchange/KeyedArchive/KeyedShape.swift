@@ -9,7 +9,10 @@ enum KeyedShape {
     let values = numbers.compactMap { $0 }
     switch values.count {
     case 2: return pair(values[0], values[1], isSize ? ("width", "height") : ("x", "y"))
-    case 4: return .shape([("origin", pair(values[0], values[1], ("x", "y"))), ("size", pair(values[2], values[3], ("width", "height")))])
+    case 4:
+      return .shape([
+        ("origin", pair(values[0], values[1], ("x", "y"))), ("size", pair(values[2], values[3], ("width", "height"))),
+      ])
     default: return nil
     }
   }

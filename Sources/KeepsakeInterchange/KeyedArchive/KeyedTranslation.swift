@@ -40,12 +40,17 @@ final class KeyedTranslation: TranslationSource {
     (try? keyed(place))?.summary ?? "something else"
   }
 
-  private func keyed(_ place: Location) throws -> KeyedContent { try place.given ?? archives[place.archive].content(of: place.value) }
+  private func keyed(_ place: Location) throws -> KeyedContent {
+    try place.given ?? archives[place.archive].content(of: place.value)
+  }
 
-  func content(of place: Location, at path: @autoclosure () -> [TranslationStep]) throws -> TranslationContent<Location> {
+  func content(of place: Location, at path: @autoclosure () -> [TranslationStep]) throws -> TranslationContent<Location>
+  {
     func here(_ value: PropertyList) -> Location { Location(archive: place.archive, value: value) }
     let content = try keyed(place)
-    guard budget.take(content.count / KeyedBudget.lookedThrough) else { throw PropertyListError.tooMany(at: PathText.text(path())) }
+    guard budget.take(content.count / KeyedBudget.lookedThrough) else {
+      throw PropertyListError.tooMany(at: PathText.text(path()))
+    }
     switch content {
     case .null: return .null
     case .bool(let value): return .bool(value)
@@ -63,7 +68,9 @@ final class KeyedTranslation: TranslationSource {
     case .shape(let parts): return .tuple(Self.parts(parts, place.archive), also: [])
     case .forms(let forms):
       if let text = forms.text { return .string(text) }
-      if let elements = forms.elements { return .list(elements.map { Location(archive: place.archive, value: .null, given: $0) }) }
+      if let elements = forms.elements {
+        return .list(elements.map { Location(archive: place.archive, value: .null, given: $0) })
+      }
       if let fields = forms.fields { return .fields(fields.map { ($0.key, here($0.value)) }) }
       return .tuple(Self.parts(forms.parts, place.archive), also: Self.parts(forms.otherParts, place.archive))
     case .fields(let entries): return .fields(entries.map { ($0.key, here($0.value)) })
@@ -98,7 +105,9 @@ final class KeyedTranslation: TranslationSource {
     }
   }
 
-  private static func parts(_ parts: [(name: String, value: KeyedContent)], _ archive: Int) -> [TranslationContent<Location>.Field] {
+  private static func parts(_ parts: [(name: String, value: KeyedContent)], _ archive: Int) -> [TranslationContent<
+    Location
+  >.Field] {
     parts.map { ($0.name, Location(archive: archive, value: .null, given: $0.value)) }
   }
 }

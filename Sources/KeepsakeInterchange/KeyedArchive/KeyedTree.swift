@@ -96,7 +96,9 @@ private struct KeyedTreeBuilder {
 
   private mutating func value(_ given: PropertyList, _ depth: Int) throws -> ArchiveValue {
     values += 1
-    guard values <= limits.values else { throw PropertyListError(.limit, "The archive has more than \(limits.values) values") }
+    guard values <= limits.values else {
+      throw PropertyListError(.limit, "The archive has more than \(limits.values) values")
+    }
     // Checked before the content, which may be long and have many references.
     if let uid = given.uid, let number = numbers[uid] { return .reference(number) }
     let found = try contents.content(of: given)
@@ -105,7 +107,9 @@ private struct KeyedTreeBuilder {
     switch content {
     case .object: return try own(given, content, depth)
     case .list, .set, .pairs, .fields:
-      guard let uid = given.uid, references[Int(uid)] > 1 || depth >= Self.inlineDepth else { return try collection(content, depth) }
+      guard let uid = given.uid, references[Int(uid)] > 1 || depth >= Self.inlineDepth else {
+        return try collection(content, depth)
+      }
       return reference(uid)
     default: return try leaf(content, depth)
     }
@@ -125,7 +129,8 @@ private struct KeyedTreeBuilder {
   private mutating func own(_ given: PropertyList, _ content: KeyedContent, _ depth: Int) throws -> ArchiveValue {
     if let uid = given.uid { return reference(uid) }
     guard case .object(let name, let fields) = content else { return .none }
-    return .structure(type: number(of: name), try fields.map { .init(key: $0.key, value: try value($0.value, depth + 1)) })
+    return .structure(
+      type: number(of: name), try fields.map { .init(key: $0.key, value: try value($0.value, depth + 1)) })
   }
 
   private mutating func read(_ uid: UInt64) throws -> KeyedTree.Object {
@@ -135,11 +140,15 @@ private struct KeyedTreeBuilder {
       return .init(type: number(of: name), fields: try fields.map { .init(key: $0.key, value: try value($0.value, 0)) })
     case .fields(let fields):
       // A dictionary that isn't an object, as written for `Codable` types by Foundation's archiver.
-      let name = try archive.className(of: object) ?? .init(name: "NSDictionary", ancestry: ["NSDictionary", "NSObject"], hints: [])
+      let name =
+        try archive.className(of: object)
+        ?? .init(name: "NSDictionary", ancestry: ["NSDictionary", "NSObject"], hints: [])
       return .init(type: number(of: name), fields: try fields.map { .init(key: $0.key, value: try value($0.value, 0)) })
     case let content:
-      let name = try archive.className(of: object) ?? .init(name: "NSArray", ancestry: ["NSArray", "NSObject"], hints: [])
-      return .init(type: number(of: name), fields: [.init(key: KeyedTree.collectionKey, value: try collection(content, 0))])
+      let name =
+        try archive.className(of: object) ?? .init(name: "NSArray", ancestry: ["NSArray", "NSObject"], hints: [])
+      return .init(
+        type: number(of: name), fields: [.init(key: KeyedTree.collectionKey, value: try collection(content, 0))])
     }
   }
 
@@ -155,7 +164,8 @@ private struct KeyedTreeBuilder {
     case .list(let elements): return .array(try elements.map { try value($0, depth + 1) })
     case .set(let elements): return .set(try elements.map { try value($0, depth + 1) })
     case .pairs(let keys, let elements):
-      return .dictionary(try zip(keys, elements).map { .init(key: try value($0, depth + 1), value: try value($1, depth + 1)) })
+      return .dictionary(
+        try zip(keys, elements).map { .init(key: try value($0, depth + 1), value: try value($1, depth + 1)) })
     default: return try leaf(content, depth)
     }
   }

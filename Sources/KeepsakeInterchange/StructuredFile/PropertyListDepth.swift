@@ -13,7 +13,8 @@ struct PropertyListDepth {
   /// Throws `StructuredFileError` with `malformed`.
   static func check(_ bytes: Data) throws {
     guard !bytes.starts(with: Data("bplist".utf8)) else {
-      throw StructuredFileError(.malformed, "this is a binary property list: convert it to XML first, with plutil or Python's plistlib")
+      throw StructuredFileError(
+        .malformed, "this is a binary property list: convert it to XML first, with plutil or Python's plistlib")
     }
     // In UTF-16 and UTF-32, every tag has zeros or non-ASCII characters, so that none could be counted.
     let marks = [Data([0xFE, 0xFF]), Data([0xFF, 0xFE])]
@@ -34,14 +35,16 @@ struct PropertyListDepth {
       if tag.starts(with: Data("<!".utf8)) {
         // A DTD's own definitions can expand to any number of tags.
         guard !tag.contains(UInt8(ascii: "[")) else {
-          throw StructuredFileError(.malformed, "the DOCTYPE of a property list can't contain definitions: remove the part in [ ]")
+          throw StructuredFileError(
+            .malformed, "the DOCTYPE of a property list can't contain definitions: remove the part in [ ]")
         }
       } else if tag.starts(with: Data("</".utf8)) {
         depth -= 1
       } else if tag.last != UInt8(ascii: "/") {
         depth += 1
         guard depth <= StructuredFile.maximumDepth else {
-          throw StructuredFileError(.malformed, "lists and dictionaries are nested more than \(StructuredFile.maximumDepth) deep")
+          throw StructuredFileError(
+            .malformed, "lists and dictionaries are nested more than \(StructuredFile.maximumDepth) deep")
         }
       }
     }

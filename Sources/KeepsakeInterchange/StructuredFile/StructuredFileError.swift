@@ -49,7 +49,8 @@ extension StructuredFileError {
       return
     }
     self.init(
-      .unencodable, path: Self.path(context.codingPath), "\(String("\(value)".prefix(80))) can't be written: \(context.debugDescription)")
+      .unencodable, path: Self.path(context.codingPath),
+      "\(String("\(value)".prefix(80))) can't be written: \(context.debugDescription)")
   }
 
   /// - Parameter tree: The actual contents; nil if the bytes aren't a file of this format.

@@ -66,7 +66,11 @@ struct StructuredTree {
       case let text as String: try text.encode(to: encoder)
       case let number as NSNumber where StructuredTree.isBool(number): try number.boolValue.encode(to: encoder)
       case let number as NSNumber:
-        if let whole = Int64("\(number)") { try whole.encode(to: encoder) } else { try number.doubleValue.encode(to: encoder) }
+        if let whole = Int64("\(number)") {
+          try whole.encode(to: encoder)
+        } else {
+          try number.doubleValue.encode(to: encoder)
+        }
       case let date as Date: try date.encode(to: encoder)
       case let data as Data: try data.encode(to: encoder)
       default:

@@ -20,7 +20,8 @@ enum XMLDate {
     }
     guard rest.isEmpty else { return nil }
     let (month, day, hour, minute, second) = (parts[0], parts[1], parts[2], parts[3], parts[4])
-    guard years.contains(year), (1...12).contains(month), (1...length(ofMonth: month, year)).contains(day), hour < 24, minute < 60,
+    guard years.contains(year), (1...12).contains(month), (1...length(ofMonth: month, year)).contains(day), hour < 24,
+      minute < 60,
       second < 60
     else { return nil }
     let days = days(year, month, day) - daysToReference
@@ -40,7 +41,9 @@ enum XMLDate {
   /// Returns nil for years that don't have four digits. Fractions of seconds are dropped.
   static func text(_ date: Date) -> String? {
     let seconds = date.timeIntervalSinceReferenceDate.rounded(.down)
-    guard let whole = Int(exactly: seconds), whole.magnitude < UInt(years.upperBound * 366 * secondsPerDay) else { return nil }
+    guard let whole = Int(exactly: seconds), whole.magnitude < UInt(years.upperBound * 366 * secondsPerDay) else {
+      return nil
+    }
     let day = whole.quotientAndRemainder(dividingBy: secondsPerDay)
     let rest = day.remainder < 0 ? day.remainder + secondsPerDay : day.remainder
     let (year, month, number) = civil(day.quotient - (day.remainder < 0 ? 1 : 0) + daysToReference)

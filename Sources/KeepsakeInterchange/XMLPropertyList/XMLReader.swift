@@ -76,21 +76,28 @@ struct XMLReader {
     }
     try checkPlace(of: element)
     if element.isList {
-      guard open.count < limits.depth else { throw scanner.error(.limit, "Lists are nested more than \(limits.depth) deep") }
+      guard open.count < limits.depth else {
+        throw scanner.error(.limit, "Lists are nested more than \(limits.depth) deep")
+      }
       let list = OpenList(element: element)
       open.append(list)
       if isEmpty { try end(list) }
       return
     }
     let text = isEmpty ? "" : try scanner.text(of: name)
-    if element == .key { open[open.count - 1].key = text } else { try add(try value(of: element, text), text.utf8.count) }
+    if element == .key {
+      open[open.count - 1].key = text
+    } else {
+      try add(try value(of: element, text), text.utf8.count)
+    }
   }
 
   private func checkPlace(of element: Element) throws {
     guard let last = open.last else {
       guard root == nil, element != .key else {
         throw scanner.error(
-          .damaged, element == .key ? "A <key> is outside of a dictionary" : "There is more than one value at the top level")
+          .damaged,
+          element == .key ? "A <key> is outside of a dictionary" : "There is more than one value at the top level")
       }
       return
     }
@@ -122,7 +129,9 @@ struct XMLReader {
   /// - Parameter length: The length of its text, in bytes.
   private mutating func add(_ value: PropertyList, _ length: Int = 0) throws {
     values += 1 + length / PropertyListLimits.bytesForValue
-    guard values <= limits.values else { throw scanner.error(.limit, "The property list has more than \(limits.values) values") }
+    guard values <= limits.values else {
+      throw scanner.error(.limit, "The property list has more than \(limits.values) values")
+    }
     switch open.last?.element {
     case .array: open[open.count - 1].elements.append(value)
     case .dict:
@@ -135,7 +144,9 @@ struct XMLReader {
 
   /// Returns a UID, which XML represents as a dictionary.
   private static func uid(_ entries: [PropertyList.Entry]) -> PropertyList? {
-    guard entries.count == 1, entries[0].key == XMLWriter.uidKey, case .integer(let number) = entries[0].value else { return nil }
+    guard entries.count == 1, entries[0].key == XMLWriter.uidKey, case .integer(let number) = entries[0].value else {
+      return nil
+    }
     return UInt64(exactly: number).map { .uid($0) }
   }
 
@@ -155,7 +166,9 @@ struct XMLReader {
       case .string, .plist, .array, .dict, .key: nil
       }
     if let value { return value }
-    if element == .integer, !word.isEmpty, word.drop(while: { "+-".contains($0) }).allSatisfy(\.isHexDigit), word.last?.isNumber == true {
+    if element == .integer, !word.isEmpty, word.drop(while: { "+-".contains($0) }).allSatisfy(\.isHexDigit),
+      word.last?.isNumber == true
+    {
       throw scanner.error(.limit, "An integer takes more than 128 bits")
     }
     throw scanner.error(.damaged, "This is not a valid <\(element.rawValue)>: \"\(word.prefix(40))\"")
@@ -163,7 +176,9 @@ struct XMLReader {
 
   private static func trimmed(_ text: String) -> Substring {
     let bytes = text.utf8
-    guard let first = bytes.firstIndex(where: { !XMLText.isSpace($0) }), let last = bytes.lastIndex(where: { !XMLText.isSpace($0) }) else {
+    guard let first = bytes.firstIndex(where: { !XMLText.isSpace($0) }),
+      let last = bytes.lastIndex(where: { !XMLText.isSpace($0) })
+    else {
       return ""
     }
     return Substring(bytes[first...last])
@@ -175,7 +190,9 @@ struct XMLReader {
     if let value = Int128(word) { return value }
     let isNegative = word.hasPrefix("-")
     let digits = isNegative || word.hasPrefix("+") ? word.dropFirst() : word
-    guard digits.hasPrefix("0x") || digits.hasPrefix("0X"), digits.dropFirst(2).first?.isHexDigit == true else { return nil }
+    guard digits.hasPrefix("0x") || digits.hasPrefix("0X"), digits.dropFirst(2).first?.isHexDigit == true else {
+      return nil
+    }
     return Int128((isNegative ? "-" : "") + digits.dropFirst(2), radix: 16)
   }
 }

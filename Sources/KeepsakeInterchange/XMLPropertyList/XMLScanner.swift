@@ -86,7 +86,8 @@ struct XMLScanner {
 
   private static func isName(_ byte: UInt8) -> Bool {
     switch byte {
-    case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "0")...UInt8(ascii: "9"), 0x80...0xFF,
+    case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+      UInt8(ascii: "0")...UInt8(ascii: "9"), 0x80...0xFF,
       UInt8(ascii: "_"), UInt8(ascii: ":"), UInt8(ascii: "-"), UInt8(ascii: "."):
       true
     default: false
@@ -111,7 +112,9 @@ struct XMLScanner {
       }
       while position < bytes.count, bytes[position] != quote, bytes[position] != UInt8(ascii: "<") { position += 1 }
       guard position < bytes.count else { throw cutOff() }
-      guard bytes[position] == quote else { throw error(.damaged, "The value of an attribute of <\(element)> contains a <") }
+      guard bytes[position] == quote else {
+        throw error(.damaged, "The value of an attribute of <\(element)> contains a <")
+      }
       position += 1
     }
   }
@@ -128,7 +131,8 @@ struct XMLScanner {
       switch byte {
       case UInt8(ascii: "\""), UInt8(ascii: "'"): quote = byte
       case UInt8(ascii: "["):
-        throw error(.unsupported, "The document type contains definitions, which no property list needs: remove the part in [ ]")
+        throw error(
+          .unsupported, "The document type contains definitions, which no property list needs: remove the part in [ ]")
       case UInt8(ascii: ">"): return
       default: break
       }
@@ -151,7 +155,9 @@ struct XMLScanner {
           try append(start..<position - 3, to: &text)
         } else if let tag = try markup() {
           guard tag == .end(element) else {
-            if case .begin(let inner, _) = tag { throw error(.damaged, "<\(inner)> is inside <\(element)>, which can contain only text") }
+            if case .begin(let inner, _) = tag {
+              throw error(.damaged, "<\(inner)> is inside <\(element)>, which can contain only text")
+            }
             throw error(.damaged, "<\(element)> has no matching end tag")
           }
           return text
@@ -159,7 +165,9 @@ struct XMLScanner {
       case UInt8(ascii: "&"): text.unicodeScalars.append(try entity())
       default:
         let start = position
-        while position < bytes.count, bytes[position] != UInt8(ascii: "<"), bytes[position] != UInt8(ascii: "&") { position += 1 }
+        while position < bytes.count, bytes[position] != UInt8(ascii: "<"), bytes[position] != UInt8(ascii: "&") {
+          position += 1
+        }
         try append(start..<position, to: &text)
       }
     }
@@ -173,17 +181,21 @@ struct XMLScanner {
     for (index, byte) in part.enumerated() where byte < 0x20 {
       guard XMLText.isSpace(byte) else {
         position = range.lowerBound + index
-        throw error(.damaged, "A string contains the control character U+\(String(byte, radix: 16)), which XML doesn't allow")
+        throw error(
+          .damaged, "A string contains the control character U+\(String(byte, radix: 16)), which XML doesn't allow")
       }
       hasReturns = hasReturns || byte == 0x0D
     }
     let plain = String(decoding: part, as: UTF8.self)
-    text += hasReturns ? plain.split(separator: /\r\n|\r/, omittingEmptySubsequences: false).joined(separator: "\n") : plain
+    text +=
+      hasReturns ? plain.split(separator: /\r\n|\r/, omittingEmptySubsequences: false).joined(separator: "\n") : plain
   }
 
   private mutating func entity() throws -> Unicode.Scalar {
     let start = position + 1
-    while position < bytes.count, bytes[position] != UInt8(ascii: ";"), position - start < Self.longestName { position += 1 }
+    while position < bytes.count, bytes[position] != UInt8(ascii: ";"), position - start < Self.longestName {
+      position += 1
+    }
     guard position < bytes.count else { throw cutOff() }
     let name = String(decoding: bytes[start..<position], as: UTF8.self)
     position += 1

@@ -26,7 +26,8 @@ enum XMLText {
     }
     guard declared.map({ unicode.contains($0) }) ?? true else {
       throw PropertyListError(
-        .unsupported, "The file declares the encoding \(declared ?? ""), which isn't supported: save it as UTF-8 first", line: 1)
+        .unsupported, "The file declares the encoding \(declared ?? ""), which isn't supported: save it as UTF-8 first",
+        line: 1)
     }
     guard String(validating: bytes, as: UTF8.self) != nil else {
       throw PropertyListError(.damaged, "The text is not valid UTF-8: the file was cut off or altered")

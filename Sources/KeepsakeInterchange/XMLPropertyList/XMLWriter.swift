@@ -55,7 +55,8 @@ struct XMLWriter {
   private mutating func put(_ value: PropertyList) throws {
     written += 1
     guard written <= limits.values, output.count <= limits.bytes else {
-      throw error(.limit, "The property list has more than \(limits.values) values or takes more than \(limits.bytes) bytes")
+      throw error(
+        .limit, "The property list has more than \(limits.values) values or takes more than \(limits.bytes) bytes")
     }
     switch value {
     case .null: throw error(.unwritable, "XML has no null: leave the key out, or write a binary property list")
@@ -67,7 +68,9 @@ struct XMLWriter {
     case .float(let value): line("<real>\(Self.text(Double(value)))</real>")
     case .string(let text): try element("string", text)
     case .date(let date):
-      guard let text = XMLDate.text(date) else { throw error(.unwritable, "XML can represent only dates of the years 0 to 9999") }
+      guard let text = XMLDate.text(date) else {
+        throw error(.unwritable, "XML can represent only dates of the years 0 to 9999")
+      }
       line("<date>\(text)</date>")
     case .data(let data):
       line("<data>")
@@ -108,7 +111,9 @@ struct XMLWriter {
       case "\t", "\n": output += String(scalar).utf8
       case "\u{0}"..."\u{1F}", "\u{FFFE}", "\u{FFFF}":
         throw error(
-          .unwritable, "XML can't represent the character U+\(String(scalar.value, radix: 16)) in a string: write a binary property list")
+          .unwritable,
+          "XML can't represent the character U+\(String(scalar.value, radix: 16)) in a string: write a binary property list"
+        )
       default: output += UTF8.encode(scalar).map { Array($0) } ?? []
       }
     }

@@ -49,7 +49,9 @@ struct Plan {
     }
     var joined: [CellUpdate] = []
     for var update in CellUpdate.joined(valid, []) {
-      if let stored = try storage.cell(update.key) { update.state = stored.update.state.joined(with: update.state, under: storage.faults) }
+      if let stored = try storage.cell(update.key) {
+        update.state = stored.update.state.joined(with: update.state, under: storage.faults)
+      }
       // A set or a counter may exceed the limit only here, where the parts are joined.
       if let refusal = ExchangeRules.objection(to: update) { refusals.append(refusal) }
       joined.append(update)

@@ -37,7 +37,8 @@ extension CloudAcceptance {
     var others = held.filter { $0.id != offer }.sorted { $0.touchedMilliseconds < $1.touchedMilliseconds }
     // A clock that was set back counts as time elapsed.
     let age = { (offer: HeldOffer) in
-      offer.touchedMilliseconds > now ? Int64.max : now.subtractingReportingOverflow(offer.touchedMilliseconds).partialValue
+      offer.touchedMilliseconds > now
+        ? Int64.max : now.subtractingReportingOverflow(offer.touchedMilliseconds).partialValue
     }
     func isTooMuch() -> Bool {
       let all = held.first { $0.id == offer }?.bytes ?? 0

@@ -51,7 +51,9 @@ extension CloudAcceptance {
   static func freeDeleted(_ slots: Set<String>, in storage: inout some ContainerStorage) throws {
     for slot in slots.sorted() {
       let heads = try storage.heads(of: slot)
-      guard try !heads.isEmpty && heads.allSatisfy({ try storage.version($0)?.record.tombstone == true }) else { continue }
+      guard try !heads.isEmpty && heads.allSatisfy({ try storage.version($0)?.record.tombstone == true }) else {
+        continue
+      }
       for holder in try storage.replacedHolders(in: slot) { try storage.releaseContents(of: holder.version) }
     }
   }
@@ -64,8 +66,12 @@ extension CloudAcceptance {
     for slot in bySlot.keys.sorted() {
       let heads = try storage.heads(of: slot)
       var kept: Set<VersionID> = []
-      if heads.count > 1 { kept.formUnion(try Resolution.mergeAncestors(of: heads) { try storage.version($0)?.record }.all) }
-      for holder in bySlot[slot] ?? [] where !kept.contains(holder.version) { try storage.releaseContents(of: holder.version) }
+      if heads.count > 1 {
+        kept.formUnion(try Resolution.mergeAncestors(of: heads) { try storage.version($0)?.record }.all)
+      }
+      for holder in bySlot[slot] ?? [] where !kept.contains(holder.version) {
+        try storage.releaseContents(of: holder.version)
+      }
     }
   }
 }

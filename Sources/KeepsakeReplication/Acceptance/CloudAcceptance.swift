@@ -31,7 +31,8 @@ package enum CloudAcceptance {
   ///   to roll back then. What a correct device can send and the cloud still can't accept is an outcome in the
   ///   response, not an error.
   package static func exchange(
-    _ request: ExchangeRequest, from device: DeviceID? = nil, now: Int64, quota: Int64? = nil, in storage: inout some ContainerStorage,
+    _ request: ExchangeRequest, from device: DeviceID? = nil, now: Int64, quota: Int64? = nil,
+    in storage: inout some ContainerStorage,
     using random: inout some RandomNumberGenerator
   ) throws -> ExchangeResponse {
     try check(request)
@@ -90,7 +91,8 @@ package enum CloudAcceptance {
   }
 
   private static func take(
-    _ request: ExchangeRequest, _ known: inout Known, _ now: Int64, _ quota: Int64?, in storage: inout some ContainerStorage,
+    _ request: ExchangeRequest, _ known: inout Known, _ now: Int64, _ quota: Int64?,
+    in storage: inout some ContainerStorage,
     using random: inout some RandomNumberGenerator
   ) throws -> ExchangeOutcome? {
     guard !request.cells.isEmpty || !request.versions.isEmpty else { return nil }
@@ -176,7 +178,9 @@ package enum CloudAcceptance {
 
   /// Returns the changes that the device doesn't know yet, as many as it takes. What it sent itself takes no room: a
   /// device that sends five thousand values is done when they are accepted, and needn't page over them.
-  private static func page(after request: ExchangeRequest, _ known: Known, in storage: some ContainerStorage) throws -> Page {
+  private static func page(after request: ExchangeRequest, _ known: Known, in storage: some ContainerStorage) throws
+    -> Page
+  {
     let limit = min(request.limit, ExchangeRules.maximumChanges)
     let room = request.cursor.seq == 0 || request.cursor.ahead != nil ? catchUpBytes : answerBytes
     var page = Page(last: request.cursor.seq)
@@ -220,10 +224,13 @@ package enum CloudAcceptance {
   /// things than cells and versions changed.
   package static func step(since before: Cursor, in storage: some ContainerStorage) throws -> CloudEvent.Step? {
     let position = try storage.position()
-    guard position.epoch == before.epoch, position.seq > before.seq, position.seq - before.seq <= UInt64(eventChanges) else { return nil }
+    guard position.epoch == before.epoch, position.seq > before.seq, position.seq - before.seq <= UInt64(eventChanges)
+    else { return nil }
     let changes = try storage.changes(after: before.seq, limit: eventChanges)
     // A change of the bank has a seq and no item.
-    guard changes.count == Int(position.seq - before.seq), changes.reduce(0, { $0 + $1.size }) <= eventBytes else { return nil }
+    guard changes.count == Int(position.seq - before.seq), changes.reduce(0, { $0 + $1.size }) <= eventBytes else {
+      return nil
+    }
     let contents = try contents(for: changes, fromStart: false, in: storage)
     let fits = contents.reduce(0) { $0 + $1.bytes.count } <= eventBytes
     return CloudEvent.Step(after: before, cursor: position, changes: changes, contents: fits ? contents : [])

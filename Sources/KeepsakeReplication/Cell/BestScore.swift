@@ -101,7 +101,9 @@ package struct BestScore: Hashable, Sendable, Codable {
     if order != other.order { return order == .descending }
     guard let entry else { return false }
     guard let others = other.entry else { return true }
-    if entry.score != others.score { return order == .descending ? entry.score > others.score : entry.score < others.score }
+    if entry.score != others.score {
+      return order == .descending ? entry.score > others.score : entry.score < others.score
+    }
     if entry.dateMilliseconds != others.dateMilliseconds { return entry.dateMilliseconds < others.dateMilliseconds }
     return entry.payload.lexicographicallyPrecedes(others.payload)
   }
@@ -116,7 +118,9 @@ package struct BestScore: Hashable, Sendable, Codable {
     case .string, .data: return "a score has to be a number"
     }
     // The magnitude of the smallest number doesn't fit into its type.
-    guard entry.dateMilliseconds.magnitude <= Stamp.maximumMilliseconds.magnitude else { return "the time of a score is out of range" }
+    guard entry.dateMilliseconds.magnitude <= Stamp.maximumMilliseconds.magnitude else {
+      return "the time of a score is out of range"
+    }
     return nil
   }
 
@@ -133,7 +137,8 @@ extension BestScore {
   package init(from decoder: any Decoder) throws {
     let container = try decoder.container(keyedBy: CodingKeys.self)
     self.init(
-      order: try container.decode(ScoreOrder.self, forKey: .order), entry: try container.decodeIfPresent(Entry.self, forKey: .entry),
+      order: try container.decode(ScoreOrder.self, forKey: .order),
+      entry: try container.decodeIfPresent(Entry.self, forKey: .entry),
       withdrawn: Set(try container.decodeIfPresent([Withdrawal].self, forKey: .withdrawn) ?? []),
       isCleared: try container.decodeIfPresent(Bool.self, forKey: .cleared) ?? false)
   }

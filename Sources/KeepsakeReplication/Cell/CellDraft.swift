@@ -79,7 +79,8 @@ package struct CellDraft: Hashable, Sendable {
     fileprivate(set) var counter: WriterID
 
     package init(
-      writer: WriterID, caughtUp: Bool, nowMilliseconds: Int64, neverConnected: Bool = false, followsStamps: Bool = true, moves: UInt64 = 0
+      writer: WriterID, caughtUp: Bool, nowMilliseconds: Int64, neverConnected: Bool = false,
+      followsStamps: Bool = true, moves: UInt64 = 0
     ) {
       self.writer = writer
       self.moves = moves
@@ -103,7 +104,9 @@ package struct CellDraft: Hashable, Sendable {
   ///
   /// - Throws: ``CellError`` for a value of another rule, an unknown rule, not-a-number, a full counter, or a reset too
   ///   early.
-  package func applied(to known: CellState?, _ context: Context) throws(CellError) -> (state: CellState, delta: CellState)? {
+  package func applied(to known: CellState?, _ context: Context) throws(CellError) -> (
+    state: CellState, delta: CellState
+  )? {
     let delta: CellState
     var context = context
     context.counter = context.writer.counting(inGeneration: known?.generation ?? 0, afterMoves: context.moves)
@@ -126,7 +129,8 @@ package struct CellDraft: Hashable, Sendable {
     }
     if known == nil, change.onlyTakes { return nil }
     delta = CellState(
-      generation: known?.generation ?? 0, value: try Application(key: key, context: context).value(of: change, over: known?.value))
+      generation: known?.generation ?? 0,
+      value: try Application(key: key, context: context).value(of: change, over: known?.value))
     guard let known else { return (delta, delta) }
     let joined = known.joined(with: delta)
     return joined == known ? nil : (joined, delta)
@@ -140,7 +144,8 @@ package struct CellDraft: Hashable, Sendable {
     guard !overflow, generation <= Cursor.maximumSeq else { throw .overflow(key) }
     var context = context
     context.counter = context.writer.counting(inGeneration: generation, afterMoves: context.moves)
-    let state = CellState(generation: generation, value: try Application(key: key, context: context).value(of: change, over: nil))
+    let state = CellState(
+      generation: generation, value: try Application(key: key, context: context).value(of: change, over: nil))
     return (state, state)
   }
 }
@@ -162,7 +167,8 @@ extension CellDraft {
       switch change {
       case .reset: throw .notInside(key, "a reset")
       case .best, .withdraw: throw .notInside(key, "a best score")
-      case .max, .min, .set, .insert, .add, .insertElements, .removeElements, .entries, .optional: return try value(of: change, over: known)
+      case .max, .min, .set, .insert, .add, .insertElements, .removeElements, .entries, .optional:
+        return try value(of: change, over: known)
       }
     }
 

@@ -54,7 +54,8 @@ package struct CellRule: Sendable {
   ///   - asked: The rule that a change asks for, as named in errors.
   ///   - written: Returns the form that is encoded. `read` must return an equal value for it.
   init<Payload, Form: Codable & SendableMetatype>(
-    _ name: String, rank: Int, payload: @escaping @Sendable (CellValue) -> Payload?, value: @escaping @Sendable (Payload) -> CellValue,
+    _ name: String, rank: Int, payload: @escaping @Sendable (CellValue) -> Payload?,
+    value: @escaping @Sendable (Payload) -> CellValue,
     title: (@Sendable (Payload) -> String)? = nil,
     join: @escaping @Sendable (Payload, Payload) -> Payload,
     size: @escaping @Sendable (Payload) -> Int,
@@ -101,7 +102,8 @@ package struct CellRule: Sendable {
     let named = container.allKeys.compactMap { byName[$0.stringValue] }
     guard let rule = named.first, named.count == 1 else {
       let known = all.map(\.name).joined(separator: ", ")
-      throw DecodingError.dataCorrupted(.init(codingPath: decoder.codingPath, debugDescription: "expected one of \(known)"))
+      throw DecodingError.dataCorrupted(
+        .init(codingPath: decoder.codingPath, debugDescription: "expected one of \(known)"))
     }
     return rule
   }

@@ -26,7 +26,8 @@ extension CellUpdate: Codable {
   package init(from decoder: any Decoder) throws {
     let container = try decoder.container(keyedBy: CodingKeys.self)
     key = CellKey(
-      collection: try container.decode(String.self, forKey: .collection), key: try container.decode(String.self, forKey: .key))
+      collection: try container.decode(String.self, forKey: .collection),
+      key: try container.decode(String.self, forKey: .key))
     state = try CellState(from: decoder)
   }
 

@@ -33,7 +33,9 @@ package enum CellValue: Hashable, Sendable {
 
 extension CellRule {
   /// Every rule, by rank.
-  package static let all: [CellRule] = [.max, .min, .latest, .union, .counter, .best, .set, .dictionary, .optional, .later]
+  package static let all: [CellRule] = [
+    .max, .min, .latest, .union, .counter, .best, .set, .dictionary, .optional, .later,
+  ]
 }
 
 extension CellValue {
@@ -96,7 +98,9 @@ extension CellValue {
   func hasRule(of other: CellValue) -> Bool {
     guard rule.rank == other.rule.rank else { return false }
     // All values inside have the same rule.
-    guard let mine = rule.nested.values(self).first, let others = other.rule.nested.values(other).first else { return true }
+    guard let mine = rule.nested.values(self).first, let others = other.rule.nested.values(other).first else {
+      return true
+    }
     return mine.hasRule(of: others)
   }
 }

@@ -49,7 +49,9 @@ package struct LaterValue: Hashable, Sendable {
   /// Why the value can't be kept or sent; nil if it can.
   var objection: String? {
     let areNames = entries.values.allSatisfy { ExchangeRules.isName($0.rule, ExchangeRules.maximumCollectionBytes) }
-    guard areNames, !entries.isEmpty else { return "a later rule has no name, or one that is too long or has control characters" }
+    guard areNames, !entries.isEmpty else {
+      return "a later rule has no name, or one that is too long or has control characters"
+    }
     return nil
   }
 }
@@ -60,7 +62,8 @@ extension LaterValue.Entry {
   fileprivate func joined(with other: Self) -> Self {
     // Names are compared by their bytes: two spellings of one letter are two names.
     let (mine, theirs) = (Array(rule.utf8), Array(other.rule.utf8))
-    let isLess = mine != theirs ? mine.lexicographicallyPrecedes(theirs) : content.lexicographicallyPrecedes(other.content)
+    let isLess =
+      mine != theirs ? mine.lexicographicallyPrecedes(theirs) : content.lexicographicallyPrecedes(other.content)
     var joined = isLess ? other : self
     joined.over = over.union(other.over)
     return joined
@@ -83,7 +86,8 @@ extension LaterValue: Codable {
       let container = try decoder.container(keyedBy: CodingKeys.self)
       id = try container.decode(LaterValueID.self, forKey: .id)
       entry = Entry(
-        rule: try container.decode(String.self, forKey: .rule), content: try container.decode(Data.self, forKey: .content),
+        rule: try container.decode(String.self, forKey: .rule),
+        content: try container.decode(Data.self, forKey: .content),
         over: Set(try container.decodeList(forKey: .over)))
     }
 

@@ -8,7 +8,8 @@ package struct NumberRanges: Hashable, Sendable {
   package init(_ ranges: [ClosedRange<UInt64>] = []) {
     self.ranges = []
     for range in ranges.sorted(by: { $0.lowerBound < $1.lowerBound }) {
-      guard let last = self.ranges.last, range.lowerBound <= last.upperBound || range.lowerBound - last.upperBound == 1 else {
+      guard let last = self.ranges.last, range.lowerBound <= last.upperBound || range.lowerBound - last.upperBound == 1
+      else {
         self.ranges.append(range)
         continue
       }

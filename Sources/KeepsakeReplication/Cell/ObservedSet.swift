@@ -49,7 +49,9 @@ package struct ObservedSet: Hashable, Sendable {
 
   package func joined(with other: ObservedSet) -> ObservedSet {
     var joined = self
-    for (writer, additions) in other.writers { joined.writers[writer] = joined.writers[writer]?.joined(with: additions) ?? additions }
+    for (writer, additions) in other.writers {
+      joined.writers[writer] = joined.writers[writer]?.joined(with: additions) ?? additions
+    }
     return joined
   }
 
@@ -64,7 +66,9 @@ package struct ObservedSet: Hashable, Sendable {
     guard last <= Cursor.maximumSeq - UInt64(missing.count) else { return nil }
     var present: [UInt64: Scalar] = [:]
     for (index, element) in missing.enumerated() { present[last + 1 + UInt64(index)] = element }
-    return ObservedSet([writer: Additions(seen: NumberRanges([last + 1...last + UInt64(missing.count)]), present: present)])
+    return ObservedSet([
+      writer: Additions(seen: NumberRanges([last + 1...last + UInt64(missing.count)]), present: present)
+    ])
   }
 
   /// Returns what has to be joined to remove the elements: those of their insertions that are present here, as gone.
@@ -124,12 +128,14 @@ extension ObservedSet: Codable {
       let ranges = try entry.seen.map { pair in
         guard pair.count == 2, pair[0] <= pair[1] else {
           throw DecodingError.dataCorruptedError(
-            in: container, debugDescription: "expected the first and the last number of a range, found \(pair.prefix(4))")
+            in: container,
+            debugDescription: "expected the first and the last number of a range, found \(pair.prefix(4))")
         }
         return pair[0]...pair[1]
       }
       // A writer that is listed twice has seen both, as after a join; likewise a number.
-      let present = Dictionary((entry.present ?? []).map { ($0.number, $0.element) }, uniquingKeysWith: { Swift.max($0, $1) })
+      let present = Dictionary(
+        (entry.present ?? []).map { ($0.number, $0.element) }, uniquingKeysWith: { Swift.max($0, $1) })
       let additions = Additions(seen: NumberRanges(ranges), present: present)
       writers[entry.writer] = writers[entry.writer]?.joined(with: additions) ?? additions
     }
@@ -141,7 +147,8 @@ extension ObservedSet: Codable {
       Entry(
         writer: writer, seen: additions.seen.ranges.map { [$0.lowerBound, $0.upperBound] },
         present: additions.present.isEmpty
-          ? nil : additions.present.sorted { $0.key < $1.key }.map { Entry.Addition(number: $0.key, element: $0.value) })
+          ? nil : additions.present.sorted { $0.key < $1.key }.map { Entry.Addition(number: $0.key, element: $0.value) }
+      )
     }
     var container = encoder.singleValueContainer()
     try container.encode(entries)

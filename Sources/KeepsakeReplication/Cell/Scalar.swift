@@ -108,7 +108,8 @@ extension Scalar: Codable {
         case "-inf": self = .double(-.infinity)
         default:
           throw DecodingError.dataCorruptedError(
-            forKey: key, in: container, debugDescription: "expected a number, inf or -inf, found \"\(word.prefix(40))\"")
+            forKey: key, in: container, debugDescription: "expected a number, inf or -inf, found \"\(word.prefix(40))\""
+          )
         }
         return
       }

@@ -23,7 +23,8 @@ package struct ScoreEntry: Hashable, Sendable {
   package var context: Data?
 
   package init(
-    board: String, player: String, order: ScoreOrder, value: Scalar, dateMilliseconds: Int64, id: ScoreID, context: Data? = nil
+    board: String, player: String, order: ScoreOrder, value: Scalar, dateMilliseconds: Int64, id: ScoreID,
+    context: Data? = nil
   ) {
     self.board = board
     self.player = player
@@ -57,31 +58,37 @@ package struct ScoreEntry: Hashable, Sendable {
   package static func names(in key: CellKey) -> (board: String, player: String)? {
     guard key.collection == collection else { return nil }
     let bytes = Array(key.key.utf8)
-    guard let stroke = bytes.firstIndex(of: UInt8(ascii: "/")), let length = Int(String(decoding: bytes[..<stroke], as: UTF8.self)),
+    guard let stroke = bytes.firstIndex(of: UInt8(ascii: "/")),
+      let length = Int(String(decoding: bytes[..<stroke], as: UTF8.self)),
       (1...maximumBoardBytes).contains(length), stroke + 1 + length < bytes.count
     else { return nil }
     let board = String(decoding: bytes[(stroke + 1)..<(stroke + 1 + length)], as: UTF8.self)
     let player = String(decoding: bytes[(stroke + 2 + length)...], as: UTF8.self)
     // Accepts only a key that would be written the same way again: half a character, another spelling or another number
     // was written by something else.
-    guard objection(board: board, player: player) == nil, self.key(board: board, player: player) == key else { return nil }
+    guard objection(board: board, player: player) == nil, self.key(board: board, player: player) == key else {
+      return nil
+    }
     return (board, player)
   }
 
   package var best: BestScore {
     BestScore(
       order: order,
-      entry: BestScore.Entry(score: value, dateMilliseconds: dateMilliseconds, payload: Self.bytes(of: id) + (context ?? Data())))
+      entry: BestScore.Entry(
+        score: value, dateMilliseconds: dateMilliseconds, payload: Self.bytes(of: id) + (context ?? Data())))
   }
 
   /// Creates the score that a cell holds; nil if it holds none, or one that this release can't read.
   package init?(_ update: CellUpdate) {
     guard case .best(let best) = update.state.value, best.objection == nil, let entry = best.entry,
-      let names = Self.names(in: update.key), let id = Self.id(in: entry.payload), entry.payload.count <= Self.maximumPayloadBytes
+      let names = Self.names(in: update.key), let id = Self.id(in: entry.payload),
+      entry.payload.count <= Self.maximumPayloadBytes
     else { return nil }
     let context = Data(entry.payload.dropFirst(Self.idBytes))
     self.init(
-      board: names.board, player: names.player, order: best.order, value: entry.score, dateMilliseconds: entry.dateMilliseconds,
+      board: names.board, player: names.player, order: best.order, value: entry.score,
+      dateMilliseconds: entry.dateMilliseconds,
       id: id, context: context.isEmpty ? nil : context)
   }
 
@@ -97,7 +104,9 @@ package struct ScoreEntry: Hashable, Sendable {
   private static let idBytes = 16
   package static let maximumPayloadBytes = idBytes + maximumContextBytes
 
-  private static func bytes(of id: ScoreID) -> Data { withUnsafeBytes(of: (id.high.bigEndian, id.low.bigEndian)) { Data($0) } }
+  private static func bytes(of id: ScoreID) -> Data {
+    withUnsafeBytes(of: (id.high.bigEndian, id.low.bigEndian)) { Data($0) }
+  }
 
   // MARK: Names
 

@@ -8,7 +8,9 @@ extension DeviceEngine {
   ) throws {
     if let fault = response.fault(answering: sent, limit: options.page) {
       fetching.isDue = true
-      pause(TransportFailure(.server(retryAfterMilliseconds: nil), fault), of: .exchange, atLeast: 0, &effects, using: &random)
+      pause(
+        TransportFailure(.server(retryAfterMilliseconds: nil), fault), of: .exchange, atLeast: 0, &effects,
+        using: &random)
       return
     }
     settle(sent)
@@ -92,7 +94,8 @@ extension DeviceEngine {
 
   /// Applies the bank's decisions.
   private mutating func receiveWallet(
-    _ reply: WalletReply?, answering sent: SentExchange, _ effects: inout [EngineEffect], in storage: inout some DeviceStorage,
+    _ reply: WalletReply?, answering sent: SentExchange, _ effects: inout [EngineEffect],
+    in storage: inout some DeviceStorage,
     using random: inout some RandomNumberGenerator
   ) throws {
     guard let reply else {
@@ -126,7 +129,9 @@ extension ExchangeResponse {
     }
     if case .held = outcome, sent.part == nil { return "it keeps only a part of what was sent as a whole" }
     if restart { return sent.cursor.seq == 0 ? "it responds to a first request with a restart" : nil }
-    guard cursor.seq >= sent.cursor.seq, !more || cursor.seq > sent.cursor.seq else { return "the cursor doesn't advance" }
+    guard cursor.seq >= sent.cursor.seq, !more || cursor.seq > sent.cursor.seq else {
+      return "the cursor doesn't advance"
+    }
     guard changes.count <= limit else { return "there are more changes than requested" }
     for change in changes {
       guard change.seq > sent.cursor.seq, change.seq <= cursor.seq else { return "a change is out of order" }

@@ -56,7 +56,9 @@ extension DeviceEngine {
       unreported.subtract(knownHere)
     }
     // It is no longer known which of the heads descends from these. One head that covers them is enough to remove them.
-    if !unreported.isEmpty, let head = heads.first { try cover(unreported, by: head, isWaiting: waiting.contains(head), in: &storage) }
+    if !unreported.isEmpty, let head = heads.first {
+      try cover(unreported, by: head, isWaiting: waiting.contains(head), in: &storage)
+    }
   }
 
   private func cover(

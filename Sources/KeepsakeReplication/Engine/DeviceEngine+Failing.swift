@@ -20,7 +20,8 @@ extension DeviceEngine {
   }
 
   private mutating func stop(
-    for failure: TransportFailure, of source: Backoff.Source, _ effects: inout [EngineEffect], in storage: inout some DeviceStorage,
+    for failure: TransportFailure, of source: Backoff.Source, _ effects: inout [EngineEffect],
+    in storage: inout some DeviceStorage,
     using random: inout some RandomNumberGenerator
   ) throws {
     switch failure.kind {
@@ -50,7 +51,8 @@ extension DeviceEngine {
   /// Handles a request that the cloud won't take as it is: finds out which part of it is to blame, so that the rest is
   /// sent.
   private mutating func rejected(
-    _ sent: SentExchange, _ failure: TransportFailure, _ effects: inout [EngineEffect], in storage: inout some DeviceStorage
+    _ sent: SentExchange, _ failure: TransportFailure, _ effects: inout [EngineEffect],
+    in storage: inout some DeviceStorage
   ) throws {
     backoff.reached()
     switch rejections.rejected(sent) {
@@ -62,7 +64,8 @@ extension DeviceEngine {
   }
 
   private mutating func rejected(
-    _ transfer: Transfer, _ failure: TransportFailure, _ effects: inout [EngineEffect], in storage: inout some DeviceStorage
+    _ transfer: Transfer, _ failure: TransportFailure, _ effects: inout [EngineEffect],
+    in storage: inout some DeviceStorage
   ) throws {
     // The cloud responded; how to handle a rejection has nothing to do with the network.
     backoff.succeeded(.content(transfer.hash))

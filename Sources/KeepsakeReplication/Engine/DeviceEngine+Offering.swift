@@ -57,7 +57,8 @@ extension DeviceEngine {
       try storage.removeFromOutbox(group.id)
     }
     var pieces = OutboxPieces(
-      cells: options.pieceCells, versions: options.pieceVersions, bytes: options.pieceBytes, isPiece: !storage.faults.offersInPieces)
+      cells: options.pieceCells, versions: options.pieceVersions, bytes: options.pieceBytes,
+      isPiece: !storage.faults.offersInPieces)
     var offered = refused
     for slot in try storage.slots() {
       // A version comes before those that it replaces, so that the cloud never takes history for a head.
@@ -109,7 +110,8 @@ extension DeviceEngine {
     _ count: Int, of part: OfferPart?, _ effects: inout [EngineEffect], using random: inout some RandomNumberGenerator
   ) {
     guard restartOffer.kept(count, of: part, patience: RejectionSearch.maximumMissingRounds) else { return }
-    let failure = TransportFailure(.server(retryAfterMilliseconds: nil), "the cloud currently has no space for a part of what is offered")
+    let failure = TransportFailure(
+      .server(retryAfterMilliseconds: nil), "the cloud currently has no space for a part of what is offered")
     pause(failure, of: .exchange, atLeast: options.offerPauseMilliseconds, &effects, using: &random)
   }
 }

@@ -3,7 +3,8 @@ extension DeviceEngine {
   /// Works out what can be sent. A store that offers all that it holds does so as a whole: everything that waits is
   /// sent together, and waits together for contents.
   mutating func planSending(
-    _ effects: inout [EngineEffect], in storage: inout some DeviceStorage, using random: inout some RandomNumberGenerator
+    _ effects: inout [EngineEffect], in storage: inout some DeviceStorage,
+    using random: inout some RandomNumberGenerator
   ) throws -> SendingPlan {
     // Each round but the last refuses a group.
     for _ in 0...Self.outboxRead {
@@ -44,7 +45,8 @@ extension DeviceEngine {
       known[id] = try storage.version(id)?.record
     }
     return UploadPlanner.Candidates(
-      groups: groups, known: known, offer: isOffer ? restartOffer.groups(of: groups, known, limits) : nil, limits: limits,
+      groups: groups, known: known, offer: isOffer ? restartOffer.groups(of: groups, known, limits) : nil,
+      limits: limits,
       uploading: inFlight.uploading)
   }
 
@@ -107,7 +109,8 @@ extension DeviceEngine {
     var needed = fetching.isComplete ? try downloads.wanted(in: storage, downloading: inFlight.downloading)[...] : []
     while inFlight.transfers.count < options.parallelTransfers {
       let (up, down) = (
-        planned.first { inFlight.hasRoom(for: $0.bytes, options) }, needed.first { inFlight.hasRoom(for: $0.length, options) }
+        planned.first { inFlight.hasRoom(for: $0.bytes, options) },
+        needed.first { inFlight.hasRoom(for: $0.length, options) }
       )
       let isUpload = up != nil && (down == nil || inFlight.isUploadNext)
       if isUpload, let up {
@@ -129,7 +132,8 @@ extension DeviceEngine {
   }
 
   private mutating func begin(
-    _ upload: PlannedUpload, _ content: EncodedContent, _ effects: inout [EngineEffect], in storage: inout some DeviceStorage,
+    _ upload: PlannedUpload, _ content: EncodedContent, _ effects: inout [EngineEffect],
+    in storage: inout some DeviceStorage,
     using random: inout some RandomNumberGenerator
   ) throws {
     let request = inFlight.nextRequest(using: &random)
@@ -144,15 +148,19 @@ extension DeviceEngine {
       length: upload.length, lengthInAll: upload.lengthInAll)
     inFlight.begin(
       Transfer(
-        request: request, isUpload: true, hash: upload.hash, bytes: content.bytes.count, base: content.base, depth: upload.depth,
+        request: request, isUpload: true, hash: upload.hash, bytes: content.bytes.count, base: content.base,
+        depth: upload.depth,
         marksOffered: marksOffered, status: status))
     effects.append(.upload(request: request, content))
   }
 
-  private mutating func begin(_ need: NeededContent, _ effects: inout [EngineEffect], using random: inout some RandomNumberGenerator) {
+  private mutating func begin(
+    _ need: NeededContent, _ effects: inout [EngineEffect], using random: inout some RandomNumberGenerator
+  ) {
     let request = inFlight.nextRequest(using: &random)
     let status = EngineTransfer(
-      request: request, isUpload: false, content: need.hash, slot: need.slot, version: need.version, length: need.length,
+      request: request, isUpload: false, content: need.hash, slot: need.slot, version: need.version,
+      length: need.length,
       lengthInAll: downloads.lengthInAll(of: need.version))
     inFlight.begin(Transfer(request: request, isUpload: false, hash: need.hash, bytes: need.length, status: status))
     effects.append(.download(request: request, need.hash))

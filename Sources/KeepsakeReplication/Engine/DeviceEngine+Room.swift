@@ -26,7 +26,8 @@ extension DeviceEngine {
     try group.refusals.map { refusal in
       let version = group.versions.first { ExchangeRules.item($0) == refusal.item }
       // A refusal that names nothing of the group applies to all of it.
-      let named = version ?? (group.cells.contains { ExchangeRules.item($0.key) == refusal.item } ? nil : group.versions.first)
+      let named =
+        version ?? (group.cells.contains { ExchangeRules.item($0.key) == refusal.item } ? nil : group.versions.first)
       return EngineRefusal(slot: try named.flatMap { try storage.version($0)?.record.slot }, refusal: refusal)
     }
   }

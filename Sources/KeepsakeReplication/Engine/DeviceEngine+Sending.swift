@@ -10,7 +10,9 @@ extension DeviceEngine {
   ) throws -> (request: ExchangeRequest, sent: SentExchange) {
     let cursor = try storage.facts().cursor
     var sent = SentExchange(cursor: cursor, groups: plan.groups)
-    (sent.skipped, sent.contents, sent.announced, sent.gone) = (plan.skipped, plan.contents, fetching.announced, downloads.failures.gone)
+    (sent.skipped, sent.contents, sent.announced, sent.gone) = (
+      plan.skipped, plan.contents, fetching.announced, downloads.failures.gone
+    )
     for record in plan.records {
       guard var version = try storage.version(record.id), !version.offered else { continue }
       version.offered = true
@@ -24,7 +26,9 @@ extension DeviceEngine {
     if let part = sent.part, !part.isLast { sent.contents = [] }
     let cells = groups.reduce(into: [CellUpdate]()) { $0 = CellUpdate.joined($0, $1.cells) }
     // A rejected request is searched for its cause one group at a time.
-    let wallet = rejections.isSingle && !plan.groups.isEmpty || rejections.skipsWallet ? nil : try storage.wallet().map { Wallet($0).offer }
+    let wallet =
+      rejections.isSingle && !plan.groups.isEmpty || rejections.skipsWallet
+      ? nil : try storage.wallet().map { Wallet($0).offer }
     sent.hasWallet = wallet != nil
     if storage.faults.forgetsWhenSent {
       for group in plan.groups { try storage.removeFromOutbox(group.id) }
@@ -32,7 +36,8 @@ extension DeviceEngine {
     sent.damaged = Array(repair.damaged.sorted().prefix(ExchangeRules.maximumDamaged))
     let own = Set(groups.flatMap(\.versions))
     let request = ExchangeRequest(
-      cursor: cursor, cells: cells, versions: plan.part == nil ? plan.records : plan.records.filter { own.contains($0.id) },
+      cursor: cursor, cells: cells,
+      versions: plan.part == nil ? plan.records : plan.records.filter { own.contains($0.id) },
       contents: sent.contents, wallet: wallet, limit: options.page, damaged: sent.damaged, part: sent.part,
       hasStaged: try storage.hasStaged() || downloads.lacksContents(in: storage))
     return (request, sent)
@@ -43,7 +48,8 @@ extension DeviceEngine {
   func unmarkOffered(_ sent: SentExchange, in storage: inout some DeviceStorage) throws {
     guard !sent.newlyOffered.isEmpty else { return }
     let own = Set(sent.groups.map(\.id))
-    let others = Set(try storage.outbox(limit: storage.outboxCount()).filter { !own.contains($0.id) }.flatMap(\.versions))
+    let others = Set(
+      try storage.outbox(limit: storage.outboxCount()).filter { !own.contains($0.id) }.flatMap(\.versions))
     for id in sent.newlyOffered where !others.contains(id) {
       guard var version = try storage.version(id), !version.acknowledged else { continue }
       version.offered = false
@@ -55,7 +61,9 @@ extension DeviceEngine {
   func unmarkOffered(_ transfer: Transfer, in storage: inout some DeviceStorage) throws {
     let id = transfer.status.version
     guard transfer.marksOffered, var version = try storage.version(id), !version.acknowledged else { return }
-    guard try storage.outbox(limit: storage.outboxCount()).count(where: { $0.versions.contains(id) }) == 1 else { return }
+    guard try storage.outbox(limit: storage.outboxCount()).count(where: { $0.versions.contains(id) }) == 1 else {
+      return
+    }
     version.offered = false
     try storage.putVersion(version)
   }
@@ -93,7 +101,8 @@ extension DeviceEngine {
 
   /// Handles contents that the cloud lacks although it was thought to have them.
   mutating func missing(
-    _ hashes: [ContentHash], of sent: SentExchange, _ effects: inout [EngineEffect], in storage: inout some DeviceStorage
+    _ hashes: [ContentHash], of sent: SentExchange, _ effects: inout [EngineEffect],
+    in storage: inout some DeviceStorage
   ) throws {
     let missing = Set(hashes)
     for hash in hashes {
@@ -133,7 +142,8 @@ extension DeviceEngine {
   /// Refuses saves whose contents were left in the cloud, which has lost them: another device has them, or nobody. The
   /// cloud sends such a save again when it has all of it.
   private mutating func refuseNotDownloaded(
-    _ groups: [OutboxGroup], lacking missing: Set<ContentHash>, _ effects: inout [EngineEffect], in storage: inout some DeviceStorage
+    _ groups: [OutboxGroup], lacking missing: Set<ContentHash>, _ effects: inout [EngineEffect],
+    in storage: inout some DeviceStorage
   ) throws {
     let lost = try storage.notDownloadedRecords().filter { record in
       try record.contents.contains { try missing.contains($0) && !storage.hasContent($0) }
@@ -143,7 +153,9 @@ extension DeviceEngine {
       let refusals = lost.filter { group.versions.contains($0.id) }.map { record in
         Refusal(
           item: ExchangeRules.item(record.id), reason: .invalid,
-          message: "its bytes were only in the cloud, which no longer has them: another device of the player may still upload them")
+          message:
+            "its bytes were only in the cloud, which no longer has them: another device of the player may still upload them"
+        )
       }
       guard !refusals.isEmpty else { continue }
       try refuse(group.id, refusals, &effects, in: &storage)
@@ -191,7 +203,9 @@ extension DeviceEngine {
     if rest.cells.count < group.cells.count || rest.versions.count < group.versions.count {
       group.cells.removeAll { !items.contains(ExchangeRules.item($0.key)) }
       group.versions.removeAll { !items.contains(ExchangeRules.item($0)) }
-      if !rest.cells.isEmpty || !rest.versions.isEmpty, !storage.faults.refusesWholeGroups { try storage.appendToOutbox(rest) }
+      if !rest.cells.isEmpty || !rest.versions.isEmpty, !storage.faults.refusesWholeGroups {
+        try storage.appendToOutbox(rest)
+      }
     }
     group.refusals = refusals
     try storage.updateOutbox(group)
@@ -210,7 +224,8 @@ extension DeviceEngine {
       for id in group.versions {
         guard let version = try storage.version(id), version.record.contents.contains(hash) else { continue }
         let reason: Refusal.Reason = failure.quota == nil ? .tooLarge : .quota
-        refusals.append(Refusal(item: ExchangeRules.item(id), reason: reason, message: failure.message, quota: failure.quota))
+        refusals.append(
+          Refusal(item: ExchangeRules.item(id), reason: reason, message: failure.message, quota: failure.quota))
       }
       if !refusals.isEmpty { try refuse(group.id, refusals, &effects, in: &storage) }
     }

@@ -111,7 +111,9 @@ extension DeviceEngine {
       }
     }
     let facts = try storage.facts()
-    for id in facts.hasArrivals ? facts.arrivalsNotDownloaded : try downloads.versionsWithoutContents(staged, in: storage) {
+    for id in facts.hasArrivals
+      ? facts.arrivalsNotDownloaded : try downloads.versionsWithoutContents(staged, in: storage)
+    {
       if try !storage.isCovered(id) { try storage.setNotDownloaded(true, id) }
     }
     for (slot, versions) in replacedHere.sorted(by: { $0.key < $1.key }) {
@@ -132,12 +134,15 @@ extension DeviceEngine {
     guard key.collection == ScoreEntry.collection, case .best(let held) = state.value else { return nil }
     let isLater = local.map { $0.generation < state.generation } ?? false
     guard isLater || held.isTakenBack else { return nil }
-    return state.offering(try storage.keptBest(for: key, held.order), isLater: isLater).map { CellUpdate(key: key, state: $0) }
+    return state.offering(try storage.keptBest(for: key, held.order), isLater: isLater).map {
+      CellUpdate(key: key, state: $0)
+    }
   }
 
   private func enqueue(_ offers: [CellUpdate], in storage: inout some DeviceStorage) throws {
     var pieces = OutboxPieces(
-      cells: DeviceCommit.maximumGroupCells, versions: DeviceCommit.maximumGroupVersions, bytes: DeviceCommit.maximumGroupBytes,
+      cells: DeviceCommit.maximumGroupCells, versions: DeviceCommit.maximumGroupVersions,
+      bytes: DeviceCommit.maximumGroupBytes,
       isPiece: false)
     for offer in offers { try pieces.add(offer, to: &storage) }
     try pieces.end(in: &storage)

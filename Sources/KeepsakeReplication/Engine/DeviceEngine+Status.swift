@@ -27,7 +27,9 @@ extension DeviceEngine {
     case .running: break
     }
     if let failure = backoff.exchangeFailure { return .waiting(failure) }
-    if inFlight.exchange != nil || fetching.isExchangeDue || fetching.hasMorePages || !fetching.isComplete { return .busy }
+    if inFlight.exchange != nil || fetching.isExchangeDue || fetching.hasMorePages || !fetching.isComplete {
+      return .busy
+    }
     guard downloads.isWaiting else { return .idle }
     if let failure = backoff.contentFailure, !inFlight.isDownloading { return .waiting(failure) }
     return .busy

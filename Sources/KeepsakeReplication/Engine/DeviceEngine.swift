@@ -167,7 +167,8 @@ package struct DeviceEngine: Sendable {
   // MARK: What next
 
   private mutating func proceed(
-    _ effects: inout [EngineEffect], in storage: inout some DeviceStorage, using random: inout some RandomNumberGenerator
+    _ effects: inout [EngineEffect], in storage: inout some DeviceStorage,
+    using random: inout some RandomNumberGenerator
   ) throws {
     guard case .running = state, backoff.exchangeFailure == nil else { return }
     if fetching.announced > 0 { fetching.reached(try storage.facts().cursor.seq) }
@@ -186,7 +187,8 @@ package struct DeviceEngine: Sendable {
     } else if inFlight.exchange == nil {
       let plan = try planSending(&effects, in: &storage, using: &random)
       planned = plan.uploads + repair.uploads
-      let isHeldBack = restartOffer.waitsForUploads && plan.isOfferWaiting && backoff.isReached && backoff.contentFailure == nil
+      let isHeldBack =
+        restartOffer.waitsForUploads && plan.isOfferWaiting && backoff.isReached && backoff.contentFailure == nil
       if try !isHeldBack && (fetching.isExchangeDue || !plan.groups.isEmpty || hasWalletToSend(in: storage)) {
         let (message, sent) = try assemble(plan, in: &storage)
         fetching.isDue = false

@@ -105,7 +105,9 @@ package struct EngineStatus: Hashable, Sendable {
   /// What the cloud refuses of the outbox, as of the last look at it.
   package var refusals: [EngineRefusal]
 
-  package init(phase: Phase, attempts: Int, fetching: Phase, transfers: [EngineTransfer] = [], refusals: [EngineRefusal] = []) {
+  package init(
+    phase: Phase, attempts: Int, fetching: Phase, transfers: [EngineTransfer] = [], refusals: [EngineRefusal] = []
+  ) {
     self.phase = phase
     self.attempts = attempts
     self.fetching = fetching
@@ -140,7 +142,8 @@ package struct EngineTransfer: Hashable, Sendable {
   package var lengthInAll: Int
 
   package init(
-    request: UInt64, isUpload: Bool, content: ContentHash, slot: String, version: VersionID, length: Int, lengthInAll: Int
+    request: UInt64, isUpload: Bool, content: ContentHash, slot: String, version: VersionID, length: Int,
+    lengthInAll: Int
   ) {
     self.request = request
     self.isUpload = isUpload

@@ -91,6 +91,8 @@ struct InFlight: Sendable {
 
   /// Handles an exchange that offers these versions: they stay offered even if a transfer of theirs fails.
   mutating func exchangeOffers(_ versions: [VersionID]) {
-    for index in transfers.indices where versions.contains(transfers[index].status.version) { transfers[index].marksOffered = false }
+    for index in transfers.indices where versions.contains(transfers[index].status.version) {
+      transfers[index].marksOffered = false
+    }
   }
 }

@@ -19,7 +19,9 @@ package enum Hexadecimal {
   package static func text(_ words: UInt64...) -> String {
     String(unsafeUninitializedCapacity: 16 * words.count) { digits in
       for (index, word) in words.enumerated() {
-        for place in 0..<16 { digits[16 * index + place] = digit(of: UInt8(truncatingIfNeeded: word >> UInt64(60 - 4 * place)) & 15) }
+        for place in 0..<16 {
+          digits[16 * index + place] = digit(of: UInt8(truncatingIfNeeded: word >> UInt64(60 - 4 * place)) & 15)
+        }
       }
       return 16 * words.count
     }
@@ -34,5 +36,7 @@ package enum Hexadecimal {
     }
   }
 
-  private static func digit(of value: UInt8) -> UInt8 { value < 10 ? UInt8(ascii: "0") + value : UInt8(ascii: "a") + value - 10 }
+  private static func digit(of value: UInt8) -> UInt8 {
+    value < 10 ? UInt8(ascii: "0") + value : UInt8(ascii: "a") + value - 10
+  }
 }

@@ -36,7 +36,8 @@ public struct Identifier<Kind>: Hashable, Comparable, Sendable, Codable, CustomS
     let text = try container.decode(String.self)
     guard let identifier = Self(text) else {
       throw DecodingError.dataCorruptedError(
-        in: container, debugDescription: "expected an identifier of 32 hexadecimal digits, found \"\(text.prefix(40))\"")
+        in: container, debugDescription: "expected an identifier of 32 hexadecimal digits, found \"\(text.prefix(40))\""
+      )
     }
     self = identifier
   }

@@ -11,7 +11,8 @@ package struct AccountDevice: Hashable, Sendable, Codable {
   package var has: [VersionID]?
 
   package init(
-    device: DeviceID, name: String, createdMilliseconds: Int64, seenMilliseconds: Int64, isThis: Bool, has: [VersionID]? = nil
+    device: DeviceID, name: String, createdMilliseconds: Int64, seenMilliseconds: Int64, isThis: Bool,
+    has: [VersionID]? = nil
   ) {
     self.device = device
     self.name = name

@@ -150,7 +150,8 @@ extension CloudEvent: Codable {
     do {
       guard let after = try container.decodeIfPresent(Cursor.self, forKey: .after) else { return }
       step = Step(
-        after: after, cursor: try container.decode(Cursor.self, forKey: .cursor), changes: try container.decodeList(forKey: .changes),
+        after: after, cursor: try container.decode(Cursor.self, forKey: .cursor),
+        changes: try container.decodeList(forKey: .changes),
         contents: try container.decodeList(forKey: .contents))
     } catch is DecodingError {
       // A step of a later cloud may be unreadable here. An exchange fetches it, and reports what is wrong with it.

@@ -158,7 +158,8 @@ package struct ExchangeResponse: Hashable, Sendable {
 
   package init(
     outcome: ExchangeOutcome?, restart: Bool = false, changes: [CloudChange], contents: [EncodedContent],
-    wallet: WalletReply?, cursor: Cursor, more: Bool, serverTimeMilliseconds: Int64, wanted: [ContentHash] = [], quota: QuotaUse? = nil
+    wallet: WalletReply?, cursor: Cursor, more: Bool, serverTimeMilliseconds: Int64, wanted: [ContentHash] = [],
+    quota: QuotaUse? = nil
   ) {
     self.outcome = outcome
     self.restart = restart

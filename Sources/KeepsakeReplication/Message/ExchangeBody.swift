@@ -42,7 +42,9 @@ package enum ExchangeBody {
     guard body.count >= lengthBytes else { throw damaged("the body ends before the length of its JSON") }
     let length = body.prefix(lengthBytes).reduce(0) { $0 << 8 | Int($1) }
     let rest = body.dropFirst(lengthBytes)
-    guard length <= rest.count else { throw damaged("the JSON's declared length is \(length) bytes, but only \(rest.count) follow") }
+    guard length <= rest.count else {
+      throw damaged("the JSON's declared length is \(length) bytes, but only \(rest.count) follow")
+    }
     let frames = FrameReader(rest.dropFirst(length))
     let decoder = JSONDecoder()
     decoder.userInfo[.frameReader] = frames

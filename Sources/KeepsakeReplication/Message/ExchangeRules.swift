@@ -55,9 +55,12 @@ package enum ExchangeRules {
       return refuse(.invalid, "the collection's name \(why)")
     }
     if let why = objection(toName: update.key.key, maximumKeyBytes) { return refuse(.invalid, "the key \(why)") }
-    guard update.state.generation <= Cursor.maximumSeq else { return refuse(.invalid, "the generation is out of range") }
+    guard update.state.generation <= Cursor.maximumSeq else {
+      return refuse(.invalid, "the generation is out of range")
+    }
     guard update.state.value.size <= maximumCellBytes else {
-      return refuse(.tooLarge, "a value may take at most \(maximumCellBytes) bytes; keep larger data in a saved game or a file")
+      return refuse(
+        .tooLarge, "a value may take at most \(maximumCellBytes) bytes; keep larger data in a saved game or a file")
     }
     if let objection = update.state.value.objection() { return refuse(.invalid, objection) }
     if case .best(let best) = update.state.value, best.entry?.payload.count ?? 0 > ScoreEntry.maximumPayloadBytes {
@@ -96,7 +99,8 @@ package enum ExchangeRules {
       return refuse(.invalid, "playtime and progress have to be finite numbers")
     }
     guard metadata.size <= SaveMetadata.maximumBytes else {
-      return refuse(.tooLarge, "title, thumbnail and custom metadata may take at most \(SaveMetadata.maximumBytes) bytes together")
+      return refuse(
+        .tooLarge, "title, thumbnail and custom metadata may take at most \(SaveMetadata.maximumBytes) bytes together")
     }
     return nil
   }

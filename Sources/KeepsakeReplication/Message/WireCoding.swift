@@ -2,7 +2,9 @@
 // Unknown fields are ignored, so that a later version can add some.
 
 extension KeyedDecodingContainer {
-  func decodeList<Element: Decodable>(forKey key: Key) throws -> [Element] { try decodeIfPresent([Element].self, forKey: key) ?? [] }
+  func decodeList<Element: Decodable>(forKey key: Key) throws -> [Element] {
+    try decodeIfPresent([Element].self, forKey: key) ?? []
+  }
 
   func decodeTable<Value: Decodable>(forKey key: Key) throws -> [String: Value] {
     try decodeIfPresent([String: Value].self, forKey: key) ?? [:]

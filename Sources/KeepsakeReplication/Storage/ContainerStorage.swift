@@ -69,7 +69,8 @@ package protocol ContainerStorage {
   mutating func setBank(_ state: BankState) throws
   /// Returns the decision about an operation; nil if the operation was never seen.
   func decision(on operation: OperationID) throws -> WalletDecision.Verdict?
-  mutating func recordDecision(_ verdict: WalletDecision.Verdict, on operation: WalletOperation, of chain: ChainID) throws
+  mutating func recordDecision(_ verdict: WalletDecision.Verdict, on operation: WalletOperation, of chain: ChainID)
+    throws
   /// Returns the chain's head after this many operations, to find where copies of a chain diverge.
   func chainHead(of chain: ChainID, at count: UInt64) throws -> ChainHead?
   mutating func recordChainHead(_ head: ChainHead, of chain: ChainID) throws

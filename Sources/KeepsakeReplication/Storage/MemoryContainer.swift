@@ -101,7 +101,8 @@ package struct MemoryContainer: ContainerStorage, Sendable {
 
   /// Returns the same number, counted anew.
   package func recountedBytes() -> Int64 {
-    cells.values.reduce(Int64(0)) { $0 + Int64($1.update.size) } + versions.values.reduce(Int64(0)) { $0 + Int64($1.record.size) }
+    cells.values.reduce(Int64(0)) { $0 + Int64($1.update.size) }
+      + versions.values.reduce(Int64(0)) { $0 + Int64($1.record.size) }
       + contents.values.reduce(Int64(0)) { $0 + Int64($1.bytes.count) }
   }
 
@@ -143,7 +144,9 @@ package struct MemoryContainer: ContainerStorage, Sendable {
     var needing: Set<ContentHash> = [hash]
     var open = [hash]
     while let base = open.popLast() {
-      for content in contents.values where content.base == base && needing.insert(content.hash).inserted { open.append(content.hash) }
+      for content in contents.values where content.base == base && needing.insert(content.hash).inserted {
+        open.append(content.hash)
+      }
     }
     return Set(needing.flatMap { holders[$0] ?? [] }).subtracting(covered).sorted()
   }
@@ -159,7 +162,9 @@ package struct MemoryContainer: ContainerStorage, Sendable {
 
   package func heldOffers() -> [HeldOffer] {
     offers.map { id, held in
-      HeldOffer(id: id, parts: held.parts.count, bytes: held.parts.reduce(0) { $0 + $1.size }, touchedMilliseconds: held.touched)
+      HeldOffer(
+        id: id, parts: held.parts.count, bytes: held.parts.reduce(0) { $0 + $1.size }, touchedMilliseconds: held.touched
+      )
     }
   }
   package func items(of offer: OfferID) -> [OfferItems] { offers[offer]?.parts ?? [] }
@@ -187,7 +192,9 @@ package struct MemoryContainer: ContainerStorage, Sendable {
     for entry in log[low...] where result.count < limit {
       switch entry.name {
       case .cell(let key):
-        if let cell = cells[key], cell.seq == entry.seq { result.append(CloudChange(seq: entry.seq, item: .cell(cell.update))) }
+        if let cell = cells[key], cell.seq == entry.seq {
+          result.append(CloudChange(seq: entry.seq, item: .cell(cell.update)))
+        }
       case .version(let id):
         if let version = versions[id], version.seq == entry.seq {
           result.append(CloudChange(seq: entry.seq, item: .version(version.record)))

@@ -43,7 +43,9 @@ extension DeviceCommit {
     _ version: StoredVersion, isHead: Bool, into groups: inout AdoptedGroups, in storage: inout some DeviceStorage
   ) throws {
     var record = version.record
-    for hash in record.contents where try !storage.hasContent(hash) { throw CommitError.missingContent(record.id, hash) }
+    for hash in record.contents where try !storage.hasContent(hash) {
+      throw CommitError.missingContent(record.id, hash)
+    }
     if isHead {
       record.provisional = true
       try storage.putVersion(StoredVersion(record: record, acknowledged: false, offered: true))

@@ -8,7 +8,9 @@ extension DeviceCommit {
     for group in try storage.outbox(limit: storage.outboxCount()) {
       var left = group
       for id in group.versions {
-        guard var version = try storage.version(id), version.record.slot == slot, !version.record.tombstone else { continue }
+        guard var version = try storage.version(id), version.record.slot == slot, !version.record.tombstone else {
+          continue
+        }
         left.versions.removeAll { $0 == id }
         left.refusals.removeAll { $0.item == ExchangeRules.item(id) }
         version.withdraw()

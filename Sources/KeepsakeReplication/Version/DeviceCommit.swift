@@ -36,7 +36,9 @@ package enum DeviceCommit {
       let known = try storage.cell(cell.key)
       guard let change = try cell.applied(to: known, cell.context(context, storage.cell)) else { continue }
       let update = CellUpdate(key: cell.key, state: change.state)
-      if let why = ExchangeRules.objection(to: update, over: known) { throw CommitError.invalidCell(cell.key, why.message) }
+      if let why = ExchangeRules.objection(to: update, over: known) {
+        throw CommitError.invalidCell(cell.key, why.message)
+      }
       try storage.setCell(update)
       deltas[cell.key] = deltas[cell.key]?.joined(with: change.delta) ?? change.delta
     }
@@ -113,7 +115,8 @@ package enum DeviceCommit {
       try storage.setCell(cell)
       lowered[cell.key] = cell.state
     }
-    for var group in try storage.outbox(limit: storage.outboxCount()) where group.cells.contains(where: { lowered[$0.key] != nil }) {
+    for var group in try storage.outbox(limit: storage.outboxCount())
+    where group.cells.contains(where: { lowered[$0.key] != nil }) {
       group.cells = group.cells.map { CellUpdate(key: $0.key, state: lowered[$0.key] ?? $0.state) }
       try storage.updateOutbox(group)
     }
@@ -156,7 +159,9 @@ package enum DeviceCommit {
     _ save: SaveDraft, _ facts: DeviceFacts, _ writer: WriterID, _ group: inout OutboxGroup,
     _ pending: inout OutboxGroup?, in storage: inout some DeviceStorage
   ) throws -> VersionRecord {
-    guard try storage.version(save.id) == nil, try !storage.isCovered(save.id) else { throw CommitError.idTaken(save.id) }
+    guard try storage.version(save.id) == nil, try !storage.isCovered(save.id) else {
+      throw CommitError.idTaken(save.id)
+    }
     let (contents, length): ([ContentHash], Int)
     switch save.content {
     case .stored(let hashes, let bytes): (contents, length) = (hashes, bytes)
@@ -242,7 +247,9 @@ extension OutboxGroup {
   /// Returns whether the group contains nothing but these versions. What a checkpoint wrote beside them waits for them,
   /// or for what replaces them: without their ids that couldn't be known, and other devices would see half of the
   /// checkpoint.
-  package func isOnly(of ids: Set<VersionID>) -> Bool { cells.isEmpty && !versions.isEmpty && versions.allSatisfy(ids.contains) }
+  package func isOnly(of ids: Set<VersionID>) -> Bool {
+    cells.isEmpty && !versions.isEmpty && versions.allSatisfy(ids.contains)
+  }
 
   /// Removes a version that won't be needed; returns false if it isn't in this group.
   mutating func removeVersion(_ id: VersionID) -> Bool {

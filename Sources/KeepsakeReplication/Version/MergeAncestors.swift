@@ -50,7 +50,9 @@ package struct MergeAncestors: Sendable {
 
   private func ordered(_ ids: Set<VersionID>) -> [VersionID] {
     let ids = ids.sorted()
-    let related = ids.indices.allSatisfy { index in ids[..<index].allSatisfy { !strangers.contains(Pair($0, ids[index])) } }
+    let related = ids.indices.allSatisfy { index in
+      ids[..<index].allSatisfy { !strangers.contains(Pair($0, ids[index])) }
+    }
     return ids.compactMap { records[$0] }.sorted { Resolution.precedes($0, $1, policy, related: related) }.map(\.id)
   }
 

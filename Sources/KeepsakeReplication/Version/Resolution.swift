@@ -52,7 +52,9 @@ package enum Resolution {
     if storage.faults.showsFirstArrival {
       view.heads.sort { heads.firstIndex(of: $0.id) ?? 0 < heads.firstIndex(of: $1.id) ?? 0 }
     }
-    if storage.faults.hidesBesideTombstones, try heads.contains(where: { try record($0)?.tombstone == true }) { view.heads = [] }
+    if storage.faults.hidesBesideTombstones, try heads.contains(where: { try record($0)?.tombstone == true }) {
+      view.heads = []
+    }
     return view
   }
 

@@ -49,7 +49,8 @@ package struct SaveDraft: Hashable, Sendable {
     metadata: SaveMetadata = SaveMetadata(), savedAtMilliseconds: Int64, tombstone: Bool = false
   ) {
     self.init(
-      id: id, slot: slot, parents: parents, content: tombstone ? .tombstone : .stored(contents, length: length), metadata: metadata,
+      id: id, slot: slot, parents: parents, content: tombstone ? .tombstone : .stored(contents, length: length),
+      metadata: metadata,
       savedAtMilliseconds: savedAtMilliseconds)
   }
 

@@ -132,7 +132,9 @@ package struct Bank: Sendable {
     case .giveBack:
       break  // the rights went back to the pool when the chain was fenced
     case .claim:
-      if let key = operation.kind.key, !state.paidClaims.contains(key), canGrow(operation.currency, by: operation.amount) {
+      if let key = operation.kind.key, !state.paidClaims.contains(key),
+        canGrow(operation.currency, by: operation.amount)
+      {
         state.paidClaims.insert(key)
         state.pool[operation.currency] = held + operation.amount
       } else {
@@ -267,7 +269,9 @@ package struct Bank: Sendable {
     // If an offer is repeated because a response was lost, the bank replies the same again.
     for operation in offer.operations + offer.late {
       guard let verdict = try storage.decision(on: operation.id) else { continue }
-      if verdict == .declined || operation.isClaim { reply.decisions.append(WalletDecision(id: operation.id, verdict: verdict)) }
+      if verdict == .declined || operation.isClaim {
+        reply.decisions.append(WalletDecision(id: operation.id, verdict: verdict))
+      }
     }
     for operation in offer.late {
       guard let verdict = try storage.decision(on: operation.id), verdict == .accepted else { continue }

@@ -55,11 +55,13 @@ package struct OperationList: Sendable {
   /// Returns how the list differs from `before`; nil if it does so by more than a shift, or if finding out would take a
   /// look at every operation.
   package func shift(since before: OperationList) -> Shift? {
-    guard log === before.log, places.lowerBound >= before.places.lowerBound, places.upperBound >= before.places.upperBound,
+    guard log === before.log, places.lowerBound >= before.places.lowerBound,
+      places.upperBound >= before.places.upperBound,
       places.lowerBound <= before.places.upperBound
     else { return nil }
     return Shift(
-      dropped: places.lowerBound - before.places.lowerBound, appended: self[(before.places.upperBound - places.lowerBound)...])
+      dropped: places.lowerBound - before.places.lowerBound,
+      appended: self[(before.places.upperBound - places.lowerBound)...])
   }
 
   package mutating func append(_ operation: WalletOperation) {

@@ -39,7 +39,8 @@ package struct Wallet: Hashable, Sendable {
 
   /// Every currency that the wallet knows, sorted.
   package var currencies: [String] {
-    Set(state.totals.keys).union(state.balances.keys).union(state.operations.sums.keys).union(state.late.sums.keys).sorted()
+    Set(state.totals.keys).union(state.balances.keys).union(state.operations.sums.keys).union(state.late.sums.keys)
+      .sorted()
   }
 
   private func sums(_ currency: String) -> [OperationList.Sums] {
@@ -85,7 +86,11 @@ package struct Wallet: Hashable, Sendable {
 
   /// Returns whether performing the operation changes nothing, because it was performed before.
   package func knows(_ operation: WalletOperation) -> Bool {
-    if state.recent.contains(operation.id) || state.operations.contains(operation.id) || state.late.contains(operation.id) { return true }
+    if state.recent.contains(operation.id) || state.operations.contains(operation.id)
+      || state.late.contains(operation.id)
+    {
+      return true
+    }
     guard let key = operation.kind.key else { return false }
     return isSettled(claim: key) || state.operations.containsClaim(key) || state.late.containsClaim(key)
   }
@@ -132,7 +137,9 @@ package struct Wallet: Hashable, Sendable {
   /// settles.
   package mutating func receive(_ reply: WalletReply, using random: inout some RandomNumberGenerator) -> Change {
     var change = Change()
-    guard reply.chain == state.chain, Self.arePossible(reply.totals), Self.arePossible(reply.balances) else { return change }
+    guard reply.chain == state.chain, Self.arePossible(reply.totals), Self.arePossible(reply.balances) else {
+      return change
+    }
     let before = state
     settle(reply.decisions, &change)
     switch reply.state {
@@ -247,13 +254,17 @@ extension Wallet {
     }
   }
 
-  private static func isPossible(currency: String) -> Bool { !currency.isEmpty && currency.utf8.count <= maximumNameBytes }
+  private static func isPossible(currency: String) -> Bool {
+    !currency.isEmpty && currency.utf8.count <= maximumNameBytes
+  }
 }
 
 extension WalletTotals {
   /// Adds the sums of operations; a total that would become too great is capped.
   mutating func count(_ sums: OperationList.Sums) {
-    func grown(_ total: Int64, by sum: Int128) -> Int64 { Int64(clamping: min(Int128(total) + sum, Int128(Wallet.maximumTotal))) }
+    func grown(_ total: Int64, by sum: Int128) -> Int64 {
+      Int64(clamping: min(Int128(total) + sum, Int128(Wallet.maximumTotal)))
+    }
     earned = grown(earned, by: sums.earned)
     spent = grown(spent, by: sums.spent)
     returned = grown(returned, by: sums.returned)

@@ -57,7 +57,8 @@ extension Wallet {
         left -= amount
         func operation(_ kind: WalletOperation.Kind) -> WalletOperation {
           WalletOperation(
-            id: OperationID(using: &random), kind: kind, currency: currency, amount: amount, reason: reason, madeAtMilliseconds: now)
+            id: OperationID(using: &random), kind: kind, currency: currency, amount: amount, reason: reason,
+            madeAtMilliseconds: now)
         }
         try perform(operation(.spend))
         if own == nil { incoming.append(operation(.earn)) }
@@ -70,7 +71,8 @@ extension Wallet {
   /// Returns the operations after the last parcel, if they alone amount to what can be spent here; nil if operations
   /// have to be combined.
   private func ownOperations(since handed: WalletParcel.Mark?) -> [WalletOperation]? {
-    guard state.acknowledged.count == 0, state.follows == nil, state.late.isEmpty, handed.map({ $0.chain == state.chain }) ?? true,
+    guard state.acknowledged.count == 0, state.follows == nil, state.late.isEmpty,
+      handed.map({ $0.chain == state.chain }) ?? true,
       let passed = Int(exactly: handed?.count ?? 0), passed <= state.operations.count,
       state.operations.count - passed <= WalletParcel.maximumOperations
     else { return nil }
@@ -97,7 +99,9 @@ extension Wallet {
   /// - Parameter knows: Whether an operation of that id was ever performed here.
   /// - Returns: What was performed.
   /// - Throws: ``WalletError`` if a total would become too great; the caller discards the wallet.
-  package mutating func receive(_ parcel: WalletParcel, knowing knows: (OperationID) -> Bool) throws(WalletError) -> [WalletOperation] {
+  package mutating func receive(_ parcel: WalletParcel, knowing knows: (OperationID) -> Bool) throws(WalletError)
+    -> [WalletOperation]
+  {
     var done: [WalletOperation] = []
     for operation in parcel.operations where !knows(operation.id) {
       do {

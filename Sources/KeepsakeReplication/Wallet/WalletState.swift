@@ -40,9 +40,13 @@ package struct WalletState: Hashable, Sendable, Codable {
   /// Why no wallet can have this state, which somebody who knows the format may have written; nil if one can. Looks at
   /// no operation.
   package var objection: String? {
-    guard acknowledged.count <= head.count, head.count <= Cursor.maximumSeq else { return "its chain has an invalid length" }
+    guard acknowledged.count <= head.count, head.count <= Cursor.maximumSeq else {
+      return "its chain has an invalid length"
+    }
     guard Wallet.arePossible(totals), Wallet.arePossible(balances) else { return "it contains impossible amounts" }
-    guard wanted.count <= Wallet.maximumWanted, Wallet.arePossible(wanted) else { return "it requests impossible rights" }
+    guard wanted.count <= Wallet.maximumWanted, Wallet.arePossible(wanted) else {
+      return "it requests impossible rights"
+    }
     guard recent.count <= Wallet.rememberedOperations else { return "it remembers more operations than allowed" }
     return nil
   }

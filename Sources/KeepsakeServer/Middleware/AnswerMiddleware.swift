@@ -18,7 +18,9 @@ struct AnswerMiddleware<Context: RequestContext>: RouterMiddleware {
     var response: Response
     do {
       if let encoding = request.headers[.contentEncoding], encoding.lowercased() != "identity" {
-        throw APIError(.unsupportedMediaType, .encodingRefused, "Send the body without Content-Encoding: encoded bodies aren't supported.")
+        throw APIError(
+          .unsupportedMediaType, .encodingRefused,
+          "Send the body without Content-Encoding: encoded bodies aren't supported.")
       }
       response = try await next(request, context)
     } catch let error as HTTPParserError {

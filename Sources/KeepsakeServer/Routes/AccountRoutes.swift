@@ -42,7 +42,8 @@ extension CloudRoutes {
         code: Self.digest(code), app: identity.app, player: identity.player, container: identity.container,
         expiresMilliseconds: now + Int64(ServerLimits.pairingSeconds) * 1000)
       try await storage.putPairing(pairing, for: identity.device, now: now)
-      return try Response(json: PairingCode(code: code, expiresInSeconds: ServerLimits.pairingSeconds), status: .created)
+      return try Response(
+        json: PairingCode(code: code, expiresInSeconds: ServerLimits.pairingSeconds), status: .created)
     }
     router.post("pairing/join") { request, context in
       let app = try app(of: request)
@@ -55,7 +56,8 @@ extension CloudRoutes {
       }
       var source = SystemRandomNumberGenerator()
       guard let code = ReadableCode.normalize(joining.code),
-        let identity = try await storage.join(Self.digest(code), app: app, as: DeviceID(using: &source), name: name, now: now)
+        let identity = try await storage.join(
+          Self.digest(code), app: app, as: DeviceID(using: &source), name: name, now: now)
       else {
         guesses.countWrong(peer: context.peerName, app: app, now: now)
         throw APIError(.notFound, .codeUnknown, "The code is wrong, used or expired; get a new one.")
@@ -75,7 +77,8 @@ extension CloudRoutes {
 
   private func answer(_ identity: DeviceIdentity) throws -> Response {
     let account = Account(
-      device: identity.device, player: identity.player, container: identity.container, token: tokens.token(for: identity))
+      device: identity.device, player: identity.player, container: identity.container,
+      token: tokens.token(for: identity))
     return try Response(json: account, status: .created)
   }
 

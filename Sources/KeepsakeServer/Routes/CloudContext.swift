@@ -28,7 +28,9 @@ struct CloudContext: RequestContext {
     case .v4(let address):
       withUnsafeBytes(of: address.address.sin_addr) { "4:" + $0.map { String($0) }.joined(separator: ".") }
     case .v6(let address):
-      withUnsafeBytes(of: address.address.sin6_addr) { "6:" + $0.prefix(8).map { String($0, radix: 16) }.joined(separator: ":") }
+      withUnsafeBytes(of: address.address.sin6_addr) {
+        "6:" + $0.prefix(8).map { String($0, radix: 16) }.joined(separator: ":")
+      }
     case .unixDomainSocket, nil:
       "local"
     }

@@ -26,7 +26,8 @@ extension CloudRoutes {
       let declared = request.headers[.contentLength].flatMap { Int($0) }
       if let declared, declared > ServerLimits.contentBytes {
         throw APIError(
-          .contentTooLarge, .tooLarge, "A content can have at most \(ServerLimits.contentBytes) bytes; this one has \(declared).")
+          .contentTooLarge, .tooLarge,
+          "A content can have at most \(ServerLimits.contentBytes) bytes; this one has \(declared).")
       }
       if try await storage.hasContent(description.hash, of: identity.container) {
         partials.forget(description.hash, of: identity.container)
@@ -40,7 +41,8 @@ extension CloudRoutes {
         let bytes = try await request.body(limit: ServerLimits.inlineContentBytes)
         return try await keep(description, .memory(bytes), count: bytes.count, from: identity)
       }
-      return try await uploads.receive(request.body, declared: declared, limit: ServerLimits.contentBytes) { file, count in
+      return try await uploads.receive(request.body, declared: declared, limit: ServerLimits.contentBytes) {
+        file, count in
         try await keep(description, .file(file, count: count), count: count, from: identity)
       }
     }
@@ -48,11 +50,14 @@ extension CloudRoutes {
       let identity = try await identity(of: request)
       let hash = try Self.hash(context.parameters.get("hash"), of: "The address")
       let key = try Self.key(of: request, hash, from: identity)
-      if try await storage.hasContent(hash, of: identity.container) { return try Response(json: ["stored": hash.description]) }
+      if try await storage.hasContent(hash, of: identity.container) {
+        return try Response(json: ["stored": hash.description])
+      }
       if let text = request.headers[.keepsakeTotal] {
         guard let total = Int(text), (1...ServerLimits.contentBytes).contains(total) else {
           throw APIError(
-            .badRequest, .badRequest, "The header Keepsake-Total has to be the frame's length, 1 to \(ServerLimits.contentBytes).")
+            .badRequest, .badRequest,
+            "The header Keepsake-Total has to be the frame's length, 1 to \(ServerLimits.contentBytes).")
         }
         try await requireRoom(for: hash, of: total, of: identity.container)
       }
@@ -77,15 +82,19 @@ extension CloudRoutes {
 
   /// Refuses a content that can't fit before its bytes are sent.
   private func requireRoom(for hash: ContentHash, of bytes: Int?, of container: ContainerID) async throws {
-    guard let quota, let bytes, let shortage = try await storage.shortage(for: hash, of: bytes, in: container, quota: quota) else { return }
+    guard let quota, let bytes,
+      let shortage = try await storage.shortage(for: hash, of: bytes, in: container, quota: quota)
+    else { return }
     throw APIError.overQuota(shortage)
   }
 
   private func put(
-    part range: ContentRange, of description: Description, _ request: Request, declared: Int?, from identity: DeviceIdentity
+    part range: ContentRange, of description: Description, _ request: Request, declared: Int?,
+    from identity: DeviceIdentity
   ) async throws -> Response {
     guard declared == nil || declared == range.count else {
-      throw APIError(.badRequest, .badRange, "Content-Range covers \(range.count) bytes, but Content-Length is \(declared ?? 0).")
+      throw APIError(
+        .badRequest, .badRange, "Content-Range covers \(range.count) bytes, but Content-Length is \(declared ?? 0).")
     }
     let key = try Self.key(of: request, description.hash, from: identity)
     if let base = description.base, try await !storage.hasContent(base, of: identity.container) {
@@ -128,7 +137,9 @@ extension CloudRoutes {
 
   // MARK: Fetching
 
-  private static func answer(_ content: KeptContent, to request: Request, _ context: CloudContext) async throws -> Response {
+  private static func answer(_ content: KeptContent, to request: Request, _ context: CloudContext) async throws
+    -> Response
+  {
     let count: Int
     let tag: String
     switch content.bytes {
@@ -190,7 +201,8 @@ extension CloudRoutes {
   private static func length(_ text: String?) throws -> Int {
     guard let text, let length = Int(text), (0...ServerLimits.contentBytes).contains(length) else {
       throw APIError(
-        .badRequest, .badRequest, "The header Keepsake-Length has to be the uncompressed length, 0 to \(ServerLimits.contentBytes).")
+        .badRequest, .badRequest,
+        "The header Keepsake-Length has to be the uncompressed length, 0 to \(ServerLimits.contentBytes).")
     }
     return length
   }

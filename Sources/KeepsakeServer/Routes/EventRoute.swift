@@ -51,7 +51,9 @@ extension CloudRoutes {
     let numbers = text.split(separator: ".", omittingEmptySubsequences: false).map { UInt64($0) }
     guard numbers.count == 3, let epoch = numbers[0], let seq = numbers[1], let mark = numbers[2],
       max(epoch, seq) <= Cursor.maximumSeq
-    else { throw APIError(.badRequest, .badRequest, "The parameter cursor has to be EPOCH.SEQ.MARK, three whole numbers.") }
+    else {
+      throw APIError(.badRequest, .badRequest, "The parameter cursor has to be EPOCH.SEQ.MARK, three whole numbers.")
+    }
     return Cursor(epoch: epoch, seq: seq, mark: mark)
   }
 
@@ -76,7 +78,9 @@ extension CloudRoutes {
     let identity = try await identity(of: request)
     var after: UInt64?
     if let text = request.uri.queryParameters["after"] {
-      guard let seq = UInt64(text) else { throw APIError(.badRequest, .badRequest, "The parameter after has to be a whole number.") }
+      guard let seq = UInt64(text) else {
+        throw APIError(.badRequest, .badRequest, "The parameter after has to be a whole number.")
+      }
       after = seq
     }
     let cursor = try Self.cursor(of: request)

@@ -21,10 +21,14 @@ extension CloudRoutes {
           message, from: identity.device, now: now, quota: quota, in: &container, using: &source)
         let after = try container.position()
         guard after != before else { return (response, CloudEvent?.none) }
-        return (response, CloudEvent(seq: after.seq, step: hasListeners ? try CloudAcceptance.step(since: before, in: container) : nil))
+        return (
+          response,
+          CloudEvent(seq: after.seq, step: hasListeners ? try CloudAcceptance.step(since: before, in: container) : nil)
+        )
       }
       if let event {
-        events.publish(event.seq, event.step == nil ? nil : try Self.json(event), of: identity.container, from: identity.device)
+        events.publish(
+          event.seq, event.step == nil ? nil : try Self.json(event), of: identity.container, from: identity.device)
       }
       return request.wantsFrames ? try Response(exchange: response) : try Response(json: response)
     }

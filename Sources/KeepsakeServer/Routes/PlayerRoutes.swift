@@ -11,7 +11,9 @@ extension CloudRoutes {
     router.get("devices") { request, _ in
       let identity = try await identity(of: request)
       var holders: [VersionID: Set<DeviceID>]?
-      if let asked = try Self.versions(of: request) { holders = try await storage.devices(of: identity.container, holding: asked) }
+      if let asked = try Self.versions(of: request) {
+        holders = try await storage.devices(of: identity.container, holding: asked)
+      }
       let devices = try await storage.devices(of: identity.container).map { [holders] known in
         let device = known.identity.device
         return AccountDevice(
@@ -52,12 +54,14 @@ extension CloudRoutes {
     guard let text = request.uri.queryParameters["versions"] else { return nil }
     let names = text.split(separator: ",", omittingEmptySubsequences: false)
     guard names.count <= ExchangeRules.maximumAskedVersions else {
-      throw APIError(.badRequest, .badRequest, "One request can ask about at most \(ExchangeRules.maximumAskedVersions) versions.")
+      throw APIError(
+        .badRequest, .badRequest, "One request can ask about at most \(ExchangeRules.maximumAskedVersions) versions.")
     }
     return try names.map { name in
       guard let version = VersionID(String(name)) else {
         throw APIError(
-          .badRequest, .badRequest, "The parameter versions has to be a list of ids of 32 hexadecimal digits, separated by commas.")
+          .badRequest, .badRequest,
+          "The parameter versions has to be a list of ids of 32 hexadecimal digits, separated by commas.")
       }
       return version
     }

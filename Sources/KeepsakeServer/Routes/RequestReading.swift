@@ -47,7 +47,8 @@ extension Request {
   func body(limit: Int) async throws -> Data {
     let declared = headers[.contentLength].flatMap { Int($0) }
     if let declared, declared > limit {
-      throw APIError(.contentTooLarge, .tooLarge, "The body has \(declared) bytes; this request can have at most \(limit).")
+      throw APIError(
+        .contentTooLarge, .tooLarge, "The body has \(declared) bytes; this request can have at most \(limit).")
     }
     let buffer = try await body.collect(upTo: limit)
     if let declared, declared != buffer.readableBytes {

@@ -19,7 +19,8 @@ struct AppKeys: Sendable {
   init(_ keys: [String]) throws {
     for key in keys where !Self.isAcceptable(key) {
       throw ServerError(
-        .configuration, "An app key must have 8 to 200 visible ASCII characters and no spaces; one of those given doesn't.")
+        .configuration,
+        "An app key must have 8 to 200 visible ASCII characters and no spaces; one of those given doesn't.")
     }
     digests = keys.map { SHA256.hash(data: Data($0.utf8)) }
   }

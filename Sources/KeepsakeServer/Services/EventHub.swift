@@ -33,7 +33,8 @@ final class EventHub: Service, Sendable {
 
   /// Opens a stream. Throws if the server is stopping, or the container has too many streams already.
   func subscribe(_ device: DeviceID, to container: ContainerID) throws -> Subscription {
-    let (stream, continuation) = AsyncStream<Notice>.makeStream(bufferingPolicy: .bufferingNewest(ServerLimits.noticesPerStream))
+    let (stream, continuation) = AsyncStream<Notice>.makeStream(
+      bufferingPolicy: .bufferingNewest(ServerLimits.noticesPerStream))
     let id = try state.withLock { state -> UInt64 in
       guard !state.isClosed else {
         throw APIError(.serviceUnavailable, .busy, "The server is stopping.", retryAfterSeconds: 2)
@@ -43,7 +44,8 @@ final class EventHub: Service, Sendable {
           .tooManyRequests, .tooManyStreams, "This player has too many event streams open.", retryAfterSeconds: 60)
       }
       state.nextID += 1
-      state.listeners[container, default: [:]][state.nextID] = Listener(device: device, newest: 0, continuation: continuation)
+      state.listeners[container, default: [:]][state.nextID] = Listener(
+        device: device, newest: 0, continuation: continuation)
       return state.nextID
     }
     let subscription = Subscription(id: id, container: container, notices: stream)

@@ -76,7 +76,8 @@ final class IncomingFile: Sendable {
     ServerError(.inputOutput, message, cause: PrivateFile.systemError())
   }
 
-  private static func offPool<Result: Sendable>(_ work: @escaping @Sendable () throws -> Result) async throws -> Result {
+  private static func offPool<Result: Sendable>(_ work: @escaping @Sendable () throws -> Result) async throws -> Result
+  {
     try await withCheckedThrowingContinuation { continuation in
       queue.async { continuation.resume(with: Swift.Result(catching: work)) }
     }

@@ -129,7 +129,9 @@ final class PartialUploads: Service, Sendable {
     }
     guard try end(key, writer) else { return .incomplete(try received(key, by: writer)) }
     // From here on no other request writes. If this fails, what has arrived stays: the disk may have been full.
-    let isRight = try await IncomingFile.digest(of: url, count: range.total).map { ContentHash(digest: $0) == key.frame }
+    let isRight = try await IncomingFile.digest(of: url, count: range.total).map {
+      ContentHash(digest: $0) == key.frame
+    }
     guard isRight == true else {
       isReleased = true
       remove(key)
@@ -163,7 +165,8 @@ final class PartialUploads: Service, Sendable {
   /// later, by their age.
   func forget(_ device: DeviceID?, of container: ContainerID) {
     let keys = state.withLock { state in
-      (state.entries[container] ?? [:]).filter { (device == nil || $0.key.device == device) && $0.value.writer == nil }.map(\.key)
+      (state.entries[container] ?? [:]).filter { (device == nil || $0.key.device == device) && $0.value.writer == nil }
+        .map(\.key)
     }
     for key in keys { remove(key, unlessWritten: true) }
   }
@@ -176,7 +179,8 @@ final class PartialUploads: Service, Sendable {
     return try state.withLock { state in
       if let entry = state[key] {
         guard entry.total == range.total else {
-          throw APIError(.badRequest, .badRange, "This upload began with a total of \(entry.total) bytes, not \(range.total).")
+          throw APIError(
+            .badRequest, .badRange, "This upload began with a total of \(entry.total) bytes, not \(range.total).")
         }
         guard !entry.isEnding else {
           throw APIError(.serviceUnavailable, .busy, "This upload is being completed.", retryAfterSeconds: 1)
@@ -201,7 +205,9 @@ final class PartialUploads: Service, Sendable {
   private static func makeRoom(
     for bytes: Int, in entries: inout [Key: Entry], now: Int64
   ) throws -> [(Key, Int)] {
-    var own = entries.sorted { ($0.value.touchedMilliseconds, $0.key.frame) < ($1.value.touchedMilliseconds, $1.key.frame) }[...]
+    var own = entries.sorted {
+      ($0.value.touchedMilliseconds, $0.key.frame) < ($1.value.touchedMilliseconds, $1.key.frame)
+    }[...]
     var evicted: [(Key, Int)] = []
     while own.count >= ServerLimits.uploadsPerPlayer
       || own.reduce(bytes, { $0 + $1.value.total }) > ServerLimits.uploadBytesPerPlayer
@@ -271,7 +277,9 @@ final class PartialUploads: Service, Sendable {
   private func removeOld() {
     let now = clock()
     let old = state.withLock { state -> [Key] in
-      if let swept = state.sweptMilliseconds, (0..<ServerLimits.uploadLookMilliseconds).contains(now - swept) { return [] }
+      if let swept = state.sweptMilliseconds, (0..<ServerLimits.uploadLookMilliseconds).contains(now - swept) {
+        return []
+      }
       state.sweptMilliseconds = now
       return state.entries.values.flatMap { entries in
         entries.filter {

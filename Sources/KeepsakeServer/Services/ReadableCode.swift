@@ -8,7 +8,8 @@ enum ReadableCode {
   static let pairingLength = 8
 
   static func make(length: Int, using source: inout some RandomNumberGenerator) -> String {
-    String(decoding: (0..<length).map { _ in alphabet[Int.random(in: 0..<alphabet.count, using: &source)] }, as: UTF8.self)
+    String(
+      decoding: (0..<length).map { _ in alphabet[Int.random(in: 0..<alphabet.count, using: &source)] }, as: UTF8.self)
   }
 
   /// Returns the code as it was generated, from what a person typed: lowercase letters, spaces and hyphens are

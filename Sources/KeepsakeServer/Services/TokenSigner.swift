@@ -37,13 +37,15 @@ struct TokenSigner: Sendable {
     guard let bytes = Data(base64Encoded: text), bytes.count == Self.tokenBytes else { return nil }
     let payload = bytes.prefix(Self.payloadBytes)
     let code = bytes.suffix(32)
-    guard HMAC<SHA256>.isValidAuthenticationCode(code, authenticating: payload, using: key), payload.first == Self.version
+    guard HMAC<SHA256>.isValidAuthenticationCode(code, authenticating: payload, using: key),
+      payload.first == Self.version
     else { return nil }
     let parts = payload.dropFirst()
     guard let device = DeviceID(bytes: parts.prefix(16)), let player = PlayerID(bytes: parts.dropFirst(16).prefix(16)),
       let container = ContainerID(bytes: parts.dropFirst(32).prefix(16))
     else { return nil }
-    return DeviceIdentity(device: device, player: player, container: container, app: AppID(bytes: Data(parts.suffix(8))))
+    return DeviceIdentity(
+      device: device, player: player, container: container, app: AppID(bytes: Data(parts.suffix(8))))
   }
 }
 #endif

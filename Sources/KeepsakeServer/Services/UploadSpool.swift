@@ -24,7 +24,9 @@ final class UploadSpool: Sendable {
       return true
     }
     guard mayStart else {
-      throw APIError(.serviceUnavailable, .busy, "The server is receiving too many uploads; try again in a moment.", retryAfterSeconds: 5)
+      throw APIError(
+        .serviceUnavailable, .busy, "The server is receiving too many uploads; try again in a moment.",
+        retryAfterSeconds: 5)
     }
     defer { open.withLock { $0 -= 1 } }
     let url = folder.appendingPathComponent(String(UInt64.random(in: .min ... .max), radix: 16))

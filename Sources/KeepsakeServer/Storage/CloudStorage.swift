@@ -32,7 +32,8 @@ protocol CloudStorage: Sendable {
   func putContent(_ content: KeptContent, of container: ContainerID, quota: Int64?) async throws -> UInt64?
   /// Returns how much room is lacking for a content of `bytes` bytes, after what nobody needs has been removed; nil if
   /// it fits, or replaces a damaged one.
-  func shortage(for hash: ContentHash, of bytes: Int, in container: ContainerID, quota: Int64) async throws -> QuotaShortage?
+  func shortage(for hash: ContentHash, of bytes: Int, in container: ContainerID, quota: Int64) async throws
+    -> QuotaShortage?
 
   /// Records a device, or that it was here.
   func recordDevice(_ device: DeviceRecord) async throws

@@ -7,7 +7,8 @@ import KeepsakeReplication
 extension SQLiteCloudStorage {
   /// Tables whose first column is the container.
   private static let tables = [
-    "cell", "version", "covered", "content", "holder", "usage", "decision", "chainHead", "mark", "deviceChain", "device", "pairing",
+    "cell", "version", "covered", "content", "holder", "usage", "decision", "chainHead", "mark", "deviceChain",
+    "device", "pairing",
     "offerPart",
   ]
 
@@ -25,7 +26,9 @@ extension SQLiteCloudStorage {
     try await transaction(on: container) { storage in
       let (id, name) = (container.bytes, device.bytes)
       guard try storage.row("SELECT 1 FROM device WHERE container = ? AND id = ?", [id, name]) != nil else {
-        return try storage.row("SELECT 1 FROM retired WHERE container = ? AND device = ?", [id, name]).map { _ in Retirement(seq: nil) }
+        return try storage.row("SELECT 1 FROM retired WHERE container = ? AND device = ?", [id, name]).map { _ in
+          Retirement(seq: nil)
+        }
       }
       try storage.run("INSERT OR IGNORE INTO retired (container, device, at) VALUES (?, ?, ?)", [id, name, now])
       let chains: [ChainID] = try storage.rows(
@@ -64,7 +67,8 @@ extension SQLiteCloudStorage {
       switch place {
       case .changes(let seq):
         let changes = try storage.changes(after: seq, limit: limit)
-        let next: PlayerExport.Position = changes.count == limit ? .changes(after: changes[limit - 1].seq) : .contents(after: nil)
+        let next: PlayerExport.Position =
+          changes.count == limit ? .changes(after: changes[limit - 1].seq) : .contents(after: nil)
         return PlayerExport.Page(lines: changes.map(PlayerExport.Line.init), next: next)
       case .contents(let hash):
         let rows = try storage.rows(
@@ -72,13 +76,16 @@ extension SQLiteCloudStorage {
           [storage.id, hash?.bytes ?? Data(), limit])
         let contents = try rows.map { row in
           PlayerExport.Line.Content(
-            hash: try storage.contentHash(row[0]), length: row[1], base: try (row[2] as Data?).map(storage.contentHash), frameBytes: row[3])
+            hash: try storage.contentHash(row[0]), length: row[1], base: try (row[2] as Data?).map(storage.contentHash),
+            frameBytes: row[3])
         }
-        let next: PlayerExport.Position = rows.count == limit ? .contents(after: contents[limit - 1].hash) : .decisions(after: nil)
+        let next: PlayerExport.Position =
+          rows.count == limit ? .contents(after: contents[limit - 1].hash) : .decisions(after: nil)
         return PlayerExport.Page(lines: contents.map(PlayerExport.Line.init(content:)), next: next)
       case .decisions(let operation):
         let decisions = try storage.decisions(after: operation, limit: limit)
-        let next: PlayerExport.Position = decisions.count == limit ? .decisions(after: decisions[limit - 1].operation.id) : .bank
+        let next: PlayerExport.Position =
+          decisions.count == limit ? .decisions(after: decisions[limit - 1].operation.id) : .bank
         return PlayerExport.Page(lines: decisions.map(PlayerExport.Line.init(operation:)), next: next)
       case .bank:
         let bank = Bank(try storage.bank())
@@ -99,7 +106,8 @@ extension SQLiteContainer {
 
   /// Throws `APIError.retired` if the player's data were deleted, or the device was removed.
   func refuseRetired(_ device: DeviceID?) throws {
-    let found = try row("SELECT 1 FROM retired WHERE container = ? AND device IN (x'', ?)", [id, device?.bytes ?? Data()])
+    let found = try row(
+      "SELECT 1 FROM retired WHERE container = ? AND device IN (x'', ?)", [id, device?.bytes ?? Data()])
     if found != nil { throw APIError.retired }
   }
 

@@ -22,7 +22,8 @@ final class SQLiteCloudStorage: CloudStorage {
 
   /// Opens the database, and migrates an older one. One from a newer version is refused and not touched.
   init(
-    database: URL, contents: URL, clock: @escaping @Sendable () -> Int64 = { 0 }, logger: Logger = Logger(label: "keepsake.server")
+    database: URL, contents: URL, clock: @escaping @Sendable () -> Int64 = { 0 },
+    logger: Logger = Logger(label: "keepsake.server")
   ) throws {
     let files = ContentFiles(folder: contents)
     self.files = files
@@ -65,7 +66,8 @@ final class SQLiteCloudStorage: CloudStorage {
     let applied = try String.fetchAll(db, sql: "SELECT identifier FROM grdb_migrations ORDER BY identifier")
     if let unknown = applied.first(where: { !known.contains($0) }) {
       throw ServerError(
-        .newerData, "The database was written by a newer version of the server (\"\(unknown)\"); run that version or a newer one.")
+        .newerData,
+        "The database was written by a newer version of the server (\"\(unknown)\"); run that version or a newer one.")
     }
   }
 
@@ -73,7 +75,8 @@ final class SQLiteCloudStorage: CloudStorage {
   private func removeForgottenFiles() throws {
     let names = try files.names()
     try pool.read { db in
-      for name in names where try Row.fetchOne(db, sql: "SELECT 1 FROM content WHERE file = ?", arguments: [name]) == nil {
+      for name in names
+      where try Row.fetchOne(db, sql: "SELECT 1 FROM content WHERE file = ?", arguments: [name]) == nil {
         try files.remove(name)
       }
     }
@@ -161,7 +164,9 @@ final class SQLiteCloudStorage: CloudStorage {
     return .kept(isNew: isNew, try container.position().seq)
   }
 
-  func shortage(for hash: ContentHash, of bytes: Int, in container: ContainerID, quota: Int64) async throws -> QuotaShortage? {
+  func shortage(for hash: ContentHash, of bytes: Int, in container: ContainerID, quota: Int64) async throws
+    -> QuotaShortage?
+  {
     let fits = try await read(container) {
       try $0.isSuspect(hash) || QuotaUse(limit: quota, used: $0.usedBytes()).shortage(for: Int64(bytes)) == nil
     }
@@ -282,7 +287,8 @@ final class SQLiteCloudStorage: CloudStorage {
   func join(_ code: Data, app: AppID, as device: DeviceID, name: String, now: Int64) async throws -> DeviceIdentity? {
     try await committer.write { db in
       let found = try Row.fetchOne(
-        db, sql: "SELECT container, player, expires FROM pairing WHERE app = ? AND code = ?", arguments: [app.bytes, code])
+        db, sql: "SELECT container, player, expires FROM pairing WHERE app = ? AND code = ?",
+        arguments: [app.bytes, code])
       guard let found else { return nil }
       try db.execute(sql: "DELETE FROM pairing WHERE app = ? AND code = ?", arguments: [app.bytes, code])
       let expires: Int64 = found[2]
@@ -292,7 +298,8 @@ final class SQLiteCloudStorage: CloudStorage {
       }
       guard try !Self.isRetired(device, of: container, in: db) else { return nil }
       let identity = DeviceIdentity(device: device, player: player, container: container, app: app)
-      try Self.note(DeviceRecord(identity: identity, name: name, createdMilliseconds: now, seenMilliseconds: now), in: db)
+      try Self.note(
+        DeviceRecord(identity: identity, name: name, createdMilliseconds: now, seenMilliseconds: now), in: db)
       return identity
     }
   }

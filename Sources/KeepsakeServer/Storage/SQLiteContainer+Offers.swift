@@ -7,14 +7,16 @@ import KeepsakeReplication
 extension SQLiteContainer {
   func heldOffers() throws -> [HeldOffer] {
     try rows(
-      "SELECT offer, count(*), sum(size), max(touched) FROM offerPart WHERE container = ? GROUP BY offer ORDER BY offer", [id]
+      "SELECT offer, count(*), sum(size), max(touched) FROM offerPart WHERE container = ? GROUP BY offer ORDER BY offer",
+      [id]
     ).map { row in
       HeldOffer(id: try identifier(row[0]), parts: row[1], bytes: row[2], touchedMilliseconds: row[3])
     }
   }
 
   func items(of offer: OfferID) throws -> [OfferItems] {
-    try rows("SELECT items FROM offerPart WHERE container = ? AND offer = ? ORDER BY number", [id, offer.bytes]).map { row in
+    try rows("SELECT items FROM offerPart WHERE container = ? AND offer = ? ORDER BY number", [id, offer.bytes]).map {
+      row in
       try decode(OfferItems.self, row[0])
     }
   }

@@ -28,11 +28,15 @@ extension SQLiteContainer {
         AND EXISTS (SELECT 1 FROM covered WHERE covered.container = ?1 AND covered.id = holder.version)
       ORDER BY slot, version
       """, [id, slot.map(bytes)])
-    return try found.map { SlotVersion(slot: String(decoding: $0[0] as Data, as: UTF8.self), version: try identifier($0[1])) }
+    return try found.map {
+      SlotVersion(slot: String(decoding: $0[0] as Data, as: UTF8.self), version: try identifier($0[1]))
+    }
   }
 
   mutating func releaseContents(of version: VersionID) throws {
-    guard let slot = try row("SELECT slot FROM version WHERE container = ? AND id = ?", [id, version.bytes])?[0] as Data? else { return }
+    guard
+      let slot = try row("SELECT slot FROM version WHERE container = ? AND id = ?", [id, version.bytes])?[0] as Data?
+    else { return }
     let held = try rows(
       "DELETE FROM holder WHERE container = ? AND slot = ? AND version = ? RETURNING hash", [id, slot, version.bytes])
     for row in held { try removeUnneeded(row[0]) }
@@ -69,7 +73,8 @@ extension SQLiteContainer {
 
   func suspectContents() throws -> [ContentHash] {
     let found = try rows(
-      "SELECT hash FROM content WHERE container = ? AND suspect = 1 ORDER BY hash LIMIT ?", [id, ServerLimits.suspectsAtOnce])
+      "SELECT hash FROM content WHERE container = ? AND suspect = 1 ORDER BY hash LIMIT ?",
+      [id, ServerLimits.suspectsAtOnce])
     return try found.map { try contentHash($0[0]) }
   }
 

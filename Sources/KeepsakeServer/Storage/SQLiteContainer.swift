@@ -64,7 +64,8 @@ struct SQLiteContainer: CloudContainer {
       ON CONFLICT (container, collection, key) DO UPDATE SET seq = excluded.seq, state = excluded.state
       """,
       [
-        id, bytes(cell.update.key.collection), bytes(cell.update.key.key), signed(cell.seq), try encode(cell.update.state),
+        id, bytes(cell.update.key.collection), bytes(cell.update.key.key), signed(cell.seq),
+        try encode(cell.update.state),
       ])
   }
 
@@ -92,7 +93,8 @@ struct SQLiteContainer: CloudContainer {
       SET slot = excluded.slot, seq = excluded.seq, head = excluded.head, record = excluded.record
       """,
       [
-        id, version.record.id.bytes, bytes(version.record.slot), signed(version.seq), isHead, try encode(version.record),
+        id, version.record.id.bytes, bytes(version.record.slot), signed(version.seq), isHead,
+        try encode(version.record),
       ])
   }
 
@@ -187,7 +189,8 @@ struct SQLiteContainer: CloudContainer {
   mutating func setReached(_ seq: UInt64, by device: DeviceID) throws {
     // The row exists: a device is recorded before its request is processed. An unchanged value isn't written again.
     try run(
-      "UPDATE device SET reached = ?3 WHERE container = ?1 AND id = ?2 AND reached <> ?3", [id, device.bytes, signed(seq)])
+      "UPDATE device SET reached = ?3 WHERE container = ?1 AND id = ?2 AND reached <> ?3",
+      [id, device.bytes, signed(seq)])
   }
 
   // MARK: Changes
@@ -204,7 +207,8 @@ struct SQLiteContainer: CloudContainer {
     return try rows.map { row in
       let item: CloudChange.Item
       if let collection = row[1] as Data?, let key = row[2] as Data? {
-        let key = CellKey(collection: String(decoding: collection, as: UTF8.self), key: String(decoding: key, as: UTF8.self))
+        let key = CellKey(
+          collection: String(decoding: collection, as: UTF8.self), key: String(decoding: key, as: UTF8.self))
         item = .cell(CellUpdate(key: key, state: try decode(CellState.self, row[3])))
       } else {
         item = .version(try decode(VersionRecord.self, row[3]))

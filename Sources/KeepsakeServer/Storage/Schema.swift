@@ -9,7 +9,8 @@ import KeepsakeReplication
 /// numbers are stored as their bit patterns.
 enum Schema {
   static let migrations: [String] = [
-    "1 containers, devices, pairing", "2 room and damage", "3 offers in parts", "4 removed devices", "5 what devices have seen",
+    "1 containers, devices, pairing", "2 room and damage", "3 offers in parts", "4 removed devices",
+    "5 what devices have seen",
   ]
 
   static func migrator(files: ContentFiles) -> DatabaseMigrator {
@@ -136,7 +137,9 @@ enum Schema {
         ) GROUP BY container;
         """)
     for (table, size) in [("cell", "length(ROW.state)"), ("version", "length(ROW.record)"), ("content", "ROW.size")] {
-      let (new, old) = (size.replacingOccurrences(of: "ROW", with: "new"), size.replacingOccurrences(of: "ROW", with: "old"))
+      let (new, old) = (
+        size.replacingOccurrences(of: "ROW", with: "new"), size.replacingOccurrences(of: "ROW", with: "old")
+      )
       for (event, owner, change) in [
         ("INSERT", "new", new), ("UPDATE", "new", "\(new) - \(old)"), ("DELETE", "old", "-\(old)"),
       ] {

@@ -114,7 +114,9 @@ extension World {
   private func checkBank() {
     let bank = Bank(cloud.bank())
     var held: [String: Int64] = bank.state.pool
-    for (currency, amount) in held where amount < 0 { violation("the bank's pool of \(currency) is below zero: \(amount)") }
+    for (currency, amount) in held where amount < 0 {
+      violation("the bank's pool of \(currency) is below zero: \(amount)")
+    }
     for (id, chain) in bank.state.chains {
       for (currency, totals) in chain.totals {
         if totals.rights < 0 { violation("the chain \(short(id)) has rights below zero in \(currency)") }
@@ -130,8 +132,11 @@ extension World {
       case .giveBack: break
       }
     }
-    for currency in Set(held.keys).union(made.keys).sorted() where held[currency, default: 0] != made[currency, default: 0] {
-      violation("\(currency): the operations add up to \(made[currency, default: 0]), but the bank has \(held[currency, default: 0])")
+    for currency in Set(held.keys).union(made.keys).sorted()
+    where held[currency, default: 0] != made[currency, default: 0] {
+      violation(
+        "\(currency): the operations add up to \(made[currency, default: 0]), but the bank has \(held[currency, default: 0])"
+      )
     }
     if let twice = cloud.decidedTwice.first { violation("the operation \(twice) was decided twice") }
   }

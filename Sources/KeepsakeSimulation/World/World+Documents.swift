@@ -27,7 +27,9 @@ extension World {
       let (garden, parents) = try shownGarden(index)
       devices[index].garden = garden
       devices[index].loaded[Self.garden.name] = parents
-      trace(32, UInt64(index), UInt64(parents.count), words: "device \(index) loads the garden: \(parents.map { short($0) })")
+      trace(
+        32, UInt64(index), UInt64(parents.count),
+        words: "device \(index) loads the garden: \(parents.map { short($0) })")
     } catch {
       violation("device \(index) can't load the garden: \(error)")
     }
@@ -81,9 +83,12 @@ extension World {
   func shownGarden(_ index: Int) throws -> (garden: Garden, parents: [VersionID]) {
     let storage = devices[index].storage
     let reading = try SlotReading.read(Self.garden.name, policy: .mostProgress, in: storage)
-    if let damage = reading.damage.first { violation("device \(index) can't read \(short(damage.version)): \(damage.message)") }
+    if let damage = reading.damage.first {
+      violation("device \(index) can't read \(short(damage.version)): \(damage.message)")
+    }
     var unreadable: [(version: VersionID, error: any Error)] = []
-    let view = try ConflictResolver(slot: Self.garden, reading: reading, context: nil) { unreadable.append(($0, $1)) }.view()
+    let view = try ConflictResolver(slot: Self.garden, reading: reading, context: nil) { unreadable.append(($0, $1)) }
+      .view()
     if let (version, error) = unreadable.first { violation("device \(index) can't decode \(short(version)): \(error)") }
     let heads = storage.heads(of: Self.garden.name).sorted()
     let sides = reading.sides.map(\.version.record.id)
@@ -99,7 +104,9 @@ extension World {
     let plot = view.value ?? Plot()
     var carriedAlong = heads.reduce(into: Set<Int>()) { $0.formUnion(model.carriedAlong[$1] ?? []) }
     try check(plot, knowing: known, isUncertain: isUncertain, isCrossed: isCrossed, on: index) { shown, field in
-      if !carriedAlong.contains(shown), try isCarriedAlong(shown, on: field, among: whole, of: index) { carriedAlong.insert(shown) }
+      if !carriedAlong.contains(shown), try isCarriedAlong(shown, on: field, among: whole, of: index) {
+        carriedAlong.insert(shown)
+      }
       return carriedAlong.contains(shown)
     }
 
@@ -116,7 +123,8 @@ extension World {
     }
     if first == nil { model.gardens[key] = bytes }
     return (
-      Garden(plot: plot, known: known, isUncertain: isUncertain, isCrossed: isCrossed, carriedAlong: carriedAlong), view.parents
+      Garden(plot: plot, known: known, isUncertain: isUncertain, isCrossed: isCrossed, carriedAlong: carriedAlong),
+      view.parents
     )
   }
 
@@ -143,7 +151,9 @@ extension World {
         let known = model.known[side] ?? []
         let nearest = ancestors.nearest(of: side, with: Array(merged[..<index]))
         let told = nearest.filter(whole.contains).reduce(into: Set<Int>()) { $0.formUnion(model.known[$1] ?? []) }
-        guard told == known.intersection(before), !nearest.contains(where: model.uncertain.contains) else { return false }
+        guard told == known.intersection(before), !nearest.contains(where: model.uncertain.contains) else {
+          return false
+        }
         before.formUnion(known)
         if nearest.count > 1 { open.append(nearest) }
       }
@@ -158,7 +168,8 @@ extension World {
     let deeds = known.sorted().map { (number: $0, kind: model.deeds[$0].kind) }
     func violated(_ text: String) { violation("in the garden of device \(index) \(text)") }
     if plot.deeds != known {
-      violated("\(known.subtracting(plot.deeds).sorted()) is lost, \(plot.deeds.subtracting(known).sorted()) was never done")
+      violated(
+        "\(known.subtracting(plot.deeds).sorted()) is lost, \(plot.deeds.subtracting(known).sorted()) was never done")
     }
     if Set(plot.notes) != known { violated("the notes are for \(plot.notes), not for \(known.sorted())") }
     var (waterings, height, bloom) = (0, 0, Int?.none)
@@ -177,12 +188,16 @@ extension World {
       case .move: written["", default: []].append(deed.number)
       }
     }
-    if plot.waterings.value != waterings { violated("\(plot.waterings.value) waterings are counted, but there were \(waterings)") }
+    if plot.waterings.value != waterings {
+      violated("\(plot.waterings.value) waterings are counted, but there were \(waterings)")
+    }
     if plot.height != height { violated("the height is \(plot.height), not \(height)") }
     if plot.firstBloom != bloom { violated("the first bloom was on \(plot.firstBloom ?? 0), not on \(bloom ?? 0)") }
     guard !isUncertain else { return }
     if plot.ornaments != hung.subtracting(takenOff) {
-      violated("the ornaments are \(plot.ornaments.sorted()), but \(hung.sorted()) were hung and \(takenOff.sorted()) taken off")
+      violated(
+        "the ornaments are \(plot.ornaments.sorted()), but \(hung.sorted()) were hung and \(takenOff.sorted()) taken off"
+      )
     }
     let flowers = plot.flowers.map(\.id)
     if Set(flowers) != planted.subtracting(pulled) || Set(flowers).count != flowers.count {
@@ -196,7 +211,8 @@ extension World {
       let shown = field(plot)
       if !standing.contains(shown ?? 0), !(isCrossed && isDisputed(shown ?? 0, among: all)) {
         if try isCarriedAlong(shown ?? 0, field) { continue }
-        violated("\(name.isEmpty ? "its place" : "the label \(name)") shows \(shown ?? 0), but should show one of \(standing)")
+        violated(
+          "\(name.isEmpty ? "its place" : "the label \(name)") shows \(shown ?? 0), but should show one of \(standing)")
       }
     }
   }
@@ -204,7 +220,8 @@ extension World {
   /// Whether something else was written at the same time. Merges that each include the other may choose differently,
   /// and what one chose then counts for the other as a change, like anything written since.
   private func isDisputed(_ deed: Int, among all: [Int]) -> Bool {
-    all.contains(deed) && all.contains { $0 != deed && !model.deeds[$0].known.contains(deed) && !model.deeds[deed].known.contains($0) }
+    all.contains(deed)
+      && all.contains { $0 != deed && !model.deeds[$0].known.contains(deed) && !model.deeds[deed].known.contains($0) }
   }
 
   /// Whether the saves from which a merge starts contain this value, and two values that were written at the same time.
@@ -212,7 +229,9 @@ extension World {
   /// Which of the values is shown is decided again when the ancestors are merged into one, and may differ from the one
   /// in a save that was merged from them before. What was written since is then a change to both sides, and the value
   /// of the better save is shown, even if the other one had seen it.
-  private func isCarriedAlong(_ deed: Int, on field: (Plot) -> Int?, among ancestors: Set<VersionID>, of index: Int) throws -> Bool {
+  private func isCarriedAlong(_ deed: Int, on field: (Plot) -> Int?, among ancestors: Set<VersionID>, of index: Int)
+    throws -> Bool
+  {
     let storage = devices[index].storage
     let held = try ancestors.sorted().compactMap { id in
       try storage.version(id).flatMap { field(try Archive.decode(Plot.self, from: storage.plainBytes(of: $0.record))) }

@@ -72,11 +72,14 @@ extension World {
       let asks = view.isConflict && random.once(in: 3)
       devices[index].loaded[slot] = asks ? view.winner.map { [$0.id] } ?? [] : view.parents
       for head in view.heads {
-        for hash in head.contents where !devices[index].storage.hasContent(hash) && !devices[index].storage.isNotDownloaded(head) {
+        for hash in head.contents
+        where !devices[index].storage.hasContent(hash) && !devices[index].storage.isNotDownloaded(head) {
           violation("device \(index) shows \(short(head.id)) without its contents")
         }
       }
-      trace(22, UInt64(index), UInt64(view.heads.count), words: "device \(index) loads \(slot): \(view.parents.map { short($0) })")
+      trace(
+        22, UInt64(index), UInt64(view.heads.count),
+        words: "device \(index) loads \(slot): \(view.parents.map { short($0) })")
     } catch {
       violation("device \(index) can't load: \(error)")
     }
@@ -92,7 +95,8 @@ extension World {
       report.statistics.leftInTheCloud += 1
       let isAsked = deliveries.once(in: 2)
       trace(
-        24, UInt64(index), isAsked ? 1 : 0, words: "device \(index) finds \(slot) only in the cloud\(isAsked ? ", and downloads it" : "")")
+        24, UInt64(index), isAsked ? 1 : 0,
+        words: "device \(index) finds \(slot) only in the cloud\(isAsked ? ", and downloads it" : "")")
       if isAsked {
         devices[index].asked.insert(slot)
         step(index, .committed)
@@ -124,7 +128,9 @@ extension World {
     var cells: [CellDraft] = []
     let paired = random.once(in: 2)
     if paired { cells.append(CellDraft(Self.elements, .insert([.string(saves[0].id.description)]))) }
-    if random.once(in: 6) { saves.append(saveDraft(index, slot == Self.slots[0] ? Self.slots[1] : Self.slots[0], tombstone: false)) }
+    if random.once(in: 6) {
+      saves.append(saveDraft(index, slot == Self.slots[0] ? Self.slots[1] : Self.slots[0], tombstone: false))
+    }
     if random.once(in: 3) { cells += cellDrafts(index) }
     var wallet: [WalletOperation] = []
     if random.once(in: 6) { wallet.append(operation(.earn)) }
@@ -157,12 +163,16 @@ extension World {
     if !tombstone {
       // Large saves are split into several contents.
       let cut = random.once(in: 5) ? bytes.count / 2 : bytes.count
-      contents = [bytes.prefix(cut), bytes.dropFirst(cut)].filter { !$0.isEmpty }.map { devices[index].storage.addContent(Data($0)) }
+      contents = [bytes.prefix(cut), bytes.dropFirst(cut)].filter { !$0.isEmpty }.map {
+        devices[index].storage.addContent(Data($0))
+      }
     }
     return SaveDraft(
-      id: VersionID(using: &random), slot: slot, parents: parents, contents: contents, length: tombstone ? 0 : bytes.count,
+      id: VersionID(using: &random), slot: slot, parents: parents, contents: contents,
+      length: tombstone ? 0 : bytes.count,
       metadata: SaveMetadata(
-        playtime: Double(Int.random(in: 0...3, using: &random)), progress: Double(Int.random(in: 0...3, using: &random))),
+        playtime: Double(Int.random(in: 0...3, using: &random)), progress: Double(Int.random(in: 0...3, using: &random))
+      ),
       savedAtMilliseconds: clock(of: index), tombstone: tombstone)
   }
 
@@ -182,7 +192,8 @@ extension World {
     case 6..<8: return CellDraft(Self.progress("found"), .insert([number]))
     case 8..<11:
       return CellDraft(
-        Self.progress("jumps"), .add(plus: UInt64.random(in: 1...9, using: &random), minus: UInt64.random(in: 0...2, using: &random)))
+        Self.progress("jumps"),
+        .add(plus: UInt64.random(in: 1...9, using: &random), minus: UInt64.random(in: 0...2, using: &random)))
     default:
       if random.once(in: 3) { return CellDraft(Self.progress("season"), .reset(.max(number))) }
       return CellDraft(Self.progress("season"), .max(number))
@@ -376,7 +387,8 @@ extension World {
     report.statistics.serverRestores += 1
     cloudWasRestored = true
     trace(
-      30, backup.cloud.position().seq, words: "the cloud is restored from \(cloud.position().seq) to \(backup.cloud.position().seq)")
+      30, backup.cloud.position().seq,
+      words: "the cloud is restored from \(cloud.position().seq) to \(backup.cloud.position().seq)")
     (cloud, words) = backup
     cloudBackup = nil
     for number in model.leftToCloud { mayBeGone(number) }

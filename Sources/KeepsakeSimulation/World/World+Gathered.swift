@@ -40,7 +40,9 @@ extension World {
     switch cell.change {
     case .insertElements(let elements):
       // Without a name, it was in the set already.
-      guard let element = elements.first, case .insert(let names)? = drafts.first(where: { $0.key == Self.heard })?.change else { return }
+      guard let element = elements.first,
+        case .insert(let names)? = drafts.first(where: { $0.key == Self.heard })?.change
+      else { return }
       model.favourites.append(Model.Favourite(element: element, addition: names.first, seen: [], write: number))
     case .removeElements(let elements):
       guard let element = elements.first else { return }
@@ -83,7 +85,8 @@ extension World {
         if !removals.contains(where: { !mayBeGone($0) && $0.seen.contains(name) }) { isOut = false }
       }
       if isIn, !held.contains(element) {
-        violation("\(element) was inserted into the favourites and is missing, but no device that had seen it removed it")
+        violation(
+          "\(element) was inserted into the favourites and is missing, but no device that had seen it removed it")
       }
       if isOut, held.contains(element) {
         violation("\(element) was removed from the favourites and is still there, but was not inserted again")

@@ -16,7 +16,8 @@ extension World {
           4, UInt64(index), number, UInt64(request.cells.count), UInt64(request.versions.count), request.cursor.seq,
           words: "device \(index) exchanges #\(number & 0xFFFF) from \(request.cursor.seq) cells "
             + "\(request.cells.map(\.key.key)) versions \(request.versions.map { short($0.id) }) "
-            + "wallet \(request.wallet.map { "\(short($0.chain)) +\($0.operations.count) late \($0.late.count)" } ?? "-")")
+            + "wallet \(request.wallet.map { "\(short($0.chain)) +\($0.operations.count) late \($0.late.count)" } ?? "-")"
+        )
         send(.exchange(number, request, era: devices[index].era, sent: now), number, from: index)
       case .upload(let number, let content):
         report.statistics.uploads += 1
@@ -114,7 +115,9 @@ extension World {
 
   /// Returns the response of the acceptance. A cloud without room accepts no saves, nor what came with them, but
   /// reports what is new.
-  private func respond(to request: ExchangeRequest, from index: Int, _ era: Int, _ sent: Int64) throws -> ExchangeResponse {
+  private func respond(to request: ExchangeRequest, from index: Int, _ era: Int, _ sent: Int64) throws
+    -> ExchangeResponse
+  {
     let reached = cloud.reached()[Device.id(index)] ?? 0
     let response = try CloudAcceptance.exchange(
       request, from: Device.id(index), now: now, quota: isFull ? 0 : nil, in: &cloud, using: &random)
@@ -143,7 +146,9 @@ extension World {
       guard calm || (devices[index].online && !random.may(swarm.deafnessOdds)) else { continue }
       schedule(
         after: Int64.random(in: 1...300, using: &random),
-        .toDevice(device: index, opening: devices[index].opening, .announced(CloudEvent(seq: seq, step: index == sender ? nil : step))))
+        .toDevice(
+          device: index, opening: devices[index].opening,
+          .announced(CloudEvent(seq: seq, step: index == sender ? nil : step))))
     }
   }
 
@@ -171,7 +176,9 @@ extension World {
     if response.more { report.statistics.pages += 1 }
     if case .missing = response.outcome { report.statistics.missingContents += 1 }
     if case .held = response.outcome { report.statistics.partsHeld += 1 }
-    if case .refused(let refusals) = response.outcome, !isFull { violation("a correct device was refused: \(refusals)") }
+    if case .refused(let refusals) = response.outcome, !isFull {
+      violation("a correct device was refused: \(refusals)")
+    }
     switch response.wallet?.state {
     case .fork?: report.statistics.forks += 1
     case .fenced?: report.statistics.fences += 1

@@ -39,7 +39,9 @@ extension World {
 
   private func fingerprint() -> [UInt64] {
     [cloud.position().seq, UInt64(cloud.decisions.count)]
-      + devices.flatMap { [$0.storage.facts().cursor.seq, UInt64($0.storage.outboxCount()), $0.storage.wallet()?.head.count ?? 0] }
+      + devices.flatMap {
+        [$0.storage.facts().cursor.seq, UInt64($0.storage.outboxCount()), $0.storage.wallet()?.head.count ?? 0]
+      }
   }
 
   /// Delivers everything that is in progress, and wakes devices that wait to try again; polls are left alone.
@@ -78,7 +80,9 @@ extension World {
       for slot in Set(storage.slots()).union(cloud.slots()).sorted() {
         let heads = storage.heads(of: slot)
         if heads != cloud.heads(of: slot) {
-          violation("\(slot): device \(index) has \(heads.map { short($0) }), the cloud \(cloud.heads(of: slot).map { short($0) })")
+          violation(
+            "\(slot): device \(index) has \(heads.map { short($0) }), the cloud \(cloud.heads(of: slot).map { short($0) })"
+          )
         }
         for id in heads {
           for hash in storage.version(id)?.record.contents ?? [] where !storage.hasContent(hash) {
@@ -167,7 +171,8 @@ extension World {
     if case .counter(let entries)? = storage.cell(Self.progress("jumps"))?.value {
       let total = CellValue.total(of: entries)
       if total < counted - mayCount.minus || total > counted + mayCount.plus {
-        violation("the counter is \(total), but \(counted) were counted (and perhaps +\(mayCount.plus) -\(mayCount.minus))")
+        violation(
+          "the counter is \(total), but \(counted) were counted (and perhaps +\(mayCount.plus) -\(mayCount.minus))")
       }
     } else if counted != 0 {
       violation("the counter is lost")
@@ -189,7 +194,8 @@ extension World {
       if wallet.hasUnreportedOperations { violation("device \(index) has operations that the bank never decided") }
       for currency in Set(wallet.currencies).union(bank.currencies).sorted() {
         if wallet.total(currency) != bank.balance(currency) {
-          violation("device \(index) shows \(wallet.total(currency)) \(currency), the bank has \(bank.balance(currency))")
+          violation(
+            "device \(index) shows \(wallet.total(currency)) \(currency), the bank has \(bank.balance(currency))")
         }
       }
     }
@@ -204,7 +210,9 @@ extension World {
     for id in model.operations.keys.sorted() {
       guard let operation = model.operations[id] else { continue }
       let verdict = cloud.decision(on: id)
-      if verdict == nil, !model.operationMayBeGone.contains(id) { violation("the operation \(id) was lost: \(operation)") }
+      if verdict == nil, !model.operationMayBeGone.contains(id) {
+        violation("the operation \(id) was lost: \(operation)")
+      }
       switch operation.effect {
       case .claim:
         guard verdict == .accepted, let key = operation.kind.key else { continue }
@@ -240,7 +248,9 @@ extension World {
     drain()
     report.statistics.mostExchangesAfterLastWrite = devices.map(\.exchanges).max() ?? 0
     for index in devices.indices {
-      if devices[index].exchanges > 2 { violation("device \(index) needed \(devices[index].exchanges) exchanges after one write") }
+      if devices[index].exchanges > 2 {
+        violation("device \(index) needed \(devices[index].exchanges) exchanges after one write")
+      }
       if devices[index].storage.cell(Self.progress("level"))?.value != .max(.int(2_000)) {
         violation("device \(index) never saw the last write")
       }
@@ -258,7 +268,8 @@ extension World {
       let earning = WalletOperation(
         id: OperationID(using: &random), kind: .earn, currency: "gems", amount: 1_000, reason: "the last one")
       try DeviceCommit.apply(
-        CommitDraft(wallet: [earning]), now: clock(of: 0), writer: devices[0].writer, in: &devices[0].storage, using: &random)
+        CommitDraft(wallet: [earning]), now: clock(of: 0), writer: devices[0].writer, in: &devices[0].storage,
+        using: &random)
     } catch {
       violation("the last earning fails: \(error)")
     }

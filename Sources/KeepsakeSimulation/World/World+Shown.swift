@@ -8,7 +8,8 @@ extension World {
 
   /// What a player has just done must be there, and rank as it should.
   func checkCommitted(
-    _ records: [VersionRecord], _ cells: [CellDraft], _ before: SimulatedDevice, _ seen: [VersionID: Set<VersionID>], on index: Int
+    _ records: [VersionRecord], _ cells: [CellDraft], _ before: SimulatedDevice, _ seen: [VersionID: Set<VersionID>],
+    on index: Int
   ) {
     for case .set(let value) in cells.filter({ $0.key == Self.progress("name") }).map(\.change) {
       if case .latest(_, value)? = devices[index].storage.cell(Self.progress("name"))?.value { continue }
@@ -51,7 +52,8 @@ extension World {
       for index in devices.indices {
         for slot in Self.slots {
           for policy in [SavePolicy.mostProgress, .longestPlayed, .newest] {
-            checkView(try Resolution.view(of: slot, in: devices[index].storage, policy: policy), of: slot, policy, on: index)
+            checkView(
+              try Resolution.view(of: slot, in: devices[index].storage, policy: policy), of: slot, policy, on: index)
           }
         }
         _ = try shownGarden(index)

@@ -195,7 +195,9 @@ package final class World {
     device.online = online
     device.storage = storage
     device.storage.faults = options.faults
-    if swarm.newestKept != .max { device.storage.rules = HistoryRules(newest: swarm.newestKept, hourly: 2, daily: 1, weekly: 1) }
+    if swarm.newestKept != .max {
+      device.storage.rules = HistoryRules(newest: swarm.newestKept, hourly: 2, daily: 1, weekly: 1)
+    }
     if random.may(swarm.skewOdds) {
       device.skew = Int64.random(in: -400_000_000_000...400_000_000_000, using: &random)
       report.statistics.skewedClocks += 1

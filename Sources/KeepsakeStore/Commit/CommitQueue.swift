@@ -85,7 +85,9 @@ final class CommitQueue: Sendable {
       let left = deadline - ContinuousClock.now
       guard left > .zero else {
         throw StoreError(
-          .timedOut, "the disk is too slow: the commit was not accepted in time; those that were accepted before are still being written")
+          .timedOut,
+          "the disk is too slow: the commit was not accepted in time; those that were accepted before are still being written"
+        )
       }
       _ = room.wait(until: Date(timeIntervalSinceNow: left.interval))
     }
@@ -139,7 +141,9 @@ final class CommitQueue: Sendable {
     var batch = ContentKeeper.Batch()
     for (index, job) in jobs.enumerated() {
       do {
-        for save in job.saves { prepared[index, default: []].append(try keeper.prepare(save.bytes, of: save.slot, in: &batch)) }
+        for save in job.saves {
+          prepared[index, default: []].append(try keeper.prepare(save.bytes, of: save.slot, in: &batch))
+        }
       } catch {
         failures[index] = error
       }

@@ -9,7 +9,8 @@ enum FailedCommit {
   /// Call this before the connections close, because the last one to close may delete the index.
   static func committedFrames(of database: URL) throws -> Int? {
     // Two copies of the header, 48 bytes each, in the machine's own byte order; the frame count is at offset 16.
-    guard let bytes = try RawFile(URL(fileURLWithPath: database.path + "-shm"))?.bytes(at: 0, count: 96), bytes[..<48] == bytes[48...],
+    guard let bytes = try RawFile(URL(fileURLWithPath: database.path + "-shm"))?.bytes(at: 0, count: 96),
+      bytes[..<48] == bytes[48...],
       bytes[12] != 0
     else { return nil }
     return bytes.withUnsafeBytes { Int($0.loadUnaligned(fromByteOffset: 16, as: UInt32.self)) }

@@ -10,7 +10,8 @@ package struct GameCommit: Sendable {
   package var now: Int64
 
   package init(
-    saves: [SaveDraft] = [], cells: [CellDraft] = [], scores: [ScoreDraft] = [], wallet: [WalletOperation] = [], now: Int64
+    saves: [SaveDraft] = [], cells: [CellDraft] = [], scores: [ScoreDraft] = [], wallet: [WalletOperation] = [],
+    now: Int64
   ) {
     self.saves = saves
     self.cells = cells
@@ -77,11 +78,15 @@ package struct GameCommit: Sendable {
     }
     return Outcome(
       versions: try ids.map { id in
-        guard let version = try transaction.version(id) else { throw StoreError(.damaged, "the version \(id) is missing") }
+        guard let version = try transaction.version(id) else {
+          throw StoreError(.damaged, "the version \(id) is missing")
+        }
         return version
       },
       pinned: Set(try ids.filter(transaction.isPinned)),
-      cells: try cells.compactMap { draft in try transaction.cell(draft.key).map { CellUpdate(key: draft.key, state: $0) } },
+      cells: try cells.compactMap { draft in
+        try transaction.cell(draft.key).map { CellUpdate(key: draft.key, state: $0) }
+      },
       lineage: lineage)
   }
 }

@@ -18,7 +18,8 @@ struct SaveDecision {
     case .versions, .everyHead:
       (parents, unchanged) = (save.parents, nil)
     case .game(let origin):
-      let replaced = Set(lineage.versions(of: origin, in: save.slot)).union(lineage.current(origin.alsoReplaced)).sorted()
+      let replaced = Set(lineage.versions(of: origin, in: save.slot)).union(lineage.current(origin.alsoReplaced))
+        .sorted()
       let versions = try transaction.onOneSide(replaced, of: key)
       parents = .versions(versions)
       unchanged = mayBeUnchanged ? try Self.same(as: save, replacing: versions, at: key, in: transaction) : nil
@@ -32,7 +33,8 @@ struct SaveDecision {
   private static func same(
     as save: SaveDraft, replacing versions: [VersionID], at key: SlotKey, in transaction: StoreTransaction
   ) throws -> VersionID? {
-    guard versions.count == 1, case .stored(let contents, _) = save.content, let version = try transaction.version(versions[0]),
+    guard versions.count == 1, case .stored(let contents, _) = save.content,
+      let version = try transaction.version(versions[0]),
       !version.record.tombstone, version.record.contents == contents, version.record.metadata == save.metadata,
       try transaction.heads(of: key).contains(versions[0])
     else { return nil }

@@ -31,7 +31,8 @@ package struct SlotMove: Sendable {
 
   /// Runs within the store's transaction, in the order of the commits. Returns the lineage for the saves after the
   /// move.
-  func apply(after lineage: SaveLineage, writer: WriterID, in transaction: inout StoreTransaction) throws -> SaveLineage {
+  func apply(after lineage: SaveLineage, writer: WriterID, in transaction: inout StoreTransaction) throws -> SaveLineage
+  {
     var crossing = Crossing(slot: slot, now: now, writer: writer)
     switch direction {
     case .leave(let removing): try crossing.leave(removing: removing, in: &transaction)
@@ -86,7 +87,9 @@ private struct Crossing {
   private func remove(in transaction: inout StoreTransaction) throws {
     guard var declaration = try transaction.localDeclaration(of: slot) else { return }
     let heads = Set(try transaction.heads(of: slot))
-    let left = try declaration.parents.filter { try heads.contains($0) && transaction.version($0)?.record.tombstone == false }
+    let left = try declaration.parents.filter {
+      try heads.contains($0) && transaction.version($0)?.record.tombstone == false
+    }
     guard !left.isEmpty else { return }
     var random = SystemRandomNumberGenerator()
     let delete = delete(under: key, replacing: .versions(left), &random)
@@ -133,7 +136,8 @@ private struct Crossing {
       // What was removed from the outbox when the slot left exists nowhere else, and has to be offered as a new
       // version.
       guard let other = try transaction.version(id), !other.neverLeft else { return false }
-      return !other.record.tombstone && other.record.contents == record.contents && other.record.metadata == record.metadata
+      return !other.record.tombstone && other.record.contents == record.contents
+        && other.record.metadata == record.metadata
     }
   }
 
@@ -146,22 +150,30 @@ private struct Crossing {
   }
 
   private func draft(
-    of record: VersionRecord, under key: SlotKey, replacing parents: SaveParents, _ random: inout SystemRandomNumberGenerator
+    of record: VersionRecord, under key: SlotKey, replacing parents: SaveParents,
+    _ random: inout SystemRandomNumberGenerator
   ) -> SaveDraft {
     SaveDraft(
       id: VersionID(using: &random), slot: key.text, parents: parents, contents: record.contents, length: record.length,
       metadata: record.metadata, savedAtMilliseconds: record.savedAtMilliseconds)
   }
 
-  private func delete(under key: SlotKey, replacing parents: SaveParents, _ random: inout SystemRandomNumberGenerator) -> SaveDraft {
+  private func delete(under key: SlotKey, replacing parents: SaveParents, _ random: inout SystemRandomNumberGenerator)
+    -> SaveDraft
+  {
     SaveDraft(
-      id: VersionID(using: &random), slot: key.text, parents: parents, contents: [], length: 0, savedAtMilliseconds: now, tombstone: true)
+      id: VersionID(using: &random), slot: key.text, parents: parents, contents: [], length: 0,
+      savedAtMilliseconds: now, tombstone: true)
   }
 
   private func apply(
     _ saves: [SaveDraft], in transaction: inout StoreTransaction, _ random: inout SystemRandomNumberGenerator
   ) throws {
-    if !saves.isEmpty { try DeviceCommit.apply(CommitDraft(saves: saves), now: now, writer: writer, in: &transaction, using: &random) }
-    if let base = try transaction.fileBase(of: slot), let same = substitutes[base] { try transaction.setFileBase(same, of: slot) }
+    if !saves.isEmpty {
+      try DeviceCommit.apply(CommitDraft(saves: saves), now: now, writer: writer, in: &transaction, using: &random)
+    }
+    if let base = try transaction.fileBase(of: slot), let same = substitutes[base] {
+      try transaction.setFileBase(same, of: slot)
+    }
   }
 }

@@ -47,12 +47,16 @@ struct ContentCompaction {
       """)
     let rows = try Row.fetchAll(statement, arguments: [hash.bytes])
     var row = try rows.map { try Self.name($0.checked(at: 0, "hash")) }
-    if let last = rows.last, let base: Data = try last.checkedOptional(at: 1, "base") { row.append(try Self.name(base)) }
+    if let last = rows.last, let base: Data = try last.checkedOptional(at: 1, "base") {
+      row.append(try Self.name(base))
+    }
     return row
   }
 
   private static func name(_ bytes: Data) throws -> ContentHash {
-    guard let hash = ContentHash(bytes: bytes) else { throw StoreError(.damaged, "a content of the store has an invalid hash") }
+    guard let hash = ContentHash(bytes: bytes) else {
+      throw StoreError(.damaged, "a content of the store has an invalid hash")
+    }
     return hash
   }
 

@@ -53,14 +53,17 @@ final class ContentKeeper: Sendable {
 
   /// Cuts where the bytes say so, or where the previous save was cut: if the bytes that determined a cut changed, what
   /// lies between two cuts would resemble nothing that is stored.
-  private static func segments(of bytes: Data, after previous: [ContentAlignment.Part]) -> ([Data], [ContentAlignment.Part]) {
+  private static func segments(of bytes: Data, after previous: [ContentAlignment.Part]) -> (
+    [Data], [ContentAlignment.Part]
+  ) {
     func part(_ segment: Data) -> ContentAlignment.Part {
       ContentAlignment.Part(hash: ContentHash(of: segment), length: segment.count)
     }
     var segments = Segmenter.segments(of: bytes, wasCut: previous.isEmpty ? nil : previous.count > 1)
     var parts = segments.map(part)
     guard segments.count > 1, previous.count > 1 else { return (segments, parts) }
-    let recuts = ContentAlignment(of: parts, in: previous).recuts(minimum: Segmenter.minimum, maximum: Segmenter.maximum)
+    let recuts = ContentAlignment(of: parts, in: previous).recuts(
+      minimum: Segmenter.minimum, maximum: Segmenter.maximum)
     for recut in recuts.reversed() {
       let known = Dictionary(zip(segments[recut.range].map(\.startIndex), parts[recut.range])) { first, _ in first }
       var start = segments[recut.range.lowerBound].startIndex
@@ -99,7 +102,8 @@ final class ContentKeeper: Sendable {
   }
 
   private func prepare(
-    _ plain: Data, as hash: ContentHash, from previous: ContentHash?, of whole: Int, in batch: inout Batch, _ save: inout PreparedSave
+    _ plain: Data, as hash: ContentHash, from previous: ContentHash?, of whole: Int, in batch: inout Batch,
+    _ save: inout PreparedSave
   ) throws -> PreparedContent {
     let pending = batch.pending
     let context = database.context
@@ -153,7 +157,9 @@ final class ContentKeeper: Sendable {
     return try StoreError.translating("reading the previous save") {
       try database.read { database in
         let transaction = StoreTransaction(database, in: context)
-        let heads = try transaction.heads(of: transaction.key(of: slot)).compactMap { try transaction.version($0)?.record }.filter {
+        let heads = try transaction.heads(of: transaction.key(of: slot)).compactMap {
+          try transaction.version($0)?.record
+        }.filter {
           !$0.contents.isEmpty
         }
         if let last, heads.contains(where: { $0.contents == last.map(\.hash) }) { return last }

@@ -99,7 +99,9 @@ struct ContentTable {
   /// Throws `damaged` for an invalid row.
   ///
   /// `pending` are contents that are not in the database yet. Costs a look-up for each, without their bytes.
-  func chain(from hash: ContentHash, pending: [ContentHash: PreparedContent] = [:]) throws -> [(hash: ContentHash, entry: Entry)] {
+  func chain(from hash: ContentHash, pending: [ContentHash: PreparedContent] = [:]) throws -> [(
+    hash: ContentHash, entry: Entry
+  )] {
     var chain: [(hash: ContentHash, entry: Entry)] = []
     var next: ContentHash? = hash
     while let current = next, let entry = pending[current]?.entry {
@@ -138,7 +140,8 @@ struct ContentTable {
       guard let full = chain.last?.entry else { return nil }
       let limit = full.limit(of: whole, for: length)
       var cost = chain.reduce(0) { $0 + $1.entry.cost }
-      let fits = cost + DecodingCost.frame(plain: length, encoded: 0) <= limit && chain.count < DecodingCost.maximumDepth
+      let fits =
+        cost + DecodingCost.frame(plain: length, encoded: 0) <= limit && chain.count < DecodingCost.maximumDepth
       for (index, link) in chain.enumerated() {
         if fits || cost <= limit / 2 && chain.count - index <= DecodingCost.maximumDepth / 2 {
           let plain = try pending[link.hash]?.plain ?? plain(link.hash)
@@ -173,7 +176,9 @@ struct ContentTable {
 
   /// Returns the content for the wire: the stored frame if it has the right base, otherwise encoded again.
   func encoded(_ hash: ContentHash, against base: ContentHash?) throws -> EncodedContent {
-    guard let (entry, frame) = try stored(hash) else { throw StoreError(.missing, "the content \(hash) isn't in this store") }
+    guard let (entry, frame) = try stored(hash) else {
+      throw StoreError(.missing, "the content \(hash) isn't in this store")
+    }
     // Check what leaves this store, so that damage here doesn't spread.
     let plain = try plain(hash)
     if entry.base == base { return EncodedContent(hash: hash, length: entry.length, base: base, bytes: frame) }
@@ -224,7 +229,8 @@ struct ContentTable {
   // MARK: Rows
 
   private func stored(_ hash: ContentHash) throws -> (Entry, frame: Data)? {
-    let statement = try database.cachedStatement(sql: "SELECT length, base, LENGTH(bytes), bytes FROM content WHERE hash = ?")
+    let statement = try database.cachedStatement(
+      sql: "SELECT length, base, LENGTH(bytes), bytes FROM content WHERE hash = ?")
     let found: Row?
     do {
       found = try Row.fetchOne(statement, arguments: [hash.bytes])
@@ -235,7 +241,9 @@ struct ContentTable {
     }
     guard let row = found else { return nil }
     let entry = try row.entry(of: hash)
-    return (entry, try context.seal.open(frame: row.checked(at: 3, "bytes"), of: hash, length: entry.length, base: entry.base))
+    return (
+      entry, try context.seal.open(frame: row.checked(at: 3, "bytes"), of: hash, length: entry.length, base: entry.base)
+    )
   }
 
   private func insertFull(_ plain: Data, as hash: ContentHash) throws {
@@ -244,7 +252,8 @@ struct ContentTable {
 
   /// Writes the content, replacing one with the same hash.
   func insert(_ content: EncodedContent) throws {
-    let frame = try context.seal.close(frame: content.bytes, of: content.hash, length: content.length, base: content.base)
+    let frame = try context.seal.close(
+      frame: content.bytes, of: content.hash, length: content.length, base: content.base)
     try database.cachedStatement(
       sql: "INSERT OR REPLACE INTO content (hash, length, base, bytes) VALUES (?, ?, ?, ?)"
     ).execute(arguments: [content.hash.bytes, content.length, content.base?.bytes, frame])

@@ -42,7 +42,9 @@ extension EncodedContent {
     guard plain.count <= maximumContentBytes else {
       throw StoreError(.tooLarge, "a content of \(plain.count) bytes is larger than \(maximumContentBytes) bytes")
     }
-    func content(_ bytes: Data, _ base: ContentHash?) -> Self { Self(hash: hash, length: plain.count, base: base, bytes: bytes) }
+    func content(_ bytes: Data, _ base: ContentHash?) -> Self {
+      Self(hash: hash, length: plain.count, base: base, bytes: bytes)
+    }
     guard let base, base.hash != hash, !base.plain.isEmpty else { return content(try Zstd.compress(plain), nil) }
     let delta = try Zstd.compress(plain, prefix: base.plain)
     if base.isNearest, delta.count < plain.count / obviousGain { return content(delta, base.hash) }

@@ -34,7 +34,8 @@ extension Zstd {
       guard declared != unreadable else { throw StoreError(.damaged, "the zstd frame's header is damaged") }
       guard declared == unknown || declared <= UInt64(max(maximumBytes, 0)) else { throw tooLarge(maximumBytes) }
       let believed = min(source.count &* believedRatio, maximumBytes)
-      return try expand(source, capacity: max(min(believed, Int(clamping: declared)), 1 << 12), maximumBytes: maximumBytes)
+      return try expand(
+        source, capacity: max(min(believed, Int(clamping: declared)), 1 << 12), maximumBytes: maximumBytes)
     }
   }
 
@@ -45,7 +46,9 @@ extension Zstd {
       throw StoreError(.io, "zstd rejects its own window size")
     }
     var capacity = first
-    guard var memory = malloc(capacity) else { throw StoreError(.io, "there is not enough memory for \(capacity) bytes") }
+    guard var memory = malloc(capacity) else {
+      throw StoreError(.io, "there is not enough memory for \(capacity) bytes")
+    }
     var isDone = false
     defer { if !isDone { free(memory) } }
     var input = ZSTD_inBuffer(src: source.baseAddress, size: source.count, pos: 0)
@@ -64,7 +67,9 @@ extension Zstd {
       if output.pos == capacity {
         // One byte more than allowed shows that there is more.
         capacity = capacity > maximumBytes / 2 ? min(maximumBytes, Int.max - 1) + 1 : capacity * 2
-        guard let larger = realloc(memory, capacity) else { throw StoreError(.io, "there is not enough memory for \(capacity) bytes") }
+        guard let larger = realloc(memory, capacity) else {
+          throw StoreError(.io, "there is not enough memory for \(capacity) bytes")
+        }
         memory = larger
         (output.dst, output.size) = (memory, capacity)
       } else if before == (input.pos, output.pos) {

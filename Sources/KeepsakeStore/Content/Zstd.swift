@@ -92,7 +92,9 @@ package enum Zstd {
       defer { idle.context = nil }
       return IdleContext(context: idle.context)
     }
-    guard let context = taken.context ?? ZSTD_createCCtx() else { throw StoreError(.io, "there is not enough memory to compress") }
+    guard let context = taken.context ?? ZSTD_createCCtx() else {
+      throw StoreError(.io, "there is not enough memory to compress")
+    }
     return context
   }
 
@@ -115,14 +117,17 @@ package enum Zstd {
   }
 
   /// Allocates memory that isn't cleared first, and fills it with `fill`, which returns how much of it is used.
-  private static func allocating(_ capacity: Int, _ fill: (UnsafeMutableRawBufferPointer) throws -> Int) throws -> Data {
+  private static func allocating(_ capacity: Int, _ fill: (UnsafeMutableRawBufferPointer) throws -> Int) throws -> Data
+  {
     guard capacity > 0 else {
       // The functions still need an address to write nothing to.
       var nothing: UInt8 = 0
       _ = try withUnsafeMutableBytes(of: &nothing) { try fill(UnsafeMutableRawBufferPointer(rebasing: $0[..<0])) }
       return Data()
     }
-    guard let memory = malloc(capacity) else { throw StoreError(.io, "there is not enough memory for \(capacity) bytes") }
+    guard let memory = malloc(capacity) else {
+      throw StoreError(.io, "there is not enough memory for \(capacity) bytes")
+    }
     do {
       let count = try fill(UnsafeMutableRawBufferPointer(start: memory, count: capacity))
       // A frame far smaller than its bound shouldn't keep the bound's memory.

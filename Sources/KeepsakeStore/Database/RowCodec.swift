@@ -26,7 +26,9 @@ struct RowCodec {
   /// Decodes a row's body.
   ///
   /// - Throws: The errors of `json(in:place:strictly:)`, and `damaged` for JSON that can't be decoded.
-  func decode<Value: Decodable>(_ type: Value.Type, from body: Data, place: String, strictly: Bool = false) throws -> Value {
+  func decode<Value: Decodable>(_ type: Value.Type, from body: Data, place: String, strictly: Bool = false) throws
+    -> Value
+  {
     let json = try json(in: body, place: place, strictly: strictly)
     do {
       return try decoder.decode(type, from: json)

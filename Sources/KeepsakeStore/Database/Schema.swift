@@ -87,13 +87,15 @@ enum Schema {
     guard version != 0, version < currentVersion else { return }
     throw StoreError(
       .misuse,
-      "the store at \(url.path) has the older format \(version): open it once with the game, which upgrades it to format \(currentVersion)")
+      "the store at \(url.path) has the older format \(version): open it once with the game, which upgrades it to format \(currentVersion)"
+    )
   }
 
   static func refuse(version: Int32, at url: URL) throws -> Never {
     throw StoreError(
       .newerFormat,
-      "the store at \(url.path) has format \(version), but this program knows formats up to \(currentVersion): update the game")
+      "the store at \(url.path) has format \(version), but this program knows formats up to \(currentVersion): update the game"
+    )
   }
 
   @Sendable private static func createTables(_ database: Database) throws {

@@ -44,7 +44,8 @@ final class StoreDatabase: BackupSource {
   private let suspicion: Suspicion
 
   private init(
-    _ files: StoreFiles, pool: DatabasePool, context: StoreContext, checkpointer: WALCheckpointer, _ backups: BackupSchedule
+    _ files: StoreFiles, pool: DatabasePool, context: StoreContext, checkpointer: WALCheckpointer,
+    _ backups: BackupSchedule
   ) {
     self.files = files
     self.checkpointer = checkpointer
@@ -52,7 +53,9 @@ final class StoreDatabase: BackupSource {
     state = Mutex(State(pool: pool))
     users = ConnectionUsers()
     suspicion = Suspicion(at: files.suspicion)
-    backup = RollingBackup(files, backups) { try StoreAudit.run(on: StoreTransaction($0, in: StoreContext(seal: context.seal))).all.first }
+    backup = RollingBackup(files, backups) {
+      try StoreAudit.run(on: StoreTransaction($0, in: StoreContext(seal: context.seal))).all.first
+    }
   }
 
   // MARK: Opening

@@ -17,7 +17,8 @@ enum RecordsAudit {
     fileprivate mutating func note(_ problem: String) {
       guard RecordsAudit.isDamage(problem) else { return }
       let isIndex =
-        problem.contains("missing from index") || problem.contains("differ from index") || problem.hasPrefix("wrong # of entries in index")
+        problem.contains("missing from index") || problem.contains("differ from index")
+        || problem.hasPrefix("wrong # of entries in index")
       if isIndex { indexes.append(problem) } else { damage.append(problem) }
     }
   }

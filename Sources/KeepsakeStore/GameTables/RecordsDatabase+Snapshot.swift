@@ -23,17 +23,22 @@ extension RecordsDatabase {
     try refuseWithin("restored")
     guard let file = try RawFile(url) else { throw StoreError(.missing, "there is no file \(url.path)") }
     guard let header = file.bytes(at: 0, count: RecordsFiles.headerBytes), RecordsFiles.isSound(header) else {
-      throw StoreError(.damaged, "the file \(url.path) is not a snapshot of records, or its beginning is damaged; nothing was changed")
+      throw StoreError(
+        .damaged, "the file \(url.path) is not a snapshot of records, or its beginning is damaged; nothing was changed")
     }
     for suffix in ["-wal", "-journal"] where StoreFiles.exists(URL(fileURLWithPath: url.path + suffix)) {
       throw StoreError(
         .misuse,
-        "\(url.lastPathComponent)\(suffix) is next to \(url.path), which is incomplete without it: restore a file that snapshot(to:) made")
+        "\(url.lastPathComponent)\(suffix) is next to \(url.path), which is incomplete without it: restore a file that snapshot(to:) made"
+      )
     }
     try StoreError.translating("reading the snapshot \(url.path)") {
-      let snapshot = try DatabaseQueue(path: url.path, configuration: RecordsAudit.configuration("keepsake.records.snapshot"))
+      let snapshot = try DatabaseQueue(
+        path: url.path, configuration: RecordsAudit.configuration("keepsake.records.snapshot"))
       do {
-        let refusal = try snapshot.readAround { try Self.objection(toSnapshot: $0, at: url, Self.objection(to: migrator, merged: merged)) }
+        let refusal = try snapshot.readAround {
+          try Self.objection(toSnapshot: $0, at: url, Self.objection(to: migrator, merged: merged))
+        }
         if let refusal { throw refusal }
         try replaceAll(by: snapshot)
         try snapshot.close()
@@ -45,12 +50,15 @@ extension RecordsDatabase {
     try migrate(migrator, merged: merged)
   }
 
-  private static func objection(toSnapshot database: Database, at url: URL, _ objection: Objection) throws -> StoreError? {
+  private static func objection(toSnapshot database: Database, at url: URL, _ objection: Objection) throws
+    -> StoreError?
+  {
     if let problem = try RecordsAudit.run(on: database, .everything).all.first {
       return StoreError(.damaged, "the snapshot \(url.path) is damaged (\(problem)); nothing was changed")
     }
     guard try Int.fetchOne(database, sql: "PRAGMA page_size") == PageScanner.pageSize else {
-      return StoreError(.misuse, "the database \(url.path) is not a snapshot of records: it has another page size; nothing was changed")
+      return StoreError(
+        .misuse, "the database \(url.path) is not a snapshot of records: it has another page size; nothing was changed")
     }
     return try objection(database)
   }

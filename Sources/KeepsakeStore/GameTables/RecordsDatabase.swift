@@ -80,7 +80,8 @@ package final class RecordsDatabase: BackupSource {
 
   /// For tests that can't wait for a backup.
   static func open(
-    in folder: URL, objection: Objection = { _ in nil }, backups: BackupSchedule, report: @escaping @Sendable (StoreIncident) -> Void
+    in folder: URL, objection: Objection = { _ in nil }, backups: BackupSchedule,
+    report: @escaping @Sendable (StoreIncident) -> Void
   ) throws -> RecordsDatabase {
     let files = RecordsFiles(folder: folder)
     return try StoreError.translating("opening the records") {
@@ -96,7 +97,8 @@ package final class RecordsDatabase: BackupSource {
   }
 
   private static func openOnce(
-    _ files: RecordsFiles, _ objection: Objection, _ backups: BackupSchedule, _ report: @escaping @Sendable (StoreIncident) -> Void
+    _ files: RecordsFiles, _ objection: Objection, _ backups: BackupSchedule,
+    _ report: @escaping @Sendable (StoreIncident) -> Void
   ) throws -> RecordsDatabase {
     let checkpointer = WALCheckpointer()
     let pool = try RecordsOpening(files).open(checkpointer, objection, report)
@@ -129,7 +131,9 @@ package final class RecordsDatabase: BackupSource {
       if error.isBrokenFile { suspicion.note(error) }
       if let closed = closed(error) { throw closed }
       // A statement that writes isn't allowed here: the statement is at fault, and SQLite's error states that.
-      guard error.resultCode != .SQLITE_READONLY, let translated = StoreError(ofFile: error, doing: "reading the records") else {
+      guard error.resultCode != .SQLITE_READONLY,
+        let translated = StoreError(ofFile: error, doing: "reading the records")
+      else {
         throw error
       }
       throw translated
@@ -137,7 +141,8 @@ package final class RecordsDatabase: BackupSource {
   }
 
   /// Runs the game's own code, and distinguishes errors of this database from those of others that it uses.
-  private static func separatingErrors<Value>(_ database: Database, _ body: (Database) throws -> Value) throws -> Value {
+  private static func separatingErrors<Value>(_ database: Database, _ body: (Database) throws -> Value) throws -> Value
+  {
     do {
       return try body(database)
     } catch let error as DatabaseError where database.lastErrorCode.primaryResultCode != error.resultCode {
@@ -187,7 +192,9 @@ package final class RecordsDatabase: BackupSource {
         }
         let done = try pool.read { try migrator.appliedIdentifiers($0) }
         let failed = migrator.migrations.first { !done.contains($0) } ?? "?"
-        throw StoreError(.misuse, "the migration \"\(failed)\" of the records failed; the tables are as they were before it", cause: error)
+        throw StoreError(
+          .misuse, "the migration \"\(failed)\" of the records failed; the tables are as they were before it",
+          cause: error)
       }
     }
   }
@@ -195,7 +202,8 @@ package final class RecordsDatabase: BackupSource {
   /// Throws `misuse` within a read or write: the operation waits for all of them, and so can't be requested by one.
   func refuseWithin(_ what: String) throws {
     guard !readers.isMarked, !writers.isMarked else {
-      throw StoreError(.misuse, "the records can't be \(what) within a read or write of them: that would wait for itself")
+      throw StoreError(
+        .misuse, "the records can't be \(what) within a read or write of them: that would wait for itself")
     }
   }
 
@@ -224,19 +232,22 @@ package final class RecordsDatabase: BackupSource {
   /// - Parameter merged: Names of earlier migrations that it merged into others, which GRDB doesn't reveal.
   package static func objection(to migrator: DatabaseMigrator, merged: Set<String> = []) -> Objection {
     { database in
-      let unknown = try migrator.appliedIdentifiers(database).subtracting(migrator.migrations).subtracting(merged).sorted()
+      let unknown = try migrator.appliedIdentifiers(database).subtracting(migrator.migrations).subtracting(merged)
+        .sorted()
       guard !unknown.isEmpty else { return nil }
       let names = unknown.prefix(3).map { "\"\($0)\"" }.joined(separator: ", ")
       return StoreError(
         .newerFormat,
-        "the records were written by a newer release of the game, whose migrations this one doesn't know (\(names)): update the game")
+        "the records were written by a newer release of the game, whose migrations this one doesn't know (\(names)): update the game"
+      )
     }
   }
 
   private func writing<Value>(_ doing: String, _ body: (DatabasePool) throws -> Value) throws -> Value {
     guard !writers.isMarked else {
       throw StoreError(
-        .misuse, "\(doing) was requested within a write of them, which would wait for itself: do it in that write, or after it")
+        .misuse,
+        "\(doing) was requested within a write of them, which would wait for itself: do it in that write, or after it")
     }
     while true {
       try heal()
@@ -264,7 +275,8 @@ package final class RecordsDatabase: BackupSource {
     let (isClosed, isInTrouble) = state.withLock { ($0.isClosed, $0.trouble != nil) }
     if isClosed { return StoreError(.misuse, "the records are closed", cause: error) }
     guard isInTrouble else { return nil }
-    return StoreError(.io, "the disk failed, and the records are closed until a write finds the disk working again", cause: error)
+    return StoreError(
+      .io, "the disk failed, and the records are closed until a write finds the disk working again", cause: error)
   }
 
   // MARK: Closing
@@ -290,7 +302,8 @@ package final class RecordsDatabase: BackupSource {
       return closing
     }
     guard let outcome = closing.wait(until: deadline) else {
-      throw StoreError(.timedOut, "the records are still being read through GRDB's own interface, or the disk doesn't respond")
+      throw StoreError(
+        .timedOut, "the records are still being read through GRDB's own interface, or the disk doesn't respond")
     }
     state.withLock { $0.closing = nil }
     try StoreError.translating("closing the records") { try outcome.get() }
@@ -304,7 +317,9 @@ package final class RecordsDatabase: BackupSource {
       guard !state.withLock({ $0.isClosed }) else { return }
       let pool = state.withLock { $0.pool }
       // Closed records are one file. If the checkpoint fails, the log keeps what the database lacks.
-      if state.withLock({ $0.trouble == nil }) { _ = try? pool.writeWithoutTransaction { try $0.checkpoint(.truncate) } }
+      if state.withLock({ $0.trouble == nil }) {
+        _ = try? pool.writeWithoutTransaction { try $0.checkpoint(.truncate) }
+      }
       try pool.close()
       state.withLock { $0.isClosed = true }
       files.reserve.take()

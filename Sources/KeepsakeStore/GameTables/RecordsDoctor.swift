@@ -33,14 +33,17 @@ struct RecordsDoctor {
       diagnosis.plan = !findings.damage.isEmpty ? .recover : findings.indexes.isEmpty ? .nothing : .rebuild
     }
     diagnosis.findings = diagnosis.findings.map { "records: \($0)" }
-    if diagnosis.plan == .recover { diagnosis.recovery = try RecordsRecovery(files).rehearse(because: diagnosis.findings) }
+    if diagnosis.plan == .recover {
+      diagnosis.recovery = try RecordsRecovery(files).rehearse(because: diagnosis.findings)
+    }
     return diagnosis
   }
 
   private func look() throws -> RecordsAudit.Findings {
     guard try (RawFile(files.database)?.size ?? 0) > 0 else { return RecordsAudit.Findings() }
     do {
-      let queue = try DatabaseQueue(path: files.database.path, configuration: RecordsAudit.configuration("keepsake.records.doctor"))
+      let queue = try DatabaseQueue(
+        path: files.database.path, configuration: RecordsAudit.configuration("keepsake.records.doctor"))
       let findings = try queue.readAround { try RecordsAudit.run(on: $0, .everything) }
       try queue.close()
       return findings
@@ -58,7 +61,8 @@ struct RecordsDoctor {
     case .recover where diagnosis.recovery == nil:
       try RecordsRecovery.finishInterrupted(files)
       return [StoreIncident(.recovered, "the interrupted recovery of the records was finished or undone")]
-    case .recover: return [StoreIncident(.recovered, try RecordsRecovery(files).run(because: diagnosis.findings).message)]
+    case .recover:
+      return [StoreIncident(.recovered, try RecordsRecovery(files).run(because: diagnosis.findings).message)]
     case .rebuild: return [try Self.mendIndexes(files, because: diagnosis.findings)]
     }
   }
@@ -76,7 +80,8 @@ struct RecordsDoctor {
       }
       return StoreIncident(
         .rebuilt,
-        "indexes of the records disagreed with their tables and were rebuilt; nothing was lost (\(reasons.joined(separator: "; ")))")
+        "indexes of the records disagreed with their tables and were rebuilt; nothing was lost (\(reasons.joined(separator: "; ")))"
+      )
     } catch let error as DatabaseError where error.isDamage {
       // Rows that an index should have prevented were inserted while it was damaged, or more is damaged than was found.
       let reasons = reasons + ["indexes can't be rebuilt: \(error.message ?? "damaged")"]

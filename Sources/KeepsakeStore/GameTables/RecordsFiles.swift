@@ -37,7 +37,9 @@ struct RecordsFiles: BackupFiles {
     if StoreFiles.exists(journal), log.state != .damaged { return nil }
     var header = file.bytes(at: 0, count: Self.headerBytes)
     if log.state == .sound, let frame = log.frames.lastIndex(of: 1) { header = log.page(inFrame: frame) }
-    guard let header, header.count >= Self.headerBytes else { return "the file is cut off within its header, or can't be read" }
+    guard let header, header.count >= Self.headerBytes else {
+      return "the file is cut off within its header, or can't be read"
+    }
     guard Self.isSound(header) else { return "the file is not a database, or its first page is damaged" }
     return log.state == .damaged ? "the write-ahead log is damaged: SQLite would ignore what was written last" : nil
   }
@@ -46,7 +48,8 @@ struct RecordsFiles: BackupFiles {
   /// vacuum mode) isn't checked.
   static func isSound(_ header: [UInt8]) -> Bool {
     let pageSize = header.half(at: 16)
-    return header.starts(with: magic) && (1...2).contains(header[18]) && (1...2).contains(header[19]) && header[21] == 64
+    return header.starts(with: magic) && (1...2).contains(header[18]) && (1...2).contains(header[19])
+      && header[21] == 64
       && header[22] == 32 && header[23] == 32 && header.word(at: 44) <= 4 && header.word(at: 56) <= 3
       && (pageSize == 1 || pageSize >= 512 && pageSize & (pageSize - 1) == 0)
   }

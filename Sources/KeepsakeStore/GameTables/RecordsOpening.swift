@@ -23,7 +23,9 @@ struct RecordsOpening {
   func open(
     _ checkpointer: WALCheckpointer, _ objection: RecordsDatabase.Objection, _ report: (StoreIncident) -> Void
   ) throws -> DatabasePool {
-    guard access(files.folder.path, W_OK) == 0 else { throw StoreError(errorNumber: errno, doing: "writing in \(files.folder.path)") }
+    guard access(files.folder.path, W_OK) == 0 else {
+      throw StoreError(errorNumber: errno, doing: "writing in \(files.folder.path)")
+    }
     try RecordsRecovery.finishInterrupted(files)
     // What was wrong may be an index, which only a comparison with its table reveals.
     var findings = try look(StoreFiles.exists(files.suspicion) ? .everything : .opening, objection)

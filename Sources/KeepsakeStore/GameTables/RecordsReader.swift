@@ -37,7 +37,9 @@ package final class RecordsReader: Sendable {
 
   /// Returns what is wrong with the file and its indexes; empty if nothing is. Reads all of it.
   package func problems() throws -> [String] {
-    try StoreError.translating("checking the records") { try queue.readAround { try RecordsAudit.run(on: $0, .everything).all } }
+    try StoreError.translating("checking the records") {
+      try queue.readAround { try RecordsAudit.run(on: $0, .everything).all }
+    }
   }
 
   /// Returns the game's tables, sorted by name, with their row counts. Costs a pass over each.

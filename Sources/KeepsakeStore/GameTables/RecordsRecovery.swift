@@ -43,8 +43,10 @@ package struct RecordsRecovery {
           ? "all \(rows) rows of \(tables) tables; nothing was lost"
           : "the \(rows) rows of \(tables) tables that could be read"
             + (losses.isEmpty
-              ? "" : "; lost: \(losses.prefix(3).joined(separator: ", "))\(losses.count > 3 ? ", and \(losses.count - 3) more" : "")")
-      case .nothing: "nothing: no row could be read and there is no usable backup, so the game's migrations start from the beginning"
+              ? ""
+              : "; lost: \(losses.prefix(3).joined(separator: ", "))\(losses.count > 3 ? ", and \(losses.count - 3) more" : "")")
+      case .nothing:
+        "nothing: no row could be read and there is no usable backup, so the game's migrations start from the beginning"
       }
     }
 
@@ -125,7 +127,8 @@ package struct RecordsRecovery {
     try StoreFiles.makeFolder(files.workshop)
     do {
       return try StoreError.translating("recovering the records") {
-        var report = Report(reasons: reasons, source: .nothing, damagedFolder: StoreFiles.newDamagedFolder(in: files.damaged).path)
+        var report = Report(
+          reasons: reasons, source: .nothing, damagedFolder: StoreFiles.newDamagedFolder(in: files.damaged).path)
         // Damage outside the tables must not lose what was written since the backup.
         if try takeAllRows(&report) { return report }
         if try restoreBackup(&report) { return report }
@@ -155,9 +158,12 @@ package struct RecordsRecovery {
 
   /// Returns the tables in the new file; nil if that is damaged, too.
   private func soundTables() throws -> [RecordsReader.Table]? {
-    guard let raw = try RawFile(fresh), let header = raw.bytes(at: 0, count: 100), RecordsFiles.isSound(header) else { return nil }
+    guard let raw = try RawFile(fresh), let header = raw.bytes(at: 0, count: 100), RecordsFiles.isSound(header) else {
+      return nil
+    }
     do {
-      let queue = try DatabaseQueue(path: fresh.path, configuration: RecordsAudit.configuration("keepsake.records.recovery"))
+      let queue = try DatabaseQueue(
+        path: fresh.path, configuration: RecordsAudit.configuration("keepsake.records.recovery"))
       let tables = try queue.readAround { database in
         try RecordsAudit.run(on: database, .structure).damage.isEmpty ? try RecordsReader.tables(in: database) : nil
       }
@@ -200,13 +206,16 @@ package struct RecordsRecovery {
       let (problems, roots) = try queue.readAround { database -> ([String], [Int]) in
         let findings = try RecordsAudit.run(on: database, .structure, limit: Self.maximumFindings)
         guard findings.damage.count < Self.maximumFindings else { return ([], []) }
-        let roots = try Int.fetchAll(database, sql: "SELECT rootpage FROM sqlite_master WHERE type = 'table' AND rootpage > 0")
+        let roots = try Int.fetchAll(
+          database, sql: "SELECT rootpage FROM sqlite_master WHERE type = 'table' AND rootpage > 0")
         return (findings.damage, [1] + roots)
       }
       // Puts everything into one file, whose pages can be examined.
       _ = try queue.writeWithoutTransaction { try $0.checkpoint(.truncate) }
       try queue.close()
-      guard !problems.isEmpty, let file = try RawFile(copy), let tables = TablePages(file, roots: roots) else { return false }
+      guard !problems.isEmpty, let file = try RawFile(copy), let tables = TablePages(file, roots: roots) else {
+        return false
+      }
       return tables.spares(problems)
     } catch let error as DatabaseError where error.isDamage || error.isBrokenFile {
       return false

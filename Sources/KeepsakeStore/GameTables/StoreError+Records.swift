@@ -7,7 +7,8 @@ extension StoreError {
     switch error.resultCode {
     case .SQLITE_CORRUPT, .SQLITE_NOTADB:
       self.init(
-        .damaged, "the records are damaged: \(doing) failed; close and reopen the game's data to repair them", cause: error)
+        .damaged, "the records are damaged: \(doing) failed; close and reopen the game's data to repair them",
+        cause: error)
     case .SQLITE_FULL, .SQLITE_IOERR, .SQLITE_CANTOPEN, .SQLITE_PROTOCOL, .SQLITE_NOLFS, .SQLITE_NOMEM,
       .SQLITE_BUSY, .SQLITE_LOCKED, .SQLITE_PERM, .SQLITE_READONLY:
       self.init(error, doing: doing)

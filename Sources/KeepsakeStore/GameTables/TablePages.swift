@@ -34,7 +34,9 @@ struct TablePages {
     let inner = leaf - 8
     var waiting = [root]
     while let page = waiting.popLast() {
-      guard pages.insert(page).inserted, let kind = self.kind(of: page), kind == leaf || kind == inner else { return false }
+      guard pages.insert(page).inserted, let kind = self.kind(of: page), kind == leaf || kind == inner else {
+        return false
+      }
       guard kind == inner else { continue }
       guard let bytes = file.bytes(at: (page - 1) * pageSize, count: pageSize) else { return false }
       let start = page == 1 ? Self.headerOfFile : 0
@@ -58,7 +60,9 @@ struct TablePages {
 
   private func spares(_ problem: String) -> Bool {
     // Unused pages. If a table's page was lost among them, that is reported for the page that lost it.
-    if problem.contains("freelist") || problem.hasPrefix("Freelist") { return named(in: problem).isDisjoint(with: pages) }
+    if problem.contains("freelist") || problem.hasPrefix("Freelist") {
+      return named(in: problem).isDisjoint(with: pages)
+    }
     let named = named(in: problem)
     guard !named.isEmpty, named.isDisjoint(with: pages) else { return false }
     // An unreachable page may have belonged to a table, unless its type is an index's.

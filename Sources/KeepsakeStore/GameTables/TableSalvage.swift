@@ -46,7 +46,9 @@ struct TableSalvage {
     } catch {
       try queue.close()
       // The file isn't a database at all.
-      guard let error = error as? DatabaseError, error.isDamage || error.isBrokenFile || error.resultCode == .SQLITE_CANTOPEN else {
+      guard let error = error as? DatabaseError,
+        error.isDamage || error.isBrokenFile || error.resultCode == .SQLITE_CANTOPEN
+      else {
         throw error
       }
       return nil
@@ -68,7 +70,8 @@ struct TableSalvage {
       // The applied migrations must be known completely, or the next migration would fail forever.
       if table.name == Self.migrations, !isWhole {
         let index = "sqlite_autoindex_\(Self.migrations)_1"
-        let sql = "INSERT OR IGNORE INTO main.\(Self.migrations) SELECT identifier FROM damaged.\(Self.migrations) INDEXED BY \(index)"
+        let sql =
+          "INSERT OR IGNORE INTO main.\(Self.migrations) SELECT identifier FROM damaged.\(Self.migrations) INDEXED BY \(index)"
         guard try runs(sql) else { return false }
       }
     }
@@ -119,7 +122,8 @@ struct TableSalvage {
 
   /// Copies the rows of a table. Returns false if some are lost.
   private mutating func copyRows(of table: String) throws -> Bool {
-    let columns = try Row.fetchAll(database, sql: "SELECT name, type, pk, hidden FROM pragma_table_xinfo(?, 'main')", arguments: [table])
+    let columns = try Row.fetchAll(
+      database, sql: "SELECT name, type, pk, hidden FROM pragma_table_xinfo(?, 'main')", arguments: [table])
     let names = columns.filter { $0["hidden"] == 0 }.compactMap { String.fromDatabaseValue($0["name"]) }
     let keys = columns.filter { $0["pk"] != 0 }
     // An INTEGER primary key is the row id itself.
@@ -131,12 +135,14 @@ struct TableSalvage {
     if let rowID, try database.isReadable("SELECT \(rowID) FROM main.\(quoted)") {
       let target = isKeyRowID ? list : "\(rowID), \(list)"
       return try copy(
-        table, rowID: rowID, insert: "INSERT OR IGNORE INTO main.\(quoted) (\(target)) SELECT \(target) FROM damaged.\(quoted) NOT INDEXED")
+        table, rowID: rowID,
+        insert: "INSERT OR IGNORE INTO main.\(quoted) (\(target)) SELECT \(target) FROM damaged.\(quoted) NOT INDEXED")
     }
     let source = "SELECT \(list) FROM damaged.\(quoted)"
     if try runs("INSERT OR IGNORE INTO main.\(quoted) (\(list)) \(source)") {
       let copied = database.changesCount
-      recordRefused((try Int.fetchOne(database, sql: "SELECT COUNT(*) FROM damaged.\(quoted)") ?? 0) - copied, of: table)
+      recordRefused(
+        (try Int.fetchOne(database, sql: "SELECT COUNT(*) FROM damaged.\(quoted)") ?? 0) - copied, of: table)
       return true
     }
     // Without row ids, rows after a damaged place can't be found.
@@ -160,11 +166,13 @@ struct TableSalvage {
   /// Copies the rows between the places that can't be read. Returns false if there are such places.
   private mutating func copy(_ table: String, rowID: String, insert: String) throws -> Bool {
     let source = "FROM damaged.\(table.quotedIdentifier) NOT INDEXED WHERE \(rowID)"
-    let end = "SELECT MAX(id) AS last, COUNT(*) AS count FROM (SELECT \(rowID) AS id \(source) >= ? ORDER BY \(rowID) LIMIT ?)"
+    let end =
+      "SELECT MAX(id) AS last, COUNT(*) AS count FROM (SELECT \(rowID) AS id \(source) >= ? ORDER BY \(rowID) LIMIT ?)"
     var (next, count, holes, refused) = (Int64.min, Self.batch, 0, 0)
     while holes <= Self.maximumHoles {
       do {
-        guard let row = try Row.fetchOne(database, sql: end, arguments: [next, count]), let last = Int64.fromDatabaseValue(row["last"]),
+        guard let row = try Row.fetchOne(database, sql: end, arguments: [next, count]),
+          let last = Int64.fromDatabaseValue(row["last"]),
           let found = Int.fromDatabaseValue(row["count"])
         else { break }
         try database.execute(sql: "\(insert) WHERE \(rowID) BETWEEN ? AND ?", arguments: [next, last])
@@ -177,7 +185,8 @@ struct TableSalvage {
           continue
         }
         holes += 1
-        guard let found = try firstReadable(after: next, "SELECT \(rowID) \(source) >= ? ORDER BY \(rowID) LIMIT 1") else { break }
+        guard let found = try firstReadable(after: next, "SELECT \(rowID) \(source) >= ? ORDER BY \(rowID) LIMIT 1")
+        else { break }
         (next, count) = (found, 1)
       }
     }
@@ -228,7 +237,8 @@ struct TableSalvage {
     for _ in 0..<Self.maximumRounds {
       let rows: [Row]
       do {
-        rows = try Row.fetchAll(database, sql: "SELECT DISTINCT \"table\" AS name, rowid AS id FROM pragma_foreign_key_check")
+        rows = try Row.fetchAll(
+          database, sql: "SELECT DISTINCT \"table\" AS name, rowid AS id FROM pragma_foreign_key_check")
       } catch let error as DatabaseError where error.isDamage || error.resultCode == .SQLITE_ERROR {
         // Invalid foreign keys can't be checked, and no row can violate them.
         losses.append("the check of foreign keys (\(error.message ?? "damaged"))")
@@ -236,7 +246,9 @@ struct TableSalvage {
       }
       guard !rows.isEmpty else { break }
       for row in rows {
-        guard let table = String.fromDatabaseValue(row["name"]), let id = Int64.fromDatabaseValue(row["id"]) else { continue }
+        guard let table = String.fromDatabaseValue(row["name"]), let id = Int64.fromDatabaseValue(row["id"]) else {
+          continue
+        }
         try database.execute(sql: "DELETE FROM \(table.quotedIdentifier) WHERE rowid = ?", arguments: [id])
         dropped += database.changesCount
       }

@@ -86,7 +86,8 @@ struct History {
     var versions: [(position: Int64, savedAt: Int64, isPinned: Bool, isDelete: Bool)] = []
     let rows = try Row.fetchCursor(
       transaction.statement(
-        "SELECT position, saved_at, pinned, tombstone FROM version WHERE slot = ? AND NOT thinned ORDER BY position DESC"),
+        "SELECT position, saved_at, pinned, tombstone FROM version WHERE slot = ? AND NOT thinned ORDER BY position DESC"
+      ),
       arguments: [slot])
     while let row = try rows.next() {
       versions.append(
@@ -156,7 +157,9 @@ struct History {
 
   /// Removes groups that consist only of these versions from the outbox, so that years offline don't fill it.
   private mutating func forget(_ ids: Set<VersionID>) throws {
-    for group in try transaction.outbox(limit: Int.max) where group.isOnly(of: ids) { try transaction.removeFromOutbox(group.id) }
+    for group in try transaction.outbox(limit: Int.max) where group.isOnly(of: ids) {
+      try transaction.removeFromOutbox(group.id)
+    }
   }
 
   /// Deletes those of the contents that no version and no delta needs, then their bases likewise.

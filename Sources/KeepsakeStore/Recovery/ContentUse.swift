@@ -56,7 +56,8 @@ struct ContentUse: Hashable {
     while let row = try rows.next() {
       let version = try VersionRow(row)
       do {
-        let record = try transaction.codec.decode(VersionRecord.self, from: version.body, place: version.place, strictly: true)
+        let record = try transaction.codec.decode(
+          VersionRecord.self, from: version.body, place: version.place, strictly: true)
         implied.mute.remove(version.id.bytes)
         for hash in record.contents { implied.uses.insert(ContentUse(hash: hash.bytes, version: version.id.bytes)) }
       } catch let error as StoreError where error.code == .tampered || error.code == .wrongSecret {
@@ -71,6 +72,7 @@ struct ContentUse: Hashable {
     let places = try String.fetchAll(
       transaction.database, sql: "SELECT place FROM quarantine WHERE outcome = ? AND place LIKE 'version %'",
       arguments: [SealFinding.Outcome.setAside.rawValue])
-    return Set(places.compactMap { $0.split(separator: " ").dropFirst().first.flatMap { VersionID(String($0)) }?.bytes })
+    return Set(
+      places.compactMap { $0.split(separator: " ").dropFirst().first.flatMap { VersionID(String($0)) }?.bytes })
   }
 }

@@ -9,7 +9,8 @@ enum Counters {
 
   static func areSound(in database: Database) throws -> Bool {
     let wrong = try Int.fetchOne(
-      database, sql: "SELECT COUNT(*) FROM sqlite_sequence WHERE typeof(seq) != 'integer' OR seq NOT BETWEEN 0 AND \(most)")
+      database,
+      sql: "SELECT COUNT(*) FROM sqlite_sequence WHERE typeof(seq) != 'integer' OR seq NOT BETWEEN 0 AND \(most)")
     return wrong == 0
   }
 
@@ -18,7 +19,8 @@ enum Counters {
     try database.execute(sql: "DELETE FROM sqlite_sequence")
     for table in tables {
       try database.execute(
-        sql: "INSERT INTO sqlite_sequence (name, seq) SELECT ?, COALESCE(MAX(rowid), 0) FROM \(table)", arguments: [table])
+        sql: "INSERT INTO sqlite_sequence (name, seq) SELECT ?, COALESCE(MAX(rowid), 0) FROM \(table)",
+        arguments: [table])
     }
   }
 }

@@ -76,7 +76,9 @@ struct PageScanner {
         for row in rows(in: image, at: cell.offset, hasRowid: cell.hasRowid, &walk) { try each(row) }
       }
     }
-    for (frame, number) in log.frames.enumerated().reversed() where number > 0 { try look(log.page(inFrame: frame), number) }
+    for (frame, number) in log.frames.enumerated().reversed() where number > 0 {
+      try look(log.page(inFrame: frame), number)
+    }
     for number in stride(from: 1, through: (file?.size ?? 0) / pageSize, by: 1) {
       try look(file?.bytes(at: (number - 1) * pageSize, count: pageSize), number)
     }

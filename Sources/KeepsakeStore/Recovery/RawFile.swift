@@ -35,7 +35,8 @@ final class RawFile {
     guard status.st_mode & S_IFMT == S_IFREG else {
       close(descriptor)
       throw StoreError(
-        .misuse, "\(url.path) is a folder, a pipe or a device instead of a file: move it away, and open the game's data again")
+        .misuse,
+        "\(url.path) is a folder, a pipe or a device instead of a file: move it away, and open the game's data again")
     }
     size = Int(status.st_size)
   }
@@ -66,7 +67,8 @@ final class RawFile {
 extension [UInt8] {
   /// Returns the big-endian number in four bytes. The caller must check that they exist.
   func word(at offset: Int) -> UInt32 {
-    UInt32(self[offset]) << 24 | UInt32(self[offset + 1]) << 16 | UInt32(self[offset + 2]) << 8 | UInt32(self[offset + 3])
+    UInt32(self[offset]) << 24 | UInt32(self[offset + 1]) << 16 | UInt32(self[offset + 2]) << 8
+      | UInt32(self[offset + 3])
   }
 
   func half(at offset: Int) -> Int { Int(self[offset]) << 8 | Int(self[offset + 1]) }

@@ -30,7 +30,9 @@ package struct Recovery {
       if reasons.count > 1 { text += ", and \(reasons.count - 1) more" }
       text += "); \(versions) saves and \(values) values could be read and are in a new database"
       if lostSaves > 0 { text += "; the bytes of \(lostSaves) saves are lost" }
-      if !steppedBack.isEmpty { text += "; an older save is now the newest in \(steppedBack.map { "\"\($0)\"" }.joined(separator: ", "))" }
+      if !steppedBack.isEmpty {
+        text += "; an older save is now the newest in \(steppedBack.map { "\"\($0)\"" }.joined(separator: ", "))"
+      }
       if let wallet { text += "; \(wallet)" }
       return text + "; the damaged files are in \(damagedFolder)"
     }
@@ -54,7 +56,9 @@ package struct Recovery {
     (seal, header) = (gate.seal, gate.found)
   }
 
-  private static func recovered(_ files: StoreFiles) -> URL { files.workshop.appendingPathComponent("recovered.sqlite") }
+  private static func recovered(_ files: StoreFiles) -> URL {
+    files.workshop.appendingPathComponent("recovered.sqlite")
+  }
 
   // MARK: Steps
 
@@ -67,11 +71,13 @@ package struct Recovery {
         intent = try JSONDecoder().decode(Intent.self, from: data)
       } catch {
         throw StoreError(
-          .damaged, "the recovery record at \(files.intent.path) can't be read: delete it to start the recovery again", cause: error)
+          .damaged, "the recovery record at \(files.intent.path) can't be read: delete it to start the recovery again",
+          cause: error)
       }
       // It must be a name and not a path: nothing may be moved out of the store.
       guard !intent.name.isEmpty, !intent.name.contains("/"), !intent.name.hasPrefix(".") else {
-        throw StoreError(.damaged, "the recovery record at \(files.intent.path) is damaged: delete it to start the recovery again")
+        throw StoreError(
+          .damaged, "the recovery record at \(files.intent.path) is damaged: delete it to start the recovery again")
       }
       try swap(files, aside: files.damaged.appendingPathComponent(intent.name))
     } else {
@@ -112,7 +118,8 @@ package struct Recovery {
       // A remaining log would be replayed into the new database.
       for suffix in ["-wal", "-shm", "-journal", ""] {
         let name = Store.databaseName + suffix
-        try StoreFiles.moveIfPresent(files.folder.appendingPathComponent(name), to: damaged.appendingPathComponent(name))
+        try StoreFiles.moveIfPresent(
+          files.folder.appendingPathComponent(name), to: damaged.appendingPathComponent(name))
       }
       try AtomicFile.syncFolder(damaged.path)
       try AtomicFile.syncFolder(files.folder.path)
@@ -217,13 +224,17 @@ package struct Recovery {
       for table in shapes { try read(table, of: queue, isStore: isStore, into: &salvage) }
       try read(.quarantine, of: queue, isStore: isStore, into: &salvage)
       try queue.close()
-    } catch let error as DatabaseError where error.isDamage || error.resultCode == .SQLITE_IOERR || error.resultCode == .SQLITE_CANTOPEN {
+    } catch let error as DatabaseError
+      where error.isDamage || error.resultCode == .SQLITE_IOERR || error.resultCode == .SQLITE_CANTOPEN
+    {
       // The other sources are there for this case.
     }
     try salvage.proveContents()
   }
 
-  private static func read(_ table: TableShape, of queue: DatabaseQueue, isStore: Bool, into salvage: inout Salvage) throws {
+  private static func read(_ table: TableShape, of queue: DatabaseQueue, isStore: Bool, into salvage: inout Salvage)
+    throws
+  {
     do {
       try queue.read { database in
         // By name, because in a damaged schema the columns may have other names.

@@ -48,7 +48,8 @@ final class RollingBackup: Sendable {
   private let state: Mutex<State>
   private let queue = DispatchQueue(label: "keepsake.store.backup", qos: .background)
 
-  init(_ files: any BackupFiles, _ schedule: BackupSchedule, problem: @escaping @Sendable (Database) throws -> String?) {
+  init(_ files: any BackupFiles, _ schedule: BackupSchedule, problem: @escaping @Sendable (Database) throws -> String?)
+  {
     (self.files, self.schedule, self.problem) = (files, schedule, problem)
     state = Mutex(State(due: schedule.now() + schedule.interval(0)))
   }
@@ -150,7 +151,9 @@ final class RollingBackup: Sendable {
       try StoreError.translating("making a backup") {
         try DatabaseCopy.make(of: database, at: partial, pagesPerStep: Self.pagesPerStep) { [problem] copy in
           // A damaged copy must not replace an intact one.
-          if let problem = try Self.stoppable(copy, stop, problem) { throw StoreError(.damaged, "the new backup is damaged: \(problem)") }
+          if let problem = try Self.stoppable(copy, stop, problem) {
+            throw StoreError(.damaged, "the new backup is damaged: \(problem)")
+          }
         } progress: { isDone in
           if !isDone, stop() { throw StoreError(.timedOut, "the data was closed during the backup") }
         }
@@ -180,7 +183,8 @@ final class RollingBackup: Sendable {
       let context = Unmanaged.passUnretained(asker).toOpaque()
       sqlite3_progress_handler(
         copy.sqliteConnection, stepsBetweenLooks,
-        { context in context.map { Unmanaged<Asker>.fromOpaque($0).takeUnretainedValue().stop() } == true ? 1 : 0 }, context)
+        { context in context.map { Unmanaged<Asker>.fromOpaque($0).takeUnretainedValue().stop() } == true ? 1 : 0 },
+        context)
       defer { sqlite3_progress_handler(copy.sqliteConnection, 0, nil, nil) }
       do {
         return try problem(copy)

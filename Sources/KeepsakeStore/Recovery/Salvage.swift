@@ -53,7 +53,8 @@ struct Salvage {
 
   /// Whether nothing was found that a store contains.
   var isEmpty: Bool {
-    versions.isEmpty && cells.isEmpty && preferences.isEmpty && facts.isEmpty && wallet == nil && walletPages.isEmpty && covered.isEmpty
+    versions.isEmpty && cells.isEmpty && preferences.isEmpty && facts.isEmpty && wallet == nil && walletPages.isEmpty
+      && covered.isEmpty
       && strange.isEmpty
       && scoreCount == 0
   }
@@ -75,13 +76,16 @@ struct Salvage {
     switch row.table {
     case "content": try addContent(row)
     case "covered":
-      guard let id = row.data("id"), let checksum = row.data("checksum"), CoveredRow.isSound(id: id, checksum: checksum),
+      guard let id = row.data("id"), let checksum = row.data("checksum"),
+        CoveredRow.isSound(id: id, checksum: checksum),
         let version = VersionID(bytes: id)
       else { return }
       covered.insert(version)
     case "version": addVersion(row)
     case "cell":
-      guard let collection = row.text("collection"), let name = row.text("key"), let body = row.data("body") else { return }
+      guard let collection = row.text("collection"), let name = row.text("key"), let body = row.data("body") else {
+        return
+      }
       let key = CellKey(collection: collection, key: name)
       guard let state: CellState = proof(of: body, place: RowIdentity.cell(key)) else { return }
       cells[key] = cells[key]?.joined(with: state) ?? state
@@ -120,10 +124,13 @@ struct Salvage {
     // The seal's header isn't sealed, and is written again separately.
     guard let name = row.text("name"), name != SealHeader.factName, let body = row.data("body") else { return }
     if name == WalletBook.name {
-      guard let found: WalletBook = proof(of: body, place: RowIdentity.fact(name)), found.objection == nil else { return }
+      guard let found: WalletBook = proof(of: body, place: RowIdentity.fact(name)), found.objection == nil else {
+        return
+      }
       wallet = wallet.map { Self.further($0.state, found.state) ? found : $0 } ?? found
     } else if name > WalletPage.names.first, name < WalletPage.names.last {
-      guard let found: WalletPage = proof(of: body, place: RowIdentity.fact(name)), found.isSound, WalletPage.name(of: found.first) == name
+      guard let found: WalletPage = proof(of: body, place: RowIdentity.fact(name)), found.isSound,
+        WalletPage.name(of: found.first) == name
       else { return }
       // A page only grows: the longer one contains all of the shorter.
       if found.operations.count > walletPages[name]?.operations.count ?? -1 { walletPages[name] = found }
@@ -174,7 +181,9 @@ struct Salvage {
   }
 
   private func isStrange(_ row: SalvagedRow, _ place: String) -> Bool {
-    guard seal.kind != .none, place != RowIdentity.fact(SealHeader.factName), let body = row.data("body") else { return false }
+    guard seal.kind != .none, place != RowIdentity.fact(SealHeader.factName), let body = row.data("body") else {
+      return false
+    }
     do {
       _ = try seal.open(RowCodec.payload(of: body, place: place), place: place, strictly: true)
       return false
@@ -216,7 +225,9 @@ struct Salvage {
     guard let hash = row.data("hash"), ContentHash(bytes: hash) != nil else { return }
     do {
       try insert(row, row.values.keys.filter { $0 != "position" }.sorted(), or: "IGNORE")
-    } catch let error as DatabaseError where error.resultCode == .SQLITE_CONSTRAINT || error.resultCode == .SQLITE_TOOBIG {
+    } catch let error as DatabaseError
+      where error.resultCode == .SQLITE_CONSTRAINT || error.resultCode == .SQLITE_TOOBIG
+    {
       return  // Bytes that only looked like a content.
     }
   }
@@ -227,7 +238,8 @@ struct Salvage {
   /// Contents whose base is missing stay for the time being: it may still be found.
   mutating func proveContents() throws {
     let contents = transaction.contents
-    for hash in try Data.fetchAll(transaction.database, sql: "SELECT hash FROM content ORDER BY position") where !proven.contains(hash) {
+    for hash in try Data.fetchAll(transaction.database, sql: "SELECT hash FROM content ORDER BY position")
+    where !proven.contains(hash) {
       guard let name = ContentHash(bytes: hash) else { continue }
       switch try contents.soundness(name) {
       case .sound: proven.insert(hash)
@@ -241,9 +253,12 @@ struct Salvage {
 
   /// Returns whether a content's base is intact, so that the content itself is what is damaged.
   private func baseIsProven(_ hash: ContentHash) throws -> Bool {
-    let row = try Row.fetchOne(transaction.database, sql: "SELECT base FROM content WHERE hash = ?", arguments: [hash.bytes])
+    let row = try Row.fetchOne(
+      transaction.database, sql: "SELECT base FROM content WHERE hash = ?", arguments: [hash.bytes])
     guard let value: DatabaseValue = row?["base"], !value.isNull else { return true }
-    guard let base = Data.fromDatabaseValue(value), let name = ContentHash(bytes: base), name != hash else { return true }
+    guard let base = Data.fromDatabaseValue(value), let name = ContentHash(bytes: base), name != hash else {
+      return true
+    }
     if proven.contains(base) { return true }
     return try transaction.contents.soundness(name) == .sound
   }
@@ -254,7 +269,9 @@ struct Salvage {
   mutating func write() throws {
     try dropUnprovenContents()
     try writeFacts()
-    for (key, state) in cells.sorted(by: { $0.key < $1.key }) { try transaction.setCell(CellUpdate(key: key, state: state)) }
+    for (key, state) in cells.sorted(by: { $0.key < $1.key }) {
+      try transaction.setCell(CellUpdate(key: key, state: state))
+    }
     for (name, body) in preferences.sorted(by: { $0.key < $1.key }) {
       try transaction.run("INSERT INTO preference (name, body) VALUES (?, ?)", [name, body])
     }
@@ -280,7 +297,9 @@ struct Salvage {
       try transaction.continueWallet(with: walletPages.values)
     } else {
       let message = try transaction.mendWallet()?.message
-      walletLoss = message ?? "nothing of the wallet could be read, so a new one was started; a cloud that knows the old one restores it"
+      walletLoss =
+        message
+        ?? "nothing of the wallet could be read, so a new one was started; a cloud that knows the old one restores it"
     }
     var device = try transaction.facts()
     if device.container != nil, device.cursor.seq > 0 {
@@ -333,7 +352,8 @@ struct Salvage {
       covered.remove(newest)
       // Other devices may have replaced it already, or never have seen it. Either way it is offered again, unless the
       // slot is local.
-      versions[newest]?.stored.acknowledged = try SlotKey(text: slot).isLocal || transaction.localDeclaration(of: slot) != nil
+      versions[newest]?.stored.acknowledged =
+        try SlotKey(text: slot).isLocal || transaction.localDeclaration(of: slot) != nil
       steppedBack.append(slot)
     }
   }

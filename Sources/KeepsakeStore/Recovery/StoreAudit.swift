@@ -30,7 +30,8 @@ struct StoreAudit {
   private static let maximumFindings = 20
   /// Tables that are small compared with the contents.
   private static let smallTables = [
-    "fact", "cell", "preference", "version", "covered", "head", "content_use", "cloud_content", "outbox", "staged", "awaited", "ledger",
+    "fact", "cell", "preference", "version", "covered", "head", "content_use", "cloud_content", "outbox", "staged",
+    "awaited", "ledger",
     "quarantine", "score",
   ]
 
@@ -187,7 +188,9 @@ struct StoreAudit {
         first = first ?? error.message
       }
     }
-    if let first { findings.damage.append(count == 1 ? first : "\(first), and \(count - 1) more in the table \(table)") }
+    if let first {
+      findings.damage.append(count == 1 ? first : "\(first), and \(count - 1) more in the table \(table)")
+    }
   }
 
   // MARK: What derives
@@ -227,7 +230,8 @@ extension DatabaseError {
   /// open.
   var isDamage: Bool {
     switch resultCode {
-    case .SQLITE_CORRUPT, .SQLITE_NOTADB, .SQLITE_ERROR, .SQLITE_FORMAT, .SQLITE_MISMATCH, .SQLITE_CONSTRAINT, .SQLITE_SCHEMA,
+    case .SQLITE_CORRUPT, .SQLITE_NOTADB, .SQLITE_ERROR, .SQLITE_FORMAT, .SQLITE_MISMATCH, .SQLITE_CONSTRAINT,
+      .SQLITE_SCHEMA,
       .SQLITE_TOOBIG, .SQLITE_EMPTY, .SQLITE_INTERNAL, .SQLITE_RANGE:
       true
     default: false

@@ -76,7 +76,9 @@ package struct StoreDoctor {
   private func examineStore(_ progress: (String) -> Void) throws -> Diagnosis {
     var diagnosis = Diagnosis()
     if StoreFiles.exists(files.intent) {
-      diagnosis.findings = ["a recovery was interrupted after its new database was complete; opening the store finishes it"]
+      diagnosis.findings = [
+        "a recovery was interrupted after its new database was complete; opening the store finishes it"
+      ]
       diagnosis.plan = .recover
       return diagnosis
     }
@@ -102,7 +104,8 @@ package struct StoreDoctor {
   /// Returns the seal for the repaired store; nil if the secret is missing.
   private func gate(_ diagnosis: inout Diagnosis) throws -> SealGate? {
     if request == nil, let header = try SealHeader.findAnywhere(files).first {
-      diagnosis.needsSecret = "the store is \(header.kind.rawValue): without the secret of \(header.game) it can't be recovered"
+      diagnosis.needsSecret =
+        "the store is \(header.kind.rawValue): without the secret of \(header.game) it can't be recovered"
       return nil
     }
     return try SealGate(request ?? .none, database: nil, folder: files.folder)
@@ -125,7 +128,8 @@ package struct StoreDoctor {
         diagnosis.plan = findings.isEmpty ? .nothing : findings.damage.isEmpty ? .rebuild : .recover
         guard findings.damage.isEmpty else { return }
         if seal.kind == .sealed, seal.keys.isEmpty {
-          diagnosis.needsSecret = "the store is sealed: without its secret it can't be checked whether the saved games can be read"
+          diagnosis.needsSecret =
+            "the store is sealed: without its secret it can't be checked whether the saved games can be read"
           return
         }
         diagnosis.unreadable = try unreadableSaves(in: transaction, progress)
@@ -145,7 +149,9 @@ package struct StoreDoctor {
     }
   }
 
-  private func unreadableSaves(in transaction: StoreTransaction, _ progress: (String) -> Void) throws -> [UnreadableSave] {
+  private func unreadableSaves(in transaction: StoreTransaction, _ progress: (String) -> Void) throws
+    -> [UnreadableSave]
+  {
     var unreadable: [UnreadableSave] = []
     let isConnected = try transaction.facts().container != nil
     let slots = try transaction.slots()
@@ -160,7 +166,8 @@ package struct StoreDoctor {
           if error.code == .missing, isConnected { continue }
           unreadable.append(
             UnreadableSave(
-              slot: slot, version: version.record.id, message: error.message, isHead: heads.contains(version.record.id)))
+              slot: slot, version: version.record.id, message: error.message, isHead: heads.contains(version.record.id))
+          )
         }
       }
     }
@@ -187,7 +194,8 @@ package struct StoreDoctor {
       return [StoreIncident(.recovered, "the interrupted recovery was finished")]
     case .recover:
       guard let gate = try gate(&diagnosis) else {
-        throw StoreError(.wrongSecret, diagnosis.needsSecret ?? "the store is sealed: it can't be recovered without its secret")
+        throw StoreError(
+          .wrongSecret, diagnosis.needsSecret ?? "the store is sealed: it can't be recovered without its secret")
       }
       return [StoreIncident(.recovered, try Recovery(files, gate).run(because: reasons(diagnosis)).message)]
     case .rebuild: return try StoreDatabase.rebuild(files, request)

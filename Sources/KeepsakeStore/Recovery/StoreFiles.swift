@@ -102,7 +102,8 @@ struct StoreFiles: BackupFiles {
       guard version > 0, version <= Schema.currentVersion else { return "the header has the invalid format \(version)" }
     }
     let isSound =
-      (1...2).contains(header[18]) && (1...2).contains(header[19]) && header[20] == 0 && header[21] == 64 && header[22] == 32
+      (1...2).contains(header[18]) && (1...2).contains(header[19]) && header[20] == 0 && header[21] == 64
+      && header[22] == 32
       && header[23] == 32 && header.word(at: 44) <= 4 && header.word(at: 52) == 0 && header.word(at: 56) <= 1
       && header.word(at: 64) == 0
     let pageSize = header.half(at: 16)
@@ -183,7 +184,8 @@ struct StoreFiles: BackupFiles {
       }
       try handle.close()
     } catch let error as CocoaError where error.code == .fileWriteOutOfSpace {
-      throw StoreError(.diskFull, "the disk has no space to recover the store at \(from.path): nothing was changed", cause: error)
+      throw StoreError(
+        .diskFull, "the disk has no space to recover the store at \(from.path): nothing was changed", cause: error)
     } catch {
       throw StoreError(.io, "\(from.path) can't be copied", cause: error)
     }

@@ -39,7 +39,8 @@ struct TableShape: Sendable {
 
   private init(_ table: String, in database: Database) throws {
     name = table
-    let sql = try String.fetchOne(database, sql: "SELECT sql FROM sqlite_schema WHERE name = ?", arguments: [table]) ?? ""
+    let sql =
+      try String.fetchOne(database, sql: "SELECT sql FROM sqlite_schema WHERE name = ?", arguments: [table]) ?? ""
     hasRowid = !sql.uppercased().hasSuffix("WITHOUT ROWID")
     var described: [(column: Column, key: Int)] = []
     for row in try Row.fetchAll(database, sql: "PRAGMA table_info(\(table))") {

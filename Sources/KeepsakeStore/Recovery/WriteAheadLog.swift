@@ -71,12 +71,18 @@ struct WriteAheadLog {
   ///
   /// The index is never synced, so it may be from any earlier moment, or no index at all, which its checksum shows.
   private static func countedFrames(beside log: URL, salts: ArraySlice<UInt8>) throws -> Int? {
-    let index = URL(fileURLWithPath: log.path.replacingOccurrences(of: "-wal", with: "-shm", options: [.backwards, .anchored]))
-    guard let header = try RawFile(index)?.bytes(at: 0, count: 96), header[..<48].elementsEqual(header[48...]) else { return nil }
+    let index = URL(
+      fileURLWithPath: log.path.replacingOccurrences(of: "-wal", with: "-shm", options: [.backwards, .anchored]))
+    guard let header = try RawFile(index)?.bytes(at: 0, count: 96), header[..<48].elementsEqual(header[48...]) else {
+      return nil
+    }
     var sum = Sum(isBigEndian: UInt32(1).bigEndian == 1)
     sum.add(header[..<40])
-    func number(_ offset: Int) -> UInt32 { header.withUnsafeBytes { $0.loadUnaligned(fromByteOffset: offset, as: UInt32.self) } }
-    guard header[12] != 0, number(40) == sum.first, number(44) == sum.second, header[32..<40].elementsEqual(salts) else { return nil }
+    func number(_ offset: Int) -> UInt32 {
+      header.withUnsafeBytes { $0.loadUnaligned(fromByteOffset: offset, as: UInt32.self) }
+    }
+    guard header[12] != 0, number(40) == sum.first, number(44) == sum.second, header[32..<40].elementsEqual(salts)
+    else { return nil }
     return Int(number(16))
   }
 

@@ -19,7 +19,8 @@ package struct SaveFile: Sendable {
   /// Metadata takes at most 64 KiB, and at most six times that when escaped for JSON.
   private static let maximumHeadBytes = 1 << 20
   /// The maximum size of an exported save: bytes that don't compress become slightly larger in a frame.
-  package static let maximumBytes = EncodedContent.maximumContentBytes + EncodedContent.maximumContentBytes / 128 + 2 * maximumHeadBytes
+  package static let maximumBytes =
+    EncodedContent.maximumContentBytes + EncodedContent.maximumContentBytes / 128 + 2 * maximumHeadBytes
 
   /// The slot that it was exported from.
   package var slot: String
@@ -101,8 +102,12 @@ package struct SaveFile: Sendable {
     } catch {
       throw StoreError(.io, "the file \(url.path) can't be read", cause: error)
     }
-    guard SaveFileEnvelope.isSaveFile(beginning) else { throw StoreError(.misuse, "\(url.path) is not an exported save") }
-    guard size <= UInt64(maximumBytes) else { throw StoreError(.tooLarge, "\(url.path) is larger than any exported save") }
+    guard SaveFileEnvelope.isSaveFile(beginning) else {
+      throw StoreError(.misuse, "\(url.path) is not an exported save")
+    }
+    guard size <= UInt64(maximumBytes) else {
+      throw StoreError(.tooLarge, "\(url.path) is larger than any exported save")
+    }
     guard let bytes = try AtomicFile.read(url, maximumBytes: maximumBytes) else {
       throw StoreError(.missing, "there is no file \(url.path)")
     }

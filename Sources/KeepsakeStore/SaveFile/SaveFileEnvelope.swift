@@ -68,12 +68,15 @@ package struct SaveFileEnvelope: Sendable {
     guard file.count >= Self.headBytes + Self.checksumBytes else { throw Self.damaged("it is cut off") }
     let summed = file.dropLast(Self.checksumBytes)
     // Before anything else is trusted, including the version.
-    guard SHA256.hash(data: summed) == file.suffix(Self.checksumBytes) else { throw Self.damaged("it was cut off or altered") }
+    guard SHA256.hash(data: summed) == file.suffix(Self.checksumBytes) else {
+      throw Self.damaged("it was cut off or altered")
+    }
     let version: UInt16 = summed.littleEndian(at: 8)
     guard version <= Self.currentVersion else {
       throw StoreError(
         .newerFormat,
-        "the exported save has format \(version), but this program knows formats up to \(Self.currentVersion): update the game")
+        "the exported save has format \(version), but this program knows formats up to \(Self.currentVersion): update the game"
+      )
     }
     guard version == Self.currentVersion else { throw Self.damaged("it has the invalid format \(version)") }
     let code: UInt16 = summed.littleEndian(at: 10)
@@ -81,7 +84,8 @@ package struct SaveFileEnvelope: Sendable {
       throw StoreError(.newerFormat, "the exported save has a seal that this program doesn't know: update the game")
     }
     let count = Int(summed.littleEndian(at: 12) as UInt32)
-    guard count <= Self.maximumHeaderBytes, count <= summed.count - Self.headBytes, (count == 0) == (kind == .none) else {
+    guard count <= Self.maximumHeaderBytes, count <= summed.count - Self.headBytes, (count == 0) == (kind == .none)
+    else {
       throw Self.damaged("its seal's header has an invalid length")
     }
     front = summed.prefix(Self.headBytes + count)
@@ -106,13 +110,15 @@ package struct SaveFileEnvelope: Sendable {
     guard let header else {
       guard adoptsUnsealed || seal.map({ $0.kind == .none }) ?? true else {
         throw StoreError(
-          .otherSeal, "the exported save isn't sealed, so anybody could have changed it: it is only accepted if the game allows it")
+          .otherSeal,
+          "the exported save isn't sealed, so anybody could have changed it: it is only accepted if the game allows it")
       }
       return body
     }
     guard let seal else {
       if kind == .signed { return try FileSeal.unchecked(body) }
-      throw StoreError(.wrongSecret, "the exported save is encrypted: it can't be read without the secret of \(header.game)")
+      throw StoreError(
+        .wrongSecret, "the exported save is encrypted: it can't be read without the secret of \(header.game)")
     }
     return try seal.open(body, as: kind, behind: front, header)
   }

@@ -50,7 +50,9 @@ package enum ScoreCommit {
   /// one known here.
   package static func remove(_ entry: ScoreEntry, in transaction: inout StoreTransaction) throws -> [CellDraft] {
     try transaction.removeScore(entry)
-    guard let best = try transaction.cell(entry.key), ScoreEntry(CellUpdate(key: entry.key, state: best))?.id == entry.id else { return [] }
+    guard let best = try transaction.cell(entry.key),
+      ScoreEntry(CellUpdate(key: entry.key, state: best))?.id == entry.id
+    else { return [] }
     let next = try transaction.scores(1, of: entry.player, on: entry.board, entry.order).entries.first
     return [CellDraft(entry.key, .withdraw(next?.best ?? BestScore(order: entry.order, entry: nil)))]
   }
@@ -59,12 +61,15 @@ package enum ScoreCommit {
   package static func removeAll(on board: String, in transaction: inout StoreTransaction) throws -> [CellDraft] {
     try transaction.removeScores(on: board)
     return try transaction.cells(in: ScoreEntry.collection).compactMap { cell in
-      guard ScoreEntry.names(in: cell.key)?.board == board, case .best(let best) = cell.state.value, best.entry != nil else { return nil }
+      guard ScoreEntry.names(in: cell.key)?.board == board, case .best(let best) = cell.state.value, best.entry != nil
+      else { return nil }
       return CellDraft(cell.key, .withdraw(BestScore(order: best.order, entry: nil, isCleared: true)))
     }
   }
 
-  package static func withdraw(_ drafts: [CellDraft], now: Int64, writer: WriterID, in transaction: inout StoreTransaction) throws {
+  package static func withdraw(
+    _ drafts: [CellDraft], now: Int64, writer: WriterID, in transaction: inout StoreTransaction
+  ) throws {
     var random = SystemRandomNumberGenerator()
     for start in stride(from: 0, to: drafts.count, by: withdrawnTogether) {
       let together = Array(drafts[start..<min(start + withdrawnTogether, drafts.count)])

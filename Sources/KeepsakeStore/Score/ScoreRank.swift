@@ -22,7 +22,9 @@ struct ScoreRank: Hashable, Sendable, CustomStringConvertible {
 
   /// Nil if the value isn't a finite number.
   init?(_ value: Scalar, _ order: ScoreOrder) {
-    guard let value = Self.plain(value), let sorted = order == .ascending ? value : Self.negative(of: value) else { return nil }
+    guard let value = Self.plain(value), let sorted = order == .ascending ? value : Self.negative(of: value) else {
+      return nil
+    }
     (self.value, self.order) = (value, order)
     bytes = Self.bytes(of: sorted, behind: order == .ascending ? Self.ascending : Self.descending)
   }
@@ -37,7 +39,8 @@ struct ScoreRank: Hashable, Sendable, CustomStringConvertible {
     case Self.within: number = .double(Self.double(Self.word(bytes, 9)))
     default: number = .double(Self.double(Self.word(bytes, 1)))
     }
-    guard let value = order == .ascending ? number : Self.negative(of: number), let rank = ScoreRank(value, order), rank.bytes == bytes
+    guard let value = order == .ascending ? number : Self.negative(of: number), let rank = ScoreRank(value, order),
+      rank.bytes == bytes
     else {
       return nil
     }
@@ -55,7 +58,9 @@ struct ScoreRank: Hashable, Sendable, CustomStringConvertible {
     var digits: [UInt8] = []
     digits.reserveCapacity(bytes.count * 2)
     for byte in bytes {
-      for half in [byte >> 4, byte & 0x0F] { digits.append(half < 10 ? UInt8(ascii: "0") + half : UInt8(ascii: "a") + half - 10) }
+      for half in [byte >> 4, byte & 0x0F] {
+        digits.append(half < 10 ? UInt8(ascii: "0") + half : UInt8(ascii: "a") + half - 10)
+      }
     }
     return String(decoding: digits, as: UTF8.self)
   }
@@ -98,9 +103,13 @@ struct ScoreRank: Hashable, Sendable, CustomStringConvertible {
   }
 
   /// Returns a Double's bits as an integer that sorts as the Double does.
-  private static func sorted(_ number: Double) -> UInt64 { number < 0 ? ~number.bitPattern : number.bitPattern | 1 << 63 }
+  private static func sorted(_ number: Double) -> UInt64 {
+    number < 0 ? ~number.bitPattern : number.bitPattern | 1 << 63
+  }
 
-  private static func double(_ sorted: UInt64) -> Double { Double(bitPattern: sorted >> 63 == 1 ? sorted & ~(1 << 63) : ~sorted) }
+  private static func double(_ sorted: UInt64) -> Double {
+    Double(bitPattern: sorted >> 63 == 1 ? sorted & ~(1 << 63) : ~sorted)
+  }
 
   private static func word(_ bytes: Data, _ offset: Int) -> UInt64 {
     bytes.withUnsafeBytes { UInt64(bigEndian: $0.loadUnaligned(fromByteOffset: offset, as: UInt64.self)) }

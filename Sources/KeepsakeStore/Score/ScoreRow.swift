@@ -20,7 +20,9 @@ struct ScoreRow {
 
   /// Reads a row of `columns`.
   init(_ row: Row) throws {
-    guard let rank = ScoreRank(bytes: try row.checked(at: 1, "rank")), let id = ScoreID(bytes: try row.checked(at: 3, "id")) else {
+    guard let rank = ScoreRank(bytes: try row.checked(at: 1, "rank")),
+      let id = ScoreID(bytes: try row.checked(at: 3, "id"))
+    else {
       throw StoreError(.damaged, "a score of the store has an invalid rank or id")
     }
     (self.rank, self.id) = (rank, id)
@@ -32,16 +34,22 @@ struct ScoreRow {
 
   /// Converts a salvaged row; nil if it lacks a column or has one of the wrong type.
   init?(_ row: SalvagedRow) {
-    guard let board = row.text("board"), let rank = row.data("rank").flatMap({ ScoreRank(bytes: $0) }), let date = row.integer("date"),
-      let id = row.data("id").flatMap({ ScoreID(bytes: $0) }), let player = row.text("player"), let body = row.data("body")
+    guard let board = row.text("board"), let rank = row.data("rank").flatMap({ ScoreRank(bytes: $0) }),
+      let date = row.integer("date"),
+      let id = row.data("id").flatMap({ ScoreID(bytes: $0) }), let player = row.text("player"),
+      let body = row.data("body")
     else { return nil }
     (self.board, self.rank, self.date, self.id, self.player, self.body) = (board, rank, date, id, player, body)
   }
 
   /// Makes the row for a score. Throws `misuse` if the value isn't a number.
   init(_ entry: ScoreEntry, _ codec: RowCodec) throws {
-    guard let rank = ScoreRank(entry.value, entry.order) else { throw StoreError(.misuse, "a score has to be a finite number") }
-    (board, self.rank, date, id, player, body) = (entry.board, rank, entry.dateMilliseconds, entry.id, entry.player, Data())
+    guard let rank = ScoreRank(entry.value, entry.order) else {
+      throw StoreError(.misuse, "a score has to be a finite number")
+    }
+    (board, self.rank, date, id, player, body) = (
+      entry.board, rank, entry.dateMilliseconds, entry.id, entry.player, Data()
+    )
     let content = entry.context.map { Data([Form.context]) + $0 } ?? Data([Form.bare])
     body = try codec.body(of: content, place: place)
   }

@@ -66,7 +66,8 @@ extension StoreTransaction {
       if case .best(let before)? = try cell(update.key)?.value { known = before.withdrawn }
       for withdrawal in best.withdrawn.subtracting(known) {
         try run(
-          "DELETE FROM score WHERE board = ? AND player = ? AND id = ?", [names.board, names.player, withdrawal.id.bytes])
+          "DELETE FROM score WHERE board = ? AND player = ? AND id = ?",
+          [names.board, names.player, withdrawal.id.bytes])
       }
     }
     if !best.isTakenBack, let entry = ScoreEntry(update) { try putScore(entry) }
@@ -82,7 +83,8 @@ extension StoreTransaction {
   package func hasScore(_ entry: ScoreEntry) throws -> Bool {
     guard let rank = ScoreRank(entry.value, entry.order) else { return false }
     let statement = try statement("SELECT 1 FROM score WHERE board = ? AND rank = ? AND date = ? AND id = ?")
-    return try Int.fetchOne(statement, arguments: [entry.board, rank.bytes, entry.dateMilliseconds, entry.id.bytes]) != nil
+    return try Int.fetchOne(statement, arguments: [entry.board, rank.bytes, entry.dateMilliseconds, entry.id.bytes])
+      != nil
   }
 
   /// Returns the best `count` scores of a board, best first. The cost is proportional to the result.
@@ -141,7 +143,8 @@ extension StoreTransaction {
       """)
     return try Int.fetchOne(
       statement,
-      arguments: [entry.board, ScoreRank.bounds(entry.order).from, rank.bytes, entry.dateMilliseconds, entry.id.bytes]) ?? 0
+      arguments: [entry.board, ScoreRank.bounds(entry.order).from, rank.bytes, entry.dateMilliseconds, entry.id.bytes])
+      ?? 0
   }
 
   /// Returns whether the board has scores of this order.
@@ -176,7 +179,8 @@ extension StoreTransaction {
   package func bestOrder(on board: String) throws -> ScoreOrder? {
     let prefix = ScoreEntry.keyPrefix(of: board)
     // From the prefix, which ends in "/", to the first key after all keys with the prefix: "0" follows "/".
-    let statement = try statement("SELECT key, body FROM cell WHERE collection = ? AND key >= ? AND key < ? ORDER BY key")
+    let statement = try statement(
+      "SELECT key, body FROM cell WHERE collection = ? AND key >= ? AND key < ? ORDER BY key")
     let rows = try Row.fetchCursor(
       statement, arguments: [ScoreEntry.collection, prefix, String(prefix.dropLast()) + "0"])
     while let row = try rows.next() {

@@ -64,7 +64,8 @@ package struct FileSeal: Sendable {
   /// Returns a header for one new file. Throws `wrongSecret` without a secret.
   func newHeader() throws -> Header {
     guard let key = keys.first else {
-      throw StoreError(.wrongSecret, "the store is \(kind.rawValue): without its secret a save can only be exported without the seal")
+      throw StoreError(
+        .wrongSecret, "the store is \(kind.rawValue): without its secret a save can only be exported without the seal")
     }
     var random = SystemRandomNumberGenerator()
     let salt = Data((0..<SealKey.saltBytes).map { _ in UInt8.random(in: .min ... .max, using: &random) })
@@ -89,11 +90,13 @@ package struct FileSeal: Sendable {
 
   /// Returns the body of a file that was sealed as `kind`. Throws `wrongSecret` or `tampered`.
   func open(_ sealed: Data, as kind: Seal.Kind, behind front: Data, _ header: Header) throws -> Data {
-    guard header.game == game, header.hasPlayer == hasPlayer, let root = keys.first(where: { $0.id == header.key }) else {
+    guard header.game == game, header.hasPlayer == hasPlayer, let root = keys.first(where: { $0.id == header.key })
+    else {
       throw refusal(of: header)
     }
     let key = root.key(salt: header.salt)
-    let forged = StoreError(.tampered, "the exported save doesn't verify: somebody without the game's secret changed it")
+    let forged = StoreError(
+      .tampered, "the exported save doesn't verify: somebody without the game's secret changed it")
     switch kind {
     case .none: return sealed
     case .signed:
@@ -122,7 +125,8 @@ package struct FileSeal: Sendable {
 
   private func refusal(of header: Header) -> StoreError {
     if kind == .none {
-      return StoreError(.otherSeal, "the exported save is sealed for \(header.game), but this game has no seal to open it with")
+      return StoreError(
+        .otherSeal, "the exported save is sealed for \(header.game), but this game has no seal to open it with")
     }
     if header.game != game {
       return StoreError(.wrongSecret, "the exported save belongs to \(header.game), but this game is \(game)")
@@ -131,7 +135,8 @@ package struct FileSeal: Sendable {
       return StoreError(
         .wrongSecret,
         header.hasPlayer
-          ? "the exported save is bound to a player, but none was given" : "the exported save is bound to no player, but one was given")
+          ? "the exported save is bound to a player, but none was given"
+          : "the exported save is bound to no player, but one was given")
     }
     return StoreError(.wrongSecret, "the exported save is sealed with another secret, or for another player")
   }

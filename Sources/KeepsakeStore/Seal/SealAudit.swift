@@ -29,7 +29,9 @@ struct SealAudit {
     try SealedTable.forEach(in: database) { row in
       if let finding = try finding(on: row, codec) { failures.append(Failure(row: row, finding: finding)) }
     }
-    guard !failures.isEmpty else { return try (isWhole ? [] : rolledBack()) + (seal.policy == .flag ? usedBefore() : []) }
+    guard !failures.isEmpty else {
+      return try (isWhole ? [] : rolledBack()) + (seal.policy == .flag ? usedBefore() : [])
+    }
     if seal.policy == .reject, let first = failures.first(where: { !$0.finding.isDamage }) ?? failures.first {
       throw first.finding.error
     }
@@ -37,7 +39,8 @@ struct SealAudit {
     var findings = failures.map(\.finding)
     let lost = failures.filter { $0.finding.outcome == .setAside }.map(\.row)
     if !lost.isEmpty { try settle(lost, &findings) }
-    return try seal.policy == .flag ? findings + usedBefore().filter { old in !findings.contains { $0.place == old.place } } : findings
+    return try seal.policy == .flag
+      ? findings + usedBefore().filter { old in !findings.contains { $0.place == old.place } } : findings
   }
 
   /// Which rows are affected is unknown. The cloud restores what it has in a newer state.
@@ -45,7 +48,8 @@ struct SealAudit {
     let finding = SealFinding.rollback
     if seal.policy == .reject { throw finding.error }
     try database.execute(
-      sql: "INSERT INTO quarantine (place, outcome) VALUES (?, ?)", arguments: [finding.place, finding.outcome.rawValue])
+      sql: "INSERT INTO quarantine (place, outcome) VALUES (?, ?)",
+      arguments: [finding.place, finding.outcome.rawValue])
     var findings = [finding]
     if seal.policy == .quarantine { try settle([], &findings) }
     return findings

@@ -48,7 +48,8 @@ package struct SealFinding: Hashable, Sendable {
     if isRollback { return StoreError(.tampered, "rows of the store were removed, or replaced by older ones") }
     return isDamage
       ? StoreError(.damaged, "the data of \(place) is damaged")
-      : StoreError(.tampered, "the data of \(place) doesn't verify: somebody without the secret wrote it, or moved it there")
+      : StoreError(
+        .tampered, "the data of \(place) doesn't verify: somebody without the secret wrote it, or moved it there")
   }
 }
 

@@ -72,7 +72,8 @@ struct SealGate {
     guard let database else {
       guard request.seal.adoptsUnsealed else {
         throw StoreError(
-          .damaged, "the store at \(folder.path) is damaged, and no readable part records how it was sealed: nothing was changed")
+          .damaged,
+          "the store at \(folder.path) is damaged, and no readable part records how it was sealed: nothing was changed")
       }
       // What can be read first goes into a new database; opening that one applies the seal.
       (new, header) = (.none, nil)
@@ -116,7 +117,8 @@ struct SealGate {
   private static func isProven(_ header: SealHeader, _ request: SealRequest) throws -> Bool {
     try request.seal.secrets.contains { secret in
       try header.isProven(
-        by: SealKey(secret: secret, salt: header.salt, owner: request.owner ?? header.owner, player: request.seal.player))
+        by: SealKey(
+          secret: secret, salt: header.salt, owner: request.owner ?? header.owner, player: request.seal.player))
     }
   }
 
@@ -152,7 +154,8 @@ struct SealGate {
     let files = FileSeal(request.seal, kind: kind, game: owner.game)
     return (
       StoreSeal(kind: found.kind, policy: policy, keys: accepted, findings: findings, files: files),
-      StoreSeal(kind: kind, policy: policy, keys: kind == found.kind ? accepted : [keys[0]], findings: findings, files: files),
+      StoreSeal(
+        kind: kind, policy: policy, keys: kind == found.kind ? accepted : [keys[0]], findings: findings, files: files),
       header
     )
   }
@@ -168,10 +171,13 @@ struct SealGate {
     var reasons: [String] = []
     if owner != header.owner {
       reasons.append(
-        "it belongs to \(header.game), profile \(header.profile), but was opened as \(owner.game), profile \(owner.profile)")
+        "it belongs to \(header.game), profile \(header.profile), but was opened as \(owner.game), profile \(owner.profile)"
+      )
     }
     if header.hasPlayer != (request.seal.player != nil) {
-      reasons.append(header.hasPlayer ? "it is bound to a player, but none was given" : "it is bound to no player, but one was given")
+      reasons.append(
+        header.hasPlayer ? "it is bound to a player, but none was given" : "it is bound to no player, but one was given"
+      )
     }
     if reasons.isEmpty {
       reasons.append("the secret or the player is wrong, or its header was changed")
@@ -198,7 +204,8 @@ struct SealGate {
   func repairHeader(_ pool: DatabasePool) throws -> StoreIncident? {
     guard let found, try pool.read({ try !SealHeader.isSound(in: $0) }) else { return nil }
     try pool.write { try found.write(to: $0) }
-    return StoreIncident(.rebuilt, "the seal's header was damaged in the database and was restored from its copy; nothing was lost")
+    return StoreIncident(
+      .rebuilt, "the seal's header was damaged in the database and was restored from its copy; nothing was lost")
   }
 
   /// Makes the pool's writer keep the ledger. Must be called once for each pool of a sealed store, before anything is

@@ -84,12 +84,16 @@ struct SealHeader: Codable, Hashable, Sendable {
     let log = try WriteAheadLog.read(files.log, defaultPageSize: PageScanner.pageSize(of: raw))
     let shapes = try TableShape.all().filter { $0.name == "fact" }
     try PageScanner(database: raw, log: log, shapes: shapes).scan { row in
-      if row.text("name") == factName, let header = try readable({ try row.data("body").map(decode) }) { found.append(header) }
+      if row.text("name") == factName, let header = try readable({ try row.data("body").map(decode) }) {
+        found.append(header)
+      }
     }
     if let copy = try readCopy(in: files.folder) { found.append(copy) }
     for backup in files.presentBackups {
       try PageScanner(database: RawFile(backup), log: .none, shapes: shapes).scan { row in
-        if row.text("name") == factName, let header = try readable({ try row.data("body").map(decode) }) { found.append(header) }
+        if row.text("name") == factName, let header = try readable({ try row.data("body").map(decode) }) {
+          found.append(header)
+        }
       }
     }
     return found

@@ -24,7 +24,10 @@ struct SealLedger: Sendable, Equatable {
     ("version", "hex($.id) || '/' || $.slot", "$.body", "id, slot, body"),
     ("covered", "hex($.id)", "x''", "id"),
     // The body is bound to the other columns.
-    ("score", "hex($.id) || '/' || length($.board) || '/' || $.board || '/' || $.player", "$.body", "board, rank, date, id, player, body"),
+    (
+      "score", "hex($.id) || '/' || length($.board) || '/' || $.board || '/' || $.player", "$.body",
+      "board, rank, date, id, player, body"
+    ),
   ]
 
   /// How many rows were ever changed.
@@ -138,7 +141,9 @@ struct SealLedger: Sendable, Equatable {
 
     init(key: SealKey) { keyed = HMAC(key: key.ledger) }
 
-    mutating func element(_ table: String, _ name: (any DatabaseValueConvertible)?, _ body: (any DatabaseValueConvertible)?) -> Sum {
+    mutating func element(
+      _ table: String, _ name: (any DatabaseValueConvertible)?, _ body: (any DatabaseValueConvertible)?
+    ) -> Sum {
       bytes.removeAll(keepingCapacity: true)
       bytes.append(1)
       append(table.databaseValue)

@@ -28,7 +28,8 @@ struct StoreSeal: Sendable {
   static let none = StoreSeal(kind: .none, policy: .quarantine, keys: [])
 
   init(
-    kind: Seal.Kind, policy: Seal.Policy, keys: [SealKey], findings: SealFindings = SealFindings(), files: FileSeal = .none
+    kind: Seal.Kind, policy: Seal.Policy, keys: [SealKey], findings: SealFindings = SealFindings(),
+    files: FileSeal = .none
   ) {
     self.files = files
     self.kind = kind
@@ -86,7 +87,9 @@ struct StoreSeal: Sendable {
     let key = key(of: payload)
     switch form {
     case .signed:
-      guard payload.count > Self.headBytes + Self.macBytes else { throw SealFinding(place: place, outcome: .setAside).error }
+      guard payload.count > Self.headBytes + Self.macBytes else {
+        throw SealFinding(place: place, outcome: .setAside).error
+      }
       let json = rest.dropFirst(Self.macBytes)
       // Can't be checked without the secret. The code that opens a store without its secret reports that.
       if kind == .signed, keys.isEmpty { return (json, true) }

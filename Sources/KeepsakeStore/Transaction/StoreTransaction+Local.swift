@@ -56,7 +56,8 @@ extension StoreTransaction {
   /// Returns every slot that is local. Costs a query, and the records of the heads under local slot keys.
   package func localSlots() throws -> Set<String> {
     let names = try String.fetchAll(
-      statement("SELECT name FROM fact WHERE name > ? AND name < ?"), arguments: [Self.declarations, Self.declarationsEnd])
+      statement("SELECT name FROM fact WHERE name > ? AND name < ?"),
+      arguments: [Self.declarations, Self.declarationsEnd])
     let declared = names.map { String(decoding: $0.utf8.dropFirst(Self.declarations.utf8.count), as: UTF8.self) }
     var slots = Set(try declared.filter { try localDeclaration(of: $0) != nil })
     let keys = try String.fetchAll(statement("SELECT DISTINCT slot FROM head WHERE slot >= char(1) AND slot < char(2)"))
@@ -76,7 +77,8 @@ extension StoreTransaction {
   package func wholeHistory(of slot: String) throws -> [StoredVersion] {
     let local = SlotKey(text: slot).local
     let all = try versions(
-      "SELECT \(VersionRow.columns) FROM version WHERE slot IN (?, ?) AND NOT thinned ORDER BY position DESC", [slot, local.text])
+      "SELECT \(VersionRow.columns) FROM version WHERE slot IN (?, ?) AND NOT thinned ORDER BY position DESC",
+      [slot, local.text])
     guard try !isLocal(slot) else { return all }
     // A tombstone that only marks the slot's return to the cloud isn't a delete.
     let ends = Set(try heads(of: local))

@@ -30,7 +30,9 @@ extension StoreTransaction {
     let staged = try staged().compactMap { if case .version(let record) = $0.item { record } else { nil } }
     let notDownloaded = try notDownloadedVersions().filter { $0 != evicted }.compactMap { try version($0)?.record }
     let come = try notDownloaded.flatMap(\.contents).filter(hasContent)
-    for hash in staged.flatMap(\.contents) + come { try run("INSERT OR IGNORE INTO awaited (hash) VALUES (?)", [hash.bytes]) }
+    for hash in staged.flatMap(\.contents) + come {
+      try run("INSERT OR IGNORE INTO awaited (hash) VALUES (?)", [hash.bytes])
+    }
   }
 
   /// Returns whether only the record is here, and the contents can be had from the cloud.
@@ -48,7 +50,8 @@ extension StoreTransaction {
     try setNotDownloaded(true, id)
     if !keepingHistory {
       let pinned = try pinnedVersions(of: head.record.slot)
-      for var version in try history(of: head.record.slot) where try !pinned.contains(version.record.id) && isCovered(version.record.id) {
+      for var version in try history(of: head.record.slot)
+      where try !pinned.contains(version.record.id) && isCovered(version.record.id) {
         contents += version.record.contents
         try History(transaction: self).release(version.record)
         version.record.metadata.thumbnail = nil

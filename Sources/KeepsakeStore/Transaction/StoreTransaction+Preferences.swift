@@ -37,7 +37,9 @@ extension StoreTransaction {
     var unreadable = 0
     while let row = try rows.next() {
       do {
-        kept.append(KeptPreference(name: try row.checked(at: 0, "name"), body: try row.checked(at: 1, "body"), seal: context.seal))
+        kept.append(
+          KeptPreference(name: try row.checked(at: 0, "name"), body: try row.checked(at: 1, "body"), seal: context.seal)
+        )
       } catch let error as StoreError where error.code == .damaged {
         unreadable += 1
       }

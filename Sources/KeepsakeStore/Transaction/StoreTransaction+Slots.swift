@@ -25,7 +25,8 @@ extension StoreTransaction {
     let rows = try Row.fetchCursor(statement(Self.headsQuery))
     while let row = try rows.next() {
       try Self.refuseCovered(row.checked(at: 2, "mark"))
-      heads[SlotKey(text: try row.checked(at: 0, "slot")), default: []].append(try Self.versionID(row.checked(at: 1, "id")))
+      heads[SlotKey(text: try row.checked(at: 0, "slot")), default: []].append(
+        try Self.versionID(row.checked(at: 1, "id")))
     }
     return heads
   }
@@ -39,7 +40,8 @@ extension StoreTransaction {
       try Self.refuseCovered(row.checked(at: 0, "mark"))
       let found = try VersionRow(row, at: 1)
       let version = StoredVersion(
-        record: try codec.decode(VersionRecord.self, from: found.body, place: found.place), acknowledged: found.marks.acknowledged,
+        record: try codec.decode(VersionRecord.self, from: found.body, place: found.place),
+        acknowledged: found.marks.acknowledged,
         offered: found.marks.offered)
       heads[SlotKey(text: found.slot), default: []].append(
         SlotHead(version: version, isPinned: found.marks.pinned, isNotDownloaded: found.marks.notDownloaded))
@@ -54,7 +56,8 @@ extension StoreTransaction {
 
   /// Returns whether the rules for history removed the contents of a version, so that only its record is left.
   package func wasPruned(_ record: VersionRecord) throws -> Bool {
-    let isPruned = try Bool.fetchOne(statement("SELECT thinned FROM version WHERE id = ?"), arguments: [record.id.bytes]) ?? false
+    let isPruned =
+      try Bool.fetchOne(statement("SELECT thinned FROM version WHERE id = ?"), arguments: [record.id.bytes]) ?? false
     return try isPruned && !record.contents.allSatisfy(hasContent)
   }
 }

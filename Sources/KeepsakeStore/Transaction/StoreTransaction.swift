@@ -170,7 +170,8 @@ package struct StoreTransaction: DeviceStorage {
   /// it is read.
   static func refuseCovered(_ isCovered: Bool) throws {
     guard !isCovered else {
-      throw StoreError(.damaged, "the record of which saves are the newest is wrong: close and reopen the store to correct it")
+      throw StoreError(
+        .damaged, "the record of which saves are the newest is wrong: close and reopen the store to correct it")
     }
   }
 
@@ -180,7 +181,9 @@ package struct StoreTransaction: DeviceStorage {
 
   package mutating func markCovered(_ id: VersionID) throws {
     try run("INSERT OR IGNORE INTO covered (id, checksum) VALUES (?, ?)", [id.bytes, CoveredRow.checksum(of: id)])
-    guard let row = try Row.fetchOne(statement("SELECT slot, deferred FROM version WHERE id = ?"), arguments: [id.bytes]) else { return }
+    guard
+      let row = try Row.fetchOne(statement("SELECT slot, deferred FROM version WHERE id = ?"), arguments: [id.bytes])
+    else { return }
     let slot: String = try row.checked(at: 0, "slot")
     touched.insert(Data(slot.utf8))
     try run("DELETE FROM head WHERE slot = ? AND id = ?", [slot, id.bytes])
@@ -197,7 +200,8 @@ package struct StoreTransaction: DeviceStorage {
 
   /// Returns the versions of a slot that are kept whole, newest first in the order in which this store learned of them.
   package func history(of slot: String) throws -> [StoredVersion] {
-    try versions("SELECT \(VersionRow.columns) FROM version WHERE slot = ? AND NOT thinned ORDER BY position DESC", [slot])
+    try versions(
+      "SELECT \(VersionRow.columns) FROM version WHERE slot = ? AND NOT thinned ORDER BY position DESC", [slot])
   }
 
   func versions(_ sql: String, _ arguments: StatementArguments) throws -> [StoredVersion] {
@@ -333,7 +337,9 @@ package struct StoreTransaction: DeviceStorage {
   }
 
   static func versionID(_ bytes: Data) throws -> VersionID {
-    guard let id = VersionID(bytes: bytes) else { throw StoreError(.damaged, "a version of the store has an invalid id") }
+    guard let id = VersionID(bytes: bytes) else {
+      throw StoreError(.damaged, "a version of the store has an invalid id")
+    }
     return id
   }
 

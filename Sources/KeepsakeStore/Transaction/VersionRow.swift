@@ -76,20 +76,23 @@ struct VersionRow {
   /// The values of `columns`, in their order.
   var arguments: StatementArguments {
     [
-      id.bytes, slot, savedAt, body, marks.acknowledged, marks.offered, marks.pruned, marks.pinned, marks.tombstone, marks.notDownloaded,
+      id.bytes, slot, savedAt, body, marks.acknowledged, marks.offered, marks.pruned, marks.pinned, marks.tombstone,
+      marks.notDownloaded,
     ]
   }
 
   /// Converts a salvaged row; nil if it lacks a column or has one of the wrong type.
   init?(_ row: SalvagedRow) {
     guard let id = row.data("id").flatMap({ VersionID(bytes: $0) }), let slot = row.text("slot"),
-      let savedAt = row.integer("saved_at"), let acknowledged = row.integer("acknowledged"), let offered = row.integer("offered"),
+      let savedAt = row.integer("saved_at"), let acknowledged = row.integer("acknowledged"),
+      let offered = row.integer("offered"),
       let pruned = row.integer("thinned"), let pinned = row.integer("pinned"), let tombstone = row.integer("tombstone"),
       let body = row.data("body")
     else { return nil }
     (self.id, self.slot, self.savedAt, self.body) = (id, slot, savedAt, body)
     marks = VersionMarks(
-      acknowledged: acknowledged != 0, offered: offered != 0, pruned: pruned != 0, pinned: pinned != 0, tombstone: tombstone != 0,
+      acknowledged: acknowledged != 0, offered: offered != 0, pruned: pruned != 0, pinned: pinned != 0,
+      tombstone: tombstone != 0,
       notDownloaded: row.integer("deferred").map { $0 != 0 } ?? false)
   }
 

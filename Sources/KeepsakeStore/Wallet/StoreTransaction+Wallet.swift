@@ -16,7 +16,8 @@ extension StoreTransaction {
     if let before { book.next = try nextNumber(after: before.book) }
     guard state.operations.count + state.late.count <= WalletBook.maximumWaiting else {
       throw StoreError(
-        .tooLarge, "the wallet has \(WalletBook.maximumWaiting) operations that were not reported to a cloud: connect to one")
+        .tooLarge,
+        "the wallet has \(WalletBook.maximumWaiting) operations that were not reported to a cloud: connect to one")
     }
     if let before, let operations = state.operations.shift(since: before.state.operations),
       let late = state.late.shift(since: before.state.late)
@@ -48,7 +49,8 @@ extension StoreTransaction {
       arguments: [WalletPage.names.first, WalletPage.names.last])
     while entries.count < limit, let name = try names.next() {
       guard let page = try page(name, of: book) else { continue }
-      for (offset, operation) in page.operations.enumerated().reversed() where entries.count < limit && isWanted(operation) {
+      for (offset, operation) in page.operations.enumerated().reversed()
+      where entries.count < limit && isWanted(operation) {
         let number = page.first + Int64(offset)
         entries.append(WalletEntry(number: number, operation: operation, isWaiting: book.isWaiting(number)))
       }
@@ -133,7 +135,9 @@ extension StoreTransaction {
   /// a lost page.
   func soundPage(_ name: String) throws -> WalletPage? {
     do {
-      guard let page: WalletPage = try fact(name), page.isSound, WalletPage.name(of: page.first) == name else { return nil }
+      guard let page: WalletPage = try fact(name), page.isSound, WalletPage.name(of: page.first) == name else {
+        return nil
+      }
       return page
     } catch let error as StoreError where error.code == .damaged {
       return nil
@@ -158,7 +162,9 @@ extension StoreTransaction {
     for (operation, number) in zip(wallet.state.operations, WalletBook.numbers(of: wallet.book.operations)) {
       numbers[operation.id] = number
     }
-    for (operation, number) in zip(wallet.state.late, WalletBook.numbers(of: wallet.book.late)) { numbers[operation.id] = number }
+    for (operation, number) in zip(wallet.state.late, WalletBook.numbers(of: wallet.book.late)) {
+      numbers[operation.id] = number
+    }
     return numbers
   }
 
@@ -186,7 +192,9 @@ extension StoreTransaction {
     return try page(WalletPage.name(of: first), of: book)?.end == book.next ? book.next : first + WalletPage.capacity
   }
 
-  private mutating func keep(_ operations: some Collection<WalletOperation>, from first: Int64, on chain: ChainID) throws {
+  private mutating func keep(_ operations: some Collection<WalletOperation>, from first: Int64, on chain: ChainID)
+    throws
+  {
     var number = first
     var rest = operations[...]
     while !rest.isEmpty {

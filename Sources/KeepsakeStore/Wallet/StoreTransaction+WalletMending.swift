@@ -13,7 +13,8 @@ enum WalletMending: Hashable {
   /// A sentence for an incident.
   var message: String {
     switch self {
-    case .madeUp: "operations of the wallet could not be read; its balance is unchanged, and the ledger shows what was made up"
+    case .madeUp:
+      "operations of the wallet could not be read; its balance is unchanged, and the ledger shows what was made up"
     case .rebuilt:
       "the wallet could not be read and was rebuilt from its operations; claims that were paid before may be made again"
     case .askingCloud:
@@ -40,19 +41,25 @@ extension StoreTransaction {
     var random = SystemRandomNumberGenerator()
     let operations = lost.state.operations
     var state = WalletState(chain: ChainID(using: &random))
-    (state.balances, state.wanted, state.settledClaims) = (lost.state.balances, lost.state.wanted, lost.state.settledClaims)
+    (state.balances, state.wanted, state.settledClaims) = (
+      lost.state.balances, lost.state.wanted, lost.state.settledClaims
+    )
     if lost.state.acknowledged.count == 0, lost.state.follows == nil {
       var wallet = Wallet(state)
       var left = Wallet.maximumMadeUp
       let totals = lost.state.totals.sorted { $0.key < $1.key }
       for (currency, totals) in totals {
-        wallet.makeUp(.earn, Int128(totals.earned) - (operations.sums[currency]?.earned ?? 0), currency, atMost: &left, using: &random)
+        wallet.makeUp(
+          .earn, Int128(totals.earned) - (operations.sums[currency]?.earned ?? 0), currency, atMost: &left,
+          using: &random)
       }
       // Income first: money can't be spent before it is earned.
       for operation in operations where operation.effect != .debit { wallet.take(operation) }
       for operation in operations where operation.effect == .debit { wallet.take(operation) }
       for (currency, totals) in totals {
-        wallet.makeUp(.spend, Int128(totals.spent) - (operations.sums[currency]?.spent ?? 0), currency, atMost: &left, using: &random)
+        wallet.makeUp(
+          .spend, Int128(totals.spent) - (operations.sums[currency]?.spent ?? 0), currency, atMost: &left,
+          using: &random)
       }
       state = wallet.state
     } else {
@@ -60,7 +67,9 @@ extension StoreTransaction {
       state.late = lost.state.late
       for operation in operations where operation.effect != .giveBack { state.late.append(operation) }
     }
-    try begin(state, knowing: Dictionary(zip((Array(operations) + lost.state.late).map(\.id), lost.numbers)) { first, _ in first })
+    try begin(
+      state,
+      knowing: Dictionary(zip((Array(operations) + lost.state.late).map(\.id), lost.numbers)) { first, _ in first })
     return .madeUp
   }
 
@@ -152,7 +161,9 @@ extension Wallet {
     var lacking = Int64(clamping: total)
     while left > 0, lacking > 0 {
       let amount = min(lacking, Self.maximumAmount)
-      take(WalletOperation(id: OperationID(using: &random), kind: kind, currency: currency, amount: amount, reason: "recovered"))
+      take(
+        WalletOperation(
+          id: OperationID(using: &random), kind: kind, currency: currency, amount: amount, reason: "recovered"))
       lacking -= amount
       left -= 1
     }

@@ -122,7 +122,9 @@ struct WalletPage: Codable {
 
   /// Returns the number of the first operation on the page of that name; nil for a name that no page has.
   static func first(named name: String) -> Int64? {
-    guard let index = Int64(name.dropFirst(names.first.count)), (0...maximumFirst / capacity).contains(index) else { return nil }
+    guard let index = Int64(name.dropFirst(names.first.count)), (0...maximumFirst / capacity).contains(index) else {
+      return nil
+    }
     return self.name(of: index * capacity) == name ? index * capacity : nil
   }
 }

@@ -39,10 +39,12 @@ enum ContentFile {
   /// Parses the line at the beginning of a file; nil if it isn't valid.
   static func head(of bytes: Data) -> Head? {
     guard let end = bytes.prefix(FolderLimits.contentHeadBytes).firstIndex(of: UInt8(ascii: "\n")) else { return nil }
-    let words = String(decoding: bytes[bytes.startIndex..<end], as: UTF8.self).split(separator: " ", omittingEmptySubsequences: false)
+    let words = String(decoding: bytes[bytes.startIndex..<end], as: UTF8.self).split(
+      separator: " ", omittingEmptySubsequences: false)
     guard words.count == 7, words[0] == "keepsake-content", words[1] == "1", let hash = ContentHash(words[2]),
       let length = Int(words[3]), (0...ExchangeRules.maximumContentBytes).contains(length),
-      let frameBytes = Int(words[5]), (0...SyncLimits.contentBytes).contains(frameBytes), let checksum = ContentHash(words[6])
+      let frameBytes = Int(words[5]), (0...SyncLimits.contentBytes).contains(frameBytes),
+      let checksum = ContentHash(words[6])
     else { return nil }
     var base: ContentHash?
     if words[4] != "-" {
@@ -58,7 +60,9 @@ enum ContentFile {
   static func decoded(_ bytes: Data) -> EncodedContent? {
     guard let head = head(of: bytes), head.fileBytes == Int64(bytes.count) else { return nil }
     let frame = Data(bytes.dropFirst(head.byteCount))
-    guard checksum(claim(head.hash, head.length, head.base, head.frameBytes), frame) == head.checksum else { return nil }
+    guard checksum(claim(head.hash, head.length, head.base, head.frameBytes), frame) == head.checksum else {
+      return nil
+    }
     return EncodedContent(hash: head.hash, length: head.length, base: head.base, bytes: frame)
   }
 }

@@ -63,7 +63,8 @@ final class ContentFolder {
     verified[hash] = nil
     broken[hash] = nil
     guard let signature = try FolderFiles.signature(of: path) else { return nil }
-    guard let bytes = try FolderFiles.read(path, limit: ContentFile.maximumBytes), let content = ContentFile.decoded(bytes),
+    guard let bytes = try FolderFiles.read(path, limit: ContentFile.maximumBytes),
+      let content = ContentFile.decoded(bytes),
       content.hash == hash,
       let head = ContentFile.head(of: bytes)
     else {
@@ -88,7 +89,9 @@ final class ContentFolder {
     if let base = content.base, try !isComplete(base) {
       throw TransportFailure(.rejected, "the base \(base) of the content \(content.hash) isn't in the folder")
     }
-    guard content.bytes.count <= SyncLimits.contentBytes, (0...ExchangeRules.maximumContentBytes).contains(content.length) else {
+    guard content.bytes.count <= SyncLimits.contentBytes,
+      (0...ExchangeRules.maximumContentBytes).contains(content.length)
+    else {
       throw TransportFailure(.rejected, "a content may take at most \(ExchangeRules.maximumContentBytes) bytes")
     }
     if try FolderFiles.makeFolder(layout.contents) { try AtomicFile.syncFolder(layout.root) }

@@ -26,7 +26,9 @@ extension FolderCloud {
     let partials = now - FolderLimits.partialMilliseconds
     try contents.collect(keeping: kept, changedBefore: now - options.contentMilliseconds, partialsBefore: partials)
     for name in try FolderFiles.names(in: layout.state) ?? [] where Self.isPartial(name) {
-      guard let signature = try FolderFiles.signature(of: "\(layout.state)/\(name)"), signature.modifiedMilliseconds < partials else {
+      guard let signature = try FolderFiles.signature(of: "\(layout.state)/\(name)"),
+        signature.modifiedMilliseconds < partials
+      else {
         continue
       }
       try FolderFiles.remove("\(layout.state)/\(name)")
@@ -44,7 +46,8 @@ extension FolderCloud {
     }
     var old: Set<SegmentHash> = []
     for (place, hash) in chain.enumerated() {
-      guard present.contains(hash), let replaces = links[hash]?.replaces, !replaces.isEmpty, let date = date(of: hash) else { continue }
+      guard present.contains(hash), let replaces = links[hash]?.replaces, !replaces.isEmpty, let date = date(of: hash)
+      else { continue }
       if place >= seenFrom || date < now - options.snapshotMilliseconds { old.formUnion(replaces) }
     }
     return old

@@ -114,7 +114,8 @@ final class FolderCloud {
 
   private func restart(_ now: Int64) -> ExchangeResponse {
     ExchangeResponse(
-      outcome: nil, restart: true, changes: [], contents: [], wallet: nil, cursor: .start, more: true, serverTimeMilliseconds: now)
+      outcome: nil, restart: true, changes: [], contents: [], wallet: nil, cursor: .start, more: true,
+      serverTimeMilliseconds: now)
   }
 
   // MARK: Looking
@@ -196,7 +197,9 @@ final class FolderCloud {
     var isDone = waiting.isEmpty
     // Each round applies something, or is the last: what a snapshot replaces may allow others to follow.
     while !isDone {
-      let (applied, refused) = try replica.apply(waiting) { [contents] hash throws(TransportFailure) in try contents.isComplete(hash) }
+      let (applied, refused) = try replica.apply(waiting) { [contents] hash throws(TransportFailure) in
+        try contents.isComplete(hash)
+      }
       for hash in applied + refused { waiting[hash] = nil }
       for hash in waiting.keys where replica.isIn(hash) { waiting[hash] = nil }
       isDone = applied.isEmpty || waiting.isEmpty
@@ -240,7 +243,8 @@ final class FolderCloud {
     var tip: SegmentHash?
     if cursor.mark != StateSegment.mark(ofReaderIn: container) {
       let isMarked = { (hash: SegmentHash) in StateSegment.mark(of: hash) == cursor.mark }
-      guard let found = present.first(where: isMarked) ?? replacedByPresent.first(where: isMarked), isWhole(found) else { return false }
+      guard let found = present.first(where: isMarked) ?? replacedByPresent.first(where: isMarked), isWhole(found)
+      else { return false }
       tip = found
     }
     var replica = FolderReplica(container, startingAt: cursor, tip: tip)
@@ -287,17 +291,21 @@ final class FolderCloud {
     }
   }
 
-  private func write(_ links: StateSegment.Links, cells: [CellUpdate], versions: [VersionRecord]) throws -> StateSegment {
+  private func write(_ links: StateSegment.Links, cells: [CellUpdate], versions: [VersionRecord]) throws -> StateSegment
+  {
     let (segment, bytes) = try StateSegment.encoded(container, links, cells: cells, versions: versions)
     guard bytes.count <= FolderLimits.segmentBytes else {
       throw TransportFailure(
-        .rejected, "the changes sent together take \(bytes.count) bytes, but at most \(FolderLimits.segmentBytes) are allowed")
+        .rejected,
+        "the changes sent together take \(bytes.count) bytes, but at most \(FolderLimits.segmentBytes) are allowed")
     }
     if try FolderFiles.makeFolder(layout.state) { try AtomicFile.syncFolder(layout.root) }
     let path = layout.segment(segment.hash)
     try AtomicFile.write(bytes, to: URL(fileURLWithPath: path))
     self.links[segment.hash] = segment.links
-    if let signature = try FolderFiles.signature(of: path) { files["\(segment.hash)"] = Seen(signature: signature, hash: segment.hash) }
+    if let signature = try FolderFiles.signature(of: path) {
+      files["\(segment.hash)"] = Seen(signature: signature, hash: segment.hash)
+    }
     recordContents()
     return segment
   }

@@ -19,24 +19,28 @@ extension TransportFailure {
   }
 
   static func newerFolder(_ path: String) -> TransportFailure {
-    TransportFailure(.unauthorized, "the folder \(path) was made by a newer release of this game: update it to sync again")
+    TransportFailure(
+      .unauthorized, "the folder \(path) was made by a newer release of this game: update it to sync again")
   }
 
   /// Something else is where a plain file or folder should be.
   static func folderBlocked(_ path: String) -> TransportFailure {
-    TransportFailure(.server(retryAfterMilliseconds: nil), "\(path) is in the way: it has to be a plain folder or file; remove it")
+    TransportFailure(
+      .server(retryAfterMilliseconds: nil), "\(path) is in the way: it has to be a plain folder or file; remove it")
   }
 
   static func tooManyEntries(_ path: String) -> TransportFailure {
     TransportFailure(
-      .server(retryAfterMilliseconds: nil), "\(path) has more than \(FolderLimits.entries) entries: choose a folder that only the game uses"
+      .server(retryAfterMilliseconds: nil),
+      "\(path) has more than \(FolderLimits.entries) entries: choose a folder that only the game uses"
     )
   }
 
   static func tooMuchWaiting(_ path: String) -> TransportFailure {
     TransportFailure(
       .server(retryAfterMilliseconds: nil),
-      "\(path) contains more than \(FolderLimits.waitingBytes >> 20) MiB that can't be used yet: remove what this game didn't put there")
+      "\(path) contains more than \(FolderLimits.waitingBytes >> 20) MiB that can't be used yet: remove what this game didn't put there"
+    )
   }
 
   /// A system call failed while looking at the folder.

@@ -118,7 +118,8 @@ enum FolderFiles {
     case .folder?: return false
     case .file?, .other?: throw TransportFailure.folderBlocked(path)
     case nil:
-      throw TransportFailure(.server(retryAfterMilliseconds: nil), "the folder \(path) can't be created: \(words(for: number))")
+      throw TransportFailure(
+        .server(retryAfterMilliseconds: nil), "the folder \(path) can't be created: \(words(for: number))")
     }
   }
 

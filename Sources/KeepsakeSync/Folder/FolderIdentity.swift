@@ -48,7 +48,9 @@ struct FolderIdentity: Hashable, Sendable, Codable {
   /// Returns the identity of a folder, created with `container` if it has none. The folder itself has to exist.
   static func readOrMake(in layout: FolderLayout, _ container: ContainerID) throws -> FolderIdentity {
     if let known = try read(in: layout) { return known }
-    guard case .folder? = try FolderFiles.kind(of: layout.root + "/.") else { throw TransportFailure.folderMissing(layout.root) }
+    guard case .folder? = try FolderFiles.kind(of: layout.root + "/.") else {
+      throw TransportFailure.folderMissing(layout.root)
+    }
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.sortedKeys, .prettyPrinted]
     let beside = "\(layout.root)/.keepsake-\(container).new"

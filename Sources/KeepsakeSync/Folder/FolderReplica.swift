@@ -132,7 +132,11 @@ struct FolderReplica {
     tip = segment.hash
     let mentioned = Set(segment.links.seen)
     // A full list leaves the rest for the next segment.
-    if mentioned.count < FolderLimits.seen { unmentioned = [] } else { unmentioned.removeAll(where: mentioned.contains) }
+    if mentioned.count < FolderLimits.seen {
+      unmentioned = []
+    } else {
+      unmentioned.removeAll(where: mentioned.contains)
+    }
     // One more change without an item, whose mark shows that this segment is there.
     note(segment, at: advance())
   }
@@ -159,7 +163,8 @@ struct FolderReplica {
     for slot in memory.slots() {
       let shown = memory.heads(of: slot)
       for id in shown { heads.formUnion(memory.version(id)?.record.contents ?? []) }
-      let needed = try Resolution.needed(by: shown, record: { memory.version($0)?.record }, isShared: { memory.version($0) != nil })
+      let needed = try Resolution.needed(
+        by: shown, record: { memory.version($0)?.record }, isShared: { memory.version($0) != nil })
       for id in needed { ancestors.formUnion(memory.version(id)?.record.contents ?? []) }
     }
     return (heads, ancestors)

@@ -42,7 +42,8 @@ package actor FolderTransport: Transport {
   /// Returns which container a folder holds. A folder that has none becomes `container`, if one is given. Blocks.
   ///
   /// - Throws: `unreachable` if the folder isn't there, or has no container and is given none.
-  package static func container(of folder: URL, making container: ContainerID?) throws(TransportFailure) -> ContainerID {
+  package static func container(of folder: URL, making container: ContainerID?) throws(TransportFailure) -> ContainerID
+  {
     let layout = FolderLayout(folder)
     do {
       if let container { return try FolderIdentity.readOrMake(in: layout, container).container }

@@ -90,7 +90,9 @@ struct SegmentChoice {
     var order: [StateSegment] = []
     var done: Set<SegmentHash> = []
     var next = chosen.filter { hash in
-      guard let segment = waiting[hash], !segment.links.isSnapshot, let previous = segment.links.previous else { return true }
+      guard let segment = waiting[hash], !segment.links.isSnapshot, let previous = segment.links.previous else {
+        return true
+      }
       return !chosen.contains(previous)
     }.sorted(by: >)
     // Snapshots first: others may follow on from what they replace.

@@ -44,17 +44,20 @@ struct StateSegment: Hashable, Sendable {
     encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
     let body = try encoder.encode(
       Body(
-        container: container, previous: links.previous, seen: links.seen, replaces: links.replaces, cells: cells, versions: versions))
+        container: container, previous: links.previous, seen: links.seen, replaces: links.replaces, cells: cells,
+        versions: versions))
     let bytes = magic + Data("\(ContentHash(of: body))\n".utf8) + body
     return (
       StateSegment(
-        hash: ContentHash(of: bytes), container: container, links: links, cells: cells, versions: versions, byteCount: bytes.count),
+        hash: ContentHash(of: bytes), container: container, links: links, cells: cells, versions: versions,
+        byteCount: bytes.count),
       bytes
     )
   }
 
   private init(
-    hash: SegmentHash, container: ContainerID, links: Links, cells: [CellUpdate], versions: [VersionRecord], byteCount: Int
+    hash: SegmentHash, container: ContainerID, links: Links, cells: [CellUpdate], versions: [VersionRecord],
+    byteCount: Int
   ) {
     self.hash = hash
     self.container = container
@@ -67,7 +70,9 @@ struct StateSegment: Hashable, Sendable {
   /// Decodes a file; nil if it isn't a complete segment that a correct device writes.
   init?(_ bytes: Data) {
     let headCount = Self.magic.count + 65
-    guard bytes.count > headCount, bytes.count <= FolderLimits.segmentBytes, bytes.prefix(Self.magic.count) == Self.magic else {
+    guard bytes.count > headCount, bytes.count <= FolderLimits.segmentBytes,
+      bytes.prefix(Self.magic.count) == Self.magic
+    else {
       return nil
     }
     let line = bytes.dropFirst(Self.magic.count).prefix(65)
@@ -77,7 +82,9 @@ struct StateSegment: Hashable, Sendable {
     else { return nil }
     let links = Links(previous: body.previous, seen: body.seen, replaces: body.replaces)
     guard links.seen.count <= FolderLimits.seen, links.replaces.count <= FolderLimits.replaced else { return nil }
-    guard body.cells.allSatisfy({ ExchangeRules.objection(to: $0) == nil }), Self.areSound(body.versions) else { return nil }
+    guard body.cells.allSatisfy({ ExchangeRules.objection(to: $0) == nil }), Self.areSound(body.versions) else {
+      return nil
+    }
     self.init(
       hash: ContentHash(of: bytes), container: body.container, links: links, cells: body.cells, versions: body.versions,
       byteCount: bytes.count)
@@ -87,7 +94,8 @@ struct StateSegment: Hashable, Sendable {
   private static func areSound(_ versions: [VersionRecord]) -> Bool {
     var slots: [VersionID: String] = [:]
     for version in versions {
-      guard ExchangeRules.objection(to: version) == nil, slots.updateValue(version.slot, forKey: version.id) == nil else { return false }
+      guard ExchangeRules.objection(to: version) == nil, slots.updateValue(version.slot, forKey: version.id) == nil
+      else { return false }
     }
     for version in versions {
       for id in version.covers {

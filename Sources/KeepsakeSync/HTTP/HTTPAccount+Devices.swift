@@ -33,7 +33,8 @@ extension HTTPAccount {
   ) async throws(AccountError) -> HTTPSession.Answer {
     do {
       let session = HTTPSession(idleSeconds: SyncLimits.idleSeconds)
-      let answer = try await session.send(HTTPRequests.request(method, credentials, path), limit: SyncLimits.deviceBytes)
+      let answer = try await session.send(
+        HTTPRequests.request(method, credentials, path), limit: SyncLimits.deviceBytes)
       try HTTPAnswer.check(answer.response, body: answer.body)
       return answer
     } catch {

@@ -27,7 +27,8 @@ enum HTTPAnswer {
     let isCloud = response.value(forHTTPHeaderField: "Keepsake-Protocol") != nil
     if isCloud, (200..<300).contains(status) { return }
     let details = details(body)
-    let message = details.map { "\($0.message) (\(status), \($0.code))" } ?? "The server responded with status \(status)."
+    let message =
+      details.map { "\($0.message) (\(status), \($0.code))" } ?? "The server responded with status \(status)."
     // 507 means that the server's disk is full, which the operator has to solve; a player's own limit is a 413.
     if status == 429 || status == 503 || status == 507 {
       throw TransportFailure(.server(retryAfterMilliseconds: retryAfter(response)), message)
@@ -86,7 +87,9 @@ enum HTTPAnswer {
   /// type.
   static func exchange(_ answer: HTTPSession.Answer) throws(TransportFailure) -> ExchangeResponse {
     let type = answer.response.value(forHTTPHeaderField: "Content-Type") ?? ""
-    guard type.lowercased().hasPrefix(ExchangeBody.contentType) else { return try decode(ExchangeResponse.self, answer.body) }
+    guard type.lowercased().hasPrefix(ExchangeBody.contentType) else {
+      return try decode(ExchangeResponse.self, answer.body)
+    }
     do {
       return try ExchangeBody.decode(ExchangeResponse.self, from: answer.body)
     } catch {

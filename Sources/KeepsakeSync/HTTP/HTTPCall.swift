@@ -86,7 +86,9 @@ final class HTTPCall: Sendable {
       defer { state.continuation = nil }
       if let refusal = state.refusal { return (state.continuation, .failure(.refused(refusal))) }
       if let error { return (state.continuation, .failure(.error(error))) }
-      guard let response = state.response else { return (state.continuation, .failure(.error(URLError(.badServerResponse)))) }
+      guard let response = state.response else {
+        return (state.continuation, .failure(.error(URLError(.badServerResponse))))
+      }
       return (state.continuation, .success(response))
     }
     continuation?.resume(returning: result)
@@ -96,7 +98,8 @@ final class HTTPCall: Sendable {
     state.withLock { if $0.refusal == nil { $0.refusal = failure } }
   }
 
-  private static let tooLarge = TransportFailure(.interrupted, "The response is larger than any response of a Keepsake server.")
+  private static let tooLarge = TransportFailure(
+    .interrupted, "The response is larger than any response of a Keepsake server.")
 }
 
 /// Passes the session's callbacks on to the request that they are about.

@@ -69,7 +69,9 @@ final class HTTPContents: Sendable {
     }
   }
 
-  private func putInParts(_ content: EncodedContent, _ frame: ContentHash, _ report: Highest) async throws(TransportFailure) {
+  private func putInParts(_ content: EncodedContent, _ frame: ContentHash, _ report: Highest)
+    async throws(TransportFailure)
+  {
     var offset = 0
     // If the frame may not fit, the cloud is asked first: it makes room if it can, or refuses before anything is sent.
     let isTight = room.withLock { $0?.shortage(for: Int64(content.bytes.count)) != nil }
@@ -100,7 +102,9 @@ final class HTTPContents: Sendable {
       case .stored:
         return
       case .received(let count):
-        guard count > offset else { throw TransportFailure(.interrupted, "The cloud accepted no bytes of an uploaded part.") }
+        guard count > offset else {
+          throw TransportFailure(.interrupted, "The cloud accepted no bytes of an uploaded part.")
+        }
         offset = count
       case .setBack(let count):
         setbacks += 1
@@ -201,7 +205,9 @@ final class HTTPContents: Sendable {
       if let known, known.isContinued(by: answer.response) {
         download = known
       } else {
-        guard status != 206 else { throw TransportFailure(.rejected, "The cloud sent another part of a content than was requested.") }
+        guard status != 206 else {
+          throw TransportFailure(.rejected, "The cloud sent another part of a content than was requested.")
+        }
         download = try PartialDownload(answer.response)
       }
       download.bytes.append(answer.body)
@@ -211,7 +217,8 @@ final class HTTPContents: Sendable {
         }
         return EncodedContent(hash: hash, length: download.length, base: download.base, bytes: download.bytes)
       }
-      let goesOn = failure.kind == .interrupted && download.canGoOn && answer.body.count >= SyncLimits.leastProgressBytes
+      let goesOn =
+        failure.kind == .interrupted && download.canGoOn && answer.body.count >= SyncLimits.leastProgressBytes
       downloads.keep(download, of: hash)
       if !goesOn || Task.isCancelled { throw failure }
     }

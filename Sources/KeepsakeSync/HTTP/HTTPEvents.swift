@@ -62,7 +62,9 @@ final class HTTPEvents: Sendable {
   /// anyway.
   private static func name(_ cursor: Cursor?, in message: inout URLRequest) {
     guard let cursor, cursor.seq > 0, cursor.ahead == nil else { return }
-    message.url?.append(queryItems: [URLQueryItem(name: "cursor", value: "\(cursor.epoch).\(cursor.seq).\(cursor.mark)")])
+    message.url?.append(queryItems: [
+      URLQueryItem(name: "cursor", value: "\(cursor.epoch).\(cursor.seq).\(cursor.mark)")
+    ])
   }
 
   private func stream(to listener: Listener) async throws(TransportFailure) {

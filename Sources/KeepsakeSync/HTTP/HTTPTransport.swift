@@ -54,7 +54,9 @@ package final class HTTPTransport: Transport {
 
   package func devices(having versions: [VersionID]) async throws(TransportFailure) -> [AccountDevice]? {
     var message = request("GET", "v1/devices")
-    message.url?.append(queryItems: [URLQueryItem(name: "versions", value: versions.map(\.description).joined(separator: ","))])
+    message.url?.append(queryItems: [
+      URLQueryItem(name: "versions", value: versions.map(\.description).joined(separator: ","))
+    ])
     let answer = try await requests.send(message, limit: SyncLimits.deviceBytes)
     try HTTPAnswer.check(answer.response, body: answer.body)
     let devices = try HTTPAnswer.decode(DeviceList.self, answer.body).devices
@@ -62,11 +64,15 @@ package final class HTTPTransport: Transport {
     return devices.allSatisfy { $0.has != nil } ? devices : nil
   }
 
-  package func events(since cursor: @escaping @Sendable () async -> Cursor?) -> AsyncThrowingStream<CloudEvent, any Error> {
+  package func events(since cursor: @escaping @Sendable () async -> Cursor?) -> AsyncThrowingStream<
+    CloudEvent, any Error
+  > {
     streams.events(since: cursor) { [contents] in contents.cloudDidRestart() }
   }
 
-  private func request(_ method: String, _ path: String) -> URLRequest { HTTPRequests.request(method, credentials, path) }
+  private func request(_ method: String, _ path: String) -> URLRequest {
+    HTTPRequests.request(method, credentials, path)
+  }
 }
 
 /// What all requests have in common.

@@ -35,7 +35,9 @@ struct PartialDownload: Sendable {
 
   /// Returns whether a response continues exactly where this ends, with the same bytes.
   func isContinued(by response: HTTPURLResponse) -> Bool {
-    guard response.statusCode == 206, let total, let tag, response.value(forHTTPHeaderField: "ETag") == tag else { return false }
+    guard response.statusCode == 206, let total, let tag, response.value(forHTTPHeaderField: "ETag") == tag else {
+      return false
+    }
     return response.value(forHTTPHeaderField: "Content-Range") == "bytes \(bytes.count)-\(total - 1)/\(total)"
   }
 

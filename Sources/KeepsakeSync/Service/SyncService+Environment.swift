@@ -16,7 +16,8 @@ extension SyncService {
 
     package init(
       now: @escaping @Sendable () -> Int64, random: any RandomNumberGenerator & Sendable,
-      sleep: @escaping @Sendable (Duration) async throws -> Void, holdsArrivals: @escaping @Sendable () -> Bool = { false },
+      sleep: @escaping @Sendable (Duration) async throws -> Void,
+      holdsArrivals: @escaping @Sendable () -> Bool = { false },
       largestDownload: @escaping @Sendable () -> Int? = { nil }
     ) {
       self.now = now

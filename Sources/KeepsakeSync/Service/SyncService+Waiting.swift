@@ -103,7 +103,9 @@ extension SyncService {
     var next = engine
     next.downloadRules = downloads
     do {
-      for request in try store.write({ try next.cancelUnwantedDownloads(in: $0) }) { requestTasks.removeValue(forKey: request)?.cancel() }
+      for request in try store.write({ try next.cancelUnwantedDownloads(in: $0) }) {
+        requestTasks.removeValue(forKey: request)?.cancel()
+      }
     } catch {
       return storeFailed(error)
     }

@@ -336,7 +336,9 @@ package actor SyncService<Store: DeviceStore> {
     publisher.update { $0.isListening = false }
   }
 
-  private func jitter(_ milliseconds: Int64) -> Int64 { Int64.random(in: milliseconds / 2...milliseconds, using: &random) }
+  private func jitter(_ milliseconds: Int64) -> Int64 {
+    Int64.random(in: milliseconds / 2...milliseconds, using: &random)
+  }
 }
 
 extension SyncStatus.Phase {

@@ -39,7 +39,8 @@ package struct SyncStatus: Hashable, Sendable {
 
   package init(
     phase: Phase = .stopped, attempts: Int = 0, waitingCommits: Int = 0, transfers: [SyncTransfer] = [],
-    isListening: Bool = false, lastFetchedMilliseconds: Int64? = nil, refusals: [EngineRefusal] = [], hasArrivals: Bool = false,
+    isListening: Bool = false, lastFetchedMilliseconds: Int64? = nil, refusals: [EngineRefusal] = [],
+    hasArrivals: Bool = false,
     isReached: Bool = false
   ) {
     self.phase = phase

@@ -231,7 +231,9 @@ private enum Now {
     let bytes = try Archive.encode(Asking())
     #expect(try Archive.decode(Asking.self, from: bytes, context: "levels").heard == "levels")
     #expect(try Archive.decode(Asking.self, from: bytes).heard == "nothing")
-    #expect(try Archive.decode([Coded<Asking>].self, from: Archive.encode([Coded(Asking())]), context: "levels")[0].value.heard == "levels")
+    #expect(
+      try Archive.decode([Coded<Asking>].self, from: Archive.encode([Coded(Asking())]), context: "levels")[0].value
+        .heard == "levels")
   }
 
   // MARK: What can't be encoded
@@ -241,7 +243,8 @@ private enum Now {
     #expect(nothing?.code == .unsupported && nothing?.message.contains("nothing") == true)
     for way in [Doubtful.Way.twoContainers, .twoValues, .valueThenContainer, .nestedTwice] {
       let inside = error { _ = try Archive.encode(Coded(["here": [Doubtful(way)]])) }
-      #expect(inside?.code == .unsupported && inside?.message.contains("here[0]") == true, "\(way): \(inside?.message ?? "")")
+      #expect(
+        inside?.code == .unsupported && inside?.message.contains("here[0]") == true, "\(way): \(inside?.message ?? "")")
     }
     let fails = error { _ = try Archive.encode(Coded([Doubtful(.fails)])) }
     #expect(fails?.code == .unsupported && fails?.message.contains("not today") == true && fails?.field == "[0]")
@@ -317,12 +320,18 @@ private enum Now {
     var limits = ArchiveLimits()
     limits.codedValues = 10_000
     #expect(error { _ = try Archive.encode(Coded(top), limits: limits) }?.code == .limit)
-    #expect(error { _ = try Archive.decode([Int8: Bool].self, from: Archive.encode(Coded([1: true])), limits: limits) }?.code == .mismatch)
+    #expect(
+      error { _ = try Archive.decode([Int8: Bool].self, from: Archive.encode(Coded([1: true])), limits: limits) }?.code
+        == .mismatch)
     limits.codedValues = 3
-    #expect(error { _ = try Archive.decode(Coded<[Int]>.self, from: Archive.encode(Coded([1, 2, 3])), limits: limits) }?.code == .limit)
+    #expect(
+      error { _ = try Archive.decode(Coded<[Int]>.self, from: Archive.encode(Coded([1, 2, 3])), limits: limits) }?.code
+        == .limit)
     limits.stringBytes = 3
     #expect(error { _ = try Archive.encode(Coded("four"), limits: limits) }?.code == .limit)
-    #expect(error { _ = try Archive.decode(Coded<String>.self, from: Archive.encode(Coded("four")), limits: limits) }?.code == .limit)
+    #expect(
+      error { _ = try Archive.decode(Coded<String>.self, from: Archive.encode(Coded("four")), limits: limits) }?.code
+        == .limit)
   }
 
   // MARK: Hostile bytes
@@ -345,7 +354,9 @@ private enum Now {
 
   @Test func treesThatNoEncoderWroteAreDamage() throws {
     let (null, list, object) = (CodedTag.null.rawValue, CodedTag.array.rawValue, CodedTag.object.rawValue)
-    #expect(try Archive.decode(Coded<Anything>.self, from: tree(["a"], [object, small(1), small(0), null])).value == .object(["a": .null]))
+    #expect(
+      try Archive.decode(Coded<Anything>.self, from: tree(["a"], [object, small(1), small(0), null])).value
+        == .object(["a": .null]))
     let bad: [(String, Data)] = [
       ("nothing", try Archive.encode(ForgedCoded([]))),
       ("no value", try tree([], [])),
@@ -376,7 +387,8 @@ private enum Now {
     let attempts: [@Sendable () throws -> Void] = [
       { _ = try Archive.decode(Coded<Anything>.self, from: deep) }, { _ = try ArchiveInspection(of: deep) },
       { _ = try Archive.decode(Coded<Anything>.self, from: deepest) }, { _ = try ArchiveInspection(of: deepest) },
-      { _ = try Archive.decode(Coded<Wrapped>.self, from: deepest) }, { _ = try Archive.decode(Spiral.self, from: deepest) },
+      { _ = try Archive.decode(Coded<Wrapped>.self, from: deepest) },
+      { _ = try Archive.decode(Spiral.self, from: deepest) },
     ]
     let result = onSmallStack {
       attempts.map { attempt in
@@ -404,7 +416,9 @@ private enum Now {
       for index in 16..<good.count - 8 {
         var bad = good
         bad[index] = .random(in: 0...255, using: &random)
-        if Bool.random(using: &random) { bad[.random(in: 16..<good.count - 8, using: &random)] ^= .random(in: 1...255, using: &random) }
+        if Bool.random(using: &random) {
+          bad[.random(in: 16..<good.count - 8, using: &random)] ^= .random(in: 1...255, using: &random)
+        }
         let sealed = Archive.resealed(bad)
         do {
           try read(sealed)

@@ -42,8 +42,11 @@ import Testing
     boss.mood = .clear
     let copy = try again([creature, boss])
     let castle = try #require(copy[1] as? OutsideBoss)
-    #expect(copy[0].friend === castle && castle.friend === copy[0] && copy[0].home.name == "cave" && copy[0].weather == nil)
-    #expect(castle.weather == ThirdParty.Weather() && castle.path == boss.path && castle.mood == .clear && castle.home.name == "castle")
+    #expect(
+      copy[0].friend === castle && castle.friend === copy[0] && copy[0].home.name == "cave" && copy[0].weather == nil)
+    #expect(
+      castle.weather == ThirdParty.Weather() && castle.path == boss.path && castle.mood == .clear
+        && castle.home.name == "castle")
     for object in [creature, boss] + copy { object.friend = nil }
   }
 
@@ -74,7 +77,9 @@ import Testing
       #expect(try again(Coded(value)).value == value, sourceLocation: location)
       #expect(try through(value) == value, sourceLocation: location)
       #expect(try again([Coded([value]), Coded([])]).map(\.value) == [[value], []], sourceLocation: location)
-      #expect(try again(Coded(["key": Optional(value), "none": nil])).value == ["key": value, "none": nil], sourceLocation: location)
+      #expect(
+        try again(Coded(["key": Optional(value), "none": nil])).value == ["key": value, "none": nil],
+        sourceLocation: location)
     }
     try check(ThirdParty.Weather())
     try check(ThirdParty.Sky.cloudy)
@@ -120,10 +125,12 @@ import Testing
     #expect(try read(3, as: Int?.self) == 3)
     for attempt in [
       { _ = try read(300, as: UInt8.self) }, { _ = try read(-1, as: UInt.self) }, { _ = try read(1.5, as: Int.self) },
-      { _ = try read(Int.max, as: Double.self) }, { _ = try read(1e300, as: Float.self) }, { _ = try read("1", as: Int.self) },
+      { _ = try read(Int.max, as: Double.self) }, { _ = try read(1e300, as: Float.self) },
+      { _ = try read("1", as: Int.self) },
       { _ = try read(1, as: Bool.self) }, { _ = try read(1, as: String.self) }, { _ = try read([1], as: Int.self) },
       { _ = try read(Double.nan, as: Int.self) }, { _ = try read("no UUID", as: UUID.self) },
-      { _ = try read(1, as: [Int].self) }, { _ = try read([1], as: [String: Int].self) }, { _ = try read(["a": 1], as: [Int].self) },
+      { _ = try read(1, as: [Int].self) }, { _ = try read([1], as: [String: Int].self) },
+      { _ = try read(["a": 1], as: [Int].self) },
     ] as [() throws -> Void] {
       #expect(throws: ArchiveError.self) { try attempt() }
       do { try attempt() } catch { #expect((error as? ArchiveError)?.code == .mismatch, "\(error)") }
@@ -166,7 +173,9 @@ import Testing
 
   @Test func equalValuesGiveTheGoldenBytesInEveryProcess() throws {
     let bytes = try Archive.encode(Self.outside())
-    if ProcessInfo.processInfo.environment["KEEPSAKE_WRITE_FIXTURES"] == "1", !FileManager.default.fileExists(atPath: Self.fixture.path) {
+    if ProcessInfo.processInfo.environment["KEEPSAKE_WRITE_FIXTURES"] == "1",
+      !FileManager.default.fileExists(atPath: Self.fixture.path)
+    {
       try bytes.write(to: Self.fixture)
     }
     let golden = try Data(contentsOf: Self.fixture)
@@ -187,8 +196,10 @@ import Testing
       for number in numbers { table[.init(x: Float(number), y: 0)] = words([number, 1, 2], capacity: capacity) }
       return table
     }
-    #expect(try Archive.encode(words(numbers, capacity: 1)) == Archive.encode(words(numbers.reversed(), capacity: 4000)))
-    #expect(try Archive.encode(table(numbers, capacity: 1)) == Archive.encode(table(numbers.reversed(), capacity: 4000)))
+    #expect(
+      try Archive.encode(words(numbers, capacity: 1)) == Archive.encode(words(numbers.reversed(), capacity: 4000)))
+    #expect(
+      try Archive.encode(table(numbers, capacity: 1)) == Archive.encode(table(numbers.reversed(), capacity: 4000)))
     #expect(try through(table(numbers, capacity: 1)) == table(numbers, capacity: 9))
   }
 
@@ -203,9 +214,12 @@ import Testing
     let inspection = try ArchiveInspection(of: Archive.encode(Self.outside()))
     let weather = try #require(inspection.root["weather"])
     #expect(weather["sky"] == .string("storm") && weather["temperature"] == .number(-3.5))
-    #expect(weather["wind"] == .array([.number(Double(Float(0.1))), .number(-2), .array([.integer(4), .integer(500)])]))
+    #expect(
+      weather["wind"] == .array([.number(Double(Float(0.1))), .number(-2), .array([.integer(4), .integer(500)])]))
     #expect(weather["words"] == .array([.string("wet"), .string("cold"), .string("dark"), .string("loud")]))
-    #expect(weather["price"] == .decimal("19.99") && weather["most"] == .unsigned(.max) && weather["nothing"] == .dictionary([]))
+    #expect(
+      weather["price"] == .decimal("19.99") && weather["most"] == .unsigned(.max)
+        && weather["nothing"] == .dictionary([]))
     #expect(weather["byHour"]?["-1"] == .string("before"))
     #expect(inspection.types[0].fields[0].type == "coded")
     #expect(inspection.text().contains("price") && inspection.text().contains("19.99"))

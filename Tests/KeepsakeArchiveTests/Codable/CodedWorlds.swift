@@ -156,7 +156,9 @@ enum ThirdParty {
     var wind: Wind? = Wind(x: 0.1, y: -2, gusts: [4, 500])
     var calm: Wind?
     var stations = [Station(name: "Säntis", latitude: 47.249, longitude: 9.343)]
-    var forecast: [Forecast] = [.unknown, .expected(.clear, celsius: Celsius(20)), .either(.expected(.storm, celsius: nil), or: .unknown)]
+    var forecast: [Forecast] = [
+      .unknown, .expected(.clear, celsius: Celsius(20)), .either(.expected(.storm, celsius: nil), or: .unknown),
+    ]
     var readings: [String: Double] = ["b": 1.5, "a": -0.25, "Ä": 0]
     var byHour: [Int: String] = [23: "late", 0: "early", -1: "before"]
     var bySky: [Sky: Int] = [.cloudy: 2, .clear: 1, .storm: 3]

@@ -75,7 +75,9 @@ private enum Later {
     return try Archive.encode(fleet)
   }
 
-  private static func keyedAgain(_ data: Data) throws -> Data { try Archive.encode(Archive.decode([HandKeyed].self, from: data)) }
+  private static func keyedAgain(_ data: Data) throws -> Data {
+    try Archive.encode(Archive.decode([HandKeyed].self, from: data))
+  }
 
   private static func laterAgain(_ data: Data) throws -> Data {
     let fleet = try Archive.decode(Later.Fleet.self, from: data)
@@ -92,7 +94,8 @@ private enum Later {
   }
 
   private static let readers = [
-    Reader(name: "unchanged", archive: fleet, read: fleetAgain), Reader(name: "changed", archive: fleet, read: laterAgain),
+    Reader(name: "unchanged", archive: fleet, read: fleetAgain),
+    Reader(name: "changed", archive: fleet, read: laterAgain),
     Reader(name: "tree", archive: fleet, read: tree), Reader(name: "by hand", archive: keyed, read: keyedAgain),
     Reader(name: "tree of by hand", archive: keyed, read: tree),
   ]
@@ -155,7 +158,9 @@ private enum Later {
       for index in 16..<good.count - 16 {
         var bad = good
         if index % 2 == 0 { bad.remove(at: index) } else { bad.insert(.random(in: 0...255, using: &random), at: index) }
-        if index % 3 == 0 { bad[.random(in: 16..<bad.count - 16, using: &random)] = .random(in: 0...255, using: &random) }
+        if index % 3 == 0 {
+          bad[.random(in: 16..<bad.count - 16, using: &random)] = .random(in: 0...255, using: &random)
+        }
         do { _ = try reader.read(Archive.resealed(bad)) } catch {
           #expect(error is ArchiveError, "\(reader.name), seed \(number), byte \(index): \(error)")
         }
@@ -172,7 +177,9 @@ private enum Later {
       let data = try Data(contentsOf: file)
       for bytes in [data, Archive.resealed(data)] {
         for reader in Self.readers {
-          do { _ = try reader.read(bytes) } catch { #expect(error is ArchiveError, "\(file.lastPathComponent), \(reader.name): \(error)") }
+          do { _ = try reader.read(bytes) } catch {
+            #expect(error is ArchiveError, "\(file.lastPathComponent), \(reader.name): \(error)")
+          }
         }
       }
     }

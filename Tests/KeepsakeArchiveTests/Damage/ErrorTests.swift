@@ -52,7 +52,8 @@ struct Chest: Archivable {
     hero.inventory = [Item(kind: 3)]
     hero.target = boss
     boss.friends = [hero, boss]
-    let world = World(creatures: [hero, boss, Minion(master: boss)], events: [.both(.idle, .said("x", 1)), .moved(to: [1, 2])])
+    let world = World(
+      creatures: [hero, boss, Minion(master: boss)], events: [.both(.idle, .said("x", 1)), .moved(to: [1, 2])])
     return try Archive.encode(Pair<World, [String: Set<Int>]>(first: world, second: ["a": [1, 2], "b": []]))
   }
 
@@ -94,7 +95,9 @@ struct Chest: Archivable {
       for _ in 0..<8 {
         var bad = good
         bad[index] = .random(in: 0...255, using: &random)
-        if Bool.random(using: &random) { bad[.random(in: 16..<good.count - 8, using: &random)] ^= .random(in: 1...255, using: &random) }
+        if Bool.random(using: &random) {
+          bad[.random(in: 16..<good.count - 8, using: &random)] ^= .random(in: 1...255, using: &random)
+        }
         do {
           try self.read(Archive.resealed(bad))
           read += 1
@@ -209,7 +212,9 @@ struct Chest: Archivable {
     end.to.loop = loop
     let error = #expect(throws: ArchiveError.self) { try Archive.encode(end) }
     #expect(error?.code == .unbuildable)
-    #expect(error?.message.contains("Loop -> LoopEnd -> Loop") == true || error?.message.contains("LoopEnd -> Loop -> LoopEnd") == true)
+    #expect(
+      error?.message.contains("Loop -> LoopEnd -> Loop") == true
+        || error?.message.contains("LoopEnd -> Loop -> LoopEnd") == true)
     let hen = Hen(egg: nil)
     hen.eggs = [Egg(hen: hen)]
     let copy = try Archive.decode(Hen.self, from: Archive.encode(hen))

@@ -71,7 +71,9 @@ struct Forged {
   }
 
   /// Consecutive objects of one class.
-  static func run(type: Int, count: Int, first: Int) -> [UInt8] { varint(type) + varint(count) + [0] + varint(first * 2) }
+  static func run(type: Int, count: Int, first: Int) -> [UInt8] {
+    varint(type) + varint(count) + [0] + varint(first * 2)
+  }
 
   static func repeated(_ byte: UInt8, _ count: Int) -> [UInt8] { [UInt8](repeating: byte, count: count) }
 }

@@ -57,7 +57,8 @@ private struct Twigs: Archivable {
       Forged(
         types: [Forged.type(.keyedValue, "HandKeyed")], rootType: Forged.named(0), keys: ["text", "number"],
         wires: [[WireCode.string.rawValue], [WireCode.int64.rawValue]],
-        root: Forged.keyed(0, 0, length: 2, Forged.string("a")) + Forged.keyed(1, 1, length: length, number) + Forged.varint(0)
+        root: Forged.keyed(0, 0, length: 2, Forged.string("a")) + Forged.keyed(1, 1, length: length, number)
+          + Forged.varint(0)
       ).data
     }
     let whole = bytes(1, Forged.varint(8))
@@ -73,18 +74,24 @@ private struct Twigs: Archivable {
   }
 
   @Test func onlyFieldsOfClassesMayStandInTheReferencesSection() throws {
-    func fields(_ flags: UInt8) -> [UInt8] { Forged.fields([Forged.field("number", [WireCode.int64.rawValue], flags: flags)]) }
+    func fields(_ flags: UInt8) -> [UInt8] {
+      Forged.fields([Forged.field("number", [WireCode.int64.rawValue], flags: flags)])
+    }
     func structure(_ flags: UInt8) -> Data {
-      Forged(types: [Forged.type(.structure, "S") + fields(flags)], rootType: Forged.named(0), root: Forged.varint(2)).data
+      Forged(types: [Forged.type(.structure, "S") + fields(flags)], rootType: Forged.named(0), root: Forged.varint(2))
+        .data
     }
     func payload(_ flags: UInt8) -> Data {
       Forged(
-        types: [Forged.type(.enumeration, "E") + Forged.varint(1) + Forged.string("one") + fields(flags)], rootType: Forged.named(0),
+        types: [Forged.type(.enumeration, "E") + Forged.varint(1) + Forged.string("one") + fields(flags)],
+        rootType: Forged.named(0),
         root: Forged.varint(0) + Forged.varint(2)
       ).data
     }
     func object(_ flags: UInt8) -> Data {
-      Forged(types: [Forged.type(.object, "C") + fields(flags)], rootType: [WireCode.int64.rawValue], root: Forged.varint(2)).data
+      Forged(
+        types: [Forged.type(.object, "C") + fields(flags)], rootType: [WireCode.int64.rawValue], root: Forged.varint(2)
+      ).data
     }
     for good in [structure(0), payload(0), object(0), object(1)] { _ = try ArchiveInspection(of: good) }
     for bad in [structure(1), payload(1), object(2)] {
@@ -98,10 +105,13 @@ private struct Twigs: Archivable {
     // Each type is `Deep`, but for the next type in its payload; the last leads to itself.
     let types = (0..<count).map { (index: Int) -> [UInt8] in
       let more = Forged.fields([Forged.field("0", Forged.named(min(index + 1, count - 1)))])
-      return Forged.type(.enumeration, "Deep") + Forged.varint(2) + Forged.string("end") + Forged.fields() + Forged.string("more") + more
+      return Forged.type(.enumeration, "Deep") + Forged.varint(2) + Forged.string("end") + Forged.fields()
+        + Forged.string("more") + more
     }
     func bytes(levels: Int) -> Data {
-      Forged(types: types, rootType: Forged.named(0), root: Forged.repeated(Forged.varint(1)[0], levels) + Forged.varint(0)).data
+      Forged(
+        types: types, rootType: Forged.named(0), root: Forged.repeated(Forged.varint(1)[0], levels) + Forged.varint(0)
+      ).data
     }
     let samples = [bytes(levels: 0), bytes(levels: 3)]
     nonisolated(unsafe) var results: [String] = []
@@ -130,7 +140,9 @@ private struct Twigs: Archivable {
   @Test(.hangLimit) func comparingTypesTakesNoLongerThanTheArchiveIsLong() throws {
     let count = 2000
     func type(_ first: Int, _ second: Int, doubled: Int = 1, end: String = "end") -> [UInt8] {
-      let two = Forged.string("two") + Forged.fields([Forged.field("0", Forged.named(first)), Forged.field("1", Forged.named(second))])
+      let two =
+        Forged.string("two")
+        + Forged.fields([Forged.field("0", Forged.named(first)), Forged.field("1", Forged.named(second))])
       let cases = Forged.string(end) + Forged.fields() + [[UInt8]](repeating: two, count: doubled).joined()
       return Forged.type(.enumeration, "Twin") + Forged.varint(1 + doubled) + cases
     }
@@ -148,10 +160,12 @@ private struct Twigs: Archivable {
       let program = try CompiledSchema.of(Twin.self).schema
       let own = try #require(program.typeIndex(of: ObjectIdentifier(Twin.self)))
       _ = try FieldPlan(
-        file: ArchiveFile(envelope, limits: .standard).schema, index: 0, program: program, own: Int(own), compared: compared)
+        file: ArchiveFile(envelope, limits: .standard).schema, index: 0, program: program, own: Int(own),
+        compared: compared)
     }
     // The limit, and one or two for each case that is then refused at once.
-    #expect(compared.spent >= count && compared.spent < ArchiveLimits.comparisons + 30_000, "\(compared.spent) comparisons")
+    #expect(
+      compared.spent >= count && compared.spent < ArchiveLimits.comparisons + 30_000, "\(compared.spent) comparisons")
   }
 
   /// Fields that stand in the other section take no bytes here: a million objects would be built before the first of
@@ -168,7 +182,9 @@ private struct Twigs: Archivable {
     }
     #expect(try Archive.decode(Shelf.self, from: bytes(objects: 100, references: 200)).folders.isEmpty)
     #expect(try ArchiveInspection(of: bytes(objects: 100, references: 200)).objects.count == 100)
-    let error = #expect(throws: ArchiveError.self) { try Archive.decode(Shelf.self, from: bytes(objects: 100, references: 199)) }
+    let error = #expect(throws: ArchiveError.self) {
+      try Archive.decode(Shelf.self, from: bytes(objects: 100, references: 199))
+    }
     #expect(error?.code == .damaged && error?.message.contains("more objects than there are bytes") == true)
     let tree = #expect(throws: ArchiveError.self) { try ArchiveInspection(of: bytes(objects: 100, references: 199)) }
     #expect(tree?.code == .damaged)

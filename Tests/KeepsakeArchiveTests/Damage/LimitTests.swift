@@ -46,8 +46,11 @@ struct LimitTests {
     let archive = try Archive.encode(value)
     let enough = limits { $0.memoryBytes = bytes }
     let less = limits { $0.memoryBytes = bytes - 1 }
-    #expect(throws: Never.self, sourceLocation: sourceLocation) { try Archive.decode(V.self, from: archive, limits: enough) }
-    #expect(code { _ = try Archive.decode(V.self, from: archive, limits: less) } == .limit, sourceLocation: sourceLocation)
+    #expect(throws: Never.self, sourceLocation: sourceLocation) {
+      try Archive.decode(V.self, from: archive, limits: enough)
+    }
+    #expect(
+      code { _ = try Archive.decode(V.self, from: archive, limits: less) } == .limit, sourceLocation: sourceLocation)
   }
 
   @Test func listsHaveAtMostSoManyElements() throws {
@@ -78,7 +81,8 @@ struct LimitTests {
     try expect(URL(string: "a:b")!, takes: 320)
     try expect([URL(string: "a:b")!], takes: MemoryLayout<URL>.stride + 32 + 320)
     #expect(throws: Never.self) {
-      try Archive.decode(String.self, from: Archive.encode("fifteen letters"), limits: limits { $0.memoryBytes = 2_000 })
+      try Archive.decode(
+        String.self, from: Archive.encode("fifteen letters"), limits: limits { $0.memoryBytes = 2_000 })
     }
   }
 
@@ -87,7 +91,9 @@ struct LimitTests {
     #expect(bytes.count < 11_000)
     #expect(try Archive.decode([WideCell].self, from: bytes).count == 10_000)
     let oneMegabyte = limits { $0.memoryBytes = 1 << 20 }
-    let error = #expect(throws: ArchiveError.self) { try Archive.decode([WideCell].self, from: bytes, limits: oneMegabyte) }
+    let error = #expect(throws: ArchiveError.self) {
+      try Archive.decode([WideCell].self, from: bytes, limits: oneMegabyte)
+    }
     #expect(error?.code == .limit && error?.message.contains("raise ArchiveLimits.memoryBytes") == true)
     #expect(try Archive.decode([ThinCell].self, from: bytes, limits: oneMegabyte).count == 10_000)
   }
@@ -144,7 +150,10 @@ struct LimitTests {
 
   @Test func codedValuesAreLimitedToo() throws {
     let bytes = try Archive.encode(Coded(["a": Array(repeating: 1, count: 1_000)]))
-    #expect(code { _ = try Archive.decode(Coded<[String: [Int]]>.self, from: bytes, limits: limits { $0.memoryBytes = 10_000 }) } == .limit)
+    #expect(
+      code {
+        _ = try Archive.decode(Coded<[String: [Int]]>.self, from: bytes, limits: limits { $0.memoryBytes = 10_000 })
+      } == .limit)
     #expect(try Archive.decode(Coded<[String: [Int]]>.self, from: bytes).value["a"]?.count == 1_000)
   }
 }

@@ -38,7 +38,11 @@ private struct Note: Archivable, Hashable {
   init(number: Int) { self.number = number }
 
   func encode(to writer: inout ArchiveWriter) throws {
-    if number % 2 == 0 { try writer.encode(number, forKey: "even") } else { try writer.encode("\(number)", forKey: "odd") }
+    if number % 2 == 0 {
+      try writer.encode(number, forKey: "even")
+    } else {
+      try writer.encode("\(number)", forKey: "odd")
+    }
   }
 
   init(from reader: inout ArchiveReader) throws {
@@ -130,7 +134,9 @@ struct ElementOrderTests {
 
   @Test func weakReferencesInElementsAreKept() throws {
     let units = (0..<60).map { Unit(id: $0) }
-    let archives = try sets { Tag(number: $0, owner: units[$0]) }.map { try Archive.encode(Tags(units: units, tags: $0)) }
+    let archives = try sets { Tag(number: $0, owner: units[$0]) }.map {
+      try Archive.encode(Tags(units: units, tags: $0))
+    }
     #expect(Set(archives).count == 1)
     let copy = try Archive.decode(Tags.self, from: archives[0])
     #expect(copy.tags.count == 60 && copy.tags.allSatisfy { $0.owner === copy.units[$0.number] })

@@ -109,16 +109,22 @@ enum New {
       Issue.record("the kind is \(new)")
       return
     }
-    let error = #expect(throws: ArchiveError.self) { try Archive.decode(New.Kind.self, from: Archive.encode(Old.Kind.gone)) }
+    let error = #expect(throws: ArchiveError.self) {
+      try Archive.decode(New.Kind.self, from: Archive.encode(Old.Kind.gone))
+    }
     #expect(error?.code == .unknownCase && error?.message.contains("gone") == true)
   }
 
   @Test func aPayloadSavedEmptyStaysEmpty() throws {
-    guard case .gift(nil, bonus: 7, nil) = try Archive.decode(New.Reward.self, from: Archive.encode(Old.Reward.gift(nil))) else {
+    guard
+      case .gift(nil, bonus: 7, nil) = try Archive.decode(New.Reward.self, from: Archive.encode(Old.Reward.gift(nil)))
+    else {
       Issue.record("the gift changed")
       return
     }
-    guard case .gift(3, bonus: nil, "x") = try Archive.decode(New.Reward.self, from: Archive.encode(New.Reward.gift(3, bonus: nil, "x")))
+    guard
+      case .gift(3, bonus: nil, "x") = try Archive.decode(
+        New.Reward.self, from: Archive.encode(New.Reward.gift(3, bonus: nil, "x")))
     else {
       Issue.record("the gift changed")
       return
@@ -132,9 +138,12 @@ enum New {
     tank.removed = tank
     tank.armor = 12
     tank.id = 2
-    let new = try Archive.decode(New.Army.self, from: Archive.encode(Old.Army(robots: [a, tank]), classes: [Old.Tank.self]))
+    let new = try Archive.decode(
+      New.Army.self, from: Archive.encode(Old.Army(robots: [a, tank]), classes: [Old.Tank.self]))
     let copy = try #require(new.robots[1] as? New.Tank)
-    #expect(copy.gun == 88 && copy.armor == 12 && copy.tracks == 2 && copy.id == 2 && copy.model == "old" && copy.paint == "red")
+    #expect(
+      copy.gun == 88 && copy.armor == 12 && copy.tracks == 2 && copy.id == 2 && copy.model == "old"
+        && copy.paint == "red")
     #expect(copy.next === new.robots[0] && new.robots[0].next === copy)
     #expect(copy.parts == [Item(kind: 2)] && new.robots[0].id == 1)
   }
@@ -157,13 +166,17 @@ enum New {
   }
 
   @Test func aMissingFieldWithoutDefaultSaysWhichOne() throws {
-    let error = #expect(throws: ArchiveError.self) { try Archive.decode(New.Strict.self, from: Archive.encode(Old.Hero())) }
+    let error = #expect(throws: ArchiveError.self) {
+      try Archive.decode(New.Strict.self, from: Archive.encode(Old.Hero()))
+    }
     #expect(error?.code == .missingField && error?.type == "Strict" && error?.field == "missing")
     #expect(error?.message.hasSuffix(": give it a default, or @Key(\"old name\") if it was renamed") == true)
   }
 
   @Test func aNewerVersionIsRefusedAndAnOlderOneRead() throws {
-    let error = #expect(throws: ArchiveError.self) { try Archive.decode(New.First.self, from: Archive.encode(New.Second())) }
+    let error = #expect(throws: ArchiveError.self) {
+      try Archive.decode(New.First.self, from: Archive.encode(New.Second()))
+    }
     #expect(error?.code == .tooNew)
     #expect(try Archive.decode(New.Second.self, from: Archive.encode(New.First(x: 5))).x == 5)
   }
@@ -195,7 +208,8 @@ enum New {
     level.linked = level
     let hero = Creature(type: 1, name: "hero")
     level.hero = hero
-    let copy = try Archive.decode(Campaign.self, from: Archive.encode(Campaign(level: level, heroes: [hero])), context: "disk")
+    let copy = try Archive.decode(
+      Campaign.self, from: Archive.encode(Campaign(level: level, heroes: [hero])), context: "disk")
     #expect(copy.level.monsters == 6 && copy.level.monstersLeft == 2 && copy.level.loadedFrom == "disk")
     #expect(copy.level.linked === copy.level && copy.level.hero === copy.heroes[0])
     let lonely = try Archive.decode(Stage.self, from: Archive.encode(level))
@@ -220,7 +234,8 @@ enum New {
     #expect(generated.text == "a" && generated.number == 9)
     let hand = try Archive.decode(HandKeyed.self, from: Archive.encode(Old.Keyed(text: "b", number: 3)))
     #expect(hand.text == "b" && hand.number == 3)
-    let nested = try Archive.decode([String: [HandKeyed]].self, from: Archive.encode(["k": [HandKeyed(text: "c", number: 1)]]))
+    let nested = try Archive.decode(
+      [String: [HandKeyed]].self, from: Archive.encode(["k": [HandKeyed(text: "c", number: 1)]]))
     #expect(nested["k"]?.first?.text == "c")
   }
 }

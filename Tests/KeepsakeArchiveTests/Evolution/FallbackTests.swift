@@ -89,7 +89,9 @@ private enum Known {
   }
 
   @Test func withoutAFallbackTheUnknownCaseIsNamed() throws {
-    let error = #expect(throws: ArchiveError.self) { try Archive.decode(Rank.self, from: Archive.encode(Newer.Rank.godlike)) }
+    let error = #expect(throws: ArchiveError.self) {
+      try Archive.decode(Rank.self, from: Archive.encode(Newer.Rank.godlike))
+    }
     #expect(error?.code == .unknownCase && error?.message.contains("godlike") == true && error?.type == "Rank")
   }
 }

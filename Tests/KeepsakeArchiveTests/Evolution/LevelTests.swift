@@ -133,7 +133,9 @@ private enum Renamed {
     let node = Node(3)
     let tight = try Archive.decode(Tight.Present.self, from: Archive.encode(Loose.Link(target: node, list: [node])))
     #expect(tight.target.value == 3 && tight.list?.first ?? nil === tight.target && tight.required.value == 5)
-    let error = #expect(throws: ArchiveError.self) { try Archive.decode(Tight.Present.self, from: Archive.encode(Loose.Link())) }
+    let error = #expect(throws: ArchiveError.self) {
+      try Archive.decode(Tight.Present.self, from: Archive.encode(Loose.Link()))
+    }
     #expect(error?.code == .missingField && error?.field == "target")
     // A reference is no array.
     let mismatch = #expect(throws: ArchiveError.self) {
@@ -153,7 +155,9 @@ private enum Renamed {
     #expect(error?.code == .missingField && error?.field == "optional")
     // One that is set after all objects exist can't become one that an initialiser needs.
     arrow.patched = a
-    let later = #expect(throws: ArchiveError.self) { try Archive.decode(Tight.Strict.self, from: Archive.encode(arrow)) }
+    let later = #expect(throws: ArchiveError.self) {
+      try Archive.decode(Tight.Strict.self, from: Archive.encode(arrow))
+    }
     #expect(later?.code == .mismatch && later?.field == "patched")
   }
 
@@ -161,9 +165,12 @@ private enum Renamed {
     let (weapon, sword) = (Unrenamed.Weapon(), Unrenamed.Sword())
     (weapon.next, sword.next, sword.edge) = (sword, weapon, 7)
     let sack = try Archive.decode(Renamed.Sack.self, from: Archive.encode(Unrenamed.Bag(weapons: [weapon, sword])))
-    #expect(sack.things.map(\.strength) == [3] && sack.things[0].holder == .hero(level: 2) && sack.named["a"]?.strength == 8)
+    #expect(
+      sack.things.map(\.strength) == [3] && sack.things[0].holder == .hero(level: 2) && sack.named["a"]?.strength == 8)
     let blade = try #require(sack.arms[1] as? Renamed.Blade)
-    #expect(blade.sharpness == 7 && blade.kilograms == 9 && blade.following === sack.arms[0] && sack.arms[0].following === blade)
+    #expect(
+      blade.sharpness == 7 && blade.kilograms == 9 && blade.following === sack.arms[0]
+        && sack.arms[0].following === blade)
     // What the renamed program saves, the old one still reads.
     let bag = try Archive.decode(Unrenamed.Bag.self, from: Archive.encode(sack))
     #expect((bag.weapons[1] as? Unrenamed.Sword)?.edge == 7 && bag.items[0].damage == 3)

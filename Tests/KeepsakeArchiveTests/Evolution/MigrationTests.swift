@@ -71,7 +71,9 @@ private enum V2 {
   /// Retyped, without a value to keep until the hook runs.
   @Archivable(version: 2) struct Eager {
     var name: Int
-    mutating func migrate(_ saved: inout ArchiveMigration) throws { name = try saved.decode(String.self, forKey: "name").count }
+    mutating func migrate(_ saved: inout ArchiveMigration) throws {
+      name = try saved.decode(String.self, forKey: "name").count
+    }
   }
   @Archivable struct Unversioned { var name = 5 }
 
@@ -81,7 +83,9 @@ private enum V2 {
     @Fallback case other(String)
     mutating func migrate(_ saved: inout ArchiveMigration) throws {
       switch saved.caseKey {
-      case "happy": self = .happy(try saved.decode(Double.self, forKey: "0") * 10, why: try saved.decode(String.self, forKey: "why"))
+      case "happy":
+        self = .happy(
+          try saved.decode(Double.self, forKey: "0") * 10, why: try saved.decode(String.self, forKey: "why"))
       case "gone": self = .other(try saved.decode(String.self, forKey: "0"))
       default: break
       }
@@ -96,7 +100,8 @@ private enum V2 {
     @Unsaved var log: [String] = []
     func migrate(_ saved: inout ArchiveMigration) throws {
       title = try saved.decode(String.self, forKey: "name").uppercased()
-      log.append("Being \(saved.version) of \(type(of: self)), friend \(friend?.title ?? "-"), keys \(saved.keys.count)")
+      log.append(
+        "Being \(saved.version) of \(type(of: self)), friend \(friend?.title ?? "-"), keys \(saved.keys.count)")
       // References can be read: every object exists.
       #expect(try saved.decode([Being].self, forKey: "enemies").first === (friend == nil ? nil : self))
     }
@@ -186,7 +191,8 @@ private enum Lists {
     let copy = try Archive.decode(V2.Hero.self, from: Archive.encode(hero))
     #expect(copy == hero)
     // Through the mapped way, too: another type beside it has changed.
-    let pair = try Archive.decode(Pair<V2.Hero, V2.Thing>.self, from: Archive.encode(Pair(first: hero, second: V1.Thing(weight: 3))))
+    let pair = try Archive.decode(
+      Pair<V2.Hero, V2.Thing>.self, from: Archive.encode(Pair(first: hero, second: V1.Thing(weight: 3))))
     #expect(pair.first == hero && pair.second?.grams == 3000)
   }
 
@@ -209,7 +215,9 @@ private enum Lists {
     }
   }
 
-  @Test("a field of another type in the same version is an error that says how to read the old type; a number out of range isn't")
+  @Test(
+    "a field of another type in the same version is an error that says how to read the old type; a number out of range isn't"
+  )
   func aRetypedFieldOfTheSameVersion() throws {
     func error(_ body: () throws -> Void) -> ArchiveError? { #expect(throws: ArchiveError.self, performing: body) }
     let other = error { _ = try Archive.decode(V2.Unversioned.self, from: Archive.encode(V1.Hero())) }
@@ -252,7 +260,9 @@ private enum Lists {
     follower.leader = leader
     let copy = try Archive.decode([Retyped.New].self, from: Archive.encode([follower, leader]))
     #expect(copy.map(\.leader) == ["somebody", "nobody"] && copy.map(\.number) == ["0", "7"])
-    let error = #expect(throws: ArchiveError.self) { try Archive.decode([Retyped.Silent].self, from: Archive.encode([leader])) }
+    let error = #expect(throws: ArchiveError.self) {
+      try Archive.decode([Retyped.Silent].self, from: Archive.encode([leader]))
+    }
     #expect(error?.code == .mismatch && error?.field == "leader")
   }
 

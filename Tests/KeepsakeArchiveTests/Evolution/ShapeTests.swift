@@ -168,8 +168,11 @@ private enum Privately {
     particle.tint = [0.5, 1]
     particle.alpha = 0.25
     let copy = try again(particle)
-    #expect(copy.born == 8 && copy.tint == [0.5, 1] && copy.alpha == 0.25 && copy.texture == "spark" && copy.layer == 9)
-    #expect(try Archive.decode(TexturedSprite.self, from: Archive.encode(TexturedSprite(texture: "t", layer: 1))).texture == "t")
+    #expect(
+      copy.born == 8 && copy.tint == [0.5, 1] && copy.alpha == 0.25 && copy.texture == "spark" && copy.layer == 9)
+    #expect(
+      try Archive.decode(TexturedSprite.self, from: Archive.encode(TexturedSprite(texture: "t", layer: 1))).texture
+        == "t")
   }
 
   @Test func everyAccessLevelIsSaved() throws {
@@ -190,7 +193,9 @@ private enum Privately {
     let value = Keywords(class: 2, default: "e", self: [5], init: false, in: nil)
     #expect(try again(value) == value)
     let text = try ArchiveInspection(of: Archive.encode(value)).text()
-    #expect(text.contains("  class: 2") && text.contains("  default: \"e\"") && text.contains("  var: nil") && text.contains(".switch"))
+    #expect(
+      text.contains("  class: 2") && text.contains("  default: \"e\"") && text.contains("  var: nil")
+        && text.contains(".switch"))
   }
 
   @Test func everyKindOfPropertyIsSavedOrLeftOut() throws {

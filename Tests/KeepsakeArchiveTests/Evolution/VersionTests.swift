@@ -74,9 +74,15 @@ private struct HandHere: Archivable {
       ("Mode", try Archive.encode(Later.Modes()), { _ = try Archive.decode(Here.Modes.self, from: $0) }),
       ("Mode", try Archive.encode(Later.Mode.on), { _ = try Archive.decode(Here.Mode.self, from: $0) }),
       ("Tower", try Archive.encode(Later.Tower()), { _ = try Archive.decode(Here.Tower.self, from: $0) }),
-      ("Tower", try Archive.encode(Later.Army(units: [Later.Tower()])), { _ = try Archive.decode(Here.Army.self, from: $0) }),
+      (
+        "Tower", try Archive.encode(Later.Army(units: [Later.Tower()])),
+        { _ = try Archive.decode(Here.Army.self, from: $0) }
+      ),
       ("Unit", try Archive.encode(LaterAbove.Unit()), { _ = try Archive.decode(Here.Unit.self, from: $0) }),
-      ("Unit", try Archive.encode(LaterAbove.Army(units: [LaterAbove.Tower()])), { _ = try Archive.decode(Here.Army.self, from: $0) }),
+      (
+        "Unit", try Archive.encode(LaterAbove.Army(units: [LaterAbove.Tower()])),
+        { _ = try Archive.decode(Here.Army.self, from: $0) }
+      ),
       ("Hand", try Archive.encode([HandLater()]), { _ = try Archive.decode([HandHere].self, from: $0) }),
     ]
     for (index, (name, bytes, read)) in attempts.enumerated() {

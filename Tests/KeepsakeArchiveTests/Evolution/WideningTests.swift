@@ -94,7 +94,9 @@ private func through<A: Archivable, B: Archivable>(_ value: A, as type: B.Type) 
   }
 
   @Test func floatingPointNumbersTakeEachOtherAndIntegersThatTheyHoldExactly() throws {
-    for value in [0, -0.0, 1.5, -Float.greatestFiniteMagnitude, .leastNonzeroMagnitude, .infinity, -.infinity] as [Float] {
+    for value in [0, -0.0, 1.5, -Float.greatestFiniteMagnitude, .leastNonzeroMagnitude, .infinity, -.infinity]
+      as [Float]
+    {
       #expect(try through(value, as: Double.self) == Double(value))
       #expect(try through(Double(value), as: Float.self) == value)
       #expect(try through([value], as: [Double].self) == [Double(value)])
@@ -102,13 +104,15 @@ private func through<A: Archivable, B: Archivable>(_ value: A, as type: B.Type) 
     }
     #expect(try through(Float.nan, as: Double.self).isNaN && through(Double.nan, as: Float.self).isNaN)
     #expect(try through(0.1, as: Float.self) == 0.1)
-    #expect(try through(16_777_216, as: Float.self) == 16_777_216 && through(Int.min, as: Double.self) == Double(Int.min))
+    #expect(
+      try through(16_777_216, as: Float.self) == 16_777_216 && through(Int.min, as: Double.self) == Double(Int.min))
     #expect(try through(UInt64.max - 2047, as: Double.self) == Double(UInt64.max - 2047))
     for attempt in [
       { _ = try through(16_777_217, as: Float.self) }, { _ = try through(Int.max, as: Double.self) },
       { _ = try through(UInt64.max, as: Double.self) }, { _ = try through(1e300, as: Float.self) },
       { _ = try through(1.0, as: Int.self) }, { _ = try through([1e300], as: [Float].self) },
-      { _ = try through(Float(2), as: Int8.self) }, { _ = try through(true, as: Int.self) }, { _ = try through(1, as: Bool.self) },
+      { _ = try through(Float(2), as: Int8.self) }, { _ = try through(true, as: Int.self) },
+      { _ = try through(1, as: Bool.self) },
     ] as [() throws -> Void] {
       let error = #expect(throws: ArchiveError.self) { try attempt() }
       #expect(error?.code == .mismatch)
@@ -154,7 +158,8 @@ private func through<A: Archivable, B: Archivable>(_ value: A, as type: B.Type) 
     #expect(try through([[Int16(-300)], [5]], as: [[Float?]].self) == [[-300], [5]])
     #expect(try through([1.5, 2], as: [Double?].self) == [1.5, 2] && through([true], as: [Bool?].self) == [true])
     for attempt in [
-      { _ = try through(SIMD2<Float>(1, 2), as: SIMD3<Float>.self) }, { _ = try through(SIMD2<Int32>(1, 70_000), as: SIMD2<Int16>.self) },
+      { _ = try through(SIMD2<Float>(1, 2), as: SIMD3<Float>.self) },
+      { _ = try through(SIMD2<Int32>(1, 70_000), as: SIMD2<Int16>.self) },
       { _ = try through(SIMD2<Float>(1, 2), as: SIMD2<Int32>.self) }, { _ = try through([Int.max], as: [Double].self) },
     ] as [() throws -> Void] {
       let error = #expect(throws: ArchiveError.self) { try attempt() }
@@ -179,6 +184,8 @@ private func through<A: Archivable, B: Archivable>(_ value: A, as type: B.Type) 
 
   @Test func fieldsInAnyOrderComeBackInTheirPlaces() throws {
     let copy = try Archive.decode([Reordered].self, from: Archive.encode([Ordered(), Ordered(a: "z", b: 3)]))
-    #expect(copy.map(\.a) == ["a", "z"] && copy.map(\.b) == [2, 3] && copy[1].c == [1.5] && copy[0].d == nil && copy[0].e.kind == 5)
+    #expect(
+      copy.map(\.a) == ["a", "z"] && copy.map(\.b) == [2, 3] && copy[1].c == [1.5] && copy[0].d == nil
+        && copy[0].e.kind == 5)
   }
 }

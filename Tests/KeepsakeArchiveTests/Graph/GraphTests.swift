@@ -85,7 +85,9 @@ import Testing
     var nodes = (0..<count).map { Node($0) }
     for index in 1..<count { nodes[index].next = nodes[index - 1] }
     var copy = try Archive.decode([Node].self, from: Archive.encode(nodes))
-    #expect(copy.count == count && copy[0].next == nil && copy[count - 1].next === copy[count - 2] && copy[1].next === copy[0])
+    #expect(
+      copy.count == count && copy[0].next == nil && copy[count - 1].next === copy[count - 2] && copy[1].next === copy[0]
+    )
     #expect(copy.indices.allSatisfy { copy[$0].value == $0 })
     for node in nodes + copy { node.next = nil }
     nodes = []
@@ -133,7 +135,8 @@ import Testing
       let isSame =
         old.number == new.number && old.near.map(\.number) == new.near.map(\.number)
         && new.back === copies[(new.number + count - 1) % count]
-        && zip(old.near, new.near).allSatisfy { copies[$0.number] === $1 } && old.named.mapValues(\.number) == new.named.mapValues(\.number)
+        && zip(old.near, new.near).allSatisfy { copies[$0.number] === $1 }
+        && old.named.mapValues(\.number) == new.named.mapValues(\.number)
       if !isSame { wrong += 1 }
     }
     #expect(wrong == 0, "seed 11")
@@ -145,12 +148,16 @@ import Testing
 
   @Test func arraysOfTheSameObjectsKeepSharingThem() throws {
     let nodes = (0..<100).map { Node($0) }
-    let lists = Lists(all: nodes, same: nodes.reversed(), again: [nodes, [nodes[3], nodes[3]]], byName: ["x": [nodes[3]], "y": nodes])
+    let lists = Lists(
+      all: nodes, same: nodes.reversed(), again: [nodes, [nodes[3], nodes[3]]], byName: ["x": [nodes[3]], "y": nodes])
     let copy = try Archive.decode(Lists.self, from: Archive.encode(lists))
     #expect(copy.all.map(\.value) == Array(0..<100))
-    #expect(zip(copy.all, copy.same.reversed()).allSatisfy { $0 === $1 } && zip(copy.all, copy.again[0]).allSatisfy { $0 === $1 })
     #expect(
-      copy.again[1].allSatisfy { $0 === copy.all[3] } && copy.byName["x"]?[0] === copy.all[3] && copy.byName["y"]?[99] === copy.all[99])
+      zip(copy.all, copy.same.reversed()).allSatisfy { $0 === $1 }
+        && zip(copy.all, copy.again[0]).allSatisfy { $0 === $1 })
+    #expect(
+      copy.again[1].allSatisfy { $0 === copy.all[3] } && copy.byName["x"]?[0] === copy.all[3]
+        && copy.byName["y"]?[99] === copy.all[99])
   }
 
   // MARK: Letting go

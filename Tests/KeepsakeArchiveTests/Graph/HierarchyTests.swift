@@ -77,7 +77,9 @@ enum After {
     let early = try #require(copy[1] as? Before.Early)
     let late = try #require(copy[3] as? Before.Late)
     #expect(copy.map(\.id) == [13, 12, 10, 11])
-    #expect(leaf.fixed == 6 && leaf.rage == 44 && leaf.tail == "end" && early.fixed == 5 && early.rage == 33 && late.rage == 2)
+    #expect(
+      leaf.fixed == 6 && leaf.rage == 44 && leaf.tail == "end" && early.fixed == 5 && early.rage == 33 && late.rage == 2
+    )
     #expect(leaf.others[0] === leaf && leaf.others[1] === late && leaf.enemy === copy[2] && copy[2].friend === leaf)
     #expect(early.list[0] === copy[2] && early.list[1] === early && late.enemy === early && leaf.list.isEmpty)
   }
@@ -88,8 +90,12 @@ enum After {
     let early = try #require(copy[1] as? After.Early)
     let late = try #require(copy[3] as? After.Late)
     #expect(copy.map(\.id) == [13, 12, 10, 11] && copy.allSatisfy { $0.added == "a" })
-    #expect(leaf.fixed == 6 && leaf.rage == 44 && leaf.tail == "end" && early.fixed == 5 && early.rage == 33 && late.rage == 2)
+    #expect(
+      leaf.fixed == 6 && leaf.rage == 44 && leaf.tail == "end" && early.fixed == 5 && early.rage == 33 && late.rage == 2
+    )
     #expect(leaf.others[0] === leaf && leaf.others[1] === late && leaf.enemy === copy[2] && copy[2].friend === leaf)
-    #expect(early.list[0] === copy[2] && early.list[1] === early && late.enemy === early && late.calm == 8 && early.extra == nil)
+    #expect(
+      early.list[0] === copy[2] && early.list[1] === early && late.enemy === early && late.calm == 8
+        && early.extra == nil)
   }
 }

@@ -59,7 +59,11 @@ import Testing
       ("array", archive([structure("S", field("a", list(.array)))], deep: repeated(one, zero))),
       ("set", archive([structure("S", field("a", list(.set)))], deep: repeated(one, zero))),
       ("value", archive([structure("S", field("a", byValue))], deep: repeated(forge.join(one, [1]), zero))),
-      ("key", archive([structure("S", field("a", byKey))], deep: repeated(one, zero) + [UInt8](repeating: 1, count: levels - 1))),
+      (
+        "key",
+        archive(
+          [structure("S", field("a", byKey))], deep: repeated(one, zero) + [UInt8](repeating: 1, count: levels - 1))
+      ),
     ]
   }
 

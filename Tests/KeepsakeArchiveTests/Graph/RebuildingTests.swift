@@ -10,7 +10,8 @@ private struct Levels {
   struct Plan { var name: String, width: Int, wave: [Int] }
   var plans: [String: Plan]
   static let shipped = Levels(plans: [
-    "forest": Plan(name: "forest", width: 64, wave: [1, 1, 2, 3, 5]), "keep": Plan(name: "keep", width: 32, wave: [8, 9]),
+    "forest": Plan(name: "forest", width: 64, wave: [1, 1, 2, 3, 5]),
+    "keep": Plan(name: "keep", width: 32, wave: [8, 9]),
   ])
 }
 
@@ -102,7 +103,9 @@ private final class LoadedLevel: Archivable {
   }
 
   func encodeReferences(to writer: inout ArchiveWriter) throws { try writer.encode(monsters, forKey: "monsters") }
-  func decodeReferences(from reader: inout ArchiveReader) throws { monsters = try reader.decode([Monster].self, forKey: "monsters") }
+  func decodeReferences(from reader: inout ArchiveReader) throws {
+    monsters = try reader.decode([Monster].self, forKey: "monsters")
+  }
 }
 
 @Archivable private struct Game {
@@ -165,7 +168,9 @@ private final class LoadedLevel: Archivable {
     #expect(copy.level.monsters.map(\.health) == [10, 1] && copy.level.monsters.map(\.kind) == [1, 1])
     #expect(try !ArchiveInspection(of: bytes).text().contains("wave"))
     // A level that the game no longer ships is an error in words.
-    let error = #expect(throws: ArchiveError.self) { try Archive.decode(Game.self, from: bytes, context: Levels(plans: [:])) }
+    let error = #expect(throws: ArchiveError.self) {
+      try Archive.decode(Game.self, from: bytes, context: Levels(plans: [:]))
+    }
     #expect(error?.code == .unsupported && error?.message.contains("forest") == true && error?.field == "level")
     #expect(throws: ArchiveError.self) { try Archive.decode(Game.self, from: bytes) }
   }

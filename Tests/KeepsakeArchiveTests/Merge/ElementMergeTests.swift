@@ -74,12 +74,14 @@ import Testing
       #expect(result.pebblesIfAny?.first?.colour == expected, place)
       #expect(result.signs["x"] == expected && result.signs.count == (expected == nil ? 0 : 1), place)
       #expect(result.signsIfAny?["x"] == expected, place)
-      #expect((result.signsIfAny == nil) == (expected == nil) && (result.pebblesIfAny == nil) == (expected == nil), place)
+      #expect(
+        (result.signsIfAny == nil) == (expected == nil) && (result.pebblesIfAny == nil) == (expected == nil), place)
     }
   }
 
   @Test(
-    "a flower that was unlocked on either device stays unlocked, and one that was given up stays away", arguments: [true, false],
+    "a flower that was unlocked on either device stays unlocked, and one that was given up stays away",
+    arguments: [true, false],
     [true, false])
   func sets(mine: Bool, theirs: Bool) {
     func some(_ has: Bool) -> Bed { Bed(unlocked: has ? ["x", "y"] : ["y"], unlockedIfAny: has ? ["x"] : nil) }
@@ -106,7 +108,8 @@ import Testing
     theirs.waterings += 10
     theirs.kind = "tulip"
     (mine, theirs) = (try saved(mine, by: 1), try saved(theirs, by: 2))
-    let result = merged(Bed(plants: [mine], best: mine), Bed(plants: [theirs], best: theirs), Bed(plants: [base], best: base))
+    let result = merged(
+      Bed(plants: [mine], best: mine), Bed(plants: [theirs], best: theirs), Bed(plants: [base], best: base))
     for plant in result.plants + [try #require(result.best)] {
       #expect(plant.height == 5 && plant.waterings.value == 13 && plant.kind == "tulip")
     }
@@ -177,7 +180,9 @@ import Testing
       var bed = base
       bed.plants.removeAll { _ in Int.random(in: 0..<4, using: &random) == 0 }
       for index in bed.plants.indices where Bool.random(using: &random) { bed.plants[index].height += device }
-      if Bool.random(using: &random) { bed.plants.insert(Plant(id: device * 10), at: Int.random(in: 0...bed.plants.count, using: &random)) }
+      if Bool.random(using: &random) {
+        bed.plants.insert(Plant(id: device * 10), at: Int.random(in: 0...bed.plants.count, using: &random))
+      }
       for name in ["a", "b", "c"] where Bool.random(using: &random) { bed.unlocked.remove(name) }
       if Bool.random(using: &random) { bed.unlocked.insert("new \(device)") }
       if Bool.random(using: &random) { bed.signs["s\(device)"] = "new" }
@@ -204,7 +209,9 @@ import Testing
         uniqueKeysWithValues: (0..<200).map {
           ("sign \($0)", "says that the way to garden \($0) leads past the old mill and over the bridge")
         }))
-    base.pebbles = (0..<1_000).map { Pebble(id: "pebble \($0)", colour: "grey \(Int.random(in: 0..<99, using: &random))") }
+    base.pebbles = (0..<1_000).map {
+      Pebble(id: "pebble \($0)", colour: "grey \(Int.random(in: 0..<99, using: &random))")
+    }
     base.plants = (0..<400).map { Plant(id: $0, height: Int.random(in: 0..<50, using: &random)) }
     base = try Archive.decode(Bed.self, from: Archive.encode(base, writer: 1))
     #expect(try Archive.encode(base).count > 30_000)

@@ -183,7 +183,9 @@ private enum Hidden {
     var pot = Hidden.Pot(height: 2)
     pot.mergeFields(from: Hidden.Pot(height: 1, soil: Hidden.Soil(wetness: 3)), ancestor: nil)
     #expect(pot.height == 2 && pot.soil.wetness == 3)
-    #expect(Crate<Depth>.archiveHasMergeRules && !Crate<Int>.archiveHasMergeRules && Crate<Crate<Depth?>>.archiveHasMergeRules)
+    #expect(
+      Crate<Depth>.archiveHasMergeRules && !Crate<Int>.archiveHasMergeRules && Crate<Crate<Depth?>>.archiveHasMergeRules
+    )
     var crate = Crate(value: Depth(metres: 1))
     crate.mergeFields(from: Crate(value: Depth(metres: 4), label: "deep"), ancestor: Crate(value: Depth()))
     #expect(crate.value.metres == 4 && crate.label == "deep")

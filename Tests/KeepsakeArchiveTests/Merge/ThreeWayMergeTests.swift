@@ -79,7 +79,9 @@ import Testing
   func notANumber() {
     let wrong = Weighed(heaviest: .nan, lightest: .nan, deepest: .nan, highest: .nan)
     let right = Weighed(heaviest: 3, lightest: 3, deepest: 3, highest: 3)
-    for result in [merged(wrong, right, nil), merged(right, wrong, nil), merged(wrong, right, right), merged(right, wrong, wrong)] {
+    for result in [
+      merged(wrong, right, nil), merged(right, wrong, nil), merged(wrong, right, right), merged(right, wrong, wrong),
+    ] {
       #expect(result.heaviest == 3 && result.lightest == 3 && result.deepest == 3 && result.highest == 3)
     }
     #expect(merged(wrong, wrong, nil).heaviest.isNaN)

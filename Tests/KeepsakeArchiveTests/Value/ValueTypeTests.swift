@@ -102,8 +102,11 @@ private struct Placement: ArchivableMatrix, Equatable {
   }
 
   @Test func pricesKeepEveryDigit() throws {
-    var values: [Decimal] = [0, 1, -1, 150, .pi, .greatestFiniteMagnitude, -.greatestFiniteMagnitude, .leastNonzeroMagnitude]
-    for text in ["0.1", "-19.99", "340282366920938463463374607431768211455", "1e-128", "-3e127", "123456789.000000001"] {
+    var values: [Decimal] = [
+      0, 1, -1, 150, .pi, .greatestFiniteMagnitude, -.greatestFiniteMagnitude, .leastNonzeroMagnitude,
+    ]
+    for text in ["0.1", "-19.99", "340282366920938463463374607431768211455", "1e-128", "-3e127", "123456789.000000001"]
+    {
       values.append(try #require(Decimal(string: text)))
     }
     var random = Seeded(11)
@@ -115,7 +118,9 @@ private struct Placement: ArchivableMatrix, Equatable {
     #expect(try again(values) == values, "seed 11")
     #expect(try again(Decimal.nan).isNaN)
     // Two ways to the same number, the same bytes.
-    let (tens, ones) = (Decimal(sign: .plus, exponent: 3, significand: 20), Decimal(sign: .plus, exponent: 4, significand: 2))
+    let (tens, ones) = (
+      Decimal(sign: .plus, exponent: 3, significand: 20), Decimal(sign: .plus, exponent: 4, significand: 2)
+    )
     #expect(try tens == ones && Archive.encode(tens) == Archive.encode(ones))
     #expect(try Archive.decode(Decimal.self, from: Archive.encode(-42)) == -42)
     #expect(code(Decimal.self, from: try Archive.encode(0.1)) == .mismatch)
@@ -145,7 +150,9 @@ private struct Placement: ArchivableMatrix, Equatable {
   @Test func wideNumbersAndDurationsComeBack() throws {
     let signed: [Int128] = [0, -1, .min, .max, 1 << 64]
     let unsigned: [UInt128] = [0, .max, 1 << 64]
-    let durations: [Duration] = [.zero, .seconds(3), .nanoseconds(-1), Duration(attoseconds: .max), Duration(attoseconds: .min)]
+    let durations: [Duration] = [
+      .zero, .seconds(3), .nanoseconds(-1), Duration(attoseconds: .max), Duration(attoseconds: .min),
+    ]
     #expect(try again(signed) == signed)
     #expect(try again(unsigned) == unsigned)
     #expect(try again(durations) == durations)
@@ -176,7 +183,9 @@ private struct Placement: ArchivableMatrix, Equatable {
     let bytes = try Archive.encode(Pair(first: lengths, second: "after"))
     #expect(try Archive.decode(Pair<[CGFloat], String>.self, from: bytes).first == lengths)
     #expect(try Archive.decode(Pair<[Double], String>.self, from: bytes).first == lengths.map { Double($0) })
-    #expect(try Archive.decode(Pair<CGFloat?, String>.self, from: Archive.encode(Pair(first: 0.1 + 0.2, second: ""))).first == 0.1 + 0.2)
+    #expect(
+      try Archive.decode(Pair<CGFloat?, String>.self, from: Archive.encode(Pair(first: 0.1 + 0.2, second: ""))).first
+        == 0.1 + 0.2)
     #expect(try ArchiveInspection(of: bytes).root["first"] == .array(lengths.map { .number(Double($0)) }))
     #expect(try ArchiveInspection(of: bytes).root["second"] == .string("after"))
     #expect(try Archive.decode(OnlySecond.self, from: bytes).second == "after")
@@ -195,7 +204,10 @@ private struct Placement: ArchivableMatrix, Equatable {
     #expect(try Archive.encode(numbers[...]) == Archive.encode(numbers))
     #expect(try Archive.decode(ContiguousArray<Int>.self, from: Archive.encode(numbers)) == ContiguousArray(numbers))
     #expect(
-      try Array(Archive.decode(ArraySlice<Int64>.self, from: Archive.encode([0, 1, 2, 300].dropFirst().map { Int32($0) }))) == [1, 2, 300])
+      try Array(
+        Archive.decode(ArraySlice<Int64>.self, from: Archive.encode([0, 1, 2, 300].dropFirst().map { Int32($0) }))) == [
+          1, 2, 300,
+        ])
     #expect(try again("Grüße, Welt".prefix(5)) == "Grüße")
     #expect(try again(["e\u{301}".unicodeScalars.last, nil]) == ["\u{301}", nil])
     #expect(code(Unicode.Scalar.self, from: try Archive.encode("ab")) == .mismatch)
@@ -214,7 +226,9 @@ private struct Placement: ArchivableMatrix, Equatable {
     #expect(try again(SIMD8<Int16>(repeating: -3)) == SIMD8(repeating: -3))
     #expect(try again(SIMD32<UInt8>(repeating: 3)) == SIMD32(repeating: 3))
     #expect(try again(SIMD64<Double>(repeating: 0.5)) == SIMD64(repeating: 0.5))
-    #expect(try Archive.decode(SIMD16<Double>.self, from: Archive.encode(SIMD16<Float>(repeating: 2))) == SIMD16(repeating: 2))
+    #expect(
+      try Archive.decode(SIMD16<Double>.self, from: Archive.encode(SIMD16<Float>(repeating: 2))) == SIMD16(repeating: 2)
+    )
     #expect(code(SIMD8<Float>.self, from: try Archive.encode(wave)) == .mismatch)
   }
 
@@ -271,7 +285,9 @@ private struct Placement: ArchivableMatrix, Equatable {
       let earlier = try Archive.decode(Earlier.self, from: bytes)
       #expect(earlier.before == 7 && earlier.after == "end")
       let inspection = try ArchiveInspection(of: bytes)
-      #expect(inspection.root["later"] == .data(Later().later) && inspection.root["list"] == .array([.data(Data([1])), .data(Data())]))
+      #expect(
+        inspection.root["later"] == .data(Later().later)
+          && inspection.root["list"] == .array([.data(Data([1])), .data(Data())]))
       #expect(code(Later.self, from: bytes) == .tooNew)
     }
   }

@@ -12,8 +12,10 @@ import Testing
 /// skipped.
 @Suite struct CommandCorpusTests {
   private static func files(_ set: String) throws -> [URL] {
-    try FileManager.default.contentsOfDirectory(at: #require(RealFiles.folder).appending(path: set), includingPropertiesForKeys: nil)
-      .sorted { $0.path < $1.path }
+    try FileManager.default.contentsOfDirectory(
+      at: #require(RealFiles.folder).appending(path: set), includingPropertiesForKeys: nil
+    )
+    .sorted { $0.path < $1.path }
   }
 
   /// What `inspect` says of a file; the failure that it would tell.
@@ -48,7 +50,9 @@ import Testing
     #expect(shown > 0)
   }
 
-  @Test("every property list is shown, and is the same as XML, and as binary, where XML has all that is in it", .needsRealFiles)
+  @Test(
+    "every property list is shown, and is the same as XML, and as binary, where XML has all that is in it",
+    .needsRealFiles)
   func propertyLists() throws {
     var (shown, converted, refused, none) = (0, 0, 0, 0)
     for file in try Self.files("bplist_ok") {
@@ -75,7 +79,9 @@ import Testing
         }
       }
     }
-    print("commands: \(shown) property lists shown, \(none) told to be none, \(converted) conversions and back, \(refused) refused")
+    print(
+      "commands: \(shown) property lists shown, \(none) told to be none, \(converted) conversions and back, \(refused) refused"
+    )
     #expect(shown > 0 && converted > 10 * refused)
   }
 

@@ -33,7 +33,9 @@ import Darwin
     try list.encoded(as: .binary).write(to: folder.appendingPathComponent(name))
   }
 
-  @discardableResult private func convert(_ input: String, _ output: String, _ options: String...) throws -> ConvertCommand.Answer {
+  @discardableResult private func convert(_ input: String, _ output: String, _ options: String...) throws
+    -> ConvertCommand.Answer
+  {
     try ConvertCommand.parse([path(input), path(output)] + options).convert()
   }
 
@@ -47,7 +49,10 @@ import Darwin
   }
 
   private func keyed(_ objects: [PropertyList]) -> PropertyList {
-    ["$version": 100_000, "$archiver": "NSKeyedArchiver", "$top": ["root": .uid(1)], "$objects": .array(["$null"] + objects)]
+    [
+      "$version": 100_000, "$archiver": "NSKeyedArchiver", "$top": ["root": .uid(1)],
+      "$objects": .array(["$null"] + objects),
+    ]
   }
 
   private func type(_ names: String...) -> PropertyList {
@@ -121,8 +126,11 @@ import Darwin
       try FileManager.default.createSymbolicLink(atPath: path("lost.plist"), withDestinationPath: path("nowhere"))
       #expect(failure { try convert("a.bplist", "lost.plist", "--force") }?.kind == .data)
       #expect(mkfifo(path("pipe.plist"), 0o600) == 0)
-      #expect(failure { try convert("a.bplist", "pipe.plist", "--force") }?.message.contains("not a regular file") == true)
-      #expect(try FileManager.default.attributesOfItem(atPath: path("pipe.plist"))[.type] as? FileAttributeType != .typeRegular)
+      #expect(
+        failure { try convert("a.bplist", "pipe.plist", "--force") }?.message.contains("not a regular file") == true)
+      #expect(
+        try FileManager.default.attributesOfItem(atPath: path("pipe.plist"))[.type] as? FileAttributeType
+          != .typeRegular)
     }
   }
 
@@ -131,7 +139,8 @@ import Darwin
     try cleaning {
       let digits = "1." + String(repeating: "7", count: 44)
       for text in [
-        #"{"$keepsake": "values 1", "value": 1, "gold": 2}"#, #"{"$keepsake": "values 1", "value": {"$decimal": "\#(digits)"}}"#,
+        #"{"$keepsake": "values 1", "value": 1, "gold": 2}"#,
+        #"{"$keepsake": "values 1", "value": {"$decimal": "\#(digits)"}}"#,
         #"{"$keepsake": "keyed archive 1", "classes": [], "top": {}, "objects": [], "gold": 2}"#,
       ] {
         try Data(text.utf8).write(to: folder.appendingPathComponent("a.json"))
@@ -144,7 +153,9 @@ import Darwin
   func notFinite() throws {
     try cleaning {
       try put(["speed": .float(.infinity)], "a.bplist")
-      #expect(failure { try convert("a.bplist", "a.json") }?.message.contains("speed: JSON has no numbers that aren't finite") == true)
+      #expect(
+        failure { try convert("a.bplist", "a.json") }?.message.contains("speed: JSON has no numbers that aren't finite")
+          == true)
       #expect(try convert("a.bplist", "a.json", "--lossy").losses.map(\.count) == [1])
     }
   }
@@ -155,7 +166,8 @@ import Darwin
       func settings(_ level: PropertyList) throws -> PropertyList {
         let save = keyed([["level": level, "name": .uid(3), "$class": .uid(2)], type("Player"), "Ada"])
         return [
-          "volume": 0.8, "save": .data(try save.encoded(as: .binary)), "list": .data(try (["a": [1]] as PropertyList).encoded(as: .xml)),
+          "volume": 0.8, "save": .data(try save.encoded(as: .binary)),
+          "list": .data(try (["a": [1]] as PropertyList).encoded(as: .xml)),
         ]
       }
       try put(settings(7), "settings.bplist")
@@ -180,7 +192,8 @@ import Darwin
   func contrast() throws {
     try cleaning {
       let long = String(repeating: "x", count: 300)
-      #expect(try difference([.string(long + "1")], [.string(long + "2")]).contains(#"..."xxxxxxxxxx1" -> ..."xxxxxxxxxx2""#))
+      #expect(
+        try difference([.string(long + "1")], [.string(long + "2")]).contains(#"..."xxxxxxxxxx1" -> ..."xxxxxxxxxx2""#))
       let data = Data(repeating: 0x61, count: 100)
       #expect(
         try difference([.data(data + [1])], [.data(data + [2])])
@@ -194,17 +207,24 @@ import Darwin
     }
   }
 
-  @Test("a small file that names a long text or data many times is an error, and doesn't fill the memory", arguments: [true, false])
+  @Test(
+    "a small file that names a long text or data many times is an error, and doesn't fill the memory",
+    arguments: [true, false])
   func namedManyTimes(isText: Bool) throws {
     try cleaning {
-      let long: PropertyList = isText ? .string(String(repeating: "y", count: 1 << 20)) : .data(Data(repeating: 7, count: 1 << 20))
+      let long: PropertyList =
+        isText ? .string(String(repeating: "y", count: 1 << 20)) : .data(Data(repeating: 7, count: 1 << 20))
       let many = PropertyList.array(Array(repeating: .uid(3), count: 2_000))
       try put(keyed([["NS.objects": many, "$class": .uid(2)], type("NSArray"), long]), "a.archive")
-      for (output, options) in [("a.json", ["--tagged"]), ("a.json", ["--lossy"]), ("a.keepsake", []), ("a.plist", ["--tagged"])] {
+      for (output, options) in [
+        ("a.json", ["--tagged"]), ("a.json", ["--lossy"]), ("a.keepsake", []), ("a.plist", ["--tagged"]),
+      ] {
         let told = failure { _ = try ConvertCommand.parse([path("a.archive"), path(output)] + options).convert() }
-        #expect(told?.message.contains("referred to many times") == true, "\(output) \(options): \(String(describing: told))")
+        #expect(
+          told?.message.contains("referred to many times") == true, "\(output) \(options): \(String(describing: told))")
       }
-      #expect(failure { _ = try DiffCommand.parse([path("a.archive"), path("a.archive")]).difference() }?.kind == .data)
+      #expect(
+        failure { _ = try DiffCommand.parse([path("a.archive"), path("a.archive")]).difference() }?.kind == .data)
       // As it is.
       try convert("a.archive", "b.bplist")
     }

@@ -55,7 +55,9 @@ private struct Prices: Codable, Equatable {
   private func path(_ name: String) -> String { folder.appendingPathComponent(name).path }
   private func bytes(_ name: String) throws -> Data { try Data(contentsOf: folder.appendingPathComponent(name)) }
 
-  @discardableResult private func convert(_ input: String, _ output: String, _ options: String...) throws -> ConvertCommand.Answer {
+  @discardableResult private func convert(_ input: String, _ output: String, _ options: String...) throws
+    -> ConvertCommand.Answer
+  {
     try ConvertCommand.parse([path(input), path(output)] + options).convert()
   }
 
@@ -68,16 +70,20 @@ private struct Prices: Codable, Equatable {
     }
   }
 
-  private func status(_ arguments: String...) async -> Int32 { await KeepsakeCommandTests.status(of: ConvertCommand.self, arguments) }
+  private func status(_ arguments: String...) async -> Int32 {
+    await KeepsakeCommandTests.status(of: ConvertCommand.self, arguments)
+  }
 
   private func writeParty() throws -> Data {
     let (one, two) = (Pal("one"), Pal("two"))
     (one.friend, two.friend) = (two, one)
-    try Archive.write(Party(pals: [one, two, one]), to: folder.appendingPathComponent("party.keepsake"), compression: .none)
+    try Archive.write(
+      Party(pals: [one, two, one]), to: folder.appendingPathComponent("party.keepsake"), compression: .none)
     return try bytes("party.keepsake")
   }
 
-  @Test("an archive comes back from JSON and from property lists with the same bytes", arguments: ["json", "xml", "bplist"])
+  @Test(
+    "an archive comes back from JSON and from property lists with the same bytes", arguments: ["json", "xml", "bplist"])
   func archiveAndBack(name: String) async throws {
     try await cleaning {
       let original = try writeParty()
@@ -143,7 +149,8 @@ private struct Prices: Codable, Equatable {
       #expect(dictionary["names"] as? [String] == ["Ada", "Ünal"] && (dictionary["lives"] as? NSNumber)?.intValue == 3)
       try Data("[null, 1]".utf8).write(to: folder.appendingPathComponent("null.json"))
       try convert("null.json", "null.archive")
-      let list = try NSKeyedUnarchiver.unarchivedObject(ofClasses: [NSArray.self, NSNull.self, NSNumber.self], from: bytes("null.archive"))
+      let list = try NSKeyedUnarchiver.unarchivedObject(
+        ofClasses: [NSArray.self, NSNull.self, NSNumber.self], from: bytes("null.archive"))
       #expect((list as? [Any])?.first is NSNull)
       _ = try writeParty()
       try convert("party.keepsake", "party.archive")
@@ -197,12 +204,17 @@ private struct Prices: Codable, Equatable {
   @Test("what a format doesn't have is an error with its place and a way out, and nothing is written")
   func refused() async throws {
     try await cleaning {
-      let list: PropertyList = ["when": .date(Date(timeIntervalSinceReferenceDate: 0.5)), "levels": [["icon": .data(Data([1]))]]]
+      let list: PropertyList = [
+        "when": .date(Date(timeIntervalSinceReferenceDate: 0.5)), "levels": [["icon": .data(Data([1]))]],
+      ]
       try list.encoded(as: .binary).write(to: folder.appendingPathComponent("list.bplist"))
       let date = failure("list.bplist", "list.json")
-      #expect(date?.kind == .data && date?.message.contains("when: JSON has no dates") == true, "\(String(describing: date))")
+      #expect(
+        date?.kind == .data && date?.message.contains("when: JSON has no dates") == true, "\(String(describing: date))")
       #expect(date?.next?.contains("--tagged") == true && date?.next?.contains("--lossy") == true)
-      #expect(failure("list.bplist", "list.xml")?.message.contains("when: XML property list has no fractions of seconds") == true)
+      #expect(
+        failure("list.bplist", "list.xml")?.message.contains("when: XML property list has no fractions of seconds")
+          == true)
       #expect(!FileManager.default.fileExists(atPath: path("list.json")))
       try Data(#"{"a": [1, null]}"#.utf8).write(to: folder.appendingPathComponent("null.json"))
       #expect(failure("null.json", "null.plist")?.message.contains("a[1]: XML property list has no nulls") == true)
@@ -220,14 +232,18 @@ private struct Prices: Codable, Equatable {
   func lossy() async throws {
     try await cleaning {
       let list: PropertyList = [
-        "when": [.date(Date(timeIntervalSinceReferenceDate: 0.5)), .date(Date(timeIntervalSinceReferenceDate: 86_400))],
+        "when": [
+          .date(Date(timeIntervalSinceReferenceDate: 0.5)), .date(Date(timeIntervalSinceReferenceDate: 86_400)),
+        ],
         "icon": .data(Data([1, 2, 3])), "u": .uid(7), "nan": .number(.nan), "f": .float(0.1), "n": 3, "$x": ["$y": 1],
       ]
       try list.encoded(as: .binary).write(to: folder.appendingPathComponent("list.bplist"))
       let answer = try convert("list.bplist", "list.json", "--lossy")
       #expect(answer.losses.map(\.count) == [2, 1, 1, 1] && answer.losses[0].path == "when[0]")
       let json = try JSONFile.read(bytes("list.json"))
-      #expect(json["when"] == ["2001-01-01T00:00:00.500Z", "2001-01-02T00:00:00Z"] && json["icon"] == "AQID" && json["u"] == 7)
+      #expect(
+        json["when"] == ["2001-01-01T00:00:00.500Z", "2001-01-02T00:00:00Z"] && json["icon"] == "AQID" && json["u"] == 7
+      )
       #expect(json["nan"] == "nan" && json["f"] == .number(Double(Float(0.1))) && json["n"] == 3)
       for name in ["tagged.json", "tagged.xml", "tagged2.bplist"] {
         #expect(try convert("list.bplist", name, "--tagged").losses.isEmpty)
@@ -285,11 +301,13 @@ private struct Prices: Codable, Equatable {
       for (old, new) in [
         ("\"$ref\": 1", "\"$ref\": 17"), ("\"$ref\": 1", "\"$ref\": -1"), ("\"$id\": 1", "\"$id\": 0"),
         ("\"$class\": \"Pal\"", "\"$class\": \"Nobody\""),
-        ("\"int64\"", "\"int65\""), ("\"fixedTypes\": 2", "\"fixedTypes\": 200"), ("\"objectCount\": 2", "\"objectCount\": -2"),
+        ("\"int64\"", "\"int65\""), ("\"fixedTypes\": 2", "\"fixedTypes\": 200"),
+        ("\"objectCount\": 2", "\"objectCount\": -2"),
         ("\"$data\": \"AQID\"", "\"$data\": 3"), ("\"$date\"", "\"$time\""), ("\"root\"", "\"trunk\""),
       ] {
         #expect(text.contains(old), "\(old)")
-        try Data(text.replacingOccurrences(of: old, with: new).utf8).write(to: folder.appendingPathComponent("bad.json"))
+        try Data(text.replacingOccurrences(of: old, with: new).utf8).write(
+          to: folder.appendingPathComponent("bad.json"))
         #expect(failure("bad.json", "bad.keepsake", "--force")?.kind == .data, "\(new)")
       }
     }
@@ -297,8 +315,12 @@ private struct Prices: Codable, Equatable {
 
   @Test("the format of a file to write is in its name")
   func names() {
-    #expect(FileFormat(path: "a.keepsake") == .archive && FileFormat(path: "a.JSON") == .json && FileFormat(path: "x/a.plist") == .xml)
-    #expect(FileFormat(path: "a.bplist") == .binary && FileFormat(path: "a.archive") == .keyed && FileFormat(path: "a.save") == nil)
+    #expect(
+      FileFormat(path: "a.keepsake") == .archive && FileFormat(path: "a.JSON") == .json
+        && FileFormat(path: "x/a.plist") == .xml)
+    #expect(
+      FileFormat(path: "a.bplist") == .binary && FileFormat(path: "a.archive") == .keyed
+        && FileFormat(path: "a.save") == nil)
   }
 }
 #endif

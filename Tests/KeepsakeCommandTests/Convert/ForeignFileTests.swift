@@ -31,7 +31,9 @@ import Testing
   private func write(_ data: Data, _ name: String) throws { try data.write(to: folder.appendingPathComponent(name)) }
 
   private func inspection(_ name: String) throws -> ArchiveInspection {
-    guard case .archive(let inspection) = try InspectCommand.look(at: path(name)) else { throw CommandFailure(.software, "no file") }
+    guard case .archive(let inspection) = try InspectCommand.look(at: path(name)) else {
+      throw CommandFailure(.software, "no file")
+    }
     return inspection
   }
 
@@ -44,7 +46,8 @@ import Testing
     [
       "$version": 100_000, "$archiver": "NSKeyedArchiver", "$top": ["root": .uid(1)],
       "$objects": [
-        "$null", ["name": .uid(2), "level": .integer(level), "friend": .uid(4), "bag": .uid(6), "$class": .uid(3)], "Ada",
+        "$null", ["name": .uid(2), "level": .integer(level), "friend": .uid(4), "bag": .uid(6), "$class": .uid(3)],
+        "Ada",
         ["$classname": "GameObject", "$classes": ["GameObject", "NSObject"]],
         ["name": .uid(5), "level": 1, "friend": .uid(1), "bag": .uid(6), "$class": .uid(3)], "Bob",
         ["NS.objects": [.uid(7)], "$class": .uid(8)], "sword",
@@ -90,21 +93,25 @@ import Testing
       #expect(try inspection("friends.xml").text().hasPrefix("keyed archive as XML property list, "))
       let json = try JSONSerialization.jsonObject(with: inspection("friends").json()) as? [String: Any]
       let objects = try #require(json?["objects"] as? [[String: Any]])
-      #expect(objects.count == 3 && objects[1]["name"] as? String == "Bob" && objects[1]["$type"] as? String == "GameObject")
+      #expect(
+        objects.count == 3 && objects[1]["name"] as? String == "Bob" && objects[1]["$type"] as? String == "GameObject")
       #expect((json?["header"] as? [String: Any])?["format"] as? String == "keyed archive")
     }
   }
 
-  @Test("property lists and JSON show what is in them, in their order, and no name or text plays tricks on the terminal")
+  @Test(
+    "property lists and JSON show what is in them, in their order, and no name or text plays tricks on the terminal")
   func plain() async throws {
     try await cleaning {
       let list: PropertyList = [
-        "b": [1, 2.5, true], "a\u{1B}[2J": "x\u{202E}", "id": .uid(7), "long": .string(String(repeating: "y", count: 10_000)),
+        "b": [1, 2.5, true], "a\u{1B}[2J": "x\u{202E}", "id": .uid(7),
+        "long": .string(String(repeating: "y", count: 10_000)),
       ]
       try write(list.encoded(as: .binary), "list")
       let text = try inspection("list").text()
       #expect(
-        text.hasPrefix("binary property list, ") && text.contains("b: [1, 2.5, true]\n") && text.contains("id: UID(number: 7)\n"), "\(text)"
+        text.hasPrefix("binary property list, ") && text.contains("b: [1, 2.5, true]\n")
+          && text.contains("id: UID(number: 7)\n"), "\(text)"
       )
       #expect(text.contains("a\\u{1b}[2J: \"x\\u{202e}\"") && !text.contains("\u{1B}") && text.count < 1_000)
       try write(Data(#"{"z": null, "a": {"deep": [[], {}]}}"#.utf8), "x.json")
@@ -147,9 +154,13 @@ import Testing
   func objectsBeside() async throws {
     try await cleaning {
       try write(Self.friends().encoded(as: .binary), "a")
-      try write(Data(#"{"name": "Ada", "level": 9, "friend": {"name": "Bob", "level": 1, "friend": {"name": "Ada"}}}"#.utf8), "b.json")
+      try write(
+        Data(#"{"name": "Ada", "level": 9, "friend": {"name": "Bob", "level": 1, "friend": {"name": "Ada"}}}"#.utf8),
+        "b.json")
       let text = try difference("a", "b.json")
-      #expect(text.contains("level: 7 -> 9") && text.contains("- friend.friend.level: 7") && text.contains("- bag"), "\(text)")
+      #expect(
+        text.contains("level: 7 -> 9") && text.contains("- friend.friend.level: 7") && text.contains("- bag"), "\(text)"
+      )
       #expect(!text.contains("\nobjects\n"))
     }
   }
@@ -187,7 +198,9 @@ import Testing
         return
       }
       // By the name that a person knows.
-      #expect(report.slots.map(\.slot) == ["tracked:level.json"] && report.text.contains("\ntracked:level.json\n"), "\(report.text)")
+      #expect(
+        report.slots.map(\.slot) == ["tracked:level.json"] && report.text.contains("\ntracked:level.json\n"),
+        "\(report.text)")
       #expect(report.text.unicodeScalars.allSatisfy { $0.value != 0xE000 && ($0.value >= 0x20 || $0 == "\n") })
       guard case .archive(let inspection) = try InspectCommand.look(at: store.path, slot: "tracked:level.json") else {
         Issue.record("no file")

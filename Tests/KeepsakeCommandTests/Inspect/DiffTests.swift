@@ -27,7 +27,9 @@ import Testing
 
   private func path(_ name: String) -> String { folder.appendingPathComponent(name).path }
 
-  private func status(_ arguments: [String]) async -> Int32 { await KeepsakeCommandTests.status(of: DiffCommand.self, arguments) }
+  private func status(_ arguments: [String]) async -> Int32 {
+    await KeepsakeCommandTests.status(of: DiffCommand.self, arguments)
+  }
 
   @Test("the exit status says whether two saves hold the same, however they are compressed")
   func exitStatus() async throws {

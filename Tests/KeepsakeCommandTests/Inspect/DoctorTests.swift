@@ -12,7 +12,9 @@ import Testing
   private let folder = TemporaryFolder.url("doctor")
   private var database: URL { folder.appendingPathComponent(Store.databaseName) }
 
-  private func status(_ arguments: String...) async -> Int32 { await KeepsakeCommandTests.status(of: DoctorCommand.self, arguments) }
+  private func status(_ arguments: String...) async -> Int32 {
+    await KeepsakeCommandTests.status(of: DoctorCommand.self, arguments)
+  }
 
   private func makeStore() throws {
     let game = try GameData.open("com.example.space", at: folder)

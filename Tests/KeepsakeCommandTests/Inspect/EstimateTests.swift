@@ -24,11 +24,13 @@ import Testing
     defer { try? FileManager.default.removeItem(at: folder) }
     let empty = Data()
     try write([
-      "2.sav": empty, "10.sav": empty, "1.sav": empty, "a/slot1_v009": empty, "a/slot1_v10": empty, "a/slot2_v1": empty, "readme": empty,
+      "2.sav": empty, "10.sav": empty, "1.sav": empty, "a/slot1_v009": empty, "a/slot1_v10": empty, "a/slot2_v1": empty,
+      "readme": empty,
     ])
     let series = try SaveSeries.find([folder.path])
     #expect(series.map(\.name) == ["#.sav", "a/slot1_v#", "a/slot2_v#", "readme"])
-    #expect(series.map(names) == [["1.sav", "2.sav", "10.sav"], ["slot1_v009", "slot1_v10"], ["slot2_v1"], ["readme"]])
+    #expect(
+      series.map(names) == [["1.sav", "2.sav", "10.sav"], ["slot1_v009", "slot1_v10"], ["slot2_v1"], ["readme"]])
     // Files that are named are one series, as they are named.
     let named = try SaveSeries.find(["2.sav", "1.sav"].map { folder.appendingPathComponent($0).path })
     #expect(named.map(names) == [["2.sav", "1.sav"]])
@@ -51,8 +53,11 @@ import Testing
     #expect(estimate.fullFrames == 1)
     #expect(estimate.leastBytes * 10 < estimate.aloneBytes)
     #expect(Double(estimate.keptBytes) <= 1.5 * Double(estimate.leastBytes))
-    #expect(estimate.loadAloneMilliseconds > 0 && estimate.loadNewestMilliseconds > 0 && estimate.loadOldestMilliseconds > 0)
-    for (name, bytes) in files { #expect(try Data(contentsOf: folder.appendingPathComponent(name)) == bytes, "\(name)") }
+    #expect(
+      estimate.loadAloneMilliseconds > 0 && estimate.loadNewestMilliseconds > 0 && estimate.loadOldestMilliseconds > 0)
+    for (name, bytes) in files {
+      #expect(try Data(contentsOf: folder.appendingPathComponent(name)) == bytes, "\(name)")
+    }
     // One line for the header, one beneath it, one for the series; all as wide.
     let table = SeriesEstimate.table([estimate]).split(separator: "\n")
     #expect(table.count == 3 && Set(table.map(\.count)).count == 1)
@@ -75,7 +80,9 @@ import Testing
     #expect(!series.isEmpty)
     let estimates = try series.map { try SeriesEstimate(of: $0) { _ in } }
     print(SeriesEstimate.table(estimates))
-    for estimate in estimates { #expect(Double(estimate.keptBytes) <= 1.5 * Double(estimate.leastBytes), "\(estimate.name)") }
+    for estimate in estimates {
+      #expect(Double(estimate.keptBytes) <= 1.5 * Double(estimate.leastBytes), "\(estimate.name)")
+    }
   }
 }
 #endif

@@ -35,7 +35,8 @@ extension Slot<Lamp> {
   private func playing<Value>(
     _ name: String, _ seal: Seal = .none, _ body: (GameData) async throws -> Value
   ) async throws -> Value {
-    let game = try GameData.open("com.example.lamp", at: folder.appendingPathComponent(name), seal: seal, history: .everything)
+    let game = try GameData.open(
+      "com.example.lamp", at: folder.appendingPathComponent(name), seal: seal, history: .everything)
     do {
       let value = try await body(game)
       try game.close()
@@ -48,7 +49,9 @@ extension Slot<Lamp> {
 
   private func shine(_ levels: ClosedRange<Int>, _ game: GameData) throws {
     for level in levels {
-      try game.saves.capture(Lamp(brightness: level), to: .lamp, SaveMetadata(title: "Level \(level)", thumbnail: Data([1, 2]))).wait()
+      try game.saves.capture(
+        Lamp(brightness: level), to: .lamp, SaveMetadata(title: "Level \(level)", thumbnail: Data([1, 2]))
+      ).wait()
     }
   }
 
@@ -73,7 +76,9 @@ extension Slot<Lamp> {
         #expect(await status(ExportCommand.self, [path("a"), "lamp", path("new")]) == 0)
         return oldest.id
       }
-      #expect(await status(ExportCommand.self, [path("a"), "lamp", path("old"), "--version", oldest.description, "--json"]) == 0)
+      #expect(
+        await status(ExportCommand.self, [path("a"), "lamp", path("old"), "--version", oldest.description, "--json"])
+          == 0)
       let before = try await playing("b") { game -> VersionID in
         try shine(99...120, game)
         return try #require(try game.saves.history(of: .lamp).first).id
@@ -89,7 +94,8 @@ extension Slot<Lamp> {
         #expect(try game.saves.history(of: .lamp).count == 23)
       }
       let store = try StoreInput.open(path("b"), seal: nil)
-      let again = try ImportCommand.add(Data(contentsOf: folder.appendingPathComponent("old")), to: nil, in: store, adoptsUnsealed: false)
+      let again = try ImportCommand.add(
+        Data(contentsOf: folder.appendingPathComponent("old")), to: nil, in: store, adoptsUnsealed: false)
       try store.close()
       #expect(again.unchanged)
       #expect(await status(RestoreCommand.self, [path("b"), "lamp", before.description]) == 0)
@@ -100,7 +106,9 @@ extension Slot<Lamp> {
     }
   }
 
-  @Test("what isn't there, is no save, would be overwritten, or is damaged ends with the exit code for it and changes nothing")
+  @Test(
+    "what isn't there, is no save, would be overwritten, or is damaged ends with the exit code for it and changes nothing"
+  )
   func refusals() async throws {
     try await cleaning {
       let stands = try await playing("a") { game -> VersionID in
@@ -139,7 +147,8 @@ extension Slot<Lamp> {
         try shine(1...2, game)
         try game.saves.export(.lamp, to: folder.appendingPathComponent("two"))
         try game.saves.export(
-          .lamp, version: try #require(try game.saves.history(of: .lamp).last).id, to: folder.appendingPathComponent("one"))
+          .lamp, version: try #require(try game.saves.history(of: .lamp).last).id,
+          to: folder.appendingPathComponent("one"))
       }
       guard case .save(let report, let inspection) = try InspectCommand.look(at: path("two")) else {
         Issue.record("not told to be an exported save")
@@ -178,16 +187,20 @@ extension Slot<Lamp> {
       #expect(await status(ExportCommand.self, [path("a"), "lamp", path("x")]) == 77)
       #expect(await status(ExportCommand.self, [path("a"), "lamp", path("x")] + secret) == 0)
       #expect(await status(ExportCommand.self, [path("a"), "lamp", path("open"), "--unsealed"] + secret) == 0)
-      guard case .save(let report, _) = try InspectCommand.look(at: path("x"), seal: SealRequest(secret: Self.secret)) else {
+      guard case .save(let report, _) = try InspectCommand.look(at: path("x"), seal: SealRequest(secret: Self.secret))
+      else {
         Issue.record("not told to be an exported save")
         return
       }
-      #expect(report.seal?.kind == seal.kind.rawValue && report.seal?.game == "com.example.lamp" && report.seal?.checked == true)
+      #expect(
+        report.seal?.kind == seal.kind.rawValue && report.seal?.game == "com.example.lamp"
+          && report.seal?.checked == true)
       #expect(await status(InspectCommand.self, [path("x")]) == (seal.kind == .signed ? 0 : 77))
       #expect(await status(VerifyCommand.self, [path("x")] + secret) == 0)
       #expect(await status(ImportCommand.self, [path("b"), path("open")] + secret) == 77)
       #expect(await status(ImportCommand.self, [path("b"), path("x")] + secret) == 0)
-      #expect(await status(ImportCommand.self, [path("b"), path("open"), "--slot", "open", "--unsealed"] + secret) == 0)
+      #expect(
+        await status(ImportCommand.self, [path("b"), path("open"), "--slot", "open", "--unsealed"] + secret) == 0)
       try await playing("b", seal) { game async throws in
         #expect(try game.saves.load(.lamp) == Lamp(brightness: 2))
         #expect(try game.saves.load(Slot<Lamp>("open")) == Lamp(brightness: 2))
@@ -196,7 +209,8 @@ extension Slot<Lamp> {
     }
   }
 
-  @Test("history tells which versions are pinned, and a restore by the command leaves the pins and the past as they are")
+  @Test(
+    "history tells which versions are pinned, and a restore by the command leaves the pins and the past as they are")
   func pins() async throws {
     try await cleaning {
       let first = try await playing("a") { game -> VersionID in

@@ -56,7 +56,10 @@ import Darwin
     }
     #expect(now.text().contains("tulip") && now.text().contains("rose"))
     let first = try #require(try garden.game.saves.history(of: "pot/sill").last)
-    guard case .archive(let before) = try InspectCommand.look(at: store.path, slot: "pot/sill", version: first.id.description) else {
+    guard
+      case .archive(let before) = try InspectCommand.look(
+        at: store.path, slot: "pot/sill", version: first.id.description)
+    else {
       Issue.record("no archive")
       return
     }
@@ -106,14 +109,16 @@ import Darwin
   @Test(
     "what is no save, isn't there, or belongs to another program is told as that",
     arguments: [
-      ("nothing", CommandFailure.Kind.noInput), ("text", .data), ("empty", .data), ("folder", .noInput), ("other.sqlite", .data),
+      ("nothing", CommandFailure.Kind.noInput), ("text", .data), ("empty", .data), ("folder", .noInput),
+      ("other.sqlite", .data),
       ("cut.sqlite", .data),
     ])
   func foreign(_ name: String, _ kind: CommandFailure.Kind) async throws {
     let root = TemporaryFolder.url("inspect")
     // A folder of a test that stays behind harms nobody.
     defer { try? FileManager.default.removeItem(at: root) }
-    try FileManager.default.createDirectory(at: root.appendingPathComponent("folder"), withIntermediateDirectories: true)
+    try FileManager.default.createDirectory(
+      at: root.appendingPathComponent("folder"), withIntermediateDirectories: true)
     try Data("once upon a time, long before".utf8).write(to: root.appendingPathComponent("text"))
     try Data().write(to: root.appendingPathComponent("empty"))
     var header = Data("SQLite format 3\0".utf8)
@@ -195,7 +200,8 @@ private final class SyncedFolder {
     try store.write { transaction in
       var random = SystemRandomNumberGenerator()
       let draft = SaveDraft(
-        id: VersionID(using: &random), slot: "file:" + file, parents: .everyHead, contents: [try transaction.keepContent(Data(text.utf8))],
+        id: VersionID(using: &random), slot: "file:" + file, parents: .everyHead,
+        contents: [try transaction.keepContent(Data(text.utf8))],
         length: text.utf8.count, savedAtMilliseconds: 1)
       try DeviceCommit.apply(CommitDraft(saves: [draft]), now: 1, writer: writer, in: &transaction, using: &random)
     }

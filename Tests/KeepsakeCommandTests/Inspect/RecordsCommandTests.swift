@@ -20,7 +20,9 @@ import Testing
   private func verify() -> Verification { Verification.run(on: [folder.path], progress: { _ in }, each: { _ in }) }
 
   private func inspect() throws -> StoreReport {
-    guard case .store(let report) = try InspectCommand.look(at: folder.path) else { throw CommandFailure(.software, "no store") }
+    guard case .store(let report) = try InspectCommand.look(at: folder.path) else {
+      throw CommandFailure(.software, "no store")
+    }
     return report
   }
 
@@ -31,10 +33,13 @@ import Testing
         sql:
           "CREATE TABLE creature (id INTEGER PRIMARY KEY, name TEXT); CREATE TABLE \"\u{1B}[2J\" (a); CREATE INDEX by_name ON creature (name)"
       )
-      for number in 1...300 { try db.execute(sql: "INSERT INTO creature (name) VALUES (?)", arguments: ["creature \(number)"]) }
+      for number in 1...300 {
+        try db.execute(sql: "INSERT INTO creature (name) VALUES (?)", arguments: ["creature \(number)"])
+      }
     }
     try game.close()
-    for name in try FileManager.default.contentsOfDirectory(atPath: folder.path) where name.hasPrefix("records-backup") && !keepingBackup {
+    for name in try FileManager.default.contentsOfDirectory(atPath: folder.path)
+    where name.hasPrefix("records-backup") && !keepingBackup {
       try FileManager.default.removeItem(at: folder.appendingPathComponent(name))
     }
   }
@@ -59,7 +64,9 @@ import Testing
     #expect(verify().unsound == 0 && verify().files.first?.message.contains("2 tables of records") == true)
   }
 
-  @Test("damage is told first and nothing is changed; a repair says beforehand what it gives, and does that", arguments: [false, true])
+  @Test(
+    "damage is told first and nothing is changed; a repair says beforehand what it gives, and does that",
+    arguments: [false, true])
   func repairs(backup: Bool) async throws {
     defer { try? FileManager.default.removeItem(at: folder) }
     try makeStore(keepingBackup: backup)
@@ -80,7 +87,8 @@ import Testing
       #expect(diagnosis.recordsRecovery?.source == (backup ? .backup : .rows))
       let lines = DoctorCommand.Answer(store: folder.path, diagnosis).lines
       #expect(
-        lines.contains { $0.hasPrefix("damaged: records: ") } && lines.contains { $0.contains("would move the damaged records") })
+        lines.contains { $0.hasPrefix("damaged: records: ") }
+          && lines.contains { $0.contains("would move the damaged records") })
     }
     #expect(await doctor("--json") == VerifyCommand.unsound)
     let isUntouched = try Data(contentsOf: database) == damaged
@@ -103,16 +111,21 @@ import Testing
       try queue.close()
     }
     let queue = try DatabaseQueue(path: database.path)
-    let root = try await queue.read { try Int.fetchOne($0, sql: "SELECT rootpage FROM sqlite_master WHERE name = 'by_name'") ?? 0 }
+    let root = try await queue.read {
+      try Int.fetchOne($0, sql: "SELECT rootpage FROM sqlite_master WHERE name = 'by_name'") ?? 0
+    }
     try queue.close()
     try edit("DELETE FROM sqlite_master WHERE name = 'by_name'")
     try edit("DELETE FROM creature WHERE id = 300; INSERT INTO creature (id, name) VALUES (300, 'unlisted')")
-    try edit("INSERT INTO sqlite_master VALUES ('index', 'by_name', 'creature', \(root), 'CREATE INDEX by_name ON creature (name)')")
+    try edit(
+      "INSERT INTO sqlite_master VALUES ('index', 'by_name', 'creature', \(root), 'CREATE INDEX by_name ON creature (name)')"
+    )
     #expect(await doctor() == VerifyCommand.unsound)
     #expect(await doctor("--repair") == 0)
     #expect(await doctor() == 0)
     let game = try GameData.open("com.example.space", at: folder)
-    #expect(try game.records.read { try Int.fetchOne($0, sql: "SELECT COUNT(*) FROM creature INDEXED BY by_name") } == 300)
+    #expect(
+      try game.records.read { try Int.fetchOne($0, sql: "SELECT COUNT(*) FROM creature INDEXED BY by_name") } == 300)
     #expect(game.incidents.isEmpty)
     try game.close()
   }

@@ -66,7 +66,8 @@ extension Slot<Lamp> {
       #expect(report.text.contains("signatures not checked"))
       let verdict = Verification.run(on: [store], progress: { _ in }, each: { _ in }).files.first
       #expect(verdict?.state == .sound && verdict?.message.contains("signatures not checked") == true)
-      let checked = Verification.run(on: [store], seal: try options(["--secret-file", file]), progress: { _ in }, each: { _ in })
+      let checked = Verification.run(
+        on: [store], seal: try options(["--secret-file", file]), progress: { _ in }, each: { _ in })
       #expect(checked.files.first?.message.contains("not checked") == false)
       #expect(throws: CommandFailure.self) { try options(["--secret-file", file + " elsewhere"]) }
     }

@@ -21,14 +21,19 @@ import Testing
 
   /// Takes the folder away behind a test; one that stays behind harms nobody.
   private func cleaning(_ body: () async throws -> Void) async throws {
-    try FileManager.default.createDirectory(at: folder.appendingPathComponent("below/more"), withIntermediateDirectories: true)
+    try FileManager.default.createDirectory(
+      at: folder.appendingPathComponent("below/more"), withIntermediateDirectories: true)
     defer { try? FileManager.default.removeItem(at: folder) }
     try await body()
   }
 
-  private func verify(_ paths: [String]) -> Verification { Verification.run(on: paths, progress: { _ in }, each: { _ in }) }
+  private func verify(_ paths: [String]) -> Verification {
+    Verification.run(on: paths, progress: { _ in }, each: { _ in })
+  }
 
-  private func status(_ arguments: [String]) async -> Int32 { await KeepsakeCommandTests.status(of: VerifyCommand.self, arguments) }
+  private func status(_ arguments: [String]) async -> Int32 {
+    await KeepsakeCommandTests.status(of: VerifyCommand.self, arguments)
+  }
 
   @Test("a folder of backups is searched to the bottom, and each bad one is named")
   func folders() async throws {
@@ -50,7 +55,8 @@ import Testing
       try Data("no longer one".utf8).write(to: folder.appendingPathComponent("below/world.keepsake"))
       #expect(await status([folder.path]) == 1)
       let report = verify([folder.path])
-      let states = Dictionary(uniqueKeysWithValues: report.files.map { (($0.path as NSString).lastPathComponent, $0.state) })
+      let states = Dictionary(
+        uniqueKeysWithValues: report.files.map { (($0.path as NSString).lastPathComponent, $0.state) })
       #expect(
         states == ["good": .sound, "small": .sound, "altered": .damaged, "cut": .damaged, "world.keepsake": .damaged])
       #expect(report.unsound == 3 && report.summary.hasPrefix("5 checked, 3 not sound"))

@@ -29,7 +29,8 @@ import Testing
     }
   }
 
-  @Test("two devices that share a folder have the same saves, byte for byte, and what both changed ends the same on both")
+  @Test(
+    "two devices that share a folder have the same saves, byte for byte, and what both changed ends the same on both")
   func twoFolders() async throws {
     try await withShared { shared, _ in
       let (one, two) = (try SyncFolder(shared: shared), try SyncFolder(shared: shared))
@@ -91,7 +92,8 @@ import Testing
     try await withShared { shared, aside in
       let (one, two) = (try SyncFolder(shared: shared), try SyncFolder(shared: shared))
       #expect(await failure(of: one, with: .folder(aside))?.kind == .noInput)
-      #expect(!FileManager.default.fileExists(atPath: aside.path), "it may be the mount point of a disk that isn't here")
+      #expect(
+        !FileManager.default.fileExists(atPath: aside.path), "it may be the mount point of a disk that isn't here")
       try one.write("hundred hours", to: "a")
       for folder in [one, two] { try await folder.sync() }
       try FileManager.default.moveItem(at: shared, to: aside)
@@ -138,7 +140,8 @@ import Testing
       let second = try SyncFolder(shared: shared)
       var random = SystemRandomNumberGenerator()
       let credentials = CloudCredentials(
-        url: url, device: DeviceID(using: &random), player: PlayerID(using: &random), container: ContainerID(using: &random), token: "token"
+        url: url, device: DeviceID(using: &random), player: PlayerID(using: &random),
+        container: ContainerID(using: &random), token: "token"
       )
       try SyncState(folder: second.root.path, named: nil).keep(credentials)
       #expect(await failure(of: second)?.kind == .data)
@@ -146,7 +149,8 @@ import Testing
     }
   }
 
-  @Test("a shared folder inside of the saves, around them or through a link to them is refused, and nothing is put there")
+  @Test(
+    "a shared folder inside of the saves, around them or through a link to them is refused, and nothing is put there")
   func insideEachOther() async throws {
     try await withShared { shared, aside in
       let manager = FileManager.default
@@ -186,8 +190,10 @@ import Testing
       try folder.write("mine", to: "a")
       let path = folder.root.path
       for wrong in [
-        [], ["--cloud", "http://127.0.0.1:9"], ["--app-key", "key"], ["--folder", shared.path, "--cloud", "http://127.0.0.1:9"],
-        ["--folder", shared.path, "--app-key", "key"], ["--folder", shared.path, "--pair"], ["--folder", shared.path, "--join", "CODE"],
+        [], ["--cloud", "http://127.0.0.1:9"], ["--app-key", "key"],
+        ["--folder", shared.path, "--cloud", "http://127.0.0.1:9"],
+        ["--folder", shared.path, "--app-key", "key"], ["--folder", shared.path, "--pair"],
+        ["--folder", shared.path, "--join", "CODE"],
       ] {
         #expect(await status(of: SyncCommand.self, [path, "--once"] + wrong) == 64, "\(wrong)")
       }

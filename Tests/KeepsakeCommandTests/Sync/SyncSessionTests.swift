@@ -46,7 +46,8 @@ import Testing
     try await Self.withServer { server in
       let (one, two) = (try SyncFolder(server), try SyncFolder(server))
       try one.write("level 1", to: "world.sav")
-      let code = try #require(try await one.sync(pair: true).first { $0["event"] as? String == "pairing" }?["code"] as? String)
+      let code = try #require(
+        try await one.sync(pair: true).first { $0["event"] as? String == "pairing" }?["code"] as? String)
       try await two.sync(join: code)
       let (stops, stop) = AsyncStream<Int32>.makeStream()
       let printed = Printed()
@@ -68,10 +69,17 @@ import Testing
         stop.yield(15)
         try await group.waitForAll()
       }
-      let lines = try printed.lines.map { try #require(try JSONSerialization.jsonObject(with: Data($0.utf8)) as? [String: Any]) }
-      let (kept, seen) = (lines.filter { $0["event"] as? String == "captured" }, lines.filter { $0["event"] as? String == "seen" })
+      let lines = try printed.lines.map {
+        try #require(try JSONSerialization.jsonObject(with: Data($0.utf8)) as? [String: Any])
+      }
+      let (kept, seen) = (
+        lines.filter { $0["event"] as? String == "captured" }, lines.filter { $0["event"] as? String == "seen" }
+      )
       #expect(seen.map { $0["version"] as? String } == kept.map { $0["version"] as? String })
-      #expect(seen.allSatisfy { $0["path"] as? String == "world.sav" && $0["devices"] as? [String] == [ProcessInfo.processInfo.hostName] })
+      #expect(
+        seen.allSatisfy {
+          $0["path"] as? String == "world.sav" && $0["devices"] as? [String] == [ProcessInfo.processInfo.hostName]
+        })
     }
   }
 
@@ -370,7 +378,8 @@ final class SyncFolder: Sendable {
   /// `keepsake sync --json`; gives the lines that it printed.
   @discardableResult
   func sync(
-    pair: Bool = false, join: String? = nil, key: String? = nil, settle: Int = 60, once: Bool = true, with place: SyncLocation? = nil,
+    pair: Bool = false, join: String? = nil, key: String? = nil, settle: Int = 60, once: Bool = true,
+    with place: SyncLocation? = nil,
     stop: AsyncStream<Int32> = AsyncStream { _ in }
   ) async throws -> [[String: any Sendable]] {
     let printed = Mutex<[String]>([])
@@ -379,7 +388,8 @@ final class SyncFolder: Sendable {
     if let server { cloud = .server(server.url, appKey: key ?? server.appKeys.first ?? "", joinCode: join) }
     let session = try await SyncSession.open(
       SyncSession.Options(
-        folder: root.path, state: elsewhere?.path, cloud: try #require(cloud), showsPairingCode: pair, once: once, intervalMilliseconds: 30,
+        folder: root.path, state: elsewhere?.path, cloud: try #require(cloud), showsPairingCode: pair, once: once,
+        intervalMilliseconds: 30,
         settleMilliseconds: settle),
       reporter: reporter)
     try await session.run(stop: stop)
@@ -394,7 +404,8 @@ final class SyncFolder: Sendable {
     let session = try await SyncSession.open(
       SyncSession.Options(
         folder: root.path, state: elsewhere?.path,
-        cloud: .server(server.url, appKey: server.appKeys.first ?? "", joinCode: nil), showsPairingCode: false, once: false,
+        cloud: .server(server.url, appKey: server.appKeys.first ?? "", joinCode: nil), showsPairingCode: false,
+        once: false,
         intervalMilliseconds: 30, settleMilliseconds: 60, seenMilliseconds: 50),
       reporter: SyncReporter(json: true, write: write))
     try await session.run(stop: stop)

@@ -15,14 +15,18 @@ import Testing
     CellUpdate(key: key, state: CellState(value: .max(.int(value))))
   }
 
-  func version(_ number: UInt64, over covers: [UInt64] = [], contents: [Data] = [], slot: String = "main") -> VersionRecord {
+  func version(_ number: UInt64, over covers: [UInt64] = [], contents: [Data] = [], slot: String = "main")
+    -> VersionRecord
+  {
     VersionRecord(
-      id: ResolutionTests.id(number), slot: slot, covers: covers.map(ResolutionTests.id), contents: contents.map { ContentHash(of: $0) },
+      id: ResolutionTests.id(number), slot: slot, covers: covers.map(ResolutionTests.id),
+      contents: contents.map { ContentHash(of: $0) },
       length: contents.reduce(0) { $0 + $1.count }, savedAtMilliseconds: 0, writer: WriterID(1), provisional: false)
   }
 
   func content(_ bytes: Data, base: Data? = nil) -> EncodedContent {
-    EncodedContent(hash: ContentHash(of: bytes), length: bytes.count, base: base.map { ContentHash(of: $0) }, bytes: bytes)
+    EncodedContent(
+      hash: ContentHash(of: bytes), length: bytes.count, base: base.map { ContentHash(of: $0) }, bytes: bytes)
   }
 
   @Test("Every change gets the next number, so no device misses one")
@@ -37,7 +41,8 @@ import Testing
     let all = try exchange(ExchangeRequest(cursor: .start, limit: 10), &cloud)
     #expect(all.changes.map(\.seq) == [1, 2, 3])
     // Sent again: nothing new happens.
-    let again = try exchange(ExchangeRequest(cursor: response.cursor, cells: [cell(1)], versions: [version(1)], limit: 10), &cloud)
+    let again = try exchange(
+      ExchangeRequest(cursor: response.cursor, cells: [cell(1)], versions: [version(1)], limit: 10), &cloud)
     #expect(again.outcome == .accepted(seq: 3))
     #expect(again.changes.isEmpty)
     #expect(cloud.position().seq == 3)
@@ -78,7 +83,8 @@ import Testing
     let fresh = try exchange(ExchangeRequest(cursor: .start, limit: 10), &cloud)
     #expect(fresh.contents.map(\.hash) == [ContentHash(of: old), ContentHash(of: new)])
     // What is replaced already may come without contents: nobody will see it.
-    let history = ExchangeRequest(cursor: .start, versions: [version(3, over: [2]), version(2, contents: [Data("lost".utf8)])], limit: 10)
+    let history = ExchangeRequest(
+      cursor: .start, versions: [version(3, over: [2]), version(2, contents: [Data("lost".utf8)])], limit: 10)
     guard case .accepted = try exchange(history, &cloud).outcome else {
       Issue.record("history was refused")
       return
@@ -103,7 +109,8 @@ import Testing
     var cloud = MemoryContainer(epoch: 1)
     for number in 0..<10 {
       _ = try exchange(
-        ExchangeRequest(cursor: .start, cells: [cell(1, CellKey(collection: "progress", key: "\(number)"))], limit: 1), &cloud)
+        ExchangeRequest(cursor: .start, cells: [cell(1, CellKey(collection: "progress", key: "\(number)"))], limit: 1),
+        &cloud)
     }
     var cursor = Cursor.start
     var seen: [UInt64] = []
@@ -125,7 +132,8 @@ import Testing
     try _ = exchange(ExchangeRequest(cursor: .start, cells: keys.map { cell(1, $0) }, limit: 10), &cloud)
     let backup = cloud
     let first = try exchange(ExchangeRequest(cursor: .start, limit: 2), &cloud)
-    #expect(first.more && first.cursor.seq == 2 && first.cursor.ahead == Cursor.Mark(seq: 6, mark: cloud.position().mark))
+    #expect(
+      first.more && first.cursor.seq == 2 && first.cursor.ahead == Cursor.Mark(seq: 6, mark: cloud.position().mark))
     // The third value leaves the third place.
     try _ = exchange(ExchangeRequest(cursor: .start, cells: [cell(5, keys[2])], limit: 10), &cloud)
     let second = try exchange(ExchangeRequest(cursor: first.cursor, limit: 2), &cloud)
@@ -144,7 +152,8 @@ import Testing
     var cloud = MemoryContainer(epoch: 1)
     let here = try exchange(ExchangeRequest(cursor: .start, cells: [cell(1)], limit: 10), &cloud).cursor
     for wrong in [
-      Cursor(epoch: here.epoch, seq: here.seq, mark: here.mark &+ 1), Cursor(epoch: here.epoch, seq: here.seq + 1, mark: here.mark),
+      Cursor(epoch: here.epoch, seq: here.seq, mark: here.mark &+ 1),
+      Cursor(epoch: here.epoch, seq: here.seq + 1, mark: here.mark),
       Cursor(epoch: here.epoch + 1, seq: here.seq, mark: here.mark),
     ] {
       let response = try exchange(ExchangeRequest(cursor: wrong, cells: [cell(5)], limit: 10), &cloud)
@@ -186,7 +195,8 @@ import Testing
   @Test("An item that can't be kept is refused with a reason, and nothing of it is kept")
   func refusals() throws {
     var cloud = MemoryContainer(epoch: 1)
-    _ = try exchange(ExchangeRequest(cursor: .start, versions: [version(40, slot: "other"), version(41)], limit: 1), &cloud)
+    _ = try exchange(
+      ExchangeRequest(cursor: .start, versions: [version(40, slot: "other"), version(41)], limit: 1), &cloud)
     let seq = cloud.position().seq
     func key(_ text: String) -> CellKey { CellKey(collection: "progress", key: text) }
     let cells: [CellUpdate] = [
@@ -195,19 +205,28 @@ import Testing
       CellUpdate(key: key("k"), state: CellState(generation: .max, value: .max(.int(1)))),
       CellUpdate(key: key("k"), state: CellState(value: .max(.double(.nan)))),
       CellUpdate(key: key("k"), state: CellState(value: .union([.double(.nan)]))),
-      CellUpdate(key: key("k"), state: CellState(value: .latest(Stamp(caughtUp: true, milliseconds: .min, writer: WriterID(1)), .int(1)))),
-      CellUpdate(key: key("k"), state: CellState(value: .latest(Stamp(caughtUp: true, milliseconds: .max, writer: WriterID(1)), .int(1)))),
+      CellUpdate(
+        key: key("k"),
+        state: CellState(value: .latest(Stamp(caughtUp: true, milliseconds: .min, writer: WriterID(1)), .int(1)))),
+      CellUpdate(
+        key: key("k"),
+        state: CellState(value: .latest(Stamp(caughtUp: true, milliseconds: .max, writer: WriterID(1)), .int(1)))),
       CellUpdate(key: key("k"), state: CellState(value: .max(.data(Data(count: 300_000))))),
     ]
     for bad in cells {
-      guard case .refused(let refusals) = try exchange(ExchangeRequest(cursor: .start, cells: [bad, cell(3)], limit: 1), &cloud).outcome
+      guard
+        case .refused(let refusals) = try exchange(
+          ExchangeRequest(cursor: .start, cells: [bad, cell(3)], limit: 1), &cloud
+        ).outcome
       else {
         Issue.record("taken: \(bad)")
         continue
       }
       #expect(refusals.map(\.item) == [ExchangeRules.item(bad.key)])
     }
-    var versions: [VersionRecord] = [version(1, over: [1]), version(2, over: [40]), version(3, slot: ""), version(4, slot: "a\nb")]
+    var versions: [VersionRecord] = [
+      version(1, over: [1]), version(2, over: [40]), version(3, slot: ""), version(4, slot: "a\nb"),
+    ]
     var bad = version(5)
     bad.length = -1
     versions.append(bad)
@@ -235,8 +254,10 @@ import Testing
     versions.append(bad)
     for bad in versions {
       guard
-        case .refused(let refusals) = try exchange(ExchangeRequest(cursor: .start, cells: [cell(3)], versions: [bad], limit: 1), &cloud)
-          .outcome
+        case .refused(let refusals) = try exchange(
+          ExchangeRequest(cursor: .start, cells: [cell(3)], versions: [bad], limit: 1), &cloud
+        )
+        .outcome
       else {
         Issue.record("taken: \(bad)")
         continue
@@ -252,8 +273,10 @@ import Testing
     var cloud = MemoryContainer(epoch: 1)
     for number in 0..<4 {
       let state = CellState(value: .union([.data(Data([UInt8(number)]) + Data(count: 100_000))]))
-      let outcome = try exchange(ExchangeRequest(cursor: .start, cells: [CellUpdate(key: Self.level, state: state)], limit: 10), &cloud)
-        .outcome
+      let outcome = try exchange(
+        ExchangeRequest(cursor: .start, cells: [CellUpdate(key: Self.level, state: state)], limit: 10), &cloud
+      )
+      .outcome
       if number < 2 {
         #expect(outcome == .accepted(seq: UInt64(number + 1)))
       } else if case .refused = outcome {

@@ -7,20 +7,28 @@ import Testing
 @Suite struct BestScoreTests {
   private let context = CellDraft.Context(writer: WriterID(1), caughtUp: true, nowMilliseconds: 5)
 
-  private func entry(_ value: Scalar, _ order: ScoreOrder, at date: Int64 = 0, id: UInt64 = 1, context: Data? = nil) -> ScoreEntry {
+  private func entry(_ value: Scalar, _ order: ScoreOrder, at date: Int64 = 0, id: UInt64 = 1, context: Data? = nil)
+    -> ScoreEntry
+  {
     ScoreEntry(
-      board: "easy", player: "Ada", order: order, value: value, dateMilliseconds: date, id: ScoreID(high: 0, low: id), context: context)
+      board: "easy", player: "Ada", order: order, value: value, dateMilliseconds: date, id: ScoreID(high: 0, low: id),
+      context: context)
   }
 
   private func entry(_ value: Int64, _ order: ScoreOrder) -> ScoreEntry { entry(.int(value), order) }
 
   @Test("the better score is the player's best, of equal ones the earlier, then the one with the smaller id")
   func joins() {
-    for (order, better, worse) in [(ScoreOrder.descending, Scalar.int(900), Scalar.int(800)), (.ascending, .double(59.5), .int(60))] {
+    for (order, better, worse) in [
+      (ScoreOrder.descending, Scalar.int(900), Scalar.int(800)), (.ascending, .double(59.5), .int(60)),
+    ] {
       func best(_ left: ScoreEntry, _ right: ScoreEntry) -> BestScore { left.best.joined(with: right.best) }
       #expect(best(entry(worse, order), entry(better, order, at: 9)) == entry(better, order, at: 9).best)
-      #expect(best(entry(better, order, at: 9), entry(better, order, at: 8, id: 2)) == entry(better, order, at: 8, id: 2).best)
-      #expect(best(entry(better, order, id: 3), entry(better, order, id: 2, context: Data([9]))).entry?.payload.last == 9)
+      #expect(
+        best(entry(better, order, at: 9), entry(better, order, at: 8, id: 2)) == entry(better, order, at: 8, id: 2).best
+      )
+      #expect(
+        best(entry(better, order, id: 3), entry(better, order, id: 2, context: Data([9]))).entry?.payload.last == 9)
       let none = BestScore(order: order, entry: nil)
       #expect(none.joined(with: entry(worse, order).best) == entry(worse, order).best)
     }
@@ -33,7 +41,8 @@ import Testing
     let known = CellState(value: .best(entry(5, .descending).best))
     #expect(try CellDraft(key, .best(entry(4, .descending).best)).applied(to: known, context) == nil)
     #expect(
-      try CellDraft(key, .best(entry(6, .descending).best)).applied(to: known, context)?.state.value == .best(entry(6, .descending).best))
+      try CellDraft(key, .best(entry(6, .descending).best)).applied(to: known, context)?.state.value
+        == .best(entry(6, .descending).best))
     #expect(throws: CellError.ruleMismatch(key, holds: "best, descending", asked: "best, ascending")) {
       _ = try CellDraft(key, .best(entry(4, .ascending).best)).applied(to: known, context)
     }
@@ -53,7 +62,9 @@ import Testing
     let left = BestScore(
       order: .descending, entry: entry(5, .descending).best.entry,
       withdrawn: [BestScore.Withdrawal(generation: 0, id: ScoreID(high: 0, low: 1))])
-    #expect(change.state.joined(with: cheated) == change.state && change.state.value == .best(left), "and says which one it was")
+    #expect(
+      change.state.joined(with: cheated) == change.state && change.state.value == .best(left),
+      "and says which one it was")
     #expect(try draft.applied(to: nil, context) == nil)
     var late = CellDraft.Context(writer: WriterID(1), caughtUp: false, nowMilliseconds: 5)
     #expect(throws: CellError.resetBeforeCatchUp(key)) { _ = try draft.applied(to: cheated, late) }
@@ -89,7 +100,8 @@ import Testing
         let found = ScoreEntry.names(in: key)
         #expect(found?.board == board && found?.player == player)
         let score = ScoreEntry(
-          board: board, player: player, order: .ascending, value: .double(0.1), dateMilliseconds: -7, id: ScoreID(high: .max, low: 3),
+          board: board, player: player, order: .ascending, value: .double(0.1), dateMilliseconds: -7,
+          id: ScoreID(high: .max, low: 3),
           context: Data([1, 2]))
         let update = CellUpdate(key: key, state: CellState(value: .best(score.best)))
         #expect(ScoreEntry(update) == score && ExchangeRules.objection(to: update) == nil, "\(key)")
@@ -100,7 +112,8 @@ import Testing
   @Test(
     "a key or a payload that no game of ours wrote is nobody's score",
     arguments: [
-      "", "easy", "5/easy/Ada", "4/easy", "4/easyAda", "04/easy/Ada", "-1/a/b", "0//Ada", "99999999999999999999/a/b", "3/e\u{301}/x",
+      "", "easy", "5/easy/Ada", "4/easy", "4/easyAda", "04/easy/Ada", "-1/a/b", "0//Ada", "99999999999999999999/a/b",
+      "3/e\u{301}/x",
       "1/é/x",
     ])
   func strangeKeys(key: String) {
@@ -109,15 +122,18 @@ import Testing
     #expect(ScoreEntry(update) == nil)
     var short = CellUpdate(key: entry(1, .descending).key, state: update.state)
     #expect(ScoreEntry(short) == entry(1, .descending))
-    short.state.value = .best(BestScore(order: .descending, entry: .init(score: .int(1), dateMilliseconds: 0, payload: Data([1]))))
+    short.state.value = .best(
+      BestScore(order: .descending, entry: .init(score: .int(1), dateMilliseconds: 0, payload: Data([1]))))
     #expect(ScoreEntry(short) == nil)
   }
 
   @Test("a device and its cloud refuse what is no score")
   func refused() {
     func objection(_ score: Scalar, date: Int64 = 0, payload: Int = 16) -> Refusal.Reason? {
-      let best = BestScore(order: .descending, entry: .init(score: score, dateMilliseconds: date, payload: Data(count: payload)))
-      return ExchangeRules.objection(to: CellUpdate(key: entry(1, .descending).key, state: CellState(value: .best(best))))?.reason
+      let best = BestScore(
+        order: .descending, entry: .init(score: score, dateMilliseconds: date, payload: Data(count: payload)))
+      return ExchangeRules.objection(
+        to: CellUpdate(key: entry(1, .descending).key, state: CellState(value: .best(best))))?.reason
     }
     #expect(objection(.int(1)) == nil && objection(.double(0.5)) == nil)
     #expect(objection(.int(1), payload: ScoreEntry.maximumPayloadBytes) == nil)

@@ -18,12 +18,15 @@ extension CellValue {
     let future = Stamp(caughtUp: true, milliseconds: 4_000_000_000_000, writer: WriterID(9))
     let there = CellState(value: .latest(future, .int(1)))
     let draft = CellDraft(new, .set(.string("crown")), outranks: [old])
-    let context = draft.context(CellDraft.Context(writer: WriterID(1), caughtUp: true, nowMilliseconds: 5)) { $0 == old ? there : nil }
+    let context = draft.context(CellDraft.Context(writer: WriterID(1), caughtUp: true, nowMilliseconds: 5)) {
+      $0 == old ? there : nil
+    }
     let set = try #require(try draft.applied(to: nil, context)).state
     #expect(try #require(set.value.stamp) > future)
     #expect(try draft.applied(to: set, context) == nil, "it is so already")
     // Set again under the old key, it is a choice anew.
-    let later = CellState(value: .latest(Stamp(caughtUp: true, milliseconds: 4_000_000_000_100, writer: WriterID(9)), .int(2)))
+    let later = CellState(
+      value: .latest(Stamp(caughtUp: true, milliseconds: 4_000_000_000_100, writer: WriterID(9)), .int(2)))
     let again = try #require(try draft.applied(to: set, draft.context(context) { $0 == old ? later : nil })).state
     #expect(try #require(again.value.stamp) > #require(later.value.stamp))
   }
@@ -57,7 +60,8 @@ extension CellValue {
 
   @Test("What two devices count adds up")
   func counterCountsByWriter() throws {
-    let known = CellState(value: .counter([WriterID(1): CounterEntry(plus: 4), WriterID(7): CounterEntry(plus: 1, minus: 1)]))
+    let known = CellState(
+      value: .counter([WriterID(1): CounterEntry(plus: 4), WriterID(7): CounterEntry(plus: 1, minus: 1)]))
     let change = try #require(try apply(.add(plus: 2, minus: 1), to: known))
     #expect(change.delta.value == .counter([WriterID(7): CounterEntry(plus: 3, minus: 2)]))
     #expect(try apply(.add(plus: 0, minus: 0), to: known) == nil)
@@ -66,9 +70,12 @@ extension CellValue {
 
   @Test("A setting from a device with a clock in 2099 can be changed again")
   func latestOutranksTheKnownStamp() throws {
-    let future = CellState(value: .latest(Stamp(caughtUp: true, milliseconds: 4_070_908_800_000, writer: WriterID(1)), .int(1)))
+    let future = CellState(
+      value: .latest(Stamp(caughtUp: true, milliseconds: 4_070_908_800_000, writer: WriterID(1)), .int(1)))
     let change = try #require(try apply(.set(.int(2)), to: future))
-    #expect(change.state.value == .latest(Stamp(caughtUp: true, milliseconds: 4_070_908_800_001, writer: WriterID(7)), .int(2)))
+    #expect(
+      change.state.value
+        == .latest(Stamp(caughtUp: true, milliseconds: 4_070_908_800_001, writer: WriterID(7)), .int(2)))
     #expect(try apply(.set(.int(1)), to: future) == nil)
   }
 
@@ -85,7 +92,9 @@ extension CellValue {
   @Test("A key that changes its rule by mistake is an error, and keeps its value")
   func misuseIsAnError() throws {
     let known = CellState(value: .max(.int(1)))
-    #expect(throws: CellError.ruleMismatch(key, holds: "max", asked: "union")) { try apply(.insert([.int(1)]), to: known) }
+    #expect(throws: CellError.ruleMismatch(key, holds: "max", asked: "union")) {
+      try apply(.insert([.int(1)]), to: known)
+    }
     #expect(throws: CellError.notANumber(key)) { try apply(.max(.double(.nan)), to: nil) }
     #expect(throws: CellError.notANumber(key)) { try apply(.insert([.double(.nan)]), to: nil) }
   }
@@ -95,13 +104,18 @@ extension CellValue {
     let other = CellDraft.Context(writer: WriterID(1), caughtUp: true, nowMilliseconds: 0)
     let theirs = try #require(try apply(.insertElements([.int(1), .int(2)]), to: nil, other)).state
     let put = try #require(try apply(.insertElements([.int(2), .int(3)]), to: theirs))
-    #expect(put.delta.value == .set(ObservedSet([WriterID(7): .init(seen: NumberRanges([1...1]), present: [1: .int(3)])])))
+    #expect(
+      put.delta.value == .set(ObservedSet([WriterID(7): .init(seen: NumberRanges([1...1]), present: [1: .int(3)])])))
     #expect(try apply(.insertElements([.int(2)]), to: theirs) == nil, "what is in isn't put in again")
     let taken = try #require(try apply(.removeElements([.int(1), .int(3), .int(9)]), to: put.state))
     #expect(
       taken.delta.value
-        == .set(ObservedSet([WriterID(1): .init(seen: NumberRanges([1...1])), WriterID(7): .init(seen: NumberRanges([1...1]))])))
-    #expect(try apply(.removeElements([.int(9)]), to: put.state) == nil && apply(.removeElements([.int(9)]), to: nil) == nil)
+        == .set(
+          ObservedSet([
+            WriterID(1): .init(seen: NumberRanges([1...1])), WriterID(7): .init(seen: NumberRanges([1...1])),
+          ])))
+    #expect(
+      try apply(.removeElements([.int(9)]), to: put.state) == nil && apply(.removeElements([.int(9)]), to: nil) == nil)
     // Put in again, also by who put it in before; and by another device that never heard of that.
     let again = try #require(try apply(.insertElements([.int(1)]), to: taken.state)).state
     #expect(again.joined(with: put.state) == again && again.value.elements == [.int(1), .int(2)])
@@ -124,15 +138,19 @@ extension CellValue {
   @Test("A dictionary sends only the entries that change")
   func dictionarySendsWhatChanges() throws {
     let first = try #require(try apply(.entries([.int(1): .min(.int(60)), .int(2): .min(.int(50))]), to: nil)).state
-    let change = try #require(try apply(.entries([.int(1): .min(.int(59)), .int(2): .min(.int(70)), .int(3): .min(.int(9))]), to: first))
+    let change = try #require(
+      try apply(.entries([.int(1): .min(.int(59)), .int(2): .min(.int(70)), .int(3): .min(.int(9))]), to: first))
     #expect(change.delta.value == .dictionary([.int(1): .min(.int(59)), .int(3): .min(.int(9))]))
-    #expect(change.state.value == .dictionary([.int(1): .min(.int(59)), .int(2): .min(.int(50)), .int(3): .min(.int(9))]))
+    #expect(
+      change.state.value == .dictionary([.int(1): .min(.int(59)), .int(2): .min(.int(50)), .int(3): .min(.int(9))]))
     #expect(try apply(.entries([.int(1): .min(.int(60))]), to: first) == nil && apply(.entries([:]), to: first) == nil)
     #expect(try apply(.entries([.int(1): .removeElements([.int(1)])]), to: nil) == nil)
     #expect(throws: CellError.self) { try apply(.entries([.int(4): .max(.int(1))]), to: first) }
     #expect(throws: CellError.self) { try apply(.entries([.int(1): .max(.int(1))]), to: first) }
     #expect(throws: CellError.notANumber(key)) { try apply(.entries([.double(.nan): .min(.int(1))]), to: first) }
-    #expect(throws: CellError.notInside(key, "a reset")) { try apply(.entries([.int(1): .reset(.min(.int(1)))]), to: first) }
+    #expect(throws: CellError.notInside(key, "a reset")) {
+      try apply(.entries([.int(1): .reset(.min(.int(1)))]), to: first)
+    }
     #expect(throws: CellError.self) { try apply(.optional(.best(BestScore(order: .ascending, entry: nil))), to: nil) }
   }
 
@@ -170,12 +188,15 @@ extension CellValue {
     #expect(reason(additions(0...1)) == .invalid && reason(additions(1...(1 << 62 + 1))) == .invalid)
     #expect(reason(additions(1...1, [1: .double(.nan)])) == .invalid)
     #expect(
-      reason(.dictionary([.double(.nan): .max(.int(1))])) == .invalid && reason(.dictionary([.int(1): .max(.double(.nan))])) == .invalid)
-    #expect(reason(.optional(.optional(.max(.int(1))))) == nil && reason(.optional(.optional(.optional(nil)))) == .invalid)
+      reason(.dictionary([.double(.nan): .max(.int(1))])) == .invalid
+        && reason(.dictionary([.int(1): .max(.double(.nan))])) == .invalid)
+    #expect(
+      reason(.optional(.optional(.max(.int(1))))) == nil && reason(.optional(.optional(.optional(nil)))) == .invalid)
     #expect(reason(.optional(.best(BestScore(order: .ascending, entry: nil)))) == .invalid)
     let farAway = CellValue.latest(Stamp(caughtUp: true, milliseconds: .min, writer: WriterID(1)), .int(1))
     #expect(reason(.dictionary([.int(1): farAway])) == .invalid)
-    let many = Dictionary(uniqueKeysWithValues: (0..<9_000).map { (Scalar.string("element number \($0)"), CellValue.max(.int(1))) })
+    let many = Dictionary(
+      uniqueKeysWithValues: (0..<9_000).map { (Scalar.string("element number \($0)"), CellValue.max(.int(1))) })
     #expect(reason(.dictionary(many)) == .tooLarge)
     #expect(reason(.dictionary([.int(1): .dictionary(many)])) == .tooLarge)
     let present = Dictionary(uniqueKeysWithValues: (UInt64(1)...10_000).map { ($0, Scalar.string("element \($0)")) })

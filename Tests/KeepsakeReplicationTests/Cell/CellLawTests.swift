@@ -10,7 +10,9 @@ import Testing
   /// Small states of every rule, two generations of each.
   static let few: [CellState] = {
     var values: [CellValue] = []
-    let scalars: [Scalar] = [.int(-1), .int(2), .double(2), .double(2.5), .string("a"), .string("b"), .data(Data([0])), .double(.infinity)]
+    let scalars: [Scalar] = [
+      .int(-1), .int(2), .double(2), .double(2.5), .string("a"), .string("b"), .data(Data([0])), .double(.infinity),
+    ]
     for scalar in scalars {
       values.append(.max(scalar))
       values.append(.min(scalar))
@@ -32,19 +34,23 @@ import Testing
     for order in ScoreOrder.allCases {
       values.append(.best(BestScore(order: order, entry: nil)))
       for score in [Scalar.int(2), .double(2), .double(2.5)] {
-        values.append(.best(BestScore(order: order, entry: .init(score: score, dateMilliseconds: 0, payload: Data([1])))))
+        values.append(
+          .best(BestScore(order: order, entry: .init(score: score, dateMilliseconds: 0, payload: Data([1])))))
       }
       values.append(.best(BestScore(order: order, entry: .init(score: .int(2), dateMilliseconds: 1, payload: Data()))))
       let entry = BestScore.Entry(score: .int(1), dateMilliseconds: 0, payload: Data(count: 16))
       values.append(.best(BestScore(order: order, entry: entry, withdrawn: Self.withdrawn(1...2))))
       values.append(.best(BestScore(order: order, entry: nil, withdrawn: Self.withdrawn(2...65), isCleared: true)))
-      values.append(.best(BestScore(order: order, entry: .init(score: .int(2), dateMilliseconds: 0, payload: Data([1, 0])))))
+      values.append(
+        .best(BestScore(order: order, entry: .init(score: .int(2), dateMilliseconds: 0, payload: Data([1, 0])))))
     }
     values += sets.map(CellValue.set)
     values += [
-      .dictionary([:]), .dictionary([.int(1): .max(.int(1))]), .dictionary([.int(1): .max(.int(2)), .string("a"): .max(.int(0))]),
+      .dictionary([:]), .dictionary([.int(1): .max(.int(1))]),
+      .dictionary([.int(1): .max(.int(2)), .string("a"): .max(.int(0))]),
       .dictionary([.int(1): .counter([writers[0]: CounterEntry(plus: 1)])]), .dictionary([.string("a"): .set(sets[2])]),
-      .dictionary([.string("a"): .set(sets[4]), .int(1): .set(sets[5])]), .dictionary([.int(1): .dictionary([.int(1): .min(.int(1))])]),
+      .dictionary([.string("a"): .set(sets[4]), .int(1): .set(sets[5])]),
+      .dictionary([.int(1): .dictionary([.int(1): .min(.int(1))])]),
       .optional(nil), .optional(.max(.int(1))), .optional(.max(.int(2))), .optional(.min(.int(1))),
     ]
     return [0, 1].flatMap { generation in values.map { CellState(generation: generation, value: $0) } }
@@ -57,11 +63,13 @@ import Testing
       ObservedSet.Additions(seen: NumberRanges(seen), present: present)
     }
     return [
-      ObservedSet(), ObservedSet([writers[0]: additions([1...1], [1: .int(1)])]), ObservedSet([writers[0]: additions([1...1])]),
+      ObservedSet(), ObservedSet([writers[0]: additions([1...1], [1: .int(1)])]),
+      ObservedSet([writers[0]: additions([1...1])]),
       ObservedSet([writers[0]: additions([3...3], [3: .int(1)])]),
       ObservedSet([writers[0]: additions([1...2], [2: .string("a")]), writers[1]: additions([1...1], [1: .int(1)])]),
       ObservedSet([writers[0]: additions([1...3], [1: .int(1), 3: .string("a")]), writers[1]: additions([1...1])]),
-      ObservedSet([writers[0]: additions([1...1], [1: .int(2)])]), ObservedSet([writers[1]: additions([2...5], [4: .int(1)])]),
+      ObservedSet([writers[0]: additions([1...1], [1: .int(2)])]),
+      ObservedSet([writers[1]: additions([2...5], [4: .int(1)])]),
     ]
   }()
 
@@ -100,7 +108,9 @@ import Testing
       for left in states {
         for middle in states {
           let both = left.joined(with: middle)
-          for right in states where both.joined(with: right) != left.joined(with: middle.joined(with: right)) { failures += 1 }
+          for right in states where both.joined(with: right) != left.joined(with: middle.joined(with: right)) {
+            failures += 1
+          }
         }
       }
     }
@@ -197,7 +207,8 @@ import Testing
         ranges.append(NumberRanges(made))
       }
       let union = ranges[0].union(ranges[1])
-      #expect((UInt64(0)...17).allSatisfy { union.contains($0) == plain[0].union(plain[1]).contains($0) }, "seed \(seed)")
+      #expect(
+        (UInt64(0)...17).allSatisfy { union.contains($0) == plain[0].union(plain[1]).contains($0) }, "seed \(seed)")
       #expect(union == NumberRanges(plain[0].union(plain[1]).map { $0...$0 }), "seed \(seed)")
     }
     let whole = NumberRanges([.max ... .max, 0...0, 5...(.max - 1), 1...3])
@@ -207,7 +218,8 @@ import Testing
   @Test("Scalars are in one order on every device")
   func scalarsAreTotallyOrdered() {
     let scalars: [Scalar] = [
-      .double(-.infinity), .int(.min), .int(-1), .double(-0.5), .int(0), .double(0), .int(2), .double(2), .double(2.5), .int(3),
+      .double(-.infinity), .int(.min), .int(-1), .double(-0.5), .int(0), .double(0), .int(2), .double(2), .double(2.5),
+      .int(3),
       .int(9_007_199_254_740_993), .double(9_007_199_254_740_994), .int(.max), .double(9.3e18), .double(.infinity),
       .string(""), .string("a"), .string("e\u{301}"), .string("\u{E9}"), .data(Data()), .data(Data([1])),
     ]

@@ -33,24 +33,35 @@ import Testing
       Rule(name: "counter, reset", changes: [.add(plus: 1, minus: 0), .reset(.add(plus: 10, minus: 0))]),
       Rule(name: "best", changes: [.best(score(1)), .best(score(2))]),
       Rule(name: "set", changes: [.insertElements([x]), .removeElements([x])]),
-      Rule(name: "set of two", changes: [.insertElements([x]), .insertElements([x, y]), .removeElements([y])], maximumWrites: 3),
-      Rule(name: "set, reset", changes: [.insertElements([x]), .removeElements([x]), .reset(.insertElements([y]))], maximumWrites: 3),
+      Rule(
+        name: "set of two", changes: [.insertElements([x]), .insertElements([x, y]), .removeElements([y])],
+        maximumWrites: 3),
+      Rule(
+        name: "set, reset", changes: [.insertElements([x]), .removeElements([x]), .reset(.insertElements([y]))],
+        maximumWrites: 3),
       Rule(name: "set, reset to what was taken out", changes: [.removeElements([x]), .reset(.insertElements([x]))]),
-      Rule(name: "dictionary of max", changes: [.entries([x: .max(.int(1))]), .entries([x: .max(.int(2)), y: .max(.int(1))])]),
+      Rule(
+        name: "dictionary of max",
+        changes: [.entries([x: .max(.int(1))]), .entries([x: .max(.int(2)), y: .max(.int(1))])]),
       Rule(name: "dictionary of latest", changes: [.entries([x: .set(x)]), .entries([x: .set(y)])]),
       Rule(
         name: "dictionary of counter",
-        changes: [.entries([x: .add(plus: 1, minus: 0)]), .entries([x: .add(plus: 0, minus: 10), y: .add(plus: 1, minus: 0)])]),
+        changes: [
+          .entries([x: .add(plus: 1, minus: 0)]), .entries([x: .add(plus: 0, minus: 10), y: .add(plus: 1, minus: 0)]),
+        ]),
       Rule(
         name: "dictionary of set",
         changes: [.entries([x: .insertElements([x]), y: .insertElements([y])]), .entries([x: .removeElements([x])])]),
       Rule(
         name: "dictionary, reset",
         changes: [
-          .entries([x: .add(plus: 1, minus: 0)]), .entries([y: .add(plus: 1, minus: 0)]), .reset(.entries([x: .add(plus: 100, minus: 0)])),
+          .entries([x: .add(plus: 1, minus: 0)]), .entries([y: .add(plus: 1, minus: 0)]),
+          .reset(.entries([x: .add(plus: 100, minus: 0)])),
         ], maximumWrites: 3),
       Rule(name: "optional max", changes: [.optional(.max(.int(1))), .optional(.max(.int(2)))]),
-      Rule(name: "optional, reset", changes: [.optional(.max(.int(1))), .optional(nil), .reset(.optional(nil))], maximumWrites: 3),
+      Rule(
+        name: "optional, reset", changes: [.optional(.max(.int(1))), .optional(nil), .reset(.optional(nil))],
+        maximumWrites: 3),
     ]
   }()
 
@@ -152,7 +163,8 @@ private struct Interleavings {
   }
 
   private mutating func write(_ change: CellDraft.Change, on device: Int, _ pair: inout Pair) {
-    let context = CellDraft.Context(writer: WriterID(UInt64(device) + 1), caughtUp: true, nowMilliseconds: device == 0 ? 10 : 5)
+    let context = CellDraft.Context(
+      writer: WriterID(UInt64(device) + 1), caughtUp: true, nowMilliseconds: device == 0 ? 10 : 5)
     let before = pair.states[device]
     var generation = 0
     for (index, write) in pair.writes.enumerated() where pair.seen[device] & 1 << index != 0 && write.changed {
@@ -163,7 +175,9 @@ private struct Interleavings {
     do {
       if let result = try CellDraft(key, change).applied(to: before, context) {
         write.changed = true
-        if let before, !result.state.contains(before) { failures.append("\(rule.name): retreats from \(before) to \(result.state)") }
+        if let before, !result.state.contains(before) {
+          failures.append("\(rule.name): retreats from \(before) to \(result.state)")
+        }
         pair.states[device] = result.state
         pair.deltas.append(result.delta)
       } else {
@@ -205,7 +219,8 @@ private struct Interleavings {
       joins.append(all)
     }
     if joins.last != end {
-      failures.append("\(rule.name): \(deltas) make \(String(describing: joins.last)), the devices have \(String(describing: end))")
+      failures.append(
+        "\(rule.name): \(deltas) make \(String(describing: joins.last)), the devices have \(String(describing: end))")
     }
   }
 }
@@ -247,7 +262,9 @@ private struct Observer {
       let all = noted.reduce(into: Set<Scalar>()) { if case .insert(let values) = $1.change { $0.formUnion(values) } }
       return [Self.text(all)]
     case .add:
-      let sum = noted.reduce(0) { if case .add(let plus, let minus) = $1.change { $0 + Int(plus) - Int(minus) } else { $0 } }
+      let sum = noted.reduce(0) {
+        if case .add(let plus, let minus) = $1.change { $0 + Int(plus) - Int(minus) } else { $0 }
+      }
       return ["\(sum)"]
     case .set:
       // Whoever had seen a write and wrote something else is later. One that wrote what was there already wrote
@@ -302,7 +319,9 @@ private struct Observer {
       guard touches(addition, putting: true) else { return false }
       // What was in already wasn't put in again. A reset began with nothing.
       let before = self.living(among: writes[addition].seen)
-      let isSameGeneration = writes.indices.contains { before & 1 << $0 != 0 && writes[$0].generation == writes[addition].generation }
+      let isSameGeneration = writes.indices.contains {
+        before & 1 << $0 != 0 && writes[$0].generation == writes[addition].generation
+      }
       if isSameGeneration, isIn(element, among: before, under: path) { return false }
       return !known.contains { touches($0, putting: false) && writes[$0].seen & 1 << addition != 0 }
     }
@@ -338,5 +357,7 @@ private struct Observer {
     }
   }
 
-  private static func text(_ scalars: Set<Scalar>) -> String { scalars.sorted().map { text($0) }.joined(separator: ",") }
+  private static func text(_ scalars: Set<Scalar>) -> String {
+    scalars.sorted().map { text($0) }.joined(separator: ",")
+  }
 }

@@ -18,7 +18,8 @@ import Testing
     for number in UInt64(0)..<5 where random.once(in: 2) {
       let over = (UInt64(0)..<5).filter { $0 != number && random.once(in: 4) }.map { LaterValueID(high: 0, low: $0) }
       entries[LaterValueID(high: 0, low: number)] = LaterValue.Entry(
-        rule: random.once(in: 3) ? "quorum" : "vote", content: Data([UInt8.random(in: 0...2, using: &random)]), over: Set(over))
+        rule: random.once(in: 3) ? "quorum" : "vote", content: Data([UInt8.random(in: 0...2, using: &random)]),
+        over: Set(over))
     }
     entries[LaterValueID(high: 0, low: 9)] = LaterValue.Entry(rule: "vote", content: Data())
     return CellState(value: .later(LaterValue(entries)))
@@ -58,7 +59,8 @@ import Testing
     for (pair, line) in zip(pairs, lines) {
       // As JSON, so that what only a reader of ours would put right counts, too.
       let theirs = try JSONSerialization.jsonObject(with: Data(line)) as? NSDictionary
-      let ours = try JSONSerialization.jsonObject(with: try encoder.encode(pair[0].joined(with: pair[1]))) as? NSDictionary
+      let ours =
+        try JSONSerialization.jsonObject(with: try encoder.encode(pair[0].joined(with: pair[1]))) as? NSDictionary
       #expect(theirs == ours, "seed \(seed): \(pair)")
     }
   }

@@ -27,7 +27,8 @@ struct Quorum {
     if case .later(let later)? = state?.value { over = Set(later.entries.keys) }
     let content = Data(quorum.votes.sorted().joined(separator: " ").utf8)
     return CellState(
-      generation: state?.generation ?? 0, value: .later(LaterValue([id: LaterValue.Entry(rule: "quorum", content: content, over: over)])))
+      generation: state?.generation ?? 0,
+      value: .later(LaterValue([id: LaterValue.Entry(rule: "quorum", content: content, over: over)])))
   }
 }
 
@@ -41,7 +42,9 @@ struct Quorum {
     lab.devices[index].storage.appendToOutbox(OutboxGroup(cells: [CellUpdate(key: Self.key, state: written)]))
   }
 
-  func votes(_ index: Int, in lab: Lab) throws -> Set<String> { try Quorum(lab.devices[index].storage.cell(Self.key)).votes }
+  func votes(_ index: Int, in lab: Lab) throws -> Set<String> {
+    try Quorum(lab.devices[index].storage.cell(Self.key)).votes
+  }
 
   func present(_ state: CellState?) -> Int {
     guard case .later(let later)? = state?.value else { return 0 }
@@ -53,10 +56,13 @@ struct Quorum {
   }
 
   func state(_ entries: [UInt64: LaterValue.Entry]) -> CellState {
-    CellState(value: .later(LaterValue(Dictionary(uniqueKeysWithValues: entries.map { (LaterValueID(high: 0, low: $0.key), $0.value) }))))
+    CellState(
+      value: .later(
+        LaterValue(Dictionary(uniqueKeysWithValues: entries.map { (LaterValueID(high: 0, low: $0.key), $0.value) }))))
   }
 
-  @Test("A server that doesn't know a rule keeps what two devices wrote by it at the same time, until one of them joins it")
+  @Test(
+    "A server that doesn't know a rule keeps what two devices wrote by it at the same time, until one of them joins it")
   func oldServer() throws {
     var lab = try Lab(devices: 2)
     for index in 0...1 { try lab.settle(index) }
@@ -78,7 +84,9 @@ struct Quorum {
     #expect(lab.devices.allSatisfy { $0.storage.outboxCount() == 0 })
   }
 
-  @Test("What was based on an older value leaves the newer one in its place, also when it was sent later, twice or with a newer cursor")
+  @Test(
+    "What was based on an older value leaves the newer one in its place, also when it was sent later, twice or with a newer cursor"
+  )
   func basedOnOlder() throws {
     var lab = try Lab(devices: 2)
     for index in 0...1 { try lab.settle(index) }
@@ -128,22 +136,28 @@ struct Quorum {
     lab.devices[0].storage.setCell(CellUpdate(key: Self.key, state: there))
     lab.devices[0].storage.setFacts(DeviceFacts(container: ContainerID(high: 0, low: 1), caughtUp: true))
     let changes: [CellDraft.Change] = [
-      .max(.int(1)), .min(.int(1)), .set(.int(1)), .insert([.int(1)]), .add(plus: 1, minus: 0), .insertElements([.int(1)]),
+      .max(.int(1)), .min(.int(1)), .set(.int(1)), .insert([.int(1)]), .add(plus: 1, minus: 0),
+      .insertElements([.int(1)]),
       .removeElements([.int(1)]),
       .entries([.string("a"): .max(.int(1))]), .optional(.max(.int(1))), .optional(nil), .reset(.max(.int(0))),
       .best(BestScore(order: .ascending, entry: nil)), .withdraw(BestScore(order: .ascending, entry: nil)),
     ]
     for change in changes {
-      #expect(throws: CellError.laterRule(Self.key, "quorum")) { try lab.commit(0, CommitDraft(cells: [CellDraft(Self.key, change)])) }
+      #expect(throws: CellError.laterRule(Self.key, "quorum")) {
+        try lab.commit(0, CommitDraft(cells: [CellDraft(Self.key, change)]))
+      }
     }
     #expect(lab.devices[0].storage.cell(Self.key) == there && lab.devices[0].storage.outboxCount() == 0)
     // Within a dictionary, only where it stands.
     let table = CellKey(collection: "progress", key: "table")
     lab.devices[0].storage.setCell(
-      CellUpdate(key: table, state: CellState(value: .dictionary([.string("new"): there.value, .string("old"): .max(.int(1))]))))
+      CellUpdate(
+        key: table, state: CellState(value: .dictionary([.string("new"): there.value, .string("old"): .max(.int(1))]))))
     try lab.commit(0, CommitDraft(cells: [CellDraft(table, .entries([.string("old"): .max(.int(2))]))]))
     for change in [.entries([.string("new"): .max(.int(2))]), .reset(.entries([:]))] as [CellDraft.Change] {
-      #expect(throws: CellError.laterRule(table, "quorum")) { try lab.commit(0, CommitDraft(cells: [CellDraft(table, change)])) }
+      #expect(throws: CellError.laterRule(table, "quorum")) {
+        try lab.commit(0, CommitDraft(cells: [CellDraft(table, change)]))
+      }
     }
     let kept = CellState(value: .dictionary([.string("new"): there.value, .string("old"): .max(.int(2))]))
     #expect(lab.devices[0].storage.cell(table) == kept)
@@ -189,7 +203,8 @@ struct Quorum {
   }
 
   @Test(
-    "A value of a later rule that no correct program writes is refused", arguments: ["", "a\u{7}", String(repeating: "r", count: 65)])
+    "A value of a later rule that no correct program writes is refused",
+    arguments: ["", "a\u{7}", String(repeating: "r", count: 65)])
   func objections(rule: String) {
     func objection(_ value: CellValue) -> Refusal? {
       ExchangeRules.objection(to: CellUpdate(key: Self.key, state: CellState(value: value)))

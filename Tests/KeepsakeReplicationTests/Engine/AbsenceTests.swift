@@ -44,23 +44,28 @@ struct AbsenceTests {
 
   /// A month of another device's play that reached the cloud save by save; each content leans on the one before, but
   /// for one of twenty.
-  private func play(_ saves: Int, _ cells: Int, after first: VersionRecord, metadata: SaveMetadata, in lab: inout Lab) throws
+  private func play(_ saves: Int, _ cells: Int, after first: VersionRecord, metadata: SaveMetadata, in lab: inout Lab)
+    throws
     -> VersionRecord
   {
     var last = first
     for number in 1...saves {
       let bytes = Data("autosave \(number)".utf8)
       let content = EncodedContent(
-        hash: ContentHash(of: bytes), length: bytes.count, base: number % 20 == 1 ? nil : last.contents.first, bytes: bytes)
+        hash: ContentHash(of: bytes), length: bytes.count, base: number % 20 == 1 ? nil : last.contents.first,
+        bytes: bytes)
       var next = last
-      (next.id, next.covers, next.contents, next.length) = (VersionID(using: &lab.random), [last.id], [content.hash], bytes.count)
+      (next.id, next.covers, next.contents, next.length) = (
+        VersionID(using: &lab.random), [last.id], [content.hash], bytes.count
+      )
       next.metadata = metadata
       var cell: [CellUpdate] = []
       if number % (saves / cells) == 0 {
         let key = CellKey(collection: "progress", key: "flower \(number / (saves / cells))")
         cell = [CellUpdate(key: key, state: CellState(value: .max(.int(Int64(number)))))]
       }
-      let request = ExchangeRequest(cursor: lab.cloud.position(), cells: cell, versions: [next], contents: [content], limit: 1)
+      let request = ExchangeRequest(
+        cursor: lab.cloud.position(), cells: cell, versions: [next], contents: [content], limit: 1)
       let answer = try exchange(request, in: &lab)
       guard case .accepted = answer.outcome else {
         Issue.record("save \(number): \(String(describing: answer.outcome))")
@@ -71,7 +76,9 @@ struct AbsenceTests {
     return last
   }
 
-  @Test("a device that was offline for thousands of autosaves and values sends all of it in one exchange, and another gets it in one")
+  @Test(
+    "a device that was offline for thousands of autosaves and values sends all of it in one exchange, and another gets it in one"
+  )
   func offline() throws {
     var lab = try Lab(devices: 2)
     var last = try lab.save(0, "the first", over: .everyHead)
@@ -94,7 +101,8 @@ struct AbsenceTests {
   }
 
   @Test(
-    "a device that was away while thousands of autosaves and values reached the cloud gets all in two exchanges, and requests no content")
+    "a device that was away while thousands of autosaves and values reached the cloud gets all in two exchanges, and requests no content"
+  )
   func away() throws {
     var lab = try Lab(devices: 2)
     let first = try lab.save(0, "the first", over: .everyHead)
@@ -113,7 +121,9 @@ struct AbsenceTests {
     #expect(view.isConflict && view.related && view.ancestors == [first.id])
   }
 
-  @Test("of saves that were replaced long ago only what decides travels: pictures and titles of the newest and of what it replaced")
+  @Test(
+    "of saves that were replaced long ago only what decides travels: pictures and titles of the newest and of what it replaced"
+  )
   func withoutLabels() throws {
     var lab = try Lab(devices: 2)
     let first = try lab.save(0, "the first", over: .everyHead)
@@ -128,12 +138,16 @@ struct AbsenceTests {
     let before = try #require(last.covers.first)
     #expect(storage.version(last.id)?.record == lab.cloud.version(last.id)?.record)
     #expect(storage.version(before)?.record.metadata == metadata)
-    let older = storage.allVersions().compactMap { storage.version($0)?.record }.filter { ![last.id, before, first.id].contains($0.id) }
+    let older = storage.allVersions().compactMap { storage.version($0)?.record }.filter {
+      ![last.id, before, first.id].contains($0.id)
+    }
     #expect(older.count == 198)
     #expect(older.allSatisfy { $0.metadata == SaveMetadata(playtime: 60, progress: 2) && $0.contents.count == 1 })
   }
 
-  @Test("a device that knows a save without its picture offers it to a restored cloud, which keeps what it has and learns what it lacks")
+  @Test(
+    "a device that knows a save without its picture offers it to a restored cloud, which keeps what it has and learns what it lacks"
+  )
   func restored() throws {
     var lab = try Lab(devices: 2)
     let first = try lab.save(0, "the first", over: .everyHead)
@@ -142,7 +156,9 @@ struct AbsenceTests {
     let last = try play(6, 1, after: first, metadata: metadata, in: &lab)
     _ = try talk(1, in: &lab)
     let versions = lab.devices[1].storage.allVersions()
-    let stripped = versions.compactMap { lab.devices[1].storage.version($0)?.record }.filter { $0.metadata == SaveMetadata(progress: 2) }
+    let stripped = versions.compactMap { lab.devices[1].storage.version($0)?.record }.filter {
+      $0.metadata == SaveMetadata(progress: 2)
+    }
     #expect(stripped.count == 4)
     // The same versions, in a history of its own.
     let answer = try exchange(ExchangeRequest(cursor: .start, versions: stripped, limit: 10_000), in: &lab)
@@ -162,7 +178,10 @@ struct AbsenceTests {
     #expect(isThere && lab.cloud.heads(of: "main") == [last.id])
     var contents: [EncodedContent] = []
     for record in full { contents += record.contents.compactMap { kept.content($0) } }
-    guard case .accepted = try exchange(ExchangeRequest(cursor: .start, versions: full, contents: contents, limit: 1), in: &lab).outcome
+    guard
+      case .accepted = try exchange(
+        ExchangeRequest(cursor: .start, versions: full, contents: contents, limit: 1), in: &lab
+      ).outcome
     else {
       Issue.record("the whole records were refused")
       return
@@ -171,7 +190,8 @@ struct AbsenceTests {
     // Another save under a name that is taken is still refused.
     var forged = try #require(full.first { $0.metadata.title != nil })
     forged.metadata.title = "Hill"
-    guard case .refused = try exchange(ExchangeRequest(cursor: .start, versions: [forged], limit: 1), in: &lab).outcome else {
+    guard case .refused = try exchange(ExchangeRequest(cursor: .start, versions: [forged], limit: 1), in: &lab).outcome
+    else {
       Issue.record("another title was taken")
       return
     }
@@ -201,7 +221,8 @@ struct AbsenceTests {
     #expect(!fourth.more && fourth.changes.map(\.seq) == [202, 203, 204])
   }
 
-  @Test("an answer is bounded by its bytes, and one for a device with much to hear is larger", arguments: [true, false])
+  @Test(
+    "an answer is bounded by its bytes, and one for a device with much to hear is larger", arguments: [true, false])
   func bytes(fromStart: Bool) throws {
     var (cloud, random) = (MemoryContainer(epoch: 1), SeededGenerator(seed: 8))
     func exchange(_ request: ExchangeRequest) throws -> ExchangeResponse {
@@ -213,7 +234,9 @@ struct AbsenceTests {
     }
     var cursor = try exchange(ExchangeRequest(cursor: .start, cells: [cell("a", 1)], limit: 1)).cursor
     if fromStart { cursor = .start }
-    for number in 0..<100 { _ = try exchange(ExchangeRequest(cursor: .start, cells: [cell("\(number)", 200_000)], limit: 1)) }
+    for number in 0..<100 {
+      _ = try exchange(ExchangeRequest(cursor: .start, cells: [cell("\(number)", 200_000)], limit: 1))
+    }
     var sizes: [Int] = []
     var heard = 0
     var more = true
@@ -229,6 +252,8 @@ struct AbsenceTests {
     let room = fromStart ? CloudAcceptance.catchUpBytes : CloudAcceptance.answerBytes
     #expect(sizes[0] <= room && sizes[0] > room - 250_000, "\(sizes)")
     #expect(
-      sizes.dropFirst().dropLast().allSatisfy { (CloudAcceptance.catchUpBytes - 250_000...CloudAcceptance.catchUpBytes).contains($0) })
+      sizes.dropFirst().dropLast().allSatisfy {
+        (CloudAcceptance.catchUpBytes - 250_000...CloudAcceptance.catchUpBytes).contains($0)
+      })
   }
 }

@@ -106,7 +106,8 @@ import Testing
     var lab = try Lab(devices: 2, options: options)
     try lab.settle(0)
     for number in 0..<7 {
-      try lab.commit(0, CommitDraft(cells: [CellDraft(CellKey(collection: "progress", key: "\(number)"), .max(.int(1)))]))
+      try lab.commit(
+        0, CommitDraft(cells: [CellDraft(CellKey(collection: "progress", key: "\(number)"), .max(.int(1)))]))
     }
     try lab.settle(0)
     try lab.step(1, .started)
@@ -212,7 +213,8 @@ import Testing
       steps += 1
       if case .download(let number, let hash) = effect {
         let base = ContentHash(of: Data("\(steps)".utf8))
-        try lab.step(1, .downloaded(request: number, hash, EncodedContent(hash: hash, length: 1, base: base, bytes: Data([1]))))
+        try lab.step(
+          1, .downloaded(request: number, hash, EncodedContent(hash: hash, length: 1, base: base, bytes: Data([1]))))
       } else if let event = try lab.answer(to: effect, cloud: &lab.cloud, using: &lab.random) {
         try lab.step(1, event)
       }
@@ -236,7 +238,8 @@ import Testing
       .answered(
         request: number,
         ExchangeResponse(
-          outcome: .refused([refusal]), changes: [], contents: [], wallet: nil, cursor: lab.cloud.position(), more: false,
+          outcome: .refused([refusal]), changes: [], contents: [], wallet: nil, cursor: lab.cloud.position(),
+          more: false,
           serverTimeMilliseconds: 0)))
     #expect(lab.devices[0].notifications.contains(.refused([refusal])))
     let (next, rest) = try #require(exchange(&lab))
@@ -347,7 +350,8 @@ import Testing
     options.page = 2
     var lab = try Lab(devices: 2, options: options)
     for number in 0..<6 {
-      try lab.commit(1, CommitDraft(cells: [CellDraft(CellKey(collection: "progress", key: "\(number)"), .max(.int(1)))]))
+      try lab.commit(
+        1, CommitDraft(cells: [CellDraft(CellKey(collection: "progress", key: "\(number)"), .max(.int(1)))]))
     }
     try lab.settle(1)
     let backup = lab.cloud
@@ -386,11 +390,15 @@ import Testing
     response.cursor.seq = 5
     response.changes = [
       CloudChange(
-        seq: 9, item: .cell(CellUpdate(key: CellKey(collection: "progress", key: "level"), state: CellState(value: .max(.int(1))))))
+        seq: 9,
+        item: .cell(
+          CellUpdate(key: CellKey(collection: "progress", key: "level"), state: CellState(value: .max(.int(1))))))
     ]
     bad.append(response)
     response.changes[0] = CloudChange(
-      seq: 5, item: .cell(CellUpdate(key: CellKey(collection: "progress", key: "level"), state: CellState(value: .max(.double(.nan))))))
+      seq: 5,
+      item: .cell(
+        CellUpdate(key: CellKey(collection: "progress", key: "level"), state: CellState(value: .max(.double(.nan))))))
     bad.append(response)
     response.changes[0] = CloudChange(
       seq: 5, item: .cell(CellUpdate(key: CellKey(collection: "", key: ""), state: CellState(value: .max(.int(1))))))

@@ -25,7 +25,9 @@ import Testing
   private func whole(_ name: String) -> String { named(name) { $0 == 0 } }
   private func delta(_ name: String) -> String { named(name) { $0 != 0 } }
   private func named(_ name: String, where fits: (UInt8) -> Bool) -> String {
-    (0..<100).map { text("\(name)\($0) ", 500) }.first { ContentHash(of: Data($0.utf8)).bytes.first.map { fits($0 & 3) } == true } ?? name
+    (0..<100).map { text("\(name)\($0) ", 500) }.first {
+      ContentHash(of: Data($0.utf8)).bytes.first.map { fits($0 & 3) } == true
+    } ?? name
   }
 
   private func uploads(_ effects: [EngineEffect]) -> [(number: UInt64, content: EncodedContent)] {
@@ -112,7 +114,8 @@ import Testing
     let coins = CellKey(collection: "progress", key: "coins")
     let content = lab.devices[0].storage.addContent(Data(text("large").utf8))
     let save = SaveDraft(
-      id: VersionID(using: &lab.random), slot: "main", parents: .everyHead, contents: [content], length: 10_000, savedAtMilliseconds: 0)
+      id: VersionID(using: &lab.random), slot: "main", parents: .everyHead, contents: [content], length: 10_000,
+      savedAtMilliseconds: 0)
     try lab.commit(0, CommitDraft(saves: [save], cells: [CellDraft(coins, .add(plus: 5, minus: 0))]))
     try lab.step(0, .committed)
     let upload = try takeOne(&lab)
@@ -168,7 +171,8 @@ import Testing
     let next = take(&lab)
     // The first one is told of meanwhile.
     #expect(exchanges(next).first?.request.versions.map(\.id) == [first.id])
-    #expect(uploads(next).map(\.content.hash) == second.contents && uploads(next).first?.content.base == first.contents[0])
+    #expect(
+      uploads(next).map(\.content.hash) == second.contents && uploads(next).first?.content.base == first.contents[0])
     // Nor does it wait for one that failed.
     lab = try Lab(options: options())
     try lab.settle(0)
@@ -283,7 +287,9 @@ import Testing
     try lab.step(0, .committed)
     let failing = try #require(uploads(take(&lab)).first)
     try lab.step(0, .failed(request: failing.number, TransportFailure(.interrupted, "cut")))
-    for slot in ["castle", "forest"] { try lab.save(0, String(repeating: slot, count: 1 << 20), slot: slot, over: .everyHead) }
+    for slot in ["castle", "forest"] {
+      try lab.save(0, String(repeating: slot, count: 1 << 20), slot: slot, over: .everyHead)
+    }
     lab.devices[0].pending = []
     try lab.step(0, .committed)
     #expect(lab.devices[0].pending.isEmpty)
@@ -324,7 +330,9 @@ import Testing
     let exchange = try #require(exchanges(take(&lab)).first)
     let (before, status) = (lab.devices[0].storage.facts(), lab.devices[0].engine.status)
     let response = try CloudAcceptance.exchange(exchange.request, now: 0, in: &lab.cloud, using: &lab.random)
-    for number in flights.map(\.number) + [exchange.number &+ 1, 0] { try lab.step(0, .answered(request: number, response)) }
+    for number in flights.map(\.number) + [exchange.number &+ 1, 0] {
+      try lab.step(0, .answered(request: number, response))
+    }
     try lab.step(0, .uploaded(request: exchange.number, flights[0].content.hash))
     try lab.step(0, .downloaded(request: flights[0].number, flights[0].content.hash, flights[0].content))
     try lab.step(0, .failed(request: exchange.number &+ 9, TransportFailure(.unauthorized, "who are you")))
@@ -337,7 +345,9 @@ import Testing
     #expect(lab.devices[0].engine.status.phase == .busy)
   }
 
-  @Test("After a crash with three contents on their way all of them arrive, and an answer to the crashed game changes nothing")
+  @Test(
+    "After a crash with three contents on their way all of them arrive, and an answer to the crashed game changes nothing"
+  )
   func crashInFlight() throws {
     var lab = try ready()
     let saves = try saveLarge(3, &lab)

@@ -37,7 +37,8 @@ struct EventTests {
     #expect(lab.devices[1].notifications.contains(.slots(["main"])))
   }
 
-  @Test("events that are missed, late, doubled or of another history change nothing by themselves, and one exchange tells")
+  @Test(
+    "events that are missed, late, doubled or of another history change nothing by themselves, and one exchange tells")
   func onlyTheNext() throws {
     var lab = try ready()
     let missed = try told(&lab) { try $0.commit(0, Lab.level(3)) }
@@ -64,7 +65,9 @@ struct EventTests {
     let event = try told(&lab) { try $0.commit(0, Lab.level(3)) }
     try lab.step(1, .announced(event))
     #expect(lab.level(1) == nil)
-    if let asked, let answer = try lab.answer(to: asked, cloud: &lab.cloud, using: &lab.random) { try lab.step(1, answer) }
+    if let asked, let answer = try lab.answer(to: asked, cloud: &lab.cloud, using: &lab.random) {
+      try lab.step(1, answer)
+    }
     #expect(lab.level(1) == .max(.int(3)))
   }
 
@@ -111,7 +114,10 @@ struct EventTests {
     form { $0.cursor.ahead = Cursor.Mark(seq: 5, mark: 5) }
     form { $0.changes[0].seq = 0 }
     form { $0.changes[0].seq = 77 }
-    form { $0.changes[0].item = .cell(CellUpdate(key: CellKey(collection: "", key: ""), state: CellState(value: .max(.int(1))))) }
+    form {
+      $0.changes[0].item = .cell(
+        CellUpdate(key: CellKey(collection: "", key: ""), state: CellState(value: .max(.int(1)))))
+    }
     form { $0.changes = Array(repeating: $0.changes[0], count: 501) }
     for form in forms {
       try lab.step(1, .announced(CloudEvent(seq: event.seq, step: form)))
@@ -125,13 +131,18 @@ struct EventTests {
   func bounded() throws {
     var lab = try ready()
     let many = try told(&lab) { lab in
-      try lab.commit(0, CommitDraft(cells: (0..<65).map { CellDraft(CellKey(collection: "progress", key: "key \($0)"), .max(.int(1))) }))
+      try lab.commit(
+        0,
+        CommitDraft(cells: (0..<65).map { CellDraft(CellKey(collection: "progress", key: "key \($0)"), .max(.int(1))) })
+      )
     }
     #expect(many.step == nil)
     let large = try told(&lab) { lab in
       try lab.commit(
         0,
-        CommitDraft(cells: [CellDraft(CellKey(collection: "progress", key: "long"), .max(.string(String(repeating: "x", count: 40_000))))]))
+        CommitDraft(cells: [
+          CellDraft(CellKey(collection: "progress", key: "long"), .max(.string(String(repeating: "x", count: 40_000))))
+        ]))
     }
     #expect(large.step == nil)
     var before = lab.cloud.position()

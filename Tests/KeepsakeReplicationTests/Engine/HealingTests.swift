@@ -65,17 +65,20 @@ import Testing
         cursor: .start, versions: [tests.version(1, contents: [base, leaning])],
         contents: [tests.content(base), tests.content(leaning, base: base)], limit: 9), &cloud)
     let unknown = ContentHash(of: Data("unknown".utf8))
-    _ = try tests.exchange(ExchangeRequest(cursor: .start, limit: 9, damaged: [ContentHash(of: base), unknown]), &cloud)
+    _ = try tests.exchange(
+      ExchangeRequest(cursor: .start, limit: 9, damaged: [ContentHash(of: base), unknown]), &cloud)
     #expect(cloud.suspectContents() == [ContentHash(of: base)])
     // A circle: what leans on it as its base.
     let circle = try tests.exchange(
       ExchangeRequest(
-        cursor: .start, versions: [tests.version(2, over: [1], contents: [base])], contents: [tests.content(base, base: leaning)], limit: 9),
+        cursor: .start, versions: [tests.version(2, over: [1], contents: [base])],
+        contents: [tests.content(base, base: leaning)], limit: 9),
       &cloud)
     #expect(circle.outcome == .missing([ContentHash(of: base)]) && circle.wanted == [ContentHash(of: base)])
     let full = try tests.exchange(
       ExchangeRequest(
-        cursor: .start, versions: [tests.version(2, over: [1], contents: [base])], contents: [tests.content(base)], limit: 9), &cloud)
+        cursor: .start, versions: [tests.version(2, over: [1], contents: [base])], contents: [tests.content(base)],
+        limit: 9), &cloud)
     #expect(full.wanted.isEmpty && cloud.hasContent(ContentHash(of: base)))
   }
 

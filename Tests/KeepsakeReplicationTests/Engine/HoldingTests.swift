@@ -18,7 +18,9 @@ struct HoldingTests {
     return lab
   }
 
-  private func deliver(_ lab: inout Lab) throws -> [EngineNotification] { try DeviceEngine.deliver(in: &lab.devices[1].storage) }
+  private func deliver(_ lab: inout Lab) throws -> [EngineNotification] {
+    try DeviceEngine.deliver(in: &lab.devices[1].storage)
+  }
 
   @Test("shows nothing of it, is idle all the same, and then shows all of it at once")
   func showsAtOnce() throws {
@@ -27,7 +29,8 @@ struct HoldingTests {
     try lab.save(0, "hello", over: .everyHead)
     try lab.settle(0, .committed)
     try lab.settle(1)
-    #expect(lab.level(1) == nil && lab.devices[1].storage.heads(of: "main").isEmpty && lab.devices[1].notifications.isEmpty)
+    #expect(
+      lab.level(1) == nil && lab.devices[1].storage.heads(of: "main").isEmpty && lab.devices[1].notifications.isEmpty)
     #expect(lab.devices[1].storage.facts().hasArrivals)
     #expect(lab.devices[1].engine.status.phase == .idle && lab.devices[1].engine.status.fetching == .idle)
     let notifications = try deliver(&lab)
@@ -50,12 +53,15 @@ struct HoldingTests {
   func notByHalves() throws {
     var lab = try ready(page: 1)
     for number in 0..<3 {
-      try lab.commit(0, CommitDraft(cells: [CellDraft(CellKey(collection: "progress", key: "key \(number)"), .max(.int(1)))]))
+      try lab.commit(
+        0, CommitDraft(cells: [CellDraft(CellKey(collection: "progress", key: "key \(number)"), .max(.int(1)))]))
     }
     try lab.settle(0, .committed)
     try lab.step(1, .sync)
     for _ in 0..<2 {
-      guard let request = lab.takeRequest(1), let event = try lab.answer(to: request, cloud: &lab.cloud, using: &lab.random) else {
+      guard let request = lab.takeRequest(1),
+        let event = try lab.answer(to: request, cloud: &lab.cloud, using: &lab.random)
+      else {
         Issue.record("it asks for no further page")
         return
       }
@@ -102,7 +108,10 @@ struct HoldingTests {
       let before = lab.cloud.position()
       try lab.commit(0, Lab.level(level))
       try lab.settle(0, .committed)
-      try lab.settle(1, .announced(CloudEvent(seq: lab.cloud.position().seq, step: try CloudAcceptance.step(since: before, in: lab.cloud))))
+      try lab.settle(
+        1,
+        .announced(
+          CloudEvent(seq: lab.cloud.position().seq, step: try CloudAcceptance.step(since: before, in: lab.cloud))))
     }
     #expect(lab.devices[1].exchanges == 0 && lab.level(1) == nil)
     #expect(lab.devices[1].storage.facts().cursor == lab.cloud.position())
@@ -160,7 +169,10 @@ struct HoldingTests {
     lab.cloud = backup
     try lab.settle(1)
     #expect(lab.level(1) == .max(.int(3)) && lab.devices[1].storage.heads(of: "main") == [save.id])
-    #expect(lab.devices[1].notifications.starts(with: [.slots(["main"]), .cells([CellKey(collection: "progress", key: "level")])]))
+    #expect(
+      lab.devices[1].notifications.starts(with: [
+        .slots(["main"]), .cells([CellKey(collection: "progress", key: "level")]),
+      ]))
     #expect(!lab.devices[1].storage.facts().hasArrivals && lab.devices[1].storage.staged().isEmpty)
     // Instead of the one who wrote it, which was lost.
     lab.devices[0] = try LabDevice(writer: 9)
@@ -175,11 +187,14 @@ struct HoldingTests {
     var lab = try ready(page: 1)
     let backup = lab.cloud
     for number in 0..<3 {
-      try lab.commit(0, CommitDraft(cells: [CellDraft(CellKey(collection: "progress", key: "key \(number)"), .max(.int(1)))]))
+      try lab.commit(
+        0, CommitDraft(cells: [CellDraft(CellKey(collection: "progress", key: "key \(number)"), .max(.int(1)))]))
     }
     try lab.settle(0, .committed)
     try lab.step(1, .sync)
-    guard let request = lab.takeRequest(1), let event = try lab.answer(to: request, cloud: &lab.cloud, using: &lab.random) else {
+    guard let request = lab.takeRequest(1),
+      let event = try lab.answer(to: request, cloud: &lab.cloud, using: &lab.random)
+    else {
       Issue.record("it doesn't ask")
       return
     }
@@ -188,7 +203,8 @@ struct HoldingTests {
     lab.cloud = backup
     try lab.settle(1)
     #expect(
-      lab.devices[1].notifications.isEmpty && lab.devices[1].storage.cells(in: nil).isEmpty && lab.devices[1].storage.staged().isEmpty)
+      lab.devices[1].notifications.isEmpty && lab.devices[1].storage.cells(in: nil).isEmpty
+        && lab.devices[1].storage.staged().isEmpty)
     // Who wrote it offers it again.
     try lab.settle(0)
     try lab.settle(1)
@@ -214,7 +230,9 @@ struct HoldingTests {
     try lab.commit(0, Lab.level(5))
     try lab.settle(0, .committed)
     try lab.settle(1, .committed)
-    #expect(!lab.devices[1].storage.facts().hasArrivals && lab.devices[1].storage.staged().isEmpty && lab.devices[1].notifications.isEmpty)
+    #expect(
+      !lab.devices[1].storage.facts().hasArrivals && lab.devices[1].storage.staged().isEmpty
+        && lab.devices[1].notifications.isEmpty)
     try lab.commit(1, Lab.level(8))
     try lab.commit(0, CommitDraft(cells: [CellDraft(CellKey(collection: "progress", key: "coins"), .max(.int(1)))]))
     try lab.settle(0, .committed)
@@ -237,7 +255,10 @@ struct HoldingTests {
     let after = lab.devices[1].storage.facts().cursor
     let cursor = Cursor(epoch: after.epoch, seq: after.seq + 1, mark: after.mark &+ 1)
     let change = CloudChange(seq: cursor.seq, item: .version(later))
-    try lab.step(1, .announced(CloudEvent(seq: cursor.seq, step: .init(after: after, cursor: cursor, changes: [change], contents: []))))
+    try lab.step(
+      1,
+      .announced(
+        CloudEvent(seq: cursor.seq, step: .init(after: after, cursor: cursor, changes: [change], contents: []))))
     #expect(lab.devices[1].storage.heads(of: "main") == heads && lab.devices[1].storage.facts().hasArrivals)
     let shown = try deliver(&lab)
     #expect(shown == [.slots(["main"])] && lab.devices[1].storage.heads(of: "main") == [second.id])

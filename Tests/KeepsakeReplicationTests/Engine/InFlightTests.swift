@@ -11,8 +11,10 @@ struct InFlightTests {
   ) -> Transfer {
     let hash = ContentHash(of: Data([UInt8(request)]))
     let status = EngineTransfer(
-      request: request, isUpload: isUpload, content: hash, slot: "main", version: version, length: bytes, lengthInAll: bytes)
-    return Transfer(request: request, isUpload: isUpload, hash: hash, bytes: bytes, marksOffered: isUpload, status: status)
+      request: request, isUpload: isUpload, content: hash, slot: "main", version: version, length: bytes,
+      lengthInAll: bytes)
+    return Transfer(
+      request: request, isUpload: isUpload, hash: hash, bytes: bytes, marksOffered: isUpload, status: status)
   }
 
   @Test("numbers follow one another from a random one, so that two engines don't take each other's answers")
@@ -57,7 +59,9 @@ struct InFlightTests {
     #expect(inFlight.isUploadNext && inFlight.isDownloading)
     inFlight.begin(transfer(2, isUpload: true))
     #expect(!inFlight.isUploadNext)
-    #expect(inFlight.uploading == [transfer(2, isUpload: true).hash] && inFlight.downloading == [transfer(1, isUpload: false).hash])
+    #expect(
+      inFlight.uploading == [transfer(2, isUpload: true).hash]
+        && inFlight.downloading == [transfer(1, isUpload: false).hash])
   }
 
   @Test("one content may be of any size; beside it begins what is small, or what fits")

@@ -7,7 +7,9 @@ import Testing
 struct OfferPartsTests {
   static let offer = OfferID(high: 4, low: 4)
 
-  private func exchange(_ request: ExchangeRequest, _ cloud: inout MemoryContainer, now: Int64 = 7) throws -> ExchangeResponse {
+  private func exchange(_ request: ExchangeRequest, _ cloud: inout MemoryContainer, now: Int64 = 7) throws
+    -> ExchangeResponse
+  {
     var random = SeededGenerator(seed: cloud.position().seq + 5)
     return try CloudAcceptance.exchange(request, now: now, in: &cloud, using: &random)
   }
@@ -18,15 +20,18 @@ struct OfferPartsTests {
 
   private func save(_ number: UInt64, _ contents: [ContentHash] = []) -> VersionRecord {
     VersionRecord(
-      id: ResolutionTests.id(number), slot: "main", covers: [], contents: contents, length: 0, savedAtMilliseconds: 0, writer: WriterID(1),
+      id: ResolutionTests.id(number), slot: "main", covers: [], contents: contents, length: 0, savedAtMilliseconds: 0,
+      writer: WriterID(1),
       provisional: false)
   }
 
   private func part(
-    _ number: Int, last: Bool = false, of offer: OfferID = offer, cells: [CellUpdate] = [], versions: [VersionRecord] = []
+    _ number: Int, last: Bool = false, of offer: OfferID = offer, cells: [CellUpdate] = [],
+    versions: [VersionRecord] = []
   ) -> ExchangeRequest {
     ExchangeRequest(
-      cursor: .start, cells: cells, versions: versions, limit: 10, part: OfferPart(offer: offer, number: number, isLast: last))
+      cursor: .start, cells: cells, versions: versions, limit: 10,
+      part: OfferPart(offer: offer, number: number, isLast: last))
   }
 
   // MARK: The cloud
@@ -43,7 +48,8 @@ struct OfferPartsTests {
     #expect(cloud.heldOffers().isEmpty)
   }
 
-  @Test("a part that comes twice, too early, or after the cloud lost those before it never makes half of an offer visible")
+  @Test(
+    "a part that comes twice, too early, or after the cloud lost those before it never makes half of an offer visible")
   func outOfOrder() throws {
     var cloud = MemoryContainer(epoch: 1)
     #expect(try exchange(part(1, last: true, cells: [cell("b")]), &cloud).outcome == .held(parts: 0))
@@ -81,12 +87,16 @@ struct OfferPartsTests {
   func bounded() throws {
     var cloud = MemoryContainer(epoch: 1)
     let ids = (0..<ExchangeRules.maximumOffers + 1).map { OfferID(high: 1, low: UInt64($0)) }
-    for id in ids.dropLast() { #expect(try exchange(part(0, of: id, cells: [cell("a")]), &cloud).outcome == .held(parts: 1)) }
+    for id in ids.dropLast() {
+      #expect(try exchange(part(0, of: id, cells: [cell("a")]), &cloud).outcome == .held(parts: 1))
+    }
     let late = part(0, of: ids[ids.count - 1], cells: [cell("a")])
     #expect(try exchange(late, &cloud).outcome == .held(parts: 0))
     // All but the first two are gone on with.
     let soon = 7 + ExchangeRules.offerIdleMilliseconds
-    for id in ids.dropLast().dropFirst(2) { _ = try exchange(part(1, of: id, cells: [cell("b")]), &cloud, now: soon - 1) }
+    for id in ids.dropLast().dropFirst(2) {
+      _ = try exchange(part(1, of: id, cells: [cell("b")]), &cloud, now: soon - 1)
+    }
     #expect(try exchange(late, &cloud, now: soon).outcome == .held(parts: 1))
     #expect(cloud.heldOffers().count == ExchangeRules.maximumOffers)
     #expect(cloud.items(of: ids[2]).count == 2)
@@ -100,7 +110,9 @@ struct OfferPartsTests {
   func tooLarge() throws {
     var cloud = MemoryContainer(epoch: 1)
     let value = CellValue.max(.string(String(repeating: "v", count: 250_000)))
-    let cells = (0..<64).map { CellUpdate(key: CellKey(collection: "progress", key: "\($0)"), state: CellState(value: value)) }
+    let cells = (0..<64).map {
+      CellUpdate(key: CellKey(collection: "progress", key: "\($0)"), state: CellState(value: value))
+    }
     #expect(try exchange(part(0, cells: cells), &cloud).outcome == .held(parts: 1))
     #expect(try exchange(part(1, cells: cells), &cloud).outcome == .held(parts: 2))
     #expect(try exchange(part(2, cells: cells), &cloud).outcome == .held(parts: 2))
@@ -118,7 +130,8 @@ struct OfferPartsTests {
     let backup = lab.cloud
     for number in 1...checkpoints {
       try lab.save(0, "save \(number)", slot: "slot \(number)", over: .everyHead)
-      try lab.commit(0, CommitDraft(cells: [CellDraft(CellKey(collection: "progress", key: "\(number)"), .max(.int(1)))]))
+      try lab.commit(
+        0, CommitDraft(cells: [CellDraft(CellKey(collection: "progress", key: "\(number)"), .max(.int(1)))]))
     }
     try lab.settle(0)
     lab.cloud = backup
@@ -204,7 +217,9 @@ struct OfferPartsTests {
     #expect(request.versions.count == 4 && request.part == nil)
   }
 
-  @Test("a store that holds more than a request takes is never seen by halves, whatever is lost, ends or is committed between the parts")
+  @Test(
+    "a store that holds more than a request takes is never seen by halves, whatever is lost, ends or is committed between the parts"
+  )
   func inParts() throws {
     var options = DeviceEngine.Options()
     (options.pieceCells, options.pieceVersions, options.maximumCells, options.maximumVersions) = (1, 1, 2, 2)
@@ -231,7 +246,9 @@ struct OfferPartsTests {
         // Whoever looks meanwhile sees nothing, or everything.
         let seen = (1...4).count { !lab.cloud.heads(of: "slot \($0)").isEmpty }
         let values = (1...4).count { lab.cloud.cell(CellKey(collection: "progress", key: "\($0)")) != nil }
-        #expect((seen, values) == (0, 0) || (seen, values) == (4, 4), "interruption \(interruption), \(seen) and \(values) after \(asked)")
+        #expect(
+          (seen, values) == (0, 0) || (seen, values) == (4, 4),
+          "interruption \(interruption), \(seen) and \(values) after \(asked)")
       }
       #expect(asked > 3)
       #expect(lab.devices[0].storage.outboxCount() == 0, "interruption \(interruption)")

@@ -35,7 +35,8 @@ import Testing
     return (lab, save)
   }
 
-  @Test("a device has a save when it says so, not when it was told: the answer may be lost; and one that is away hasn't")
+  @Test(
+    "a device has a save when it says so, not when it was told: the answer may be lost; and one that is away hasn't")
   func presented() throws {
     var (lab, save) = try saved("a garden")
     #expect(try holders(save.id, lab) == [])

@@ -23,11 +23,14 @@ import Testing
   private func refusals(_ lab: Lab, _ index: Int = 0) -> [EngineRefusal] { lab.devices[index].engine.status.refusals }
 
   private func told(_ lab: Lab, _ index: Int = 0) -> Int {
-    lab.devices[index].notifications.reduce(0) { if case .refused(let refusals) = $1 { $0 + refusals.count } else { $0 } }
+    lab.devices[index].notifications.reduce(0) {
+      if case .refused(let refusals) = $1 { $0 + refusals.count } else { $0 }
+    }
   }
 
   @Test(
-    "a save that finds no room is named with the numbers, values go on, and after a delete it goes by itself", arguments: [256 * 1024, 0])
+    "a save that finds no room is named with the numbers, values go on, and after a delete it goes by itself",
+    arguments: [256 * 1024, 0])
   func deleteMakesRoom(inlineBytes: Int) throws {
     var lab = try tightLab(inlineBytes: inlineBytes)
     let save = try lab.save(0, second, slot: "new", over: .everyHead)
@@ -38,7 +41,9 @@ import Testing
     let refused = try #require(refusals(lab).first)
     #expect(refusals(lab).count == 1 && refused.slot == "new" && refused.refusal.reason == .quota)
     let quota = try #require(refused.refusal.quota)
-    #expect(quota.limit == lab.quota && quota.used <= quota.limit && quota.needed >= 3_000 && quota.used + quota.needed > quota.limit)
+    #expect(
+      quota.limit == lab.quota && quota.used <= quota.limit && quota.needed >= 3_000
+        && quota.used + quota.needed > quota.limit)
     #expect(told(lab) == 1)
 
     try lab.save(0, "", slot: "old", over: .everyHead, tombstone: true)
@@ -111,7 +116,8 @@ import Testing
         contents: [tests.content(base), tests.content(shared)], limit: 9), &cloud)
     _ = try tests.exchange(
       ExchangeRequest(
-        cursor: .start, versions: [tests.version(2, over: [1], contents: [delta], slot: "a")], contents: [tests.content(delta, base: base)],
+        cursor: .start, versions: [tests.version(2, over: [1], contents: [delta], slot: "a")],
+        contents: [tests.content(delta, base: base)],
         limit: 9), &cloud)
     _ = try tests.exchange(
       ExchangeRequest(cursor: .start, versions: [tests.version(3, contents: [shared], slot: "b")], limit: 9), &cloud)
@@ -138,7 +144,9 @@ import Testing
     let request = ExchangeRequest(cursor: .start, cells: [tests.cell(1)], contents: [tests.content(stray)], limit: 9)
     let answer = try CloudAcceptance.exchange(request, now: .min, quota: 1_000, in: &cloud, using: &random)
     #expect(answer.outcome == .accepted(seq: 1) && !cloud.hasContent(ContentHash(of: stray)))
-    #expect(QuotaUse(limit: .max, used: .max).shortage(for: .max) != nil && QuotaUse(limit: 10, used: .min).shortage(for: 5) == nil)
+    #expect(
+      QuotaUse(limit: .max, used: .max).shortage(for: .max) != nil
+        && QuotaUse(limit: 10, used: .min).shortage(for: 5) == nil)
     let many = ExchangeRequest(
       cursor: .start, limit: 9, damaged: (0..<65).map { ContentHash(of: Data([$0])) })
     #expect(throws: ExchangeError.self) { try CloudAcceptance.exchange(many, now: 0, in: &cloud, using: &random) }

@@ -25,9 +25,13 @@ enum Samples {
       writer: WriterID(1), provisional: false)
   }
 
-  static func change(_ record: VersionRecord, seq: UInt64 = 1) -> CloudChange { CloudChange(seq: seq, item: .version(record)) }
+  static func change(_ record: VersionRecord, seq: UInt64 = 1) -> CloudChange {
+    CloudChange(seq: seq, item: .version(record))
+  }
 
-  static func group(_ id: Int64, versions: [UInt64] = [], refusals: [Refusal] = [], isPiece: Bool = false) -> OutboxGroup {
+  static func group(_ id: Int64, versions: [UInt64] = [], refusals: [Refusal] = [], isPiece: Bool = false)
+    -> OutboxGroup
+  {
     OutboxGroup(id: id, versions: versions.map(Self.id), refusals: refusals, isPiece: isPiece)
   }
 }

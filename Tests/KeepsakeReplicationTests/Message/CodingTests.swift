@@ -24,33 +24,41 @@ import Testing
     #expect(try text(CellValue.min(.double(-0.5))) == #"{"min":{"double":-0.5}}"#)
     #expect(try text(CellValue.max(.double(.infinity))) == #"{"max":{"double":"inf"}}"#)
     #expect(
-      try text(CellValue.union([.string("b"), .int(3), .data(Data([1, 2]))])) == #"{"union":[{"int":3},{"string":"b"},{"data":"AQI="}]}"#)
-    let counter = CellValue.counter([WriterID(2): CounterEntry(plus: .max, minus: 1), WriterID(1): CounterEntry(plus: 3)])
+      try text(CellValue.union([.string("b"), .int(3), .data(Data([1, 2]))]))
+        == #"{"union":[{"int":3},{"string":"b"},{"data":"AQI="}]}"#)
+    let counter = CellValue.counter([
+      WriterID(2): CounterEntry(plus: .max, minus: 1), WriterID(1): CounterEntry(plus: 3),
+    ])
     #expect(
       try text(counter)
         == #"{"counter":[{"minus":0,"plus":3,"writer":"0000000000000001"},{"minus":1,"plus":18446744073709551615,"writer":"0000000000000002"}]}"#
     )
-    let best = BestScore(order: .descending, entry: .init(score: .int(1_000), dateMilliseconds: 7, payload: Data([1, 2])))
+    let best = BestScore(
+      order: .descending, entry: .init(score: .int(1_000), dateMilliseconds: 7, payload: Data([1, 2])))
     #expect(
       try text(CellValue.best(best))
         == #"{"best":{"entry":{"dateMilliseconds":7,"payload":"AQI=","score":{"int":1000}},"order":"descending"}}"#)
     #expect(try text(CellValue.best(BestScore(order: .ascending, entry: nil))) == #"{"best":{"order":"ascending"}}"#)
     let withdrawn = BestScore(
-      order: .ascending, entry: nil, withdrawn: [BestScore.Withdrawal(generation: 3, id: ScoreID(high: 0, low: 10))], isCleared: true)
-    let json = #"{"best":{"cleared":true,"order":"ascending","withdrawn":[{"generation":3,"id":"0000000000000000000000000000000a"}]}}"#
+      order: .ascending, entry: nil, withdrawn: [BestScore.Withdrawal(generation: 3, id: ScoreID(high: 0, low: 10))],
+      isCleared: true)
+    let json =
+      #"{"best":{"cleared":true,"order":"ascending","withdrawn":[{"generation":3,"id":"0000000000000000000000000000000a"}]}}"#
     #expect(try text(CellValue.best(withdrawn)) == json)
     #expect(try JSONDecoder().decode(CellValue.self, from: Data(json.utf8)) == .best(withdrawn))
     let latest = CellValue.latest(Stamp(caughtUp: true, milliseconds: 5, writer: WriterID(1)), .string("x"))
     #expect(
       try text(latest)
-        == #"{"latest":{"stamp":{"caughtUp":true,"milliseconds":5,"writer":"0000000000000001"},"value":{"string":"x"}}}"#)
+        == #"{"latest":{"stamp":{"caughtUp":true,"milliseconds":5,"writer":"0000000000000001"},"value":{"string":"x"}}}"#
+    )
   }
 
   @Test("Sets, dictionaries and optionals are written in the form that the next version reads")
   func formsOfManyParts() throws {
     let set = CellValue.set(
       ObservedSet([
-        WriterID(2): ObservedSet.Additions(seen: NumberRanges([1...1, 4...5]), present: [5: .int(7), 4: .string("rose")]),
+        WriterID(2): ObservedSet.Additions(
+          seen: NumberRanges([1...1, 4...5]), present: [5: .int(7), 4: .string("rose")]),
         WriterID(1): ObservedSet.Additions(seen: NumberRanges([1...3])),
       ]))
     let forms: [(CellValue, String)] = [
@@ -65,7 +73,10 @@ import Testing
         .dictionary([.string("cave"): .min(.int(61)), .int(3): .min(.double(0.5))]),
         #"{"dictionary":[{"key":{"int":3},"value":{"min":{"double":0.5}}},{"key":{"string":"cave"},"value":{"min":{"int":61}}}]}"#
       ),
-      (.dictionary([.int(1): .optional(.max(.int(2)))]), #"{"dictionary":[{"key":{"int":1},"value":{"optional":{"max":{"int":2}}}}]}"#),
+      (
+        .dictionary([.int(1): .optional(.max(.int(2)))]),
+        #"{"dictionary":[{"key":{"int":1},"value":{"optional":{"max":{"int":2}}}}]}"#
+      ),
       (.optional(nil), #"{"optional":null}"#), (.optional(.max(.int(6))), #"{"optional":{"max":{"int":6}}}"#),
     ]
     for (value, json) in forms {
@@ -95,10 +106,13 @@ import Testing
       #"{"set":[{\#(one),"seen":[[2,5],[1,3]]},{\#(one),"seen":[],"standing":[{"number":9,"element":{"int":1}},{"number":2,"element":{"int":2}}]}]}"#
     )
     #expect(
-      twice == .set(ObservedSet([WriterID(1): ObservedSet.Additions(seen: NumberRanges([1...5, 9...9]), present: [9: .int(1)])])))
+      twice
+        == .set(
+          ObservedSet([WriterID(1): ObservedSet.Additions(seen: NumberRanges([1...5, 9...9]), present: [9: .int(1)])])))
     #expect(try read(#"{"set":[{\#(one),"seen":[]}]}"#) == .set(ObservedSet()))
     #expect(
-      try read(#"{"dictionary":[{"key":{"int":1},"value":{"max":{"int":1}}},{"key":{"int":1},"value":{"max":{"int":2}}}]}"#)
+      try read(
+        #"{"dictionary":[{"key":{"int":1},"value":{"max":{"int":1}}},{"key":{"int":1},"value":{"max":{"int":2}}}]}"#)
         == .dictionary([.int(1): .max(.int(2))]))
     for range in ["[1]", "[1,2,3]", "[3,1]", "[-1,2]", "[1,18446744073709551616]", "7", "[]"] {
       #expect(throws: DecodingError.self, "\(range)") { try read(#"{"set":[{\#(one),"seen":[\#(range)]}]}"#) }
@@ -116,7 +130,8 @@ import Testing
   @Test("Large numbers keep all their digits")
   func numbersKeepTheirDigits() throws {
     for scalar in [
-      Scalar.int(.max), .int(.min), .int(9_007_199_254_740_993), .double(0.1), .double(.greatestFiniteMagnitude), .double(-.infinity),
+      Scalar.int(.max), .int(.min), .int(9_007_199_254_740_993), .double(0.1), .double(.greatestFiniteMagnitude),
+      .double(-.infinity),
       .double(.leastNonzeroMagnitude),
     ] {
       #expect(try again(scalar) == scalar)
@@ -155,9 +170,11 @@ import Testing
   @Test(
     "A damaged or hostile message is a decoding error",
     arguments: [
-      #"{"max":{"int":6},"min":{"int":5}}"#, "{}", #"{"max":{}}"#, #"{"max":{"int":6.5}}"#, #"{"max":{"int":99999999999999999999}}"#,
+      #"{"max":{"int":6},"min":{"int":5}}"#, "{}", #"{"max":{}}"#, #"{"max":{"int":6.5}}"#,
+      #"{"max":{"int":99999999999999999999}}"#,
       #"{"max":{"double":"nan"}}"#, #"{"counter":[{"writer":"zz","plus":1,"minus":0}]}"#,
-      #"{"counter":[{"writer":"0000000000000001","plus":-1,"minus":0}]}"#, #"{"best":{"int":6}}"#, #"{"union":{"int":6}}"#,
+      #"{"counter":[{"writer":"0000000000000001","plus":-1,"minus":0}]}"#, #"{"best":{"int":6}}"#,
+      #"{"union":{"int":6}}"#,
       #"{"max":{"data":"!"}}"#, #"[1]"#, "",
     ])
   func badValuesAreErrors(text: String) {
@@ -169,15 +186,19 @@ import Testing
     var random = SeededGenerator(seed: 31)
     let chain = ChainID(using: &random)
     let operation = WalletOperation(
-      id: OperationID(using: &random), kind: .claim(key: "daily"), currency: "gems", amount: 5, reason: "day 1", goods: ["hat"],
+      id: OperationID(using: &random), kind: .claim(key: "daily"), currency: "gems", amount: 5, reason: "day 1",
+      goods: ["hat"],
       madeAtMilliseconds: 5)
     let record = VersionRecord(
-      id: VersionID(using: &random), slot: "main", covers: [VersionID(using: &random)], contents: [ContentHash(of: Data([1]))], length: 1,
+      id: VersionID(using: &random), slot: "main", covers: [VersionID(using: &random)],
+      contents: [ContentHash(of: Data([1]))], length: 1,
       metadata: SaveMetadata(title: "A", playtime: 1.5, progress: 2, thumbnail: Data([9]), custom: ["k": "v"]),
       savedAtMilliseconds: 1, writer: WriterID(1), provisional: true)
-    let content = EncodedContent(hash: ContentHash(of: Data([1])), length: 1, base: ContentHash(of: Data()), bytes: Data([1]))
+    let content = EncodedContent(
+      hash: ContentHash(of: Data([1])), length: 1, base: ContentHash(of: Data()), bytes: Data([1]))
     var offer = WalletOffer(
-      chain: chain, follows: ChainID(using: &random), base: ChainHead(emptyChain: chain), operations: [operation], late: [operation],
+      chain: chain, follows: ChainID(using: &random), base: ChainHead(emptyChain: chain), operations: [operation],
+      late: [operation],
       wanted: ["gems": 4])
     offer.wanted["keys"] = 0
     let request = ExchangeRequest(
@@ -189,10 +210,12 @@ import Testing
     reply.totals["gems"] = WalletTotals()
     reply.decisions = [WalletDecision(id: operation.id, verdict: .declined)]
     for outcome in [
-      nil, ExchangeOutcome.accepted(seq: 4), .missing([content.hash]), .refused([Refusal(item: "x", reason: .quota, message: "full")]),
+      nil, ExchangeOutcome.accepted(seq: 4), .missing([content.hash]),
+      .refused([Refusal(item: "x", reason: .quota, message: "full")]),
     ] {
       let response = ExchangeResponse(
-        outcome: outcome, restart: true, changes: [CloudChange(seq: 1, item: .version(record))], contents: [content], wallet: reply,
+        outcome: outcome, restart: true, changes: [CloudChange(seq: 1, item: .version(record))], contents: [content],
+        wallet: reply,
         cursor: request.cursor, more: true, serverTimeMilliseconds: 5)
       #expect(try again(response) == response)
     }
@@ -200,11 +223,18 @@ import Testing
 
   @Test("Only identifiers of 32 hexadecimal digits are taken")
   func identifiersAreStrict() {
-    #expect(VersionID("0123456789abcdef0123456789ABCDEF") == VersionID(high: 0x0123_4567_89AB_CDEF, low: 0x0123_4567_89AB_CDEF))
-    for text in ["", "0123", "+123456789abcdef0123456789abcdef", "0123456789abcdef0123456789abcdeg", " 123456789abcdef0123456789abcdef"] {
+    #expect(
+      VersionID("0123456789abcdef0123456789ABCDEF")
+        == VersionID(high: 0x0123_4567_89AB_CDEF, low: 0x0123_4567_89AB_CDEF))
+    for text in [
+      "", "0123", "+123456789abcdef0123456789abcdef", "0123456789abcdef0123456789abcdeg",
+      " 123456789abcdef0123456789abcdef",
+    ] {
       #expect(VersionID(text) == nil, "\(text)")
     }
     #expect(ContentHash("+" + String(repeating: "0", count: 63)) == nil)
-    #expect(ContentHash(of: Data("abc".utf8)).description == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad")
+    #expect(
+      ContentHash(of: Data("abc".utf8)).description
+        == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad")
   }
 }

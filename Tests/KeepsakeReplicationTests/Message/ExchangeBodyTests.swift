@@ -8,7 +8,8 @@ struct ExchangeBodyTests {
   private static let request: ExchangeRequest = {
     let contents = [3, 0, 500].map { count in
       EncodedContent(
-        hash: ContentHash(of: Data("\(count)".utf8)), length: count, base: count == 3 ? nil : ContentHash(of: Data("b".utf8)),
+        hash: ContentHash(of: Data("\(count)".utf8)), length: count,
+        base: count == 3 ? nil : ContentHash(of: Data("b".utf8)),
         bytes: Data((0..<count).map { UInt8($0 % 251) }))
     }
     let cell = CellUpdate(key: CellKey(collection: "progress", key: "level"), state: CellState(value: .max(.int(6))))
@@ -28,7 +29,8 @@ struct ExchangeBodyTests {
     #expect(contents.map { $0["size"] as? Int } == [3, 0, 500] && contents.allSatisfy { $0["bytes"] == nil })
     #expect(body.count == 4 + length + 503)
     let response = ExchangeResponse(
-      outcome: .accepted(seq: 4), changes: [], contents: Self.request.contents, wallet: nil, cursor: .start, more: false,
+      outcome: .accepted(seq: 4), changes: [], contents: Self.request.contents, wallet: nil, cursor: .start,
+      more: false,
       serverTimeMilliseconds: 5)
     #expect(try ExchangeBody.decode(ExchangeResponse.self, from: ExchangeBody.encode(response)) == response)
   }
@@ -37,12 +39,16 @@ struct ExchangeBodyTests {
   func damage() throws {
     let body = try ExchangeBody.encode(Self.request)
     for count in 0..<body.count {
-      #expect(throws: DecodingError.self, "\(count) bytes") { try ExchangeBody.decode(ExchangeRequest.self, from: body.prefix(count)) }
+      #expect(throws: DecodingError.self, "\(count) bytes") {
+        try ExchangeBody.decode(ExchangeRequest.self, from: body.prefix(count))
+      }
     }
     var random = SeededGenerator(seed: 7)
     for round in 0..<2_000 {
       var altered = body
-      for _ in 0...(round % 4) { altered[Int(random.next() % UInt64(body.count))] = UInt8(truncatingIfNeeded: random.next()) }
+      for _ in 0...(round % 4) {
+        altered[Int(random.next() % UInt64(body.count))] = UInt8(truncatingIfNeeded: random.next())
+      }
       // A message or this error: the frames have no checksum, contents are known by their hash.
       do { _ = try ExchangeBody.decode(ExchangeRequest.self, from: altered) } catch is DecodingError {}
     }

@@ -21,7 +21,9 @@ import Testing
       testDescription = name
       check = {
         let file = GoldenMessageTests.fixtures.appending(path: name)
-        if ProcessInfo.processInfo.environment["KEEPSAKE_WRITE_FIXTURES"] == "1", !FileManager.default.fileExists(atPath: file.path) {
+        if ProcessInfo.processInfo.environment["KEEPSAKE_WRITE_FIXTURES"] == "1",
+          !FileManager.default.fileExists(atPath: file.path)
+        {
           try FileManager.default.createDirectory(at: GoldenMessageTests.fixtures, withIntermediateDirectories: true)
           try encode(message).write(to: file)
         }
@@ -40,7 +42,8 @@ import Testing
 
     static func binary<Message: Codable & Equatable & Sendable>(_ name: String, _ message: Message) -> Golden {
       Golden(
-        name + ".exchange", message, encode: { try ExchangeBody.encode($0) }, decode: { try ExchangeBody.decode(Message.self, from: $0) })
+        name + ".exchange", message, encode: { try ExchangeBody.encode($0) },
+        decode: { try ExchangeBody.decode(Message.self, from: $0) })
     }
   }
 
@@ -49,7 +52,8 @@ import Testing
   static let all: [Golden] =
     GoldenMessages.requests.flatMap { [.json($0.name, $0.message), .binary($0.name, $0.message)] }
     + GoldenMessages.responses.flatMap { [.json($0.name, $0.message), .binary($0.name, $0.message)] }
-    + GoldenMessages.events.map { .json($0.name, $0.message) } + GoldenMessages.devices.map { .json($0.name, $0.message) }
+    + GoldenMessages.events.map { .json($0.name, $0.message) }
+    + GoldenMessages.devices.map { .json($0.name, $0.message) }
 
   @Test("a message that the first release sent is read as it was meant, and written as it was then", arguments: all)
   func reads(golden: Golden) throws { try golden.check() }

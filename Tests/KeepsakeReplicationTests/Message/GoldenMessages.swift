@@ -18,35 +18,44 @@ enum GoldenMessages {
     cell("level", .max(.int(6))), cell("fastest", .min(.double(40.5)), generation: 2),
     cell("hat", .latest(Stamp(caughtUp: true, milliseconds: 5, writer: WriterID(1)), .string("röd"))),
     cell("badges", .union([.string("hero"), .int(-3), .data(Data([1, 2])), .double(0.5)])),
-    cell("coins", .counter([WriterID(1): CounterEntry(plus: 7, minus: 2), WriterID(2): CounterEntry(plus: .max, minus: 0)])),
+    cell(
+      "coins",
+      .counter([WriterID(1): CounterEntry(plus: 7, minus: 2), WriterID(2): CounterEntry(plus: .max, minus: 0)])),
     cell(
       "flowers",
       .set(
-        ObservedSet([WriterID(1): ObservedSet.Additions(seen: NumberRanges([1...4, 6...6]), present: [3: .string("rose"), 6: .int(7)])]))),
+        ObservedSet([
+          WriterID(1): ObservedSet.Additions(
+            seen: NumberRanges([1...4, 6...6]), present: [3: .string("rose"), 6: .int(7)])
+        ]))),
     cell("best times", .dictionary([.string("cave"): .min(.int(61)), .string("hill"): .min(.double(40.5))])),
     cell("first win", .optional(.min(.int(9)))), cell("never", .optional(nil)),
     cell(
       "vote",
       .later(
         LaterValue([
-          LaterValueID(high: 0, low: 2): LaterValue.Entry(rule: "quorum", content: Data([1, 2]), over: [LaterValueID(high: 0, low: 1)])
+          LaterValueID(high: 0, low: 2): LaterValue.Entry(
+            rule: "quorum", content: Data([1, 2]), over: [LaterValueID(high: 0, low: 1)])
         ]))),
     CellUpdate(
       key: CellKey(collection: "scores", key: "4/easy/Ada"),
       state: CellState(
         value: .best(
           BestScore(
-            order: .descending, entry: .init(score: .int(900), dateMilliseconds: 5, payload: Data(count: 16) + Data("a run".utf8)),
+            order: .descending,
+            entry: .init(score: .int(900), dateMilliseconds: 5, payload: Data(count: 16) + Data("a run".utf8)),
             withdrawn: [BestScore.Withdrawal(generation: 0, id: ScoreID(high: 0, low: 1))], isCleared: true)))),
   ]
 
   private static let versions: [VersionRecord] = [
     VersionRecord(
       id: version(2), slot: "main", covers: [version(1)], contents: [hash("one"), hash("two")], length: 6,
-      metadata: SaveMetadata(title: "Cave", playtime: 1.5, progress: 2, thumbnail: Data([1, 2]), custom: ["hat": "red"]),
+      metadata: SaveMetadata(
+        title: "Cave", playtime: 1.5, progress: 2, thumbnail: Data([1, 2]), custom: ["hat": "red"]),
       savedAtMilliseconds: 1_767_225_600_000, writer: WriterID(1), provisional: true),
     VersionRecord(
-      id: version(3), slot: "deleted", covers: [], contents: [], length: 0, savedAtMilliseconds: 5, writer: WriterID(2), provisional: false,
+      id: version(3), slot: "deleted", covers: [], contents: [], length: 0, savedAtMilliseconds: 5, writer: WriterID(2),
+      provisional: false,
       tombstone: true),
   ]
 
@@ -57,17 +66,20 @@ enum GoldenMessages {
 
   private static let head = ChainHead(count: 3, hash: hash("head"))
 
-  private static func operation(_ number: UInt64, _ kind: WalletOperation.Kind, goods: [String] = [], at time: Int64 = 0) -> WalletOperation
-  {
+  private static func operation(
+    _ number: UInt64, _ kind: WalletOperation.Kind, goods: [String] = [], at time: Int64 = 0
+  ) -> WalletOperation {
     WalletOperation(
-      id: OperationID(high: 9, low: number), kind: kind, currency: "gems", amount: Int64(number) * 10, reason: "reason \(number)",
+      id: OperationID(high: 9, low: number), kind: kind, currency: "gems", amount: Int64(number) * 10,
+      reason: "reason \(number)",
       goods: goods, madeAtMilliseconds: time)
   }
 
   private static let offer = WalletOffer(
     chain: ChainID(high: 5, low: 6), follows: ChainID(high: 5, low: 5), base: head,
     operations: [
-      operation(1, .earn, at: 7), operation(2, .spend, goods: ["sword"]), operation(3, .giveBack), operation(4, .claim(key: "daily")),
+      operation(1, .earn, at: 7), operation(2, .spend, goods: ["sword"]), operation(3, .giveBack),
+      operation(4, .claim(key: "daily")),
     ],
     late: [operation(5, .earn)], wanted: ["gems": 4])
 
@@ -75,7 +87,8 @@ enum GoldenMessages {
     var totals = WalletTotals()
     (totals.granted, totals.earned, totals.spent, totals.returned) = (4, 3, 2, 1)
     return WalletReply(
-      chain: ChainID(high: 5, low: 6), state: state, totals: ["gems": totals], balances: ["gems": 9], recalled: ["gems": 1],
+      chain: ChainID(high: 5, low: 6), state: state, totals: ["gems": totals], balances: ["gems": 9],
+      recalled: ["gems": 1],
       decisions: [
         WalletDecision(id: OperationID(high: 9, low: 4), verdict: .declined),
         WalletDecision(id: OperationID(high: 9, low: 1), verdict: .accepted),
@@ -92,18 +105,21 @@ enum GoldenMessages {
     (
       "request",
       ExchangeRequest(
-        cursor: cursor, cells: cells, versions: versions, contents: contents, wallet: offer, limit: 500, damaged: [hash("lost")])
+        cursor: cursor, cells: cells, versions: versions, contents: contents, wallet: offer, limit: 500,
+        damaged: [hash("lost")])
     ),
     (
       "request-part",
       ExchangeRequest(
-        cursor: cursor, cells: [cells[0]], limit: 100, part: OfferPart(offer: OfferID(high: 0, low: 3), number: 2, isLast: true),
+        cursor: cursor, cells: [cells[0]], limit: 100,
+        part: OfferPart(offer: OfferID(high: 0, low: 3), number: 2, isLast: true),
         hasStaged: true)
     ),
     (
       "request-first-part",
       ExchangeRequest(
-        cursor: cursor, versions: [versions[1]], limit: 100, part: OfferPart(offer: OfferID(high: 0, low: 3), number: 0, isLast: false))
+        cursor: cursor, versions: [versions[1]], limit: 100,
+        part: OfferPart(offer: OfferID(high: 0, low: 3), number: 0, isLast: false))
     ),
   ]
 
@@ -112,15 +128,21 @@ enum GoldenMessages {
       (
         "response-accepted",
         ExchangeResponse(
-          outcome: .accepted(seq: 41), changes: changes, contents: contents, wallet: reply(.accepted(head)), cursor: cursor, more: true,
-          serverTimeMilliseconds: 1_767_225_600_000, wanted: [hash("two")], quota: QuotaUse(limit: 1_073_741_824, used: 1_073_700_000))
+          outcome: .accepted(seq: 41), changes: changes, contents: contents, wallet: reply(.accepted(head)),
+          cursor: cursor, more: true,
+          serverTimeMilliseconds: 1_767_225_600_000, wanted: [hash("two")],
+          quota: QuotaUse(limit: 1_073_741_824, used: 1_073_700_000))
       ),
       (
         "response-restart",
         ExchangeResponse(
-          outcome: nil, restart: true, changes: [], contents: [], wallet: nil, cursor: .start, more: false, serverTimeMilliseconds: 5)
+          outcome: nil, restart: true, changes: [], contents: [], wallet: nil, cursor: .start, more: false,
+          serverTimeMilliseconds: 5)
       ),
-      ("response-missing", response(.missing([hash("one"), hash("two")]), .begun(ChainHead(count: 0, hash: hash("none"))))),
+      (
+        "response-missing",
+        response(.missing([hash("one"), hash("two")]), .begun(ChainHead(count: 0, hash: hash("none"))))
+      ),
       (
         "response-refused",
         response(
@@ -137,7 +159,8 @@ enum GoldenMessages {
 
   private static func response(_ outcome: ExchangeOutcome?, _ state: WalletReply.State) -> ExchangeResponse {
     ExchangeResponse(
-      outcome: outcome, changes: [], contents: [], wallet: reply(state), cursor: cursor, more: false, serverTimeMilliseconds: 5)
+      outcome: outcome, changes: [], contents: [], wallet: reply(state), cursor: cursor, more: false,
+      serverTimeMilliseconds: 5)
   }
 
   static let events: [(name: String, message: CloudEvent)] = [
@@ -145,7 +168,9 @@ enum GoldenMessages {
     (
       "event",
       CloudEvent(
-        seq: 41, step: CloudEvent.Step(after: Cursor(epoch: 3, seq: 19, mark: 5), cursor: cursor, changes: changes, contents: contents))
+        seq: 41,
+        step: CloudEvent.Step(
+          after: Cursor(epoch: 3, seq: 19, mark: 5), cursor: cursor, changes: changes, contents: contents))
     ),
   ]
 
@@ -153,13 +178,15 @@ enum GoldenMessages {
     (
       "devices",
       DeviceList(devices: [
-        device(1, isThis: true, has: nil), device(2, isThis: false, has: [version(2), version(3)]), device(3, isThis: false, has: []),
+        device(1, isThis: true, has: nil), device(2, isThis: false, has: [version(2), version(3)]),
+        device(3, isThis: false, has: []),
       ])
     )
   ]
 
   private static func device(_ number: UInt64, isThis: Bool, has: [VersionID]?) -> AccountDevice {
     AccountDevice(
-      device: DeviceID(high: 0, low: number), name: "iPad \(number)", createdMilliseconds: 5, seenMilliseconds: 7, isThis: isThis, has: has)
+      device: DeviceID(high: 0, low: number), name: "iPad \(number)", createdMilliseconds: 5, seenMilliseconds: 7,
+      isThis: isThis, has: has)
   }
 }

@@ -49,7 +49,10 @@ import Testing
     key: CellKey(collection: "progress", key: "flowers"),
     state: CellState(
       value: .set(
-        ObservedSet([WriterID(1): ObservedSet.Additions(seen: NumberRanges([1...4, 6...6]), present: [3: .string("rose"), 6: .int(7)])]))))
+        ObservedSet([
+          WriterID(1): ObservedSet.Additions(
+            seen: NumberRanges([1...4, 6...6]), present: [3: .string("rose"), 6: .int(7)])
+        ]))))
   static let setCellText =
     #"{"collection":"progress","key":"flowers","value":{"set":[{"seen":[[1,4],[6,6]],"standing":[{"element":{"string":"rose"},"number":3},"#
     + #"{"element":{"int":7},"number":6}],"writer":"0000000000000001"}]}}"#
@@ -64,7 +67,8 @@ import Testing
     state: CellState(
       value: .later(
         LaterValue([
-          LaterValueID(high: 0, low: 2): LaterValue.Entry(rule: "quorum", content: Data([1, 2]), over: [LaterValueID(high: 0, low: 1)]),
+          LaterValueID(high: 0, low: 2): LaterValue.Entry(
+            rule: "quorum", content: Data([1, 2]), over: [LaterValueID(high: 0, low: 1)]),
           LaterValueID(high: 0, low: 3): LaterValue.Entry(rule: "quorum", content: Data("abc".utf8)),
         ]))))
   static let laterCellText =
@@ -80,7 +84,8 @@ import Testing
   static let content = EncodedContent(hash: hash, length: 3, base: hash, bytes: Data([40, 181]))
   static let contentText = #"{"base":"\#(abc)","bytes":"KLU=","hash":"\#(abc)","length":3}"#
   static let claim = WalletOperation(
-    id: OperationID(high: 0, low: 3), kind: .claim(key: "daily"), currency: "gems", amount: 5, reason: "day 1", goods: ["hat"],
+    id: OperationID(high: 0, low: 3), kind: .claim(key: "daily"), currency: "gems", amount: 5, reason: "day 1",
+    goods: ["hat"],
     madeAtMilliseconds: 7)
   static let claimText =
     #"{"amount":5,"currency":"gems","goods":["hat"],"id":"\#(three)","key":"daily","kind":"claim","madeAtMilliseconds":7,"reason":"day 1"}"#
@@ -112,7 +117,8 @@ import Testing
   }
 
   static let reply = WalletReply(
-    chain: ChainID(high: 0, low: 1), state: .fork(head: head, common: head), totals: ["gems": totals()], balances: ["gems": 9],
+    chain: ChainID(high: 0, low: 1), state: .fork(head: head, common: head), totals: ["gems": totals()],
+    balances: ["gems": 9],
     recalled: ["gems": 1], decisions: [WalletDecision(id: claim.id, verdict: .declined)])
   static let replyText =
     #"{"balances":{"gems":9},"chain":"\#(one)","decisions":[{"id":"\#(three)","verdict":"declined"}],"recalled":{"gems":1},"#
@@ -125,13 +131,15 @@ import Testing
     + #""protocolVersion":1,"versions":[\#(versionText)],"wallet":\#(offerText)}"#
   static let response = ExchangeResponse(
     outcome: .accepted(seq: 41), restart: true,
-    changes: [CloudChange(seq: 40, item: .cell(cell)), CloudChange(seq: 41, item: .version(version))], contents: [content],
+    changes: [CloudChange(seq: 40, item: .cell(cell)), CloudChange(seq: 41, item: .version(version))],
+    contents: [content],
     wallet: reply, cursor: cursor, more: true, serverTimeMilliseconds: 1_767_225_600_000, wanted: [hash],
     quota: QuotaUse(limit: 1_073_741_824, used: 1_073_700_000))
   static let event = CloudEvent(
     seq: 41,
     step: CloudEvent.Step(
-      after: Cursor(epoch: 0, seq: 40, mark: 5), cursor: cursor, changes: [CloudChange(seq: 41, item: .cell(cell))], contents: [content]))
+      after: Cursor(epoch: 0, seq: 40, mark: 5), cursor: cursor, changes: [CloudChange(seq: 41, item: .cell(cell))],
+      contents: [content]))
   static let eventText =
     #"{"after":{"epoch":0,"mark":5,"seq":40},"changes":[{"cell":\#(cellText),"seq":41}],"contents":[\#(contentText)],"cursor":\#(cursorText),"seq":41}"#
   static let responseText =
@@ -141,7 +149,8 @@ import Testing
 
   static func device(_ number: UInt64, has: [VersionID]?) -> AccountDevice {
     AccountDevice(
-      device: DeviceID(high: 0, low: number), name: "iPad", createdMilliseconds: 5, seenMilliseconds: 7, isThis: false, has: has)
+      device: DeviceID(high: 0, low: number), name: "iPad", createdMilliseconds: 5, seenMilliseconds: 7, isThis: false,
+      has: has)
   }
   static func deviceText(_ id: String, _ has: String = "") -> String {
     #"{"createdMilliseconds":5,"device":"\#(id)",\#(has)"isThis":false,"name":"iPad","seenMilliseconds":7}"#
@@ -167,11 +176,15 @@ import Testing
     Form("accepted", ExchangeOutcome.accepted(seq: 4), #"{"accepted":{"seq":4}}"#),
     Form("missing", ExchangeOutcome.missing([hash]), #"{"missing":["\#(abc)"]}"#),
     Form("held", ExchangeOutcome.held(parts: 2), #"{"held":{"parts":2}}"#),
-    Form("a part of an offer", OfferPart(offer: OfferID(high: 0, low: 3), number: 0, isLast: false), #"{"number":0,"offer":"\#(three)"}"#),
+    Form(
+      "a part of an offer", OfferPart(offer: OfferID(high: 0, low: 3), number: 0, isLast: false),
+      #"{"number":0,"offer":"\#(three)"}"#),
     Form(
       "a request with a last part",
-      ExchangeRequest(cursor: .start, limit: 100, part: OfferPart(offer: OfferID(high: 0, low: 3), number: 2, isLast: true)),
-      #"{"cursor":{"epoch":0,"mark":0,"seq":0},"limit":100,"part":{"last":true,"number":2,"offer":"\#(three)"},"protocolVersion":1}"#),
+      ExchangeRequest(
+        cursor: .start, limit: 100, part: OfferPart(offer: OfferID(high: 0, low: 3), number: 2, isLast: true)),
+      #"{"cursor":{"epoch":0,"mark":0,"seq":0},"limit":100,"part":{"last":true,"number":2,"offer":"\#(three)"},"protocolVersion":1}"#
+    ),
     Form(
       "a request of a device that stages", ExchangeRequest(cursor: cursor, limit: 100, hasStaged: true),
       #"{"cursor":\#(cursorText),"limit":100,"protocolVersion":1,"staged":true}"#),
@@ -182,7 +195,9 @@ import Testing
     Form("an event of a restored cloud", CloudEvent(seq: 12, unknown: cursor), #"{"seq":12,"unknown":\#(cursorText)}"#),
     Form("refused", ExchangeOutcome.refused([refusal]), #"{"refused":[\#(refusalText)]}"#),
     Form("a chain that stands", WalletReply.State.accepted(head), #"{"accepted":\#(headText)}"#),
-    Form("a chain that begins", WalletReply.State.begun(ChainHead(count: 0, hash: hash)), #"{"begun":{"count":0,"hash":"\#(abc)"}}"#),
+    Form(
+      "a chain that begins", WalletReply.State.begun(ChainHead(count: 0, hash: hash)),
+      #"{"begun":{"count":0,"hash":"\#(abc)"}}"#),
     Form("a closed chain", WalletReply.State.fenced(head), #"{"fenced":\#(headText)}"#),
     Form("a chain too far ahead", WalletReply.State.behind(head), #"{"behind":\#(headText)}"#),
     Form("an event", CloudEvent(seq: 41), #"{"seq":41}"#),
@@ -191,20 +206,25 @@ import Testing
     Form("a bare request", ExchangeRequest(cursor: .start, limit: 100), bareRequest),
     Form(
       "a bare answer",
-      ExchangeResponse(outcome: nil, changes: [], contents: [], wallet: nil, cursor: cursor, more: false, serverTimeMilliseconds: 5),
+      ExchangeResponse(
+        outcome: nil, changes: [], contents: [], wallet: nil, cursor: cursor, more: false, serverTimeMilliseconds: 5),
       #"{"cursor":\#(cursorText),"serverTimeMilliseconds":5}"#),
     Form(
       "a cell's first generation", CellUpdate(key: cell.key, state: CellState(value: .max(.int(6)))),
       #"{"collection":"progress","key":"level","value":{"max":{"int":6}}}"#),
-    Form("a full content", EncodedContent(hash: hash, length: 0, base: nil, bytes: Data()), #"{"bytes":"","hash":"\#(abc)","length":0}"#),
+    Form(
+      "a full content", EncodedContent(hash: hash, length: 0, base: nil, bytes: Data()),
+      #"{"bytes":"","hash":"\#(abc)","length":0}"#),
     Form(
       "a delete",
       VersionRecord(
-        id: VersionID(high: 0, low: 2), slot: "main", covers: [], contents: [], length: 0, savedAtMilliseconds: 5, writer: WriterID(1),
+        id: VersionID(high: 0, low: 2), slot: "main", covers: [], contents: [], length: 0, savedAtMilliseconds: 5,
+        writer: WriterID(1),
         provisional: false, tombstone: true),
       #"{"id":"\#(two)","savedAtMilliseconds":5,"slot":"main","tombstone":true,"writer":"0000000000000001"}"#),
     Form(
-      "a bare offer", WalletOffer(chain: ChainID(high: 0, low: 1), follows: nil, base: head, operations: [], late: [], wanted: [:]),
+      "a bare offer",
+      WalletOffer(chain: ChainID(high: 0, low: 1), follows: nil, base: head, operations: [], late: [], wanted: [:]),
       #"{"base":\#(headText),"chain":"\#(one)"}"#),
     Form(
       "a bare reply", WalletReply(chain: ChainID(high: 0, low: 1), state: .accepted(head)),
@@ -218,7 +238,9 @@ import Testing
     #expect(try form.isRead(form.text))
   }
 
-  @Test("a message of a later release, with fields that nobody here knows, says what it said without them", arguments: forms)
+  @Test(
+    "a message of a later release, with fields that nobody here knows, says what it said without them", arguments: forms
+  )
   func unknownFields(form: Form) throws {
     let later = #""a later field":[{"of":null},1e9,"any kind"],"#
     var text = form.text.replacingOccurrences(of: "{", with: "{" + later)
@@ -234,14 +256,17 @@ import Testing
   func emptyAndNull() throws {
     let bare = ExchangeRequest(cursor: .start, limit: 100)
     for empty in ["[]", "null"] {
-      let text = Self.bareRequest.dropLast() + #","cells":\#(empty),"versions":\#(empty),"contents":\#(empty),"wallet":null}"#
+      let text =
+        Self.bareRequest.dropLast() + #","cells":\#(empty),"versions":\#(empty),"contents":\#(empty),"wallet":null}"#
       let isSame = try JSONDecoder().decode(ExchangeRequest.self, from: Data(text.utf8)) == bare
       #expect(isSame, "\(text)")
     }
     let answer =
       #"{"changes":[],"contents":null,"cursor":\#(Self.cursorText),"more":false,"outcome":null,"restart":null,"serverTimeMilliseconds":5}"#
     let response = try JSONDecoder().decode(ExchangeResponse.self, from: Data(answer.utf8))
-    #expect(response.outcome == nil && !response.more && !response.restart && response.changes.isEmpty && response.contents.isEmpty)
+    #expect(
+      response.outcome == nil && !response.more && !response.restart && response.changes.isEmpty
+        && response.contents.isEmpty)
   }
 
   @Test("the examples in docs/PROTOCOL.md are what is sent")
@@ -259,7 +284,8 @@ import Testing
       shown.insert(try #require(names[try plain(example)], "no message looks like this: \(example)"))
     }
     let expected: Set = [
-      "a request", "a bare request", "an answer", "a bare answer", "a delete", "missing", "refused", "a refusal for want of room",
+      "a request", "a bare request", "an answer", "a bare answer", "a delete", "missing", "refused",
+      "a refusal for want of room",
       "a chain that stands", "a chain that begins",
       "a closed chain",
       "a chain too far ahead", "held", "a request with a last part", "an event", "an event of a restored cloud",
@@ -300,7 +326,9 @@ import Testing
     #expect(isRefused(WalletOperation.self, Self.operationText("claim")))
     #expect(isRefused(WalletDecision.self, #"{"id":"\#(Self.one)","verdict":"late"}"#))
     // An outcome that isn't known must not look like an answer to a request that sent nothing.
-    #expect(isRefused(ExchangeResponse.self, #"{"cursor":\#(Self.cursorText),"outcome":{"stale":[]},"serverTimeMilliseconds":5}"#))
+    #expect(
+      isRefused(
+        ExchangeResponse.self, #"{"cursor":\#(Self.cursorText),"outcome":{"stale":[]},"serverTimeMilliseconds":5}"#))
   }
 
   @Test("a reason for a refusal that a later cloud gives is carried to the player as it is")
@@ -314,20 +342,24 @@ import Testing
   @Test("who speaks another protocol is told that, whatever its messages look like")
   func otherProtocol() {
     for text in [#"{"protocolVersion":2}"#, #"{"protocolVersion":2,"cells":"of another kind","cursor":7}"#] {
-      #expect(throws: ExchangeError.unsupportedProtocol(2)) { try JSONDecoder().decode(ExchangeRequest.self, from: Data(text.utf8)) }
+      #expect(throws: ExchangeError.unsupportedProtocol(2)) {
+        try JSONDecoder().decode(ExchangeRequest.self, from: Data(text.utf8))
+      }
     }
   }
 
   /// What stands in the place of a value of a message that somebody altered.
   private static func strangeValues() -> [Any] {
     [
-      NSNull(), true, -1, 0, Int64.max, Int64.min, UInt64.max, 1e300, -0.5, "", "text", "\u{0}", String(repeating: "9", count: 5_000),
+      NSNull(), true, -1, 0, Int64.max, Int64.min, UInt64.max, 1e300, -0.5, "", "text", "\u{0}",
+      String(repeating: "9", count: 5_000),
       [Any](), [String: Any](), [[Any]()], ["max": ["int": 6]], ["accepted": ["seq": 4]], ["__proto__": 1],
     ]
   }
 
   @Test(
-    "a message with any value altered is an error or a message; the cloud takes or refuses it, and goes on", arguments: [41] as [UInt64])
+    "a message with any value altered is an error or a message; the cloud takes or refuses it, and goes on",
+    arguments: [41] as [UInt64])
   func alteredMessages(seed: UInt64) async throws {
     let (read, refused) = try await withCheckedThrowingContinuation { continuation in
       // For long enough to keep others waiting, on a thread that is nobody else's.
@@ -352,7 +384,9 @@ import Testing
           do {
             _ = try form.again(data)
             read += 1
-            if form.name == "a request" { try exchange(JSONDecoder().decode(ExchangeRequest.self, from: data), using: &random) }
+            if form.name == "a request" {
+              try exchange(JSONDecoder().decode(ExchangeRequest.self, from: data), using: &random)
+            }
             if form.name.hasPrefix("a cell") {
               // It meets what it was, in the cloud.
               let cells = [try JSONDecoder().decode(CellUpdate.self, from: data), setCell, dictionaryCell]

@@ -18,9 +18,11 @@ import Testing
   }
 
   private mutating func pack(
-    _ wallet: inout Wallet, neverConnected: Bool = true, since mark: WalletParcel.Mark? = nil, claims: [WalletOperation] = []
+    _ wallet: inout Wallet, neverConnected: Bool = true, since mark: WalletParcel.Mark? = nil,
+    claims: [WalletOperation] = []
   ) throws -> WalletParcel? {
-    try wallet.pack(neverConnected: neverConnected, since: mark, claims: claims, reason: "adopted", now: 7, using: &random)
+    try wallet.pack(
+      neverConnected: neverConnected, since: mark, claims: claims, reason: "adopted", now: 7, using: &random)
   }
 
   @Test("Money handed from one wallet to another is there once", arguments: [true, false])
@@ -59,7 +61,8 @@ import Testing
     // As after the bank has paid: the rights are there, the claim is settled.
     var from = try wallet([Self.operation(.earn, 130, 2)])
     let parcel = try #require(try pack(&from, neverConnected: false, claims: [starter]))
-    #expect(parcel.operations.map(\.kind) == [.claim(key: "starter"), .earn] && parcel.operations.map(\.amount) == [100, 30])
+    #expect(
+      parcel.operations.map(\.kind) == [.claim(key: "starter"), .earn] && parcel.operations.map(\.amount) == [100, 30])
     #expect(from.spendable("gems") == 100)
     var to = try wallet([Self.operation(.claim(key: "starter"), 100, 3)])
     #expect(try to.receive(parcel, knowing: { _ in false }).map(\.amount) == [30])
@@ -69,7 +72,9 @@ import Testing
   @Test("Operations that two copies share count once, and the spending of one leaves the other's wallet sound")
   mutating func copies() throws {
     let earned = Self.operation(.earn, 100, 1)
-    var (one, other) = (try wallet([earned, Self.operation(.spend, 90, 2)]), try wallet([earned, Self.operation(.spend, 60, 3)]))
+    var (one, other) = (
+      try wallet([earned, Self.operation(.spend, 90, 2)]), try wallet([earned, Self.operation(.spend, 60, 3)])
+    )
     var to = try wallet([])
     let first = try to.receive(try #require(try pack(&one)), knowing: { _ in false })
     #expect(to.spendable("gems") == 10)
@@ -133,7 +138,8 @@ import Testing
     storage.setCell(CellUpdate(key: full, state: union("a")))
     var groups = AdoptedGroups()
     let adopted = try DeviceCommit.adopt(
-      [CellUpdate(key: full, state: union("b")), CellUpdate(key: level, state: CellState(value: .max(.int(3))))], into: &groups,
+      [CellUpdate(key: full, state: union("b")), CellUpdate(key: level, state: CellState(value: .max(.int(3))))],
+      into: &groups,
       in: &storage)
     #expect(adopted.refused == [full] && adopted.changed == [level] && storage.cell(full) == union("a"))
   }

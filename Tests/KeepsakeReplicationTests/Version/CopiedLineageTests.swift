@@ -35,7 +35,8 @@ import Testing
     lab.devices[1].storage = copy
   }
 
-  @Test("it says of its save what that comes from, as soon as it hears that others have it, and all find the same ancestor")
+  @Test(
+    "it says of its save what that comes from, as soon as it hears that others have it, and all find the same ancestor")
   func tellsWhatCameBack() throws {
     var story = try story()
     #expect(story.last.covers == [story.middle.id], "what never left is passed over")
@@ -60,7 +61,8 @@ import Testing
       func save(_ id: UInt64, over parents: [UInt64], _ index: Int) throws {
         let hash = lab.devices[index].storage.addContent(Data("save \(id)".utf8))
         let draft = SaveDraft(
-          id: VersionID(high: 0, low: id), slot: "main", parents: .versions(parents.map { VersionID(high: 0, low: $0) }), contents: [hash],
+          id: VersionID(high: 0, low: id), slot: "main",
+          parents: .versions(parents.map { VersionID(high: 0, low: $0) }), contents: [hash],
           length: "save \(id)".utf8.count, savedAtMilliseconds: 1)
         try lab.commit(index, CommitDraft(saves: [draft]))
       }
@@ -72,7 +74,9 @@ import Testing
       try save(strange, over: [], 0)
       try lab.settle(1)
       try lab.settle(0)
-      let covers = { (id: UInt64) in lab.devices[0].storage.version(VersionID(high: 0, low: id))?.record.covers.map(\.low) }
+      let covers = { (id: UInt64) in
+        lab.devices[0].storage.version(VersionID(high: 0, low: id))?.record.covers.map(\.low)
+      }
       #expect(covers(mine) == [1, 2])
       #expect(covers(strange) == [])
     }
@@ -104,7 +108,9 @@ import Testing
     var (original, other) = (story.lab.devices[0].storage, story.lab.devices[2].storage)
     // The two saves meet on both devices before the original's says more of itself than that it replaced what nobody
     // has.
-    for record in [story.first, story.other] { original.putVersion(StoredVersion(record: record, acknowledged: true, offered: true)) }
+    for record in [story.first, story.other] {
+      original.putVersion(StoredVersion(record: record, acknowledged: true, offered: true))
+    }
     for id in story.other.covers { original.markCovered(id) }
     let last = StoredVersion(record: story.last, acknowledged: true, offered: true)
     original.putVersion(last)

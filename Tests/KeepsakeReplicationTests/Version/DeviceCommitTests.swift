@@ -116,7 +116,8 @@ import Testing
     lab.cloud = MemoryContainer(epoch: 2)
     try lab.settle(1)
     try lab.commit(1, Lab.level(3))
-    try lab.commit(1, CommitDraft(cells: [CellDraft(CellKey(collection: "progress", key: "level"), .reset(.max(.int(1))))]))
+    try lab.commit(
+      1, CommitDraft(cells: [CellDraft(CellKey(collection: "progress", key: "level"), .reset(.max(.int(1))))]))
     try lab.commit(1, CommitDraft(cells: [CellDraft(hat, .set(.string("cap")))]))
     let guest = try lab.save(1, "a longer save that has just begun", over: .everyHead)
     try lab.settle(1)
@@ -236,7 +237,8 @@ import Testing
     var lab = try Lab()
     let id = VersionID(using: &lab.random)
     let nowhere = ContentHash(of: Data("nowhere".utf8))
-    let draft = SaveDraft(id: id, slot: "main", parents: .everyHead, contents: [nowhere], length: 1, savedAtMilliseconds: 0)
+    let draft = SaveDraft(
+      id: id, slot: "main", parents: .everyHead, contents: [nowhere], length: 1, savedAtMilliseconds: 0)
     #expect(throws: CommitError.missingContent(id, nowhere)) { try lab.commit(0, CommitDraft(saves: [draft])) }
     var unnamed = draft
     unnamed.content = .stored([], length: 1)
@@ -247,7 +249,9 @@ import Testing
     again.slot = "main"
     again.id = taken.id
     #expect(throws: CommitError.idTaken(taken.id)) { try lab.commit(0, CommitDraft(saves: [again])) }
-    #expect(throws: WalletError.insufficientRights(currency: "gems", spendable: 0, balance: 0)) { try lab.perform(0, .spend, 5) }
+    #expect(throws: WalletError.insufficientRights(currency: "gems", spendable: 0, balance: 0)) {
+      try lab.perform(0, .spend, 5)
+    }
     let huge = CellDraft(CellKey(collection: "progress", key: "big"), .insert([.data(Data(count: 300_000))]))
     #expect(throws: CommitError.self) { try lab.commit(0, CommitDraft(cells: [huge])) }
   }
@@ -255,13 +259,19 @@ import Testing
   @Test("An import too large for the cloud is refused by the call")
   func tooMuchForOneCheckpoint() throws {
     var lab = try Lab()
-    let many = (0...ExchangeRules.maximumCells).map { CellDraft(CellKey(collection: "progress", key: "\($0)"), .max(.int(1))) }
+    let many = (0...ExchangeRules.maximumCells).map {
+      CellDraft(CellKey(collection: "progress", key: "\($0)"), .max(.int(1)))
+    }
     #expect(throws: CommitError.self) { try lab.commit(0, CommitDraft(cells: many)) }
-    let large = (0..<30).map { CellDraft(CellKey(collection: "progress", key: "\($0)"), .max(.data(Data(count: 200_000)))) }
+    let large = (0..<30).map {
+      CellDraft(CellKey(collection: "progress", key: "\($0)"), .max(.data(Data(count: 200_000))))
+    }
     #expect(throws: CommitError.self) { try lab.commit(0, CommitDraft(cells: large)) }
     // As much as is allowed arrives, and comes back out in pages that a device can hold.
     var fresh = try Lab(devices: 2)
-    for start in stride(from: 0, to: 30, by: 10) { try fresh.commit(0, CommitDraft(cells: Array(large[start..<start + 10]))) }
+    for start in stride(from: 0, to: 30, by: 10) {
+      try fresh.commit(0, CommitDraft(cells: Array(large[start..<start + 10])))
+    }
     try fresh.settle(0)
     try fresh.settle(1)
     #expect(fresh.devices[0].storage.outboxCount() == 0)

@@ -6,20 +6,24 @@ import Testing
   static func id(_ number: UInt64) -> VersionID { VersionID(high: 0, low: number) }
 
   static func version(
-    _ number: UInt64, over covers: [UInt64] = [], contents: String? = nil, progress: Double? = nil, playtime: Double? = nil,
+    _ number: UInt64, over covers: [UInt64] = [], contents: String? = nil, progress: Double? = nil,
+    playtime: Double? = nil,
     savedAt: Int64 = 0, provisional: Bool = false, tombstone: Bool = false
   ) -> VersionRecord {
     VersionRecord(
       id: id(number), slot: "main", covers: covers.map(id),
       contents: tombstone ? [] : [ContentHash(of: Data((contents ?? "\(number)").utf8))],
-      length: tombstone ? 0 : 1, metadata: SaveMetadata(playtime: playtime, progress: progress), savedAtMilliseconds: savedAt,
+      length: tombstone ? 0 : 1, metadata: SaveMetadata(playtime: playtime, progress: progress),
+      savedAtMilliseconds: savedAt,
       writer: WriterID(1), provisional: provisional, tombstone: tombstone)
   }
 
   func view(_ records: [VersionRecord], _ policy: SavePolicy = .mostProgress) throws -> SlotView {
     let covered = Set(records.flatMap(\.covers))
     let known = Dictionary(uniqueKeysWithValues: records.map { ($0.id, $0) })
-    return try Resolution.view(heads: records.map(\.id).filter { !covered.contains($0) }.sorted(), policy: policy) { known[$0] }
+    return try Resolution.view(heads: records.map(\.id).filter { !covered.contains($0) }.sorted(), policy: policy) {
+      known[$0]
+    }
   }
 
   @Test("A merge starts from the nearest version that both sides come from")
@@ -29,7 +33,8 @@ import Testing
     // A crossed merge has two nearest ancestors.
     let crossed =
       line + [
-        Self.version(4, over: [2, 3]), Self.version(10, over: [1]), Self.version(11, over: [4, 10]), Self.version(12, over: [4, 10]),
+        Self.version(4, over: [2, 3]), Self.version(10, over: [1]), Self.version(11, over: [4, 10]),
+        Self.version(12, over: [4, 10]),
       ]
     #expect(try view(crossed).ancestors == [Self.id(4), Self.id(10)])
     // One head skips generations that the other names.
@@ -76,10 +81,13 @@ import Testing
   func nearestOfThree() throws {
     // 4 and 5 come from 2, which comes from 1; 3 comes from 1.
     let records = [
-      Self.version(1), Self.version(2, over: [1]), Self.version(3, over: [1]), Self.version(4, over: [2]), Self.version(5, over: [2, 1]),
+      Self.version(1), Self.version(2, over: [1]), Self.version(3, over: [1]), Self.version(4, over: [2]),
+      Self.version(5, over: [2, 1]),
     ]
     let ancestors = try mergeAncestors([3, 4, 5], records)
-    func nearest(_ head: UInt64, _ merged: [UInt64]) -> [VersionID] { ancestors.nearest(of: Self.id(head), with: merged.map(Self.id)) }
+    func nearest(_ head: UInt64, _ merged: [UInt64]) -> [VersionID] {
+      ancestors.nearest(of: Self.id(head), with: merged.map(Self.id))
+    }
     #expect(nearest(4, [3]) == [Self.id(1)])
     #expect(nearest(5, [3, 4]) == [Self.id(2)], "with both, what is nearest to either")
     #expect(nearest(5, [3]) == [Self.id(1)], "the second couldn't be read")
@@ -105,14 +113,18 @@ import Testing
     [version(1)]
       + (1...rungs).flatMap { rung in
         let before = rung == 1 ? [1] : [2 * rung - 2, 2 * rung - 1]
-        return [version(2 * rung, over: before, progress: 0), version(2 * rung + 1, over: before, progress: Double(best))]
+        return [
+          version(2 * rung, over: before, progress: 0), version(2 * rung + 1, over: before, progress: Double(best)),
+        ]
       }
   }
 
   @Test("Two merges of the same saves are compared with all that they came from")
   func crossedAncestors() throws {
     let ancestors = try mergeAncestors([6, 7], Self.ladder(3))
-    #expect(ancestors.common == [4, 5].map(Self.id) && ancestors.nearest(of: Self.id(7), with: [Self.id(6)]) == [4, 5].map(Self.id))
+    #expect(
+      ancestors.common == [4, 5].map(Self.id)
+        && ancestors.nearest(of: Self.id(7), with: [Self.id(6)]) == [4, 5].map(Self.id))
     #expect(ancestors.nearest(of: Self.id(5), with: [Self.id(4)]) == [2, 3].map(Self.id))
     #expect(ancestors.nearest(of: Self.id(3), with: [Self.id(2)]) == [Self.id(1)])
     #expect(ancestors.all == (1...5).map(Self.id) && !ancestors.isCut)
@@ -126,7 +138,9 @@ import Testing
     let ancestors = try mergeAncestors([2 * rungs, 2 * rungs + 1], Self.ladder(rungs))
     #expect(ancestors.isCut && ancestors.all.count == 2 * MergeAncestors.maximumDepth)
     let oldest = try #require(ancestors.all.first)
-    #expect(ancestors.nearest(of: VersionID(high: 0, low: oldest.low + 1), with: [oldest]).isEmpty, "beyond, they are strangers")
+    #expect(
+      ancestors.nearest(of: VersionID(high: 0, low: oldest.low + 1), with: [oldest]).isEmpty,
+      "beyond, they are strangers")
     // The last one that is looked at is the one from which all come.
     let whole = UInt64(MergeAncestors.maximumDepth)
     #expect(try !mergeAncestors([2 * whole, 2 * whole + 1], Self.ladder(whole)).isCut)
@@ -150,7 +164,8 @@ import Testing
     #expect(!result.isConflict)
     #expect(result.winner?.id == Self.id(2))
     #expect(result.parents == [Self.id(1), Self.id(2)])
-    #expect(try view([Self.version(1, contents: "x"), Self.version(2, contents: "x"), Self.version(3)]).heads.count == 2)
+    #expect(
+      try view([Self.version(1, contents: "x"), Self.version(2, contents: "x"), Self.version(3)]).heads.count == 2)
   }
 
   @Test("Two devices show the same winner of a conflict")

@@ -5,7 +5,8 @@ import Testing
 /// The text of keys is what stores and clouds have: it never changes.
 @Suite struct SlotKeyTests {
   static let keys: [(SlotKey, text: String)] = [
-    (.save("main"), "main"), (.save(""), ""), (.file("a.txt"), "\u{E000}file/a.txt"), (.localSave("main"), "\u{1}slot/main"),
+    (.save("main"), "main"), (.save(""), ""), (.file("a.txt"), "\u{E000}file/a.txt"),
+    (.localSave("main"), "\u{1}slot/main"),
     (.localFile("a.txt"), "\u{1}file/a.txt"),
     // What follows on a prefix may join it to one character for people, and is a name of its own all the same.
     (.file("\u{301}x"), "\u{E000}file/\u{301}x"), (.localSave("\u{301}x"), "\u{1}slot/\u{301}x"),
@@ -13,7 +14,9 @@ import Testing
     (.save("\u{E000}files"), "\u{E000}files"),
   ]
 
-  @Test("each key has the text that stores and clouds have for it, byte for byte, and is read back from it", arguments: keys)
+  @Test(
+    "each key has the text that stores and clouds have for it, byte for byte, and is read back from it", arguments: keys
+  )
   func text(key: SlotKey, text: String) {
     #expect(Array(key.text.utf8) == Array(text.utf8))
     #expect(SlotKey(text: text) == key && Array(SlotKey(text: text).text.utf8) == Array(text.utf8))

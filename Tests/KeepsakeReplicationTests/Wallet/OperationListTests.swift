@@ -25,7 +25,8 @@ import Testing
       return wallet.state.operations.visits - before
     }
     let costs = [
-      try cost { try wallet.perform(operation(count + 1)) }, try cost { try wallet.perform(operation(count + 2, .spend)) },
+      try cost { try wallet.perform(operation(count + 1)) },
+      try cost { try wallet.perform(operation(count + 2, .spend)) },
       try cost { try wallet.perform(operation(count + 3, .claim(key: "weekly"))) },
       try cost { if try wallet.perform(operation(0)) { Issue.record("done twice") } },
       try cost { if try wallet.perform(operation(count + 4, .claim(key: "daily"))) { Issue.record("claimed twice") } },
@@ -34,7 +35,9 @@ import Testing
         large.amount = Wallet.maximumAmount
         #expect(throws: WalletError.self) { try wallet.perform(large) }
       },
-      cost { for currency in wallet.currencies { #expect(wallet.total(currency) >= 0 && wallet.pending(currency) >= 0) } },
+      cost {
+        for currency in wallet.currencies { #expect(wallet.total(currency) >= 0 && wallet.pending(currency) >= 0) }
+      },
     ]
     #expect(held.state.operations.count == count + 1 && wallet.state.operations.count == count + 4)
     return costs
@@ -58,15 +61,21 @@ import Testing
       var head = offer.base
       for operation in offer.operations { head = head.appending(operation) }
       var totals: [String: WalletTotals] = [:]
-      for operation in offer.operations { totals[operation.currency, default: WalletTotals()].earned += operation.amount }
+      for operation in offer.operations {
+        totals[operation.currency, default: WalletTotals()].earned += operation.amount
+      }
       let before = (
-        wallet.state.operations.visits, wallet.currencies.map { wallet.total($0) }, wallet.currencies.map { wallet.spendable($0) }
+        wallet.state.operations.visits, wallet.currencies.map { wallet.total($0) },
+        wallet.currencies.map { wallet.spendable($0) }
       )
       _ = wallet.receive(
-        WalletReply(chain: wallet.state.chain, state: .accepted(head), totals: totals, balances: totals.mapValues(\.earned)),
+        WalletReply(
+          chain: wallet.state.chain, state: .accepted(head), totals: totals, balances: totals.mapValues(\.earned)),
         using: &random)
       #expect(wallet.state.operations.count == count - offer.operations.count)
-      #expect(wallet.currencies.map { wallet.total($0) } == before.1 && wallet.currencies.map { wallet.spendable($0) } == before.2)
+      #expect(
+        wallet.currencies.map { wallet.total($0) } == before.1
+          && wallet.currencies.map { wallet.spendable($0) } == before.2)
       return wallet.state.operations.visits - before.0
     }
     #expect(try cost(5_000) == cost(20_000))
@@ -119,7 +128,9 @@ import Testing
         let those = array.filter { $0.currency == currency }
         let sums = list.sums[currency]
         try #require((sums == nil) == those.isEmpty, "seed \(seed), step \(step)")
-        func sum(_ kind: (WalletOperation.Kind) -> Bool) -> Int128 { those.filter { kind($0.kind) }.reduce(0) { $0 + Int128($1.amount) } }
+        func sum(_ kind: (WalletOperation.Kind) -> Bool) -> Int128 {
+          those.filter { kind($0.kind) }.reduce(0) { $0 + Int128($1.amount) }
+        }
         let isRight =
           (sums?.earned ?? 0) == sum { $0 == .earn } && (sums?.spent ?? 0) == sum { $0 == .spend }
           && (sums?.returned ?? 0) == sum { $0 == .giveBack }
@@ -149,7 +160,8 @@ import Testing
     // Full as they can be, they are taken.
     totals.granted = Wallet.maximumTotal
     _ = wallet.receive(
-      WalletReply(chain: wallet.state.chain, state: .accepted(wallet.state.head), totals: ["gems": totals]), using: &random)
+      WalletReply(chain: wallet.state.chain, state: .accepted(wallet.state.head), totals: ["gems": totals]),
+      using: &random)
     #expect(wallet.spendable("gems") == Wallet.maximumTotal && !wallet.hasUnreportedOperations)
   }
 }

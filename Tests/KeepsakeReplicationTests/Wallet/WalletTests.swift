@@ -39,7 +39,8 @@ import Testing
     let refused = WalletError.insufficientRights(currency: "gems", spendable: 0, balance: 50)
     #expect(throws: refused) { try lab.perform(0, .spend, 1) }
     #expect(
-      refused.description == "only 0 gems can be spent here now, of 50 in all: the rest is reserved for the player's other devices")
+      refused.description
+        == "only 0 gems can be spent here now, of 50 in all: the rest is reserved for the player's other devices")
     let everything = WalletError.insufficientRights(currency: "gems", spendable: 5, balance: 5)
     #expect(everything.description == "only 5 gems can be spent here now, of 5 in all")
     try lab.settle(0)
@@ -84,7 +85,9 @@ import Testing
     // Claimed again on the same device, at once and much later.
     try lab.perform(0, .claim(key: "quest"), 30)
     #expect(lab.wallet(0).pending("gems") == 0)
-    let told = lab.devices[1].notifications.compactMap { if case .decisions(let decisions) = $0 { decisions } else { nil } }.flatMap { $0 }
+    let told = lab.devices[1].notifications.compactMap {
+      if case .decisions(let decisions) = $0 { decisions } else { nil }
+    }.flatMap { $0 }
     #expect(told.map(\.verdict) == [.declined])
   }
 
@@ -128,7 +131,9 @@ import Testing
     #expect(chains.allSatisfy { $0.value.fenced || held.contains($0.key) })
     #expect(chains.values.filter(\.fenced).allSatisfy { $0.totals.values.allSatisfy { $0.rights == 0 } })
     for index in 0..<3 { #expect(lab.wallet(index).total("gems") == 57) }
-    let told = lab.devices[2].notifications.compactMap { if case .decisions(let decisions) = $0 { decisions } else { nil } }.flatMap { $0 }
+    let told = lab.devices[2].notifications.compactMap {
+      if case .decisions(let decisions) = $0 { decisions } else { nil }
+    }.flatMap { $0 }
     #expect(told.count { $0.verdict == .declined } == 1)
   }
 
@@ -199,7 +204,9 @@ import Testing
       WalletReply(chain: wallet.state.chain, state: .fork(head: wallet.state.head, common: own)), using: &random)
     #expect(wallet == before)
     #expect(!change.hasMore)
-    #expect(wallet.receive(WalletReply(chain: ChainID(high: 1, low: 1), state: .fenced(own)), using: &random) == Wallet.Change())
+    #expect(
+      wallet.receive(WalletReply(chain: ChainID(high: 1, low: 1), state: .fenced(own)), using: &random)
+        == Wallet.Change())
     #expect(wallet == before)
   }
 
@@ -234,7 +241,9 @@ import Testing
       #expect(throws: WalletError.invalidAmount(amount)) { try wallet.perform(lab.operation(.earn, amount)) }
     }
     #expect(throws: WalletError.self) { try wallet.perform(lab.operation(.earn, 1, "")) }
-    #expect(throws: WalletError.self) { try wallet.perform(lab.operation(.claim(key: String(repeating: "x", count: 200)), 1)) }
+    #expect(throws: WalletError.self) {
+      try wallet.perform(lab.operation(.claim(key: String(repeating: "x", count: 200)), 1))
+    }
     wallet.state.totals["gems", default: WalletTotals()].earned = Wallet.maximumTotal
     #expect(throws: WalletError.overflow(currency: "gems")) { try wallet.perform(lab.operation(.earn, 1)) }
     #expect(wallet.state.operations.isEmpty)

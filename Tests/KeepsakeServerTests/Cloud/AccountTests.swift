@@ -59,18 +59,21 @@ struct AccountTests {
     try await LiveServer.with(clock: time) { server in
       let key = ["Keepsake-App-Key": server.appKey]
       for _ in 0..<10 {
-        let wrong = try await server.client.call("POST", "/v1/pairing/join", headers: key, json: #"{"code": "22222222"}"#)
+        let wrong = try await server.client.call(
+          "POST", "/v1/pairing/join", headers: key, json: #"{"code": "22222222"}"#)
         #expect(wrong.status == 404)
       }
       let (first, _) = try await server.client.register()
       let code = try #require(try await first.call("POST", "/v1/pairing").json["code"] as? String)
-      let stopped = try await server.client.call("POST", "/v1/pairing/join", headers: key, json: #"{"code": "\#(code)"}"#)
+      let stopped = try await server.client.call(
+        "POST", "/v1/pairing/join", headers: key, json: #"{"code": "\#(code)"}"#)
       #expect(stopped.status == 429)
       #expect(stopped.code == "too_many_guesses")
       #expect(try #require(stopped.headers["retry-after"].flatMap { Int($0) }) > 0)
       clock.now.withLock { $0 += 600_000 }
       let fresh = try #require(try await first.call("POST", "/v1/pairing").json["code"] as? String)
-      let later = try await server.client.call("POST", "/v1/pairing/join", headers: key, json: #"{"code": "\#(fresh)"}"#)
+      let later = try await server.client.call(
+        "POST", "/v1/pairing/join", headers: key, json: #"{"code": "\#(fresh)"}"#)
       #expect(later.status == 201)
     }
   }
@@ -83,9 +86,11 @@ struct AccountTests {
       let new = try #require(try await first.call("POST", "/v1/pairing").json["code"] as? String)
       let key = ["Keepsake-App-Key": server.appKey]
       #expect(
-        try await server.client.call("POST", "/v1/pairing/join", headers: key, json: #"{"code": "\#(old)"}"#).status == 404)
+        try await server.client.call("POST", "/v1/pairing/join", headers: key, json: #"{"code": "\#(old)"}"#).status
+          == 404)
       #expect(
-        try await server.client.call("POST", "/v1/pairing/join", headers: key, json: #"{"code": "\#(new)"}"#).status == 201)
+        try await server.client.call("POST", "/v1/pairing/join", headers: key, json: #"{"code": "\#(new)"}"#).status
+          == 201)
     }
   }
 

@@ -25,7 +25,9 @@ import Testing
   /// Not compared in the expectation, which would print it.
   private func holds(_ world: Atlas, _ game: GameData) throws -> Bool { try game.saves.load(atlas) == world }
 
-  @Test("a large save comes when it is asked for, over a connection that breaks in the middle, and no byte twice; evicted, it comes again")
+  @Test(
+    "a large save comes when it is asked for, over a connection that breaks in the middle, and no byte twice; evicted, it comes again"
+  )
   func asked() async throws {
     try await TemporaryFolder.with { folder in
       let server = try await LiveServer.start(data: folder.appendingPathComponent("server"))
@@ -55,7 +57,8 @@ import Testing
       proxy.cut { seen.all.contains { $0 > 0.4 } }
       while try isNotDownloaded(tablet) {
         // Requested again when the connection has broken.
-        do { try await tablet.saves.download(atlas) } catch let error as GameDataError where error.code == .unreachable {}
+        do { try await tablet.saves.download(atlas) } catch let error as GameDataError where error.code == .unreachable
+        {}
       }
       #expect(proxy.count == 1)
       try await following.value

@@ -56,7 +56,9 @@ import Testing
     return try #require((contents["credentials"] as? [String: Any])?[name] as? String)
   }
 
-  private func container(of game: GameData) throws -> ContainerID { try #require(ContainerID(try credential("container", of: game))) }
+  private func container(of game: GameData) throws -> ContainerID {
+    try #require(ContainerID(try credential("container", of: game)))
+  }
 
   private func refusal(_ game: GameData) -> String? {
     if case .refused(let reason) = game.cloud.status.phase { reason } else { nil }
@@ -139,9 +141,11 @@ import Testing
       #expect(try await first.call("DELETE", path).status == 204)
       let content = "/v1/contents/" + String(repeating: "0", count: 64)
       for (method, path) in [
-        ("POST", "/v1/exchange"), ("POST", "/v1/pairing"), ("GET", content), ("PUT", content), ("GET", content + "/upload"),
+        ("POST", "/v1/exchange"), ("POST", "/v1/pairing"), ("GET", content), ("PUT", content),
+        ("GET", content + "/upload"),
         ("GET", "/v1/events"),
-        ("GET", "/v1/events/next"), ("GET", "/v1/devices"), ("DELETE", path), ("GET", "/v1/export"), ("DELETE", "/v1/player"),
+        ("GET", "/v1/events/next"), ("GET", "/v1/devices"), ("DELETE", path), ("GET", "/v1/export"),
+        ("DELETE", "/v1/player"),
       ] {
         let answer = try await first.call(method, path, json: method == "POST" || method == "PUT" ? "{}" : "")
         #expect(answer.status == 403 && answer.code == "retired", "\(method) \(path)")
@@ -157,7 +161,9 @@ import Testing
       try other.progress.record(99, for: ProgressKey<Int>.max("theirs", default: 1))
       try await other.cloud.sync()
       let game = try open(.guest, on: "phone", in: folder, server)
-      for number in 0..<2_500 { try game.progress.record(number, for: ProgressKey<Int>.max("level \(number)", default: -1)) }
+      for number in 0..<2_500 {
+        try game.progress.record(number, for: ProgressKey<Int>.max("level \(number)", default: -1))
+      }
       try await game.saves.save(Cave(level: 6), to: Self.cave)
       try game.wallet.earn(7, Self.gems, for: "a quest")
       try await game.cloud.sync()
@@ -171,7 +177,8 @@ import Testing
       #expect(Set(all("cell").compactMap { $0["key"] as? String }).count == 2_500)
       #expect(!String(decoding: answer.body, as: UTF8.self).contains("theirs"))
       #expect(
-        all("version").compactMap { $0["slot"] as? String } == ["cave"] && all("device").compactMap { $0["name"] as? String } == ["phone"])
+        all("version").compactMap { $0["slot"] as? String } == ["cave"]
+          && all("device").compactMap { $0["name"] as? String } == ["phone"])
       #expect(all("balances").first?["gems"] as? Int == 7 && all("operation").count == 1)
       let hash = try #require(all("content").first?["hash"] as? String)
       #expect((all("version").first?["contents"] as? [String]) == [hash])
@@ -180,7 +187,9 @@ import Testing
     }
   }
 
-  @Test("deleting everything leaves nothing of the player and all of the others; the devices keep theirs, and are refused for ever")
+  @Test(
+    "deleting everything leaves nothing of the player and all of the others; the devices keep theirs, and are refused for ever"
+  )
   func deletes() async throws {
     try await with { server, folder in
       let (phone, tablet) = try await pair(in: folder, server)
@@ -196,10 +205,13 @@ import Testing
         let database = try DatabaseQueue(path: folder.appendingPathComponent("server/cloud.sqlite").path)
         return try database.read { db in
           var found: Set<String> = []
-          let tables = try String.fetchAll(db, sql: "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'grdb%'")
+          let tables = try String.fetchAll(
+            db, sql: "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'grdb%'")
           for table in tables where table != "retired" {
             let column = table == "container" ? "id" : "container"
-            if try Row.fetchOne(db, sql: "SELECT 1 FROM \(table) WHERE \(column) = ?", arguments: [container.bytes]) != nil {
+            if try Row.fetchOne(db, sql: "SELECT 1 FROM \(table) WHERE \(column) = ?", arguments: [container.bytes])
+              != nil
+            {
               found.insert(table)
             }
           }
@@ -216,7 +228,8 @@ import Testing
         try db.execute(sql: "INSERT INTO offerPart VALUES (?, x'01', 0, 1, ?, x'00')", arguments: [ada.bytes, now])
       }
       let all: Set = [
-        "offerPart", "container", "mark", "cell", "version", "content", "holder", "usage", "decision", "chainHead", "device", "deviceChain",
+        "offerPart", "container", "mark", "cell", "version", "content", "holder", "usage", "decision", "chainHead",
+        "device", "deviceChain",
         "pairing",
       ]
       #expect(try traces(ada) == all)
@@ -296,7 +309,8 @@ import Testing
     try GameData.forget(account, of: "com.example.players", in: folder.appendingPathComponent(device))
   }
 
-  @Test("after everything was deleted in the cloud each device's copy is the only one, and is forgotten only on purpose")
+  @Test(
+    "after everything was deleted in the cloud each device's copy is the only one, and is forgotten only on purpose")
   func forgetsAfterDeletion() async throws {
     try await with { server, folder in
       let (phone, tablet) = try await pair(in: folder, server)
@@ -312,7 +326,8 @@ import Testing
       }
       #expect(gameCode { try forget(.named("ada"), on: "tablet", in: folder) } == .wouldBeLost(all))
       // Also one that never connects again.
-      let away = try GameData.open("com.example.players", account: .named("ada"), in: folder.appendingPathComponent("tablet"))
+      let away = try GameData.open(
+        "com.example.players", account: .named("ada"), in: folder.appendingPathComponent("tablet"))
       #expect(await code { try await away.signOut(forgetting: true) } == .wouldBeLost(all))
       try await away.signOut(forgetting: true, losing: true)
       #expect(!FileManager.default.fileExists(atPath: away.url.path))
@@ -330,7 +345,8 @@ import Testing
       (all.saves, all.currencies) = (["cave"], ["gems"])
       #expect(gameCode { try forget(.named("ada"), on: "phone", in: folder) } == .wouldBeLost(all))
       // This one has not heard of it, and is asked to forget without ever connecting.
-      let away = try GameData.open("com.example.players", account: .named("ada"), in: folder.appendingPathComponent("tablet"))
+      let away = try GameData.open(
+        "com.example.players", account: .named("ada"), in: folder.appendingPathComponent("tablet"))
       #expect(await code { try await away.signOut(forgetting: true) } == .wouldBeLost(all))
       try away.close()
     }
@@ -361,7 +377,8 @@ import Testing
       #expect(await code { try await tablet.cloud.join(old) } == .refused)
       #expect(try await phone.cloud.devices().map(\.name) == ["phone"])
       func unsent() throws -> UnsentData? {
-        try GameData.accounts(of: "com.example.players", in: folder.appendingPathComponent("tablet")).first?.contents?.unsent
+        try GameData.accounts(of: "com.example.players", in: folder.appendingPathComponent("tablet")).first?.contents?
+          .unsent
       }
       #expect(await code { try await tablet.cloud.sync() } == .refused)
       #expect(try unsent()?.saves == ["cave"], "nobody can tell what the cloud has by now")
@@ -397,7 +414,9 @@ import Testing
       let again = try open(.guest, on: "phone", in: folder, server)
       try await again.cloud.sync()
       #expect(again.wallet[Self.gems].total == 100)
-      #expect(gameCode { try again.wallet.spend(101, Self.gems, for: "a hat") } == .insufficient(spendable: 100, balance: 100))
+      #expect(
+        gameCode { try again.wallet.spend(101, Self.gems, for: "a hat") } == .insufficient(spendable: 100, balance: 100)
+      )
       for game in [phone, tablet, again] { try game.close() }
     }
   }

@@ -12,7 +12,8 @@ import Testing
 struct QuotaTests {
   private func with(quota: Int64, _ body: (LiveServer, URL) async throws -> Void) async throws {
     try await TemporaryFolder.with { folder in
-      let server = try await LiveServer.start(data: folder.appendingPathComponent("server"), change: { $0.quota = quota })
+      let server = try await LiveServer.start(
+        data: folder.appendingPathComponent("server"), change: { $0.quota = quota })
       do {
         try await body(server, folder)
       } catch {
@@ -24,18 +25,24 @@ struct QuotaTests {
   }
 
   /// Bytes of which nothing repeats.
-  private func bulk(_ count: Int, seed: UInt64) -> Data { frameBytes(1 << 20, seed: seed) + frameBytes(count - (1 << 20), seed: seed + 1) }
+  private func bulk(_ count: Int, seed: UInt64) -> Data {
+    frameBytes(1 << 20, seed: seed) + frameBytes(count - (1 << 20), seed: seed + 1)
+  }
 
   private func contentFiles(_ folder: URL) throws -> [String] {
     try FileManager.default.contentsOfDirectory(atPath: folder.appendingPathComponent("server/contents").path)
   }
 
-  @Test("what can't fit is refused with the three numbers before its bytes are sent, whole, in parts or asked for; nothing of it stays")
+  @Test(
+    "what can't fit is refused with the three numbers before its bytes are sent, whole, in parts or asked for; nothing of it stays"
+  )
   func refusedBefore() async throws {
     try await with(quota: 3_000_000) { server, folder in
       let (client, _) = try await server.client.register()
       func numbers(_ answer: Client.Answer) -> [Int]? {
-        guard answer.status == 413, answer.code == "quota", let error = answer.json["error"] as? [String: Any] else { return nil }
+        guard answer.status == 413, answer.code == "quota", let error = answer.json["error"] as? [String: Any] else {
+          return nil
+        }
         return ["limit", "used", "needed"].compactMap { error[$0] as? Int }
       }
       let kept = PartedUpload(client, "kept", frameBytes(2_000_000, seed: 1))
@@ -45,9 +52,11 @@ struct QuotaTests {
         "GET", upload.path + "/upload", headers: upload.headers.merging(["Keepsake-Total": "2500000"]) { $1 })
       #expect(numbers(asked) == [3_000_000, 2_000_000, 2_500_000])
       #expect(numbers(try await upload.send(0..<1_000)) == [3_000_000, 2_000_000, 2_500_000])
-      let whole = try await client.call("PUT", upload.path, headers: ["Keepsake-Length": "5"], body: frameBytes(1_000_001, seed: 3))
+      let whole = try await client.call(
+        "PUT", upload.path, headers: ["Keepsake-Length": "5"], body: frameBytes(1_000_001, seed: 3))
       #expect(numbers(whole) == [3_000_000, 2_000_000, 1_000_001])
-      let incoming = try FileManager.default.contentsOfDirectory(atPath: folder.appendingPathComponent("server/incoming").path)
+      let incoming = try FileManager.default.contentsOfDirectory(
+        atPath: folder.appendingPathComponent("server/incoming").path)
       #expect(try incoming.isEmpty && contentFiles(folder).count == 1)
       for total in ["0", "-1", "many", "99999999999999999999"] {
         let answer = try await client.call(
@@ -55,7 +64,8 @@ struct QuotaTests {
         #expect(answer.status == 400, "\(total)")
       }
       // Exactly what is left still fits, and another player has room of their own.
-      let exact = try await client.call("PUT", upload.path, headers: ["Keepsake-Length": "5"], body: frameBytes(1_000_000, seed: 3))
+      let exact = try await client.call(
+        "PUT", upload.path, headers: ["Keepsake-Length": "5"], body: frameBytes(1_000_000, seed: 3))
       #expect(exact.status == 201)
       let (other, _) = try await server.client.register("B")
       #expect(try await PartedUpload(other, "theirs", frameBytes(2_500_000, seed: 2)).sendRest()?.status == 201)
@@ -109,7 +119,9 @@ struct QuotaTests {
       let second = try await first.pair(with: server, in: folder)
       try await second.sync.start()
       // The stream tells the first device nothing: it hears of it when it asks, as it does each minute.
-      try await second.until("finding out") { second.sync.status.phase == .idle && second.sync.status.lastFetchedMilliseconds != nil }
+      try await second.until("finding out") {
+        second.sync.status.phase == .idle && second.sync.status.lastFetchedMilliseconds != nil
+      }
       try await until("the save; \(second.sync.status)") {
         try await first.sync.sync()
         return (try? second.heads(of: "main")) == [bytes]
@@ -137,9 +149,11 @@ extension Device {
   func delete(_ slot: String) throws {
     var random = SystemRandomNumberGenerator()
     let draft = SaveDraft(
-      id: VersionID(using: &random), slot: slot, parents: .everyHead, contents: [], length: 0, savedAtMilliseconds: 1_000, tombstone: true)
+      id: VersionID(using: &random), slot: slot, parents: .everyHead, contents: [], length: 0,
+      savedAtMilliseconds: 1_000, tombstone: true)
     _ = try store.write { transaction in
-      try DeviceCommit.apply(CommitDraft(saves: [draft]), now: 1_000, writer: store.writer, in: &transaction, using: &random)
+      try DeviceCommit.apply(
+        CommitDraft(saves: [draft]), now: 1_000, writer: store.writer, in: &transaction, using: &random)
     }
     sync.committed()
   }

@@ -33,7 +33,9 @@ struct SeenTests {
     while true {
       do {
         return try await call()
-      } catch let error as GameDataError where error.code == .unreachable && ContinuousClock.now - start < Patience.limit {
+      } catch let error as GameDataError
+        where error.code == .unreachable && ContinuousClock.now - start < Patience.limit
+      {
         try await Task.sleep(for: .milliseconds(20))
       }
     }
@@ -88,8 +90,11 @@ struct SeenTests {
       #expect(try await names(phone) == ["tablet", "console"])
 
       try await server.stop()
-      await #expect { _ = try await phone.game.saves.seenBy(Self.world) } throws: { ($0 as? GameDataError)?.code == .unreachable }
-      #expect(try phone.game.saves.status(of: Self.world).seenBy?.map(\.name) == ["tablet", "console"], "what was known")
+      await #expect { _ = try await phone.game.saves.seenBy(Self.world) } throws: {
+        ($0 as? GameDataError)?.code == .unreachable
+      }
+      #expect(
+        try phone.game.saves.status(of: Self.world).seenBy?.map(\.name) == ["tablet", "console"], "what was known")
       server = try await start(data, port: port)
       try await phone.until("listening") { $0.game.cloud.status.isListening }
       #expect(try await names(phone) == ["tablet", "console"])
@@ -108,7 +113,9 @@ struct SeenTests {
     }
   }
 
-  @Test("who follows a status is told when another device has the save, without a call of the game, and one that only listens wakes nobody")
+  @Test(
+    "who follows a status is told when another device has the save, without a call of the game, and one that only listens wakes nobody"
+  )
   func follows() async throws {
     try await TemporaryFolder.with { folder in
       let server = try await start(folder.appendingPathComponent("server"))
@@ -117,7 +124,8 @@ struct SeenTests {
       let tablet = try await PlayedDevice.playing("tablet", in: folder, to: port, with: phone)
       let console = try await PlayedDevice.playing("console", in: folder, to: port, with: phone)
       let following = Task {
-        for try await status in phone.game.saves.statusUpdates(of: Self.world) where status.seenBy?.map(\.name) == ["tablet", "console"] {
+        for try await status in phone.game.saves.statusUpdates(of: Self.world)
+        where status.seenBy?.map(\.name) == ["tablet", "console"] {
           return true
         }
         return false
@@ -146,7 +154,8 @@ struct SeenTests {
     }
   }
 
-  @Test("a server that was restored from a backup says of nobody that has a save of after it, until they are heard again")
+  @Test(
+    "a server that was restored from a backup says of nobody that has a save of after it, until they are heard again")
   func restored() async throws {
     try await TemporaryFolder.with { folder in
       let (data, backup) = (folder.appendingPathComponent("server"), folder.appendingPathComponent("backup"))
@@ -177,27 +186,36 @@ struct SeenTests {
     }
   }
 
-  @Test("the question names versions; what can't be one, or is too many, is refused, and an unasked list says nothing of them")
+  @Test(
+    "the question names versions; what can't be one, or is too many, is refused, and an unasked list says nothing of them"
+  )
   func question() async throws {
     try await LiveServer.with { server in
       let (client, _) = try await server.client.register()
       let id = String(repeating: "0", count: 31) + "1"
       func list(_ query: String) async throws -> (status: Int, devices: [AccountDevice]) {
         let answer = try await client.call("GET", "/v1/devices" + query)
-        return (answer.status, answer.status == 200 ? try JSONDecoder().decode(DeviceList.self, from: answer.body).devices : [])
+        return (
+          answer.status,
+          answer.status == 200 ? try JSONDecoder().decode(DeviceList.self, from: answer.body).devices : []
+        )
       }
       #expect(try await list("").devices.map(\.has) == [nil])
       #expect(try await list("?versions=\(id)").devices.map(\.has) == [[]])
       let most = Array(repeating: id, count: ExchangeRules.maximumAskedVersions).joined(separator: ",")
       #expect(try await list("?versions=" + most).status == 200)
-      for query in ["", "nonsense", id + ",", most + "," + id] { #expect(try await list("?versions=" + query).status == 400, "\(query)") }
+      for query in ["", "nonsense", id + ",", most + "," + id] {
+        #expect(try await list("?versions=" + query).status == 400, "\(query)")
+      }
     }
   }
 }
 
 /// How a cloud keeps it.
 @Suite struct ReachedStorageTests {
-  private func exchange(_ request: ExchangeRequest, by device: DeviceID, in storage: SQLiteCloudStorage) async throws -> ExchangeResponse {
+  private func exchange(_ request: ExchangeRequest, by device: DeviceID, in storage: SQLiteCloudStorage) async throws
+    -> ExchangeResponse
+  {
     let container = Self.container
     try await storage.recordDevice(Self.record(device))
     return try await storage.transaction(on: container) { storage in
@@ -208,12 +226,14 @@ struct SeenTests {
 
   private static let container = ContainerID(high: 1, low: 1)
   private static let version = VersionRecord(
-    id: VersionID(high: 1, low: 1), slot: "main", covers: [], contents: [], length: 0, savedAtMilliseconds: 5, writer: WriterID(3),
+    id: VersionID(high: 1, low: 1), slot: "main", covers: [], contents: [], length: 0, savedAtMilliseconds: 5,
+    writer: WriterID(3),
     provisional: false)
 
   private static func record(_ device: DeviceID) -> DeviceRecord {
     let identity = DeviceIdentity(
-      device: device, player: PlayerID(high: 2, low: 2), container: container, app: AppID(bytes: Data(repeating: 7, count: 16)))
+      device: device, player: PlayerID(high: 2, low: 2), container: container,
+      app: AppID(bytes: Data(repeating: 7, count: 16)))
     return DeviceRecord(identity: identity, name: "iPad", createdMilliseconds: 1, seenMilliseconds: 1)
   }
 
@@ -231,11 +251,14 @@ struct SeenTests {
     try await storage.devices(of: Self.container, holding: [Self.version.id])[Self.version.id]
   }
 
-  @Test("a device that stands where it stood is written nothing of; one that moved is, and it is no change of the container")
+  @Test(
+    "a device that stands where it stood is written nothing of; one that moved is, and it is no change of the container"
+  )
   func writes() async throws {
     try await with { storage, _ in
       let (first, second) = (DeviceID(high: 3, low: 1), DeviceID(high: 3, low: 2))
-      let answer = try await exchange(ExchangeRequest(cursor: .start, versions: [Self.version], limit: 10), by: first, in: storage)
+      let answer = try await exchange(
+        ExchangeRequest(cursor: .start, versions: [Self.version], limit: 10), by: first, in: storage)
       func changed(_ body: () async throws -> Void) async throws -> Int {
         func count() async throws -> Int { try await storage.pool.write { db in db.totalChangesCount } }
         let before = try await count()
@@ -275,12 +298,15 @@ struct SeenTests {
           arguments: [id, Self.version.id.bytes, Data("main".utf8), record])
         try db.execute(
           sql: "INSERT INTO device (container, id, player, app, name, created, seen) VALUES (?, ?, ?, ?, ?, 1, 1)",
-          arguments: [id, device.bytes, PlayerID(high: 2, low: 2).bytes, Data(repeating: 7, count: 16), Data("iPad".utf8)])
+          arguments: [
+            id, device.bytes, PlayerID(high: 2, low: 2).bytes, Data(repeating: 7, count: 16), Data("iPad".utf8),
+          ])
       }
       try queue.close()
       let storage = try SQLiteCloudStorage(database: database, contents: contents)
       #expect(try await holders(storage) == [])
-      _ = try await exchange(ExchangeRequest(cursor: Cursor(epoch: 0, seq: 1, mark: 5), limit: 10), by: device, in: storage)
+      _ = try await exchange(
+        ExchangeRequest(cursor: Cursor(epoch: 0, seq: 1, mark: 5), limit: 10), by: device, in: storage)
       #expect(try await holders(storage) == [device])
       try await storage.close()
     }

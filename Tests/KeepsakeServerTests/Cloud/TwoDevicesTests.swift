@@ -155,7 +155,9 @@ struct TwoDevicesTests {
     }
   }
 
-  @Test("over a network that cuts every connection somewhere, everything arrives in the end, once", arguments: [1, 2, 3] as [UInt64])
+  @Test(
+    "over a network that cuts every connection somewhere, everything arrives in the end, once",
+    arguments: [1, 2, 3] as [UInt64])
   func cutNetwork(seed: UInt64) async throws {
     try await TemporaryFolder.with { folder in
       let server = try await LiveServer.start(data: folder.appendingPathComponent("server"))

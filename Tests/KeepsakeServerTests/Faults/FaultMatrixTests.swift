@@ -25,7 +25,8 @@ struct FaultMatrixTests {
   func deviceDisk() async throws {
     let output = try await DeviceDisk.runChild("FaultMatrixOnDeviceDisk")
     print(output.split(separator: "\n").filter { $0.hasPrefix("| ") }.joined(separator: "\n"))
-    let hasPassed = output.contains("Test run with 1 test in 1 suite passed after") && output.contains(DeviceDisk.passed)
+    let hasPassed =
+      output.contains("Test run with 1 test in 1 suite passed after") && output.contains(DeviceDisk.passed)
     #expect(hasPassed, "\(output)")
   }
 

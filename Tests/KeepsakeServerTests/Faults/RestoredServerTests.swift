@@ -49,7 +49,9 @@ struct RestoredServerTests {
     for device in devices { try await device.until("listening") { $0.game.cloud.status.isListening } }
   }
 
-  @Test("a server restored from yesterday's backup has all of today back after one exchange of each device, without a call of the game")
+  @Test(
+    "a server restored from yesterday's backup has all of today back after one exchange of each device, without a call of the game"
+  )
   func restored() async throws {
     try await TemporaryFolder.with { folder in
       let (data, backup) = (folder.appendingPathComponent("server"), folder.appendingPathComponent("backup"))
@@ -107,7 +109,9 @@ struct RestoredServerTests {
       let counts = zip(all, before).map { $0.proxy.exchanges - ($1["POST /v1/exchange"] ?? 0) }
       print("exchanges of phone, tablet, console and an observer until all of today was back: \(counts)")
       for (device, count) in zip(all, counts) {
-        #expect(count <= (device.name == "observer" ? Self.mostOfSleeper : Self.mostExchanges), "\(device.name) asked \(count) times")
+        #expect(
+          count <= (device.name == "observer" ? Self.mostOfSleeper : Self.mostExchanges),
+          "\(device.name) asked \(count) times")
       }
       let halves = watch.end()
       #expect(halves.isEmpty, "\(halves)")

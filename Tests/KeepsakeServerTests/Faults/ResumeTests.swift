@@ -102,11 +102,15 @@ struct ResumeTests {
       let transport = transport(credentials, via: proxy.url)
       let contents = (0..<4).map { content("\($0)", 2_500_000, seed: UInt64($0)) }
       try await withThrowingTaskGroup(of: Void.self) { group in
-        for content in contents { group.addTask { try await retry { try await transport.putContent(content) { _ in } } } }
+        for content in contents {
+          group.addTask { try await retry { try await transport.putContent(content) { _ in } } }
+        }
         try await group.waitForAll()
       }
       let got = try await withThrowingTaskGroup(of: EncodedContent?.self) { group in
-        for content in contents { group.addTask { try await retry { try await transport.getContent(content.hash) { _ in } } } }
+        for content in contents {
+          group.addTask { try await retry { try await transport.getContent(content.hash) { _ in } } }
+        }
         return try await group.reduce(into: []) { $0.append($1) }
       }
       #expect(proxy.count == 2)
@@ -116,7 +120,8 @@ struct ResumeTests {
   }
 
   #if os(Linux)
-  @Test("a server that is killed between two parts, or in the middle of one, has what came, and the device goes on there")
+  @Test(
+    "a server that is killed between two parts, or in the middle of one, has what came, and the device goes on there")
   func killedServer() async throws {
     try await TemporaryFolder.with { folder in
       let data = folder.appendingPathComponent("server")
@@ -193,7 +198,8 @@ struct ResumeTests {
       #expect(failure?.message.contains("storage_full") == true && failure?.quota == nil)
       // In one piece, too.
       let whole = try await client.call(
-        "PUT", "/v1/contents/\(ContentHash(of: Data("b".utf8)))", headers: ["Keepsake-Length": "5"], body: frameBytes(5_000_000, seed: 3))
+        "PUT", "/v1/contents/\(ContentHash(of: Data("b".utf8)))", headers: ["Keepsake-Length": "5"],
+        body: frameBytes(5_000_000, seed: 3))
       #expect(whole.status == 507 && whole.code == "storage_full", "\(whole.json)")
       #expect(try await client.call("GET", "/health").status == 200)
       let sent = transport.traffic.bytesSent
@@ -211,7 +217,9 @@ struct ResumeTests {
   /// arrives over a connection that replaces a broken one, until the request times out.
   private func retry<Result>(_ work: () async throws -> Result) async throws -> Result {
     while true {
-      do { return try await work() } catch let failure as TransportFailure where failure.kind == .interrupted { continue }
+      do { return try await work() } catch let failure as TransportFailure where failure.kind == .interrupted {
+        continue
+      }
     }
   }
 

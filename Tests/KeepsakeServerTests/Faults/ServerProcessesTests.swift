@@ -10,7 +10,9 @@ import Testing
 
 @Suite("A server in a process of its own", .hangLimit)
 struct ServerProcessesTests {
-  @Test("nothing is lost and nothing counts twice while the server is killed and started again, in the middle of everything")
+  @Test(
+    "nothing is lost and nothing counts twice while the server is killed and started again, in the middle of everything"
+  )
   func restarts() async throws {
     try await TemporaryFolder.with { folder in
       let data = folder.appendingPathComponent("server")

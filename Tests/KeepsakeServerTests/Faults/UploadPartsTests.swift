@@ -56,24 +56,30 @@ struct UploadPartsTests {
       #expect(try await upload.send(0..<1_000).json["received"] as? Int == 1_000)
       #expect(try await upload.send(500..<2_000).json["received"] as? Int == 2_000)
       // What is passed over is not looked at, so wrong bytes in it harm nothing.
-      #expect(try await upload.send(0..<2_000, body: Data(repeating: 0, count: 2_000)).json["received"] as? Int == 2_000)
+      #expect(
+        try await upload.send(0..<2_000, body: Data(repeating: 0, count: 2_000)).json["received"] as? Int == 2_000)
       let hole = try await upload.send(2_001..<3_000)
-      #expect(hole.status == 409 && (hole.json["error"] as? [String: Any])?["received"] as? Int == 2_000, "\(hole.json)")
+      #expect(
+        hole.status == 409 && (hole.json["error"] as? [String: Any])?["received"] as? Int == 2_000, "\(hole.json)")
       #expect(try await upload.send(2_000..<5_000).status == 201)
       #expect(try await upload.isStoredWhole())
     }
   }
 
-  @Test("parts that lie about their place, their size or their frame are refused with a reason, and what was right goes on")
+  @Test(
+    "parts that lie about their place, their size or their frame are refused with a reason, and what was right goes on")
   func wrongParts() async throws {
     try await LiveServer.with { server in
       let (client, _) = try await server.client.register()
       let upload = PartedUpload(client, "a", frameBytes(5_000, seed: 3))
       #expect(try await upload.send(0..<1_000).status == 202)
       for (says, status) in [
-        ("bytes 1000-999/5000", 416), ("bytes 1000-5000/5000", 416), ("bytes 1000-1999/1500", 416), ("bytes 1000-1999/0", 416),
-        ("bytes 1000-1999/5001", 400), ("bytes 1000-1999/300000000", 413), ("bytes 1000-1999/*", 400), ("bytes */5000", 400),
-        ("bytes 1000-/5000", 400), ("bytes -1000-1999/5000", 400), ("bytes +1000-1999/5000", 400), ("1000-1999/5000", 400),
+        ("bytes 1000-999/5000", 416), ("bytes 1000-5000/5000", 416), ("bytes 1000-1999/1500", 416),
+        ("bytes 1000-1999/0", 416),
+        ("bytes 1000-1999/5001", 400), ("bytes 1000-1999/300000000", 413), ("bytes 1000-1999/*", 400),
+        ("bytes */5000", 400),
+        ("bytes 1000-/5000", 400), ("bytes -1000-1999/5000", 400), ("bytes +1000-1999/5000", 400),
+        ("1000-1999/5000", 400),
         ("", 400), ("bytes", 400), ("bytes 99999999999999999999-1/5000", 400), ("items 1000-1999/5000", 400),
         ("bytes 1000-1998/5000", 400), ("bytes 1000-2000/5000", 400),
       ] {
@@ -151,7 +157,9 @@ struct UploadPartsTests {
       #expect(try await mine.send(1_000_000..<3_000_000).status == 201)
       for upload in yours {
         let rest = try await upload.send(1_500_000..<upload.bytes.count)
-        #expect(rest.status == 200 && (rest.json["stored"] as? String).map { upload.path.hasSuffix("/" + $0) } == true, "\(rest.json)")
+        #expect(
+          rest.status == 200 && (rest.json["stored"] as? String).map { upload.path.hasSuffix("/" + $0) } == true,
+          "\(rest.json)")
       }
       #expect(try await yours[0].client.call("GET", mine.path).body == mine.bytes)
       #expect(try incoming(folder).isEmpty)
@@ -232,7 +240,8 @@ struct UploadPartsTests {
       // Things that no upload of ours is: they go, and harm nothing.
       let place = folder.appendingPathComponent("incoming")
       try Data("x".utf8).write(to: place.appendingPathComponent("1f2e3d"))
-      try FileManager.default.createDirectory(at: place.appendingPathComponent("a-b-c-d-5"), withIntermediateDirectories: true)
+      try FileManager.default.createDirectory(
+        at: place.appendingPathComponent("a-b-c-d-5"), withIntermediateDirectories: true)
       server = try await LiveServer.start(data: folder, clock: { Int64(Date().timeIntervalSince1970 * 1000) })
       var again = other
       again.client = Client(server: server, token: account.token)
@@ -257,11 +266,14 @@ struct UploadPartsTests {
       let (client, _) = try await server.client.register()
       // By their number.
       for number in 0..<ServerLimits.uploadsPerPlayer {
-        #expect(try await PartedUpload(client, "\(number)", frameBytes(10, seed: UInt64(number))).send(0..<1).status == 202)
+        #expect(
+          try await PartedUpload(client, "\(number)", frameBytes(10, seed: UInt64(number))).send(0..<1).status == 202)
       }
       let next = PartedUpload(client, "next", frameBytes(10, seed: 1_000))
       let refused = try await next.send(0..<1)
-      #expect(refused.status == 429 && refused.code == "too_many_uploads" && refused.headers["retry-after"] == "60", "\(refused.json)")
+      #expect(
+        refused.status == 429 && refused.code == "too_many_uploads" && refused.headers["retry-after"] == "60",
+        "\(refused.json)")
       #expect(try incoming(folder).count == ServerLimits.uploadsPerPlayer)
       // Those that are begun go on, and another player isn't concerned.
       #expect(try await PartedUpload(client, "0", frameBytes(10, seed: 0)).send(1..<9).status == 202)
@@ -276,7 +288,8 @@ struct UploadPartsTests {
       // By their bytes, as they say it: two of the largest, and no byte more.
       let (third, _) = try await server.client.register()
       for number in 0..<3 {
-        let answer = try await PartedUpload(third, "\(number)", frameBytes(10, seed: 7)).send(0..<1, says: "bytes 0-0/268435456")
+        let answer = try await PartedUpload(third, "\(number)", frameBytes(10, seed: 7)).send(
+          0..<1, says: "bytes 0-0/268435456")
         #expect(answer.status == (number < 2 ? 202 : 429), "\(number): \(answer.json)")
       }
       #expect(try await PartedUpload(third, "small", frameBytes(10, seed: 8)).send(0..<1).status == 429)

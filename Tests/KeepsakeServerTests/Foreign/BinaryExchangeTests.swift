@@ -13,7 +13,8 @@ struct BinaryExchangeTests {
   private func request(_ seed: UInt64, _ count: Int) -> ExchangeRequest {
     let contents = (0..<2 as Range<UInt64>).map { number in
       EncodedContent(
-        hash: ContentHash(of: Data("\(seed) \(number)".utf8)), length: count, base: nil, bytes: frameBytes(count, seed: seed + number))
+        hash: ContentHash(of: Data("\(seed) \(number)".utf8)), length: count, base: nil,
+        bytes: frameBytes(count, seed: seed + number))
     }
     let record = VersionRecord(
       id: VersionID(high: seed, low: 1), slot: "main", covers: [], contents: contents.map(\.hash), length: 2 * count,
@@ -21,7 +22,8 @@ struct BinaryExchangeTests {
     return ExchangeRequest(cursor: .start, versions: [record], contents: contents, limit: 100)
   }
 
-  @Test("a value of a rule that the server doesn't know is taken and passed on unchanged, and two of them are both kept")
+  @Test(
+    "a value of a rule that the server doesn't know is taken and passed on unchanged, and two of them are both kept")
   func laterRules() async throws {
     try await LiveServer.with { server in
       let (client, _) = try await server.client.register()
@@ -30,7 +32,8 @@ struct BinaryExchangeTests {
         var all: [LaterValueID: LaterValue.Entry] = [:]
         for (number, over) in entries {
           all[LaterValueID(high: 0, low: number)] = LaterValue.Entry(
-            rule: "quorum", content: Data([UInt8(number), 0, 0xFF]), over: Set(over.map { LaterValueID(high: 0, low: $0) }))
+            rule: "quorum", content: Data([UInt8(number), 0, 0xFF]),
+            over: Set(over.map { LaterValueID(high: 0, low: $0) }))
         }
         return CellUpdate(key: key, state: CellState(value: .later(LaterValue(all))))
       }
@@ -41,11 +44,13 @@ struct BinaryExchangeTests {
           body: binary ? ExchangeBody.encode(request) : JSONEncoder().encode(request))
         try #require(answer.status == 200, "\(answer.json)")
         return try binary
-          ? ExchangeBody.decode(ExchangeResponse.self, from: answer.body) : JSONDecoder().decode(ExchangeResponse.self, from: answer.body)
+          ? ExchangeBody.decode(ExchangeResponse.self, from: answer.body)
+          : JSONDecoder().decode(ExchangeResponse.self, from: answer.body)
       }
       let (first, second, both) = (update([(1, [])]), update([(2, [])]), update([(3, [1, 2])]))
       for (sent, expected, binary) in [
-        (first, first, false), (second, update([(1, []), (2, [])]), true), (first, update([(1, []), (2, [])]), true), (both, both, false),
+        (first, first, false), (second, update([(1, []), (2, [])]), true), (first, update([(1, []), (2, [])]), true),
+        (both, both, false),
       ] {
         let answer = try await exchange(ExchangeRequest(cursor: .start, cells: [sent], limit: 100), binary: binary)
         guard case .accepted = answer.outcome else {
@@ -65,7 +70,8 @@ struct BinaryExchangeTests {
     try await LiveServer.with { server in
       var answers: [ExchangeResponse] = []
       for (sends, wants) in [
-        ("application/json", "*/*"), (type, "*/*"), (type, "\(type), application/json"), ("text/plain", " \(type.uppercased()) ;q=1"),
+        ("application/json", "*/*"), (type, "*/*"), (type, "\(type), application/json"),
+        ("text/plain", " \(type.uppercased()) ;q=1"),
       ] {
         let (client, _) = try await server.client.register()
         let request = request(1, 50_000)
@@ -111,13 +117,17 @@ struct BinaryExchangeTests {
         #"{"protocolVersion":1,"cursor":{"epoch":0,"seq":0,"mark":0},"limit":1,"contents":[{"hash":"\#(hash)","length":1,\#(size)}]}"#
       }
       let bad: [Data] = [
-        Data(), Data([0, 0, 0]), Data([0, 0, 0, 0]), Data([255, 255, 255, 255, 123]), Data(good.dropLast()), good + Data([0]),
-        body("[]"), body("{"), body(content(#""size":-1"#)), body(content(#""size":2"#), "x"), body(content(#""size":1"#)),
-        body(content(#""size":0"#), "x"), body(content(#""size":9223372036854775807"#), "x"), body(content(#""size":"1""#), "x"),
+        Data(), Data([0, 0, 0]), Data([0, 0, 0, 0]), Data([255, 255, 255, 255, 123]), Data(good.dropLast()),
+        good + Data([0]),
+        body("[]"), body("{"), body(content(#""size":-1"#)), body(content(#""size":2"#), "x"),
+        body(content(#""size":1"#)),
+        body(content(#""size":0"#), "x"), body(content(#""size":9223372036854775807"#), "x"),
+        body(content(#""size":"1""#), "x"),
         body(content(#""bytes":"eA==""#), "x"), body(content(#""size":1.5"#), "x"),
       ]
       for (index, bytes) in bad.enumerated() {
-        let answer = try await client.call("POST", "/v1/exchange", headers: ["Content-Type": type, "Accept": type], body: bytes)
+        let answer = try await client.call(
+          "POST", "/v1/exchange", headers: ["Content-Type": type, "Accept": type], body: bytes)
         #expect(answer.status == 400 && answer.code == "bad_json", "\(index): \(answer.json)")
       }
       let later = body(#"{"protocolVersion":2,"cells":"of another kind"}"#)

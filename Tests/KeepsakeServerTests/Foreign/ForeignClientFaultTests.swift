@@ -10,15 +10,19 @@ import Testing
 /// What a client in another language has to get right by the document alone: it is killed in the middle, and its server
 /// is set back.
 @Suite(
-  "A client in another language, when things go wrong", .enabled(if: PythonDevice.obstacle == nil, PythonDevice.obstacle),
+  "A client in another language, when things go wrong",
+  .enabled(if: PythonDevice.obstacle == nil, PythonDevice.obstacle),
   .hangLimit)
 struct ForeignClientFaultTests {
   private static let points: [(String, WatchingProxy.Point)] = [
-    ("POST /v1/exchange", .insideRequest), ("POST /v1/exchange", .beforeAnswer), ("POST /v1/exchange", .insideAnswer(after: 20)),
+    ("POST /v1/exchange", .insideRequest), ("POST /v1/exchange", .beforeAnswer),
+    ("POST /v1/exchange", .insideAnswer(after: 20)),
     ("PUT /v1/contents", .insideRequest), ("PUT /v1/contents", .beforeAnswer),
   ]
 
-  @Test("killed in the middle of a request or an answer and started again, it counts once and saves once", arguments: points.indices)
+  @Test(
+    "killed in the middle of a request or an answer and started again, it counts once and saves once",
+    arguments: points.indices)
   func killed(at index: Int) async throws {
     let (request, point) = Self.points[index]
     try await TemporaryFolder.with { folder in
@@ -36,7 +40,8 @@ struct ForeignClientFaultTests {
       let bytes = frameBytes(900_000, seed: 2)
       let save = try python.file(bytes)
       try await python.together([
-        ["counter", "coins", "5"], ["set", "bag", "put", "lily"], ["set", "bag", "take", "rose"], ["save", "main", save.path],
+        ["counter", "coins", "5"], ["set", "bag", "put", "lily"], ["set", "bag", "take", "rose"],
+        ["save", "main", save.path],
       ])
       // Meanwhile the other one goes on, so that there is something to hear, too.
       try device.change(["coins": .add(plus: 10, minus: 0), "level": .max(.int(3))])
@@ -105,7 +110,9 @@ struct ForeignClientFaultTests {
       let copy = PythonDevice(at: folder.appendingPathComponent("copy"))
       try FileManager.default.copyItem(at: python.home, to: copy.home)
       for (one, flower) in [(python, "lily"), (copy, "tulip")] {
-        try await one.together([["counter", "coins", "10"], ["set", "bag", "put", flower], ["set", "bag", "take", "rose"]])
+        try await one.together([
+          ["counter", "coins", "10"], ["set", "bag", "put", flower], ["set", "bag", "take", "rose"],
+        ])
       }
       for one in [python, copy, python] { try await one.sync() }
       try await device.sync.start()
@@ -122,7 +129,9 @@ struct ForeignClientFaultTests {
     }
   }
 
-  @Test("when the server is set back to yesterday's backup, it offers all that it has, in parts, and nothing of today is lost")
+  @Test(
+    "when the server is set back to yesterday's backup, it offers all that it has, in parts, and nothing of today is lost"
+  )
   func restored() async throws {
     try await TemporaryFolder.with { folder in
       let (data, backup) = (folder.appendingPathComponent("server"), folder.appendingPathComponent("backup"))
@@ -148,8 +157,12 @@ struct ForeignClientFaultTests {
       _ = try await python.load("main")
       let large = frameBytes(700_000, seed: 5)
       let save = try python.file(large)
-      try await python.together([["counter", "coins", "5"], ["max", "level", "2"], ["save", "main", save.path, "Today"]])
-      for number in 0..<12 { try await python.run("latest", "page \(number)", String(repeating: "\(number % 10) ", count: 50_000)) }
+      try await python.together([
+        ["counter", "coins", "5"], ["max", "level", "2"], ["save", "main", save.path, "Today"],
+      ])
+      for number in 0..<12 {
+        try await python.run("latest", "page \(number)", String(repeating: "\(number % 10) ", count: 50_000))
+      }
       let before = try await python.sync()
       #expect(before.waiting == 0 && before.restarts == 0)
       // Played after the last exchange: it waits with all else.

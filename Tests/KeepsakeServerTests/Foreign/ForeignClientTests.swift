@@ -10,15 +10,18 @@ import Testing
 
 /// Whoever writes a client in another language from docs/PROTOCOL.md gets one that loses nothing, and doubles nothing.
 @Suite(
-  "A client in another language beside Keepsake's own", .enabled(if: PythonDevice.obstacle == nil, PythonDevice.obstacle),
+  "A client in another language beside Keepsake's own",
+  .enabled(if: PythonDevice.obstacle == nil, PythonDevice.obstacle),
   .hangLimit)
 struct ForeignClientTests {
   /// Runs `body` with a server, a device of Keepsake's and one of the other language, both of one player.
   private func with(
-    quota: Int64? = nil, _ body: (_ server: LiveServer, _ device: Device, _ python: PythonDevice, _ folder: URL) async throws -> Void
+    quota: Int64? = nil,
+    _ body: (_ server: LiveServer, _ device: Device, _ python: PythonDevice, _ folder: URL) async throws -> Void
   ) async throws {
     try await TemporaryFolder.with { folder in
-      let server = try await LiveServer.start(data: folder.appendingPathComponent("server"), change: { $0.quota = quota })
+      let server = try await LiveServer.start(
+        data: folder.appendingPathComponent("server"), change: { $0.quota = quota })
       let device = try await Device.register(with: server, in: folder)
       do {
         try await device.sync.start()
@@ -41,7 +44,9 @@ struct ForeignClientTests {
   @Test("a game saved on either is there on the other, byte for byte: small, large, in pieces, as a delta, empty")
   func saves() async throws {
     try await with { server, device, python, folder in
-      var saves = ["small": saveBytes(100, seed: 1), "middle": saveBytes(200_000, seed: 1), "large": saveBytes(6_000_000, seed: 1)]
+      var saves = [
+        "small": saveBytes(100, seed: 1), "middle": saveBytes(200_000, seed: 1), "large": saveBytes(6_000_000, seed: 1),
+      ]
       for (slot, bytes) in saves { try device.save(bytes, to: slot) }
       try await device.sync.sync()
       let first = try await python.sync()
@@ -71,7 +76,9 @@ struct ForeignClientTests {
       // And the other way: over what was loaded, and where nothing was.
       saves = ["small": saveBytes(70, seed: 2), "large": saveBytes(2_500_000, seed: 2), "empty": Data()]
       // Twice in one commit: the first is never sent, and the second replaces what was loaded all the same.
-      try await python.together([["save", "small", try python.file(saveBytes(60, seed: 3)).path], ["max", "rooms", "1"]])
+      try await python.together([
+        ["save", "small", try python.file(saveBytes(60, seed: 3)).path], ["max", "rooms", "1"],
+      ])
       for (slot, bytes) in saves {
         let (draft, save) = (try python.file(bytes + Data("draft".utf8)).path, try python.file(bytes).path)
         try await python.together([["save", slot, draft], ["save", slot, save, "Cave"]])
@@ -132,24 +139,29 @@ struct ForeignClientTests {
   func values() async throws {
     try await with { server, device, python, _ in
       try device.change([
-        "level": .max(.int(3)), "fastest": .min(.int(50)), "coins": .add(plus: 5, minus: 0), "name": .set(.string("Ada")),
+        "level": .max(.int(3)), "fastest": .min(.int(50)), "coins": .add(plus: 5, minus: 0),
+        "name": .set(.string("Ada")),
         "seen": .insert([.string("a"), .string("b")]), "bag": .insertElements([.string("rose"), .string("tulip")]),
-        "rooms": .entries([.string("cave"): .max(.int(1))]), "pet": .optional(.max(.int(2))), "lives": .add(plus: 9, minus: 0),
+        "rooms": .entries([.string("cave"): .max(.int(1))]), "pet": .optional(.max(.int(2))),
+        "lives": .add(plus: 9, minus: 0),
       ])
       try await device.sync.sync()
       try await python.sync()
       await device.sync.pause()
       try await python.together([
-        ["max", "level", "7"], ["min", "fastest", "40"], ["counter", "coins", "-5"], ["counter", "coins", "1"], ["counter", "coins", "2"],
+        ["max", "level", "7"], ["min", "fastest", "40"], ["counter", "coins", "-5"], ["counter", "coins", "1"],
+        ["counter", "coins", "2"],
         ["latest", "name", "Grace"], ["union", "seen", "c"],
         ["set", "bag", "take", "rose"], ["set", "bag", "put", "lily"], ["dictionary", "rooms", "hill", "max", "9"],
-        ["dictionary", "rooms", "cave", "max", "4"], ["optional", "pet", "max", "5"], ["reset", "lives", "counter", "3"],
+        ["dictionary", "rooms", "cave", "max", "4"], ["optional", "pet", "max", "5"],
+        ["reset", "lives", "counter", "3"],
       ])
       try await python.sync()
       try device.change([
         "level": .max(.int(5)), "coins": .add(plus: 10, minus: 1), "seen": .insert([.string("d")]),
         "bag": .insertElements([.string("violet")]),
-        "rooms": .entries([.string("cave"): .max(.int(3)), .string("sea"): .max(.int(8))]), "lives": .add(plus: 1, minus: 0),
+        "rooms": .entries([.string("cave"): .max(.int(3)), .string("sea"): .max(.int(8))]),
+        "lives": .add(plus: 1, minus: 0),
       ])
       try device.change(["bag": .removeElements([.string("tulip")])])
       try await device.sync.start()
@@ -176,7 +188,9 @@ struct ForeignClientTests {
 
       // What neither of them writes: a rule that comes later, and a best with what was taken back.
       let client = Client(server: server, token: device.credentials.token)
-      let (one, two, three) = (String(repeating: "1", count: 32), String(repeating: "2", count: 32), String(repeating: "3", count: 32))
+      let (one, two, three) = (
+        String(repeating: "1", count: 32), String(repeating: "2", count: 32), String(repeating: "3", count: 32)
+      )
       let cells = [
         #"{"collection": "progress", "key": "vote", "value": {"later": [{"id": "\#(one)", "rule": "quorum", "content": "AQI="}]}}"#,
         #"{"collection": "progress", "key": "vote", "value": {"later": [{"id": "\#(two)", "rule": "quorum", "content": "Aw=="}]}}"#,
@@ -187,7 +201,8 @@ struct ForeignClientTests {
         """#,
       ]
       for cell in cells {
-        let request = #"{"protocolVersion": 1, "cursor": {"epoch": 0, "seq": 0, "mark": 0}, "limit": 1, "cells": [\#(cell)]}"#
+        let request =
+          #"{"protocolVersion": 1, "cursor": {"epoch": 0, "seq": 0, "mark": 0}, "limit": 1, "cells": [\#(cell)]}"#
         #expect(try await client.call("POST", "/v1/exchange", json: request).status == 200)
         try await python.sync()
       }
@@ -199,7 +214,9 @@ struct ForeignClientTests {
       }
       #expect(vote.entries.count == 2)
       for rule in ["max", "reset"] {
-        await #expect(throws: PythonDevice.Failed.self) { try await python.run(rule, "vote", rule == "max" ? "3" : "max", "3") }
+        await #expect(throws: PythonDevice.Failed.self) {
+          try await python.run(rule, "vote", rule == "max" ? "3" : "max", "3")
+        }
       }
       #expect(try await python.sync().waiting == 0)
     }
@@ -210,7 +227,10 @@ struct ForeignClientTests {
     try await with { _, device, python, _ in
       for hundred in 0..<10 {
         try device.change(
-          Dictionary(uniqueKeysWithValues: (0..<100).map { ("flower \(hundred * 100 + $0)", CellDraft.Change.max(.int(Int64($0)))) }))
+          Dictionary(
+            uniqueKeysWithValues: (0..<100).map {
+              ("flower \(hundred * 100 + $0)", CellDraft.Change.max(.int(Int64($0))))
+            }))
       }
       try await device.sync.sync()
       let shown = try await python.sync(limit: 60)
@@ -252,7 +272,9 @@ struct ForeignClientTests {
     }
   }
 
-  @Test("what a full cloud refuses stays, with the reason and the numbers; the rest goes on, and it goes when there is room")
+  @Test(
+    "what a full cloud refuses stays, with the reason and the numbers; the rest goes on, and it goes when there is room"
+  )
   func refusals() async throws {
     try await with(quota: 2_500_000) { _, device, python, _ in
       let (old, new) = (frameBytes(1_000_000, seed: 1), frameBytes(1_000_000, seed: 3) + frameBytes(900_000, seed: 4))
@@ -262,7 +284,8 @@ struct ForeignClientTests {
       try await python.together([["save", "new", try python.file(new).path], ["max", "level", "4"]])
       let full = try await python.sync()
       #expect(full.refused.map(\.reason) == [.quota])
-      #expect(full.refused.first?.quota.map { $0.limit == 2_500_000 && $0.used > 900_000 && $0.needed > 1_800_000 } == true)
+      #expect(
+        full.refused.first?.quota.map { $0.limit == 2_500_000 && $0.used > 900_000 && $0.needed > 1_800_000 } == true)
       try await device.sync.sync()
       #expect(try device.cell("level") == .max(.int(4)))
       #expect(try device.heads(of: "new").isEmpty)

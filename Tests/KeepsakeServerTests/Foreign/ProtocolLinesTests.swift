@@ -20,13 +20,17 @@ struct ProtocolLinesTests {
 
   private static func blocks() throws -> [Block: String] {
     let document = try String(contentsOf: Repository.root.appending(path: "docs/PROTOCOL.md"), encoding: .utf8)
-    let blocks = document.components(separatedBy: "```sh\n").dropFirst().compactMap { $0.components(separatedBy: "```").first }
+    let blocks = document.components(separatedBy: "```sh\n").dropFirst().compactMap {
+      $0.components(separatedBy: "```").first
+    }
     // Each is run below.
     try #require(blocks.count == Block.allCases.count)
     return Dictionary(uniqueKeysWithValues: zip(Block.allCases, blocks))
   }
 
-  @Test("who follows the document by hand puts a save into the cloud, whole and in parts, and gets it back", .enabled(if: hasTools))
+  @Test(
+    "who follows the document by hand puts a save into the cloud, whole and in parts, and gets it back",
+    .enabled(if: hasTools))
   func lines() async throws {
     let all = try Self.blocks()
     try await TemporaryFolder.with { folder in
@@ -39,7 +43,8 @@ struct ProtocolLinesTests {
       for (index, kinds) in [[Block.wholeContent], [.export, .parts, .fromTheMiddle, .exchange]].enumerated() {
         let blocks = kinds.compactMap { all[$0] }
         let (client, _) = try await server.client.register()
-        let script = (index == 0 ? blocks : ["HASH=$(sha256sum < save | cut -d' ' -f1); LENGTH=$(stat -c %s save)\n"] + blocks)
+        let script =
+          (index == 0 ? blocks : ["HASH=$(sha256sum < save | cut -d' ' -f1); LENGTH=$(stat -c %s save)\n"] + blocks)
           .joined()
         let output = try await run(script, in: place, ["TOKEN": client.token ?? "", "URL": server.url.absoluteString])
         let got = try await client.call("GET", "/v1/contents/\(ContentHash(of: save))")
@@ -60,7 +65,9 @@ struct ProtocolLinesTests {
     }
   }
 
-  @Test("who follows it from nothing has two devices of one player, of which the second gets what the first saved", .enabled(if: hasTools))
+  @Test(
+    "who follows it from nothing has two devices of one player, of which the second gets what the first saved",
+    .enabled(if: hasTools))
   func byHand() async throws {
     let script = try #require(Self.blocks()[.byHand])
     try await TemporaryFolder.with { folder in
@@ -69,14 +76,16 @@ struct ProtocolLinesTests {
       try FileManager.default.createDirectory(at: place, withIntermediateDirectories: true)
       try frameBytes(300_000, seed: 1).write(to: place.appendingPathComponent("save"))
       let output = try await run(
-        script + "\necho; echo $FIRST $SECOND > tokens", in: place, ["KEY": server.appKey, "URL": server.url.absoluteString])
+        script + "\necho; echo $FIRST $SECOND > tokens", in: place,
+        ["KEY": server.appKey, "URL": server.url.absoluteString])
       for part in [#""status":"ok""#, #""stored":"#, #""accepted":{"seq":2}"#, #"{"seq":2}"#, #""name":"Tablet""#] {
         #expect(output.contains(part), "\(part) is missing in \(output)")
       }
       let heard = try String(contentsOf: place.appendingPathComponent("answer"), encoding: .utf8)
       #expect(heard.contains(#""slot":"main""#) && heard.contains(#""max":{"int":6}"#), "\(heard)")
       // It ends with what it began with: nothing of the player is left.
-      let tokens = try String(contentsOf: place.appendingPathComponent("tokens"), encoding: .utf8).split(whereSeparator: \.isWhitespace)
+      let tokens = try String(contentsOf: place.appendingPathComponent("tokens"), encoding: .utf8).split(
+        whereSeparator: \.isWhitespace)
       #expect(tokens.count == 2 && tokens[0] != tokens[1])
       for token in tokens {
         #expect(try await Client(server: server, token: String(token)).call("GET", "/v1/devices").code == "retired")
@@ -85,7 +94,9 @@ struct ProtocolLinesTests {
     }
   }
 
-  @Test("each side unpacks the frames of the other, in full and as deltas: ours and those of the program zstd", .enabled(if: hasTools))
+  @Test(
+    "each side unpacks the frames of the other, in full and as deltas: ours and those of the program zstd",
+    .enabled(if: hasTools))
   func frames() async throws {
     let script = try #require(Self.blocks()[.frames])
     try await TemporaryFolder.with { folder in
@@ -110,7 +121,9 @@ struct ProtocolLinesTests {
   private func run(_ script: String, in folder: URL, _ environment: [String: String]) async throws -> String {
     let process = Process()
     process.executableURL = URL(fileURLWithPath: "/bin/bash")
-    process.arguments = ["-euo", "pipefail", "-c", script.replacingOccurrences(of: "curl ", with: "curl -sSf --noproxy '*' ")]
+    process.arguments = [
+      "-euo", "pipefail", "-c", script.replacingOccurrences(of: "curl ", with: "curl -sSf --noproxy '*' "),
+    ]
     process.currentDirectoryURL = folder
     process.environment = ProcessInfo.processInfo.environment.merging(environment) { $1 }
     let file = folder.appendingPathComponent("output")

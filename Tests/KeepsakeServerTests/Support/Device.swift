@@ -23,7 +23,8 @@ final class Device: Sendable {
     try store.write { try DeviceCommit.opened(in: &$0, using: &random) }
     let http = transport == nil ? HTTPTransport(credentials) : nil
     traffic = http?.traffic
-    sync = SyncService(store: store, transport: transport ?? http ?? HTTPTransport(credentials), container: credentials.container)
+    sync = SyncService(
+      store: store, transport: transport ?? http ?? HTTPTransport(credentials), container: credentials.container)
   }
 
   /// A first device, of a new player.
@@ -47,7 +48,8 @@ final class Device: Sendable {
     try store.submit([(slot: slot, bytes: bytes)]) { transaction, kept in
       var random = SystemRandomNumberGenerator()
       let draft = SaveDraft(
-        id: id, slot: slot, parents: parents, contents: kept.flatMap(\.hashes), length: bytes.count, savedAtMilliseconds: 1_000)
+        id: id, slot: slot, parents: parents, contents: kept.flatMap(\.hashes), length: bytes.count,
+        savedAtMilliseconds: 1_000)
       try DeviceCommit.apply(CommitDraft(saves: [draft]), now: 1_000, writer: writer, in: &transaction, using: &random)
     }.wait(within: Patience.limit)
     sync.committed()
@@ -137,7 +139,9 @@ func saveBytes(_ count: Int, seed: UInt64) -> Data {
   while bytes.count < count {
     state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
     bytes += "item_".utf8
-    for shift in stride(from: 60, to: 0, by: -4) { bytes.append(UInt8(ascii: "a") + UInt8(state >> UInt64(shift) & 15)) }
+    for shift in stride(from: 60, to: 0, by: -4) {
+      bytes.append(UInt8(ascii: "a") + UInt8(state >> UInt64(shift) & 15))
+    }
     bytes.append(UInt8(ascii: "\n"))
   }
   return Data(bytes.prefix(count))

@@ -16,7 +16,8 @@ struct DeviceDisk: Sendable {
   static func runChild(_ suite: String) async throws -> String {
     try await onThread {
       let ended = try PrivateMounts.run(
-        [CommandLine.arguments[0], "--testing-library", "swift-testing", "--filter", suite], environment: [variable: "1"])
+        [CommandLine.arguments[0], "--testing-library", "swift-testing", "--filter", suite],
+        environment: [variable: "1"])
       return ended.text + ended.errors
     }
   }

@@ -32,14 +32,19 @@ extension FaultStage {
   static let underQuota: [Transfer] =
     eachKind.filter { [.smallExchange, .events, .registering, .joining].contains($0.kind) } + [
       Transfer(
-        kind: .checkpoint, name: "checkpoint of a value and a save", request: exchange, point: .insideRequest, place: "half of the request",
+        kind: .checkpoint, name: "checkpoint of a value and a save", request: exchange, point: .insideRequest,
+        place: "half of the request",
         remedy: .deletedHere),
       Transfer(
-        kind: .inlineExchange, name: "exchange with a save", request: exchange, point: .insideRequest, place: "half of the request",
+        kind: .inlineExchange, name: "exchange with a save", request: exchange, point: .insideRequest,
+        place: "half of the request",
         remedy: .deletedElsewhere),
-      Transfer(kind: .inlineExchange, name: "exchange with a save", request: exchange, point: .beforeAnswer, place: "before the answer"),
       Transfer(
-        kind: .inlineExchange, name: "exchange with a save", request: exchange, point: .insideRequest, place: "half of the request",
+        kind: .inlineExchange, name: "exchange with a save", request: exchange, point: .beforeAnswer,
+        place: "before the answer"),
+      Transfer(
+        kind: .inlineExchange, name: "exchange with a save", request: exchange, point: .insideRequest,
+        place: "half of the request",
         remedy: .raised(to: secondQuota)),
     ] + eachKind.filter { $0.kind == .download } + [
       upload("PUT " + contents, .insideRequest, "half of the second part", skipping: 1, .deletedElsewhere),
@@ -52,7 +57,9 @@ extension FaultStage {
   private static func upload(
     _ request: String, _ point: WatchingProxy.Point, _ place: String, skipping: Int = 0, _ remedy: Remedy
   ) -> Transfer {
-    Transfer(kind: .upload, name: "upload in parts", request: request, point: point, place: place, skipping: skipping, remedy: remedy)
+    Transfer(
+      kind: .upload, name: "upload in parts", request: request, point: point, place: place, skipping: skipping,
+      remedy: remedy)
   }
 
   private static let ballast: Slot<Chapter> = "ballast"
@@ -92,7 +99,9 @@ extension FaultStage {
       try await tablet.until("deleting") { try $0.isQuiet }
     case .deletedHere:
       // A delete replaces what its player has seen.
-      try await phone.until("seeing the save that fills the cloud") { try $0.game.saves.load(Self.ballast)?.number == number }
+      try await phone.until("seeing the save that fills the cloud") {
+        try $0.game.saves.load(Self.ballast)?.number == number
+      }
       _ = try phone.game.saves.delete(Self.ballast)
     case .raised(let bytes):
       try await raiseQuota(to: bytes)
@@ -109,7 +118,9 @@ extension FaultStage {
   // MARK: Told
 
   /// Waits for the refusal, which has numbers that are right, and looks whether everything else goes on; in words.
-  func tellRefusal(to subject: PlayedDevice, of transfer: Transfer, _ number: Int, _ what: String) async throws -> String {
+  func tellRefusal(to subject: PlayedDevice, of transfer: Transfer, _ number: Int, _ what: String) async throws
+    -> String
+  {
     try await subject.until("being told of the quota, with nothing else waiting") {
       let status = $0.game.cloud.status
       return status.phase == .upToDate && !status.refusals.isEmpty && status.waitingCommits == 1
@@ -118,7 +129,9 @@ extension FaultStage {
     let refusal = try #require(status.refusals.first)
     let (slot, needed) = Self.expected(transfer)
     #expect(status.refusals.count == 1, "\(what): \(status)")
-    #expect(refusal.reason == .quota && refusal.slot == slot.name && refusal.message.contains("delete saves"), "\(what): \(refusal)")
+    #expect(
+      refusal.reason == .quota && refusal.slot == slot.name && refusal.message.contains("delete saves"),
+      "\(what): \(refusal)")
     let numbers = try #require(refusal.quota)
     #expect(numbers.limit == quota.withLock { $0 } && needed.contains(numbers.needed), "\(what): \(numbers)")
     #expect((numbers.limit...numbers.limit + Self.overflowBytes).contains(numbers.used), "\(what): \(numbers)")
@@ -126,7 +139,9 @@ extension FaultStage {
     // What was refused is here and not there, and values go both ways; that of the checkpoint, too.
     #expect(try subject.game.saves.load(slot)?.number == number, "\(what)")
     #expect(try tablet.game.saves.load(slot)?.number == lasting(upTo: number - 1)[slot.name], "\(what)")
-    if transfer.kind == .checkpoint { try await tablet.until("the checkpoint's value") { $0.game.progress[Self.key("level")] == number } }
+    if transfer.kind == .checkpoint {
+      try await tablet.until("the checkpoint's value") { $0.game.progress[Self.key("level")] == number }
+    }
     try await subject.game.progress.record(number, for: Self.key("phone")).value
     try await tablet.until("a value from the phone") { $0.game.progress[Self.key("phone")] == number }
     try await tablet.game.progress.record(number, for: Self.key("tablet")).value

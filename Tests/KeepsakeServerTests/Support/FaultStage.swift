@@ -12,7 +12,9 @@ final class FaultStage: Sendable {
 
   /// One kind of transfer, and where it is held.
   struct Transfer: Sendable {
-    enum Kind: Sendable { case smallExchange, checkpoint, inlineExchange, upload, download, events, registering, joining }
+    enum Kind: Sendable {
+      case smallExchange, checkpoint, inlineExchange, upload, download, events, registering, joining
+    }
     var kind: Kind
     var name: String
     var request: String
@@ -31,22 +33,45 @@ final class FaultStage: Sendable {
   /// The small ones first: as long as a database's log has not been begun anew, the least that is written to it needs
   /// room.
   static let eachKind = [
-    Transfer(kind: .smallExchange, name: "small exchange", request: exchange, point: .insideRequest, place: "half of the request"),
-    Transfer(kind: .smallExchange, name: "small exchange", request: exchange, point: .beforeAnswer, place: "before the answer"),
-    Transfer(kind: .smallExchange, name: "small exchange", request: exchange, point: .insideAnswer(after: 40), place: "in the answer"),
-    Transfer(kind: .events, name: "event stream", request: "GET /v1/events", point: .insideAnswer(after: 60), place: "in an event"),
-    Transfer(kind: .inlineExchange, name: "exchange with a save", request: exchange, point: .insideRequest, place: "half of the request"),
-    Transfer(kind: .inlineExchange, name: "exchange with a save", request: exchange, point: .beforeAnswer, place: "before the answer"),
     Transfer(
-      kind: .upload, name: "upload in parts", request: "PUT " + contents, point: .insideRequest, place: "half of the second part",
+      kind: .smallExchange, name: "small exchange", request: exchange, point: .insideRequest,
+      place: "half of the request"),
+    Transfer(
+      kind: .smallExchange, name: "small exchange", request: exchange, point: .beforeAnswer, place: "before the answer"),
+    Transfer(
+      kind: .smallExchange, name: "small exchange", request: exchange, point: .insideAnswer(after: 40),
+      place: "in the answer"),
+    Transfer(
+      kind: .events, name: "event stream", request: "GET /v1/events", point: .insideAnswer(after: 60),
+      place: "in an event"),
+    Transfer(
+      kind: .inlineExchange, name: "exchange with a save", request: exchange, point: .insideRequest,
+      place: "half of the request"),
+    Transfer(
+      kind: .inlineExchange, name: "exchange with a save", request: exchange, point: .beforeAnswer,
+      place: "before the answer"),
+    Transfer(
+      kind: .upload, name: "upload in parts", request: "PUT " + contents, point: .insideRequest,
+      place: "half of the second part",
       skipping: 1),
-    Transfer(kind: .upload, name: "upload in parts", request: "PUT " + contents, point: .beforeAnswer, place: "before a part's answer"),
     Transfer(
-      kind: .download, name: "download", request: "GET " + contents, point: .insideAnswer(after: 200_000), place: "in the answer"),
-    Transfer(kind: .registering, name: "registering", request: "POST /v1/devices", point: .insideRequest, place: "half of the request"),
-    Transfer(kind: .registering, name: "registering", request: "POST /v1/devices", point: .beforeAnswer, place: "before the answer"),
-    Transfer(kind: .joining, name: "joining", request: "POST /v1/pairing/join", point: .insideRequest, place: "half of the request"),
-    Transfer(kind: .joining, name: "joining", request: "POST /v1/pairing/join", point: .beforeAnswer, place: "before the answer"),
+      kind: .upload, name: "upload in parts", request: "PUT " + contents, point: .beforeAnswer,
+      place: "before a part's answer"),
+    Transfer(
+      kind: .download, name: "download", request: "GET " + contents, point: .insideAnswer(after: 200_000),
+      place: "in the answer"),
+    Transfer(
+      kind: .registering, name: "registering", request: "POST /v1/devices", point: .insideRequest,
+      place: "half of the request"),
+    Transfer(
+      kind: .registering, name: "registering", request: "POST /v1/devices", point: .beforeAnswer,
+      place: "before the answer"),
+    Transfer(
+      kind: .joining, name: "joining", request: "POST /v1/pairing/join", point: .insideRequest,
+      place: "half of the request"),
+    Transfer(
+      kind: .joining, name: "joining", request: "POST /v1/pairing/join", point: .beforeAnswer,
+      place: "before the answer"),
   ]
   private static let serverMebibytes = 96
   private static let deviceMebibytes = 96
@@ -82,10 +107,13 @@ final class FaultStage: Sendable {
   }
 
   private init(
-    _ fault: Fault, _ folder: URL, _ data: URL, _ server: ServerProcess, _ phone: PlayedDevice, _ tablet: PlayedDevice, _ disk: DeviceDisk?,
+    _ fault: Fault, _ folder: URL, _ data: URL, _ server: ServerProcess, _ phone: PlayedDevice, _ tablet: PlayedDevice,
+    _ disk: DeviceDisk?,
     _ quota: Int64?
   ) {
-    (self.fault, self.folder, self.data, self.phone, self.tablet, self.disk) = (fault, folder, data, phone, tablet, disk)
+    (self.fault, self.folder, self.data, self.phone, self.tablet, self.disk) = (
+      fault, folder, data, phone, tablet, disk
+    )
     transfers = fault == .quotaUsedUp ? Self.underQuota : Self.eachKind
     port = server.port
     self.server = Mutex(server)
@@ -203,7 +231,9 @@ final class FaultStage: Sendable {
       try closeGuests()
       if fault == .quotaUsedUp { try await freeQuota() }
       let bytes = hit.bytesInAll.map { "\(hit.bytes) of \($0)" } ?? "\(hit.bytes)"
-      rows.withLock { $0.append(Row(cells: [transfer.name, fault.rawValue, "\(transfer.place), \(bytes) bytes", words, way])) }
+      rows.withLock {
+        $0.append(Row(cells: [transfer.name, fault.rawValue, "\(transfer.place), \(bytes) bytes", words, way]))
+      }
     } catch {
       throw NeverHappened("\(what): \(error)")
     }
@@ -227,7 +257,9 @@ final class FaultStage: Sendable {
   }
 
   /// Begins the transfer, held at its point.
-  private func begin(_ transfer: Transfer, _ number: Int, on subject: PlayedDevice) async throws -> (Trap, Task<Void, any Error>?) {
+  private func begin(_ transfer: Transfer, _ number: Int, on subject: PlayedDevice) async throws -> (
+    Trap, Task<Void, any Error>?
+  ) {
     let code = transfer.kind == .joining ? try await tablet.game.cloud.pairingCode() : ""
     let trap = subject.proxy.hold(transfer.request, at: transfer.point, skipping: transfer.skipping)
     switch transfer.kind {
@@ -244,7 +276,9 @@ final class FaultStage: Sendable {
     case .events:
       subject.proxy.cutOff()
       subject.proxy.heal()
-      try await subject.until("listening again") { $0.game.cloud.status.isListening && ($0.proxy.counts["GET /v1/events"] ?? 0) > 1 }
+      try await subject.until("listening again") {
+        $0.game.cloud.status.isListening && ($0.proxy.counts["GET /v1/events"] ?? 0) > 1
+      }
       try await tablet.game.progress.record(number, for: .max("level", default: 0)).value
     case .registering: subject.connect()
     case .joining: return (trap, Task { try await subject.game.cloud.join(code) })
@@ -263,10 +297,13 @@ final class FaultStage: Sendable {
 
   /// Waits until the game is told what it should be; in words.
   private func tell(
-    _ told: Told, to subject: PlayedDevice, _ call: Task<Void, any Error>?, _ transfer: Transfer, _ number: Int, _ what: String
+    _ told: Told, to subject: PlayedDevice, _ call: Task<Void, any Error>?, _ transfer: Transfer, _ number: Int,
+    _ what: String
   ) async throws -> String {
     func hasFailed(_ status: CloudStatus) -> Bool { if case .storeFailed = status.phase { true } else { false } }
-    func reason(_ status: CloudStatus) -> String? { if case .waiting(let reason) = status.phase { reason } else { nil } }
+    func reason(_ status: CloudStatus) -> String? {
+      if case .waiting(let reason) = status.phase { reason } else { nil }
+    }
     switch told {
     case .waiting(let part):
       try await subject.until("being told to wait") {
@@ -278,7 +315,9 @@ final class FaultStage: Sendable {
       return "storeFailed"
     case .storeFailedOrThere:
       let level = ProgressKey<Int>.max("level", default: 0)
-      try await subject.until("being told of the store") { hasFailed($0.game.cloud.status) || $0.game.progress[level] == number }
+      try await subject.until("being told of the store") {
+        hasFailed($0.game.cloud.status) || $0.game.progress[level] == number
+      }
       return hasFailed(subject.game.cloud.status) ? "storeFailed" : "nothing: the log had room"
     case .notListening:
       try await subject.until("being told that nothing is heard") { !$0.game.cloud.status.isListening }
@@ -326,11 +365,15 @@ final class FaultStage: Sendable {
     try await subject.until("going through") { device in
       // What goes on at once after an answer may have met the full disk before there was room, and was told to wait a
       // minute.
-      if fault == .serverDiskFull, case .waiting(let reason) = device.game.cloud.status.phase, reason.contains("disk is full") {
+      if fault == .serverDiskFull, case .waiting(let reason) = device.game.cloud.status.phase,
+        reason.contains("disk is full")
+      {
         device.letMinutePass()
       }
       // Nothing else tells the device that there is room, but its own delete.
-      if case .refused = told, transfer.remedy?.needsPoll == true, device.game.cloud.status.phase == .upToDate { device.letMinutePass() }
+      if case .refused = told, transfer.remedy?.needsPoll == true, device.game.cloud.status.phase == .upToDate {
+        device.letMinutePass()
+      }
       return try device.isQuiet
     }
     if transfer.kind == .registering {
@@ -363,11 +406,14 @@ final class FaultStage: Sendable {
     let refusals = transfers.prefix(number).count { $0.remedy != nil }
     for device in devices {
       let incidents = device.game.incidents
-      let isAsTold = incidents.count == (device === phone ? refusals : 0) && incidents.allSatisfy { $0.kind == .refusedByCloud }
+      let isAsTold =
+        incidents.count == (device === phone ? refusals : 0) && incidents.allSatisfy { $0.kind == .refusedByCloud }
       #expect(isAsTold, "\(what): \(device.name) \(incidents)")
     }
     // What came before is there as well.
-    let missing = lasting(upTo: number).filter { seen[0].progress[$0.key] != $0.value && seen[0].slots[$0.key] != [$0.value] }
+    let missing = lasting(upTo: number).filter {
+      seen[0].progress[$0.key] != $0.value && seen[0].slots[$0.key] != [$0.value]
+    }
     #expect(missing.isEmpty, "\(what): \(missing)")
   }
 

@@ -35,7 +35,9 @@ final class PlayedDevice: Sendable {
   func connect() { game.cloud.connect(.server(proxy.url, appKey: ServerProcess.appKey), deviceName: name) }
 
   /// A device that listens, of the player of `other`, or of a new one.
-  static func playing(_ name: String, in folder: URL, to port: Int, with other: PlayedDevice? = nil) async throws -> PlayedDevice {
+  static func playing(_ name: String, in folder: URL, to port: Int, with other: PlayedDevice? = nil) async throws
+    -> PlayedDevice
+  {
     let device = try PlayedDevice(name, in: folder, to: port)
     device.connect()
     if let other { try await device.game.cloud.join(try await other.game.cloud.pairingCode()) }
@@ -91,7 +93,8 @@ final class PlayedDevice: Sendable {
 /// so that what all have heard is all that they saved.
 func settle(_ devices: [PlayedDevice]) async throws {
   func states() throws -> String {
-    try devices.map { "\($0.name) \($0.game.cloud.status.phase) at \(try $0.place), \($0.proxy.counts)" }.joined(separator: "; ")
+    try devices.map { "\($0.name) \($0.game.cloud.status.phase) at \(try $0.place), \($0.proxy.counts)" }.joined(
+      separator: "; ")
   }
   func areQuiet() throws -> Bool {
     try devices.allSatisfy { try $0.isQuiet } && Set(devices.map { try $0.place }).count == 1
@@ -150,7 +153,9 @@ struct Seen: Equatable, CustomStringConvertible {
   init(on device: PlayedDevice) throws {
     for slot in try device.game.saves.list() {
       let chapters = Slot<Chapter>(slot.name)
-      let sides = try device.game.saves.conflict(chapters)?.sides.map(\.value) ?? [try device.game.saves.load(chapters)].compactMap { $0 }
+      let sides =
+        try device.game.saves.conflict(chapters)?.sides.map(\.value)
+        ?? [try device.game.saves.load(chapters)].compactMap { $0 }
       slots[slot.name] = sides.map { $0 == Chapter($0.number, bytes: $0.pages.count) ? $0.number : -1 }.sorted()
       versions[slot.name] = slot.current.id
     }

@@ -75,7 +75,9 @@ struct PythonDevice: Sendable {
 
   func shown() async throws -> Shown { try Self.shown(try await run("show")) }
 
-  private static func shown(_ output: String) throws -> Shown { try JSONDecoder().decode(Shown.self, from: Data(output.utf8)) }
+  private static func shown(_ output: String) throws -> Shown {
+    try JSONDecoder().decode(Shown.self, from: Data(output.utf8))
+  }
 
   func save(_ bytes: Data, to slot: String, title: String = "") async throws {
     try await run("save", slot, try file(bytes).path, title)
@@ -85,7 +87,9 @@ struct PythonDevice: Sendable {
   func load(_ slot: String) async throws -> Set<ContentHash> {
     let place = home.appendingPathComponent("loaded-\(UUID().uuidString)")
     try await run("load", slot, place.path)
-    let names = try FileManager.default.contentsOfDirectory(atPath: home.path).filter { $0.hasPrefix(place.lastPathComponent) }
+    let names = try FileManager.default.contentsOfDirectory(atPath: home.path).filter {
+      $0.hasPrefix(place.lastPathComponent)
+    }
     return Set(try names.map { ContentHash(of: try Data(contentsOf: home.appendingPathComponent($0))) })
   }
 
@@ -114,7 +118,9 @@ struct PythonDevice: Sendable {
 
   /// Waits until it shows a version with this content.
   func until(shows content: ContentHash) async throws {
-    try await TestSupport.until("showing \(content)") { try state().versions.values.contains { $0.contents == [content] } }
+    try await TestSupport.until("showing \(content)") {
+      try state().versions.values.contains { $0.contents == [content] }
+    }
   }
 
   /// The values as it keeps them.
@@ -154,14 +160,18 @@ struct PythonDevice: Sendable {
   func start(_ words: [String], input: String = "") throws -> Running {
     try FileManager.default.createDirectory(at: home, withIntermediateDirectories: true)
     let number = UUID().uuidString
-    let (output, said) = (home.appendingPathComponent("output-\(number)"), home.appendingPathComponent("input-\(number)"))
+    let (output, said) = (
+      home.appendingPathComponent("output-\(number)"), home.appendingPathComponent("input-\(number)")
+    )
     try Data().write(to: output)
     try Data(input.utf8).write(to: said)
     let process = Process()
     process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
     process.arguments = ["python3", Self.folder.appending(path: "keepsake_client.py").path, home.path] + words
     // Its sources stay as they are, and nothing stands between it and a server on this machine.
-    process.environment = ProcessInfo.processInfo.environment.merging(["PYTHONDONTWRITEBYTECODE": "1", "no_proxy": "127.0.0.1"]) { $1 }
+    process.environment = ProcessInfo.processInfo.environment.merging([
+      "PYTHONDONTWRITEBYTECODE": "1", "no_proxy": "127.0.0.1",
+    ]) { $1 }
     process.standardInput = try FileHandle(forReadingFrom: said)
     let handle = try FileHandle(forWritingTo: output)
     process.standardOutput = handle

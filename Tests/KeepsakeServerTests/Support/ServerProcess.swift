@@ -36,7 +36,9 @@ struct ServerProcess: Sendable {
 
   /// Starts a server; it listens when this returns. With `diskMebibytes` its data folder is a file system of that size,
   /// which goes with it.
-  static func start(data: URL, port: Int = 0, diskMebibytes: Int? = nil, quota: Int64? = nil) async throws -> ServerProcess {
+  static func start(data: URL, port: Int = 0, diskMebibytes: Int? = nil, quota: Int64? = nil) async throws
+    -> ServerProcess
+  {
     let note = data.deletingLastPathComponent().appendingPathComponent("running-\(UUID().uuidString)")
     let process = Process()
     let command = [CommandLine.arguments[0], "--testing-library", "swift-testing", "--filter", "ServerProcessTests"]
@@ -61,8 +63,11 @@ struct ServerProcess: Sendable {
     try process.run()
     let ended = Task { await stream.first { _ in true } ?? .uncaughtSignal }
     do {
-      try await until("the server's process listens") { FileManager.default.fileExists(atPath: note.path) || !process.isRunning }
-      return ServerProcess(port: try #require(Int(String(contentsOf: note, encoding: .utf8))), process: process, ended: ended)
+      try await until("the server's process listens") {
+        FileManager.default.fileExists(atPath: note.path) || !process.isRunning
+      }
+      return ServerProcess(
+        port: try #require(Int(String(contentsOf: note, encoding: .utf8))), process: process, ended: ended)
     } catch {
       process.terminate()
       throw error

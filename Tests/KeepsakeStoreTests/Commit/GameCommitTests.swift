@@ -9,7 +9,8 @@ extension GameCommit {
   /// A save of a game that loaded `loaded` once, and has played on since.
   init(_ number: UInt64, slot: String = "main", loaded: [VersionID] = [], spending gems: Int64 = 0) {
     let save = SaveDraft(
-      id: id(number), slot: slot, parents: .game(SaveOrigin(load: 1, loaded: loaded)), content: .bytes(Data("save \(number)".utf8)),
+      id: id(number), slot: slot, parents: .game(SaveOrigin(load: 1, loaded: loaded)),
+      content: .bytes(Data("save \(number)".utf8)),
       savedAtMilliseconds: Int64(number))
     let spend = WalletOperation(
       id: OperationID(high: 0, low: number), kind: .spend, currency: "gems", amount: gems, reason: "sword", goods: [],
@@ -38,7 +39,9 @@ extension GameCommit {
     _ = blocker
   }
 
-  private func covers(_ number: UInt64) throws -> [VersionID]? { try store.read { try $0.version(id(number))?.record.covers } }
+  private func covers(_ number: UInt64) throws -> [VersionID]? {
+    try store.read { try $0.version(id(number))?.record.covers }
+  }
 
   private func heads(_ slot: String) throws -> [VersionID] { try store.read { try $0.heads(of: slot) } }
 
@@ -54,7 +57,9 @@ extension GameCommit {
     #expect(try heads("main") == [id(3)])
   }
 
-  @Test("a commit that fails in the middle of a batch leaves nothing behind: the next save of its slot replaces the one before it")
+  @Test(
+    "a commit that fails in the middle of a batch leaves nothing behind: the next save of its slot replaces the one before it"
+  )
   func failsInTheMiddle() throws {
     defer { try? store.close() }
     var pending: [PendingCommit<GameCommit.Outcome>] = []
@@ -136,12 +141,16 @@ extension GameCommit {
     #expect(try heads(save.slot) == [id(2)] && heads("main") == [id(1)])
   }
 
-  @Test("a slot in conflict can't leave the cloud, and a save after the attempt replaces what it would have replaced before")
+  @Test(
+    "a slot in conflict can't leave the cloud, and a save after the attempt replaces what it would have replaced before"
+  )
   func refusesToLeave() throws {
     defer { try? store.close() }
     _ = try store.submit(GameCommit(1)).wait()
     try store.write { try $0.put(9, [PreparedSave(hashes: [$0.keepContent(Data("theirs".utf8))], length: 6)]) }
-    #expect(throws: CommitError.inConflict("main")) { try store.submit(SlotMove(of: "main", .leave(removing: false), now: 2)).wait() }
+    #expect(throws: CommitError.inConflict("main")) {
+      try store.submit(SlotMove(of: "main", .leave(removing: false), now: 2)).wait()
+    }
     let outcome = try store.submit(GameCommit(2)).wait()
     #expect(outcome.versions[0].record.slot == "main" && outcome.versions[0].record.covers == [id(1)])
     #expect(try heads("main") == [id(2), id(9)])

@@ -22,7 +22,8 @@ struct ContentAlignmentTests {
   @Test(
     "what is new is compared with what stood in its place",
     arguments: [
-      ("abcd", "abcd", "abcd"), ("aXcd", "abcd", "abcd"), ("Xbcd", "abcd", "abcd"), ("abcX", "abcd", "abcd"), ("aXYd", "abcd", "abcd"),
+      ("abcd", "abcd", "abcd"), ("aXcd", "abcd", "abcd"), ("Xbcd", "abcd", "abcd"), ("abcX", "abcd", "abcd"),
+      ("aXYd", "abcd", "abcd"),
       ("aXYZd", "abcd", "abccd"), ("aXd", "abcd", "abd"), ("aXbcd", "abcd", "abbcd"), ("abcdX", "abcd", "abcdd"),
       ("XY", "", "--"), ("", "abc", ""), ("WXYZ", "a", "aaaa"), ("W", "abc", "a"), ("aaXa", "aaba", "aaba"),
     ])
@@ -38,9 +39,11 @@ struct ContentAlignmentTests {
       ([500, 2_000, 900], [500, 2_000, 900], "abc"), ([500, 2_000, 900], [500, 1_200, 800, 900], "abbc"),
       ([500, 2_000, 900], [2_500, 900], "bc"),
       // A little put in everywhere, and taken out.
-      ([500, 2_000, 900, 700], [540, 2_060, 930, 790], "abcd"), ([500, 2_000, 900, 700], [460, 1_950, 820, 650], "abcd"),
+      ([500, 2_000, 900, 700], [540, 2_060, 930, 790], "abcd"),
+      ([500, 2_000, 900, 700], [460, 1_950, 820, 650], "abcd"),
       // Much put in at the beginning, and in the middle.
-      ([500, 2_000, 900, 700], [1_700, 2_010, 905, 700], "abcd"), ([500, 2_000, 900, 700], [500, 4_000, 900, 700], "abcd"),
+      ([500, 2_000, 900, 700], [1_700, 2_010, 905, 700], "abcd"),
+      ([500, 2_000, 900, 700], [500, 4_000, 900, 700], "abcd"),
       // Much taken out.
       ([500, 2_000, 900, 700], [500, 900, 900, 700], "abcd"),
     ])
@@ -54,15 +57,18 @@ struct ContentAlignmentTests {
     "what changed is cut as it was before, where the bytes no longer say so",
     arguments: [
       ([500, 2_000, 900], [500, 2_000, 900], nil), ([500, 2_000, 900], [2_500, 900], [500, 2_000, 900]),
-      ([500, 2_000, 900], [500, 1_200, 800, 900], [500, 2_000, 900]), ([500, 2_000, 900], [540, 2_960], [540, 2_000, 960]),
+      ([500, 2_000, 900], [500, 1_200, 800, 900], [500, 2_000, 900]),
+      ([500, 2_000, 900], [540, 2_960], [540, 2_000, 960]),
       // Grown beyond what one may have: cut where its bytes say so, after all.
-      ([500, 2_000, 900, 700], [500, 1_200, 3_000, 900, 700], [500, 1_200, 3_000, 900, 700]), ([500], [300, 300, 400], [1_000]),
+      ([500, 2_000, 900, 700], [500, 1_200, 3_000, 900, 700], [500, 1_200, 3_000, 900, 700]),
+      ([500], [300, 300, 400], [1_000]),
       // Nothing is made smaller than it may be.
       ([500, 2_000, 900], [2_550], [500, 2_050]), ([500, 2_000], [600], nil),
     ] as [([Int], [Int], [Int]?)])
   func recuts(old: [Int], new: [Int], expected: [Int]?) {
     let alignment = ContentAlignment(
-      of: parts(String("STUVWXYZ".prefix(new.count)), new), in: parts(String("abcdefgh".prefix(old.count)), old), tolerance: 100)
+      of: parts(String("STUVWXYZ".prefix(new.count)), new), in: parts(String("abcdefgh".prefix(old.count)), old),
+      tolerance: 100)
     let recuts = alignment.recuts(minimum: 150, maximum: 4_000)
     let isAsNow = expected == new || expected == nil
     #expect(recuts.map(\.lengths) == (isAsNow ? [] : [expected ?? []]), "\(recuts)")

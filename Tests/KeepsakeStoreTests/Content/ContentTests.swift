@@ -26,7 +26,8 @@ import Testing
   }
 
   func storedSizes(_ transaction: StoreTransaction) throws -> [(isFull: Bool, bytes: Int)] {
-    try Row.fetchAll(transaction.database, sql: "SELECT base IS NULL, LENGTH(bytes) FROM content ORDER BY position").map { ($0[0], $0[1]) }
+    try Row.fetchAll(transaction.database, sql: "SELECT base IS NULL, LENGTH(bytes) FROM content ORDER BY position").map
+    { ($0[0], $0[1]) }
   }
 
   @Test("a long series of saves costs what changed, loads within the bound, and every kept one can be loaded")
@@ -54,7 +55,8 @@ import Testing
     }
   }
 
-  @Test("however long a series gets, no version costs more to load than the bound, and all take little more than deltas")
+  @Test(
+    "however long a series gets, no version costs more to load than the bound, and all take little more than deltas")
   func chainsAreBounded() throws {
     let store = try Store.open(at: folder.store)
     defer { try? store.close() }
@@ -98,7 +100,8 @@ import Testing
     let large = Data(count: 128 << 20)
     var hash = ContentHash(of: large)
     try store.write { transaction throws in
-      try transaction.contents.insert(EncodedContent(hash: hash, length: large.count, base: nil, bytes: Zstd.compress(large)))
+      try transaction.contents.insert(
+        EncodedContent(hash: hash, length: large.count, base: nil, bytes: Zstd.compress(large)))
       for number in 0..<500 as Range<UInt64> {
         let next = ContentHash(of: Data("\(number)".utf8))
         try transaction.contents.insert(EncodedContent(hash: next, length: large.count, base: hash, bytes: Data([1])))
@@ -106,7 +109,9 @@ import Testing
       }
     }
     let error = #expect(throws: StoreError.self) { try store.read { _ = try $0.plainContent(hash) } }
-    #expect(error?.code == .damaged && error?.message.contains("chain of bases is too long") == true, "\(String(describing: error))")
+    #expect(
+      error?.code == .damaged && error?.message.contains("chain of bases is too long") == true,
+      "\(String(describing: error))")
     // Nor does a circle go on forever.
     let (one, other) = (ContentHash(of: Data([1])), ContentHash(of: Data([2])))
     try store.write { transaction throws in
@@ -148,7 +153,8 @@ import Testing
       var wholeBytes = 0
       var number: UInt64 = 0
       var contents: [(ContentHash, Data)] = []
-      for name in try FileManager.default.contentsOfDirectory(atPath: saves.appendingPathComponent(kind).path).sorted() {
+      for name in try FileManager.default.contentsOfDirectory(atPath: saves.appendingPathComponent(kind).path).sorted()
+      {
         let bytes = try Data(contentsOf: saves.appendingPathComponent(kind).appendingPathComponent(name))
         number += 1
         try store.save(bytes, as: number)

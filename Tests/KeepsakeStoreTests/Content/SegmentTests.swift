@@ -107,11 +107,14 @@ import Testing
       switch place {
       case "at its end": for _ in 0..<1_000 { lines.append(line()) }
       case "in its middle": for _ in 0..<1_000 { lines.insert(line(), at: 30_000) }
-      case "about the threshold": if number % 2 == 0 { lines.removeLast(2_000) } else { for _ in 0..<2_000 { lines.append(line()) } }
+      case "about the threshold":
+        if number % 2 == 0 { lines.removeLast(2_000) } else { for _ in 0..<2_000 { lines.append(line()) } }
       default: break
       }
     }
-    if place == "about the threshold" { #expect(Set(versions.map { $0.count > Segmenter.threshold }) == [true, false]) }
+    if place == "about the threshold" {
+      #expect(Set(versions.map { $0.count > Segmenter.threshold }) == [true, false])
+    }
     let kept = try store.read { try Int.fetchOne($0.database, sql: "SELECT SUM(LENGTH(bytes)) FROM content") ?? 0 }
     #expect(Double(kept) <= 1.5 * Double(least), "seed 21, \(Double(kept) / Double(least)) times the least")
     store.memory.forgetPlain()
@@ -137,7 +140,8 @@ import Testing
       let history = try transaction.history(of: "main")
       #expect(history.map(\.record.id.low) == (1...6).reversed())
       for version in history {
-        let isSame = try transaction.plainBytes(of: version.record) == bytes.prefix(lengths[Int(version.record.id.low) - 1])
+        let isSame =
+          try transaction.plainBytes(of: version.record) == bytes.prefix(lengths[Int(version.record.id.low) - 1])
         #expect(isSame, "version \(version.record.id.low)")
       }
     }

@@ -46,12 +46,15 @@ extension GoldenStore {
     let balances = wallet.currencies.map { "\($0) \(wallet.total($0)) \(wallet.spendable($0)) \(wallet.pending($0))" }
     return [
       "chain: \(state.chain) follows \(state.follows?.description ?? "none")", "head: \(try json(state.head))",
-      "acknowledged: \(try json(state.acknowledged))", "totals: \(try json(state.totals))", "balances: \(sorted(state.balances))",
+      "acknowledged: \(try json(state.acknowledged))", "totals: \(try json(state.totals))",
+      "balances: \(sorted(state.balances))",
       "wanted: \(sorted(state.wanted))", "settled: \(state.settledClaims)", "recent: \(state.recent)",
       "shown: \(balances.joined(separator: ", "))",
     ]
       + (try state.operations.map { "operation: \(try json($0))" }) + (try state.late.map { "late: \(try json($0))" })
-      + (try transaction.walletEntries(newest: 100).map { "entry \($0.number), waiting \($0.isWaiting): \(try json($0.operation))" })
+      + (try transaction.walletEntries(newest: 100).map {
+        "entry \($0.number), waiting \($0.isWaiting): \(try json($0.operation))"
+      })
   }
 
   private static func values(_ transaction: StoreTransaction) throws -> [String] {
@@ -87,7 +90,8 @@ extension GoldenStore {
     }
     for slot in try transaction.slots().sorted() {
       let history = try transaction.history(of: slot)
-      lines.append("slot \(slot.debugDescription): heads \(try transaction.heads(of: slot)), history \(history.map(\.record.id))")
+      lines.append(
+        "slot \(slot.debugDescription): heads \(try transaction.heads(of: slot)), history \(history.map(\.record.id))")
       lines += try history.map { version in
         let bytes = try version.record.contents.isEmpty ? Data() : transaction.plainBytes(of: version.record)
         return "bytes of \(version.record.id): \(bytes.count), \(ContentHash(of: bytes))"
@@ -107,6 +111,7 @@ extension GoldenStore {
   }
 
   private static func traffic(_ transaction: StoreTransaction) throws -> [String] {
-    try transaction.outbox(limit: 100).map { "outbox \(try json($0))" } + transaction.staged().map { "staged \(try json($0))" }
+    try transaction.outbox(limit: 100).map { "outbox \(try json($0))" }
+      + transaction.staged().map { "staged \(try json($0))" }
   }
 }

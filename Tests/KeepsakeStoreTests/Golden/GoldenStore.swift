@@ -72,22 +72,28 @@ enum GoldenStore {
     cell("level", .max(.int(6))), cell("fastest", .min(.double(40.5)), generation: 2),
     cell("hat", .latest(Stamp(caughtUp: true, milliseconds: 5, writer: WriterID(1)), .string("röd"))),
     cell("badges", .union([.string("hero"), .int(3), .data(Data([1, 2])), .double(0.5)])),
-    cell("coins", .counter([WriterID(1): CounterEntry(plus: 7, minus: 2), WriterID(2): CounterEntry(plus: 1, minus: 0)])),
+    cell(
+      "coins", .counter([WriterID(1): CounterEntry(plus: 7, minus: 2), WriterID(2): CounterEntry(plus: 1, minus: 0)])),
     cell(
       "flowers",
       .set(
-        ObservedSet([WriterID(1): ObservedSet.Additions(seen: NumberRanges([1...4, 6...6]), present: [3: .string("rose"), 6: .int(7)])]))),
+        ObservedSet([
+          WriterID(1): ObservedSet.Additions(
+            seen: NumberRanges([1...4, 6...6]), present: [3: .string("rose"), 6: .int(7)])
+        ]))),
     cell("best times", .dictionary([.string("cave"): .min(.int(61)), .string("hill"): .min(.double(40.5))])),
     cell("first win", .optional(.min(.int(9)))), cell("never", .optional(nil)),
     cell(
       "vote",
       .later(
         LaterValue([
-          LaterValueID(high: 0, low: 2): LaterValue.Entry(rule: "quorum", content: Data([1, 2]), over: [LaterValueID(high: 0, low: 1)])
+          LaterValueID(high: 0, low: 2): LaterValue.Entry(
+            rule: "quorum", content: Data([1, 2]), over: [LaterValueID(high: 0, low: 1)])
         ]))),
     CellUpdate(
       key: CellKey(collection: "preferences", key: "language"),
-      state: CellState(value: .latest(Stamp(caughtUp: false, milliseconds: 4, writer: WriterID(2)), .data(Data("de".utf8))))),
+      state: CellState(
+        value: .latest(Stamp(caughtUp: false, milliseconds: 4, writer: WriterID(2)), .data(Data("de".utf8))))),
   ]
 
   private static func cell(_ key: String, _ value: CellValue, generation: UInt64 = 0) -> CellUpdate {
@@ -95,7 +101,8 @@ enum GoldenStore {
   }
 
   private static let scores: [ScoreEntry] = [
-    score("easy", "Ada", .descending, .int(900), 1, context: Data("a run".utf8)), score("easy", "Eve", .descending, .int(10), 2),
+    score("easy", "Ada", .descending, .int(900), 1, context: Data("a run".utf8)),
+    score("easy", "Eve", .descending, .int(10), 2),
     score("easy", "Ada", .descending, .int(5), 3), score("race", "Ada", .ascending, .double(61.5), 4),
   ]
 
@@ -103,7 +110,8 @@ enum GoldenStore {
     _ board: String, _ player: String, _ order: ScoreOrder, _ value: Scalar, _ number: UInt64, context: Data = Data()
   ) -> ScoreEntry {
     ScoreEntry(
-      board: board, player: player, order: order, value: value, dateMilliseconds: Int64(number) * 1_000, id: ScoreID(high: 0, low: number),
+      board: board, player: player, order: order, value: value, dateMilliseconds: Int64(number) * 1_000,
+      id: ScoreID(high: 0, low: number),
       context: context)
   }
 
@@ -111,7 +119,8 @@ enum GoldenStore {
     _ number: UInt64, _ kind: WalletOperation.Kind, _ amount: Int64, _ currency: String = "gems", goods: [String] = []
   ) -> WalletOperation {
     WalletOperation(
-      id: OperationID(high: 9, low: number), kind: kind, currency: currency, amount: amount, reason: "reason \(number)", goods: goods,
+      id: OperationID(high: 9, low: number), kind: kind, currency: currency, amount: amount, reason: "reason \(number)",
+      goods: goods,
       madeAtMilliseconds: Int64(number))
   }
 
@@ -121,10 +130,13 @@ enum GoldenStore {
       try put(
         save(number), number, "main", covers: number > 1 ? [number - 1] : [],
         metadata: SaveMetadata(
-          title: "Chapter \(number)", playtime: 1.5, progress: Double(number), thumbnail: Data([1, 2, 3]), custom: ["hat": "red"]),
+          title: "Chapter \(number)", playtime: 1.5, progress: Double(number), thumbnail: Data([1, 2, 3]),
+          custom: ["hat": "red"]),
         acknowledged: number < 24, in: store)
     }
-    for number in UInt64(1)...2 { try put(map(number), 100 + number, "map", covers: number > 1 ? [101] : [], in: store) }
+    for number in UInt64(1)...2 {
+      try put(map(number), 100 + number, "map", covers: number > 1 ? [101] : [], in: store)
+    }
     try put(Data("common".utf8), 200, "journal", in: store)
     try put(Data("mine".utf8), 201, "journal", covers: [200], provisional: true, acknowledged: false, in: store)
     try put(Data("theirs".utf8), 202, "journal", covers: [200], in: store)
@@ -158,7 +170,8 @@ enum GoldenStore {
     }
     var wallet = Wallet(WalletState(chain: ChainID(high: 5, low: 6), follows: ChainID(high: 5, low: 5)))
     for operation in [
-      operation(1, .earn, 100), operation(2, .spend, 30, goods: ["sword", "shield"]), operation(3, .claim(key: "daily"), 50),
+      operation(1, .earn, 100), operation(2, .spend, 30, goods: ["sword", "shield"]),
+      operation(3, .claim(key: "daily"), 50),
       operation(4, .earn, 3, "keys"),
     ] {
       try wallet.perform(operation)
@@ -173,7 +186,8 @@ enum GoldenStore {
           refusals: [Refusal(item: "version \(version(201))", reason: .quota, message: "No room.")]))
       try transaction.stage([
         CloudChange(seq: 8, item: .cell(cell("coins", .counter([WriterID(2): CounterEntry(plus: 9, minus: 0)])))),
-        CloudChange(seq: 9, item: .version(record(25, "main", covers: [24], metadata: SaveMetadata(title: "From the cloud")))),
+        CloudChange(
+          seq: 9, item: .version(record(25, "main", covers: [24], metadata: SaveMetadata(title: "From the cloud")))),
       ])
       for content in try transaction.contentSummaries().prefix(3) { try transaction.setCloudDepth(2, of: content.hash) }
     }

@@ -22,7 +22,8 @@ import Testing
   }
 
   static let current = [
-    Golden(name: "unsealed", kind: .none, portrait: "store.txt"), Golden(name: "signed", kind: .signed, portrait: "store.txt"),
+    Golden(name: "unsealed", kind: .none, portrait: "store.txt"),
+    Golden(name: "signed", kind: .signed, portrait: "store.txt"),
     Golden(name: "sealed", kind: .sealed, portrait: "store.txt"),
   ]
   static let firstFormat = [
@@ -48,7 +49,8 @@ import Testing
   }
 
   private func writeIfMissing(_ golden: Golden) throws {
-    guard ProcessInfo.processInfo.environment["KEEPSAKE_WRITE_FIXTURES"] == "1", !StoreFiles.exists(Self.file(golden)) else { return }
+    guard ProcessInfo.processInfo.environment["KEEPSAKE_WRITE_FIXTURES"] == "1", !StoreFiles.exists(Self.file(golden))
+    else { return }
     let made = folder.url.appendingPathComponent("made")
     let store = try Store.open(at: made, seal: golden.request, writer: GoldenStore.writer)
     try GoldenStore.fill(store)

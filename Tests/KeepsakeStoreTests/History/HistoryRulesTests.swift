@@ -39,11 +39,13 @@ struct HistoryRulesTests {
     #expect(left(times, .everything) == times.reversed())
   }
 
-  @Test("thinning twice is thinning once, and no more than the rules name is ever kept", arguments: 0..<20 as Range<UInt64>)
+  @Test(
+    "thinning twice is thinning once, and no more than the rules name is ever kept", arguments: 0..<20 as Range<UInt64>)
   func settles(seed: UInt64) {
     var random = SeededRandom(seed: seed)
     let rules = HistoryRules(
-      newest: .random(in: -1...6, using: &random), hourly: .random(in: -1...6, using: &random), daily: .random(in: 0...6, using: &random),
+      newest: .random(in: -1...6, using: &random), hourly: .random(in: -1...6, using: &random),
+      daily: .random(in: 0...6, using: &random),
       weekly: .random(in: 0...6, using: &random))
     var time: Int64 = 0
     // Clocks jump, in both directions.
@@ -53,7 +55,9 @@ struct HistoryRulesTests {
     }
     let left = left(times, rules)
     #expect(rules.kept(left).allSatisfy { $0 }, "seed \(seed)")
-    #expect(left.count <= [rules.newest, rules.hourly, rules.daily, rules.weekly].reduce(0) { $0 + max($1, 0) }, "seed \(seed)")
+    #expect(
+      left.count <= [rules.newest, rules.hourly, rules.daily, rules.weekly].reduce(0) { $0 + max($1, 0) },
+      "seed \(seed)")
     if rules.newest > 0 { #expect(left.first == times.last, "seed \(seed)") }
   }
 

@@ -15,7 +15,9 @@ import Testing
   func thins() throws {
     let store = try Store.open(at: folder.store)
     defer { try? store.close() }
-    for number in UInt64(1)...200 { try store.save(Data("save \(number) \(String(repeating: "x", count: 200))".utf8), as: number) }
+    for number in UInt64(1)...200 {
+      try store.save(Data("save \(number) \(String(repeating: "x", count: 200))".utf8), as: number)
+    }
     try store.read { transaction throws in
       #expect(try transaction.history(of: "main").map(\.record.id.low) == (181...200).reversed())
       let contents = try Int.fetchOne(transaction.database, sql: "SELECT COUNT(*) FROM content") ?? 0
@@ -32,7 +34,9 @@ import Testing
     let (minute, hour): (Int64, Int64) = (60_000, 3_600_000)
     let start = 20_000 * 24 * hour
     let times = (0..<3 * 24 * 6).map { start + Int64($0) * 10 * minute }
-    for (index, time) in times.enumerated() { try store.save(Data("save \(time)".utf8), as: UInt64(index + 1), savedAt: time) }
+    for (index, time) in times.enumerated() {
+      try store.save(Data("save \(time)".utf8), as: UInt64(index + 1), savedAt: time)
+    }
     let kept = try store.read { try $0.history(of: "main").map(\.record) }
     // The newest, which are of the last four hours; twenty more hours before these; the ends of the two days before.
     let hours = (5...24).map { start + (72 - $0) * hour + 50 * minute }
@@ -40,11 +44,15 @@ import Testing
     #expect(kept.map(\.savedAtMilliseconds) == times.suffix(20).reversed() + hours + days)
     store.memory.forgetPlain()
     try store.read { transaction throws in
-      for record in kept { #expect(try transaction.plainBytes(of: record) == Data("save \(record.savedAtMilliseconds)".utf8)) }
+      for record in kept {
+        #expect(try transaction.plainBytes(of: record) == Data("save \(record.savedAtMilliseconds)".utf8))
+      }
     }
   }
 
-  @Test("a game that asks for everything keeps everything, one that asks for little keeps little, and none less than the newest")
+  @Test(
+    "a game that asks for everything keeps everything, one that asks for little keeps little, and none less than the newest"
+  )
   func keepsAsAsked() throws {
     func kept(_ rules: HistoryRules) throws -> [UInt64] {
       let folder = try TemporaryFolder()
@@ -205,11 +213,15 @@ import Testing
     #expect(try store.read { try $0.plainContent(ContentHash(of: common)) } == common)
     // The other device's merge: both start from 2 and 3, and these from 1.
     try store.write { transaction in try transaction.put(100, covers: [2, 3]) }
-    for number in UInt64(101)...130 { try store.write { transaction in try transaction.put(number, covers: [number - 1]) } }
+    for number in UInt64(101)...130 {
+      try store.write { transaction in try transaction.put(number, covers: [number - 1]) }
+    }
     #expect(try store.read { try $0.plainContent(ContentHash(of: common)) } == common)
     // Once that is settled it may go.
     try store.write { transaction in try transaction.put(131, covers: [60, 130]) }
-    for number in UInt64(132)...160 { try store.write { transaction in try transaction.put(number, covers: [number - 1]) } }
+    for number in UInt64(132)...160 {
+      try store.write { transaction in try transaction.put(number, covers: [number - 1]) }
+    }
     #expect(try store.read { try !$0.hasContent(ContentHash(of: common)) })
   }
 

@@ -33,7 +33,8 @@ import Darwin
       let path = folder.url.path
       var last: UInt64 = 0
       for _ in 0..<min(Self.killsPerStore, Self.kills - round) {
-        await #expect(processExitsWith: .signal(SIGKILL), "kill \(round)") { [path = path as String, round = round as Int] in
+        await #expect(processExitsWith: .signal(SIGKILL), "kill \(round)") {
+          [path = path as String, round = round as Int] in
           try CrashTests.saveUntilKilled(path: path, seed: UInt64(round))
         }
         let acknowledged = try Self.acknowledged(path)
@@ -80,7 +81,8 @@ import Darwin
     // One life in four ends by the clock alone, while the store is still being opened or soon after.
     let isShort = Int.random(in: 0..<4, using: &random) == 0
     let commits = isShort ? 0 : Int.random(in: 1...maximumCommits, using: &random)
-    let moment = UInt64.random(in: 0..<(isShort ? 5 * maximumMomentMicroseconds : maximumMomentMicroseconds), using: &random)
+    let moment = UInt64.random(
+      in: 0..<(isShort ? 5 * maximumMomentMicroseconds : maximumMomentMicroseconds), using: &random)
     _ = KillWorld.world("main", at: 0)  // Made here, which takes a while in a debug build.
     let killer = Thread {
       while acknowledgements.value < commits { usleep(50) }

@@ -57,7 +57,8 @@ enum KillWorld {
       if let slot = deleted(by: number) {
         saves.append(
           SaveDraft(
-            id: name(number, 0), slot: slot, parents: .everyHead, contents: [], length: 0, savedAtMilliseconds: Int64(number),
+            id: name(number, 0), slot: slot, parents: .everyHead, contents: [], length: 0,
+            savedAtMilliseconds: Int64(number),
             tombstone: true))
       }
       let cells = [CellDraft(level, .max(.int(Int64(number)))), CellDraft(commits, .add(plus: 1, minus: 0))]
@@ -84,7 +85,9 @@ enum KillWorld {
     if counted != last { problems.append("commit \(last) is there, but \(counted) were counted") }
     for slot in slots {
       let heads = try transaction.heads(of: slot)
-      let newest = (0..<min(last, 60)).lazy.map { last - $0 }.first { saved(by: $0).contains(slot) || deleted(by: $0) == slot }
+      let newest = (0..<min(last, 60)).lazy.map { last - $0 }.first {
+        saved(by: $0).contains(slot) || deleted(by: $0) == slot
+      }
       guard let newest else {
         if !heads.isEmpty { problems.append("\(slot) has a save that was never made") }
         continue

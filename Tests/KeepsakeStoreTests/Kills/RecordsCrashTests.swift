@@ -26,7 +26,8 @@ extension CrashTests {
     for round in 0..<Self.killsOfRecords {
       if round % Self.killsPerStore == Self.killsPerStore - 1 { folder = try TemporaryFolder.inMemory() }
       let path = folder.url.path
-      await #expect(processExitsWith: .signal(SIGKILL), "kill \(round)") { [path = path as String, round = round as Int] in
+      await #expect(processExitsWith: .signal(SIGKILL), "kill \(round)") {
+        [path = path as String, round = round as Int] in
         try CrashTests.recordUntilKilled(path: path, seed: UInt64(round))
       }
       let (last, problems) = try await onThread { try Self.findRecords(path) }
@@ -61,14 +62,17 @@ extension CrashTests {
         problems.append("\(table) is there by half")
       }
       // A row is changed by each migration after it.
-      let changes = try Int64.fetchAll(database, sql: "SELECT DISTINCT changes + number / \(migrationInterval) FROM step")
+      let changes = try Int64.fetchAll(
+        database, sql: "SELECT DISTINCT changes + number / \(migrationInterval) FROM step")
       if changes != [migrations] { problems.append("migrations changed some of the rows: \(changes)") }
     }
     return (last, problems)
   }
 
   private static func lastStep(_ records: RecordsDatabase) throws -> Int64 {
-    try records.reading { try $0.tableExists("step") ? Int64.fetchOne($0, sql: "SELECT MAX(number) FROM step") ?? 0 : 0 }
+    try records.reading {
+      try $0.tableExists("step") ? Int64.fetchOne($0, sql: "SELECT MAX(number) FROM step") ?? 0 : 0
+    }
   }
 
   private static func lastReturned(_ path: String) throws -> Int64 {
@@ -82,14 +86,18 @@ extension CrashTests {
   private static func migrator(upTo count: Int64) -> DatabaseMigrator {
     var migrator = DatabaseMigrator()
     migrator.registerMigration("first") {
-      try $0.execute(sql: "CREATE TABLE step (number INTEGER PRIMARY KEY, changes INTEGER NOT NULL DEFAULT 0, body BLOB)")
+      try $0.execute(
+        sql: "CREATE TABLE step (number INTEGER PRIMARY KEY, changes INTEGER NOT NULL DEFAULT 0, body BLOB)")
     }
     for number in 1..<(max(count, 0) + 1) {
       migrator.registerMigration("migration \(number)") { database in
         try database.execute(sql: "CREATE TABLE extra_\(number) (value)")
-        for row in 0..<rowsOfMigration { try database.execute(sql: "INSERT INTO extra_\(number) VALUES (?)", arguments: [row]) }
+        for row in 0..<rowsOfMigration {
+          try database.execute(sql: "INSERT INTO extra_\(number) VALUES (?)", arguments: [row])
+        }
         try database.execute(sql: "UPDATE step SET changes = changes + 1")
-        try database.execute(sql: "INSERT INTO step (number, body) VALUES (?, 'migration')", arguments: [number * migrationInterval])
+        try database.execute(
+          sql: "INSERT INTO step (number, body) VALUES (?, 'migration')", arguments: [number * migrationInterval])
       }
     }
     return migrator
@@ -121,7 +129,9 @@ extension CrashTests {
       if number % migrationInterval == 0 {
         try records.migrate(migrator(upTo: number / migrationInterval))
       } else {
-        try records.write { try $0.execute(sql: "INSERT INTO step (number, body) VALUES (?, zeroblob(3000))", arguments: [number]) }
+        try records.write {
+          try $0.execute(sql: "INSERT INTO step (number, body) VALUES (?, zeroblob(3000))", arguments: [number])
+        }
       }
       withUnsafeBytes(of: number) { _ = write(file, $0.baseAddress, $0.count) }
       returned.value += 1

@@ -80,7 +80,8 @@ struct CutDisk {
   func cut(using random: inout SeededRandom) -> [String: Data] {
     var names = durableNames
     let extent = Extent.allCases.randomElement(using: &random) ?? .nothing
-    for (index, keeps) in Self.choices(extent, count: nameChanges.count, using: &random).enumerated() where keeps != .missing {
+    for (index, keeps) in Self.choices(extent, count: nameChanges.count, using: &random).enumerated()
+    where keeps != .missing {
       Self.apply(nameChanges[index], to: &names)
     }
     var left: [String: Data] = [:]

@@ -58,7 +58,8 @@ struct MixedCommit: Sendable {
     }
     var random = SeededRandom(seed: number)
     try DeviceCommit.apply(
-      CommitDraft(saves: saves, cells: cells, wallet: wallet), now: Int64(number), writer: WriterID(1), in: &transaction,
+      CommitDraft(saves: saves, cells: cells, wallet: wallet), now: Int64(number), writer: WriterID(1),
+      in: &transaction,
       using: &random)
   }
 }

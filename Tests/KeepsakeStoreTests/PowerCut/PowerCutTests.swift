@@ -70,7 +70,9 @@ import Testing
     }
   }
 
-  @Test("a store that forgets to sync its database, or the folder, is found out by the power cuts", arguments: ForgottenSync.allCases)
+  @Test(
+    "a store that forgets to sync its database, or the folder, is found out by the power cuts",
+    arguments: ForgottenSync.allCases)
   func findsForgottenSyncs(forgotten: ForgottenSync) async throws {
     let result = try await onThread {
       let folder = try TemporaryFolder.inMemory()

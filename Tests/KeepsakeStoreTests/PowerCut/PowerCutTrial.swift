@@ -104,7 +104,8 @@ struct PowerCutTrial {
 
   /// Opens the store that a cut left, cuts that at some points, and opens the store that those left.
   private mutating func cutRecovery(
-    of left: [String: Data], allowed: ClosedRange<Int>, _ place: String, _ random: inout SeededRandom, _ result: inout Result
+    of left: [String: Data], allowed: ClosedRange<Int>, _ place: String, _ random: inout SeededRandom,
+    _ result: inout Result
   ) throws {
     let url = try put(left)
     let recorder = DiskRecorder(initial: left)
@@ -115,7 +116,9 @@ struct PowerCutTrial {
       let point = Int.random(in: 0...recording.events.count, using: &random)
       for event in recording.events[..<point] { disk.play(event) }
       result.recoveryCuts += 1
-      if let loss = try reopen(disk.cut(using: &random), allowed: allowed, "\(place), recovery cut behind \(point)", &result) {
+      if let loss = try reopen(
+        disk.cut(using: &random), allowed: allowed, "\(place), recovery cut behind \(point)", &result)
+      {
         result.losses.append((loss, "\(place), recovery cut behind event \(point) of \(recording.events.count)"))
       }
     }
@@ -130,7 +133,10 @@ struct PowerCutTrial {
       let store = try Store.open(at: url)
       result.repairs += store.incidents.map { "\($0.kind.rawValue): \($0.message) (\(place))" }
       let (state, problems) = try store.read { transaction in
-        (try StoreDigest(checking: transaction, known: &known), try String.fetchAll(transaction.database, sql: "PRAGMA integrity_check"))
+        (
+          try StoreDigest(checking: transaction, known: &known),
+          try String.fetchAll(transaction.database, sql: "PRAGMA integrity_check")
+        )
       }
       // A store that can be read but not written is of no use.
       try store.save(Data("one more save".utf8), as: 1 << 40, slot: "after")

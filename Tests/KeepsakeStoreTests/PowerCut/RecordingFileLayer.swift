@@ -13,7 +13,9 @@ enum RecordingFileLayer {
   static func record<Value>(_ folder: URL, into recorder: DiskRecorder, _ body: () throws -> Value) throws -> Value {
     guard install else { throw StoreError(.io, "SQLite has no file layer to stand before") }
     // SQLite asks for files by their real path.
-    guard let real = realpath(folder.path, nil) else { throw StoreError(.missing, "there is no folder at \(folder.path)") }
+    guard let real = realpath(folder.path, nil) else {
+      throw StoreError(.missing, "there is no folder at \(folder.path)")
+    }
     let path = String(cString: real) + "/"
     free(real)
     recorders.withLock { $0[path] = recorder }
@@ -91,7 +93,9 @@ enum RecordingFileLayer {
     methods.xWrite = { file, bytes, count, offset in
       RecordedFile(file).noting(
         { $0.xWrite($1, bytes, count, offset) },
-        events: { [.write(file: $0, offset: Int(offset), bytes: bytes.map { Data(bytes: $0, count: Int(count)) } ?? Data())] })
+        events: {
+          [.write(file: $0, offset: Int(offset), bytes: bytes.map { Data(bytes: $0, count: Int(count)) } ?? Data())]
+        })
     }
     methods.xTruncate = { file, size in
       RecordedFile(file).noting({ $0.xTruncate($1, size) }, events: { [.truncate(file: $0, size: Int(size))] })
@@ -101,13 +105,16 @@ enum RecordingFileLayer {
     methods.xLock = { file, level in RecordedFile(file).calling { $0.xLock($1, level) } }
     methods.xUnlock = { file, level in RecordedFile(file).calling { $0.xUnlock($1, level) } }
     methods.xCheckReservedLock = { file, result in RecordedFile(file).calling { $0.xCheckReservedLock($1, result) } }
-    methods.xFileControl = { file, code, argument in RecordedFile(file).calling { $0.xFileControl($1, code, argument) } }
+    methods.xFileControl = { file, code, argument in RecordedFile(file).calling { $0.xFileControl($1, code, argument) }
+    }
     methods.xSectorSize = { file in RecordedFile(file).calling { $0.xSectorSize($1) } }
     methods.xDeviceCharacteristics = { file in RecordedFile(file).calling { $0.xDeviceCharacteristics($1) } }
     methods.xShmMap = { file, region, size, extends, memory in
       RecordedFile(file).calling { $0.xShmMap($1, region, size, extends, memory) }
     }
-    methods.xShmLock = { file, offset, count, flags in RecordedFile(file).calling { $0.xShmLock($1, offset, count, flags) } }
+    methods.xShmLock = { file, offset, count, flags in
+      RecordedFile(file).calling { $0.xShmLock($1, offset, count, flags) }
+    }
     methods.xShmBarrier = { file in
       let real = RecordedFile(file).real
       real.pointee.pMethods.pointee.xShmBarrier(real)

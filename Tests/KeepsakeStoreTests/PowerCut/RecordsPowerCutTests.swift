@@ -21,7 +21,9 @@ import Testing
     var repairs: [String] = []
   }
 
-  @Test("whenever the power fails, the game's own tables are as after the last write or migration that returned, or a later one")
+  @Test(
+    "whenever the power fails, the game's own tables are as after the last write or migration that returned, or a later one"
+  )
   func survives() async throws {
     let (run, result) = try await onThread {
       let folder = try TemporaryFolder.inMemory()
@@ -33,7 +35,8 @@ import Testing
     for text in (result.losses + result.repairs).prefix(5) { Issue.record("\(text)") }
     #expect(result.losses.isEmpty && result.repairs.isEmpty)
     #expect(
-      states > TestDepth.powerCutRecords * 7 / 10 && result.cuts > TestDepth.powerCutRecords * 2 && result.cutsOfOpenings > result.cuts / 8)
+      states > TestDepth.powerCutRecords * 7 / 10 && result.cuts > TestDepth.powerCutRecords * 2
+        && result.cutsOfOpenings > result.cuts / 8)
   }
 
   @Test("a log that isn't synced at each commit is found out by the power cuts", arguments: RecordsRun.Mistake.allCases)
@@ -76,7 +79,9 @@ import Testing
         let place2 = Int.random(in: 0...recorder.count, using: &random)
         for event in recorder.recording.events[..<place2] { opening.play(event) }
         result.cutsOfOpenings += 1
-        _ = try look(at: opening.cut(using: &random), allowed, "\(place), then behind event \(place2) of opening", in: folder, &result)
+        _ = try look(
+          at: opening.cut(using: &random), allowed, "\(place), then behind event \(place2) of opening", in: folder,
+          &result)
       }
     }
     return result
@@ -93,8 +98,12 @@ import Testing
       let state = try RecordsRun.digest(records)
       let isAllowed = allowed.contains(state)
       // Where not even the first opening had returned there is nothing yet.
-      let isNew = try allowed.contains(nil) && records.reading { try Int.fetchOne($0, sql: "SELECT COUNT(*) FROM sqlite_master") } == 0
-      if !isAllowed, !isNew { result.losses.append("the tables are in another state than the last that was certain (\(place))") }
+      let isNew =
+        try allowed.contains(nil)
+        && records.reading { try Int.fetchOne($0, sql: "SELECT COUNT(*) FROM sqlite_master") } == 0
+      if !isAllowed, !isNew {
+        result.losses.append("the tables are in another state than the last that was certain (\(place))")
+      }
       let problems = try records.reading { try String.fetchAll($0, sql: "PRAGMA integrity_check") }
       if problems != ["ok"] { result.losses.append("\(problems.first ?? "") (\(place))") }
       try records.write { try $0.execute(sql: "CREATE TABLE one_more (id); INSERT INTO one_more VALUES (1)") }

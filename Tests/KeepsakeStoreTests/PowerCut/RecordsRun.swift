@@ -58,7 +58,8 @@ struct RecordsRun: Sendable {
   /// All that the tables hold. GRDB makes its empty list of migrations before the first one.
   static func digest(_ records: RecordsDatabase) throws -> ContentHash {
     let text = try records.reading { database in
-      try String.fetchAll(database, sql: "SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name").map { table in
+      try String.fetchAll(database, sql: "SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name").map {
+        table in
         let columns = try database.columns(in: table).map { "quote(\"\($0.name)\")" }.joined(separator: " || ',' || ")
         let sql = "SELECT group_concat(row, ';') FROM (SELECT \(columns) AS row FROM \"\(table)\" ORDER BY rowid)"
         let rows = try String.fetchOne(database, sql: sql) ?? ""
@@ -76,7 +77,9 @@ struct RecordsRun: Sendable {
     private var migrations = 0
     private var snapshot: URL { url.deletingLastPathComponent().appendingPathComponent("snapshot") }
 
-    init(url: URL, mistake: Mistake?, random: SeededRandom) { (self.url, self.mistake, self.random) = (url, mistake, random) }
+    init(url: URL, mistake: Mistake?, random: SeededRandom) {
+      (self.url, self.mistake, self.random) = (url, mistake, random)
+    }
 
     mutating func step(_ number: Int) throws -> RecordsDatabase {
       guard let records else { return try open() }
@@ -91,17 +94,24 @@ struct RecordsRun: Sendable {
         return try open()
       case 3: try (records.reader as? DatabasePool)?.writeWithoutTransaction { _ = try $0.checkpoint(.passive) }
       case 4: try (records.reader as? DatabasePool)?.writeWithoutTransaction { _ = try $0.checkpoint(.truncate) }
-      case 5: try records.write { try $0.execute(sql: "DELETE FROM thing WHERE number % 7 = ?", arguments: [number % 7]) }
+      case 5:
+        try records.write { try $0.execute(sql: "DELETE FROM thing WHERE number % 7 = ?", arguments: [number % 7]) }
       case 6: try refuse(number, in: records)
       case 7 where FileManager.default.fileExists(atPath: snapshot.path):
         try records.restore(from: snapshot, Self.migrator(upTo: migrations))
       case 7, 8: try records.snapshot(to: snapshot)
       case 9..<12:
-        try records.write { try $0.execute(sql: "UPDATE thing SET size = size + 1 WHERE number % 3 = ?", arguments: [number % 3]) }
+        try records.write {
+          try $0.execute(sql: "UPDATE thing SET size = size + 1 WHERE number % 3 = ?", arguments: [number % 3])
+        }
       default:
-        let rows = (0..<Int.random(in: 1...4, using: &random)).map { _ in random.bytes(Int.random(in: 1...3_000, using: &random)) }
+        let rows = (0..<Int.random(in: 1...4, using: &random)).map { _ in
+          random.bytes(Int.random(in: 1...3_000, using: &random))
+        }
         try records.write { database in
-          for row in rows { try database.execute(sql: "INSERT INTO thing (size, body) VALUES (?, ?)", arguments: [row.count, row]) }
+          for row in rows {
+            try database.execute(sql: "INSERT INTO thing (size, body) VALUES (?, ?)", arguments: [row.count, row])
+          }
         }
       }
       return records
@@ -109,7 +119,9 @@ struct RecordsRun: Sendable {
 
     private mutating func open() throws -> RecordsDatabase {
       let opened = try RecordsDatabase.open(in: url) { told in Issue.record("told: \(told)") }
-      if let mistake { try (opened.reader as? DatabasePool)?.writeWithoutTransaction { try $0.execute(sql: mistake.pragma) } }
+      if let mistake {
+        try (opened.reader as? DatabasePool)?.writeWithoutTransaction { try $0.execute(sql: mistake.pragma) }
+      }
       records = opened
       return opened
     }
@@ -135,11 +147,13 @@ struct RecordsRun: Sendable {
       migrator.registerMigration("first") {
         try $0.execute(
           sql:
-            "CREATE TABLE thing (number INTEGER PRIMARY KEY AUTOINCREMENT, size INTEGER, body BLOB); CREATE INDEX by_size ON thing (size)")
+            "CREATE TABLE thing (number INTEGER PRIMARY KEY AUTOINCREMENT, size INTEGER, body BLOB); CREATE INDEX by_size ON thing (size)"
+        )
       }
       for number in 1..<max(count, 1) {
         migrator.registerMigration("later \(number)") { database in
-          try database.execute(sql: "CREATE TABLE extra_\(number) (value); ALTER TABLE thing ADD COLUMN column_\(number) TEXT")
+          try database.execute(
+            sql: "CREATE TABLE extra_\(number) (value); ALTER TABLE thing ADD COLUMN column_\(number) TEXT")
           try database.execute(sql: "INSERT INTO extra_\(number) SELECT body FROM thing")
           try database.execute(sql: "UPDATE thing SET column_\(number) = 'changed by a migration'")
         }

@@ -11,7 +11,9 @@ import KeepsakeReplication
 struct StoreDigest: Hashable, Sendable {
   private var hash: ContentHash
 
-  init(of transaction: StoreTransaction) throws { try self.init(Self.text(of: Self.state, in: transaction), in: transaction) }
+  init(of transaction: StoreTransaction) throws {
+    try self.init(Self.text(of: Self.state, in: transaction), in: transaction)
+  }
 
   /// Also reads everything through the store's own types, so that a row that doesn't decode or a content with another
   /// hash throws.

@@ -32,14 +32,18 @@ import Testing
 
   private func pass(_ time: Duration) { clock.value += time }
 
-  private func save(_ number: UInt64, in store: Store) throws { try store.save(Data("save \(number)".utf8), as: number) }
+  private func save(_ number: UInt64, in store: Store) throws {
+    try store.save(Data("save \(number)".utf8), as: number)
+  }
 
   /// A store of six saves of which a copy has just begun, that takes some 80 steps and is held after one.
   private func openBeingCopied() throws -> Store {
     isHeld.value = true
     let store = try open()
     for _ in 1...5 {
-      try store.write { try $0.run("INSERT INTO quarantine (place, outcome, body) VALUES ('nowhere', 'used', randomblob(4000000))", []) }
+      try store.write {
+        try $0.run("INSERT INTO quarantine (place, outcome, body) VALUES ('nowhere', 'used', randomblob(4000000))", [])
+      }
     }
     for number in UInt64(1)...5 { try save(number, in: store) }
     pass(Self.interval)
@@ -118,7 +122,8 @@ import Testing
     let other = StoreFiles(folder: folder.url.appendingPathComponent("other"))
     try FileManager.default.createDirectory(at: other.folder, withIntermediateDirectories: true)
     try FileManager.default.createSymbolicLink(at: other.database, withDestinationURL: other.database)
-    let backup = RollingBackup(other, BackupSchedule(interval: { _ in Self.interval }, now: { [clock] in clock.value })) { _ in nil }
+    let backup = RollingBackup(other, BackupSchedule(interval: { _ in Self.interval }, now: { [clock] in clock.value }))
+    { _ in nil }
     backup.didCommit(in: store.database)
     backup.finish(on: store.database, until: nil)
     #expect(backup.failure?.code == .io && backup.failure?.message.contains(other.database.path) == true)

@@ -80,7 +80,9 @@ extension DiskFaultTests {
       #expect(try numbers(again) == [2])
     }
 
-    @Test("a note of damage that the disk doesn't take is written when it does, at the latest at closing; if not even then, it is told")
+    @Test(
+      "a note of damage that the disk doesn't take is written when it does, at the latest at closing; if not even then, it is told"
+    )
     func owesNote() throws {
       let away = folder.appendingPathExtension("away")
       defer { for url in [folder, away] { try? FileManager.default.removeItem(at: url) } }

@@ -20,7 +20,9 @@ import Darwin
 
   init() throws { folder = try TemporaryFolder() }
 
-  private func open() throws -> RecordsDatabase { try RecordsDatabase.open(in: folder.url) { [told] in told.value += [$0] } }
+  private func open() throws -> RecordsDatabase {
+    try RecordsDatabase.open(in: folder.url) { [told] in told.value += [$0] }
+  }
 
   private func make(_ sql: String, rows: Int = 0) throws {
     let records = try open()
@@ -28,7 +30,8 @@ import Darwin
       try database.execute(sql: sql)
       for number in 0..<rows {
         try database.execute(
-          sql: "INSERT INTO thing (name) VALUES (?)", arguments: ["thing \(number) " + String(repeating: "x", count: 200)])
+          sql: "INSERT INTO thing (name) VALUES (?)",
+          arguments: ["thing \(number) " + String(repeating: "x", count: 200)])
       }
     }
     try records.close()
@@ -50,7 +53,9 @@ import Darwin
   private func root(of name: String) throws -> Int {
     let queue = try DatabaseQueue(path: files.database.path)
     defer { try? queue.close() }
-    return try queue.read { try Int.fetchOne($0, sql: "SELECT rootpage FROM sqlite_master WHERE name = ?", arguments: [name]) ?? 0 }
+    return try queue.read {
+      try Int.fetchOne($0, sql: "SELECT rootpage FROM sqlite_master WHERE name = ?", arguments: [name]) ?? 0
+    }
   }
 
   private func lose(_ page: Int) throws {
@@ -70,7 +75,9 @@ import Darwin
     try make("CREATE TABLE thing (id INTEGER PRIMARY KEY, name TEXT); CREATE INDEX by_name ON thing (name)")
     let records = try open()
     try records.write { database in
-      for number in 1...300 { try database.execute(sql: "INSERT INTO thing VALUES (?, 'thing ' || ?)", arguments: [number, number]) }
+      for number in 1...300 {
+        try database.execute(sql: "INSERT INTO thing VALUES (?, 'thing ' || ?)", arguments: [number, number])
+      }
     }
     try records.close()
     let root = try root(of: "by_name")
@@ -91,7 +98,8 @@ import Darwin
       try database.execute(sql: "PRAGMA foreign_keys = OFF")
       for number in 1...300 {
         try database.execute(
-          sql: "INSERT INTO thing VALUES (?, ?)", arguments: [number, "thing \(number) " + String(repeating: "x", count: 200)])
+          sql: "INSERT INTO thing VALUES (?, ?)",
+          arguments: [number, "thing \(number) " + String(repeating: "x", count: 200)])
         try database.execute(sql: "INSERT INTO part VALUES (?, ?)", arguments: [number, "thing \(number)"])
       }
     }
@@ -102,7 +110,8 @@ import Darwin
     let records = try open()
     defer { try? records.close() }
     #expect(told.value.map(\.kind) == [.recovered])
-    #expect(told.value.first?.message.contains("the check of foreign keys (foreign key mismatch") == true, "\(told.value)")
+    #expect(
+      told.value.first?.message.contains("the check of foreign keys (foreign key mismatch") == true, "\(told.value)")
     #expect(try count(records) < 300)
     #expect(try count(records, "part") == 300)
   }
@@ -158,7 +167,9 @@ import Darwin
     #expect(told.value.first?.message.contains("nothing was lost") == true, "\(told.value)")
     #expect(try count(again) == 21)
     #expect(
-      try again.reading { try Int.fetchOne($0, sql: "SELECT id FROM thing INDEXED BY by_name WHERE name >= 'n' AND name < 'o'") } == 21)
+      try again.reading {
+        try Int.fetchOne($0, sql: "SELECT id FROM thing INDEXED BY by_name WHERE name >= 'n' AND name < 'o'")
+      } == 21)
   }
 
   @Test("rows that a recovery has to leave out are told, and those that only break a rule of the game's are kept")
@@ -199,7 +210,9 @@ import Darwin
       try make("CREATE TABLE thing (id INTEGER PRIMARY KEY, name TEXT)", rows: 400)
       try removeBackups()
       let records = try open()
-      try records.write { try $0.execute(sql: "CREATE TABLE much (body); INSERT INTO much VALUES (zeroblob(70000000))") }
+      try records.write {
+        try $0.execute(sql: "CREATE TABLE much (body); INSERT INTO much VALUES (zeroblob(70000000))")
+      }
       try records.backup.copy(records) { false }
       try records.close()
       #expect(files.presentBackups.count == 1)
@@ -212,10 +225,13 @@ import Darwin
     }
   }
 
-  @Test("a flipped bit anywhere: the tables open and can be written, and no row is missing unless that is told", arguments: [false, true])
+  @Test(
+    "a flipped bit anywhere: the tables open and can be written, and no row is missing unless that is told",
+    arguments: [false, true])
   func flippedBits(backup: Bool) async throws {
     try await onThread { [self] in
-      try make("CREATE TABLE thing (id INTEGER PRIMARY KEY, name TEXT); CREATE INDEX by_name ON thing (name)", rows: 150)
+      try make(
+        "CREATE TABLE thing (id INTEGER PRIMARY KEY, name TEXT); CREATE INDEX by_name ON thing (name)", rows: 150)
       if !backup { try removeBackups() }
       let sound = try Data(contentsOf: files.database)
       let saved = try files.presentBackups.map { ($0, try Data(contentsOf: $0)) }
@@ -286,13 +302,16 @@ import Darwin
   @Test(
     "a database that somebody made to do harm when it is repaired does none",
     arguments: [
-      ("table", "VACUUM main INTO '{}'"), ("table", "ATTACH DATABASE '{}' AS other"), ("index", "VACUUM main INTO '{}'"),
-      ("trigger", "ATTACH DATABASE '{}' AS other"), ("view", "DROP TABLE thing"), ("table", "CREATE TABLE copy AS SELECT name FROM thing"),
+      ("table", "VACUUM main INTO '{}'"), ("table", "ATTACH DATABASE '{}' AS other"),
+      ("index", "VACUUM main INTO '{}'"),
+      ("trigger", "ATTACH DATABASE '{}' AS other"), ("view", "DROP TABLE thing"),
+      ("table", "CREATE TABLE copy AS SELECT name FROM thing"),
       ("table", "CREATE TABLE \"a\"\"(b\" /* ( */ AS SELECT 1"),
       ("table", "CREATE TRIGGER early AFTER INSERT ON thing BEGIN DELETE FROM thing; END"),
     ])
   func harmfulDescription(type: String, sql: String) throws {
-    try make("CREATE TABLE thing (id INTEGER PRIMARY KEY, name TEXT); CREATE TABLE other /* ( */ (\"a(\" TEXT)", rows: 100)
+    try make(
+      "CREATE TABLE thing (id INTEGER PRIMARY KEY, name TEXT); CREATE TABLE other /* ( */ (\"a(\" TEXT)", rows: 100)
     try removeBackups()
     let target = folder.url.appendingPathComponent("harm")
     let text = sql.replacing("{}", with: target.path).replacing("'", with: "''")

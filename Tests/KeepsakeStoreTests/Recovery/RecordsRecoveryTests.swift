@@ -43,7 +43,8 @@ import Testing
           sql: "INSERT INTO creature (name, size) VALUES (?, ?)",
           arguments: ["creature \(number) " + String(repeating: "x", count: 250), number])
         try db.execute(sql: "INSERT INTO sighting VALUES (?, 'forest')", arguments: [number])
-        try db.execute(sql: "INSERT INTO \"odd \"\"name'; --\" VALUES (?)", arguments: [Data([UInt8(number & 0xFF), 0, 1])])
+        try db.execute(
+          sql: "INSERT INTO \"odd \"\"name'; --\" VALUES (?)", arguments: [Data([UInt8(number & 0xFF), 0, 1])])
       }
       try db.execute(sql: "INSERT INTO setting VALUES ('volume', 0.5), ('name', 'A' || char(0) || 'B')")
       try db.execute(sql: "INSERT INTO story VALUES ('once upon a time')")
@@ -62,7 +63,9 @@ import Testing
   private func leaves(of table: String) throws -> [Int] {
     let queue = try DatabaseQueue(path: files.database.path)
     defer { try? queue.close() }
-    let root = try queue.read { try Int.fetchOne($0, sql: "SELECT rootpage FROM sqlite_master WHERE name = ?", arguments: [table]) ?? 0 }
+    let root = try queue.read {
+      try Int.fetchOne($0, sql: "SELECT rootpage FROM sqlite_master WHERE name = ?", arguments: [table]) ?? 0
+    }
     let bytes = [UInt8](try Data(contentsOf: files.database))
     func below(_ page: Int) -> [Int] {
       let start = (page - 1) * 4_096 + (page == 1 ? 100 : 0)
@@ -109,7 +112,10 @@ import Testing
       #expect(try Int.fetchOne(db, sql: "SELECT seq FROM sqlite_sequence WHERE name = 'creature'") == 400)
       #expect(try String.fetchAll(db, sql: "SELECT identifier FROM grdb_migrations") == ["first"])
       #expect(
-        try Set(String.fetchAll(db, sql: "SELECT name FROM sqlite_master WHERE type IN ('view', 'trigger') OR name = 'by_size'")).count == 3
+        try Set(
+          String.fetchAll(
+            db, sql: "SELECT name FROM sqlite_master WHERE type IN ('view', 'trigger') OR name = 'by_size'")
+        ).count == 3
       )
     }
     try records.write { try $0.execute(sql: "INSERT INTO creature (name, size) VALUES ('new', 1)") }
@@ -186,7 +192,9 @@ import Testing
     try records.migrate(migrator)
     #expect(try ids(records) == [])
     let aside = try #require(FileManager.default.contentsOfDirectory(atPath: files.damaged.path).first)
-    let isKept = try Data(contentsOf: files.damaged.appendingPathComponent(aside).appendingPathComponent("records.sqlite")) == noise
+    let isKept =
+      try Data(contentsOf: files.damaged.appendingPathComponent(aside).appendingPathComponent("records.sqlite"))
+      == noise
     #expect(isKept)
   }
 
@@ -214,7 +222,9 @@ import Testing
     try fill(backup: true)
     let records = try open()
     for number in 1...20 {
-      try records.write { try $0.execute(sql: "UPDATE creature SET size = ? WHERE id = 1", arguments: [1_000 + number]) }
+      try records.write {
+        try $0.execute(sql: "UPDATE creature SET size = ? WHERE id = 1", arguments: [1_000 + number])
+      }
     }
     // As a killed game leaves it.
     let copies = folder.url.appendingPathComponent("copies")

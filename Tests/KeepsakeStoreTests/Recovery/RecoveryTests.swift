@@ -19,7 +19,9 @@ import Testing
   private func makeStore(backups: Bool = false) throws {
     let store = try Store.open(at: folder.store)
     try store.write { transaction throws in
-      for value in 1...6 { try transaction.setCell(CellUpdate(key: level, state: CellState(value: .max(.int(Int64(value)))))) }
+      for value in 1...6 {
+        try transaction.setCell(CellUpdate(key: level, state: CellState(value: .max(.int(Int64(value))))))
+      }
       try transaction.setPreference(Data("loud".utf8), named: "volume")
       // So long that its row goes over several pages.
       try transaction.setPreference(Data(repeating: 7, count: 20_000), named: "bindings")
@@ -74,7 +76,8 @@ import Testing
       #expect(try transaction.wallet()?.head.count == 7)
       let preferences = try transaction.preferences().kept
       #expect(preferences.map(\.name) == ["bindings", "volume"])
-      let arePreferencesKept = try preferences.map { try $0.bytes() } == [Data(repeating: 7, count: 20_000), Data("loud".utf8)]
+      let arePreferencesKept =
+        try preferences.map { try $0.bytes() } == [Data(repeating: 7, count: 20_000), Data("loud".utf8)]
       #expect(arePreferencesKept)
     }
   }
@@ -103,7 +106,9 @@ import Testing
   private func schema(_ name: String) throws -> String {
     let queue = try DatabaseQueue(path: files.database.path)
     defer { try? queue.close() }
-    return try queue.read { try String.fetchOne($0, sql: "SELECT sql FROM sqlite_schema WHERE name = ?", arguments: [name]) } ?? ""
+    return try queue.read {
+      try String.fetchOne($0, sql: "SELECT sql FROM sqlite_schema WHERE name = ?", arguments: [name])
+    } ?? ""
   }
 
   @Test(
@@ -133,7 +138,8 @@ import Testing
   static let harmless: [(String, @Sendable (inout Data) -> Void)] = [
     ("the magic", { $0[3] ^= 0x20 }), ("the page size", { $0[16] = 7 }), ("the version for writers", { $0[18] = 9 }),
     ("the schema's format", { $0[47] = 9 }), ("the text's encoding", { $0[59] = 2 }), ("the format", { $0[60] = 0x40 }),
-    ("the mark of a store", { $0[69] ^= 1 }), ("the whole header", { $0.replaceSubrange(0..<100, with: Data(count: 100)) }),
+    ("the mark of a store", { $0[69] ^= 1 }),
+    ("the whole header", { $0.replaceSubrange(0..<100, with: Data(count: 100)) }),
     ("the page of the schema", { $0.replaceSubrange(0..<4_096, with: Data(repeating: 0xA5, count: 4_096)) }),
     ("the count of free pages", { $0[39] ^= 3 }),
   ]
@@ -168,7 +174,8 @@ import Testing
   func stepsBack() throws {
     try makeStore()
     try alter(
-      "UPDATE version SET slot = 'nowhere' WHERE position = (SELECT MAX(position) FROM version WHERE slot = 'main'); VACUUM")
+      "UPDATE version SET slot = 'nowhere' WHERE position = (SELECT MAX(position) FROM version WHERE slot = 'main'); VACUUM"
+    )
     let store = try Store.open(at: folder.store)
     defer { try? store.close() }
     #expect(store.incidents.map(\.kind) == [.recovered] && store.incidents[0].message.contains("\"main\""))
@@ -193,7 +200,9 @@ import Testing
     try check(store)
   }
 
-  @Test("where nothing can be read anywhere, opening says so and whether there was a backup, and touches nothing", arguments: 0...2)
+  @Test(
+    "where nothing can be read anywhere, opening says so and whether there was a backup, and touches nothing",
+    arguments: 0...2)
   func givesUp(backups: Int) throws {
     try makeStore()
     var random = SeededRandom(seed: 3)
@@ -201,8 +210,11 @@ import Testing
     for file in [files.database] + files.backups.prefix(backups) { try noise.write(to: file) }
     let before = try FileManager.default.contentsOfDirectory(atPath: folder.store.path).sorted()
     let error = #expect(throws: StoreError.self) { try Store.open(at: folder.store) }
-    let missing = ["there is no backup of it", "its backup can't be read either", "its backups can't be read either"][backups]
-    #expect(error?.code == .damaged && error?.message.contains("and \(missing). Nothing was changed") == true, "\(error as Any)")
+    let missing = ["there is no backup of it", "its backup can't be read either", "its backups can't be read either"][
+      backups]
+    #expect(
+      error?.code == .damaged && error?.message.contains("and \(missing). Nothing was changed") == true,
+      "\(error as Any)")
     let isUntouched = try Data(contentsOf: files.database) == noise
     #expect(isUntouched)
     #expect(try FileManager.default.contentsOfDirectory(atPath: folder.store.path).sorted() == before)
@@ -233,7 +245,9 @@ import Testing
       try FileManager.default.createDirectory(at: damaged, withIntermediateDirectories: true)
       try FileManager.default.moveItem(at: files.log, to: damaged.appendingPathComponent(Store.databaseName + "-wal"))
     }
-    if step >= 3 { try FileManager.default.moveItem(at: files.database, to: damaged.appendingPathComponent(Store.databaseName)) }
+    if step >= 3 {
+      try FileManager.default.moveItem(at: files.database, to: damaged.appendingPathComponent(Store.databaseName))
+    }
     if step >= 4 { try FileManager.default.moveItem(at: recovered, to: files.database) }
     if step >= 5 { try FileManager.default.removeItem(at: files.intent) }
     let store = try Store.open(at: folder.store)
@@ -264,7 +278,9 @@ import Testing
     let findings = { () throws -> StoreAudit.Findings in
       let queue = try DatabaseQueue(path: self.files.database.path)
       defer { try? queue.close() }
-      return try queue.read { try StoreAudit.run(on: StoreTransaction($0, in: StoreContext(seal: .none)), whole: false) }
+      return try queue.read {
+        try StoreAudit.run(on: StoreTransaction($0, in: StoreContext(seal: .none)), whole: false)
+      }
     }
     #expect(try findings().isEmpty)
     // The entry of one content in the index of hashes is altered, in the file.
@@ -300,7 +316,8 @@ import Testing
     #expect(try files.presentBackups.map(heads) == [25, 24])
     // One that is stopped before its last step leaves both as they are, and nothing else.
     try store.database.write {
-      try $0.execute(sql: "INSERT INTO quarantine (place, outcome, body) VALUES ('nowhere', 'used', randomblob(4000000))")
+      try $0.execute(
+        sql: "INSERT INTO quarantine (place, outcome, body) VALUES ('nowhere', 'used', randomblob(4000000))")
     }
     #expect(errorCode { try backup.copy(store.database) { true } } == .timedOut)
     #expect(files.presentBackups.first == newest && files.presentBackups.count == 2)

@@ -17,7 +17,8 @@ import Testing
   private static func entry(_ number: UInt64, player: String? = nil) -> ScoreEntry {
     ScoreEntry(
       board: "easy", player: player ?? "player \(number % 3)", order: .descending, value: .int(1_000 - Int64(number)),
-      dateMilliseconds: Int64(number), id: ScoreID(high: 0, low: number), context: Data(repeating: UInt8(number), count: 100))
+      dateMilliseconds: Int64(number), id: ScoreID(high: 0, low: number),
+      context: Data(repeating: UInt8(number), count: 100))
   }
 
   private func make(_ seal: SealRequest = .none, backups: Bool = false) throws {
@@ -47,11 +48,14 @@ import Testing
     try bytes.write(to: file)
   }
 
-  @Test("an altered score is left out, all others are there, and the game hears of it", arguments: [Seal.Kind.none, .signed, .sealed])
+  @Test(
+    "an altered score is left out, all others are there, and the game hears of it",
+    arguments: [Seal.Kind.none, .signed, .sealed])
   func alteredRow(kind: Seal.Kind) throws {
     try make(SealLab.request(kind))
     try SealLab.edit(folder.store) {
-      try $0.execute(sql: "UPDATE score SET body = CAST(substr(body, 1, 30) || x'00' || substr(body, 32) AS BLOB) WHERE date = 7")
+      try $0.execute(
+        sql: "UPDATE score SET body = CAST(substr(body, 1, 30) || x'00' || substr(body, 32) AS BLOB) WHERE date = 7")
     }
     let store = try Store.open(at: folder.store, seal: SealLab.request(kind))
     defer { try? store.close() }
@@ -110,7 +114,8 @@ import Testing
     try SealLab.edit(folder.store) { database in
       try database.execute(sql: "PRAGMA writable_schema = ON")
       let sql = try String.fetchOne(database, sql: "SELECT sql FROM sqlite_schema WHERE name = 'score_player'") ?? ""
-      try database.execute(sql: "UPDATE sqlite_schema SET sql = ? WHERE name = 'score_player'", arguments: [sql + " WHERE date < 9"])
+      try database.execute(
+        sql: "UPDATE sqlite_schema SET sql = ? WHERE name = 'score_player'", arguments: [sql + " WHERE date < 9"])
     }
     try SealLab.edit(folder.store) { database in
       try database.execute(sql: "UPDATE score SET player = player WHERE date > 100")
@@ -118,13 +123,16 @@ import Testing
     }
     try SealLab.edit(folder.store) { database in
       try database.execute(sql: "PRAGMA writable_schema = ON")
-      try database.execute(sql: "UPDATE sqlite_schema SET sql = replace(sql, ' WHERE date < 9', '') WHERE name = 'score_player'")
+      try database.execute(
+        sql: "UPDATE sqlite_schema SET sql = replace(sql, ' WHERE date < 9', '') WHERE name = 'score_player'")
     }
     let store = try Store.open(at: folder.store)
     defer { try? store.close() }
     #expect(!store.incidents.isEmpty)
     let found = try store.read { transaction in
-      try transaction.players(on: "easy", .descending).flatMap { try transaction.scores(.max, of: $0, on: "easy", .descending).entries }
+      try transaction.players(on: "easy", .descending).flatMap {
+        try transaction.scores(.max, of: $0, on: "easy", .descending).entries
+      }
     }
     #expect(found.map(\.id.low).sorted() == (1...Self.count).filter { $0 != 150 })
   }
@@ -138,7 +146,8 @@ import Testing
       try database.execute(
         sql: "INSERT INTO score (\(ScoreRow.columns)) VALUES (?, ?, ?, ?, ?, ?)", arguments: row.arguments)
     }
-    #expect(errorCode { _ = try Store.open(at: folder.store, seal: SealLab.request(kind, policy: .reject)) } == .tampered)
+    #expect(
+      errorCode { _ = try Store.open(at: folder.store, seal: SealLab.request(kind, policy: .reject)) } == .tampered)
     let store = try Store.open(at: folder.store, seal: SealLab.request(kind))
     defer { try? store.close() }
     #expect(SealLab.findings(of: store).map(\.place) == [try SealLab.place(of: forged)])
@@ -148,7 +157,8 @@ import Testing
   @Test("a new secret takes over on boards too", arguments: SealLab.kinds)
   func resealed(kind: Seal.Kind) throws {
     try make(SealLab.request(kind))
-    let store = try Store.open(at: folder.store, seal: SealLab.request(kind, SealLab.otherSecret, previous: [SealLab.secret]))
+    let store = try Store.open(
+      at: folder.store, seal: SealLab.request(kind, SealLab.otherSecret, previous: [SealLab.secret]))
     try store.reseal()
     try store.close()
     let again = try Store.open(at: folder.store, seal: SealLab.request(kind, SealLab.otherSecret, policy: .reject))

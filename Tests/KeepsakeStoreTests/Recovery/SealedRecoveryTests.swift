@@ -29,12 +29,14 @@ import Testing
       switch lost {
       case .first: 1
       case .facts: try Int.fetchOne(database, sql: "SELECT rootpage FROM sqlite_schema WHERE name = 'fact'")
-      case .versions: try Int.fetchOne(database, sql: "SELECT rootpage FROM sqlite_schema WHERE name = 'sqlite_autoindex_version_1'")
+      case .versions:
+        try Int.fetchOne(database, sql: "SELECT rootpage FROM sqlite_schema WHERE name = 'sqlite_autoindex_version_1'")
       }
     }
     var bytes = try Data(contentsOf: files.database)
     let start = (try #require(page) - 1) * PageScanner.pageSize
-    bytes.replaceSubrange(start..<(start + PageScanner.pageSize), with: Data(repeating: 0xA5, count: PageScanner.pageSize))
+    bytes.replaceSubrange(
+      start..<(start + PageScanner.pageSize), with: Data(repeating: 0xA5, count: PageScanner.pageSize))
     try bytes.write(to: files.database)
   }
 
@@ -63,7 +65,8 @@ import Testing
   func recovers(kind: Seal.Kind, lost: Lost) throws {
     try SealLab.make(SealLab.request(kind), at: folder.store)
     if lost != .facts { try removeBackups() }
-    let count = try #require(try StoreReader.open(at: folder.store, seal: SealRequest(secret: SealLab.secret)).ledgerCount())
+    let count = try #require(
+      try StoreReader.open(at: folder.store, seal: SealRequest(secret: SealLab.secret)).ledgerCount())
     try damage(lost)
     let store = try Store.open(at: folder.store, seal: SealLab.request(kind))
     #expect(store.incidents.map(\.kind) == [.recovered])
@@ -93,7 +96,9 @@ import Testing
     for hasCopy in [true, false] {
       if !hasCopy { try FileManager.default.removeItem(at: folder.store.appendingPathComponent(SealHeader.fileName)) }
       let before = try untouchables()
-      for (request, code) in [(SealLab.request(kind, SealLab.otherSecret), StoreError.Code.wrongSecret), (.none, .otherSeal)] {
+      for (request, code) in [
+        (SealLab.request(kind, SealLab.otherSecret), StoreError.Code.wrongSecret), (.none, .otherSeal),
+      ] {
         #expect(errorCode { _ = try Store.open(at: folder.store, seal: request) } == code, "copy: \(hasCopy)")
         let isUntouched = try untouchables() == before
         #expect(isUntouched, "copy: \(hasCopy), \(code)")
@@ -119,7 +124,8 @@ import Testing
   }
 
   @Test(
-    "a forgery isn't sealed anew by a recovery: it is told, and set aside or used, as ever", arguments: [Seal.Policy.quarantine, .flag])
+    "a forgery isn't sealed anew by a recovery: it is told, and set aside or used, as ever",
+    arguments: [Seal.Policy.quarantine, .flag])
   func judgesForgeries(policy: Seal.Policy) throws {
     try SealLab.make(SealLab.request(.signed), at: folder.store)
     try removeBackups()
@@ -169,7 +175,8 @@ import Testing
     let json = String(decoding: try JSONEncoder().encode(record(3, covers: [2])), as: UTF8.self)
     try SealLab.edit(folder.store) { database in
       try database.execute(
-        sql: "UPDATE version SET body = ? WHERE id = ?", arguments: [SealLab.forged(json, place: SealLab.headPlace), id(3).bytes])
+        sql: "UPDATE version SET body = ? WHERE id = ?",
+        arguments: [SealLab.forged(json, place: SealLab.headPlace), id(3).bytes])
     }
     for opening in 1...2 {
       let store = try Store.open(at: folder.store, seal: SealLab.request(.signed))

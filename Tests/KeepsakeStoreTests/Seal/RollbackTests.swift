@@ -28,7 +28,9 @@ import Testing
       sql: ["UPDATE fact SET body = (SELECT body FROM old.fact AS o WHERE o.name = 'wallet') WHERE name = 'wallet'"]),
     Replay(
       testDescription: "a preference put back as it was",
-      sql: ["UPDATE preference SET body = (SELECT body FROM old.preference AS o WHERE o.name = 'volume') WHERE name = 'volume'"]),
+      sql: [
+        "UPDATE preference SET body = (SELECT body FROM old.preference AS o WHERE o.name = 'volume') WHERE name = 'volume'"
+      ]),
     Replay(
       testDescription: "a preference put back that was removed",
       sql: ["INSERT INTO preference SELECT * FROM old.preference WHERE name = 'brightness'"]),
@@ -38,7 +40,10 @@ import Testing
     Replay(testDescription: "money taken out", sql: ["DELETE FROM fact WHERE name = 'wallet'"]),
     Replay(
       testDescription: "the newest save taken out",
-      sql: ["DELETE FROM version WHERE position = 4", "DELETE FROM covered WHERE id IN (SELECT id FROM version WHERE position = 3)"]),
+      sql: [
+        "DELETE FROM version WHERE position = 4",
+        "DELETE FROM covered WHERE id IN (SELECT id FROM version WHERE position = 3)",
+      ]),
     Replay(
       testDescription: "an earlier save made to stand",
       sql: [
@@ -53,7 +58,8 @@ import Testing
       ]),
     Replay(testDescription: "the ledger taken out", sql: ["DELETE FROM ledger"]),
     Replay(
-      testDescription: "the ledger's count set back", sql: ["UPDATE ledger SET body = CAST(x'0000000000000001' || substr(body, 9) AS BLOB)"]
+      testDescription: "the ledger's count set back",
+      sql: ["UPDATE ledger SET body = CAST(x'0000000000000001' || substr(body, 9) AS BLOB)"]
     ),
   ]
 
@@ -101,7 +107,8 @@ import Testing
       }
     }
     try queue.close()
-    #expect(errorCode { _ = try Store.open(at: folder.store, seal: SealLab.request(kind, policy: .reject)) } == .tampered)
+    #expect(
+      errorCode { _ = try Store.open(at: folder.store, seal: SealLab.request(kind, policy: .reject)) } == .tampered)
     let found = try Store.open(at: folder.store, seal: SealLab.request(kind))
     #expect(SealLab.findings(of: found) == [.rollback])
     #expect(try found.read { try $0.facts().cursor.seq } == 0)

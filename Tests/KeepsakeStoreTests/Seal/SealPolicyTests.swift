@@ -24,7 +24,9 @@ import Testing
     }
   }
 
-  @Test("quarantine: a cheat gains nothing, the newest save that verifies stands, and what was forged is kept", arguments: SealLab.kinds)
+  @Test(
+    "quarantine: a cheat gains nothing, the newest save that verifies stands, and what was forged is kept",
+    arguments: SealLab.kinds)
   func quarantines(kind: Seal.Kind) throws {
     try SealLab.make(SealLab.request(kind), at: folder.store)
     try cheat(folder.store)
@@ -50,7 +52,8 @@ import Testing
     #expect(try store.read { try $0.heads(of: "main") }.contains(id(4)))
   }
 
-  @Test("flag: what was forged is used, and reported at each opening from then on, also when the game has written it anew")
+  @Test(
+    "flag: what was forged is used, and reported at each opening from then on, also when the game has written it anew")
   func flags() throws {
     try SealLab.make(SealLab.request(.signed), at: folder.store)
     try cheat(folder.store)
@@ -70,7 +73,9 @@ import Testing
       }
       try store.close()
     }
-    let kept = try SealLab.edit(folder.store) { try Row.fetchAll($0, sql: "SELECT place, outcome FROM quarantine ORDER BY place") }
+    let kept = try SealLab.edit(folder.store) {
+      try Row.fetchAll($0, sql: "SELECT place, outcome FROM quarantine ORDER BY place")
+    }
     #expect(kept.map { $0["outcome"] as String? } == ["used", "used"])
     // Damage is damage under any policy: nobody can say what it means.
     try SealLab.edit(folder.store) { database in
@@ -83,7 +88,9 @@ import Testing
     #expect(Set(SealLab.findings(of: store).map(\.place)) == ["cell progress/level", SealLab.headPlace])
   }
 
-  @Test("reject: a forged store isn't opened, nothing in it is changed, and without the forgery it opens again", arguments: SealLab.kinds)
+  @Test(
+    "reject: a forged store isn't opened, nothing in it is changed, and without the forgery it opens again",
+    arguments: SealLab.kinds)
   func rejects(kind: Seal.Kind) throws {
     try SealLab.make(SealLab.request(kind), at: folder.store)
     let good = try SealLab.edit(folder.store) { database in
@@ -91,9 +98,12 @@ import Testing
     }
     try SealLab.forge(CellState(value: .max(.int(99))), of: SealLab.level, in: folder.store)
     let before = try SealLab.rows(of: folder.store)
-    #expect(errorCode { _ = try Store.open(at: folder.store, seal: SealLab.request(kind, policy: .reject)) } == .tampered)
+    #expect(
+      errorCode { _ = try Store.open(at: folder.store, seal: SealLab.request(kind, policy: .reject)) } == .tampered)
     #expect(try SealLab.rows(of: folder.store) == before)
-    try SealLab.edit(folder.store) { try $0.execute(sql: "UPDATE cell SET body = ? WHERE key = 'level'", arguments: [good]) }
+    try SealLab.edit(folder.store) {
+      try $0.execute(sql: "UPDATE cell SET body = ? WHERE key = 'level'", arguments: [good])
+    }
     try Store.open(at: folder.store, seal: SealLab.request(kind, policy: .reject)).close()
   }
 
@@ -118,7 +128,9 @@ import Testing
       for id in try Int64.fetchAll(database, sql: "SELECT id FROM outbox") {
         try database.execute(
           sql: "UPDATE outbox SET body = ? WHERE id = ?",
-          arguments: [SealLab.forged(#"{"cells":[],"id":\#(id),"refusals":[],"versions":[]}"#, place: "outbox \(id)"), id])
+          arguments: [
+            SealLab.forged(#"{"cells":[],"id":\#(id),"refusals":[],"versions":[]}"#, place: "outbox \(id)"), id,
+          ])
       }
     }
     let store = try Store.open(at: folder.store, seal: SealLab.request(.signed))

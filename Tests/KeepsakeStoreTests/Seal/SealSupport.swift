@@ -33,10 +33,12 @@ enum SealLab {
   }
 
   static let ada = ScoreEntry(
-    board: "easy", player: "Ada", order: .descending, value: .int(900), dateMilliseconds: 5, id: ScoreID(high: 0, low: 1),
+    board: "easy", player: "Ada", order: .descending, value: .int(900), dateMilliseconds: 5,
+    id: ScoreID(high: 0, low: 1),
     context: Data("a run".utf8))
   static let eve = ScoreEntry(
-    board: "easy", player: "Eve", order: .descending, value: .int(10), dateMilliseconds: 6, id: ScoreID(high: 0, low: 2))
+    board: "easy", player: "Eve", order: .descending, value: .int(10), dateMilliseconds: 6, id: ScoreID(high: 0, low: 2)
+  )
 
   static func place(of score: ScoreEntry) throws -> String { try ScoreRow(score, RowCodec(seal: .none)).place }
 
@@ -127,10 +129,13 @@ enum SealLab {
   /// Every value in every table of a store. Opening alone changes bytes of the files, not what they hold.
   static func rows(of url: URL) throws -> [String] {
     try edit(url) { database in
-      try String.fetchAll(database, sql: "SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name").flatMap { table in
+      try String.fetchAll(database, sql: "SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name").flatMap {
+        table in
         try Row.fetchAll(database, sql: "SELECT * FROM \(table)").map { row in
           "\(table): "
-            + row.databaseValues.map { $0.storage.value.map { "\(($0 as? Data)?.base64EncodedString() ?? "\($0)")" } ?? "NULL" }
+            + row.databaseValues.map {
+              $0.storage.value.map { "\(($0 as? Data)?.base64EncodedString() ?? "\($0)")" } ?? "NULL"
+            }
             .joined(separator: ", ")
         }
       }

@@ -33,7 +33,8 @@ import Testing
   @Test("two commits of the same bytes are never encrypted alike: equal saves can't be told")
   func freshNonces() throws {
     try SealLab.make(SealLab.request(.sealed), at: folder.store)
-    let staged = CloudChange(seq: 1, item: .cell(CellUpdate(key: SealLab.level, state: CellState(value: .max(.int(1))))))
+    let staged = CloudChange(
+      seq: 1, item: .cell(CellUpdate(key: SealLab.level, state: CellState(value: .max(.int(1))))))
     let store = try Store.open(at: folder.store, seal: SealLab.request(.sealed))
     try store.write { transaction throws in try transaction.stage(Array(repeating: staged, count: 50)) }
     try store.close()
@@ -53,8 +54,14 @@ import Testing
       (SealLab.request(kind, SealLab.secret + Data([0]), player: "ada"), .wrongSecret, "the secret"),
       (SealLab.request(kind, player: "eve"), .wrongSecret, "the player"),
       (SealLab.request(kind), .wrongSecret, "none was given"),
-      (SealLab.request(kind, player: "ada", owner: SealOwner(game: "com.example.space", profile: "two")), .wrongSecret, "profile two"),
-      (SealLab.request(kind, player: "ada", owner: SealOwner(game: "com.example.spac", profile: "edefault")), .wrongSecret, "edefault"),
+      (
+        SealLab.request(kind, player: "ada", owner: SealOwner(game: "com.example.space", profile: "two")), .wrongSecret,
+        "profile two"
+      ),
+      (
+        SealLab.request(kind, player: "ada", owner: SealOwner(game: "com.example.spac", profile: "edefault")),
+        .wrongSecret, "edefault"
+      ),
       (.none, .otherSeal, "seal: .\(kind.rawValue)"),
     ]
     for (request, code, words) in strangers {
@@ -74,7 +81,8 @@ import Testing
   func refusesWeakness() throws {
     let weak = Data(repeating: 7, count: 15)
     #expect(errorCode { _ = try Store.open(at: folder.store, seal: SealLab.request(.signed, weak)) } == .misuse)
-    #expect(errorCode { _ = try Store.open(at: folder.store, seal: SealLab.request(.sealed, previous: [weak])) } == .misuse)
+    #expect(
+      errorCode { _ = try Store.open(at: folder.store, seal: SealLab.request(.sealed, previous: [weak])) } == .misuse)
     #expect(errorCode { _ = try Store.open(at: folder.store, seal: SealLab.request(.signed, player: "")) } == .misuse)
     try Store.open(at: folder.store, seal: SealLab.request(.signed, weak + weak)).close()
   }
@@ -115,7 +123,8 @@ import Testing
     let state = try SealLab.state(of: store)
     try store.close()
     let steps: [(Seal.Kind, Data, [Data])] = [
-      (.sealed, SealLab.secret, []), (.signed, SealLab.otherSecret, [SealLab.secret]), (.sealed, SealLab.otherSecret, []),
+      (.sealed, SealLab.secret, []), (.signed, SealLab.otherSecret, [SealLab.secret]),
+      (.sealed, SealLab.otherSecret, []),
     ]
     for (kind, secret, previous) in steps {
       store = try Store.open(at: folder.store, seal: SealLab.request(kind, secret, previous: previous))
@@ -151,7 +160,9 @@ import Testing
       #expect(try SealLab.state(of: store) == state, "opening \(step)")
       #expect(SealLab.findings(of: store) == [], "opening \(step)")
       try store.close()
-      let code = errorCode { try Store.open(at: folder.store, seal: SealLab.request(kind, SealLab.otherSecret)).close() }
+      let code = errorCode {
+        try Store.open(at: folder.store, seal: SealLab.request(kind, SealLab.otherSecret)).close()
+      }
       #expect(code == (step < steps ? .wrongSecret : nil), "opening \(step)")
     }
     #expect(errorCode { _ = try Store.open(at: folder.store, seal: SealLab.request(kind)) } == .wrongSecret)
@@ -161,7 +172,8 @@ import Testing
     #expect(SealLab.findings(of: store) == [])
   }
 
-  @Test("a new secret takes over by one call, in any state that a crash between its steps leaves", arguments: SealLab.kinds)
+  @Test(
+    "a new secret takes over by one call, in any state that a crash between its steps leaves", arguments: SealLab.kinds)
   func rotatesByCall(kind: Seal.Kind) throws {
     try SealLab.make(SealLab.request(kind), at: folder.store)
     let rotated = SealLab.request(kind, SealLab.otherSecret, previous: [SealLab.secret])
@@ -222,7 +234,9 @@ import Testing
       try transaction.setCell(CellUpdate(key: SealLab.level, state: CellState(value: .max(.int(7)))))
     }
     try store.close()
-    try SealLab.edit(folder.store) { try $0.execute(sql: "UPDATE cell SET body = ? WHERE key = 'level'", arguments: [old]) }
+    try SealLab.edit(folder.store) {
+      try $0.execute(sql: "UPDATE cell SET body = ? WHERE key = 'level'", arguments: [old])
+    }
     let again = try Store.open(at: folder.store, seal: rotated)
     defer { try? again.close() }
     #expect(SealLab.findings(of: again).map(\.place) == ["cell progress/level"])
@@ -265,7 +279,8 @@ import Testing
       try SealLab.edit(folder.store) {
         try $0.execute(sql: "UPDATE fact SET body = ? WHERE name = 'seal'", arguments: [forged])
       }
-      #expect(errorCode { _ = try Store.open(at: folder.store, seal: SealLab.request(.sealed)) } == .wrongSecret, "\(new)")
+      #expect(
+        errorCode { _ = try Store.open(at: folder.store, seal: SealLab.request(.sealed)) } == .wrongSecret, "\(new)")
     }
   }
 
@@ -285,7 +300,8 @@ import Testing
       #expect(tool.seal == kind && tool.checksSeal)
       #expect(try tool.read { try $0.cell(SealLab.level) } == CellState(value: .max(.int(6))))
       #expect(try tool.read { try $0.plainContent(ContentHash(of: SealLab.bytes(3))) } == SealLab.bytes(3))
-      #expect(errorCode { _ = try StoreReader.open(at: url, seal: SealRequest(secret: SealLab.otherSecret)) } == .wrongSecret)
+      #expect(
+        errorCode { _ = try StoreReader.open(at: url, seal: SealRequest(secret: SealLab.otherSecret)) } == .wrongSecret)
     }
     let plain = folder.url.appendingPathComponent("plain")
     try SealLab.make(.none, at: plain)
@@ -296,7 +312,8 @@ import Testing
   @Test("what a sealed device sends, another device can read, and the other way round")
   func travels() throws {
     let here = try Store.open(at: folder.url.appendingPathComponent("here"), seal: SealLab.request(.sealed))
-    let there = try Store.open(at: folder.url.appendingPathComponent("there"), seal: SealLab.request(.sealed, SealLab.otherSecret))
+    let there = try Store.open(
+      at: folder.url.appendingPathComponent("there"), seal: SealLab.request(.sealed, SealLab.otherSecret))
     defer {
       try? here.close()
       try? there.close()

@@ -107,12 +107,15 @@ import Testing
     // The frame in clear, as an unsealed store has it.
     let clear = try Zstd.compress(bytes)
     for edit in [
-      ("UPDATE content SET bytes = ?", [clear.databaseValue]), ("UPDATE content SET bytes = ?, length = 13", [frame.databaseValue]),
+      ("UPDATE content SET bytes = ?", [clear.databaseValue]),
+      ("UPDATE content SET bytes = ?, length = 13", [frame.databaseValue]),
     ] {
       try SealLab.edit(folder.store) { try $0.execute(sql: edit.0, arguments: StatementArguments(edit.1)) }
       #expect(load() == .damaged, "\(edit.0)")
     }
-    try SealLab.edit(folder.store) { try $0.execute(sql: "UPDATE content SET bytes = ?, length = 12", arguments: [frame]) }
+    try SealLab.edit(folder.store) {
+      try $0.execute(sql: "UPDATE content SET bytes = ?, length = 12", arguments: [frame])
+    }
     #expect(load() == nil)
   }
 
@@ -141,7 +144,8 @@ import Testing
       place: "preference brightness"),
     Move(
       testDescription: "a preference as a fact",
-      sql: "INSERT OR REPLACE INTO fact (name, body) SELECT 'volume', body FROM preference WHERE name = 'volume'", place: "fact volume"),
+      sql: "INSERT OR REPLACE INTO fact (name, body) SELECT 'volume', body FROM preference WHERE name = 'volume'",
+      place: "fact volume"),
     Move(
       testDescription: "another version's record",
       sql: "UPDATE version SET body = (SELECT body FROM version WHERE position = 2) WHERE position = 3",
@@ -151,10 +155,12 @@ import Testing
       sql: "UPDATE version SET body = (SELECT body FROM version WHERE slot = 'other') WHERE position = 3",
       place: SealLab.headPlace),
     Move(
-      testDescription: "a version under another id", sql: "UPDATE version SET id = x'00000000000000000000000000000042' WHERE position = 3",
+      testDescription: "a version under another id",
+      sql: "UPDATE version SET id = x'00000000000000000000000000000042' WHERE position = 3",
       place: RowIdentity.version(id(0x42), slot: "main", savedAt: 3, marks: VersionMarks())),
     Move(
-      testDescription: "a fact under another name", sql: "UPDATE fact SET name = 'purse' WHERE name = 'wallet'", place: "fact purse"),
+      testDescription: "a fact under another name", sql: "UPDATE fact SET name = 'purse' WHERE name = 'wallet'",
+      place: "fact purse"),
     Move(
       testDescription: "a score given to another player", sql: "UPDATE score SET player = 'Eve' WHERE player = 'Ada'",
       place: "score 00000000000000000000000000000001 21" + "7ffffffffffffc7c 5 4/easy/Eve"),
@@ -168,7 +174,9 @@ import Testing
     Move(
       testDescription: "a score made earlier", sql: "UPDATE score SET date = 1 WHERE player = 'Eve'",
       place: "score 00000000000000000000000000000002 217ffffffffffffff6 1 4/easy/Eve"),
-    Move(testDescription: "a group of the outbox under another number", sql: "UPDATE outbox SET id = 77 WHERE id = 1", place: "outbox 77"),
+    Move(
+      testDescription: "a group of the outbox under another number", sql: "UPDATE outbox SET id = 77 WHERE id = 1",
+      place: "outbox 77"),
   ]
 
   @Test(
@@ -206,8 +214,14 @@ import Testing
   func strangersRows(kind: Seal.Kind) throws {
     let twins: [(String, SealRequest)] = [
       ("another store", SealLab.request(kind, player: "ada")), ("another player", SealLab.request(kind, player: "eve")),
-      ("another profile", SealLab.request(kind, player: "ada", owner: SealOwner(game: "com.example.space", profile: "two"))),
-      ("another game", SealLab.request(kind, player: "ada", owner: SealOwner(game: "com.example.dungeon", profile: "default"))),
+      (
+        "another profile",
+        SealLab.request(kind, player: "ada", owner: SealOwner(game: "com.example.space", profile: "two"))
+      ),
+      (
+        "another game",
+        SealLab.request(kind, player: "ada", owner: SealOwner(game: "com.example.dungeon", profile: "default"))
+      ),
       ("another secret", SealLab.request(kind, SealLab.otherSecret, player: "ada")),
     ]
     for (what, request) in twins {
@@ -239,8 +253,10 @@ import Testing
   @Test("a save that is moved into another slot is noticed", arguments: SealLab.kinds)
   func otherSlot(kind: Seal.Kind) throws {
     try SealLab.make(SealLab.request(kind), at: folder.store)
-    let before = RowIdentity.version(id(1_000), slot: "other", savedAt: 1_000, marks: VersionMarks(acknowledged: true, offered: true))
-    let after = RowIdentity.version(id(1_000), slot: "main", savedAt: 1_000, marks: VersionMarks(acknowledged: true, offered: true))
+    let before = RowIdentity.version(
+      id(1_000), slot: "other", savedAt: 1_000, marks: VersionMarks(acknowledged: true, offered: true))
+    let after = RowIdentity.version(
+      id(1_000), slot: "main", savedAt: 1_000, marks: VersionMarks(acknowledged: true, offered: true))
     try SealLab.edit(folder.store) { database in
       let body = try #require(try Data.fetchOne(database, sql: "SELECT body FROM version WHERE slot = 'other'"))
       let payload = try RowCodec.payload(of: body, place: before)
@@ -252,7 +268,9 @@ import Testing
     #expect(code == .tampered)
   }
 
-  @Test("in a sealed store that is open, nobody makes an older save stand by saying that it is the newest", arguments: SealLab.kinds)
+  @Test(
+    "in a sealed store that is open, nobody makes an older save stand by saying that it is the newest",
+    arguments: SealLab.kinds)
   func heads(kind: Seal.Kind) throws {
     let store = try Store.open(at: folder.store, seal: SealLab.request(kind))
     defer { try? store.close() }

@@ -6,7 +6,9 @@ import Testing
 
 /// The folder that a player's devices share is full, or may only be read: what was saved waits on the device.
 @Suite struct FullFolderTests {
-  @Test("a shared folder that is full, and one that may not be written, cost nothing; all goes when there is room", .needsPrivateMounts)
+  @Test(
+    "a shared folder that is full, and one that may not be written, cost nothing; all goes when there is room",
+    .needsPrivateMounts)
   func waits() async throws {
     let failure = try await onThread { try SmallDisk.run("FullFolderOnDisk") }
     #expect(failure == nil)

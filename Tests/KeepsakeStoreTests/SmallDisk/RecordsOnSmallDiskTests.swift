@@ -9,7 +9,9 @@ import Testing
 
 /// A player's disk is really full, and the game writes its own tables.
 @Suite struct RecordsOnSmallDiskTests {
-  @Test("records on a disk that is full, and on one that may not be written, cost nothing that was committed", .needsPrivateMounts)
+  @Test(
+    "records on a disk that is full, and on one that may not be written, cost nothing that was committed",
+    .needsPrivateMounts)
   func keepsEverything() async throws {
     let failure = try await onThread { try SmallDisk.run("RecordsChildOfFullDisk") }
     #expect(failure == nil)

@@ -36,7 +36,9 @@ enum SmallDisk {
     try #require(status == 0, "\(output)")
   }
 
-  private static func execute(_ command: [String], _ environment: [String: String]) throws -> (status: Int32, output: String) {
+  private static func execute(_ command: [String], _ environment: [String: String]) throws -> (
+    status: Int32, output: String
+  ) {
     let ended = try ChildProcess.run(URL(fileURLWithPath: "/usr/bin/env"), command, environment: environment)
     return (ended.status, ended.text + ended.errors)
   }

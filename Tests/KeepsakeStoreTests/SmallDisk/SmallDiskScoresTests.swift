@@ -8,7 +8,8 @@ import Testing
 
 /// A full disk, and one that may not be written: a score that was acknowledged stays, another fails by a typed error.
 @Suite struct SmallDiskScoresTests {
-  @Test("a disk that is full, and one that may not be written, cost no score that was acknowledged", .needsPrivateMounts)
+  @Test(
+    "a disk that is full, and one that may not be written, cost no score that was acknowledged", .needsPrivateMounts)
   func keepsScores() async throws {
     let failure = try await onThread { try SmallDisk.run("SmallDiskScoresChild") }
     #expect(failure == nil)
@@ -20,7 +21,8 @@ import Testing
 struct SmallDiskScoresChild {
   private static func entry(_ number: UInt64) -> ScoreEntry {
     ScoreEntry(
-      board: "easy", player: "Ada", order: .ascending, value: .int(Int64(number)), dateMilliseconds: 0, id: ScoreID(high: 0, low: number),
+      board: "easy", player: "Ada", order: .ascending, value: .int(Int64(number)), dateMilliseconds: 0,
+      id: ScoreID(high: 0, low: number),
       context: SealLab.bytes(number) + Data(count: 8_000))
   }
 

@@ -142,7 +142,9 @@ struct SmallDiskChild {
     // SQLite made beside it.
     for suffix in ["", "-wal", "-shm"] {
       let file = folder.appendingPathComponent(Store.databaseName + suffix)
-      if !suffix.isEmpty, FileManager.default.fileExists(atPath: file.path) { try FileManager.default.removeItem(at: file) }
+      if !suffix.isEmpty, FileManager.default.fileExists(atPath: file.path) {
+        try FileManager.default.removeItem(at: file)
+      }
       try fill()
       store = try open()
       try check(store, number + 1, small, level, "begun on a full disk\(suffix)")

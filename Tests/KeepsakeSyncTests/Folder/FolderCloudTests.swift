@@ -15,7 +15,9 @@ import Testing
     folder = try folders.make()
   }
 
-  private func device(_ seed: UInt64, _ options: FolderOptions = FolderOptions(), storage: SimulatedDevice? = nil) throws -> FolderDevice {
+  private func device(_ seed: UInt64, _ options: FolderOptions = FolderOptions(), storage: SimulatedDevice? = nil)
+    throws -> FolderDevice
+  {
     try FolderDevice(folder, seed: seed, options: options, storage: storage)
   }
 
@@ -55,11 +57,14 @@ import Testing
     expectEqual(first, second, third)
   }
 
-  @Test("what newer devices wrote by a rule that nobody else knows reaches each of them, through old ones and their snapshots too")
+  @Test(
+    "what newer devices wrote by a rule that nobody else knows reaches each of them, through old ones and their snapshots too"
+  )
   func laterRules() throws {
     let key = CellKey(collection: "progress", key: "vote")
     func write(_ text: String, _ number: UInt64, over: [UInt64] = [], on device: FolderDevice) {
-      let entry = LaterValue.Entry(rule: "quorum", content: Data(text.utf8), over: Set(over.map { LaterValueID(high: 0, low: $0) }))
+      let entry = LaterValue.Entry(
+        rule: "quorum", content: Data(text.utf8), over: Set(over.map { LaterValueID(high: 0, low: $0) }))
       let state = CellState(value: .later(LaterValue([LaterValueID(high: 0, low: number): entry])))
       device.storage.setCell(CellUpdate(key: key, state: device.storage.cell(key)?.joined(with: state) ?? state))
       device.storage.appendToOutbox(OutboxGroup(cells: [CellUpdate(key: key, state: state)]))
@@ -101,12 +106,16 @@ import Testing
         cells: [CellDraft(CellKey(collection: "progress", key: "level"), .max(.int(2)))]))
     try first.sync()
     #expect(try first.stateFiles.count == 1)
-    for name in try first.stateFiles { #expect(try ContentHash(of: Data(contentsOf: first.state(name))).description == name) }
+    for name in try first.stateFiles {
+      #expect(try ContentHash(of: Data(contentsOf: first.state(name))).description == name)
+    }
     func files() throws -> [String: Date] {
       var dates: [String: Date] = [:]
       for path in try FileManager.default.subpathsOfDirectory(atPath: folder.path) {
         let attributes = try FileManager.default.attributesOfItem(atPath: folder.path + "/" + path)
-        if attributes[.type] as? FileAttributeType == .typeRegular { dates[path] = attributes[.modificationDate] as? Date }
+        if attributes[.type] as? FileAttributeType == .typeRegular {
+          dates[path] = attributes[.modificationDate] as? Date
+        }
       }
       return dates
     }
@@ -122,7 +131,9 @@ import Testing
     for (path, date) in before { #expect(after[path] == date, "\(path)") }
   }
 
-  @Test("a game that is started again goes on where it was: nothing is written anew, and what it said that it has isn't told again")
+  @Test(
+    "a game that is started again goes on where it was: nothing is written anew, and what it said that it has isn't told again"
+  )
   func reopening() throws {
     let (first, second) = (try device(1), try device(2))
     try first.raise("level", to: 1)
@@ -230,7 +241,9 @@ import Testing
     expectEqual(first, second)
   }
 
-  @Test("an earlier one of its segments was lost while the game didn't run: nobody could go on from there, so all is written again")
+  @Test(
+    "an earlier one of its segments was lost while the game didn't run: nobody could go on from there, so all is written again"
+  )
   func earlierSegmentGone() throws {
     let (first, second) = (try device(1), try device(2))
     try first.raise("a", to: 1)
@@ -253,7 +266,8 @@ import Testing
     try first.sync()
     for name in try first.stateFiles { try FileManager.default.removeItem(at: first.state(name)) }
     for cursor in [
-      Cursor(epoch: 0, seq: 40, mark: 0x1234_5678), Cursor(epoch: 3, seq: 1, mark: 1), Cursor(epoch: 0, seq: 1 << 62, mark: 0),
+      Cursor(epoch: 0, seq: 40, mark: 0x1234_5678), Cursor(epoch: 3, seq: 1, mark: 1),
+      Cursor(epoch: 0, seq: 1 << 62, mark: 0),
     ] {
       var facts = first.storage.facts()
       facts.cursor = cursor

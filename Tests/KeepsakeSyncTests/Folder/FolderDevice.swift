@@ -158,7 +158,8 @@ final class FolderDevice {
   func draft(_ text: String?, slot: String = "main", over parents: SaveParents = .everyHead) -> SaveDraft {
     SaveDraft(
       id: VersionID(using: &random), slot: slot, parents: parents,
-      contents: text.map { [storage.addContent(Data($0.utf8))] } ?? [], length: text?.utf8.count ?? 0, metadata: SaveMetadata(),
+      contents: text.map { [storage.addContent(Data($0.utf8))] } ?? [], length: text?.utf8.count ?? 0,
+      metadata: SaveMetadata(),
       savedAtMilliseconds: now, tombstone: text == nil)
   }
 
@@ -171,7 +172,9 @@ final class FolderDevice {
   // MARK: Looking
 
   func value(_ key: String) -> Int64? {
-    guard case .max(.int(let value))? = storage.cell(CellKey(collection: "progress", key: key))?.value else { return nil }
+    guard case .max(.int(let value))? = storage.cell(CellKey(collection: "progress", key: key))?.value else {
+      return nil
+    }
     return value
   }
 
@@ -196,10 +199,14 @@ final class FolderDevice {
   }
 
   var stateFiles: [String] {
-    get throws { try FileManager.default.contentsOfDirectory(atPath: folder.path + "/state").filter { !$0.hasPrefix(".") }.sorted() }
+    get throws {
+      try FileManager.default.contentsOfDirectory(atPath: folder.path + "/state").filter { !$0.hasPrefix(".") }.sorted()
+    }
   }
 
   func state(_ name: String) -> URL { folder.appendingPathComponent("state/\(name)") }
 
-  func contentFile(_ text: String) -> URL { URL(fileURLWithPath: FolderLayout(folder).content(ContentHash(of: Data(text.utf8)))) }
+  func contentFile(_ text: String) -> URL {
+    URL(fileURLWithPath: FolderLayout(folder).content(ContentHash(of: Data(text.utf8))))
+  }
 }

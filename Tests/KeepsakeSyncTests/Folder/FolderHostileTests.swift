@@ -35,7 +35,8 @@ import Darwin
   }
 
   private func body(
-    container: ContainerID = FolderDevice.container, previous: String = "", seen: String = "", replaces: String = "", cells: String = "",
+    container: ContainerID = FolderDevice.container, previous: String = "", seen: String = "", replaces: String = "",
+    cells: String = "",
     versions: String = ""
   ) -> String {
     #"{"cells":[\#(cells)],"container":"\#(container)",\#(previous)"replaces":[\#(replaces)],"seen":[\#(seen)],"versions":[\#(versions)]}"#
@@ -59,7 +60,9 @@ import Darwin
         var altered = segment
         altered[index] ^= 1 << bit
         // The checksum may be spelled in capitals; what it says is the same.
-        if StateSegment(altered) != nil { #expect(Character(UnicodeScalar(altered[index])).isUppercase, "byte \(index), bit \(bit)") }
+        if StateSegment(altered) != nil {
+          #expect(Character(UnicodeScalar(altered[index])).isUppercase, "byte \(index), bit \(bit)")
+        }
       }
     }
     for index in content.indices {
@@ -93,17 +96,24 @@ import Darwin
       body(cells: cell("a", #"{"max":{"int":99999999999999999999}}"#)),
       body(
         cells: cell(
-          "a", #"{"latest":{"stamp":{"caughtUp":true,"milliseconds":9223372036854775807,"writer":"0000000000000001"},"value":{"int":1}}}"#)),
+          "a",
+          #"{"latest":{"stamp":{"caughtUp":true,"milliseconds":9223372036854775807,"writer":"0000000000000001"},"value":{"int":1}}}"#
+        )),
       body(cells: cell("a", #"{"max":{"string":"\#(String(repeating: "x", count: 300_000))"}}"#)),
       body(cells: cell("a", #"{"unheard":1}"#)),
-      body(cells: cell("a", #"{"max":{"int":1}}"#).replacing(#""generation":0"#, with: #""generation":18446744073709551615"#)),
+      body(
+        cells: cell("a", #"{"max":{"int":1}}"#).replacing(
+          #""generation":0"#, with: #""generation":18446744073709551615"#)),
       body(versions: of(a).replacing(#""length":0"#, with: #""length":-1"#)),
       body(versions: of(a).replacing(#""length":0"#, with: #""length":7"#)),
       body(versions: of(a).replacing(#""covers":[]"#, with: "\"covers\":[\"\(a)\"]")),
       body(versions: of(a).replacing("main", with: "\\u0001file/x")),
-      body(versions: of(a).replacing(#""savedAtMilliseconds":1"#, with: #""savedAtMilliseconds":-9223372036854775808"#)),
+      body(
+        versions: of(a).replacing(#""savedAtMilliseconds":1"#, with: #""savedAtMilliseconds":-9223372036854775808"#)),
       body(versions: of(a) + "," + of(a)),
-      body(versions: of(a) + "," + of(b).replacing("main", with: "other").replacing(#""covers":[]"#, with: "\"covers\":[\"\(a)\"]")),
+      body(
+        versions: of(a) + ","
+          + of(b).replacing("main", with: "other").replacing(#""covers":[]"#, with: "\"covers\":[\"\(a)\"]")),
       body(seen: Array(repeating: "\"\(ContentHash(of: Data()))\"", count: 300).joined(separator: ",")),
       body(previous: #""previous":"zz","#),
       body().replacing(#""cells":[]"#, with: #""cells":{}"#),
@@ -132,7 +142,8 @@ import Darwin
     try device.cloud.tidy(now: device.now)
   }
 
-  @Test("a version that says otherwise than the one of its name that is known, or replaces another slot's, is never joined")
+  @Test(
+    "a version that says otherwise than the one of its name that is known, or replaces another slot's, is never joined")
   func contradictions() throws {
     let device = try FolderDevice(folder, seed: 1)
     let id = try device.save("one")
@@ -146,7 +157,8 @@ import Darwin
     for record in [otherwise, foreign] {
       let cell = CellUpdate(key: CellKey(collection: "progress", key: "a"), state: CellState(value: .max(.int(9))))
       let (segment, bytes) = try StateSegment.encoded(
-        FolderDevice.container, StateSegment.Links(previous: nil, seen: [], replaces: []), cells: [cell], versions: [record])
+        FolderDevice.container, StateSegment.Links(previous: nil, seen: [], replaces: []), cells: [cell],
+        versions: [record])
       try bytes.write(to: device.state("\(segment.hash)"))
       try device.listen()
       #expect(device.value("a") == nil && device.texts() == ["one"])
@@ -204,7 +216,9 @@ import Darwin
     }
   }
 
-  @Test("a folder that vanishes is waited for, an emptied one is never taken for a new one, and what came meanwhile goes on")
+  @Test(
+    "a folder that vanishes is waited for, an emptied one is never taken for a new one, and what came meanwhile goes on"
+  )
   func vanishes() throws {
     let device = try FolderDevice(folder, seed: 1)
     try device.raise("a", to: 1)
@@ -264,8 +278,11 @@ import Darwin
       try altered.write(to: identity)
       #expect(try FolderTransport.container(of: folder, making: nil) == FolderDevice.container, "\(index)")
     }
-    try Data(#"{"format":2,"container":"\#(smaller)","checksum":"\#(ContentHash(of: Data("keepsake folder 2 \(smaller)".utf8)))"}"#.utf8)
-      .write(to: identity)
+    try Data(
+      #"{"format":2,"container":"\#(smaller)","checksum":"\#(ContentHash(of: Data("keepsake folder 2 \(smaller)".utf8)))"}"#
+        .utf8
+    )
+    .write(to: identity)
     #expect(failure(try device.sync())?.message.contains("newer release") == true)
     #expect(throws: TransportFailure.self) {
       try FolderTransport.container(of: folders.url.appendingPathComponent("nowhere"), making: larger)

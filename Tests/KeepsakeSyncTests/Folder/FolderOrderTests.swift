@@ -17,17 +17,20 @@ import Testing
     folder = try folders.make()
     elsewhere = try folders.make("elsewhere")
     for path in [folder, elsewhere] {
-      try FileManager.default.createDirectory(at: path.appendingPathComponent("state"), withIntermediateDirectories: true)
+      try FileManager.default.createDirectory(
+        at: path.appendingPathComponent("state"), withIntermediateDirectories: true)
     }
   }
 
   private func carry(state name: String, as other: String? = nil) throws {
     try FileManager.default.copyItem(
-      at: elsewhere.appendingPathComponent("state/\(name)"), to: folder.appendingPathComponent("state/\(other ?? name)"))
+      at: elsewhere.appendingPathComponent("state/\(name)"), to: folder.appendingPathComponent("state/\(other ?? name)")
+    )
   }
 
   private func carryContents() throws {
-    try FileManager.default.copyItem(at: elsewhere.appendingPathComponent("contents"), to: folder.appendingPathComponent("contents"))
+    try FileManager.default.copyItem(
+      at: elsewhere.appendingPathComponent("contents"), to: folder.appendingPathComponent("contents"))
   }
 
   /// A device that syncs after each of `steps`; the files that each one made, in order.
@@ -45,7 +48,8 @@ import Testing
   @Test("segments that come last first are shown when the first is here, and all at once")
   func anyOrder() throws {
     let first = try FolderDevice(elsewhere, seed: 1)
-    let files = try written(by: first, [{ try $0.raise("a", to: 1) }, { try $0.raise("a", to: 2) }, { try $0.raise("a", to: 3) }])
+    let files = try written(
+      by: first, [{ try $0.raise("a", to: 1) }, { try $0.raise("a", to: 2) }, { try $0.raise("a", to: 3) }])
     let second = try FolderDevice(folder, seed: 2)
     for name in files.reversed() {
       #expect(second.value("a") == nil)
@@ -55,12 +59,15 @@ import Testing
     #expect(second.value("a") == 3)
   }
 
-  @Test("what a device sends says nothing of another's checkpoint that it happens to know: that comes as a whole, by itself")
+  @Test(
+    "what a device sends says nothing of another's checkpoint that it happens to know: that comes as a whole, by itself"
+  )
   func nobodyElsesHalf() throws {
     let (first, second) = (try FolderDevice(elsewhere, seed: 1), try FolderDevice(elsewhere, seed: 2))
     let keys = ["x", "y"].map { CellKey(collection: "progress", key: $0) }
     try second.raise("x", to: 3)
-    let files = try written(by: first, [{ try $0.commit(CommitDraft(cells: keys.map { CellDraft($0, .max(.int(5))) })) }])
+    let files = try written(
+      by: first, [{ try $0.commit(CommitDraft(cells: keys.map { CellDraft($0, .max(.int(5))) })) }])
     #expect(try second.sync() == .idle)
     #expect(second.value("x") == 5)
     let third = try FolderDevice(folder, seed: 3)
@@ -208,7 +215,9 @@ import Testing
     try first.sync()
     let second = try FolderDevice(folder, seed: 2)
     let place = first.contentFile("one")
-    for damage in [nil, Data(), Data("keepsake-content 1 nonsense\n".utf8), try Data(contentsOf: place).dropLast(2)] as [Data?] {
+    for damage in [nil, Data(), Data("keepsake-content 1 nonsense\n".utf8), try Data(contentsOf: place).dropLast(2)]
+      as [Data?]
+    {
       try FileManager.default.removeItem(at: place)
       if let damage { try damage.write(to: place) }
       try first.sync()

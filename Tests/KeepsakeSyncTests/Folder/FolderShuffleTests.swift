@@ -12,7 +12,9 @@ import Testing
   static let rounds = TestDepth.folderRounds
   static let firstSeed: UInt64 = 2026
 
-  @Test("whatever order, delay, pieces, copies and losses files come with: all devices end up the same, and nobody sees half a checkpoint")
+  @Test(
+    "whatever order, delay, pieces, copies and losses files come with: all devices end up the same, and nobody sees half a checkpoint"
+  )
   func shuffle() async throws {
     let counts = try await onThread {
       var counts: [FolderWorld.Happening: Int] = [:]
@@ -26,15 +28,20 @@ import Testing
       return counts
     }
     // Each of these has to have happened, or the test shows less than it says.
-    for what in FolderWorld.Happening.allCases { #expect(counts[what, default: 0] > 0, "from seed \(Self.firstSeed): never \(what)") }
-    print("folder shuffle, \(Self.rounds) rounds: \(counts.map { "\($0.key) \($0.value)" }.sorted().joined(separator: ", "))")
+    for what in FolderWorld.Happening.allCases {
+      #expect(counts[what, default: 0] > 0, "from seed \(Self.firstSeed): never \(what)")
+    }
+    print(
+      "folder shuffle, \(Self.rounds) rounds: \(counts.map { "\($0.key) \($0.value)" }.sorted().joined(separator: ", "))"
+    )
   }
 }
 
 /// The devices, their folders, and what was promised.
 struct FolderWorld {
   enum Happening: String, CaseIterable, Sendable {
-    case commits, carried, halves, conflictedCopies, temporaries, deletions, comebacks, killed, lostAnswers, backups, restarts, heldParts,
+    case commits, carried, halves, conflictedCopies, temporaries, deletions, comebacks, killed, lostAnswers, backups,
+      restarts, heldParts,
       snapshots,
       removals, conflicts, quietPoints
   }
@@ -70,10 +77,13 @@ struct FolderWorld {
     options.snapshotMilliseconds = 1 << 50
     // In every other world what a device offers again takes several requests.
     var engine = DeviceEngine.Options()
-    if seed % 2 == 0 { (engine.pieceCells, engine.pieceVersions, engine.maximumCells, engine.maximumVersions) = (1, 2, 3, 3) }
+    if seed % 2 == 0 {
+      (engine.pieceCells, engine.pieceVersions, engine.maximumCells, engine.maximumVersions) = (1, 2, 3, 3)
+    }
     for index in 0..<3 {
       let folder = try folders.make("copy \(index)")
-      try FileManager.default.createDirectory(at: folder.appendingPathComponent("state"), withIntermediateDirectories: true)
+      try FileManager.default.createDirectory(
+        at: folder.appendingPathComponent("state"), withIntermediateDirectories: true)
       places.append(folder)
       let device = try FolderDevice(folder, seed: seed &* 10 &+ UInt64(index), options: options, engine: engine)
       device.check = { [problems] device in FolderWorld.checkWhole(device, index, problems) }
@@ -90,7 +100,9 @@ struct FolderWorld {
     }
     for device in devices {
       report.counts[.restarts, default: 0] += device.answers.count { $0.restart }
-      report.counts[.heldParts, default: 0] += device.answers.count { if case .held = $0.outcome { true } else { false } }
+      report.counts[.heldParts, default: 0] += device.answers.count {
+        if case .held = $0.outcome { true } else { false }
+      }
     }
     report.problems = problems.all
   }
@@ -111,14 +123,18 @@ struct FolderWorld {
       let number = counters[index]
       var saves = [device.draft("\(number)", slot: "own \(index)")]
       if pick(2) == 0 { saves.append(device.draft("\(index) \(number)", slot: "shared")) }
-      let cells = ["left", "right"].map { CellDraft(CellKey(collection: "progress", key: "\($0) \(index)"), .max(.int(number))) }
+      let cells = ["left", "right"].map {
+        CellDraft(CellKey(collection: "progress", key: "\($0) \(index)"), .max(.int(number)))
+      }
       try device.commit(CommitDraft(saves: saves, cells: cells))
       count(.commits)
     case 5...7:
       let before = device.cloud.ownChain().first
       try device.sync()
       if device.storage.outboxCount() == 0 { promise(index) }
-      if let now = device.cloud.ownChain().first, now != before, device.cloud.links[now]?.isSnapshot == true { count(.snapshots) }
+      if let now = device.cloud.ownChain().first, now != before, device.cloud.links[now]?.isSnapshot == true {
+        count(.snapshots)
+      }
     case 8:
       try device.listen()
       let before = try device.stateFiles.count
@@ -133,7 +149,9 @@ struct FolderWorld {
       if !device.losesAnswer { count(.lostAnswers) }
       device.losesAnswer = false
     default:
-      if let (owner, storage) = backups.randomElement(using: &random), pick(3) == 0, devices[owner].storage.outboxCount() == 0 {
+      if let (owner, storage) = backups.randomElement(using: &random), pick(3) == 0,
+        devices[owner].storage.outboxCount() == 0
+      {
         devices[owner].storage = storage
         try devices[owner].reopen()
         count(.backups)
@@ -210,7 +228,8 @@ struct FolderWorld {
     case 10:
       let url = URL(fileURLWithPath: path)
       try write(
-        bytes.prefix(pick(bytes.count + 1)), to, "\(path.dropLast(url.lastPathComponent.count)).~tmp~\(url.lastPathComponent.prefix(8))")
+        bytes.prefix(pick(bytes.count + 1)), to,
+        "\(path.dropLast(url.lastPathComponent.count)).~tmp~\(url.lastPathComponent.prefix(8))")
       count(.temporaries)
     case 11, 14:
       // Never the last whole one.
@@ -277,10 +296,13 @@ struct FolderWorld {
     count(.quietPoints)
     let views = devices.map(\.view)
     for index in 1..<3 where views[index] != views[0] {
-      let difference = views[index].filter { !views[0].contains($0) } + ["instead of"] + views[0].filter { !views[index].contains($0) }
+      let difference =
+        views[index].filter { !views[0].contains($0) } + ["instead of"] + views[0].filter { !views[index].contains($0) }
       problems.note("round \(round): device \(index) differs from the first: \(difference)")
     }
-    for device in devices where device.storage.outboxCount() > 0 { problems.note("round \(round): something still waits to be sent") }
+    for device in devices where device.storage.outboxCount() > 0 {
+      problems.note("round \(round): something still waits to be sent")
+    }
     for (index, number) in promised.enumerated() where devices[0].value("left \(index)") ?? 0 < number {
       problems.note("round \(round): \(number) of device \(index) was acknowledged and is lost")
     }

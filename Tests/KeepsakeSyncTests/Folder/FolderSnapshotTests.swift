@@ -79,7 +79,8 @@ import Testing
     #expect(second.value("level") == 6)
   }
 
-  @Test("a device that was away goes on from a segment that is long gone, and is heard by those who only know the snapshot")
+  @Test(
+    "a device that was away goes on from a segment that is long gone, and is heard by those who only know the snapshot")
   func away() throws {
     let (first, second) = (try device(1), try device(2))
     try second.raise("other", to: 1)
@@ -104,7 +105,9 @@ import Testing
     #expect(fourth.value("other") == 2 && fourth.value("third") == 1 && fourth.texts() == ["save 5"])
   }
 
-  @Test("what one device's snapshot replaced is remembered by another's that replaces that, so who was away longer is heard, too")
+  @Test(
+    "what one device's snapshot replaced is remembered by another's that replaces that, so who was away longer is heard, too"
+  )
   func awayForLonger() throws {
     let (first, second, away) = (try device(1), try device(2), try device(3))
     try away.raise("away", to: 1)
@@ -172,14 +175,17 @@ import Testing
     #expect(first.view == second.view)
   }
 
-  @Test("contents that nothing needs go when they are 30 days old; those of heads, what they replaced, and their bases stay")
+  @Test(
+    "contents that nothing needs go when they are 30 days old; those of heads, what they replaced, and their bases stay"
+  )
   func contents() throws {
     let (first, second) = (try device(1), try device(2))
     try play(first, 1...5)
     let now = first.now + 100 * Self.day
     func put(_ text: String) throws -> URL {
       try first.cloud.putContent(
-        EncodedContent(hash: ContentHash(of: Data(text.utf8)), length: text.utf8.count, base: nil, bytes: Data(text.utf8)))
+        EncodedContent(
+          hash: ContentHash(of: Data(text.utf8)), length: text.utf8.count, base: nil, bytes: Data(text.utf8)))
       return first.contentFile(text)
     }
     let (old, young) = (try put("old"), try put("young"))

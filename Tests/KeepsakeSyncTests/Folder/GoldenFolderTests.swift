@@ -26,15 +26,19 @@ import Testing
   private static func fill(_ folder: URL) throws {
     var options = FolderOptions()
     options.segmentsBeforeSnapshot = 4
-    let (first, second) = (try FolderDevice(folder, seed: 1, options: options), try FolderDevice(folder, seed: 2, options: options))
+    let (first, second) = (
+      try FolderDevice(folder, seed: 1, options: options), try FolderDevice(folder, seed: 2, options: options)
+    )
     // What is reset has to be known as the cloud has it.
     try first.sync()
     let score = BestScore(
-      order: .descending, entry: .init(score: .int(900), dateMilliseconds: 5, payload: Data(count: 16) + Data("a run".utf8)))
+      order: .descending,
+      entry: .init(score: .int(900), dateMilliseconds: 5, payload: Data(count: 16) + Data("a run".utf8)))
     for (name, change) in [
       ("level", .max(.int(6))), ("fastest", .min(.double(40.5))), ("hat", .set(.string("röd"))),
       ("badges", .insert([.string("hero"), .int(3), .data(Data([1, 2]))])), ("coins", .add(plus: 7, minus: 2)),
-      ("flowers", .insertElements([.string("rose"), .string("tulip")])), ("best times", .entries([.string("cave"): .min(.int(61))])),
+      ("flowers", .insertElements([.string("rose"), .string("tulip")])),
+      ("best times", .entries([.string("cave"): .min(.int(61))])),
       ("first win", .optional(.min(.int(9)))), ("never", .optional(nil)), ("again", .reset(.max(.int(1)))),
     ] as [(String, CellDraft.Change)] {
       try first.commit(CommitDraft(cells: [CellDraft(key(name), change)]))
@@ -59,7 +63,8 @@ import Testing
     }
     try first.cloud.putContent(
       EncodedContent(
-        hash: ContentHash(of: Data("a delta".utf8)), length: 7, base: ContentHash(of: Data("one".utf8)), bytes: Data([1, 2, 3])))
+        hash: ContentHash(of: Data("a delta".utf8)), length: 7, base: ContentHash(of: Data("one".utf8)),
+        bytes: Data([1, 2, 3])))
     try second.sync()
   }
 
@@ -74,7 +79,8 @@ import Testing
       "version \(try storage.version(id).map { try json($0.record) } ?? "\(id), unknown")\(storage.isCovered(id) ? " covered" : "")"
     }
     for slot in storage.slots().sorted() {
-      lines.append("slot \(slot): heads \(storage.heads(of: slot).sorted()), texts \(device.texts(slot).map { $0 ?? "missing" })")
+      lines.append(
+        "slot \(slot): heads \(storage.heads(of: slot).sorted()), texts \(device.texts(slot).map { $0 ?? "missing" })")
     }
     return lines
   }
@@ -82,7 +88,8 @@ import Testing
   private static func files(in folder: URL) throws -> [String] {
     try FileManager.default.subpathsOfDirectory(atPath: folder.path).filter {
       var isFolder: ObjCBool = false
-      return FileManager.default.fileExists(atPath: folder.path + "/" + $0, isDirectory: &isFolder) && !isFolder.boolValue
+      return FileManager.default.fileExists(atPath: folder.path + "/" + $0, isDirectory: &isFolder)
+        && !isFolder.boolValue
     }.sorted()
   }
 
@@ -111,7 +118,8 @@ import Testing
     }
     let expected = try String(contentsOf: Self.portrait, encoding: .utf8).split(separator: "\n").map(String.init)
     #expect(found.difference(from: expected).isEmpty)
-    #expect(device.notifications.allSatisfy { if case .damaged = $0 { false } else { true } }, "\(device.notifications)")
+    #expect(
+      device.notifications.allSatisfy { if case .damaged = $0 { false } else { true } }, "\(device.notifications)")
   }
 
   @Test("every file of a folder of the first release is read as what it was")
@@ -125,7 +133,8 @@ import Testing
     #expect(read.allSatisfy { $0.container == FolderDevice.container } && read.contains(where: \.links.isSnapshot))
     for (file, segment) in zip(segments, read) {
       #expect(file == "state/\(segment.hash)")
-      let again = try StateSegment.encoded(segment.container, segment.links, cells: segment.cells, versions: segment.versions)
+      let again = try StateSegment.encoded(
+        segment.container, segment.links, cells: segment.cells, versions: segment.versions)
       #expect(try again.bytes == Data(contentsOf: folder.appendingPathComponent(file)))
     }
     for file in contents {

@@ -29,12 +29,15 @@ import Testing
     try GameData.accounts(of: "com.example.space", in: folder.url, seal: seal)
   }
 
-  @Test("signing in, out and over wipes nothing: each account comes back as it was left, and none has anything of another's")
+  @Test(
+    "signing in, out and over wipes nothing: each account comes back as it was left, and none has anything of another's"
+  )
   func comesBack() throws {
     let people: [Account] = [.guest, .named("ada"), .named("Ada"), .named("ben@example.com")]
     for (number, account) in people.enumerated() {
       let game = try open(account)
-      #expect(try game.saves.load(.main) == nil && game.progress[.level] == 1 && game.wallet[.gems].total == 0, "\(account)")
+      #expect(
+        try game.saves.load(.main) == nil && game.progress[.level] == 1 && game.wallet[.gems].total == 0, "\(account)")
       #expect(game.account == account)
       try game.saves.capture(World(level: number + 10), to: .main).wait()
       try game.progress.record(number + 20, for: .level).wait()
@@ -116,7 +119,9 @@ import Testing
     let held = try #require(all.last?.contents)
     #expect(held.saves == 1 && held.money == [.gems: 7] && !held.hasCloud)
     #expect(held.lastSaved == Date(timeIntervalSince1970: Double(clock.now) / 1000))
-    #expect(held.unsent.saves.contains("main") && held.unsent.values == ["progress/level"] && held.unsent.currencies == ["gems"])
+    #expect(
+      held.unsent.saves.contains("main") && held.unsent.values == ["progress/level"]
+        && held.unsent.currencies == ["gems"])
     #expect(all.first?.contents?.unsent.isEmpty == true && all.first?.contents?.saves == 0)
 
     let cloud = MemoryCloud()

@@ -55,13 +55,16 @@ import Testing
     }
     for round in 1...2 {
       let adoption = try ada.adopt(.guest)
-      #expect(ada.progress[.level] == 9 && ada.progress[.coinsFound] == 15 && ada.progress[.badges] == ["brave"], "round \(round)")
+      #expect(
+        ada.progress[.level] == 9 && ada.progress[.coinsFound] == 15 && ada.progress[.badges] == ["brave"],
+        "round \(round)")
       #expect(ada.progress[.hat] == "crown" && ada.preferences[hat] == "crown", "round \(round)")
       #expect(ada.preferences[.volume] == 0.1 && ada.preferences[lamp], "round \(round)")
       #expect(try ada.scores.top(10, of: .easy).compactMap(\.value.int) == [950, 900, 700], "round \(round)")
       if round == 1 {
         #expect(adoption.values == ["progress/badges", "progress/coins found", "progress/level", "scores/4/easy/Ada"])
-        #expect(adoption.preferences == ["lamp"] && adoption.scores == 1 && adoption.left.isEmpty && !adoption.isEmptied)
+        #expect(
+          adoption.preferences == ["lamp"] && adoption.scores == 1 && adoption.left.isEmpty && !adoption.isEmptied)
       } else {
         #expect(adoption == Adoption(), "adopting twice changes nothing")
       }
@@ -81,7 +84,9 @@ import Testing
     #expect(try there.scores.top(10, of: .easy).compactMap(\.value.int) == [950])
   }
 
-  @Test("saves come beside the account's own, with their history; the next save settles it, and adopting again brings nothing back")
+  @Test(
+    "saves come beside the account's own, with their history; the next save settles it, and adopting again brings nothing back"
+  )
   func saves() async throws {
     let ada = try open(Self.ada)
     defer { end(ada) }
@@ -130,7 +135,9 @@ import Testing
     try with(.guest) { (guest: GameData) throws in
       try guest.saves.capture(Ore(bytes: bytes), to: big).wait()
       try guest.saves.capture(Ore(bytes: bytes + [1]), to: big).wait()
-      for number in 0..<500 { try guest.progress.record(number, for: ProgressKey<Int>.max("key \(number)", default: -1)) }
+      for number in 0..<500 {
+        try guest.progress.record(number, for: ProgressKey<Int>.max("key \(number)", default: -1))
+      }
     }
     let ada = try open(Self.ada)
     defer { end(ada) }
@@ -166,7 +173,8 @@ import Testing
     #expect(try ada.adopt(.guest) == Adoption())
     try with(.guest) { (guest: GameData) throws in
       #expect(guest.wallet[.gems] == Balance(total: 0, spendable: 0, pending: 0))
-      #expect(gameErrorCode { try guest.wallet.spend(1, .gems, for: "a hat") } == .insufficient(spendable: 0, balance: 0))
+      #expect(
+        gameErrorCode { try guest.wallet.spend(1, .gems, for: "a hat") } == .insufficient(spendable: 0, balance: 0))
       try guest.wallet.earn(5, .gems, for: "a quest")
     }
     #expect(try ada.adopt(.guest).money == [.gems: 5])
@@ -194,7 +202,9 @@ import Testing
     }
   }
 
-  @Test("money that a guest's own bank knows moves as far as this device may spend it, but for gifts, which the account gets anew")
+  @Test(
+    "money that a guest's own bank knows moves as far as this device may spend it, but for gifts, which the account gets anew"
+  )
   func connectedGuest() async throws {
     let theirs = MemoryCloud(id: ContainerID(high: 8, low: 8))
     let guest = try open(.guest)
@@ -241,7 +251,8 @@ import Testing
       try guest.progress.add(5, to: .coinsFound)
       try guest.saves.capture(Journal(text: "guest"), to: .asking).wait()
     }
-    try FileManager.default.copyItem(at: folder.url.appendingPathComponent("device"), to: folder.url.appendingPathComponent("tablet"))
+    try FileManager.default.copyItem(
+      at: folder.url.appendingPathComponent("device"), to: folder.url.appendingPathComponent("tablet"))
     try with(.guest, in: "tablet") { try $0.wallet.earn(1, .gems, for: "a quest of the copy") }
     for place in ["device", "tablet"] {
       let ada = try open(Self.ada, in: place)
@@ -250,7 +261,9 @@ import Testing
       try ada.adopt(.guest)
       for _ in 0..<2 { try await ada.cloud.sync() }
       // What the first of them saved over stays replaced.
-      #expect(try ada.saves.conflict(.asking) == nil && ada.saves.load(.asking)?.text == (place == "device" ? "guest" : "device"))
+      #expect(
+        try ada.saves.conflict(.asking) == nil
+          && ada.saves.load(.asking)?.text == (place == "device" ? "guest" : "device"))
       _ = try await ada.saves.save(Journal(text: place), to: .asking)
       try await ada.cloud.sync()
       try ada.close()
@@ -283,7 +296,8 @@ import Testing
   private func adoptUntil(_ step: Step, as account: Account = ada) throws {
     let game = try open(account)
     defer { end(game) }
-    let source = try Store.open(at: AccountLocation(.guest, in: folder.url.appendingPathComponent("device")).url, history: .everything)
+    let source = try Store.open(
+      at: AccountLocation(.guest, in: folder.url.appendingPathComponent("device")).url, history: .everything)
     defer { do { try source.close() } catch { Issue.record("closing failed: \(error)") } }
     let adopter = Adopter(from: source, into: game.core, for: try #require(game.options.accounts))
     if step == .opened { return }
@@ -294,7 +308,9 @@ import Testing
     try adopter.settle()
   }
 
-  @Test("cut off after any step, any number of times, adopting ends the same, and the money is never in two places", arguments: [1, 2])
+  @Test(
+    "cut off after any step, any number of times, adopting ends the same, and the money is never in two places",
+    arguments: [1, 2])
   func crashes(times: Int) throws {
     for step in Step.allCases {
       try? FileManager.default.removeItem(at: folder.url.appendingPathComponent("device"))
@@ -332,7 +348,9 @@ import Testing
   func restoredInTheMiddle() throws {
     try play()
     try adoptUntil(.packed)
-    let (place, backup) = (folder.url.appendingPathComponent("device/default"), folder.url.appendingPathComponent("backup"))
+    let (place, backup) = (
+      folder.url.appendingPathComponent("device/default"), folder.url.appendingPathComponent("backup")
+    )
     try FileManager.default.copyItem(at: place, to: backup)
     try with(Self.ada) { try $0.adopt(.guest) }
     try FileManager.default.removeItem(at: place)
@@ -387,7 +405,9 @@ import Testing
     #expect(try with(.guest) { try $0.saves.load(.main)?.level } == 4)
   }
 
-  @Test("who may not adopt: the same account, data opened without one, one that is open, one that isn't there; nothing changes")
+  @Test(
+    "who may not adopt: the same account, data opened without one, one that is open, one that isn't there; nothing changes"
+  )
   func refusals() throws {
     try play()
     try with(Self.ada) { (ada: GameData) throws in

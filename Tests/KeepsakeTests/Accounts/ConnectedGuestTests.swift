@@ -24,7 +24,9 @@ import Testing
   }
 
   /// Opens the guest, connected to its own cloud, and has it send before and after.
-  private func withConnectedGuest(in place: String = "device", _ body: (GameData) throws -> Void = { _ in }) async throws {
+  private func withConnectedGuest(in place: String = "device", _ body: (GameData) throws -> Void = { _ in })
+    async throws
+  {
     let guest = try open(.guest, in: place)
     defer { end(guest) }
     guest.cloud.connect(theirs.address)
@@ -48,7 +50,9 @@ import Testing
     try await withConnectedGuest()
     #expect(try ada.adopt(.guest, emptying: true).isEmptied)
     try await withConnectedGuest(in: "tablet")
-    #expect(try with(.guest, in: "tablet") { $0.wallet[.gems].total } == 0 && Bank(theirs.container.bank()).balance("gems") == 0)
+    #expect(
+      try with(.guest, in: "tablet") { $0.wallet[.gems].total } == 0
+        && Bank(theirs.container.bank()).balance("gems") == 0)
     #expect(ada.wallet[.gems].total == 100)
   }
 
@@ -78,7 +82,8 @@ import Testing
     let store = try Store.open(at: guestURL, history: .everything)
     try store.write { transaction in
       let record = VersionRecord(
-        id: VersionID(high: 9, low: 9), slot: "cave", covers: [], contents: [ContentHash(of: Data("elsewhere".utf8))], length: 9,
+        id: VersionID(high: 9, low: 9), slot: "cave", covers: [], contents: [ContentHash(of: Data("elsewhere".utf8))],
+        length: 9,
         savedAtMilliseconds: 5, writer: WriterID(3), provisional: false)
       try transaction.stage([CloudChange(seq: 4, item: .version(record))])
     }

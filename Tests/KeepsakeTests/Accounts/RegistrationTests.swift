@@ -25,7 +25,9 @@ import Testing
     Double(duration.components.seconds) + Double(duration.components.attoseconds) * 1e-18
   }
 
-  @Test("registering is tried again after pauses that grow, and that differ from device to device", arguments: [61, 62] as [UInt64])
+  @Test(
+    "registering is tried again after pauses that grow, and that differ from device to device",
+    arguments: [61, 62] as [UInt64])
   func triesAgain(seed: UInt64) async throws {
     let device = try Device()
     let game = try open(device, seed: seed)
@@ -37,7 +39,9 @@ import Testing
       try await until { clock.sleeps.count == 1 }
       if case .waiting = game.cloud.status.phase {} else { Issue.record("\(game.cloud.status.phase)") }
       let pause = try #require(clock.sleeps.first)
-      #expect(abs(seconds(pause) - Double.random(in: longest / 2...longest, using: &random)) < 0.001, "seed \(seed), up to \(longest) s")
+      #expect(
+        abs(seconds(pause) - Double.random(in: longest / 2...longest, using: &random)) < 0.001,
+        "seed \(seed), up to \(longest) s")
       clock.advance(by: pause)
     }
     // Switched off, nothing waits any more.

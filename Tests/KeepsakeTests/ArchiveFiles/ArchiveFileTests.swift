@@ -41,7 +41,9 @@ import Testing
         try Archive.write(words, to: url, compression: compression)
         #expect(try Archive.read([String].self, from: url) == words)
         let file = try Data(contentsOf: url)
-        #expect(compression == .none ? file == plain : file.count < plain.count / 4 && ArchiveFrame.isFrame(file), "\(compression)")
+        #expect(
+          compression == .none ? file == plain : file.count < plain.count / 4 && ArchiveFrame.isFrame(file),
+          "\(compression)")
       }
       // Nothing to gain: a file of one block, and noise.
       try Archive.write([1, 2, 3], to: url)

@@ -72,7 +72,10 @@ func takeOver(save: Data, defaults: Data, scores: Data, into game: GameData) thr
       ["_name": .uid(2), "_level": 7, "_items": .uid(3), "_target": .uid(6), "_position": .uid(8), "$class": .uid(10)],  // 1
       "Ann", ["NS.objects": [.uid(4), .uid(5)], "$class": .uid(11)],  // 2, 3
       ["_kind": 3, "_count": 2, "$class": .uid(12)], ["_kind": 1, "_count": 1, "$class": .uid(12)],  // 4, 5
-      ["_name": .uid(7), "_level": 9, "_items": .uid(0), "_target": .uid(1), "_position": .uid(0), "rage": 2.0, "$class": .uid(13)],  // 6
+      [
+        "_name": .uid(7), "_level": 9, "_items": .uid(0), "_target": .uid(1), "_position": .uid(0), "rage": 2.0,
+        "$class": .uid(13),
+      ],  // 6
       "Grim", ["NS.pointval": .uid(9), "NS.special": 1, "$class": .uid(14)], "{3, 4.5}",  // 7, 8, 9
       ["$classname": "GameObject", "$classes": ["GameObject", "NSObject"]],  // 10
       ["$classname": "NSMutableArray", "$classes": ["NSMutableArray", "NSArray", "NSObject"]],  // 11
@@ -88,7 +91,8 @@ func takeOver(save: Data, defaults: Data, scores: Data, into game: GameData) thr
     let save = try Self.save.encoded(as: .binary)
     let defaults = try PropertyList.dictionary([.init("MusicVolume", 0.5), .init("Locale", "de_CH")]).encoded(as: .xml)
     let scores = try PropertyList.array([
-      ["points": 900, "name": "Ada", "date": .date(Date(timeIntervalSince1970: 100))], ["points": "a lot", "name": "Eve"],
+      ["points": 900, "name": "Ada", "date": .date(Date(timeIntervalSince1970: 100))],
+      ["points": "a lot", "name": "Eve"],
     ]).encoded(as: .xml)
     for start in 0..<3 {
       let game = try device.open()
@@ -113,8 +117,13 @@ func takeOver(save: Data, defaults: Data, scores: Data, into game: GameData) thr
     let both = PropertyList.dictionary(list + [.init("$top", ["root": .uid(1), "boss": .uid(6)])])
     let archive = try KeyedArchive(both)
     #expect(try archive.tree().objects.count == 4)
-    let classes: [String: any Archivable.Type] = ["GameObject": OldHero.self, "Boss": OldBoss.self, "Item": OldItem.self]
-    let keys = ["GameObject": ["name": "_name", "level": "_level", "target": "_target"], "Item": ["kind": "_kind", "count": "_count"]]
+    let classes: [String: any Archivable.Type] = [
+      "GameObject": OldHero.self, "Boss": OldBoss.self, "Item": OldItem.self,
+    ]
+    let keys = [
+      "GameObject": ["name": "_name", "level": "_level", "target": "_target"],
+      "Item": ["kind": "_kind", "count": "_count"],
+    ]
     let boss = try archive.decode(OldHero.self, key: "boss", classes: classes, keys: keys)
     #expect((boss as? OldBoss)?.rage == 2 && boss.items.isEmpty)
   }
@@ -124,7 +133,9 @@ func takeOver(save: Data, defaults: Data, scores: Data, into game: GameData) thr
     let article = try String(
       contentsOf: Repository.root.appending(path: "Sources/Keepsake/Documentation.docc/OldSaves.md"), encoding: .utf8)
     let tested = try String(contentsOf: URL(filePath: #filePath), encoding: .utf8)
-    let blocks = article.components(separatedBy: "```swift\n").dropFirst().compactMap { $0.components(separatedBy: "```").first }
+    let blocks = article.components(separatedBy: "```swift\n").dropFirst().compactMap {
+      $0.components(separatedBy: "```").first
+    }
     #expect(blocks.count == 3)
     for block in blocks { #expect(tested.contains(block), "the article has code that isn't tested:\n\(block)") }
   }

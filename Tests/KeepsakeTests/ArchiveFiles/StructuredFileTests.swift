@@ -32,7 +32,9 @@ import Testing
     }
   }
 
-  @Test("a value comes back from JSON and from a property list, and is the same bytes each time", arguments: ["level.json", "LEVEL.PLIST"])
+  @Test(
+    "a value comes back from JSON and from a property list, and is the same bytes each time",
+    arguments: ["level.json", "LEVEL.PLIST"])
   func roundTrips(name: String) throws {
     let url = folder.url.appendingPathComponent(name)
     #expect(try StructuredFile.read(Level.self, from: url) == nil)
@@ -54,16 +56,22 @@ import Testing
 
   static let mistakes = [
     Mistake(
-      json: #"{"quests":[{"name":"a","reward":1,"isDone":true},{"name":"b","reward":"ten","isDone":true}]}"#, code: .mismatch,
+      json: #"{"quests":[{"name":"a","reward":1,"isDone":true},{"name":"b","reward":"ten","isDone":true}]}"#,
+      code: .mismatch,
       description: #"quests[1].reward: expected a whole number, found "ten""#),
     Mistake(
-      json: #"{"quests":[{"name":7,"reward":1,"isDone":true}]}"#, code: .mismatch, description: "quests[0].name: expected text, found 7"),
+      json: #"{"quests":[{"name":7,"reward":1,"isDone":true}]}"#, code: .mismatch,
+      description: "quests[0].name: expected text, found 7"),
     Mistake(
       json: #"{"quests":[{"name":"a","reward":1,"isDone":1}]}"#, code: .mismatch,
       description: "quests[0].isDone: expected true or false, found 1"),
-    Mistake(json: #"{"quests":[{"reward":1,"isDone":true}]}"#, code: .missingValue, description: "quests[0].name: is missing"),
-    Mistake(json: #"{"quests":[{"name":null,"reward":1}]}"#, code: .missingValue, description: "quests[0].name: expected text, found null"),
-    Mistake(json: #"{"quests":{"name":"a"}}"#, code: .mismatch, description: "quests: expected a list, found a dictionary"),
+    Mistake(
+      json: #"{"quests":[{"reward":1,"isDone":true}]}"#, code: .missingValue, description: "quests[0].name: is missing"),
+    Mistake(
+      json: #"{"quests":[{"name":null,"reward":1}]}"#, code: .missingValue,
+      description: "quests[0].name: expected text, found null"),
+    Mistake(
+      json: #"{"quests":{"name":"a"}}"#, code: .mismatch, description: "quests: expected a list, found a dictionary"),
     Mistake(json: "[1,2]", code: .mismatch, description: "expected a dictionary, found a list of 2"),
   ]
 
@@ -77,7 +85,9 @@ import Testing
   @Test("a number beyond its type, a key that is no word, and a property list say where, too")
   func others() throws {
     struct File: Codable { var sizes: [String: Int8] }
-    let large = error { _ = try StructuredFile.decode(File.self, from: Data(#"{"sizes":{"a b":300}}"#.utf8), as: .json) }
+    let large = error {
+      _ = try StructuredFile.decode(File.self, from: Data(#"{"sizes":{"a b":300}}"#.utf8), as: .json)
+    }
     #expect(large?.path == "sizes.a b" && large?.message.contains("300") == true, "\(String(describing: large))")
     let text = error { _ = try StructuredFile.decode(File.self, from: Data(#"{"sizes":{"a b":"x"}}"#.utf8), as: .json) }
     #expect(text?.path == #"sizes["a b"]"#, "\(String(describing: text))")
@@ -97,21 +107,25 @@ import Testing
     }
   }
 
-  @Test("lists nested without end are refused before Foundation's reader runs out of stack; as deep as people write is read")
+  @Test(
+    "lists nested without end are refused before Foundation's reader runs out of stack; as deep as people write is read"
+  )
   func deep() throws {
     func list(_ depth: Int) -> Data {
       Data(
         (#"<?xml version="1.0"?><plist version="1.0">"# + String(repeating: "<array>", count: depth)
           + String(repeating: "</array>", count: depth) + "</plist>").utf8)
     }
-    #expect(error { _ = try StructuredFile.decode(Level.self, from: list(100_000), as: .propertyList) }?.code == .malformed)
+    #expect(
+      error { _ = try StructuredFile.decode(Level.self, from: list(100_000), as: .propertyList) }?.code == .malformed)
     #expect(error { _ = try StructuredFile.decode(Level.self, from: list(200), as: .propertyList) }?.code == .mismatch)
   }
 
   @Test(
     "nor is a nesting read that hides its beginnings and ends where others would count them wrongly",
     arguments: [
-      "<array><!--</array>-->", "<array><string><![CDATA[</array>]]></string>", "<array><?a </array>?>", "<dict><key>a</key>",
+      "<array><!--</array>-->", "<array><string><![CDATA[</array>]]></string>", "<array><?a </array>?>",
+      "<dict><key>a</key>",
       "<array ><!-- > -->", "<array>\n<!---->",
     ])
   func hiddenDepth(piece: String) throws {
@@ -121,7 +135,9 @@ import Testing
     let text = head + String(repeating: piece, count: 100_000)
     for encoding in [String.Encoding.utf16, .utf16BigEndian, .utf16LittleEndian, .utf32] {
       let bytes = try #require(text.data(using: encoding))
-      #expect(error { _ = try StructuredFile.decode(Level.self, from: bytes, as: .propertyList) }?.code == .malformed, "\(encoding)")
+      #expect(
+        error { _ = try StructuredFile.decode(Level.self, from: bytes, as: .propertyList) }?.code == .malformed,
+        "\(encoding)")
     }
   }
 
@@ -137,7 +153,9 @@ import Testing
         """#.utf8)
     }
     #expect(try StructuredFile.decode(File.self, from: file(""), as: .propertyList).sizes == ["<array>", ""])
-    let found = error { _ = try StructuredFile.decode(File.self, from: file(#" [<!ENTITY a "x">]"#), as: .propertyList) }
+    let found = error {
+      _ = try StructuredFile.decode(File.self, from: file(#" [<!ENTITY a "x">]"#), as: .propertyList)
+    }
     #expect(found?.code == .malformed)
   }
 
@@ -159,13 +177,16 @@ import Testing
 
   @Test("a name that says nothing, a folder in the way and a file beyond all measure are typed errors")
   func places() throws {
-    #expect(error { try StructuredFile.write(1, to: folder.url.appendingPathComponent("level.txt")) }?.code == .unknownFormat)
+    #expect(
+      error { try StructuredFile.write(1, to: folder.url.appendingPathComponent("level.txt")) }?.code == .unknownFormat)
     try StructuredFile.write(Level(), to: folder.url.appendingPathComponent("level.txt"), as: .json)
     let blocked = folder.url.appendingPathComponent("folder.json")
     try FileManager.default.createDirectory(at: blocked, withIntermediateDirectories: true)
     #expect(throws: StoreError.self) { try StructuredFile.write(Level(), to: blocked) }
     #expect(throws: StoreError.self) { try StructuredFile.read(Level.self, from: blocked) }
-    #expect(throws: StoreError.self) { try StructuredFile.write(Level(), to: URL(fileURLWithPath: "/proc/nowhere/level.json")) }
+    #expect(throws: StoreError.self) {
+      try StructuredFile.write(Level(), to: URL(fileURLWithPath: "/proc/nowhere/level.json"))
+    }
     let huge = folder.url.appendingPathComponent("huge.json")
     #expect(FileManager.default.createFile(atPath: huge.path, contents: nil))
     let handle = try FileHandle(forWritingTo: huge)

@@ -12,7 +12,8 @@ import Darwin
 /// A player whose installation is broken hears it before play, all of it, and never sees garbage.
 @Suite struct AssetCheckTests {
   @Test(
-    "all that is missing, damaged, stale, unreadable and extra is told at once, a sentence each, and the same errors meet whoever loads it")
+    "all that is missing, damaged, stale, unreadable and extra is told at once, a sentence each, and the same errors meet whoever loads it"
+  )
   func report() async throws {
     let world = try AssetWorld(["gone": 10, "Images/altered": 10, "cut": 10, "edited": 10, "linked": 10, "good": 10])
     let sound = try await AssetLibrary(at: world.url).check(.full)
@@ -26,12 +27,15 @@ import Darwin
     try FileManager.default.createSymbolicLink(at: world.file("linked"), withDestinationURL: world.file("good"))
     let assets = try AssetLibrary(at: world.url)
     let expected: [String: AssetReport.Kind] = [
-      "gone": .missing, "Images/altered": .damaged, "cut": .damaged, "edited": .stale, "linked": .unreadable, "Images/more.txt": .extra,
+      "gone": .missing, "Images/altered": .damaged, "cut": .damaged, "edited": .stale, "linked": .unreadable,
+      "Images/more.txt": .extra,
     ]
     for report in [try await assets.check(.full), try await onThread { try assets.check(.full) }] {
       #expect(Dictionary(uniqueKeysWithValues: report.findings.map { ($0.path, $0.kind) }) == expected)
       #expect(report.findings.map(\.path) == report.findings.map(\.path).sorted() && !report.isSound)
-      for finding in report.findings { #expect(finding.message.contains(finding.path) && report.description.contains(finding.message)) }
+      for finding in report.findings {
+        #expect(finding.message.contains(finding.path) && report.description.contains(finding.message))
+      }
       #expect(report.findings(.damaged).count == 2)
       #expect(throws: AssetReport.self) { try report.throwIfUnsound() }
     }
@@ -57,7 +61,9 @@ import Darwin
     #expect(try await assets.data(for: "gone") == world.bytes["gone"])
   }
 
-  @Test("the quick check hashes only what was changed after the manifest was made; extra files alone are no reason not to play")
+  @Test(
+    "the quick check hashes only what was changed after the manifest was made; extra files alone are no reason not to play"
+  )
   func quick() async throws {
     let world = try AssetWorld(["altered": 10, "edited": 10, "touched": 10])
     try world.write(Data(count: 10), to: "altered")
@@ -102,19 +108,24 @@ import Darwin
     for assets in [assets, folderless] {
       await #expect { try await assets.data(for: path) } throws: { ($0 as? AssetError)?.code == .refusedPath }
       #expect(assetErrorCode { _ = try assets.url(for: path) } == .refusedPath)
-      #expect(assets.load([path]).failures.map(\.code) == [.refusedPath] && assets[path] == nil && assets.size(of: path) == nil)
+      #expect(
+        assets.load([path]).failures.map(\.code) == [.refusedPath] && assets[path] == nil
+          && assets.size(of: path) == nil)
     }
     // Nor may a manifest name it, though its checksum is right.
     try HostilePaths.manifest([(path, 10)]).write(to: world.manifest)
     #expect(assetErrorCode { _ = try AssetLibrary(at: world.url) } == .damagedManifest)
   }
 
-  @Test("letters spelled in another of Unicode's forms are the same asset; another case is another one, on every platform")
+  @Test(
+    "letters spelled in another of Unicode's forms are the same asset; another case is another one, on every platform")
   func spellings() async throws {
     let world = try AssetWorld(["Caf\u{E9}/\u{C5}.png": 10])
     let assets = try AssetLibrary(at: world.url)
     #expect(try await assets.data(for: "Cafe\u{301}/A\u{30A}.png") == world.bytes["Caf\u{E9}/\u{C5}.png"])
-    await #expect { try await assets.data(for: "caf\u{E9}/\u{C5}.png") } throws: { ($0 as? AssetError)?.code == .unknown }
+    await #expect { try await assets.data(for: "caf\u{E9}/\u{C5}.png") } throws: {
+      ($0 as? AssetError)?.code == .unknown
+    }
   }
 
   @Test("a symbolic link is never followed, in whichever part of a path and whenever it came there")
@@ -130,7 +141,9 @@ import Darwin
     try FileManager.default.createSymbolicLink(at: world.file("Images"), withDestinationURL: outside.url)
     await #expect { try await assets.data(for: "Images/Ship.png") } throws: { ($0 as? AssetError)?.code == .unreadable }
     #expect(assetErrorCode { _ = try assets.url(for: "Images/Ship.png") } == .unreadable)
-    #expect(try await assets.check().findings.map(\.kind) == [.extra, .unreadable], "the link itself, and the asset behind it")
+    #expect(
+      try await assets.check().findings.map(\.kind) == [.extra, .unreadable], "the link itself, and the asset behind it"
+    )
     // A game that names its folder by a link means what is behind it.
     let link = outside.url.appendingPathComponent("link")
     try FileManager.default.createSymbolicLink(at: link, withDestinationURL: world.url)
@@ -157,11 +170,17 @@ import Darwin
   func writesNothing() async throws {
     let world = try AssetWorld(["a": 100, "Images/b": 100])
     func state() throws -> [String: [String]] {
-      let files = try #require(FileManager.default.enumerator(atPath: world.url.path)).compactMap { $0 as? String } + ["."]
+      let files =
+        try #require(FileManager.default.enumerator(atPath: world.url.path)).compactMap { $0 as? String } + ["."]
       return try Dictionary(
         uniqueKeysWithValues: files.map { file in
           let attributes = try FileManager.default.attributesOfItem(atPath: world.file(file).path)
-          return (file, [FileAttributeKey.size, .modificationDate, .posixPermissions].map { "\(String(describing: attributes[$0]))" })
+          return (
+            file,
+            [FileAttributeKey.size, .modificationDate, .posixPermissions].map {
+              "\(String(describing: attributes[$0]))"
+            }
+          )
         })
     }
     let before = try state()
@@ -189,10 +208,14 @@ import Darwin
 /// Names that lead elsewhere on some system.
 enum HostilePaths {
   static let all: [String] = [
-    "", "/", "/etc/passwd", "..", "../Ship.png", "Images/../../Ship.png", "Images/..", ".", "./Images/Ship.png", "Images/./Ship.png",
-    "Images//Ship.png", "Images/", "Images\\Ship.png", "..\\Ship.png", "C:/Ship.png", "C:Ship.png", "Images/Ship.png:stream",
-    "\\\\server\\share", "//server/share", "Images/\0", "Images/Ship.png\0.txt", "a\nb", "a\u{85}b", "a\u{7F}", "a\u{2028}b", "a\u{202E}b",
-    "con", "CON", "Images/aux.png", "nul .txt", "com1", "lpt\u{B9}.x", "conin$", "Images/Ship.png.", "Images/Ship.png ", "a./b", ".hidden",
+    "", "/", "/etc/passwd", "..", "../Ship.png", "Images/../../Ship.png", "Images/..", ".", "./Images/Ship.png",
+    "Images/./Ship.png",
+    "Images//Ship.png", "Images/", "Images\\Ship.png", "..\\Ship.png", "C:/Ship.png", "C:Ship.png",
+    "Images/Ship.png:stream",
+    "\\\\server\\share", "//server/share", "Images/\0", "Images/Ship.png\0.txt", "a\nb", "a\u{85}b", "a\u{7F}",
+    "a\u{2028}b", "a\u{202E}b",
+    "con", "CON", "Images/aux.png", "nul .txt", "com1", "lpt\u{B9}.x", "conin$", "Images/Ship.png.", "Images/Ship.png ",
+    "a./b", ".hidden",
     "Images/.git/config", "a*", "a?", "a\"", "a<", "a>", "a|", String(repeating: "x", count: 241), "a/\u{301}../b/..",
     Array(repeating: "p", count: 33).joined(separator: "/"), String(repeating: "x/", count: 20_000) + "y",
   ]
@@ -202,7 +225,9 @@ enum HostilePaths {
     let hash = ContentHash(of: Data())
     let lines = assets.map { "\(hash) \($0.size) \($0.path)\n" }.joined()
     let list = assets.map { ["path": $0.path, "size": $0.size, "sha256": hash.description] as [String: Any] }
-    let file: [String: Any] = ["format": format, "checksum": ContentHash(of: Data(lines.utf8)).description, "assets": list]
+    let file: [String: Any] = [
+      "format": format, "checksum": ContentHash(of: Data(lines.utf8)).description, "assets": list,
+    ]
     return try JSONSerialization.data(withJSONObject: file)
   }
 }

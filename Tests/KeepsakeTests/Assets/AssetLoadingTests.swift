@@ -14,7 +14,8 @@ import Testing
   func loads() async throws {
     let world = try AssetWorld(["Images/Ship.png": 5_000, "Sounds/Boom.wav": 70_000, "empty": 0])
     let assets = try AssetLibrary(at: world.url)
-    #expect(assets.paths == ["Images/Ship.png", "Sounds/Boom.wav", "empty"] && assets.size(of: "Sounds/Boom.wav") == 70_000)
+    #expect(
+      assets.paths == ["Images/Ship.png", "Sounds/Boom.wav", "empty"] && assets.size(of: "Sounds/Boom.wav") == 70_000)
     #expect(assets["Images/Ship.png"] == nil && assets.heldBytes == 0)
     let batch = assets.load(["Images/Ship.png", "empty", "Images/Ship.png"], priority: .high)
     try await batch.waitUntilLoaded()
@@ -27,7 +28,8 @@ import Testing
     #expect(sound == world.bytes["Sounds/Boom.wav"] && assets.heldBytes == 75_000)
     assets.removeUnpinned()
     withExtendedLifetime(batch) {
-      #expect(assets["Sounds/Boom.wav"] == nil && assets["Images/Ship.png"] != nil, "a batch that lives keeps what it loaded")
+      #expect(
+        assets["Sounds/Boom.wav"] == nil && assets["Images/Ship.png"] != nil, "a batch that lives keeps what it loaded")
     }
     let again = try await onThread {
       let batch = assets.load(["Sounds/Boom.wav"])
@@ -41,7 +43,9 @@ import Testing
 
   @Test("what the player waits for comes first, then whoever asked first, and a request can be raised")
   func priorities() async throws {
-    let world = try AssetWorld(["block1": 1, "block2": 1, "low1": 1, "low2": 1, "normal": 1, "high": 1, "raised": 1, "shared": 1])
+    let world = try AssetWorld([
+      "block1": 1, "block2": 1, "low1": 1, "low2": 1, "normal": 1, "high": 1, "raised": 1, "shared": 1,
+    ])
     // One thread is held to the end, so that the other one's order can be seen.
     let gate = ReadGate(holding: ["block1", "block2"])
     let assets = try AssetLibrary(at: world.url, reading: { gate.pass($0) })
@@ -80,7 +84,8 @@ import Testing
     #expect(gate.reads == ["a"])
   }
 
-  @Test("a batch that is cancelled ends at once, frees nobody else's request, and what nobody wants any longer isn't read")
+  @Test(
+    "a batch that is cancelled ends at once, frees nobody else's request, and what nobody wants any longer isn't read")
   func cancellation() async throws {
     let world = try AssetWorld(["block1": 1, "block2": 1, "mine": 10, "ours": 10])
     let gate = ReadGate(holding: ["block1", "block2"])
@@ -133,7 +138,8 @@ import Testing
     try await batch.waitUntilLoaded()
   }
 
-  @Test("a progress bar moves with the bytes, never back, within a large file as well, and is full only when all is there")
+  @Test(
+    "a progress bar moves with the bytes, never back, within a large file as well, and is full only when all is there")
   func progress() async throws {
     let world = try AssetWorld(["large": 5 * AssetFolder.chunkBytes + 1, "small": 999, "tiny": 1])
     let assets = try AssetLibrary(at: world.url)
@@ -207,7 +213,9 @@ import Testing
     #expect(assets.heldBytes == 500, "two files, two values of one and one of the other")
   }
 
-  @Test("what is asked for comes although the game lets go of the batch, and nothing of a library stays when the game lets go of it")
+  @Test(
+    "what is asked for comes although the game lets go of the batch, and nothing of a library stays when the game lets go of it"
+  )
   func lettingGo() async throws {
     let world = try AssetWorld(["a": 10])
     weak var loader: AssetLoader?
@@ -253,7 +261,9 @@ import Testing
             var random = SeededGenerator(seed: seed &* 100 &+ UInt64(player))
             var batches: [AssetBatch] = []
             for _ in 0..<150 {
-              let paths = (0..<Int.random(in: 1...6, using: &random)).map { _ in "asset\(Int.random(in: 0..<40, using: &random))" }
+              let paths = (0..<Int.random(in: 1...6, using: &random)).map { _ in
+                "asset\(Int.random(in: 0..<40, using: &random))"
+              }
               switch Int.random(in: 0..<6, using: &random) {
               case 0: batches.append(assets.load(paths, priority: .low, pinned: Bool.random(using: &random)))
               case 1: batches.popLast()?.cancel()

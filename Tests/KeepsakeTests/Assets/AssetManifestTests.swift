@@ -5,7 +5,9 @@ import Testing
 /// The list that a game's files are compared with: the same for the same files, and never believed when it can't be
 /// right.
 @Suite struct AssetManifestTests {
-  private func code(_ text: String) -> AssetError.Code? { assetErrorCode { _ = try AssetManifest(decoding: Data(text.utf8)) } }
+  private func code(_ text: String) -> AssetError.Code? {
+    assetErrorCode { _ = try AssetManifest(decoding: Data(text.utf8)) }
+  }
 
   @Test("the same files give the same manifest, sorted, an asset a line, and it is read back as it was written")
   func stable() throws {
@@ -15,7 +17,9 @@ import Testing
     #expect(try manifest.encoded() == bytes)
     #expect(manifest.entries.map(\.path) == ["B2/a", "a-b", "a/\u{E9} \u{1F680}.png", "b"])
     #expect(manifest.entries.map(\.size) == [2, 0, 1, 3] && manifest.bytesInAll == 6)
-    #expect(manifest.entries.map(\.hash) == manifest.entries.map { ContentHash(of: world.bytes[$0.path] ?? Data("none".utf8)) })
+    #expect(
+      manifest.entries.map(\.hash)
+        == manifest.entries.map { ContentHash(of: world.bytes[$0.path] ?? Data("none".utf8)) })
     #expect(String(decoding: bytes, as: UTF8.self).split(separator: "\n").count == 10)
     try world.makeManifest()
     #expect(try Data(contentsOf: world.manifest) == bytes)
@@ -46,7 +50,9 @@ import Testing
         }
       }
       // The last byte is the end of the line.
-      if index < bytes.count - 1 { #expect(code(String(decoding: bytes.prefix(index), as: UTF8.self)) == .damagedManifest, "\(index)") }
+      if index < bytes.count - 1 {
+        #expect(code(String(decoding: bytes.prefix(index), as: UTF8.self)) == .damagedManifest, "\(index)")
+      }
     }
     // White space, for the most part.
     #expect(same < 100, "\(same)")
@@ -55,7 +61,8 @@ import Testing
   @Test("one file under two names, or two that are one where names ignore case, can't be in a manifest")
   func duplicates() throws {
     for pair in [
-      ["a", "a"], ["Ship.png", "ship.PNG"], ["Images/a", "images/b"], ["a", "a/b"], ["A/b", "a"], ["\u{E9}", "\u{C9}"], ["x/y", "x/y/z"],
+      ["a", "a"], ["Ship.png", "ship.PNG"], ["Images/a", "images/b"], ["a", "a/b"], ["A/b", "a"], ["\u{E9}", "\u{C9}"],
+      ["x/y", "x/y/z"],
     ] {
       let data = try HostilePaths.manifest(pair.map { ($0, 0) })
       #expect(assetErrorCode { _ = try AssetManifest(decoding: data) } == .damagedManifest, "\(pair)")
@@ -65,7 +72,8 @@ import Testing
     #expect(assetErrorCode { _ = try AssetManifest(decoding: data) } == .damagedManifest)
   }
 
-  @Test("sizes that can't be, numbers that are none, and other JSON are typed errors; a newer format asks for an update")
+  @Test(
+    "sizes that can't be, numbers that are none, and other JSON are typed errors; a newer format asks for an update")
   func hostile() throws {
     for size in [-1, Int(Int32.max) + 1, .max, .min] {
       let data = try HostilePaths.manifest([("a", size)])
@@ -73,7 +81,8 @@ import Testing
     }
     let none = String(repeating: "0", count: 64)
     for text in [
-      "", "{}", "[]", "null", "7", "{\"format\":1}", "{\"format\":\"1\"}", "{\"format\":1e99}", "{\"format\":0}", "{\"format\":-1}",
+      "", "{}", "[]", "null", "7", "{\"format\":1}", "{\"format\":\"1\"}", "{\"format\":1e99}", "{\"format\":0}",
+      "{\"format\":-1}",
       "{\"format\":1,\"checksum\":\"\(none)\",\"assets\":{}}", "{\"format\":1,\"checksum\":\"\(none)\",\"assets\":[7]}",
       "{\"format\":1,\"checksum\":7,\"assets\":[]}", "{\"format\":1,\"checksum\":\"\(none)\",\"assets\":[]}",
       "{\"format\":1,\"checksum\":\"\",\"assets\":[{\"path\":\"a\",\"size\":1.5,\"sha256\":\"\(none)\"}]}",
@@ -104,7 +113,9 @@ import Testing
     let world = try AssetWorld(["a": 1])
     try HostilePaths.manifest([("a", Int(Int32.max))]).write(to: world.manifest)
     let assets = try AssetLibrary(at: world.url, budget: .max)
-    await #expect { try await assets.data(for: "a") } throws: { "\($0)".contains("it has 1 bytes, but the manifest lists 2147483647") }
+    await #expect { try await assets.data(for: "a") } throws: {
+      "\($0)".contains("it has 1 bytes, but the manifest lists 2147483647")
+    }
     #expect(assets.heldBytes == 0)
   }
 
@@ -112,14 +123,18 @@ import Testing
   func refused() throws {
     let world = try AssetWorld(["good": 1])
     let before = try Data(contentsOf: world.manifest)
-    for path in ["aux.png", "a:b", "Good", "e\u{301}", "trailing. ", "sub/a\u{202E}b"] { try world.write(Data(), to: path) }
+    for path in ["aux.png", "a:b", "Good", "e\u{301}", "trailing. ", "sub/a\u{202E}b"] {
+      try world.write(Data(), to: path)
+    }
     try FileManager.default.createSymbolicLink(at: world.file("link"), withDestinationURL: world.file("good"))
     do {
       try world.makeManifest()
       Issue.record("it was made")
     } catch let error as AssetError {
       #expect(error.code == .refusedPath && error.message.contains("7 names"), "\(error)")
-      for name in ["aux.png", "a:b", "Good", "trailing. ", "sub/a\\u{202e}b", "link"] { #expect(error.message.contains(name), "\(name)") }
+      for name in ["aux.png", "a:b", "Good", "trailing. ", "sub/a\\u{202e}b", "link"] {
+        #expect(error.message.contains(name), "\(name)")
+      }
     }
     #expect(try Data(contentsOf: world.manifest) == before)
   }
@@ -133,7 +148,9 @@ import Testing
       #expect(FileManager.default.createFile(atPath: file.path, contents: nil))
       let handle = try FileHandle(forWritingTo: file)
       // As large as the file system here takes, up to what overflows a sum.
-      for size in [UInt64(7) << 60, 7 << 50, 3 << 40, 1 << 32] where (try? handle.truncate(atOffset: size)) != nil { break }
+      for size in [UInt64(7) << 60, 7 << 50, 3 << 40, 1 << 32] where (try? handle.truncate(atOffset: size)) != nil {
+        break
+      }
       try handle.close()
     }
     #expect(assetErrorCode { try world.makeManifest() } == .tooLarge, "\(huge.path)")

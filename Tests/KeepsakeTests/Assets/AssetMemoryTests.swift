@@ -9,7 +9,8 @@ import Testing
 @Suite struct AssetMemoryTests {
   private static let patience = Patience.limit
 
-  @Test("a game whose assets are ten times its budget loads them all, never holds more, and gets again what was evicted")
+  @Test(
+    "a game whose assets are ten times its budget loads them all, never holds more, and gets again what was evicted")
   func budget() async throws {
     let paths = (0..<100).map { "asset\($0)" }
     let world = try AssetWorld(Dictionary(uniqueKeysWithValues: paths.map { ($0, 1_000) }))
@@ -113,7 +114,8 @@ import Testing
     #expect(try await assets.value(for: "a") { $0.count } == 100)
     try await assets.load(["empty"]).waitUntilLoaded()
     #expect(assetErrorCode { _ = try AssetLibrary(at: world.url, budget: -1) } == .misuse)
-    #expect(try await assets.value(for: "a", cost: .max) { $0.count } == 100, "a cost beyond everything is no reason to trap")
+    #expect(
+      try await assets.value(for: "a", cost: .max) { $0.count } == 100, "a cost beyond everything is no reason to trap")
     #expect(try await assets.value(for: "a", cost: -1) { $0.count } == 100)
   }
 
@@ -138,7 +140,9 @@ import Testing
     await #expect { try await assets.data(for: "large") } throws: { ($0 as? AssetError)?.code == .damaged }
   }
 
-  @Test("whatever is pinned, read, used and let go of, the budget holds and what is pinned finds room", arguments: [1, 2, 3, 4, 5])
+  @Test(
+    "whatever is pinned, read, used and let go of, the budget holds and what is pinned finds room",
+    arguments: [1, 2, 3, 4, 5])
   func invariants(seed: UInt64) async throws {
     try await onThread { Self.useCache(seed) }
   }
@@ -181,7 +185,8 @@ import Testing
       }
       _ = cache.takeLetGo()
       #expect(cache.heldBytes <= 1_000 && cache.heldBytes >= 0, "seed \(seed), step \(step)")
-      #expect(cache.pinnedBytes == Set(pinned.flatMap { $0 }).reduce(0) { $0 + sizes[$1] }, "seed \(seed), step \(step)")
+      #expect(
+        cache.pinnedBytes == Set(pinned.flatMap { $0 }).reduce(0) { $0 + sizes[$1] }, "seed \(seed), step \(step)")
     }
     #expect(sawLater > 0, "seed \(seed)")
     for assets in pinned { cache.unpin(assets) }

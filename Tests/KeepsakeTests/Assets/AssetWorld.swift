@@ -32,7 +32,8 @@ struct AssetWorld {
 
   /// Dated before the manifest, as files are that were packed.
   func write(_ data: Data, to path: String, isNewer: Bool = false) throws {
-    try FileManager.default.createDirectory(at: file(path).deletingLastPathComponent(), withIntermediateDirectories: true)
+    try FileManager.default.createDirectory(
+      at: file(path).deletingLastPathComponent(), withIntermediateDirectories: true)
     try data.write(to: file(path))
     let date = Date(timeIntervalSince1970: isNewer ? 3_000_000_000 : 1_000_000_000)
     try FileManager.default.setAttributes([.modificationDate: date], ofItemAtPath: file(path).path)

@@ -45,7 +45,8 @@ import Testing
   @Test(
     "a cloud in trouble and one that refuses are told apart",
     arguments: [
-      (TransportFailure.Kind.server(retryAfterMilliseconds: nil), CloudAvailability.Reason.inTrouble), (.unauthorized, .refused),
+      (TransportFailure.Kind.server(retryAfterMilliseconds: nil), CloudAvailability.Reason.inTrouble),
+      (.unauthorized, .refused),
       (.rejected, .refused), (.interrupted, .unreachable),
     ])
   func kinds(kind: TransportFailure.Kind, reason: CloudAvailability.Reason) async throws {
@@ -83,7 +84,9 @@ import Testing
     await #expect { try await there.saves.fetch(.main, requiringResponseWithin: .seconds(60)) } throws: {
       ($0 as? GameDataError)?.code == .unreachable
     }
-    await #expect { try await there.cloud.fetchChanges(within: .seconds(60)) } throws: { ($0 as? GameDataError)?.code == .unreachable }
+    await #expect { try await there.cloud.fetchChanges(within: .seconds(60)) } throws: {
+      ($0 as? GameDataError)?.code == .unreachable
+    }
     // Whoever only waits for a while gets what is here.
     #expect(try await there.saves.fetch(.main, waitingUpTo: .seconds(60))?.level == 5)
   }
@@ -96,7 +99,9 @@ import Testing
     let asking = Task { for await _ in gate {} }
     let stub = StubCloud(of: game, fetching: { await asking.value })
     defer { withExtendedLifetime(stub) {} }
-    await #expect { try await game.cloud.fetchChanges(within: .milliseconds(20)) } throws: { ($0 as? GameDataError)?.code == .timedOut }
+    await #expect { try await game.cloud.fetchChanges(within: .milliseconds(20)) } throws: {
+      ($0 as? GameDataError)?.code == .timedOut
+    }
     answer.finish()
     await asking.value
     try await game.cloud.fetchChanges(within: .seconds(60))
@@ -107,7 +112,9 @@ import Testing
 private struct FailingCloud: Transport {
   var kind: TransportFailure.Kind
 
-  func exchange(_ request: ExchangeRequest) async throws(TransportFailure) -> ExchangeResponse { throw TransportFailure(kind, "no") }
+  func exchange(_ request: ExchangeRequest) async throws(TransportFailure) -> ExchangeResponse {
+    throw TransportFailure(kind, "no")
+  }
 
   func putContent(
     _ content: EncodedContent, progress: @escaping @Sendable (TransferProgress) -> Void

@@ -49,11 +49,14 @@ import Testing
   private func shows(_ game: GameData) throws -> [Bool] {
     [
       try game.saves.load(.main)?.level == 6, try game.saves.list().count == 1, game.progress[.level] == 6,
-      try game.scores.top(1, of: .easy).count == 1, game.wallet[.gems].total == 30, game.preferences[Self.theme] == "dark",
+      try game.scores.top(1, of: .easy).count == 1, game.wallet[.gems].total == 30,
+      game.preferences[Self.theme] == "dark",
     ]
   }
 
-  @Test("what came is shown by `deliver` and not before: saves, values, preferences, scores and money together, and the news of them")
+  @Test(
+    "what came is shown by `deliver` and not before: saves, values, preferences, scores and money together, and the news of them"
+  )
   func showsTogether() async throws {
     let (here, there) = try await connected()
     defer {
@@ -70,7 +73,9 @@ import Testing
     #expect(try there.cloud.deliver())
     #expect(try shows(there) == [true, true, true, true, true, true])
     let changes = there.takeChanges()
-    for change in [.slots(["main"]), .progress(["level"]), .preferences(["theme"]), .scores(["easy"]), .wallet] as [GameChange] {
+    for change in [.slots(["main"]), .progress(["level"]), .preferences(["theme"]), .scores(["easy"]), .wallet]
+      as [GameChange]
+    {
       #expect(changes.contains(change))
     }
     #expect(!there.cloud.status.hasArrivals)
@@ -187,7 +192,8 @@ import Testing
     #expect(there.wallet[.gems] == Balance(total: 7, spendable: 7, pending: 50))
     #expect(gameErrorCode { try there.wallet.spend(8, .gems, for: "sword") } == .insufficient(spendable: 7, balance: 7))
     #expect(
-      gameErrorCode { try there.checkpoint { _ = try $0.spend(8, .gems, for: "sword") } } == .insufficient(spendable: 7, balance: 7))
+      gameErrorCode { try there.checkpoint { _ = try $0.spend(8, .gems, for: "sword") } }
+        == .insufficient(spendable: 7, balance: 7))
     let spent = try there.wallet.spend(3, .gems, for: "bow")
     try there.checkpoint { checkpoint in
       try checkpoint.earn(2, .gems, for: "coin")
@@ -295,7 +301,9 @@ import Testing
     there = try tablet.open()
     #expect(there.progress[.level] == 6)
     there.cloud.connect(cloud.address)
-    try await until { there.progress[.level] == 7 && !there.cloud.status.hasArrivals && there.cloud.status.phase == .paused }
+    try await until {
+      there.progress[.level] == 7 && !there.cloud.status.hasArrivals && there.cloud.status.phase == .paused
+    }
   }
 
   @Test("where the money can't be read the rest shows all the same, and what the bank said is kept on")
@@ -311,7 +319,8 @@ import Testing
     try await until { there.cloud.status.phase == .off }
     let readable = try there.core.store.write { transaction in
       let database = transaction.database
-      let body = try #require(try Data.fetchOne(database, sql: "SELECT body FROM fact WHERE name = ?", arguments: [WalletBook.name]))
+      let body = try #require(
+        try Data.fetchOne(database, sql: "SELECT body FROM fact WHERE name = ?", arguments: [WalletBook.name]))
       try database.execute(sql: "UPDATE fact SET body = ? WHERE name = ?", arguments: [Data([7]), WalletBook.name])
       return body
     }
@@ -321,7 +330,8 @@ import Testing
     #expect(told.contains(.slots(["main"])) && told.contains(.progress(["level"])) && !told.contains(.wallet))
     #expect(there.cloud.status.hasArrivals && there.cloud.connection.deliveryBuffer.mayHaveArrivals)
     try there.core.store.write { transaction in
-      try transaction.database.execute(sql: "UPDATE fact SET body = ? WHERE name = ?", arguments: [readable, WalletBook.name])
+      try transaction.database.execute(
+        sql: "UPDATE fact SET body = ? WHERE name = ?", arguments: [readable, WalletBook.name])
     }
     #expect(try there.cloud.deliver())
     #expect(there.takeChanges().contains(.wallet) && there.wallet[.gems].total == 30)

@@ -44,7 +44,9 @@ import Testing
   /// Compared here, so that a failure doesn't print hundreds of thousands of characters.
   private func holds(_ pages: Journal, _ game: GameData) throws -> Bool { try game.saves.load(diary) == pages }
 
-  private func isNotDownloaded(_ game: GameData) throws -> Bool { gameErrorCode { _ = try game.saves.load(diary) } == .notDownloaded }
+  private func isNotDownloaded(_ game: GameData) throws -> Bool {
+    gameErrorCode { _ = try game.saves.load(diary) } == .notDownloaded
+  }
 
   @Test("a large save is listed and not here until it is asked for; a small one is")
   func onDemand() async throws {
@@ -92,7 +94,9 @@ import Testing
     #expect(try holds(text, greedy))
   }
 
-  @Test("what replaces a save that is here comes by itself; what replaces one that isn't stays away, and is what is downloaded")
+  @Test(
+    "what replaces a save that is here comes by itself; what replaces one that isn't stays away, and is what is downloaded"
+  )
   func replaced() async throws {
     let (here, there) = try await played(pages(3))
     defer {
@@ -207,7 +211,9 @@ import Testing
     // Only the small save's bytes are left there, and the first diary's.
     var damaged = cloud.container
     let kept = try there.core.store.read { transaction in
-      try ["diary", "main"].flatMap { try transaction.heads(of: $0) }.flatMap { try transaction.version($0)?.record.contents ?? [] }
+      try ["diary", "main"].flatMap { try transaction.heads(of: $0) }.flatMap {
+        try transaction.version($0)?.record.contents ?? []
+      }
     }
     damaged.removeContents(butNot: Set(kept))
     cloud.container = damaged
@@ -255,7 +261,8 @@ import Testing
     try game.saves.evict(diary, keepingHistory: false)
     #expect(try isNotDownloaded(game) && game.saves.history(of: diary).isEmpty)
     let bytes = try game.core.store.read { transaction in
-      try transaction.heads(of: "diary").flatMap { try transaction.version($0)?.record.contents ?? [] }.count(where: transaction.hasContent)
+      try transaction.heads(of: "diary").flatMap { try transaction.version($0)?.record.contents ?? [] }.count(
+        where: transaction.hasContent)
     }
     #expect(bytes == 0, "its bytes are gone from here")
     try await game.cloud.sync()
@@ -290,7 +297,9 @@ import Testing
     let backup = cloud.container
     let (here, there) = try await played(pages(20))
     defer { end(there) }
-    for number in 0..<12 { try await here.saves.save(pages(UInt64(30 + number), 300_000), to: Slot<Journal>("page \(number)")) }
+    for number in 0..<12 {
+      try await here.saves.save(pages(UInt64(30 + number), 300_000), to: Slot<Journal>("page \(number)"))
+    }
     try await settle(here, there)
     end(here)
     cloud.container = backup

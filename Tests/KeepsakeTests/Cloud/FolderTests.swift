@@ -17,7 +17,8 @@ import Testing
     tablet = try Device(clock: clock)
   }
 
-  @Test("a game left on one device goes on where it was on the other, large saves too, and comes by itself from then on")
+  @Test(
+    "a game left on one device goes on where it was on the other, large saves too, and comes by itself from then on")
   func handsOver() async throws {
     let (here, there) = (try phone.open(), try tablet.open())
     defer {
@@ -140,7 +141,9 @@ import Testing
       try game.progress.record(round, for: .level)
       await #expect { try await game.cloud.sync() } throws: { ($0 as? GameDataError)?.code == .refused }
       #expect(try files(place) == before, "round \(round)")
-      #expect(try game.saves.load(.main)?.level == round && game.saves.conflict(.main) == nil && game.progress[.level] == round)
+      #expect(
+        try game.saves.load(.main)?.level == round && game.saves.conflict(.main) == nil
+          && game.progress[.level] == round)
       try manager.moveItem(at: place, to: theirs)
       try manager.moveItem(at: mine, to: place)
       try await game.cloud.sync()
@@ -156,7 +159,9 @@ import Testing
     game.cloud.connect(.folder(folder.url))
     try await game.cloud.sync()
     await #expect { try await game.cloud.pairingCode() } throws: { ($0 as? GameDataError)?.code == .misuse }
-    await #expect { try await game.cloud.join("ABCD-EFGH") } throws: { ($0 as? GameDataError)?.message.contains("same folder") == true }
+    await #expect { try await game.cloud.join("ABCD-EFGH") } throws: {
+      ($0 as? GameDataError)?.message.contains("same folder") == true
+    }
     #expect(game.cloud.status.phase == .upToDate)
   }
 

@@ -27,5 +27,7 @@ final class StubCloud: CloudLink {
   }
   func download(_ slot: String) async throws { try await original.download(slot) }
   func deliver() throws -> Bool { try original.deliver() }
-  func devices(having versions: [VersionID]) async throws -> [AccountDevice]? { try await original.devices(having: versions) }
+  func devices(having versions: [VersionID]) async throws -> [AccountDevice]? {
+    try await original.devices(having: versions)
+  }
 }

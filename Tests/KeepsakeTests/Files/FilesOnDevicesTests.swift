@@ -13,7 +13,9 @@ import Testing
 
   init() throws { home = try Household() }
 
-  private func url(_ device: Device, _ name: String = "level.dat") -> URL { device.folder.url.appendingPathComponent(name) }
+  private func url(_ device: Device, _ name: String = "level.dat") -> URL {
+    device.folder.url.appendingPathComponent(name)
+  }
   private func put(_ text: String, _ device: Device) throws { try Data(text.utf8).write(to: url(device)) }
   private func text(_ device: Device) -> String? {
     (try? Data(contentsOf: url(device))).map { String(decoding: $0, as: UTF8.self) }
@@ -46,7 +48,9 @@ import Testing
     #expect(try mine.status().state == .stored)
     #expect(there.takeChanges().contains(.files(["level.dat"])))
     let listed = try #require(try there.files.list().first)
-    #expect(listed.name == "level.dat" && listed.url == nil && !listed.isLocal && !listed.isConflicted && listed.current.length == 3)
+    #expect(
+      listed.name == "level.dat" && listed.url == nil && !listed.isLocal && !listed.isConflicted
+        && listed.current.length == 3)
     #expect(try there.saves.list().isEmpty && there.saves.history(of: "level.dat").isEmpty)
     #expect(text(tablet) == nil)
     let theirs = try there.files.place("level.dat", at: url(tablet))
@@ -137,7 +141,9 @@ import Testing
     let folder = url(tablet, "folder")
     try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
     #expect(gameErrorCode { try there.files.place("level.dat", at: folder) } == .misuse)
-    #expect(storeErrorCode { try there.files.place("level.dat", at: URL(fileURLWithPath: "/proc/nowhere/level.dat")) } == .missing)
+    #expect(
+      storeErrorCode { try there.files.place("level.dat", at: URL(fileURLWithPath: "/proc/nowhere/level.dat")) }
+        == .missing)
     // The name is free for whoever comes now.
     try put("one", tablet)
     try there.files.place("level.dat", at: url(tablet))
@@ -146,11 +152,15 @@ import Testing
     #expect(!FileManager.default.fileExists(atPath: url(tablet, "twice").path))
     try await settle(there, here)
     #expect(try here.files.list().first?.isConflicted == false)
-    let left = try FileManager.default.contentsOfDirectory(atPath: tablet.folder.url.path).filter { $0.hasSuffix(".partial") }
+    let left = try FileManager.default.contentsOfDirectory(atPath: tablet.folder.url.path).filter {
+      $0.hasSuffix(".partial")
+    }
     #expect(left.isEmpty)
   }
 
-  @Test("a file of the same name that another device made by itself stands beside this one; one with the same bytes is the same")
+  @Test(
+    "a file of the same name that another device made by itself stands beside this one; one with the same bytes is the same"
+  )
   func sameName() async throws {
     let (here, there) = (try await connected(phone), try await connected(tablet))
     defer {
@@ -176,7 +186,9 @@ import Testing
     try put("its own", stranger)
     let own = try third.files.track(url(stranger))
     try await settle(third, here)
-    #expect(try Set(texts(own.heads(), own)) == ["its own", "another"] && Set(texts(mine.heads(), mine)) == ["its own", "another"])
+    #expect(
+      try Set(texts(own.heads(), own)) == ["its own", "another"]
+        && Set(texts(mine.heads(), mine)) == ["its own", "another"])
   }
 
   @Test("a file that is gone is brought back, and one that is deleted elsewhere is touched nowhere")
@@ -204,7 +216,9 @@ import Testing
     #expect(try mine.status().elsewhere?.slot == "level.dat")
     try mine.syncAgain()
     try await settle(here, there)
-    #expect(try Set(texts(mine.heads(), mine)) == ["two", "theirs"] && Set(texts(theirs.heads(), theirs)) == ["two", "theirs"])
+    #expect(
+      try Set(texts(mine.heads(), mine)) == ["two", "theirs"]
+        && Set(texts(theirs.heads(), theirs)) == ["two", "theirs"])
     #expect(text(phone) == "two" && text(tablet) == "theirs")
   }
 
@@ -241,9 +255,11 @@ import Testing
       let hash = try transaction.keepContent(Data("one".utf8))
       var random = SystemRandomNumberGenerator()
       let save = SaveDraft(
-        id: VersionID(using: &random), slot: "\u{1}file/level.dat", parents: .everyHead, contents: [hash], length: 3, savedAtMilliseconds: 1
+        id: VersionID(using: &random), slot: "\u{1}file/level.dat", parents: .everyHead, contents: [hash], length: 3,
+        savedAtMilliseconds: 1
       )
-      return try DeviceCommit.apply(CommitDraft(saves: [save]), now: 1, writer: store.writer, in: &transaction, using: &random)
+      return try DeviceCommit.apply(
+        CommitDraft(saves: [save]), now: 1, writer: store.writer, in: &transaction, using: &random)
     }
     try store.close()
     let here = try await connected(phone)

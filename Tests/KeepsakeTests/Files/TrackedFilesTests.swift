@@ -16,7 +16,8 @@ import Testing
   private func put(_ text: String) throws { try Data(text.utf8).write(to: url) }
   private var text: String? { (try? Data(contentsOf: url)).map { String(decoding: $0, as: UTF8.self) } }
 
-  @Test("each version of a file is kept, also over restarts, and comes back byte for byte; bringing one back can be undone")
+  @Test(
+    "each version of a file is kept, also over restarts, and comes back byte for byte; bringing one back can be undone")
   func versions() throws {
     var game = try device.open()
     try put("one")
@@ -59,7 +60,8 @@ import Testing
     // Somebody else writes into the database and doesn't end.
     var configuration = Configuration()
     configuration.allowsUnsafeTransactions = true
-    let other = try DatabaseQueue(path: device.url.appendingPathComponent(Store.databaseName).path, configuration: configuration)
+    let other = try DatabaseQueue(
+      path: device.url.appendingPathComponent(Store.databaseName).path, configuration: configuration)
     try other.inDatabase { try $0.execute(sql: "BEGIN IMMEDIATE") }
     #expect(storeErrorCode { try file.write(Data("generated".utf8)) } == .inUse)
     #expect(text == "drawn by hand")
@@ -144,7 +146,9 @@ import Testing
     let store = try Store.open(at: device.url)
     defer { try? store.close() }
     try store.read { transaction throws in
-      let slots = try transaction.outbox(limit: 100).flatMap(\.versions).map { try transaction.version($0)?.record.slot }
+      let slots = try transaction.outbox(limit: 100).flatMap(\.versions).map {
+        try transaction.version($0)?.record.slot
+      }
       #expect(slots == ["main"])
     }
   }
@@ -159,10 +163,15 @@ import Testing
     try put("changed by hand")
     try file.write(Data("second".utf8)).wait()
     #expect(text == "second")
-    #expect(try file.history().map { String(decoding: try file.data(of: $0.id), as: UTF8.self) } == ["second", "changed by hand", "first"])
+    #expect(
+      try file.history().map { String(decoding: try file.data(of: $0.id), as: UTF8.self) } == [
+        "second", "changed by hand", "first",
+      ])
   }
 
-  @Test("folders, links, devices, names that can't be and files that aren't there are typed errors, and nothing is kept of them")
+  @Test(
+    "folders, links, devices, names that can't be and files that aren't there are typed errors, and nothing is kept of them"
+  )
   func mistakes() throws {
     let game = try device.open()
     defer { end(game) }
@@ -178,7 +187,9 @@ import Testing
       #expect(gameErrorCode { try game.files.track(url, as: name) } == .misuse, "\(name.prefix(20))")
     }
     let file = try game.files.track(url)
-    #expect(gameErrorCode { try game.files.track(device.folder.url.appendingPathComponent("other"), as: "level.dat") } == .misuse)
+    #expect(
+      gameErrorCode { try game.files.track(device.folder.url.appendingPathComponent("other"), as: "level.dat") }
+        == .misuse)
     try FileManager.default.removeItem(at: url)
     #expect(gameErrorCode { try file.capture() } == .missing)
     #expect(gameErrorCode { _ = try file.data(of: VersionID(high: 1, low: 2)) } == .missing)

@@ -49,7 +49,9 @@ final class DamagedStores {
         game = try GameData.open("com.example.space", at: url, environment: clock.environment)
       }
       for slot in Self.slots {
-        try game.saves.capture(Self.world(level, ballast, &random), to: Slot<World>(slot), SaveMetadata(title: "level \(level)")).wait()
+        try game.saves.capture(
+          Self.world(level, ballast, &random), to: Slot<World>(slot), SaveMetadata(title: "level \(level)")
+        ).wait()
       }
       try game.progress.record(level, for: .level).wait()
       try game.progress.add(2, to: .coinsFound).wait()
@@ -63,7 +65,9 @@ final class DamagedStores {
     var files: [String: Data] = [:]
     for name in try FileManager.default.contentsOfDirectory(atPath: url.path)
     // The index beside the log outlives the process, though not a power cut.
-    where ["store.sqlite", "store.sqlite-wal", "store.sqlite-shm"].contains(name) || keepsBackups && name.hasPrefix("backup") {
+    where ["store.sqlite", "store.sqlite-wal", "store.sqlite-shm"].contains(name)
+      || keepsBackups && name.hasPrefix("backup")
+    {
       files[name] = try Data(contentsOf: url.appendingPathComponent(name))
     }
     self.files = files
@@ -107,7 +111,9 @@ final class DamagedStores {
         if world?.level != levels { isOlder = true }
         if let world {
           let isKept = (1...levels).contains(world.level) && world.heading == Double(world.level) / 3
-          expect(isKept, "\(name): the slot \(slot) holds what was never saved: level \(world.level), heading \(world.heading)")
+          expect(
+            isKept,
+            "\(name): the slot \(slot) holds what was never saved: level \(world.level), heading \(world.heading)")
         }
       } catch let error as StoreError where error.code == .damaged {
         isUnreadable = true
@@ -119,13 +125,16 @@ final class DamagedStores {
     expect(level <= levels && coins <= 2 * levels && badges.count <= levels, "\(name): more progress than was made")
     let (lives, nick) = (game.preferences[.lives], game.preferences[.nick])
     if lives != levels || nick != "level \(levels)" { isOlder = true }
-    expect(lives >= 1 && lives <= levels && (nick == "player" || nick.hasPrefix("level ")), "\(name): \(lives) lives for \(nick)")
+    expect(
+      lives >= 1 && lives <= levels && (nick == "player" || nick.hasPrefix("level ")),
+      "\(name): \(lives) lives for \(nick)")
     let gems = game.wallet[.gems].total
     if gems != 10 * levels { isOlder = true }
     let isEarned = gems >= 0 && gems <= 10 * levels && gems % 10 == 0
     expect(isEarned, "\(name): \(gems) gems")
     let incidents = game.incidents
-    expect(!(isOlder || isUnreadable) || !incidents.isEmpty, "\(name): what was given is older, and no incident says so")
+    expect(
+      !(isOlder || isUnreadable) || !incidents.isEmpty, "\(name): what was given is older, and no incident says so")
     try saveAgain(in: game, name)
     if isUnreadable { return .unreadable }
     if isOlder { return .older }

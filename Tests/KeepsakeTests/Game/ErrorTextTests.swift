@@ -6,7 +6,8 @@ import Testing
 
 /// Games show errors by `localizedDescription`, whatever the error's type.
 struct ErrorTextTests {
-  private static let located = ArchiveError(.mismatch, "the value doesn't fit", type: "Hero", field: "coins", offset: 16)
+  private static let located = ArchiveError(
+    .mismatch, "the value doesn't fit", type: "Hero", field: "coins", offset: 16)
 
   static let errors: [(error: any Error, text: String)] = [
     (GameDataError(.misuse, "the name is empty"), "the name is empty"),
@@ -26,7 +27,8 @@ struct ErrorTextTests {
     ),
   ]
 
-  @Test("The text that an error shows is its message, with its location and without its code", arguments: errors.indices)
+  @Test(
+    "The text that an error shows is its message, with its location and without its code", arguments: errors.indices)
   func text(index: Int) {
     let (error, text) = Self.errors[index]
     #expect(error.localizedDescription == text)

@@ -14,7 +14,9 @@ import Testing
   func exclusive() throws {
     let game = try device.open()
     let error = #expect(throws: StoreError.self) { try device.open() }
-    #expect(error?.code == .inUse && error?.message.hasSuffix(": use one GameData for the whole game, or close() the first") == true)
+    #expect(
+      error?.code == .inUse
+        && error?.message.hasSuffix(": use one GameData for the whole game, or close() the first") == true)
     try game.close()
     try game.close()
     try device.open().close()
@@ -24,7 +26,8 @@ import Testing
   func places() throws {
     #if os(Linux)
     #expect(try StorageFolders.xdg(.data, ["XDG_DATA_HOME": "/data", "HOME": "/home/a"]).path == "/data")
-    #expect(try StorageFolders.xdg(.data, ["XDG_DATA_HOME": "relative", "HOME": "/home/a"]).path == "/home/a/.local/share")
+    #expect(
+      try StorageFolders.xdg(.data, ["XDG_DATA_HOME": "relative", "HOME": "/home/a"]).path == "/home/a/.local/share")
     #expect(gameErrorCode { _ = try StorageFolders.xdg(.data, [:]) } == .misuse)
     #endif
     for (kind, path) in zip(StorageFolders.Kind.allCases, ["/d", "/c", "/s", "/k"]) {
@@ -36,8 +39,11 @@ import Testing
     #expect(FileManager.default.fileExists(atPath: cache.path) && cache.path.hasPrefix(device.folder.url.path))
     #expect(StorageFolders.Kind.allCases.filter(\.isBackedUp) == [.data, .settings])
     #expect(
-      storeErrorCode { _ = try StorageFolders("a", under: URL(fileURLWithPath: "/proc/nowhere")).folder(for: .data) } == .notPermitted)
-    for name in ["", ".", "..", "../x", "a/b", "a\\b", "a:b", "x\u{0}", ".hidden", "dot.", String(repeating: "n", count: 300)] {
+      storeErrorCode { _ = try StorageFolders("a", under: URL(fileURLWithPath: "/proc/nowhere")).folder(for: .data) }
+        == .notPermitted)
+    for name in [
+      "", ".", "..", "../x", "a/b", "a\\b", "a:b", "x\u{0}", ".hidden", "dot.", String(repeating: "n", count: 300),
+    ] {
       #expect(gameErrorCode { _ = try GameData.open(name) } == .misuse, "\(name)")
       #expect(gameErrorCode { _ = try GameData.open("com.example.space", profile: name) } == .misuse, "\(name)")
     }

@@ -40,7 +40,9 @@ import Testing
     }
   }
 
-  @Test("while the disk hangs, whatever has a limit in time gives up in time, and all is kept once it goes on", arguments: Call.allCases)
+  @Test(
+    "while the disk hangs, whatever has a limit in time gives up in time, and all is kept once it goes on",
+    arguments: Call.allCases)
   func givesUp(call: Call) async throws {
     let device = try Device()
     let (code, hung) = try await onThread {

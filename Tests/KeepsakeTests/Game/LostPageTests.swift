@@ -13,11 +13,15 @@ import Testing
 
   init() throws { device = try Device() }
 
-  @Test("of a save that lies on a lost page the one before is given, the game is told, saving goes on, and the next opening repairs")
+  @Test(
+    "of a save that lies on a lost page the one before is given, the game is told, saving goes on, and the next opening repairs"
+  )
   func lostPage() throws {
     var game = try device.open()
     var random = SeededGenerator(seed: 77)
-    func text() -> String { (0..<25_000).map { _ in String(UInt64.random(in: 0 ... .max, using: &random), radix: 16) }.joined() }
+    func text() -> String {
+      (0..<25_000).map { _ in String(UInt64.random(in: 0 ... .max, using: &random), radix: 16) }.joined()
+    }
     let first = Journal(text: text())
     try game.saves.capture(first, to: .byProgress).wait()
     try game.saves.capture(Journal(text: text()), to: .byProgress).wait()
@@ -31,7 +35,8 @@ import Testing
     let file = device.url.appendingPathComponent(Store.databaseName)
     let database = try Data(contentsOf: file)
     // One of them may lie across the end of a page, in two pieces.
-    let place = try #require([50_000, 51_500].lazy.compactMap { database.range(of: frame[$0..<$0 + 32]) }.first).lowerBound
+    let place = try #require([50_000, 51_500].lazy.compactMap { database.range(of: frame[$0..<$0 + 32]) }.first)
+      .lowerBound
     let handle = try FileHandle(forWritingTo: file)
     try handle.seek(toOffset: UInt64(place / 4_096 * 4_096))
     try handle.write(contentsOf: Data(count: 4_096))

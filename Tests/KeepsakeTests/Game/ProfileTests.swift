@@ -26,7 +26,8 @@ import Testing
     }
     let game = try open("Cleo")
     defer { end(game) }
-    try FileManager.default.createDirectory(at: base.appendingPathComponent("screenshots"), withIntermediateDirectories: true)
+    try FileManager.default.createDirectory(
+      at: base.appendingPathComponent("screenshots"), withIntermediateDirectories: true)
     try Data().write(to: base.appendingPathComponent("notes"))
     try FileManager.default.copyItem(at: base.appendingPathComponent("Ben"), to: base.appendingPathComponent(".Ben"))
     #expect(try GameData.profiles(in: base) == ["Ada Ä", "Ben", "Cleo", "default"])
@@ -62,7 +63,9 @@ import Testing
   @Test("a name that leads elsewhere deletes nothing there")
   func names() throws {
     try open("Ada").close()
-    let names = ["", ".", "..", "../com.example.space/Ada", "Ada/", "./Ada", "Ada/../Ada", "a\u{0}b", "con", "NUL.txt", "lpt1"]
+    let names = [
+      "", ".", "..", "../com.example.space/Ada", "Ada/", "./Ada", "Ada/../Ada", "a\u{0}b", "con", "NUL.txt", "lpt1",
+    ]
     for name in names {
       #expect(gameErrorCode { try GameData.deleteProfile(name, in: base) } == .misuse, "\(name)")
       #expect(gameErrorCode { _ = try GameData.open("com.example.space", profile: name) } == .misuse, "\(name)")

@@ -22,7 +22,9 @@ import Testing
 
   /// Changes the JSON of a signed row as an editor would that repairs the checksum. A version says itself what its
   /// place is.
-  private func edit(_ table: String, where condition: String, place named: String? = nil, _ change: (String) -> String) throws {
+  private func edit(_ table: String, where condition: String, place named: String? = nil, _ change: (String) -> String)
+    throws
+  {
     let queue = try DatabaseQueue(path: device.url.appendingPathComponent(Store.databaseName).path)
     defer { try? queue.close() }
     try queue.write { database in
@@ -94,7 +96,8 @@ import Testing
   }
 
   @Test(
-    "nonsense in the wallet keeps nobody from playing, also where what doesn't verify is used", arguments: [Seal.Policy.quarantine, .flag])
+    "nonsense in the wallet keeps nobody from playing, also where what doesn't verify is used",
+    arguments: [Seal.Policy.quarantine, .flag])
   func nonsense(policy: Seal.Policy) throws {
     _ = try play(.signed(Self.secret))
     try edit("fact", where: "name = 'wallet'", place: "fact wallet") {

@@ -10,7 +10,8 @@ import Testing
 @Suite struct AutosaveDiskTests {
   static let variable = "KEEPSAKE_TEST_AUTOSAVE_DISK"
 
-  @Test("a full disk is a typed error of update(), and saving goes on by itself when there is room", .needsPrivateMounts)
+  @Test(
+    "a full disk is a typed error of update(), and saving goes on by itself when there is room", .needsPrivateMounts)
   func goesOn() async throws {
     let message: String? = try await onThread {
       let (status, output) = try Self.run(
@@ -38,15 +39,21 @@ struct AutosaveDiskChild {
   @Test func goesOn() throws {
     let disk = URL(fileURLWithPath: try #require(ProcessInfo.processInfo.environment[AutosaveDiskTests.variable]))
     let clock = TestClock()
-    let game = try GameData.open("com.example.space", at: disk.appendingPathComponent("data"), environment: clock.environment)
+    let game = try GameData.open(
+      "com.example.space", at: disk.appendingPathComponent("data"), environment: clock.environment)
     var level = 0
     // 100 kB that don't compress, other ones for each level.
-    let autosave = Autosave(game, to: Slot<Journal>("journal"), every: .seconds(30), atSignals: .ignored, within: Patience.limit) {
+    let autosave = Autosave(
+      game, to: Slot<Journal>("journal"), every: .seconds(30), atSignals: .ignored, within: Patience.limit
+    ) {
       var random = SeededGenerator(seed: UInt64(level))
       return Journal(
-        text: "\(level):" + String(decoding: (0..<100_000).map { _ in UInt8.random(in: 32...126, using: &random) }, as: UTF8.self))
+        text: "\(level):"
+          + String(decoding: (0..<100_000).map { _ in UInt8.random(in: 32...126, using: &random) }, as: UTF8.self))
     }
-    func saved() throws -> Int? { try game.saves.load(Slot<Journal>("journal")).flatMap { Int($0.text.prefix { $0 != ":" }) } }
+    func saved() throws -> Int? {
+      try game.saves.load(Slot<Journal>("journal")).flatMap { Int($0.text.prefix { $0 != ":" }) }
+    }
     /// What `update()` says about a save that is due, or that it made it.
     func tick(after span: Duration) throws -> StoreError.Code? {
       clock.advance(by: span)

@@ -24,7 +24,9 @@ import Darwin
     return try game.saves.load(slot)?.level
   }
 
-  @Test("a game that is told to end saves what the player has, then ends by the signal", arguments: [SIGTERM, SIGINT, SIGHUP])
+  @Test(
+    "a game that is told to end saves what the player has, then ends by the signal",
+    arguments: [SIGTERM, SIGINT, SIGHUP])
   func signals(number: Int32) async throws {
     let path = device.url.path
     await #expect(processExitsWith: .signal(number)) { [path = path as String, number = number as Int32] in
@@ -46,7 +48,8 @@ import Darwin
     arguments: [(SIGHUP, SIGHUP), (SIGTERM, SIGHUP), (SIGTERM, SIGTERM)])
   func toldTwice(first: Int32, second: Int32) async throws {
     let path = device.url.path
-    await #expect(processExitsWith: .signal(first)) { [path = path as String, first = first as Int32, second = second as Int32] in
+    await #expect(processExitsWith: .signal(first)) {
+      [path = path as String, first = first as Int32, second = second as Int32] in
       let game = try GameData.open("com.example.space", at: URL(fileURLWithPath: path))
       // However long this machine takes to get there, nobody insists.
       SignalNotes.insistence.store(UInt64(UInt32.max), ordering: .relaxed)
@@ -90,7 +93,9 @@ import Darwin
     let path = device.url.path
     await #expect(processExitsWith: .exitCode(7)) { [path = path as String] in
       let game = try GameData.open("com.example.space", at: URL(fileURLWithPath: path))
-      let autosave = Autosave(game, to: .main, every: .seconds(3_600), atSignals: .saveAndContinue, within: patience) { World(level: 5) }
+      let autosave = Autosave(game, to: .main, every: .seconds(3_600), atSignals: .saveAndContinue, within: patience) {
+        World(level: 5)
+      }
       kill(getpid(), SIGTERM)
       kill(getpid(), SIGHUP)
       while !autosave.isEndRequested {
@@ -109,7 +114,9 @@ import Darwin
     await #expect(processExitsWith: .signal(SIGTERM)) { [path = path as String] in
       let game = try GameData.open("com.example.space", at: URL(fileURLWithPath: path))
       let first = Autosave(game, to: "first", every: .seconds(3_600), within: patience) { World(level: 1) }
-      var second: Autosave<World>? = Autosave(game, to: "second", every: .seconds(3_600), within: patience) { World(level: 2) }
+      var second: Autosave<World>? = Autosave(game, to: "second", every: .seconds(3_600), within: patience) {
+        World(level: 2)
+      }
       kill(getpid(), SIGTERM)
       while !first.isEndRequested { try first.update() }
       // The second menu closes instead of being updated: the end waits for nobody else.
@@ -153,7 +160,9 @@ import Darwin
     #expect(try level() == nil)
   }
 
-  @Test("a game that can't save when it is told to end says why, and ends by the signal all the same", arguments: [true, false])
+  @Test(
+    "a game that can't save when it is told to end says why, and ends by the signal all the same",
+    arguments: [true, false])
   func failing(tellsGame: Bool) async throws {
     let path = device.url.path
     let told = device.folder.url.appendingPathComponent("told")
@@ -217,7 +226,8 @@ import Darwin
     try process.run()
   }
 
-  @Test("a game that is stopped a hundred times goes on each time, saved before, and its clock does not count the stops")
+  @Test(
+    "a game that is stopped a hundred times goes on each time, saved before, and its clock does not count the stops")
   func stops() async throws {
     let path = device.url.path
     let file = device.folder.url.appendingPathComponent("resumed")
@@ -263,7 +273,9 @@ import Darwin
     while SignalNotes.stop != stop { usleep(1_000) }
   }
 
-  @Test("a stop that is taken back before the game has stopped leaves it running, and the next one stops it", arguments: [false, true])
+  @Test(
+    "a stop that is taken back before the game has stopped leaves it running, and the next one stops it",
+    arguments: [false, true])
   func stopTakenBack(whileSaving: Bool) async throws {
     let path = device.url.path
     let file = device.folder.url.appendingPathComponent("resumed")
@@ -288,7 +300,8 @@ import Darwin
         try other.update()
         usleep(1_000)
       }
-      guard !autosave.isSuspended, !other.isSuspended, calls.suspended == (whileSaving ? 1 : 0), calls.resumed == calls.suspended
+      guard !autosave.isSuspended, !other.isSuspended, calls.suspended == (whileSaving ? 1 : 0),
+        calls.resumed == calls.suspended
       else { exit(3) }
       killer.terminate()
       killer.waitUntilExit()
@@ -345,7 +358,8 @@ import Darwin
     #expect(try level() == 2)
   }
 
-  @Test("a game of several autosaves is told by each of them that it was stopped and goes on, also from an actor's task")
+  @Test(
+    "a game of several autosaves is told by each of them that it was stopped and goes on, also from an actor's task")
   func stopsWithSeveral() async throws {
     let path = device.url.path
     let file = device.folder.url.appendingPathComponent("resumed")

@@ -15,7 +15,8 @@ import Testing
     var world = World(level: 1)
     let title = { SaveMetadata(title: "t") }
     let autosave = Autosave(
-      game, to: .main, every: .seconds(30), atSignals: .ignored, within: Patience.limit, metadata: title, value: { world })
+      game, to: .main, every: .seconds(30), atSignals: .ignored, within: Patience.limit, metadata: title,
+      value: { world })
     func saved() throws -> Int { try game.saves.load(.main).map { _ in try game.saves.history(of: .main).count } ?? 0 }
     try autosave.update()
     #expect(try saved() == 0)
@@ -54,7 +55,8 @@ import Testing
     defer { end(game) }
     var world = World(level: 0)
     let autosave = Autosave(
-      game, to: .main, every: .seconds(3_600), debounce: .seconds(2), atMost: .seconds(5), atSignals: .ignored, within: Patience.limit,
+      game, to: .main, every: .seconds(3_600), debounce: .seconds(2), atMost: .seconds(5), atSignals: .ignored,
+      within: Patience.limit,
       value: { world })
     var saved: [Int] = []
     for second in 0..<20 {
@@ -123,7 +125,9 @@ import Testing
   func badSlot() throws {
     let game = try device.open()
     defer { end(game) }
-    let autosave = Autosave(game, to: "two\nlines", every: .zero, atSignals: .ignored, within: Patience.limit) { World(level: 1) }
+    let autosave = Autosave(game, to: "two\nlines", every: .zero, atSignals: .ignored, within: Patience.limit) {
+      World(level: 1)
+    }
     for _ in 0..<2 { #expect(gameErrorCode { try autosave.update() } == .misuse) }
   }
 
@@ -183,7 +187,8 @@ import Testing
     #expect(try autosave.isEndRequested && told == 1 && game.saves.load(.main)?.level == 2)
   }
 
-  @Test("a task that drives an autosave goes on after failures, and ends when the game is told to or the task is cancelled")
+  @Test(
+    "a task that drives an autosave goes on after failures, and ends when the game is told to or the task is cancelled")
   func runs() async throws {
     let game = try device.open()
     defer { end(game) }
@@ -214,7 +219,8 @@ import Testing
   // MARK: Notifications
 
   private static let names = (
-    suspend: Notification.Name("test.suspend"), resume: Notification.Name("test.resume"), end: Notification.Name("test.end")
+    suspend: Notification.Name("test.suspend"), resume: Notification.Name("test.resume"),
+    end: Notification.Name("test.end")
   )
 
   private static func notifications(_ center: NotificationCenter) -> LifecycleNotifications {
@@ -229,7 +235,8 @@ import Testing
     var world = World(level: 1)
     var told: [String] = []
     var autosave: Autosave<World>? = Autosave(
-      game, to: .main, every: .seconds(30), debounce: .zero, atMost: .zero, atSignals: .saveAndContinue, within: Patience.limit,
+      game, to: .main, every: .seconds(30), debounce: .zero, atMost: .zero, atSignals: .saveAndContinue,
+      within: Patience.limit,
       notifications: Self.notifications(center), metadata: { SaveMetadata() }, value: { world })
     autosave?.onSuspend = { told.append("suspended") }
     autosave?.onResume = { told.append("resumed") }
@@ -253,7 +260,8 @@ import Testing
     let wasHeld = try await onThread {
       let center = NotificationCenter()
       let autosave = Autosave(
-        game, to: .main, every: .seconds(30), debounce: .zero, atMost: .zero, atSignals: .saveAndContinue, within: Patience.limit,
+        game, to: .main, every: .seconds(30), debounce: .zero, atMost: .zero, atSignals: .saveAndContinue,
+        within: Patience.limit,
         notifications: Self.notifications(center), metadata: { SaveMetadata() }, value: { World(level: 5) })
       let held = Shared(false)
       let poster = Thread {

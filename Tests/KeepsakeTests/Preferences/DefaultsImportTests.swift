@@ -11,27 +11,35 @@ import Testing
   init() throws { device = try Device() }
 
   private static let old: PropertyList = [
-    "SoundVolume": 0.25, "muted": 1, "lives": 5, "zoom": 1, "gamma": 200, "Difficulty": "hard", "hand": 0, "LastScores": [3, 1, 2],
+    "SoundVolume": 0.25, "muted": 1, "lives": 5, "zoom": 1, "gamma": 200, "Difficulty": "hard", "hand": 0,
+    "LastScores": [3, 1, 2],
     "seen": .date(Date(timeIntervalSince1970: 5)), "token": .data(Data([1, 2])), "keys": ["jump": "up", "fire": ["z"]],
     "nick": "Ünal", "tooLarge": 300, "unknown": "nightmare", "word": "loud", "AppleLocale": "de_CH",
   ]
 
   private static let rules: [DefaultsRule] = [
-    .init("SoundVolume", as: .volume), .init("muted", as: .isMuted), .init("lives", as: .lives), .init("zoom", as: .zoom),
-    .init("gamma", as: .gamma), .init("Difficulty", as: .difficulty), .init("hand", as: .hand), .init("LastScores", as: .order),
+    .init("SoundVolume", as: .volume), .init("muted", as: .isMuted), .init("lives", as: .lives),
+    .init("zoom", as: .zoom),
+    .init("gamma", as: .gamma), .init("Difficulty", as: .difficulty), .init("hand", as: .hand),
+    .init("LastScores", as: .order),
     .init("seen", as: .seen), .init("token", as: .token), .init("keys", as: .bindings), .init("nick", as: .nick),
     .init("nick", as: .hat) { $0.string.map { $0 + "'s hat" } }, .init("gone", as: .page),
   ]
 
-  private func bytes(_ list: PropertyList, _ format: PropertyList.Format = .binary) throws -> Data { try list.encoded(as: format) }
+  private func bytes(_ list: PropertyList, _ format: PropertyList.Format = .binary) throws -> Data {
+    try list.encoded(as: format)
+  }
 
-  @Test("an old game's settings become preferences of every type, and stay after a restart", arguments: PropertyList.Format.allCases)
+  @Test(
+    "an old game's settings become preferences of every type, and stay after a restart",
+    arguments: PropertyList.Format.allCases)
   func takes(format: PropertyList.Format) throws {
     var game = try device.open()
     let report = try game.preferences.importDefaults(from: bytes(Self.old, format), rules: Self.rules)
     func check(_ game: GameData) {
       let preferences = game.preferences
-      #expect(preferences[.volume] == 0.25 && preferences[.isMuted] && preferences[.lives] == 5 && preferences[.zoom] == 1)
+      #expect(
+        preferences[.volume] == 0.25 && preferences[.isMuted] && preferences[.lives] == 5 && preferences[.zoom] == 1)
       #expect(preferences[.gamma] == 200 && preferences[.difficulty] == .hard && preferences[.hand] == .left)
       #expect(preferences[.order] == [3, 1, 2] && preferences[.seen] == Date(timeIntervalSince1970: 5))
       #expect(preferences[.token] == Data([1, 2]) && preferences[.bindings] == Bindings(jump: "up", fire: ["z"]))
@@ -68,7 +76,8 @@ import Testing
     let game = try device.open()
     defer { end(game) }
     let rules: [DefaultsRule] = [
-      .init("tooLarge", as: .gamma), .init("unknown", as: .difficulty), .init("word", as: .volume), .init("AppleLocale", as: .lives),
+      .init("tooLarge", as: .gamma), .init("unknown", as: .difficulty), .init("word", as: .volume),
+      .init("AppleLocale", as: .lives),
       .init("SoundVolume", as: .hat) { $0.string }, .init("nick", as: .nick),
       .init("keys", as: .token) { _ in throw PropertyListError(.mismatch, "not today") },
     ]
@@ -79,7 +88,9 @@ import Testing
     for list in [["list"], "text", 5] as [PropertyList] {
       #expect(throws: PropertyListError.self) { try game.preferences.importDefaults(from: bytes(list), rules: rules) }
     }
-    #expect(throws: PropertyListError.self) { try game.preferences.importDefaults(from: Data("no list".utf8), rules: rules) }
+    #expect(throws: PropertyListError.self) {
+      try game.preferences.importDefaults(from: Data("no list".utf8), rules: rules)
+    }
     #expect(game.incidents.isEmpty)
   }
 
@@ -87,20 +98,23 @@ import Testing
   func all() throws {
     var game = try device.open()
     let old: PropertyList = [
-      "game.volume": 1, "game.muted": true, "game.nick": "A", "game.order": [1, 2], "game.levels": ["one": 1, "two": 2],
+      "game.volume": 1, "game.muted": true, "game.nick": "A", "game.order": [1, 2],
+      "game.levels": ["one": 1, "two": 2],
       "game.mixed": [1, "x"],
       "game.ratios": [1, 2.5], "game.deep": [[1]], "AppleLocale": "de_CH", "game.wide": .integer(Int128(Int64.max) * 4),
       "game.seen": .date(Date(timeIntervalSince1970: 9)),
     ]
     func names(_ key: String) -> String? { key.hasPrefix("game.") ? String(key.dropFirst(5)) : nil }
     let report = try game.preferences.importDefaults(from: bytes(old), named: names)
-    #expect(Set(report.unfit.map(\.name)) == ["game.mixed", "game.deep", "game.wide"] && report.others == ["AppleLocale"])
+    #expect(
+      Set(report.unfit.map(\.name)) == ["game.mixed", "game.deep", "game.wide"] && report.others == ["AppleLocale"])
     #expect(try game.preferences.importDefaults(from: bytes(old), named: names).kept == report.taken)
     try game.close()
     game = try device.open()
     defer { end(game) }
     let preferences = game.preferences
-    #expect(preferences[.volume] == 1 && preferences[.isMuted] && preferences[.nick] == "A" && preferences[.order] == [1, 2])
+    #expect(
+      preferences[.volume] == 1 && preferences[.isMuted] && preferences[.nick] == "A" && preferences[.order] == [1, 2])
     #expect(preferences[PreferenceKey("levels", default: [:])] == ["one": 1, "two": 2])
     #expect(preferences[PreferenceKey("ratios", default: [0.0])] == [1, 2.5])
     #expect(preferences[.seen] == Date(timeIntervalSince1970: 9))
@@ -117,7 +131,9 @@ import Testing
       try game.preferences.importDefaults(at: device.folder.url.appending(path: "none"), rules: Self.rules)
     }
     try game.close()
-    #expect { try game.preferences.importDefaults(from: bytes(Self.old), rules: Self.rules, isReplacing: true) } throws: {
+    #expect {
+      try game.preferences.importDefaults(from: bytes(Self.old), rules: Self.rules, isReplacing: true)
+    } throws: {
       ($0 as? GameDataError)?.code == .closed
     }
   }

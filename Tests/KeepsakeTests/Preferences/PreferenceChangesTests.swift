@@ -108,7 +108,9 @@ import Testing
       })
   }
 
-  @Test("whoever begins to look after many looked and set without being told is told of each change", arguments: [false, true])
+  @Test(
+    "whoever begins to look after many looked and set without being told is told of each change",
+    arguments: [false, true])
   func observedLate(isSynced: Bool) throws {
     let game = try device.open()
     defer { end(game) }
@@ -183,10 +185,13 @@ import Testing
   // MARK: Other devices
 
   /// A value of another device, as the exchange would put it into the store.
-  private func arrive(_ text: String?, as name: String, in game: GameData, at milliseconds: Int64 = 20_000_000_000) throws {
+  private func arrive(_ text: String?, as name: String, in game: GameData, at milliseconds: Int64 = 20_000_000_000)
+    throws
+  {
     let key = CellKey(collection: "preferences", key: name)
     let stamp = Stamp(caughtUp: false, milliseconds: milliseconds, writer: WriterID(9))
-    try arrive(CellState(value: .latest(stamp, .data(try text.map { try Archive.encode($0) } ?? Data()))), as: key, in: game)
+    try arrive(
+      CellState(value: .latest(stamp, .data(try text.map { try Archive.encode($0) } ?? Data()))), as: key, in: game)
   }
 
   private func arrive(_ state: CellState, as key: CellKey, in game: GameData) throws {
@@ -224,7 +229,9 @@ import Testing
     try here.preferences.remove(.hat)
     try await until { there.preferences[.hat] == "none" && !there.preferences.contains(.hat) }
     // Nothing of the others is even in a place from where it could be sent.
-    let sent = try here.core.store.read { try $0.cells(in: nil).map(\.key) + $0.outbox(limit: 100).flatMap(\.cells).map(\.key) }
+    let sent = try here.core.store.read {
+      try $0.cells(in: nil).map(\.key) + $0.outbox(limit: 100).flatMap(\.cells).map(\.key)
+    }
     #expect(sent.allSatisfy { $0.key == "hat" })
   }
 
@@ -307,7 +314,8 @@ import Testing
         let stamp = Stamp(caughtUp: true, milliseconds: 30_000_000_000, writer: WriterID(9))
         try transaction.setCell(
           CellUpdate(
-            key: CellKey(collection: "preferences", key: "hat"), state: CellState(value: .latest(stamp, .data(Archive.encode("theirs"))))))
+            key: CellKey(collection: "preferences", key: "hat"),
+            state: CellState(value: .latest(stamp, .data(Archive.encode("theirs"))))))
       }
       gate.open()
       try first.wait()

@@ -37,7 +37,9 @@ extension PreferenceKey<Date> { static var seen: Self { PreferenceKey("seen", de
 extension PreferenceKey<URL?> { static var page: Self { PreferenceKey("page", default: nil) } }
 extension PreferenceKey<Difficulty> { static var difficulty: Self { PreferenceKey("difficulty", default: .normal) } }
 extension PreferenceKey<Hand> { static var hand: Self { PreferenceKey("hand", default: .right) } }
-extension PreferenceKey<Difficulty?> { static var lastDifficulty: Self { PreferenceKey("last difficulty", default: nil) } }
+extension PreferenceKey<Difficulty?> {
+  static var lastDifficulty: Self { PreferenceKey("last difficulty", default: nil) }
+}
 extension PreferenceKey<[Difficulty]> { static var cleared: Self { PreferenceKey("cleared", default: []) } }
 extension PreferenceKey<[Hand]> { static var hands: Self { PreferenceKey("hands", default: []) } }
 extension PreferenceKey<Hand?> { static var otherHand: Self { PreferenceKey("other hand", default: nil) } }
@@ -85,13 +87,19 @@ func storedPreference(_ name: String, of game: GameData) throws -> Data? {
     }
     func check(_ when: Comment) {
       let preferences = game.preferences
-      #expect(preferences[.volume] == 0.1 && preferences[.isMuted] && preferences[.lives] == -7 && preferences[.gamma] == 255, when)
-      #expect(preferences[.zoom] == 0.1 && preferences[.nick] == "Zoë 花" && preferences[.token] == Data([0, 255, 7]), when)
+      #expect(
+        preferences[.volume] == 0.1 && preferences[.isMuted] && preferences[.lives] == -7 && preferences[.gamma] == 255,
+        when)
+      #expect(
+        preferences[.zoom] == 0.1 && preferences[.nick] == "Zoë 花" && preferences[.token] == Data([0, 255, 7]), when)
       #expect(preferences[.seen] == date && preferences[.page]?.absoluteString == "https://example.com/a?b", when)
-      #expect(preferences[.difficulty] == .hard && preferences[.hand] == .left && preferences[.lastDifficulty] == .easy, when)
+      #expect(
+        preferences[.difficulty] == .hard && preferences[.hand] == .left && preferences[.lastDifficulty] == .easy, when)
       #expect(preferences[.cleared] == [.easy, .hard] && preferences[.order] == [3, 1], when)
       #expect(preferences[.hands] == [.right, .left] && preferences[.otherHand] == .left, when)
-      #expect(preferences[.bindings] == Bindings(jump: "w", fire: []) && preferences[.window] == Window(size: [1, 2], title: nil), when)
+      #expect(
+        preferences[.bindings] == Bindings(jump: "w", fire: [])
+          && preferences[.window] == Window(size: [1, 2], title: nil), when)
       #expect(preferences[.hat] == "crown", when)
     }
     setAll()
@@ -142,7 +150,8 @@ func storedPreference(_ name: String, of game: GameData) throws -> Data? {
     try game.close()
     game = try device.open()
     defer { end(game) }
-    #expect(game.preferences[.bindings] == Bindings() && game.preferences[.lives] == 3 && game.preferences.names.isEmpty)
+    #expect(
+      game.preferences[.bindings] == Bindings() && game.preferences[.lives] == 3 && game.preferences.names.isEmpty)
   }
 
   // MARK: Commits
@@ -159,7 +168,8 @@ func storedPreference(_ name: String, of game: GameData) throws -> Data? {
   }
 
   @Test(
-    "flushing, a checkpoint and closing make durable what was set before", arguments: ["flush", "flush in a task", "checkpoint", "close"])
+    "flushing, a checkpoint and closing make durable what was set before",
+    arguments: ["flush", "flush in a task", "checkpoint", "close"])
   func durable(way: String) async throws {
     let game = try device.open()
     game.preferences[.volume] = 0.1
@@ -214,7 +224,8 @@ func storedPreference(_ name: String, of game: GameData) throws -> Data? {
     // Somebody else writes into the database and doesn't end.
     var configuration = Configuration()
     configuration.allowsUnsafeTransactions = true
-    let other = try DatabaseQueue(path: device.url.appendingPathComponent(Store.databaseName).path, configuration: configuration)
+    let other = try DatabaseQueue(
+      path: device.url.appendingPathComponent(Store.databaseName).path, configuration: configuration)
     try other.inDatabase { try $0.execute(sql: "BEGIN IMMEDIATE") }
     game.preferences[.volume] = 0.2
     game.preferences[.hat] = "crown"
@@ -233,7 +244,9 @@ func storedPreference(_ name: String, of game: GameData) throws -> Data? {
 
   // MARK: What can't be read
 
-  @Test("another type than was stored gives the default and an incident with the name; the stored value stays until it is set")
+  @Test(
+    "another type than was stored gives the default and an incident with the name; the stored value stays until it is set"
+  )
   func wrongType() throws {
     var game = try device.open()
     game.preferences[.nick] = "Ada"
@@ -287,7 +300,9 @@ func storedPreference(_ name: String, of game: GameData) throws -> Data? {
     try game.saves.capture(World(level: 5), to: .main).wait()
     try game.close()
     let queue = try DatabaseQueue(path: device.url.appendingPathComponent(Store.databaseName).path)
-    try queue.write { try $0.execute(sql: "UPDATE preference SET body = x'0102030405060708090a' WHERE name = 'volume'") }
+    try queue.write {
+      try $0.execute(sql: "UPDATE preference SET body = x'0102030405060708090a' WHERE name = 'volume'")
+    }
     try queue.close()
     for url in try FileManager.default.contentsOfDirectory(at: device.url, includingPropertiesForKeys: nil)
     where url.lastPathComponent.hasPrefix("backup") { try FileManager.default.removeItem(at: url) }
@@ -328,7 +343,8 @@ func storedPreference(_ name: String, of game: GameData) throws -> Data? {
   func forged() throws {
     let secret = Data((0..<32).map { UInt8(90 - $0) })
     func open() throws -> GameData {
-      try GameData.open("com.example.space", at: device.url, seal: .signed(secret), environment: device.clock.environment)
+      try GameData.open(
+        "com.example.space", at: device.url, seal: .signed(secret), environment: device.clock.environment)
     }
     var game = try open()
     game.preferences[.lives] = 7
@@ -337,7 +353,8 @@ func storedPreference(_ name: String, of game: GameData) throws -> Data? {
     let queue = try DatabaseQueue(path: device.url.appendingPathComponent(Store.databaseName).path)
     try queue.write { database in
       // The value of another name, with a checksum that is right.
-      let body = try #require(try Data.fetchOne(database, sql: "SELECT body FROM preference WHERE name = 'volume'")).dropFirst(8)
+      let body = try #require(try Data.fetchOne(database, sql: "SELECT body FROM preference WHERE name = 'volume'"))
+        .dropFirst(8)
       try database.execute(
         sql: "UPDATE preference SET body = ? WHERE name = 'lives'",
         arguments: [PreferencesForgery.checksum(of: body, name: "lives") + body])
@@ -356,14 +373,17 @@ func storedPreference(_ name: String, of game: GameData) throws -> Data? {
     let game = try device.open()
     let preferences = game.preferences
     for name in ["", "a\nb", "\u{7F}", String(repeating: "k", count: 257), String(repeating: "é", count: 129)] {
-      #expect(gameErrorCode { try preferences.set(1, for: PreferenceKey(name, default: 0)) } == .misuse, "\(name.prefix(20))")
+      #expect(
+        gameErrorCode { try preferences.set(1, for: PreferenceKey(name, default: 0)) } == .misuse, "\(name.prefix(20))")
       #expect(preferences[PreferenceKey(name, default: 0)] == 0)
     }
     try preferences.set(1, for: PreferenceKey(String(repeating: "k", count: 256), default: 0))
     let large = Data(count: Preferences.maximumValueBytes)
     #expect(gameErrorCode { try preferences.set(large, for: .token) } == .tooLarge)
     #expect(
-      gameErrorCode { try preferences.set(Array(repeating: 1.5, count: 200_000), for: PreferenceKey("list", default: [])) } == .tooLarge)
+      gameErrorCode {
+        try preferences.set(Array(repeating: 1.5, count: 200_000), for: PreferenceKey("list", default: []))
+      } == .tooLarge)
     try preferences.set(large.dropLast(1_000), for: .token)
     let text = String(repeating: "x", count: Preferences.maximumSyncedBytes)
     #expect(gameErrorCode { try preferences.set(text, for: .hat) } == .tooLarge)
@@ -381,7 +401,9 @@ func storedPreference(_ name: String, of game: GameData) throws -> Data? {
     try preferences.flush()
   }
 
-  @Test("a name that can't be is refused also after it was looked at, and what else is set comes to the disk", arguments: [false, true])
+  @Test(
+    "a name that can't be is refused also after it was looked at, and what else is set comes to the disk",
+    arguments: [false, true])
   func mistakesAfterLooking(isSynced: Bool) throws {
     var game = try device.open()
     for name in ["", "a\nb", String(repeating: "k", count: 257)] {
@@ -406,7 +428,9 @@ func storedPreference(_ name: String, of game: GameData) throws -> Data? {
     let stamp = Stamp(caughtUp: false, milliseconds: 1, writer: WriterID(9))
     try game.core.store.write {
       try $0.setCell(
-        CellUpdate(key: CellKey(collection: "preferences", key: "a\nb"), state: CellState(value: .latest(stamp, .data(Archive.encode(7))))))
+        CellUpdate(
+          key: CellKey(collection: "preferences", key: "a\nb"),
+          state: CellState(value: .latest(stamp, .data(Archive.encode(7))))))
     }
     try game.close()
     game = try device.open()
@@ -430,7 +454,9 @@ func storedPreference(_ name: String, of game: GameData) throws -> Data? {
     }
     let game = try device.open()
     defer { end(game) }
-    #expect(throws: CocoaError.self) { try game.preferences.set(Refuses(), for: PreferenceKey("refuses", default: Refuses())) }
+    #expect(throws: CocoaError.self) {
+      try game.preferences.set(Refuses(), for: PreferenceKey("refuses", default: Refuses()))
+    }
     game.preferences[.volume] = .nan
     game.preferences[.zoom] = -.infinity
     try game.preferences.flush()
@@ -438,7 +464,9 @@ func storedPreference(_ name: String, of game: GameData) throws -> Data? {
     #expect(game.preferences.names == ["volume", "zoom"])
   }
 
-  @Test("there is an end to how many there may be, and how much they may take together; what was there can still be changed")
+  @Test(
+    "there is an end to how many there may be, and how much they may take together; what was there can still be changed"
+  )
   func limits() throws {
     var game = try device.open()
     for number in 0..<Preferences.maximumKeys { game.preferences[PreferenceKey("key \(number)", default: 0)] = number }
@@ -449,7 +477,10 @@ func storedPreference(_ name: String, of game: GameData) throws -> Data? {
     game = try device.open()
     defer { end(game) }
     #expect(game.preferences.names.count == Preferences.maximumKeys)
-    #expect((0..<Preferences.maximumKeys).allSatisfy { game.preferences[PreferenceKey("key \($0)", default: 0)] == ($0 == 7 ? -7 : $0) })
+    #expect(
+      (0..<Preferences.maximumKeys).allSatisfy {
+        game.preferences[PreferenceKey("key \($0)", default: 0)] == ($0 == 7 ? -7 : $0)
+      })
     #expect(gameErrorCode { try game.preferences.set(0.1, for: .volume) } == .tooLarge)
     try game.preferences.remove(PreferenceKey("key 9", default: 0))
     try game.preferences.set(0.1, for: .volume)
@@ -459,7 +490,9 @@ func storedPreference(_ name: String, of game: GameData) throws -> Data? {
     defer { end(second) }
     let million = Data(count: 1_000_000)
     var count = 0
-    while gameErrorCode({ try second.preferences.set(million, for: PreferenceKey("blob \(count)", default: Data())) }) == nil, count < 100 {
+    while gameErrorCode({ try second.preferences.set(million, for: PreferenceKey("blob \(count)", default: Data())) })
+      == nil, count < 100
+    {
       count += 1
     }
     #expect(count == Preferences.maximumBytes / (1_000_000 + 64))
@@ -486,7 +519,9 @@ func storedPreference(_ name: String, of game: GameData) throws -> Data? {
   func names() async throws {
     // More than are found the short way. Lengths from nothing to three words of eight bytes, alike at both ends, and
     // not all of ASCII.
-    let stems = (0..<1_100).map { ["\($0)", "key \($0)!", "the setting \($0) of the game", "größe \($0)"][$0 % 4] + "\($0 / 4)" }
+    let stems = (0..<1_100).map {
+      ["\($0)", "key \($0)!", "the setting \($0) of the game", "größe \($0)"][$0 % 4] + "\($0 / 4)"
+    }
     @Sendable func key(_ number: Int, decomposed: Bool = false) -> PreferenceKey<Int> {
       let name = decomposed ? stems[number].decomposedStringWithCanonicalMapping : stems[number]
       return PreferenceKey(name, default: -1, synced: number % 3 == 0)
@@ -497,7 +532,8 @@ func storedPreference(_ name: String, of game: GameData) throws -> Data? {
       let game = try device.open()
       for round in 1...3 {
         for number in stems.indices { game.preferences[key(number, decomposed: round == 2)] = round * 10_000 + number }
-        for number in stems.indices where game.preferences[key(number, decomposed: round == 3)] != round * 10_000 + number {
+        for number in stems.indices
+        where game.preferences[key(number, decomposed: round == 3)] != round * 10_000 + number {
           wrong.append("\(stems[number]) in round \(round)")
         }
       }
@@ -528,7 +564,9 @@ func storedPreference(_ name: String, of game: GameData) throws -> Data? {
           if step % 50 == 0 { do { try game.preferences.flush() } catch { Issue.record("\(error)") } }
           let seen = game.preferences[.order]
           if seen.count != 2 { Issue.record("half a value: \(seen)") }
-          if game.preferences[PreferenceKey("own \(thread)", default: -1)] != step { Issue.record("thread \(thread) lost \(step)") }
+          if game.preferences[PreferenceKey("own \(thread)", default: -1)] != step {
+            Issue.record("thread \(thread) lost \(step)")
+          }
         }
       }
       try game.preferences.flush()

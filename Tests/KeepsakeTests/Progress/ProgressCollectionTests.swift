@@ -25,7 +25,9 @@ import Testing
   /// What an exchange would send of a key.
   private func outgoing(_ name: String, of game: GameData) throws -> CellValue? {
     try game.core.store.drain()
-    return try game.core.store.read { try $0.outbox(limit: 10).flatMap(\.cells).last { $0.key.key == name }?.state.value }
+    return try game.core.store.read {
+      try $0.outbox(limit: 10).flatMap(\.cells).last { $0.key.key == name }?.state.value
+    }
   }
 
   @Test("a favourite that was removed stays away after a restart, and can be put in again")
@@ -54,7 +56,8 @@ import Testing
     defer { end(game) }
     for round in 0..<50 {
       let pending = [
-        try game.progress.insert("rose", into: .favourites), try game.progress.insert("tulip \(round)", into: .favourites),
+        try game.progress.insert("rose", into: .favourites),
+        try game.progress.insert("tulip \(round)", into: .favourites),
         try game.progress.remove("rose", from: .favourites), try game.progress.insert("oak", into: .favourites),
         try game.progress.remove("oak", from: .favourites), try game.progress.insert("rose", into: .favourites),
         try game.progress.remove("tulip \(round - 1)", from: .favourites),
@@ -68,7 +71,9 @@ import Testing
     let stored = try game.core.store.read { try $0.cell(ProgressKey.favourites.key)?.value }
     guard case .set(let set)? = stored else { return #expect(Bool(false), "\(String(describing: stored))") }
     #expect(set.elements == [.string("tulip 49")])
-    #expect(set.writers.count == 1 && set.writers.values.first?.seen.ranges.count == 1, "one range, however often something was put in")
+    #expect(
+      set.writers.count == 1 && set.writers.values.first?.seen.ranges.count == 1,
+      "one range, however often something was put in")
   }
 
   @Test("a device that puts in a favourite which another one removes meanwhile keeps it")
@@ -122,7 +127,8 @@ import Testing
     try arrive(.dictionary([.string("goblin"): .counter([WriterID(5): CounterEntry(plus: 10)])]), "defeated", to: game)
     #expect(game.progress[.defeated] == ["goblin": 12])
     // Two spellings, as a program that doesn't know of them may have written.
-    try arrive(.dictionary([.string("\u{E9}"): .min(.int(5)), .string("e\u{301}"): .min(.int(4))]), "best times", to: game)
+    try arrive(
+      .dictionary([.string("\u{E9}"): .min(.int(5)), .string("e\u{301}"): .min(.int(4))]), "best times", to: game)
     #expect(game.progress[.bestTimes]["\u{E9}"] == 4)
   }
 
@@ -226,8 +232,11 @@ import Testing
     }
     #expect(code == .tooLarge && count == ProgressStore.maximumValueBytes / 12_018, "\(count)")
     #expect(game.progress[.favourites].count == count)
-    #expect(gameErrorCode { try game.progress.insert(String(repeating: "x", count: 300_000), into: .badges) } == .tooLarge)
-    #expect(gameErrorCode { try game.progress.record(1, at: String(repeating: "x", count: 200_000), for: .bestTimes) } == .tooLarge)
+    #expect(
+      gameErrorCode { try game.progress.insert(String(repeating: "x", count: 300_000), into: .badges) } == .tooLarge)
+    #expect(
+      gameErrorCode { try game.progress.record(1, at: String(repeating: "x", count: 200_000), for: .bestTimes) }
+        == .tooLarge)
     // What another device brings is taken, and what makes it smaller goes through.
     let theirs = (1...20).map { ($0, Scalar.string("\($0) of theirs \(long)")) }
     let additions = ObservedSet.Additions(

@@ -127,7 +127,9 @@ import Testing
     #expect(gameErrorCode { try game.progress.set(3, for: .level) } == .misuse)
     #expect(gameErrorCode { try game.progress.record(3, for: .coinsFound) } == .misuse)
     #expect(gameErrorCode { try game.progress.record(.nan, for: .max("ratio", default: 0.0)) } == .misuse)
-    #expect(gameErrorCode { try game.progress.record(1, for: .max(String(repeating: "k", count: 1_000), default: 0)) } == .misuse)
+    #expect(
+      gameErrorCode { try game.progress.record(1, for: .max(String(repeating: "k", count: 1_000), default: 0)) }
+        == .misuse)
     #expect(gameErrorCode { try game.progress.reset(.level, to: 1) } == .notCaughtUp)
     try game.progress.record(3, for: .level)
     #expect(gameErrorCode { try game.progress.add(1, to: .counter("level")) } == .misuse)
@@ -151,7 +153,9 @@ import Testing
     try game.core.store.drain()
     let stored = try game.core.store.read { try $0.cells(in: "progress") }
     #expect(stored.count == 3)
-    let totals = stored.compactMap { if case .counter(let entries) = $0.state.value { CellValue.total(of: entries) } else { nil } }
+    let totals = stored.compactMap {
+      if case .counter(let entries) = $0.state.value { CellValue.total(of: entries) } else { nil }
+    }
     #expect(totals == [200])
   }
 }

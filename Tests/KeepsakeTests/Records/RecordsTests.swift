@@ -27,7 +27,9 @@ import Testing
   }
 
   static func add(_ name: String, seen: Int = 0, to game: GameData) throws {
-    try game.records.write { db in try db.execute(sql: "INSERT INTO creature (name, seen) VALUES (?, ?)", arguments: [name, seen]) }
+    try game.records.write { db in
+      try db.execute(sql: "INSERT INTO creature (name, seen) VALUES (?, ?)", arguments: [name, seen])
+    }
   }
 
   static func names(_ game: GameData) throws -> [String] {
@@ -107,7 +109,9 @@ import Testing
     #expect(try Self.names(updated) == ["owl"])
   }
 
-  @Test("a migration that fails says which one it was and leaves the tables as they were before it; the next release goes on")
+  @Test(
+    "a migration that fails says which one it was and leaves the tables as they were before it; the next release goes on"
+  )
   func failsMigration() throws {
     let device = try Device()
     let game = try device.open()
@@ -136,7 +140,9 @@ import Testing
     try Self.add("owl", to: game)
     try game.close()
     var merging = DatabaseMigrator()
-    merging.registerMigration("both", merging: ["creatures", "places"]) { _, applied in #expect(applied == ["creatures", "places"]) }
+    merging.registerMigration("both", merging: ["creatures", "places"]) { _, applied in
+      #expect(applied == ["creatures", "places"])
+    }
     let unaware = try device.open()
     #expect(storeErrorCode { try unaware.records.migrate(merging) } == .newerFormat)
     try unaware.close()
@@ -155,7 +161,9 @@ import Testing
     try game.records.migrate(Self.migrator())
     #expect(throws: DatabaseError.self) { try game.records.read { try $0.execute(sql: "SELECT nothing") } }
     #expect(throws: DatabaseError.self) { try game.records.read { try $0.execute(sql: "DELETE FROM creature") } }
-    #expect(throws: DatabaseError.self) { try game.records.write { try $0.execute(sql: "INSERT INTO creature (name) VALUES (NULL)") } }
+    #expect(throws: DatabaseError.self) {
+      try game.records.write { try $0.execute(sql: "INSERT INTO creature (name) VALUES (NULL)") }
+    }
     try Self.add("owl", to: game)
     #expect(try Self.names(game) == ["owl"] && game.incidents.isEmpty)
   }
@@ -168,8 +176,11 @@ import Testing
     try game.records.migrate(Self.migrator())
     let counts = Shared<[Int]>([])
     let arrived = DispatchSemaphore(value: 0)
-    let observation = ValueObservation.tracking { db in try Int.fetchOne(db, sql: "SELECT COUNT(*) FROM creature") ?? 0 }
-    let watching = observation.start(in: try game.records.reader, scheduling: .async(onQueue: DispatchQueue(label: "test"))) { error in
+    let observation = ValueObservation.tracking { db in try Int.fetchOne(db, sql: "SELECT COUNT(*) FROM creature") ?? 0
+    }
+    let watching = observation.start(
+      in: try game.records.reader, scheduling: .async(onQueue: DispatchQueue(label: "test"))
+    ) { error in
       Issue.record("\(error)")
     } onChange: { count in
       counts.value += [count]
@@ -245,11 +256,13 @@ import Testing
     let link = device.folder.url.appendingPathComponent("link")
     try FileManager.default.createSymbolicLink(at: link, withDestinationURL: device.url)
     for name in ["records.sqlite", "store.sqlite", "other"] {
-      #expect(storeErrorCode { try game.records.snapshot(to: device.url.appendingPathComponent(name)) } == .misuse, "\(name)")
+      #expect(
+        storeErrorCode { try game.records.snapshot(to: device.url.appendingPathComponent(name)) } == .misuse, "\(name)")
       #expect(storeErrorCode { try game.records.snapshot(to: link.appendingPathComponent(name)) } == .misuse, "\(name)")
     }
     #expect(storeErrorCode { try game.records.snapshot(to: link) } == .misuse)
-    #expect(storeErrorCode { try game.records.snapshot(to: link.appendingPathComponent("nowhere/snapshot")) } == .missing)
+    #expect(
+      storeErrorCode { try game.records.snapshot(to: link.appendingPathComponent("nowhere/snapshot")) } == .missing)
     #expect(try Self.names(game) == ["owl"])
   }
 
@@ -270,7 +283,8 @@ import Testing
     try again.records.migrate(Self.migrator())
     #expect(try Self.names(again) == ["owl"])
     #expect(again.incidents.map(\.kind) == [.recovered])
-    let folder = try #require(FileManager.default.contentsOfDirectory(atPath: device.url.appendingPathComponent("damaged").path).first)
+    let folder = try #require(
+      FileManager.default.contentsOfDirectory(atPath: device.url.appendingPathComponent("damaged").path).first)
     let aside = try Data(contentsOf: device.url.appendingPathComponent("damaged/\(folder)/records.sqlite"))
     let isKept = aside == bytes
     #expect(isKept)
@@ -307,7 +321,9 @@ import Testing
       let game = try device.open()
       try game.records.migrate(Self.migrator())
       let reader = try game.records.reader
-      let (entered, gate, done) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+      let (entered, gate, done) = (
+        DispatchSemaphore(value: 0), DispatchSemaphore(value: 0), DispatchSemaphore(value: 0)
+      )
       Thread {
         do {
           try reader.read { _ in
@@ -358,7 +374,9 @@ import Testing
     #expect(try Self.names(game) == ["fox"])
   }
 
-  @Test("versions of the tables: snapshots that are tracked as a file, brought back one by one, and by a newer release of the game")
+  @Test(
+    "versions of the tables: snapshots that are tracked as a file, brought back one by one, and by a newer release of the game"
+  )
   func versions() throws {
     let device = try Device()
     let game = try device.open()
@@ -381,8 +399,11 @@ import Testing
     try tracked.restore(try #require(versions.last).id)
     let told = Shared<[Int]>([])
     let arrived = DispatchSemaphore(value: 0)
-    let observation = ValueObservation.tracking { db in try Int.fetchOne(db, sql: "SELECT COUNT(*) FROM creature") ?? 0 }
-    let watching = observation.start(in: try game.records.reader, scheduling: .async(onQueue: DispatchQueue(label: "test"))) { error in
+    let observation = ValueObservation.tracking { db in try Int.fetchOne(db, sql: "SELECT COUNT(*) FROM creature") ?? 0
+    }
+    let watching = observation.start(
+      in: try game.records.reader, scheduling: .async(onQueue: DispatchQueue(label: "test"))
+    ) { error in
       Issue.record("\(error)")
     } onChange: { count in
       told.value += [count]
@@ -430,12 +451,16 @@ import Testing
     #expect(try refusal("altered", altered) == .damaged)
     #expect(try refusal("newer", upTo: 1, bytes) == .newerFormat)
     #expect(storeErrorCode { try game.records.restore(from: folder, migrator: Self.migrator()) } == .misuse)
-    #expect(storeErrorCode { try game.records.read { _ in try game.records.restore(from: good, migrator: Self.migrator()) } } == .misuse)
+    #expect(
+      storeErrorCode { try game.records.read { _ in try game.records.restore(from: good, migrator: Self.migrator()) } }
+        == .misuse)
     try Data("more".utf8).write(to: folder.appendingPathComponent("unfinished-wal"))
     #expect(try refusal("unfinished", bytes) == .misuse)
     let other = folder.appendingPathComponent("other")
     let queue = try DatabaseQueue(path: other.path)
-    try queue.writeWithoutTransaction { try $0.execute(sql: "PRAGMA page_size = 8192; VACUUM; CREATE TABLE thing (id)") }
+    try queue.writeWithoutTransaction {
+      try $0.execute(sql: "PRAGMA page_size = 8192; VACUUM; CREATE TABLE thing (id)")
+    }
     try queue.close()
     #expect(try refusal("other", nil) == .misuse)
     #expect(try Self.names(game) == ["owl 0"])
@@ -453,7 +478,8 @@ import Testing
       // Another program holds the file, which is waited for.
       var configuration = Configuration()
       configuration.allowsUnsafeTransactions = true
-      let other = try DatabaseQueue(path: device.url.appendingPathComponent("records.sqlite").path, configuration: configuration)
+      let other = try DatabaseQueue(
+        path: device.url.appendingPathComponent("records.sqlite").path, configuration: configuration)
       try other.inDatabase { try $0.execute(sql: "PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE") }
       var closed: StoreError.Code?
       var attempts = 0

@@ -50,7 +50,10 @@ import Darwin
     let url = try make("a?b#c%20 d'\".sqlite", wal: wal)
     let words = try ReferenceDatabase(at: url, sha256: try hash(url).uppercased())
     let guess = "word 7' OR '1'='1"
-    #expect(try words.read { try Bool.fetchOne($0, sql: "SELECT EXISTS (SELECT 1 FROM word WHERE text = ?)", arguments: [guess]) } == false)
+    #expect(
+      try words.read {
+        try Bool.fetchOne($0, sql: "SELECT EXISTS (SELECT 1 FROM word WHERE text = ?)", arguments: [guess])
+      } == false)
     #expect(try words.read { try Int.fetchOne($0, sql: "SELECT COUNT(*) FROM word") } == 2_000)
     #expect(throws: DatabaseError.self) { try words.read { try $0.execute(sql: "DELETE FROM word") } }
     #expect(try FileManager.default.contentsOfDirectory(atPath: folder.url.path) == [url.lastPathComponent])
@@ -75,7 +78,9 @@ import Darwin
     #expect(code(url, right) == nil)
   }
 
-  @Test("missing, a folder, something else, a database that was broken when it was hashed, a log beside it: each has its own error")
+  @Test(
+    "missing, a folder, something else, a database that was broken when it was hashed, a log beside it: each has its own error"
+  )
   func causes() throws {
     let url = try make()
     let right = try hash(url)
@@ -113,7 +118,9 @@ import Darwin
   func damagedPage() throws {
     let url = try make()
     var bytes = try Data(contentsOf: url)
-    for page in 2..<bytes.count / 4_096 { bytes.replaceSubrange(page * 4_096..<page * 4_096 + 16, with: Data(repeating: 0xEE, count: 16)) }
+    for page in 2..<bytes.count / 4_096 {
+      bytes.replaceSubrange(page * 4_096..<page * 4_096 + 16, with: Data(repeating: 0xEE, count: 16))
+    }
     try bytes.write(to: url)
     let words = try ReferenceDatabase(at: url, sha256: try hash(url))
     do {
@@ -125,7 +132,8 @@ import Darwin
   }
 
   @Test(
-    "a pipe, a device and a link to one are refused instead of being waited for; a link to the file is the file", .hangLimit)
+    "a pipe, a device and a link to one are refused instead of being waited for; a link to the file is the file",
+    .hangLimit)
   func kinds() async throws {
     try await onThread {
       let url = try make()
@@ -133,7 +141,8 @@ import Darwin
       let pipe = folder.url.appendingPathComponent("pipe")
       try #require(mkfifo(pipe.path, 0o600) == 0)
       for (name, target) in [("device", "/dev/zero"), ("to the pipe", pipe.path), ("good", url.path)] {
-        try FileManager.default.createSymbolicLink(atPath: folder.url.appendingPathComponent(name).path, withDestinationPath: target)
+        try FileManager.default.createSymbolicLink(
+          atPath: folder.url.appendingPathComponent(name).path, withDestinationPath: target)
       }
       #expect(code(pipe, right) == .notADatabase)
       #expect(code(folder.url.appendingPathComponent("device"), right) == .notADatabase)
@@ -148,7 +157,9 @@ import Darwin
     let queue = try DatabaseQueue(path: url.path)
     try queue.writeWithoutTransaction { db in
       try db.execute(
-        sql: "CREATE TRIGGER wild AFTER INSERT ON word BEGIN DELETE FROM word; END; CREATE VIEW wilder AS SELECT load_extension('x')")
+        sql:
+          "CREATE TRIGGER wild AFTER INSERT ON word BEGIN DELETE FROM word; END; CREATE VIEW wilder AS SELECT load_extension('x')"
+      )
     }
     try queue.close()
     let words = try ReferenceDatabase(at: url, sha256: try hash(url))

@@ -22,8 +22,10 @@ import Testing
     let bytes = try Archive.encode(value, writer: 1)
     try game.core.store.write { transaction in
       let record = VersionRecord(
-        id: VersionID(high: 1, low: 1), slot: "hunt", covers: covers, contents: [try transaction.keepContent(bytes)], length: bytes.count,
-        metadata: SaveMetadata(progress: progress), savedAtMilliseconds: device.clock.now, writer: WriterID(1), provisional: false)
+        id: VersionID(high: 1, low: 1), slot: "hunt", covers: covers, contents: [try transaction.keepContent(bytes)],
+        length: bytes.count,
+        metadata: SaveMetadata(progress: progress), savedAtMilliseconds: device.clock.now, writer: WriterID(1),
+        provisional: false)
       try transaction.putVersion(StoredVersion(record: record, acknowledged: true, offered: true))
       for covered in covers { try transaction.markCovered(covered) }
     }

@@ -13,7 +13,8 @@ import Testing
 
   /// Lets a save of another device arrive beside what is here.
   func arrive<Value: Archivable>(
-    _ value: Value, in slot: Slot<Value>, covers: [VersionID], id: UInt64 = 1, _ metadata: SaveMetadata = SaveMetadata(),
+    _ value: Value, in slot: Slot<Value>, covers: [VersionID], id: UInt64 = 1,
+    _ metadata: SaveMetadata = SaveMetadata(),
     to game: GameData
   ) throws {
     let bytes = try Archive.encode(value, writer: id)
@@ -165,7 +166,8 @@ import Testing
     let slot = Slot<Journal>(
       "journal",
       resolving: .combining { saves in
-        Journal(text: saves.values.map(\.text).sorted().joined(separator: "+") + " from \(saves.ancestor?.text ?? "nothing")")
+        Journal(
+          text: saves.values.map(\.text).sorted().joined(separator: "+") + " from \(saves.ancestor?.text ?? "nothing")")
       })
     let game = try device.open()
     defer { end(game) }
@@ -197,7 +199,8 @@ import Testing
     #expect(try game.core.store.read { try $0.heads(of: "journal").count } == 1)
   }
 
-  @Test("an ancestor that can't be decoded is told once, and the sides are merged without it", arguments: [true, false])
+  @Test(
+    "an ancestor that can't be decoded is told once, and the sides are merged without it", arguments: [true, false])
   func unreadableAncestor(asked: Bool) throws {
     let game = try device.open()
     defer { end(game) }
@@ -216,11 +219,13 @@ import Testing
       }
     }
     let incidents = game.incidents
-    #expect(incidents.map(\.kind) == [.unreadable] && incidents.first?.version == ancestor && incidents.first?.slot == "park")
+    #expect(
+      incidents.map(\.kind) == [.unreadable] && incidents.first?.version == ancestor && incidents.first?.slot == "park")
     #expect(incidents.first?.message.contains("merged without it") == true, "\(incidents)")
   }
 
-  @Test("what this game can read of a conflict is loaded although a newer game's save is in it", arguments: [true, false])
+  @Test(
+    "what this game can read of a conflict is loaded although a newer game's save is in it", arguments: [true, false])
   func newerGameBeside(newerIsFurther: Bool) throws {
     let game = try device.open()
     defer { end(game) }
@@ -229,7 +234,8 @@ import Testing
     try game.saves.capture(Park(level: 2, visitors: 5), to: slot, SaveMetadata(progress: 2)).wait()
     try arrive(Park(level: 3), in: slot, covers: [ancestor.id], id: 1, SaveMetadata(progress: 3), to: game)
     try arrive(
-      NewerPark(level: 9), in: Slot<NewerPark>("park"), covers: [ancestor.id], id: 2, SaveMetadata(progress: newerIsFurther ? 9 : 0),
+      NewerPark(level: 9), in: Slot<NewerPark>("park"), covers: [ancestor.id], id: 2,
+      SaveMetadata(progress: newerIsFurther ? 9 : 0),
       to: game)
     let merged = try #require(try game.saves.load(slot))
     #expect(merged == Park(level: 3, visitors: 5))
@@ -239,9 +245,12 @@ import Testing
     #expect(try game.core.store.read { try $0.heads(of: "park") }.count == 2)
     try game.saves.capture(Park(level: 4, visitors: 5), to: slot, SaveMetadata(progress: 5)).wait()
     let bytes = try game.core.store.read { transaction in
-      try transaction.heads(of: "park").map { try transaction.plainBytes(of: #require(try transaction.version($0)?.record)) }
+      try transaction.heads(of: "park").map {
+        try transaction.plainBytes(of: #require(try transaction.version($0)?.record))
+      }
     }
-    #expect(bytes.contains { (try? Archive.decode(NewerPark.self, from: $0))?.level == 9 }, "the newer save is still a head")
+    #expect(
+      bytes.contains { (try? Archive.decode(NewerPark.self, from: $0))?.level == 9 }, "the newer save is still a head")
   }
 
   @Test("where nothing of a conflict can be read, that is said")
@@ -287,7 +296,9 @@ import Testing
     let turned = try game.saves.capture(World(level: 1, heading: 1), to: .main).wait()
     try game.saves.capture(World(level: 1, ship: [9, 9], heading: 1), to: .main, SaveMetadata(progress: 9)).wait()
     try arrive(World(level: 1, heading: 2), in: .main, covers: [turned.id], id: 1, SaveMetadata(progress: 5), to: game)
-    try arrive(World(level: 1, cleared: ["x"], heading: 0), in: .main, covers: [root.id], id: 2, SaveMetadata(progress: 1), to: game)
+    try arrive(
+      World(level: 1, cleared: ["x"], heading: 0), in: .main, covers: [root.id], id: 2, SaveMetadata(progress: 1),
+      to: game)
     #expect(try game.saves.load(.main) == World(level: 1, cleared: ["x"], ship: [9, 9], heading: 2))
   }
 
@@ -305,14 +316,17 @@ import Testing
     #expect(conflict.unreadable.first?.version.metadata.progress == 1)
     try game.saves.resolve(conflict, with: conflict.sides[1].value).wait()
     let rest = try #require(try game.saves.conflict(slot))
-    #expect(rest.sides.map(\.value.level) == [2] && rest.unreadable.count == 1, "only the newer game's save is left beside the choice")
+    #expect(
+      rest.sides.map(\.value.level) == [2] && rest.unreadable.count == 1,
+      "only the newer game's save is left beside the choice")
   }
 
   @Test("the game's own way to combine is given the saves that can be read, and isn't asked about one alone")
   func combiningBesideANewerSave() throws {
     let game = try device.open()
     defer { end(game) }
-    let slot = Slot<Park>("park", resolving: .combining { saves in Park(level: saves.values.count, visitors: saves.versions.count) })
+    let slot = Slot<Park>(
+      "park", resolving: .combining { saves in Park(level: saves.values.count, visitors: saves.versions.count) })
     try game.saves.capture(Park(level: 7), to: slot).wait()
     try arrive(NewerPark(level: 3), in: Slot<NewerPark>("park"), covers: [], id: 1, to: game)
     #expect(try game.saves.load(slot) == Park(level: 7))
@@ -327,7 +341,8 @@ import Testing
     let slot = Slot<Estate>("estate")
     let ancestor = try game.saves.capture(Estate(), to: slot).wait()
     try game.saves.capture(Estate(park: Park(level: 5)), to: slot).wait()
-    try arrive(Estate(park: Park(level: 3, visitors: 8), trees: [Tree(id: 1)]), in: slot, covers: [ancestor.id], to: game)
+    try arrive(
+      Estate(park: Park(level: 3, visitors: 8), trees: [Tree(id: 1)]), in: slot, covers: [ancestor.id], to: game)
     let merged = try #require(try game.saves.load(slot))
     #expect(merged.park == Park(level: 5, visitors: 8) && merged.trees.map(\.id) == [1])
   }

@@ -21,11 +21,14 @@ import Testing
   static func id(_ number: Int) -> VersionID { VersionID(high: 1, low: UInt64(number)) }
 
   /// A save of any device, as a sync brings it.
-  func put(_ value: Shore, _ number: Int, over covers: [Int], progress: Double, in transaction: inout StoreTransaction) throws {
+  func put(_ value: Shore, _ number: Int, over covers: [Int], progress: Double, in transaction: inout StoreTransaction)
+    throws
+  {
     let bytes = try Archive.encode(value, writer: 1)
     let record = VersionRecord(
       id: Self.id(number), slot: slot.name, covers: covers.map(Self.id), contents: [try transaction.keepContent(bytes)],
-      length: bytes.count, metadata: SaveMetadata(progress: progress), savedAtMilliseconds: device.clock.now, writer: WriterID(1),
+      length: bytes.count, metadata: SaveMetadata(progress: progress), savedAtMilliseconds: device.clock.now,
+      writer: WriterID(1),
       provisional: false)
     try transaction.putVersion(StoredVersion(record: record, acknowledged: true, offered: true))
     for covered in record.covers { try transaction.markCovered(covered) }
@@ -67,7 +70,8 @@ import Testing
     #expect(try game.saves.conflict(slot)?.sides.count == 2)
     let merged = try #require(try game.saves.load(slot))
     #expect(merged == expected)
-    #expect(try game.saves.conflict(slot)?.ancestor?.level == rungs, "what both came from is made of all that was merged")
+    #expect(
+      try game.saves.conflict(slot)?.ancestor?.level == rungs, "what both came from is made of all that was merged")
     try game.saves.capture(merged, to: slot).wait()
     #expect(try game.saves.load(slot) == expected)
   }

@@ -47,7 +47,8 @@ import Testing
     #expect(try game.saves.load(.main)?.level == 2 && cloud.container.slots().isEmpty)
   }
 
-  @Test("nobody is said to have what was saved here, and what another device saved beside it is told whichever is better")
+  @Test(
+    "nobody is said to have what was saved here, and what another device saved beside it is told whichever is better")
   func saysWhoHasIt() async throws {
     let (here, there) = (try await connected(phone), try tablet.open())
     defer {
@@ -82,7 +83,9 @@ import Testing
     #expect(word != nil)
   }
 
-  @Test("a file whose name leads elsewhere is not placed in a folder", arguments: ["../level.dat", "a/b", "..", ".", "c:x", "a\\b"])
+  @Test(
+    "a file whose name leads elsewhere is not placed in a folder",
+    arguments: ["../level.dat", "a/b", "..", ".", "c:x", "a\\b"])
   func plainNamesOnly(name: String) async throws {
     let (here, there) = (try await connected(phone), try await connected(tablet))
     defer {

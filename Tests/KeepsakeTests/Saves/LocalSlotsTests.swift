@@ -48,7 +48,8 @@ import Testing
 
   // MARK: Stays
 
-  @Test("what is saved in a local slot stays here, over restarts and whatever else is sent, and is as any save to the game")
+  @Test(
+    "what is saved in a local slot stays here, over restarts and whatever else is sent, and is as any save to the game")
   func stays() async throws {
     var game = try phone.open()
     try game.saves.keepLocal(secret, cloudCopy: .removed)
@@ -112,7 +113,9 @@ import Testing
     #expect(try here.saves.history(of: .main).filter(\.isDeleted).count == 1, "it left the cloud once")
   }
 
-  @Test("a slot that leaves the cloud stays here, and goes elsewhere as by a delete; what others saved without knowing stays theirs")
+  @Test(
+    "a slot that leaves the cloud stays here, and goes elsewhere as by a delete; what others saved without knowing stays theirs"
+  )
   func leaves() async throws {
     let (here, there) = try await bothPlaying()
     defer {
@@ -154,7 +157,9 @@ import Testing
     #expect(try there.saves.load(.main) == World(level: 7, cleared: ["here", "there"]))
   }
 
-  @Test("a device that only stops sending leaves the others with what they had; what they do meanwhile is no news, and merges in the end")
+  @Test(
+    "a device that only stops sending leaves the others with what they had; what they do meanwhile is no news, and merges in the end"
+  )
   func onlyStops() async throws {
     let (here, there) = try await bothPlaying()
     defer {
@@ -185,7 +190,9 @@ import Testing
     #expect(try there.saves.load(.main) == World(level: 6, cleared: ["there"]))
   }
 
-  @Test("a slot in which nothing was saved meanwhile shows what the cloud has when it comes back, and a deleted one deletes nothing there")
+  @Test(
+    "a slot in which nothing was saved meanwhile shows what the cloud has when it comes back, and a deleted one deletes nothing there"
+  )
   func nothingNew() async throws {
     let (here, there) = try await bothPlaying()
     defer {
@@ -395,7 +402,8 @@ import Testing
     // Somebody else writes into the database and doesn't end.
     var configuration = Configuration()
     configuration.allowsUnsafeTransactions = true
-    let other = try DatabaseQueue(path: phone.url.appendingPathComponent(Store.databaseName).path, configuration: configuration)
+    let other = try DatabaseQueue(
+      path: phone.url.appendingPathComponent(Store.databaseName).path, configuration: configuration)
     try other.inDatabase { try $0.execute(sql: "BEGIN IMMEDIATE") }
     #expect(storeErrorCode { try game.saves.keepLocal(.main, cloudCopy: .removed) } == .inUse)
     try other.inDatabase { try $0.execute(sql: "ROLLBACK") }

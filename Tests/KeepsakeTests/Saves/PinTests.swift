@@ -18,7 +18,9 @@ import Testing
     _ = try game.saves.load(.main)
   }
 
-  @Test("a pinned save is there after hundreds of others and a restart, says that it is pinned, and can be restored; unpinned it goes")
+  @Test(
+    "a pinned save is there after hundreds of others and a restart, says that it is pinned, and can be restored; unpinned it goes"
+  )
   func pins() throws {
     var game = try open()
     let pinned = try game.saves.capture(World(level: 1), to: .main, SaveMetadata(title: "before the battle")).wait()

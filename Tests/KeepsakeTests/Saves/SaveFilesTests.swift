@@ -15,11 +15,14 @@ import Testing
     try GameData.open(id, at: device.url, seal: seal, environment: device.clock.environment)
   }
 
-  @Test("a save goes to another machine and another slot with its title and picture, and what stood there can be brought back")
+  @Test(
+    "a save goes to another machine and another slot with its title and picture, and what stood there can be brought back"
+  )
   func moves() throws {
     let game = try open(device)
     defer { end(game) }
-    let picture = SaveMetadata(title: "Cave", playtime: 60, progress: 2, thumbnail: Data([1, 2, 3]), custom: ["mode": "hard"])
+    let picture = SaveMetadata(
+      title: "Cave", playtime: 60, progress: 2, thumbnail: Data([1, 2, 3]), custom: ["mode": "hard"])
     let saved = try game.saves.capture(World(level: 7), to: .main, picture).wait()
     let url = device.folder.url.appendingPathComponent("cave.save")
     try game.saves.export(.main, to: url)
@@ -76,7 +79,8 @@ import Testing
     var damaged = try game.saves.export(.main)
     damaged[damaged.count / 2] ^= 1
     #expect(storeErrorCode { try game.saves.import(damaged, to: .main) } == .damaged)
-    #expect(storeErrorCode { try game.saves.import(from: device.url.appendingPathComponent("none"), to: .main) } == .missing)
+    #expect(
+      storeErrorCode { try game.saves.import(from: device.url.appendingPathComponent("none"), to: .main) } == .missing)
     #expect(gameErrorCode { try game.saves.import(game.saves.export(.main), to: Slot<World>("")) } == .misuse)
     #expect(try game.saves.history(of: .main).map(\.id) == [stands.id])
     #expect(try game.saves.list().map(\.name) == ["main", "newer"])

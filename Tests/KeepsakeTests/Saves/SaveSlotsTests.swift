@@ -35,7 +35,8 @@ import Testing
   @Test(
     "a name that no slot can have is refused by loading as by saving, and the error says what is wrong with it",
     arguments: [
-      ("", "is empty"), ("a\nb", "has control characters"), (String(repeating: "é", count: 129), "has 258 bytes, more than 256"),
+      ("", "is empty"), ("a\nb", "has control characters"),
+      (String(repeating: "é", count: 129), "has 258 bytes, more than 256"),
       ("\u{E000}file/a", "begins like the names of tracked files"),
     ])
   func invalidNames(name: String, reason: String) async throws {
@@ -63,7 +64,9 @@ import Testing
     ]
     for (index, call) in calls.enumerated() {
       let error = await #expect(throws: GameDataError.self, "call \(index)") { try await call() }
-      #expect(error?.code == .misuse && error?.message.hasSuffix("can't be a slot's name: it \(reason)") == true, "call \(index)")
+      #expect(
+        error?.code == .misuse && error?.message.hasSuffix("can't be a slot's name: it \(reason)") == true,
+        "call \(index)")
     }
     #expect(try game.saves.list().isEmpty)
   }
@@ -224,7 +227,8 @@ import Testing
     let database = try DatabaseQueue(path: folder.appendingPathComponent(Store.databaseName).path)
     try database.write { database in
       try database.execute(
-        sql: "UPDATE content SET bytes = x'00' WHERE position IN (SELECT position FROM content ORDER BY position DESC LIMIT ?)",
+        sql:
+          "UPDATE content SET bytes = x'00' WHERE position IN (SELECT position FROM content ORDER BY position DESC LIMIT ?)",
         arguments: [count])
     }
     try database.close()
@@ -245,7 +249,9 @@ import Testing
   }
 
   /// What the newer program finds, by the store that the older one worked on.
-  private func newerFinds(_ value: Newer, savedAs version: VersionID, _ location: Testing.SourceLocation = #_sourceLocation) throws {
+  private func newerFinds(
+    _ value: Newer, savedAs version: VersionID, _ location: Testing.SourceLocation = #_sourceLocation
+  ) throws {
     let game = try device.open()
     defer { end(game) }
     let slot = Slot<Newer>("main")
@@ -255,7 +261,8 @@ import Testing
     #expect(sides.contains { $0.version.id == version && $0.value == value }, sourceLocation: location)
   }
 
-  @Test("however often an older game saves and starts again, a newer game's save is there for the game that can read it")
+  @Test(
+    "however often an older game saves and starts again, a newer game's save is there for the game that can read it")
   func newerSaveStays() throws {
     var game = try device.open()
     let newer = try game.saves.capture(Newer(a: 7), to: Slot<Newer>("main"), SaveMetadata(progress: 5)).wait()
@@ -277,7 +284,9 @@ import Testing
     #expect(try game.saves.load(Slot<Newer>("main")) == Newer(a: 7))
   }
 
-  @Test("a conflict that the older game's own save wins does not make it replace the newer game's", arguments: [true, false])
+  @Test(
+    "a conflict that the older game's own save wins does not make it replace the newer game's",
+    arguments: [true, false])
   func newerSaveThatLosesStays(isVersioned: Bool) throws {
     var game = try device.open()
     let slot = Slot<Older>("main")

@@ -27,12 +27,15 @@ import Testing
     }
   }
 
-  @Test("a list shows title, picture and all else of every slot, also of saves that can't be read, and the capture made just before")
+  @Test(
+    "a list shows title, picture and all else of every slot, also of saves that can't be read, and the capture made just before"
+  )
   func lists() throws {
     var game = try device.open()
     for number in 1...40 {
       let metadata = SaveMetadata(
-        title: "Save \(number)", playtime: Double(number), progress: Double(number) / 2, thumbnail: Data(repeating: 7, count: number),
+        title: "Save \(number)", playtime: Double(number), progress: Double(number) / 2,
+        thumbnail: Data(repeating: 7, count: number),
         custom: ["number": "\(number)"])
       try game.saves.capture(World(level: number), to: Slot<World>("slot \(100 + number)"), metadata)
     }
@@ -40,7 +43,8 @@ import Testing
     #expect(list.map(\.name) == (101...140).map { "slot \($0)" })
     #expect(list.map(\.current.metadata.title) == (1...40).map { "Save \($0)" })
     #expect(list.last?.current.metadata.playtime == 40 && list.last?.current.metadata.progress == 20)
-    #expect(list.last?.current.metadata.thumbnail?.count == 40 && list.last?.current.metadata.custom == ["number": "40"])
+    #expect(
+      list.last?.current.metadata.thumbnail?.count == 40 && list.last?.current.metadata.custom == ["number": "40"])
     try game.close()
     let database = try DatabaseQueue(path: device.url.appendingPathComponent(Store.databaseName).path)
     try database.write { try $0.execute(sql: "UPDATE content SET bytes = x'00'") }
@@ -72,7 +76,9 @@ import Testing
     #expect(try game.saves.list().map(\.name) == ["a", "b", "c"])
   }
 
-  @Test("a renamed slot is under its new name alone, its past can be brought back from the old one, and the game goes on in it")
+  @Test(
+    "a renamed slot is under its new name alone, its past can be brought back from the old one, and the game goes on in it"
+  )
   func renames() throws {
     var game = try device.open()
     let first = try game.saves.capture(World(level: 1), to: "a").wait()
@@ -126,7 +132,9 @@ import Testing
     #expect(try game.saves.load(.main) == World(level: 2, cleared: ["cave"]))
   }
 
-  @Test("an import and a copy replace what the list showed, and not what arrived unseen", arguments: [true, false], ["copy", "import"])
+  @Test(
+    "an import and a copy replace what the list showed, and not what arrived unseen", arguments: [true, false],
+    ["copy", "import"])
   func replacesShown(isShown: Bool, name: String) throws {
     let game = try device.open()
     defer { end(game) }
@@ -136,7 +144,11 @@ import Testing
     let file = try game.saves.export(Slot<World>("other"))
     try arrive(World(level: 3), after: loaded.id, in: game)
     if isShown { _ = try game.saves.list() }
-    if name == "copy" { try game.saves.copy(Slot<World>("other"), to: .main) } else { try game.saves.import(file, to: .main) }
+    if name == "copy" {
+      try game.saves.copy(Slot<World>("other"), to: .main)
+    } else {
+      try game.saves.import(file, to: .main)
+    }
     #expect(try (game.saves.conflict(.main) == nil) == isShown)
   }
 

@@ -17,11 +17,14 @@ import Testing
     }
   }
 
-  @Test("begins with what there is, and then tells what is added, changed and removed, and nothing that isn't asked for")
+  @Test(
+    "begins with what there is, and then tells what is added, changed and removed, and nothing that isn't asked for")
   func tellsChanges() async throws {
     let game = try Device().open()
     defer { end(game) }
-    for name in ["level-1", "level-2", "other"] { try await game.saves.save(World(), to: slot(name), SaveMetadata(progress: 1)) }
+    for name in ["level-1", "level-2", "other"] {
+      try await game.saves.save(World(), to: slot(name), SaveMetadata(progress: 1))
+    }
     try await game.saves.save(World(), to: slot("level-3"), SaveMetadata(progress: 0))
     let query = try game.saves.query(matching: "level-*") { ($0.current.metadata.progress ?? 0) > 0.5 }
     var updates = query.makeAsyncIterator()
@@ -64,7 +67,9 @@ import Testing
     #expect(states.last == .stored)
   }
 
-  @Test("what a query has told of was shown: a new game in that slot replaces it, and one in a slot that nobody was shown doesn't")
+  @Test(
+    "what a query has told of was shown: a new game in that slot replaces it, and one in a slot that nobody was shown doesn't"
+  )
   func toldIsShown() async throws {
     let cloud = MemoryCloud()
     let here = try Device().open()
@@ -118,7 +123,8 @@ import Testing
       for number in 0..<slots {
         group.addTask {
           for round in 1...rounds {
-            try game.saves.capture(World(level: round), to: slot("slot \(number)"), SaveMetadata(playtime: Double(round)))
+            try game.saves.capture(
+              World(level: round), to: slot("slot \(number)"), SaveMetadata(playtime: Double(round)))
             if round % 4 == 0 { await Task.yield() }
           }
           if number % 2 == 1 { try game.saves.delete(slot("slot \(number)")) }

@@ -17,14 +17,16 @@ import Testing
     let device = try Device()
     let game = try device.open()
     defer { end(game) }
-    let empty = SlotStatus(slot: "main", state: .empty, arrival: nil, isDownloaded: true, elsewhere: nil, lastFetched: nil, seenBy: nil)
+    let empty = SlotStatus(
+      slot: "main", state: .empty, arrival: nil, isDownloaded: true, elsewhere: nil, lastFetched: nil, seenBy: nil)
     #expect(try game.saves.status(of: .main) == empty)
     try game.saves.capture(World(), to: .main)
     #expect(try game.saves.status(of: .main).state == .local(.neverConnected))
     game.cloud.connect(cloud.address)
     try await game.cloud.sync()
     let stored = try game.saves.status(of: .main)
-    #expect(stored.state == .stored && stored.lastFetched == Date(timeIntervalSince1970: Double(device.clock.now) / 1000))
+    #expect(
+      stored.state == .stored && stored.lastFetched == Date(timeIntervalSince1970: Double(device.clock.now) / 1000))
 
     cloud.isCut = true
     try await game.saves.save(World(level: 2), to: .main)
@@ -113,21 +115,31 @@ import Testing
     for game in [here, there] { try await game.cloud.sync() }
     // Random, so that it can't be made small enough to go inside an exchange.
     var random = SystemRandomNumberGenerator()
-    let journal = Journal(text: String((0..<400_000).map { _ in Character(Unicode.Scalar(UInt8.random(in: 33...126, using: &random))) }))
+    let journal = Journal(
+      text: String((0..<400_000).map { _ in Character(Unicode.Scalar(UInt8.random(in: 33...126, using: &random))) }))
     try await here.saves.save(journal, to: .byProgress)
     try await until {
-      if case .uploading(let fraction) = try here.saves.status(of: .byProgress).state { fraction > 0 && fraction < 1 } else { false }
+      if case .uploading(let fraction) = try here.saves.status(of: .byProgress).state {
+        fraction > 0 && fraction < 1
+      } else {
+        false
+      }
     }
     gates.letUpload()
     try await here.cloud.sync()
     #expect(try here.saves.status(of: .byProgress).state == .stored)
     try await until {
-      if case .downloading(let fraction)? = try there.saves.status(of: .byProgress).arrival { fraction > 0 && fraction < 1 } else { false }
+      if case .downloading(let fraction)? = try there.saves.status(of: .byProgress).arrival {
+        fraction > 0 && fraction < 1
+      } else {
+        false
+      }
     }
     #expect(try there.saves.status(of: .byProgress).state == .empty)
     gates.open()
     try await there.cloud.sync()
-    #expect(try there.saves.status(of: .byProgress).arrival == nil && there.saves.status(of: .byProgress).state == .stored)
+    #expect(
+      try there.saves.status(of: .byProgress).arrival == nil && there.saves.status(of: .byProgress).state == .stored)
   }
 }
 
@@ -146,7 +158,9 @@ private final class GatedCloud: Transport {
     downloads.open()
   }
 
-  func exchange(_ request: ExchangeRequest) async throws(TransportFailure) -> ExchangeResponse { try await base.exchange(request) }
+  func exchange(_ request: ExchangeRequest) async throws(TransportFailure) -> ExchangeResponse {
+    try await base.exchange(request)
+  }
 
   func putContent(
     _ content: EncodedContent, progress: @escaping @Sendable (TransferProgress) -> Void

@@ -31,7 +31,9 @@ import Testing
     try GameData.open("com.example.space", at: device.url, seal: seal, environment: device.clock.environment)
   }
 
-  private static let seals = [Seal.none, .signed(Data(repeating: 7, count: 32)), .sealed(Data(repeating: 7, count: 32))]
+  private static let seals = [
+    Seal.none, .signed(Data(repeating: 7, count: 32)), .sealed(Data(repeating: 7, count: 32)),
+  ]
 
   /// Whether `body` gave the disk anything to write.
   private func writes(_ body: () throws -> Void) throws -> Bool {
@@ -47,7 +49,9 @@ import Testing
     return before != after
   }
 
-  @Test("saves, values and checkpoints that change nothing write nothing; each that changes anything writes", arguments: seals)
+  @Test(
+    "saves, values and checkpoints that change nothing write nothing; each that changes anything writes",
+    arguments: seals)
   func unchanged(seal: Seal) throws {
     let game = try open(seal)
     defer { end(game) }

@@ -116,14 +116,18 @@ extension Board {
       #expect(gameErrorCode { try game.scores.submit(1, to: .easy, player: name) } == .misuse, "\(name.prefix(5))")
     }
     for date in [
-      Date.distantFuture, Date(timeIntervalSince1970: .infinity), Date(timeIntervalSince1970: .nan), Date(timeIntervalSince1970: 1e300),
+      Date.distantFuture, Date(timeIntervalSince1970: .infinity), Date(timeIntervalSince1970: .nan),
+      Date(timeIntervalSince1970: 1e300),
     ] {
       let code = gameErrorCode { try game.scores.submit(1, to: Board("dates", order: .ascending), date: date) }
       #expect(code == (date == .distantFuture ? nil : .misuse))
     }
     try game.scores.removeAll(from: Board("dates", order: .ascending))
-    #expect(gameErrorCode { try game.scores.submit(1, to: .easy, context: Data(count: Score.maximumContextBytes)) } == .tooLarge)
-    #expect(gameErrorCode { try game.scores.submit(1, to: Board("none", order: .ascending, keeping: .best(0))) } == .misuse)
+    #expect(
+      gameErrorCode { try game.scores.submit(1, to: .easy, context: Data(count: Score.maximumContextBytes)) }
+        == .tooLarge)
+    #expect(
+      gameErrorCode { try game.scores.submit(1, to: Board("none", order: .ascending, keeping: .best(0))) } == .misuse)
     #expect(gameErrorCode { _ = try game.scores.top(-1, of: .easy) } == .misuse)
     try game.core.store.drain()
     #expect(try game.core.store.read { try $0.boards() }.isEmpty)
@@ -131,7 +135,8 @@ extension Board {
     #expect(try game.scores.top(.max, of: .easy).isEmpty)
   }
 
-  @Test("boards and players with strokes and accents in their names are kept apart, and one name in two spellings isn't")
+  @Test(
+    "boards and players with strokes and accents in their names are kept apart, and one name in two spellings isn't")
   func names() throws {
     let game = try device.open()
     defer { end(game) }
@@ -184,7 +189,8 @@ extension Board {
     let all = Board("all", order: .descending, keeping: .all)
     for number in 1...100 {
       try game.scores.submit(
-        number, to: five, player: number % 10 == 0 ? "weak" : "strong", date: Date(timeIntervalSince1970: Double(number)))
+        number, to: five, player: number % 10 == 0 ? "weak" : "strong",
+        date: Date(timeIntervalSince1970: Double(number)))
       try game.scores.submit(number, to: all)
     }
     try game.scores.submit(3, to: five, player: "weakest").wait()
@@ -217,11 +223,15 @@ extension Board {
     #expect(gameErrorCode { try failing.wait() } == .insufficient(spendable: 0, balance: 0))
     #expect(try values(game.scores.top(9, of: .easy)) == [500, 400] && game.saves.load(.main)?.level == 2)
     #expect(
-      try game.core.store.read { try $0.cell(ScoreEntry.key(board: "easy", player: "Ada")) }.map { "\($0.value)".contains("500") } == true)
+      try game.core.store.read { try $0.cell(ScoreEntry.key(board: "easy", player: "Ada")) }.map {
+        "\($0.value)".contains("500")
+      } == true)
     #expect(gameErrorCode { try game.checkpoint { try $0.submit(.nan as Double, to: .easy) } } == .misuse)
     #expect(
       gameErrorCode {
-        try game.checkpoint { checkpoint in for _ in 0...Checkpoint.maximumScores { try checkpoint.submit(1, to: .easy) } }
+        try game.checkpoint { checkpoint in
+          for _ in 0...Checkpoint.maximumScores { try checkpoint.submit(1, to: .easy) }
+        }
       } == .tooLarge)
     #expect(try values(game.scores.top(9, of: .easy)) == [500, 400])
   }
@@ -284,7 +294,9 @@ extension Board {
   private static func fillBoard(_ device: Device) throws {
     let game = try device.open()
     defer { end(game) }
-    for number in 1...HighScores.maximumPlayers { try game.scores.submit(number, to: .easy, player: "player \(number)") }
+    for number in 1...HighScores.maximumPlayers {
+      try game.scores.submit(number, to: .easy, player: "player \(number)")
+    }
     try game.core.store.drain()
     #expect(gameErrorCode { try game.scores.submit(1, to: .easy, player: "one more").wait() } == .tooLarge)
     #expect(try game.scores.best(of: "one more", on: .easy) == nil)
@@ -303,7 +315,9 @@ extension Board {
     }
     #expect(gameErrorCode { try together.wait() } == .tooLarge)
     try game.scores.submit(1, to: .easy, player: "player 7").wait()
-    #expect(try game.scores.players(on: .easy).count == HighScores.maximumPlayers && game.scores.players(on: .easy).contains("player 7"))
+    #expect(
+      try game.scores.players(on: .easy).count == HighScores.maximumPlayers
+        && game.scores.players(on: .easy).contains("player 7"))
     try game.scores.removeAll(from: .easy)
     #expect(try game.scores.players(on: .easy).isEmpty)
     for number in 1...9 { try game.scores.submit(number, to: .easy, player: "other \(number)").wait() }
@@ -317,7 +331,8 @@ extension Board {
     try game.core.store.drain()
     let hands = try DatabaseQueue(path: device.url.appendingPathComponent(Store.databaseName).path)
     try hands.write { database in
-      try database.execute(sql: "UPDATE score SET body = x'00112233445566778899' WHERE rank = (SELECT MIN(rank) FROM score)")
+      try database.execute(
+        sql: "UPDATE score SET body = x'00112233445566778899' WHERE rank = (SELECT MIN(rank) FROM score)")
     }
     try hands.close()
     #expect(try values(game.scores.top(3, of: .easy)) == [19, 18, 17])
@@ -331,17 +346,21 @@ extension Board {
     #expect(try values(game.scores.top(3, of: .easy)) == [20, 19, 18])
   }
 
-  @Test("a score that somebody wrote into the database is left out at once and set aside at the next start", arguments: [false, true])
+  @Test(
+    "a score that somebody wrote into the database is left out at once and set aside at the next start",
+    arguments: [false, true])
   func forged(isSealed: Bool) throws {
     let secret = Data((0..<32).map { UInt8($0) })
     func open() throws -> GameData {
       try GameData.open(
-        "com.example.space", at: device.url, seal: isSealed ? .sealed(secret) : .signed(secret), environment: device.clock.environment)
+        "com.example.space", at: device.url, seal: isSealed ? .sealed(secret) : .signed(secret),
+        environment: device.clock.environment)
     }
     var game = try open()
     try game.scores.submit(100, to: .easy, player: "Ada").wait()
     let forged = ScoreEntry(
-      board: "easy", player: "Eve", order: .descending, value: .int(999), dateMilliseconds: 1, id: ScoreID(high: 0, low: 9))
+      board: "easy", player: "Eve", order: .descending, value: .int(999), dateMilliseconds: 1,
+      id: ScoreID(high: 0, low: 9))
     let hands = try DatabaseQueue(path: device.url.appendingPathComponent(Store.databaseName).path)
     try hands.write { database in
       try database.execute(
@@ -364,7 +383,9 @@ extension Board {
     try game.scores.submit(1, to: .easy).wait()
     let hands = try DatabaseQueue(path: device.url.appendingPathComponent(Store.databaseName).path)
     // No room for another row, as far as SQLite is concerned.
-    try hands.write { try $0.execute(sql: "CREATE TRIGGER full BEFORE INSERT ON score BEGIN SELECT RAISE(ABORT, 'no'); END") }
+    try hands.write {
+      try $0.execute(sql: "CREATE TRIGGER full BEFORE INSERT ON score BEGIN SELECT RAISE(ABORT, 'no'); END")
+    }
     let pending = try game.scores.submit(2, to: .easy)
     #expect(throws: StoreError.self) { try pending.wait() }
     #expect(try values(game.scores.top(9, of: .easy)) == [1])

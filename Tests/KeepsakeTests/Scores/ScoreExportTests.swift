@@ -11,7 +11,8 @@ import Testing
   init() throws { device = try Device() }
 
   private func play(_ game: GameData) throws {
-    try game.scores.submit(Int64.max, to: .easy, player: "A<d&a>\u{FFFF}", context: Run(ship: "racer", seed: 9_007_199_254_740_993))
+    try game.scores.submit(
+      Int64.max, to: .easy, player: "A<d&a>\u{FFFF}", context: Run(ship: "racer", seed: 9_007_199_254_740_993))
     try game.scores.submit(1_000.5, to: .easy, player: "Eve", date: Date(timeIntervalSince1970: 12.345))
     try game.scores.submit(-3, to: .easy, date: Date(timeIntervalSince1970: -9e12))
   }
@@ -28,7 +29,8 @@ import Testing
     let list = try #require(try PropertyListSerialization.propertyList(from: data, format: nil) as? [[String: Any]])
     #expect(list.map { $0["rank"] as? Int } == [1, 2, 3])
     #expect(list.map { $0["player"] as? String } == ["A<d&a>\u{FFFF}", "Eve", ""])
-    #expect(list[0]["score"] as? Int64 == .max && list[1]["score"] as? Double == 1_000.5 && list[2]["score"] as? Int == -3)
+    #expect(
+      list[0]["score"] as? Int64 == .max && list[1]["score"] as? Double == 1_000.5 && list[2]["score"] as? Int == -3)
     let context = try #require(list[0]["context"] as? Data)
     #expect(try Archive.decode(Run.self, from: context).seed == 9_007_199_254_740_993 && list[1]["context"] == nil)
     let date = try #require(list[1]["date"] as? Date)
@@ -78,7 +80,8 @@ import Testing
     #expect(String(decoding: data, as: UTF8.self) == expected)
     let isStable = try game.scores.export(.easy, as: .json) == data
     #expect(isStable)
-    #expect(try String(decoding: game.scores.export(.lap, as: .json), as: UTF8.self).filter { !$0.isWhitespace } == "[]")
+    #expect(
+      try String(decoding: game.scores.export(.lap, as: .json), as: UTF8.self).filter { !$0.isWhitespace } == "[]")
   }
 
   @Test("a context that can't be read without the game leaves as its bytes")
@@ -100,7 +103,8 @@ import Testing
     ]
     for entry in old {
       try game.scores.submit(
-        try #require(entry["score"] as? Int), to: .easy, player: try #require(entry["name"] as? String), date: entry["date"] as? Date)
+        try #require(entry["score"] as? Int), to: .easy, player: try #require(entry["name"] as? String),
+        date: entry["date"] as? Date)
     }
     #expect(try game.scores.top(9, of: .easy).map(\.player) == ["Eve", "Ada"])
   }

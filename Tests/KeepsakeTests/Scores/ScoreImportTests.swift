@@ -12,8 +12,10 @@ import Testing
   private static let columns = ScoreColumns(score: "points", player: "name", date: "when")
 
   private static let old: PropertyList = [
-    ["points": 900, "name": "Ada", "when": .date(Date(timeIntervalSince1970: 100))], ["points": 700.5, "name": "Eve", "when": 200],
-    ["points": "800", "name": "Ada", "when": "1970-01-01 00:05:00 +0000"], ["points": 650, "when": "1970-01-01T00:06:40Z"],
+    ["points": 900, "name": "Ada", "when": .date(Date(timeIntervalSince1970: 100))],
+    ["points": 700.5, "name": "Eve", "when": 200],
+    ["points": "800", "name": "Ada", "when": "1970-01-01 00:05:00 +0000"],
+    ["points": 650, "when": "1970-01-01T00:06:40Z"],
     ["points": 900, "name": "Ada", "when": .date(Date(timeIntervalSince1970: 100))], ["points": 10, "name": 7],
   ]
 
@@ -32,7 +34,9 @@ import Testing
     let report = try game.scores.importScores(from: data, to: .easy, columns: Self.columns)
     #expect(report == ScoreReport(taken: 6, known: 0, unfit: []))
     #expect(try board(game) == expected)
-    #expect(try game.scores.importScores(from: data, to: .easy, columns: Self.columns) == ScoreReport(taken: 0, known: 6, unfit: []))
+    #expect(
+      try game.scores.importScores(from: data, to: .easy, columns: Self.columns)
+        == ScoreReport(taken: 0, known: 6, unfit: []))
     try game.close()
     game = try device.open()
     defer { end(game) }
@@ -55,14 +59,16 @@ import Testing
     let list: PropertyList = [
       "HighScores": [
         "easy": [
-          ["points": 5, "name": "Ada"], ["name": "Ada"], ["points": "many"], ["points": true], ["points": .number(.nan)], "text",
+          ["points": 5, "name": "Ada"], ["name": "Ada"], ["points": "many"], ["points": true],
+          ["points": .number(.nan)], "text",
           ["points": 5, "name": ["Ada"]], ["points": 5, "when": "yesterday"], ["points": 5, "when": .number(1e300)],
           ["points": 5, "name": .string(String(repeating: "x", count: 200))], ["points": 6],
         ]
       ]
     ]
     let data = try list.encoded(as: .binary)
-    let columns = ScoreColumns(score: "points", player: "name", date: "when", numericDate: .secondsSince2001, in: ["HighScores", "easy"])
+    let columns = ScoreColumns(
+      score: "points", player: "name", date: "when", numericDate: .secondsSince2001, in: ["HighScores", "easy"])
     let report = try game.scores.importScores(
       from: data, to: .easy, columns: columns, player: "me", undated: Date(timeIntervalSince1970: 50))
     #expect(report.taken == 2 && report.unfit.map(\.index) == Array(1...9))
@@ -72,14 +78,17 @@ import Testing
       let columns = ScoreColumns(score: "points", in: path)
       #expect(throws: PropertyListError.self) { try game.scores.importScores(from: data, to: .easy, columns: columns) }
     }
-    #expect(throws: PropertyListError.self) { try game.scores.importScores(from: Data([1]), to: .easy, columns: columns) }
+    #expect(throws: PropertyListError.self) {
+      try game.scores.importScores(from: Data([1]), to: .easy, columns: columns)
+    }
     let turned = Board("easy", order: .ascending)
     #expect(throws: GameDataError.self) { try game.scores.importScores(from: data, to: turned, columns: columns) }
   }
 
   @Test("two devices that take the same list have each of its scores once, and a long list is taken whole")
   func long() throws {
-    let list = PropertyList.array((0..<1_000).map { ["points": .integer(Int128($0 % 900)), "name": .string("p\($0 % 50)")] })
+    let list = PropertyList.array(
+      (0..<1_000).map { ["points": .integer(Int128($0 % 900)), "name": .string("p\($0 % 50)")] })
     let data = try list.encoded(as: .binary)
     var ids: [[String]] = []
     for device in [device, try Device()] {
@@ -88,7 +97,9 @@ import Testing
       let first = try game.scores.importScores(from: data, to: .easy, columns: Self.columns)
       #expect(first.taken == 1_000 && first.unfit.isEmpty)
       #expect(try game.scores.importScores(from: data, to: .easy, columns: Self.columns).known == 1_000)
-      #expect(try game.scores.top(.max, of: .easy).count == 1_000 && game.scores.top(.max, of: .easy, onePerPlayer: true).count == 50)
+      #expect(
+        try game.scores.top(.max, of: .easy).count == 1_000
+          && game.scores.top(.max, of: .easy, onePerPlayer: true).count == 50)
       ids.append(try game.scores.top(.max, of: .easy).map(\.id.description).sorted())
     }
     #expect(ids[0] == ids[1] && Set(ids[0]).count == 1_000)

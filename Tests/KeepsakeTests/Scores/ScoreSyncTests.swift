@@ -105,7 +105,8 @@ import Testing
   }
 
   @Test(
-    "a better score that another device made offline outlives the removal of a worse one, whoever sends first", arguments: [false, true])
+    "a better score that another device made offline outlives the removal of a worse one, whoever sends first",
+    arguments: [false, true])
   func removedUnseen(removerIsFirst: Bool) async throws {
     try await both { here, there in
       for value in [800, 900] { try here.scores.submit(value, to: .easy, player: "Ada") }

@@ -26,20 +26,28 @@ import Testing
     Nonsense(testDescription: "an empty object", pattern: "^.*$", replacement: "{}"),
     Nonsense(testDescription: "a list", pattern: "^.*$", replacement: "[1, 2]"),
     Nonsense(testDescription: "less than nothing was earned", pattern: #""earned":\d+"#, replacement: #""earned":-7"#),
-    Nonsense(testDescription: "more was spent than there can be", pattern: #""spent":\d+"#, replacement: #""spent":9223372036854775807"#),
     Nonsense(
-      testDescription: "a balance below zero", pattern: #""balances":\{\}"#, replacement: #""balances":{"gems":-9223372036854775808}"#),
-    Nonsense(testDescription: "a currency without a name", pattern: #""balances":\{\}"#, replacement: #""balances":{"":5}"#),
-    Nonsense(testDescription: "rights below zero are wanted", pattern: #""wanted":\{\}"#, replacement: #""wanted":{"gems":-1}"#),
+      testDescription: "more was spent than there can be", pattern: #""spent":\d+"#,
+      replacement: #""spent":9223372036854775807"#),
+    Nonsense(
+      testDescription: "a balance below zero", pattern: #""balances":\{\}"#,
+      replacement: #""balances":{"gems":-9223372036854775808}"#),
+    Nonsense(
+      testDescription: "a currency without a name", pattern: #""balances":\{\}"#, replacement: #""balances":{"":5}"#),
+    Nonsense(
+      testDescription: "rights below zero are wanted", pattern: #""wanted":\{\}"#, replacement: #""wanted":{"gems":-1}"#
+    ),
     Nonsense(
       testDescription: "more was acknowledged than was done", pattern: #""acknowledged":\{"count":0"#,
       replacement: #""acknowledged":{"count":99"#),
     Nonsense(
-      testDescription: "a chain without end", pattern: #""head":\{"count":\d+"#, replacement: #""head":{"count":18446744073709551615"#),
+      testDescription: "a chain without end", pattern: #""head":\{"count":\d+"#,
+      replacement: #""head":{"count":18446744073709551615"#),
     Nonsense(
       testDescription: "operations that were never made", pattern: #""operations":\[\{[^}]*\}\]"#,
       replacement: #""operations":[{"count":99,"first":3}]"#),
-    Nonsense(testDescription: "numbers without end", pattern: #""next":\d+"#, replacement: #""next":9223372036854775807"#),
+    Nonsense(
+      testDescription: "numbers without end", pattern: #""next":\d+"#, replacement: #""next":9223372036854775807"#),
     Nonsense(
       testDescription: "a thousand remembered operations", pattern: #""recent":\["#,
       replacement: #""recent":["# + String(repeating: #""00000000000000010000000000000002","#, count: 1_000)),
@@ -48,7 +56,8 @@ import Testing
   /// Changes a row as an editor would that repairs the checksum.
   private func forge(_ name: String, _ replacement: String, inPlaceOf pattern: String = "^.*$") throws {
     try edit { database in
-      let body = try #require(try Data.fetchOne(database, sql: "SELECT body FROM fact WHERE name = ?", arguments: [name]))
+      let body = try #require(
+        try Data.fetchOne(database, sql: "SELECT body FROM fact WHERE name = ?", arguments: [name]))
       let json = String(decoding: body.dropFirst(RowCodec.checksumLength), as: UTF8.self)
       let forged = json.replacingOccurrences(of: pattern, with: replacement, options: .regularExpression)
       try #require(forged != json, "\(json)")
@@ -93,7 +102,8 @@ import Testing
     #expect(game.progress[.level] == 6)
     #expect(game.wallet[.gems] == Balance(total: 57, spendable: 57, pending: 100))
     #expect(try game.wallet.ledger() == ledger)
-    #expect(gameErrorCode { try game.wallet.spend(58, .gems, for: "castle") } == .insufficient(spendable: 57, balance: 57))
+    #expect(
+      gameErrorCode { try game.wallet.spend(58, .gems, for: "castle") } == .insufficient(spendable: 57, balance: 57))
     // What was done counts once, and what was claimed is asked for once.
     try game.wallet.earn(3, .gems, for: "level 1", id: try #require(ledger.last?.id))
     try game.wallet.claim(100, .gems, key: "daily", for: "gift")
@@ -167,7 +177,9 @@ import Testing
     #expect(game.wallet[.gems].spendable == 1)
   }
 
-  @Test("nonsense that comes while the game runs is an error that says what to do; all else goes on, and the next start has the money")
+  @Test(
+    "nonsense that comes while the game runs is an error that says what to do; all else goes on, and the next start has the money"
+  )
   func whileRunning() throws {
     let (before, ledger) = try play()
     var game = try device.open()
@@ -192,7 +204,9 @@ import Testing
     #expect(try chain(game) == before)
   }
 
-  @Test("with a cloud the bank says what there is: what it knew counts once, what it had not heard counts, and all can be spent")
+  @Test(
+    "with a cloud the bank says what there is: what it knew counts once, what it had not heard counts, and all can be spent"
+  )
   func cloud() async throws {
     let cloud = MemoryCloud()
     var game = try device.open()
@@ -211,7 +225,8 @@ import Testing
     #expect(game.incidents.map(\.kind) == [.recovered])
     #expect(game.incidents.first?.message.contains("connect") == true, "\(game.incidents)")
     // Until the bank was asked nobody knows what can be spent here.
-    #expect(gameErrorCode { try game.wallet.spend(1, .gems, for: "sweet") } == .insufficient(spendable: 0, balance: 107))
+    #expect(
+      gameErrorCode { try game.wallet.spend(1, .gems, for: "sweet") } == .insufficient(spendable: 0, balance: 107))
     cloud.isCut = false
     game.cloud.connect(cloud.address)
     try await game.cloud.sync()

@@ -35,7 +35,9 @@ struct WalletDiskChild {
   private let clock = TestClock()
   private let slot: Slot<Run> = "run"
 
-  init() throws { disk = URL(fileURLWithPath: try #require(ProcessInfo.processInfo.environment[WalletDiskTests.variable])) }
+  init() throws {
+    disk = URL(fileURLWithPath: try #require(ProcessInfo.processInfo.environment[WalletDiskTests.variable]))
+  }
 
   private func open() throws -> GameData {
     try GameData.open("com.example.space", at: disk.appendingPathComponent("data"), environment: clock.environment)
@@ -45,7 +47,8 @@ struct WalletDiskChild {
   private static func run(level: Int, gold: Int) throws -> Run {
     var random = SeededGenerator(seed: UInt64(level))
     var run = Run(
-      level: level, scenery: String(decoding: (0..<40_000).map { _ in UInt8.random(in: 32...126, using: &random) }, as: UTF8.self))
+      level: level,
+      scenery: String(decoding: (0..<40_000).map { _ in UInt8.random(in: 32...126, using: &random) }, as: UTF8.self))
     try run.purse.earn(gold, "gold")
     return run
   }
@@ -62,7 +65,8 @@ struct WalletDiskChild {
   }
 
   private func remount(_ option: String) throws {
-    let ended = try ChildProcess.run(URL(fileURLWithPath: "/usr/bin/env"), ["mount", "-o", "remount,\(option)", disk.path])
+    let ended = try ChildProcess.run(
+      URL(fileURLWithPath: "/usr/bin/env"), ["mount", "-o", "remount,\(option)", disk.path])
     try #require(ended.status == 0, "\(ended.errors)")
   }
 
@@ -74,7 +78,9 @@ struct WalletDiskChild {
     var gems = 100
     func check(_ when: Comment) throws {
       #expect(game.wallet[.gems] == Balance(total: gems, spendable: gems, pending: 0), when)
-      #expect(try game.wallet.ledger(newest: .max).reduce(0) { $0 + ($1.kind == .spent ? -$1.amount : $1.amount) } == gems, when)
+      #expect(
+        try game.wallet.ledger(newest: .max).reduce(0) { $0 + ($1.kind == .spent ? -$1.amount : $1.amount) } == gems,
+        when)
     }
 
     try fill()
@@ -90,7 +96,8 @@ struct WalletDiskChild {
     #expect(storeErrorCode { try game.wallet.spend(5, .gems, for: "potion") } == .diskFull)
     #expect(storeErrorCode { try game.wallet.claim(5, .gems, key: "daily", for: "gift") } == .diskFull)
     #expect(
-      gameErrorCode { try game.wallet.spend(gems + 1, .gems, for: "castle") } == .insufficient(spendable: Int64(gems), balance: Int64(gems))
+      gameErrorCode { try game.wallet.spend(gems + 1, .gems, for: "castle") }
+        == .insufficient(spendable: Int64(gems), balance: Int64(gems))
     )
     try check("after what failed")
 

@@ -14,7 +14,8 @@ import Testing
     try game.wallet.earn(80, .gems, for: "level 3")
     try game.wallet.spend(50, .gems, for: "sword", goods: ["sword"])
     #expect(game.wallet[.gems] == Balance(total: 30, spendable: 30, pending: 0))
-    #expect(gameErrorCode { try game.wallet.spend(31, .gems, for: "shield") } == .insufficient(spendable: 30, balance: 30))
+    #expect(
+      gameErrorCode { try game.wallet.spend(31, .gems, for: "shield") } == .insufficient(spendable: 30, balance: 30))
     #expect(game.wallet[.gems].total == 30)
     try game.close()
     game = try device.open()
@@ -44,7 +45,8 @@ import Testing
     try game.wallet.earn(5, "keys", for: "chest")
     try game.wallet.spend(50, .gems, for: "sword", goods: ["sword"])
     try game.wallet.claim(100, .gems, key: "daily", for: "gift")
-    #expect(gameErrorCode { try game.wallet.spend(31, .gems, for: "shield") } == .insufficient(spendable: 30, balance: 30))
+    #expect(
+      gameErrorCode { try game.wallet.spend(31, .gems, for: "shield") } == .insufficient(spendable: 30, balance: 30))
     func check(_ game: GameData) throws {
       let all = try game.wallet.ledger()
       #expect(all.map(\.kind) == [.claimed(key: "daily"), .spent, .earned, .earned])
@@ -69,9 +71,11 @@ import Testing
     #expect(gameErrorCode { try game.wallet.earn(1 << 41, .gems, for: "cheat") } == .misuse)
     try game.wallet.earn(1 << 40, .gems, for: "a lot")
     #expect(game.wallet[.gems].total == 1 << 40)
-    #expect(gameErrorCode { try game.wallet.earn(1, Currency(String(repeating: "x", count: 200)), for: "x") } == .misuse)
+    #expect(
+      gameErrorCode { try game.wallet.earn(1, Currency(String(repeating: "x", count: 200)), for: "x") } == .misuse)
     #expect(gameErrorCode { try game.wallet.earn(1, .gems, for: String(repeating: "x", count: 600)) } == .misuse)
-    #expect(gameErrorCode { try game.wallet.spend(1, .gems, for: "x", goods: Array(repeating: "x", count: 65)) } == .misuse)
+    #expect(
+      gameErrorCode { try game.wallet.spend(1, .gems, for: "x", goods: Array(repeating: "x", count: 65)) } == .misuse)
     #expect(game.wallet[.gems].total == 1 << 40)
   }
 

@@ -103,7 +103,8 @@ package final class CannedServer: Sendable {
 
 extension CannedServer.Reply {
   /// A complete response with its length.
-  package static func http(_ status: String, _ headers: [String] = ["Keepsake-Protocol: 1"], body: String = "") -> Self {
+  package static func http(_ status: String, _ headers: [String] = ["Keepsake-Protocol: 1"], body: String = "") -> Self
+  {
     let lines = ["HTTP/1.1 \(status)", "Content-Length: \(body.utf8.count)"] + headers
     return .answer(lines.joined(separator: "\r\n") + "\r\n\r\n" + body)
   }

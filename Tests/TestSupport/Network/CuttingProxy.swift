@@ -93,7 +93,9 @@ package final class CuttingProxy: Sendable {
   private func pump(_ from: Int32, _ to: Int32, _ left: Budget) -> End {
     var isHeld = false
     while let bytes = Sockets.receive(from) {
-      if isHolding, !isHeld, Data(bytes).range(of: Data("Content-Type: text/event-stream".utf8)) != nil { isHeld = true }
+      if isHolding, !isHeld, Data(bytes).range(of: Data("Content-Type: text/event-stream".utf8)) != nil {
+        isHeld = true
+      }
       if isHeld { continue }
       let allowed = left.take(bytes.count)
       guard Sockets.send(to, bytes[..<allowed]) else { return .finished }

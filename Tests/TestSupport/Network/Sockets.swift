@@ -37,7 +37,8 @@ enum Sockets {
   static func listen() throws -> (descriptor: Int32, port: Int) {
     let listener = socket(AF_INET, stream, 0)
     let (isOpen, port) = withAddress(0) { address, length in
-      bind(listener, address, length.pointee) == 0 && systemListen(listener, 64) == 0 && getsockname(listener, address, length) == 0
+      bind(listener, address, length.pointee) == 0 && systemListen(listener, 64) == 0
+        && getsockname(listener, address, length) == 0
     }
     guard isOpen else {
       close(listener)

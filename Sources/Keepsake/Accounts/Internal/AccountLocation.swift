@@ -91,7 +91,8 @@ struct AccountLocation: Sendable {
     for folderName in names {
       let url = folder.appendingPathComponent(folderName, isDirectory: true)
       // Something else put a folder under another account's name.
-      guard StoreRemoval.isStore(url), let name = try name(in: url.appendingPathComponent(fileName)), Self.folder(for: name) == folderName
+      guard StoreRemoval.isStore(url), let name = try name(in: url.appendingPathComponent(fileName)),
+        Self.folder(for: name) == folderName
       else { continue }
       named.append((name, try AccountLocation(.named(name), in: base)))
     }

@@ -37,7 +37,9 @@ struct Adopter {
       if let underway = note.underway {
         guard underway.place == own.name else {
           let other = underway.account.isEmpty ? Account.guest : .named(underway.account)
-          throw GameDataError(.promised(to: other), "the money is on its way to the \(other): open that one and finish its adoption first")
+          throw GameDataError(
+            .promised(to: other), "the money is on its way to the \(other): open that one and finish its adoption first"
+          )
         }
         return
       }
@@ -48,7 +50,8 @@ struct Adopter {
       var random = SystemRandomNumberGenerator()
       let parcel = try wallet.pack(
         neverConnected: try transaction.facts().container == nil, since: note.handed,
-        claims: settled.filter { !$0.isWaiting }.map(\.operation).reversed(), reason: Self.reason, now: now, using: &random)
+        claims: settled.filter { !$0.isWaiting }.map(\.operation).reversed(), reason: Self.reason, now: now,
+        using: &random)
       guard let parcel else { return }
       note.underway = AdoptionNote.Underway(place: own.name, account: own.account.name ?? "", parcel: parcel)
       note.handed = wallet.mark
@@ -92,13 +95,15 @@ struct Adopter {
   }
 
   private func takeSlot(
-    _ key: SlotKey, _ heads: [VersionID], _ theirs: StoreTransaction, into mine: inout StoreTransaction, _ groups: inout AdoptedGroups,
+    _ key: SlotKey, _ heads: [VersionID], _ theirs: StoreTransaction, into mine: inout StoreTransaction,
+    _ groups: inout AdoptedGroups,
     _ adoption: inout Adoption
   ) throws {
     var living: [VersionID] = []
     let file = key.fileName
     for id in heads {
-      guard let record = try theirs.version(id)?.record, !record.tombstone, try DeviceCommit.isUnknown(id, in: mine) else { continue }
+      guard let record = try theirs.version(id)?.record, !record.tombstone, try DeviceCommit.isUnknown(id, in: mine)
+      else { continue }
       if try theirs.isNotDownloaded(record) {
         adoption.left.notDownloaded.append(key.name)
       } else {
@@ -110,7 +115,8 @@ struct Adopter {
     var before: [ContentHash] = []
     var taken: Set<VersionID> = []
     // The oldest first, so that each version is stored as its changes against the one before.
-    for version in try theirs.history(of: key.text).reversed() where try DeviceCommit.isUnknown(version.record.id, in: mine) {
+    for version in try theirs.history(of: key.text).reversed()
+    where try DeviceCommit.isUnknown(version.record.id, in: mine) {
       let (id, isHead) = (version.record.id, living.contains(version.record.id))
       guard isHead || !version.record.tombstone else { continue }
       guard try takeContents(version.record, after: before, theirs, into: &mine) else { continue }
@@ -133,7 +139,8 @@ struct Adopter {
     for (place, hash) in record.contents.enumerated() where try !mine.hasContent(hash) {
       do {
         missing.append((place, try theirs.plainContent(hash)))
-      } catch let error as StoreError where error.code == .damaged || error.code == .missing || error.code == .tampered {
+      } catch let error as StoreError where error.code == .damaged || error.code == .missing || error.code == .tampered
+      {
         return false
       }
     }
@@ -150,7 +157,8 @@ struct Adopter {
     let known = try theirs.adoptionNote().scores[own.name] ?? []
     var count = 0
     for board in try theirs.boards() {
-      for entry in try theirs.topScores(board.scores, on: board.board, board.order).entries where !known.contains(entry.id) {
+      for entry in try theirs.topScores(board.scores, on: board.board, board.order).entries
+      where !known.contains(entry.id) {
         guard try !mine.hasScore(entry), try !isWithdrawn(entry, in: mine) else { continue }
         try mine.putScore(entry)
         count += 1
@@ -164,7 +172,9 @@ struct Adopter {
     return best.isCleared || best.withdrawn.contains { $0.id == entry.id }
   }
 
-  private func takeMoney(_ theirs: StoreTransaction, into mine: inout StoreTransaction, _ adoption: inout Adoption) throws {
+  private func takeMoney(_ theirs: StoreTransaction, into mine: inout StoreTransaction, _ adoption: inout Adoption)
+    throws
+  {
     let note = try theirs.adoptionNote()
     var parcels = try mine.adoptedParcels()
     if let parcel = note.underway?.parcel, !parcels.contains(parcel.id) {

@@ -19,7 +19,8 @@ struct AssetBatchRecord {
   ///   - assets: All known assets that were requested, without duplicates, in the order of the request.
   ///   - isLoaded: Whether an asset is already in memory.
   init(
-    priority: AssetPriority, assets: [(asset: Int, size: Int)], isLoaded: (Int) -> Bool, failures: [AssetError], pinned: [Int]
+    priority: AssetPriority, assets: [(asset: Int, size: Int)], isLoaded: (Int) -> Bool, failures: [AssetError],
+    pinned: [Int]
   ) {
     self.priority = priority
     self.failures = failures
@@ -51,7 +52,8 @@ struct AssetBatchRecord {
     guard failures.count > 1 else { return .failure(first) }
     return .failure(
       AssetError(
-        first.code, "\(failures.count) of \(progress.filesInAll) assets can't be loaded; the first: \(first.message)", path: first.path))
+        first.code, "\(failures.count) of \(progress.filesInAll) assets can't be loaded; the first: \(first.message)",
+        path: first.path))
   }
 
   func place(of asset: Int) -> Int { sizes[asset]?.place ?? 0 }

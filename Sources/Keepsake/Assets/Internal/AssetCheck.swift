@@ -17,7 +17,8 @@ struct AssetCheck {
     return try run.perform(isCancelled, onProgress)
   }
 
-  private mutating func perform(_ isCancelled: () -> Bool, _ onProgress: (AssetProgress) -> Void) throws -> AssetReport {
+  private mutating func perform(_ isCancelled: () -> Bool, _ onProgress: (AssetProgress) -> Void) throws -> AssetReport
+  {
     let source = source
     let listing = try source.folder.scan(leavingOut: source.manifestPath)
     var found = Dictionary(uniqueKeysWithValues: listing.files.map { ($0.path.text, $0.status) })
@@ -35,7 +36,8 @@ struct AssetCheck {
       }
     }
     var progress = AssetProgress(
-      bytesDone: 0, bytesInAll: toHash.reduce(0) { $0 + Int64(source.entries[$1].size) }, filesDone: 0, filesInAll: toHash.count)
+      bytesDone: 0, bytesInAll: toHash.reduce(0) { $0 + Int64(source.entries[$1].size) }, filesDone: 0,
+      filesInAll: toHash.count)
     onProgress(progress)
     for number in toHash {
       if isCancelled() { throw CancellationError() }
@@ -55,7 +57,8 @@ struct AssetCheck {
     for path in found.keys {
       let shown = AssetPath.shown(path)
       findings.append(
-        AssetReport.Finding(kind: .extra, path: path, message: "the file \(shown) isn't in the list of assets, and is never loaded"))
+        AssetReport.Finding(
+          kind: .extra, path: path, message: "the file \(shown) isn't in the list of assets, and is never loaded"))
     }
     // A path that is also in the manifest was reported above.
     for (path, reason) in listing.refused where source.known(path) == nil {

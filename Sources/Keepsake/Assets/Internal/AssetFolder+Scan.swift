@@ -56,7 +56,8 @@ extension AssetFolder {
   }
 
   private func scan(
-    _ folder: [String], _ folders: inout [[String]], _ entries: inout Int, leavingOut left: AssetPath?, into listing: inout AssetListing
+    _ folder: [String], _ folders: inout [[String]], _ entries: inout Int, leavingOut left: AssetPath?,
+    into listing: inout AssetListing
   ) throws(AssetError) {
     let shown = folder.joined(separator: "/")
     let number = try descriptor(of: folder, path: shown)
@@ -67,7 +68,8 @@ extension AssetFolder {
         continue
       }
       let bytes = Array(shown.utf8) + (folder.isEmpty ? [] : [UInt8(ascii: "/")]) + name
-      guard let text = String(validating: bytes, as: UTF8.self), let last = String(validating: name, as: UTF8.self) else {
+      guard let text = String(validating: bytes, as: UTF8.self), let last = String(validating: name, as: UTF8.self)
+      else {
         listing.refused.append((String(decoding: bytes, as: UTF8.self), "its name isn't UTF-8"))
         continue
       }
@@ -96,7 +98,8 @@ extension AssetFolder {
   }
 
   /// Returns the names in a folder.
-  private static func names(in folder: Int32, path: String, counting entries: inout Int) throws(AssetError) -> [[UInt8]] {
+  private static func names(in folder: Int32, path: String, counting entries: inout Int) throws(AssetError) -> [[UInt8]]
+  {
     // The stream takes ownership of its descriptor, so it gets its own.
     let own = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
     guard own >= 0 else { throw refused(errno, path) }
@@ -115,7 +118,9 @@ extension AssetFolder {
         names.append(name)
       }
       guard entries <= AssetManifest.maximumAssets else {
-        throw AssetError(.tooLarge, "the folder of the assets has more than \(AssetManifest.maximumAssets) entries; pack some together")
+        throw AssetError(
+          .tooLarge, "the folder of the assets has more than \(AssetManifest.maximumAssets) entries; pack some together"
+        )
       }
       errno = 0
     }

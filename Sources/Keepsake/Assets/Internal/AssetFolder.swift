@@ -94,7 +94,9 @@ final class AssetFolder: Sendable {
   ///
   /// Calls `onProgress` with the number of bytes read so far. Returns nil if the file is shorter or longer than its
   /// status says: it changed meanwhile.
-  func read(_ file: borrowing OpenFile, path: String, onProgress: (Int) -> Void) throws(AssetError) -> (bytes: Data, hash: ContentHash)? {
+  func read(_ file: borrowing OpenFile, path: String, onProgress: (Int) -> Void) throws(AssetError) -> (
+    bytes: Data, hash: ContentHash
+  )? {
     let size = file.status.size
     // Not through `Data`'s own memory, which would be filled with zeros first.
     guard let memory = malloc(max(size, 1)) else {
@@ -140,7 +142,9 @@ final class AssetFolder: Sendable {
   /// Maps a file. Not for empty files, which the system can't map.
   func map(_ file: borrowing OpenFile, path: String) throws(AssetError) -> Data {
     let size = file.status.size
-    guard let start = mmap(nil, size, PROT_READ, MAP_PRIVATE, file.number, 0), start != MAP_FAILED else { throw Self.refused(errno, path) }
+    guard let start = mmap(nil, size, PROT_READ, MAP_PRIVATE, file.number, 0), start != MAP_FAILED else {
+      throw Self.refused(errno, path)
+    }
     return Data(bytesNoCopy: start, count: size, deallocator: .custom { start, size in munmap(start, size) })
   }
 
@@ -161,9 +165,11 @@ final class AssetFolder: Sendable {
     case ENOENT: AssetError(.missing, "the asset \(shown) is missing: install the game again", path: path)
     case ELOOP, ENOTDIR, ENXIO:
       AssetError(
-        .unreadable, "the asset \(shown) isn't a plain file in plain folders: symbolic links aren't followed, put the file itself there",
+        .unreadable,
+        "the asset \(shown) isn't a plain file in plain folders: symbolic links aren't followed, put the file itself there",
         path: path)
-    default: AssetError(.unreadable, "the asset \(shown) can't be read: \(String(cString: strerror(number)))", path: path)
+    default:
+      AssetError(.unreadable, "the asset \(shown) can't be read: \(String(cString: strerror(number)))", path: path)
     }
   }
 }
@@ -183,7 +189,8 @@ struct AssetStatus: Hashable, Sendable {
     #endif
     // Years after 2262 don't fit; they count as later than everything else.
     let (seconds, overflow) = Int64(time.tv_sec).multipliedReportingOverflow(by: 1_000_000_000)
-    modifiedNanoseconds = overflow ? (time.tv_sec < 0 ? .min : .max) : seconds.addingReportingOverflow(Int64(time.tv_nsec)).partialValue
+    modifiedNanoseconds =
+      overflow ? (time.tv_sec < 0 ? .min : .max) : seconds.addingReportingOverflow(Int64(time.tv_nsec)).partialValue
   }
 
   /// Returns when a file was last modified; nil if the system doesn't report it.

@@ -6,7 +6,9 @@ struct AssetLine {
     var order: UInt64
     var asset: Int
 
-    func isBefore(_ other: Position) -> Bool { priority == other.priority ? order < other.order : priority > other.priority }
+    func isBefore(_ other: Position) -> Bool {
+      priority == other.priority ? order < other.order : priority > other.priority
+    }
   }
 
   private var heap: [Position] = []
@@ -29,7 +31,9 @@ struct AssetLine {
     var parent = 0
     while true {
       var least = parent
-      for child in [2 * parent + 1, 2 * parent + 2] where child < heap.count && heap[child].isBefore(heap[least]) { least = child }
+      for child in [2 * parent + 1, 2 * parent + 2] where child < heap.count && heap[child].isBefore(heap[least]) {
+        least = child
+      }
       guard least != parent else { return first }
       heap.swapAt(parent, least)
       parent = least

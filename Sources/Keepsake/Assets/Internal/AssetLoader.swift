@@ -59,7 +59,9 @@ final class AssetLoader: Sendable {
 
   func loaded(_ asset: Int) -> Data? { state.withLock { $0.cache.bytes(of: asset) } }
 
-  func value<Value: Sendable>(of asset: Int, _ type: Value.Type) -> Value? { state.withLock { $0.cache.value(of: asset, type) } }
+  func value<Value: Sendable>(of asset: Int, _ type: Value.Type) -> Value? {
+    state.withLock { $0.cache.value(of: asset, type) }
+  }
 
   func keep<Value: Sendable>(_ value: Value, of asset: Int, cost: Int?) -> Value {
     let (kept, rest) = state.withLock { state in
@@ -135,8 +137,10 @@ final class AssetLoader: Sendable {
         let error = AssetError(
           .overBudget,
           "a batch of \(assets.count) assets with \(inAll) bytes doesn't fit into the budget of \(state.cache.budget) bytes, of which "
-            + "\(state.cache.pinnedBytes) are pinned: release another batch, give the library a larger budget, or load without pinning")
-        let batch = AssetBatchRecord(priority: priority, assets: [], isLoaded: { _ in false }, failures: failures + [error], pinned: [])
+            + "\(state.cache.pinnedBytes) are pinned: release another batch, give the library a larger budget, or load without pinning"
+        )
+        let batch = AssetBatchRecord(
+          priority: priority, assets: [], isLoaded: { _ in false }, failures: failures + [error], pinned: [])
         state.queue.add(batch, as: id)
         return id
       }
@@ -144,7 +148,8 @@ final class AssetLoader: Sendable {
       for asset in assets { _ = state.cache.bytes(of: asset) }
       let cache = state.cache
       let batch = AssetBatchRecord(
-        priority: priority, assets: sizes, isLoaded: { cache.isLoaded($0) }, failures: failures, pinned: isPinned ? assets : [])
+        priority: priority, assets: sizes, isLoaded: { cache.isLoaded($0) }, failures: failures,
+        pinned: isPinned ? assets : [])
       state.queue.add(batch, as: id)
       return id
     }

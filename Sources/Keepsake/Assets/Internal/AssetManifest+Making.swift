@@ -20,7 +20,9 @@ extension AssetManifest {
   ///   - onProgress: Receives the progress.
   /// - Throws: `AssetError` with `refusedPath`, listing all names concerned, if there are files that couldn't be loaded
   ///   on every platform; `stale` if a file is changed meanwhile.
-  package static func make(of url: URL, output: URL, onProgress: (AssetProgress) -> Void) throws(AssetError) -> MadeManifest {
+  package static func make(of url: URL, output: URL, onProgress: (AssetProgress) -> Void) throws(AssetError)
+    -> MadeManifest
+  {
     let folder = try AssetFolder(at: url)
     let usual = try AssetPath(fileName)
     let output = AssetSource.path(of: output, in: url)
@@ -45,7 +47,8 @@ extension AssetManifest {
         onProgress(progress)
       }
       guard let hash else {
-        throw AssetError(.stale, "the file \(AssetPath.shown(path.text)) was changed while it was read; try again", path: path.text)
+        throw AssetError(
+          .stale, "the file \(AssetPath.shown(path.text)) was changed while it was read; try again", path: path.text)
       }
       entries.append(Entry(path: path.text, size: file.status.size, hash: hash))
       progress.bytesDone = before + Int64(file.status.size)
@@ -62,14 +65,16 @@ extension AssetManifest {
     var names = AssetNames()
     for path in paths {
       guard let other = names.add(path) else { continue }
-      lines.append("\(AssetPath.shown(path.text)) (it is the same as \(AssetPath.shown(other)) where names ignore case)")
+      lines.append(
+        "\(AssetPath.shown(path.text)) (it is the same as \(AssetPath.shown(other)) where names ignore case)")
     }
     guard !lines.isEmpty else { return }
     let rest = lines.count - shownNames
     let shown = lines.prefix(shownNames).joined(separator: "; ") + (rest > 0 ? "; and \(rest) more" : "")
     throw AssetError(
       .refusedPath,
-      "\(lines.count == 1 ? "1 name" : "\(lines.count) names") in the folder can't be an asset's on every platform: \(shown)")
+      "\(lines.count == 1 ? "1 name" : "\(lines.count) names") in the folder can't be an asset's on every platform: \(shown)"
+    )
   }
 
   /// Writes the manifest, atomically and durably.

@@ -36,12 +36,16 @@ package struct AssetManifest: Sendable, Hashable {
   /// on some system, and for invalid sizes.
   init(_ entries: [Entry]) throws(AssetError) {
     guard entries.count <= Self.maximumAssets else {
-      throw AssetError(.tooLarge, "there are \(entries.count) assets, but at most \(Self.maximumAssets) are allowed; pack some together")
+      throw AssetError(
+        .tooLarge,
+        "there are \(entries.count) assets, but at most \(Self.maximumAssets) are allowed; pack some together")
     }
     var names = AssetNames()
     for entry in entries {
       let (path, reason) = AssetPath.exact(entry.path)
-      guard let path else { throw Self.damaged("the path \(AssetPath.shown(entry.path)) is invalid: \(reason)", path: entry.path) }
+      guard let path else {
+        throw Self.damaged("the path \(AssetPath.shown(entry.path)) is invalid: \(reason)", path: entry.path)
+      }
       guard (0...Self.maximumAssetBytes).contains(entry.size) else {
         throw Self.damaged("the size \(entry.size) of \(AssetPath.shown(entry.path)) is invalid", path: entry.path)
       }
@@ -49,7 +53,8 @@ package struct AssetManifest: Sendable, Hashable {
         throw Self.damaged(
           entry.path == other
             ? "\(AssetPath.shown(entry.path)) is listed twice"
-            : "\(AssetPath.shown(entry.path)) and \(AssetPath.shown(other)) are the same file where names ignore case", path: entry.path)
+            : "\(AssetPath.shown(entry.path)) and \(AssetPath.shown(other)) are the same file where names ignore case",
+          path: entry.path)
       }
     }
     self.entries = entries.sorted { $0.path.utf8.lexicographicallyPrecedes($1.path.utf8) }
@@ -74,7 +79,8 @@ package struct AssetManifest: Sendable, Hashable {
       let format = try container.decode(Int.self, forKey: .format)
       guard format <= AssetManifest.format else {
         throw AssetError(
-          .newerManifest, "the manifest of the assets has format \(format), but this program reads \(AssetManifest.format): update the game"
+          .newerManifest,
+          "the manifest of the assets has format \(format), but this program reads \(AssetManifest.format): update the game"
         )
       }
       guard format == AssetManifest.format else { throw AssetManifest.damaged("there is no format \(format)") }
@@ -93,12 +99,14 @@ package struct AssetManifest: Sendable, Hashable {
     } catch let error as StoreError where error.code == .tooLarge {
       throw Self.damaged("it has more than \(Self.maximumFileBytes >> 20) MiB")
     } catch {
-      throw AssetError(.unreadable, "the manifest \(url.path) can't be read: \((error as? StoreError)?.message ?? "\(error)")")
+      throw AssetError(
+        .unreadable, "the manifest \(url.path) can't be read: \((error as? StoreError)?.message ?? "\(error)")")
     }
     guard let bytes else {
       throw AssetError(
         .noManifest,
-        "there is no manifest at \(url.path): create one with `keepsake assets manifest \(url.deletingLastPathComponent().path)`")
+        "there is no manifest at \(url.path): create one with `keepsake assets manifest \(url.deletingLastPathComponent().path)`"
+      )
     }
     try self.init(decoding: bytes)
   }
@@ -159,7 +167,9 @@ package struct AssetManifest: Sendable, Hashable {
 
   private static func damaged(_ what: String, path: String? = nil) -> AssetError {
     AssetError(
-      .damagedManifest, "the manifest of the assets is damaged: \(what). Install the game again, or create the manifest again", path: path)
+      .damagedManifest,
+      "the manifest of the assets is damaged: \(what). Install the game again, or create the manifest again", path: path
+    )
   }
 
   /// Returns where in the JSON an error is, without quoting the bytes around it: they come from somebody else.

@@ -49,7 +49,9 @@ struct AssetPath: Hashable, Sendable {
   private static func reason(against text: String) -> String? {
     guard !text.isEmpty else { return "it is empty" }
     guard text.utf8.count <= maximumBytes else { return "it has more than \(maximumBytes) bytes" }
-    guard text.utf8.first != UInt8(ascii: "/") else { return "it begins at the root; paths begin in the folder of the assets" }
+    guard text.utf8.first != UInt8(ascii: "/") else {
+      return "it begins at the root; paths begin in the folder of the assets"
+    }
     for scalar in text.unicodeScalars {
       if let reason = reason(against: scalar) { return reason }
     }
@@ -82,7 +84,9 @@ struct AssetPath: Hashable, Sendable {
     let name = String(Substring(part))
     if name == "." || name == ".." { return "it has a part \"\(name)\", which would lead out of the folder" }
     if first == UInt8(ascii: ".") { return "a name that begins with a dot is hidden, and can't be an asset" }
-    if last == UInt8(ascii: ".") || last == UInt8(ascii: " ") { return "Windows doesn't allow a name that ends with a dot or a space" }
+    if last == UInt8(ascii: ".") || last == UInt8(ascii: " ") {
+      return "Windows doesn't allow a name that ends with a dot or a space"
+    }
     if part.count > maximumPartBytes { return "a part of it has more than \(maximumPartBytes) bytes" }
     if isDevice(name) { return "\"\(name)\" is a device on Windows" }
     return nil
@@ -111,7 +115,8 @@ struct AssetPath: Hashable, Sendable {
     for (count, scalar) in text.unicodeScalars.enumerated() {
       guard count < shownScalars else { return "\"\(result)...\"" }
       switch scalar.properties.generalCategory {
-      case .control, .format, .lineSeparator, .paragraphSeparator, .surrogate: result += "\\u{\(String(scalar.value, radix: 16))}"
+      case .control, .format, .lineSeparator, .paragraphSeparator, .surrogate:
+        result += "\\u{\(String(scalar.value, radix: 16))}"
       default: result.unicodeScalars.append(scalar)
       }
     }

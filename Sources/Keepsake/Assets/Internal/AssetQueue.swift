@@ -112,7 +112,9 @@ struct AssetQueue {
   /// Returns the asset to read next, and removes it from the line.
   mutating func next() -> Int? {
     while let place = line.popFirst() {
-      guard let entry = wanted[place.asset], !entry.isReading, entry.order == place.order, entry.priority == place.priority else {
+      guard let entry = wanted[place.asset], !entry.isReading, entry.order == place.order,
+        entry.priority == place.priority
+      else {
         continue
       }
       return place.asset
@@ -165,7 +167,9 @@ struct AssetQueue {
   mutating func finishSingles(_ asset: Int, _ bytes: Data) -> [Action] {
     reading.remove(asset)
     guard var entry = wanted[asset] else { return [] }
-    let actions = entry.singles.sorted { $0.key < $1.key }.map { _, single in { @Sendable in single.deliver(.success(bytes)) } }
+    let actions = entry.singles.sorted { $0.key < $1.key }.map { _, single in
+      { @Sendable in single.deliver(.success(bytes)) }
+    }
     entry.singles = [:]
     entry.isReading = false
     entry.readBytes = 0
@@ -223,7 +227,9 @@ struct AssetQueue {
   mutating func removeStream(_ key: UInt64, from id: UInt64) { batches[id]?.streams[key] = nil }
 
   func progress(of id: UInt64) -> AssetProgress {
-    guard let batch = batches[id] else { return AssetProgress(bytesDone: 0, bytesInAll: 0, filesDone: 0, filesInAll: 0) }
+    guard let batch = batches[id] else {
+      return AssetProgress(bytesDone: 0, bytesInAll: 0, filesDone: 0, filesInAll: 0)
+    }
     var progress = batch.progress
     for asset in reading where batch.open.contains(asset) { progress.bytesDone += Int64(wanted[asset]?.readBytes ?? 0) }
     return progress

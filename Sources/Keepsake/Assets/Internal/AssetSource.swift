@@ -59,7 +59,8 @@ struct AssetSource: Sendable {
     if let place = places[text] { return place }
     let path = try AssetPath(text)
     throw AssetError(
-      .unknown, "there is no asset \(AssetPath.shown(path.text)) in the manifest: check the spelling of its name", path: text)
+      .unknown, "there is no asset \(AssetPath.shown(path.text)) in the manifest: check the spelling of its name",
+      path: text)
   }
 
   func known(_ text: String) -> Int? { places[text] }
@@ -77,11 +78,15 @@ struct AssetSource: Sendable {
     if let mapsFrom, entry.size >= mapsFrom, entry.size > 0 {
       // Hashed by reading, not through the mapping: a file that is truncated meanwhile ends the process only where its
       // mapping is accessed.
-      guard let hash = try folder.hash(file, path: entry.path, onProgress: onProgress) else { throw changedWhileRead(entry) }
+      guard let hash = try folder.hash(file, path: entry.path, onProgress: onProgress) else {
+        throw changedWhileRead(entry)
+      }
       try compare(hash, file.status, entry)
       return try folder.map(file, path: entry.path)
     }
-    guard let (bytes, hash) = try folder.read(file, path: entry.path, onProgress: onProgress) else { throw changedWhileRead(entry) }
+    guard let (bytes, hash) = try folder.read(file, path: entry.path, onProgress: onProgress) else {
+      throw changedWhileRead(entry)
+    }
     try compare(hash, file.status, entry)
     return bytes
   }
@@ -126,7 +131,8 @@ struct AssetSource: Sendable {
   private func other(_ what: String, _ status: AssetStatus, _ entry: AssetManifest.Entry) -> AssetError {
     let shown = AssetPath.shown(entry.path)
     guard manifestNanoseconds != nil else {
-      return AssetError(.stale, "the asset \(shown) was changed since the library was opened: open it again", path: entry.path)
+      return AssetError(
+        .stale, "the asset \(shown) was changed since the library was opened: open it again", path: entry.path)
     }
     return isNewer(status)
       ? AssetError(
@@ -137,6 +143,7 @@ struct AssetSource: Sendable {
   }
 
   private func changedWhileRead(_ entry: AssetManifest.Entry) -> AssetError {
-    AssetError(.stale, "the asset \(AssetPath.shown(entry.path)) was changed while it was read; load it again", path: entry.path)
+    AssetError(
+      .stale, "the asset \(AssetPath.shown(entry.path)) was changed while it was read; load it again", path: entry.path)
   }
 }

@@ -67,7 +67,8 @@ extension CloudConnection {
       _ = try deliver()
     } catch {
       core.events.report(
-        Incident(kind: .failedCommit, message: "changes that were held back could not be applied: \(error)", date: core.now))
+        Incident(
+          kind: .failedCommit, message: "changes that were held back could not be applied: \(error)", date: core.now))
     }
   }
 }

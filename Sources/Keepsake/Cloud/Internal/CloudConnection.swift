@@ -111,7 +111,9 @@ actor CloudConnection: CloudLink {
       case .transport(let transport, let container, _): try await begin(transport, container)
       case .folder(let folder):
         guard let container = try folder.knownContainer(of: core.store) else { return keepRegistering() }
-        if folder.isJoining, try core.store.read({ try $0.facts().container }) != container { try refuseToLeaveContents() }
+        if folder.isJoining, try core.store.read({ try $0.facts().container }) != container {
+          try refuseToLeaveContents()
+        }
         try await begin(folder.transport(container, for: core), container, rebinding: folder.isJoining)
       case .server(let server):
         guard let known = try await registration.known(at: server) else { return keepRegistering() }
@@ -126,7 +128,8 @@ actor CloudConnection: CloudLink {
 
   private func begin(_ transport: any Transport, _ container: ContainerID, rebinding: Bool = false) async throws {
     let environment = SyncService<Store>.Environment(
-      now: core.environment.nowMilliseconds, random: random, sleep: sleep, holdsArrivals: { [deliveryBuffer] in deliveryBuffer.isHolding },
+      now: core.environment.nowMilliseconds, random: random, sleep: sleep,
+      holdsArrivals: { [deliveryBuffer] in deliveryBuffer.isHolding },
       largestDownload: { [deliveryBuffer] in deliveryBuffer.downloads.largest })
     let service = SyncService(store: core.store, transport: transport, container: container, environment: environment)
     self.service = service

@@ -30,7 +30,8 @@ struct CloudEventHandler: Sendable {
     case .damaged(let hash):
       core.events.report(
         Incident(
-          kind: .damagedInCloud, message: "the content \(hash) is damaged in the cloud, or missing from it", date: core.now))
+          kind: .damagedInCloud, message: "the content \(hash) is damaged in the cloud, or missing from it",
+          date: core.now))
     }
   }
 
@@ -53,7 +54,9 @@ struct CloudEventHandler: Sendable {
       local = try core.store.read { try $0.localSlots() }
     } catch {
       core.events.report(
-        Incident(kind: .unreadable, message: "the list of slots that stay on this device can't be read: \(error)", date: core.now))
+        Incident(
+          kind: .unreadable, message: "the list of slots that stay on this device can't be read: \(error)",
+          date: core.now))
     }
     let seen = names.filter { !local.contains($0) }
     let keys = seen.map(SlotKey.init(text:))

@@ -32,7 +32,8 @@ final class CommitPipeline: Sendable {
   ///   - others: Versions that the save replaces besides those that the game's state came from.
   ///   - redescribed: The version of which the save changes only the metadata; nil for any other save.
   func draft(
-    _ content: SaveContent, to slot: String, _ metadata: SaveMetadata = SaveMetadata(), additionalParents others: [VersionID] = [],
+    _ content: SaveContent, to slot: String, _ metadata: SaveMetadata = SaveMetadata(),
+    additionalParents others: [VersionID] = [],
     redescribing redescribed: VersionID? = nil
   ) -> SaveDraft {
     var origin = slotParents.origin(in: slot)
@@ -45,7 +46,9 @@ final class CommitPipeline: Sendable {
     draft(.bytes(bytes), to: slot, SaveMetadata(), .file(alsoReplaced: others))
   }
 
-  private func draft(_ content: SaveContent, to slot: String, _ metadata: SaveMetadata, _ parents: SaveParents) -> SaveDraft {
+  private func draft(_ content: SaveContent, to slot: String, _ metadata: SaveMetadata, _ parents: SaveParents)
+    -> SaveDraft
+  {
     var random = SystemRandomNumberGenerator()
     return SaveDraft(
       id: VersionID(using: &random), slot: slot, parents: parents, content: content, metadata: metadata,
@@ -62,7 +65,8 @@ final class CommitPipeline: Sendable {
     saves: [SaveDraft] = [], cells: [CellDraft] = [], scores: [ScoreDraft] = [], wallet: [WalletOperation] = [],
     within limit: Duration? = nil
   ) throws -> PendingCommit<Committed> {
-    var commit = GameCommit(saves: saves, cells: cells, scores: scores, wallet: wallet, now: environment.nowMilliseconds())
+    var commit = GameCommit(
+      saves: saves, cells: cells, scores: scores, wallet: wallet, now: environment.nowMilliseconds())
     for index in commit.saves.indices {
       commit.saves[index].savedAtMilliseconds = commit.now
       try check(commit.saves[index])
@@ -79,7 +83,8 @@ final class CommitPipeline: Sendable {
     let pending = submitted.mapResult { result in
       result.map { outcome in
         Committed(
-          versions: outcome.versions.map { Version($0, isPinned: outcome.pinned.contains($0.record.id)) }, cells: outcome.cells)
+          versions: outcome.versions.map { Version($0, isPinned: outcome.pinned.contains($0.record.id)) },
+          cells: outcome.cells)
       }.mapError(GameDataError.translated)
     }
     for slot in slots { slotParents.setPending(pending, in: slot) }
@@ -106,7 +111,8 @@ final class CommitPipeline: Sendable {
       guard bytes.count <= EncodedContent.maximumContentBytes else {
         throw GameDataError(
           .tooLarge,
-          "the save for \"\(save.slot)\" has \(bytes.count) bytes; at most \(EncodedContent.maximumContentBytes) are allowed")
+          "the save for \"\(save.slot)\" has \(bytes.count) bytes; at most \(EncodedContent.maximumContentBytes) are allowed"
+        )
       }
     }
     let refusal: Refusal?
@@ -121,7 +127,8 @@ final class CommitPipeline: Sendable {
     }
     if let refusal {
       throw GameDataError(
-        refusal.reason == .tooLarge ? .tooLarge : .misuse, "\"\(save.slot.prefix(80))\" can't be saved: \(refusal.message)")
+        refusal.reason == .tooLarge ? .tooLarge : .misuse,
+        "\"\(save.slot.prefix(80))\" can't be saved: \(refusal.message)")
     }
   }
 
@@ -132,7 +139,8 @@ final class CommitPipeline: Sendable {
       cloud.cloud.didCommit()
     case .failure(let error):
       events.report(
-        Incident(kind: .failedCommit, slot: slots.first, message: "a save could not be stored: \(error)", date: events.now))
+        Incident(
+          kind: .failedCommit, slot: slots.first, message: "a save could not be stored: \(error)", date: events.now))
     }
   }
 }

@@ -28,7 +28,8 @@ extension GameData {
       let facts = try transaction.facts()
       let wallet = try transaction.wallet().map { KeepsakeReplication.Wallet($0) }
       return SyncDebt(
-        waitingCommits: groups.count, refusals: groups.flatMap(\.refusals), hasUnreportedMoney: wallet?.hasUnreportedOperations ?? false,
+        waitingCommits: groups.count, refusals: groups.flatMap(\.refusals),
+        hasUnreportedMoney: wallet?.hasUnreportedOperations ?? false,
         staged: facts.hasArrivals ? 0 : try transaction.staged().count, cursor: facts.cursor)
     }
   }

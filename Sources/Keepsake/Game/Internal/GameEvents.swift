@@ -59,7 +59,8 @@ final class GameEvents: Sendable {
   func report(_ finding: SealFinding) {
     report(
       Incident(
-        kind: finding.isDamage ? (finding.version == nil ? .unreadable : .damagedVersion) : .tampered, slot: finding.slot,
+        kind: finding.isDamage ? (finding.version == nil ? .unreadable : .damagedVersion) : .tampered,
+        slot: finding.slot,
         version: finding.version, usedInstead: finding.usedInstead, message: finding.message, date: now))
   }
 

@@ -13,7 +13,8 @@ struct OpenOptions: Sendable {
   let accounts: AccountLocation?
 
   init(
-    game: String, profile: String, seal: Seal, history: HistoryRules, hasCustomURL: Bool = false, accounts: AccountLocation? = nil
+    game: String, profile: String, seal: Seal, history: HistoryRules, hasCustomURL: Bool = false,
+    accounts: AccountLocation? = nil
   ) {
     (self.game, self.profile, self.seal, self.history) = (game, profile, seal, history)
     self.hasCustomURL = hasCustomURL

@@ -38,7 +38,9 @@ enum SignalNotes {
   private static let stopState = Atomic(Stop.none)
 
   /// Initializes everything, so that the handler only loads and stores.
-  static func prepare() { _ = (insistence.load(ordering: .relaxed), numberBits, numberMask, endSignal, stop, milliseconds()) }
+  static func prepare() {
+    _ = (insistence.load(ordering: .relaxed), numberBits, numberMask, endSignal, stop, milliseconds())
+  }
 
   /// The signal that is to end the process; zero if there is none.
   static var endSignal: Int32 { number(end.load(ordering: .acquiring)) }

@@ -138,7 +138,9 @@ final class SignalWatch: Sendable {
     guard end != 0 || stop != .none || stops != seenStops.load(ordering: .relaxed) else { return nil }
     return Self.watches.withLock { watches in
       // A watch that suspended its game for the stop sees it as a stop that took no time.
-      if stop == .takenBack, !watches.isStopping, SignalNotes.move(from: .takenBack, to: .none) { Self.stopped(for: .zero, in: &watches) }
+      if stop == .takenBack, !watches.isStopping, SignalNotes.move(from: .takenBack, to: .none) {
+        Self.stopped(for: .zero, in: &watches)
+      }
       guard var entry = watches.live[id] else { return nil }
       defer { watches.live[id] = entry }
       if entry.seenStops != watches.stops {
@@ -206,7 +208,8 @@ final class SignalWatch: Sendable {
       let number = SignalNotes.takeEnd()
       let isStopAsked = SignalNotes.takeStop() == .asked
       (watches.endTaken, watches.stopTaken) = (nil, nil)
-      return (number != 0 && entry?.hasTakenEnd != true ? [number] : []) + (isStopAsked && !watches.isStopping ? [SIGTSTP] : [])
+      return (number != 0 && entry?.hasTakenEnd != true ? [number] : [])
+        + (isStopAsked && !watches.isStopping ? [SIGTSTP] : [])
     }
     Self.endIfDue()
     Self.stopIfDue()
@@ -222,7 +225,9 @@ final class SignalWatch: Sendable {
 
   private static func stopIfDue() {
     let isDue = watches.withLock { watches in
-      guard SignalNotes.stop == .asked, !watches.isStopping, !watches.live.isEmpty, watches.isStopFinished else { return false }
+      guard SignalNotes.stop == .asked, !watches.isStopping, !watches.live.isEmpty, watches.isStopFinished else {
+        return false
+      }
       watches.isStopping = true
       return true
     }

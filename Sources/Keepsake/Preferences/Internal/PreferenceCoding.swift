@@ -71,7 +71,8 @@ private enum RawValues<Value: RawRepresentable> {
   /// Throws for a raw value that this program doesn't know; a newer one may know it.
   static func value(of raw: Value.RawValue) throws -> Value {
     guard let value = Value(rawValue: raw) else {
-      throw ArchiveError(.unknownCase, "\(Value.self) has no case for the saved raw value \(String(String(describing: raw).prefix(80)))")
+      throw ArchiveError(
+        .unknownCase, "\(Value.self) has no case for the saved raw value \(String(String(describing: raw).prefix(80)))")
     }
     return value
   }

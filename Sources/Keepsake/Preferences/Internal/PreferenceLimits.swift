@@ -29,7 +29,8 @@ enum PreferenceLimits {
     }
     guard bytes <= Preferences.maximumBytes else {
       throw GameDataError(
-        .tooLarge, "all preferences together may take at most \(Preferences.maximumBytes) bytes; keep larger data in saved games")
+        .tooLarge,
+        "all preferences together may take at most \(Preferences.maximumBytes) bytes; keep larger data in saved games")
     }
   }
 }

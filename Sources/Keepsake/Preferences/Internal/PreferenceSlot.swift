@@ -49,7 +49,8 @@ enum PreferenceContent: Sendable {
     switch (self, other) {
     case (.absent, .absent): true
     case (.scalar(let left), .scalar(let right)): left.isSame(as: right)
-    case (.bytes(let left), .bytes(let right)), (.bytes(let left), .typed(_, let right)), (.typed(_, let left), .bytes(let right)),
+    case (.bytes(let left), .bytes(let right)), (.bytes(let left), .typed(_, let right)),
+      (.typed(_, let left), .bytes(let right)),
       (.typed(_, let left), .typed(_, let right)):
       left == right
     default: false

@@ -89,7 +89,8 @@ struct PreferenceTable: Sendable {
     let watch = found.watch ?? PreferenceWatch()
     found.watch = watch
     return Look(
-      content: found.content, version: found.version, watch: watch, refusedType: found.refusedType, objection: objection)
+      content: found.content, version: found.version, watch: watch, refusedType: found.refusedType, objection: objection
+    )
   }
 
   /// Called once for each name and session, so that a use costs one look-up.
@@ -131,7 +132,9 @@ struct PreferenceTable: Sendable {
   ///
   /// - Parameter emits: Whether observers were already notified, so that the change can be made.
   mutating func set(_ content: PreferenceContent, _ name: String, _ isSynced: Bool, emits: Bool) throws -> Outcome {
-    guard !isClosed else { throw GameDataError(.closed, "the game's data is closed: preferences can't be set any more") }
+    guard !isClosed else {
+      throw GameDataError(.closed, "the game's data is closed: preferences can't be set any more")
+    }
     let slot: PreferenceSlot
     let known = index.slot(name, isSynced)
     if let known {
@@ -145,11 +148,14 @@ struct PreferenceTable: Sendable {
       _ = use(slot)
     }
     guard !slot.isContested else {
-      throw GameDataError(.misuse, "\"\(name.prefix(80))\" is used as a preference of this device and as a synced one: use two names")
+      throw GameDataError(
+        .misuse, "\"\(name.prefix(80))\" is used as a preference of this device and as a synced one: use two names")
     }
     if case .foreign = slot.content {
       throw GameDataError(
-        .misuse, "\"\(name.prefix(80))\" is a value that another program stored with another rule: use another name for the preference")
+        .misuse,
+        "\"\(name.prefix(80))\" is a value that another program stored with another rule: use another name for the preference"
+      )
     }
     guard !content.isSame(as: slot.content) else { return .unchanged }
     let (size, before) = (content.size, slot.content.size)
@@ -159,7 +165,8 @@ struct PreferenceTable: Sendable {
       try PreferenceLimits.check(count: present + change, adds: change > 0, bytes: bytes - before + size)
     }
     if !emits {
-      let watchers = PreferenceWatchers(value: known == nil ? othersWatch : slot.watch, names: change != 0 ? namesWatch : nil)
+      let watchers = PreferenceWatchers(
+        value: known == nil ? othersWatch : slot.watch, names: change != 0 ? namesWatch : nil)
       if !watchers.isEmpty { return .watched(watchers) }
     }
     if known == nil { add(slot) }
@@ -175,7 +182,9 @@ struct PreferenceTable: Sendable {
   mutating func replace(_ scalar: PreferenceScalar, _ name: String, _ isSynced: Bool) -> Bool {
     guard let slot = index.slot(name, isSynced) else { return false }
     // A dirty slot was set since the last commit: its key is used, its name is valid, and its commit is scheduled.
-    guard slot.isDirty, isScheduled, !slot.isContested, !isClosed, case .scalar(let old) = slot.content else { return false }
+    guard slot.isDirty, isScheduled, !slot.isContested, !isClosed, case .scalar(let old) = slot.content else {
+      return false
+    }
     guard old.isAsLarge(as: scalar), !old.isSame(as: scalar), slot.watch?.isTracked != true else { return false }
     slot.content = .scalar(scalar)
     slot.version &+= 1
@@ -284,7 +293,9 @@ struct PreferenceTable: Sendable {
   /// Shows the cell's state, unless a value was set or the store was read again in the meantime. Returns whether it
   /// did.
   mutating func receive(_ name: String, _ state: CellState?, reading: UInt64) -> Bool {
-    guard let slot = index.slot(name, true), slot.reading == reading, !slot.isDirty, slot.inFlight == 0 else { return false }
+    guard let slot = index.slot(name, true), slot.reading == reading, !slot.isDirty, slot.inFlight == 0 else {
+      return false
+    }
     put(Self.content(of: state), in: slot)
     return true
   }

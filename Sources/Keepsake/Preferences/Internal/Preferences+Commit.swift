@@ -123,7 +123,8 @@ extension Preferences {
     guard !drafts.isEmpty else { return }
     var random = SystemRandomNumberGenerator()
     try DeviceCommit.apply(
-      CommitDraft(cells: drafts), now: core.environment.nowMilliseconds(), writer: core.store.writer, in: &transaction, using: &random)
+      CommitDraft(cells: drafts), now: core.environment.nowMilliseconds(), writer: core.store.writer, in: &transaction,
+      using: &random)
   }
 
   private func isStored(_ archive: Data?, in change: PreferenceTable.Change) -> Bool {
@@ -145,7 +146,9 @@ extension Preferences {
       table.withLock { $0.committed(batch.kept) }
       for (name, why) in batch.refused {
         core.events.report(
-          Incident(kind: .failedCommit, message: "the preference \"\(name.prefix(80))\" was not saved: \(why)", date: core.now))
+          Incident(
+            kind: .failedCommit, message: "the preference \"\(name.prefix(80))\" was not saved: \(why)", date: core.now)
+        )
       }
       guard batch.hasCells else { return }
       core.cloud.didCommit()
@@ -164,13 +167,15 @@ extension Preferences {
     do {
       try received(keys)
     } catch {
-      core.events.report(Incident(kind: .unreadable, message: "synced preferences can't be read: \(error)", date: core.now))
+      core.events.report(
+        Incident(kind: .unreadable, message: "synced preferences can't be read: \(error)", date: core.now))
     }
   }
 
   private func failure(_ error: any Error) -> Incident {
     Incident(
-      kind: .failedCommit, message: "preferences could not be saved, and are tried again when the next ones are set: \(error)",
+      kind: .failedCommit,
+      message: "preferences could not be saved, and are tried again when the next ones are set: \(error)",
       date: core.now)
   }
 }
@@ -185,7 +190,9 @@ private final class PreferenceBatch: @unchecked Sendable {
   var refused: [(name: String, why: String)] = []
   var hasCells = false
 
-  func keep(_ change: PreferenceTable.Change, _ archive: Data?) { kept.append((change, archive.map { .bytes($0) } ?? .absent)) }
+  func keep(_ change: PreferenceTable.Change, _ archive: Data?) {
+    kept.append((change, archive.map { .bytes($0) } ?? .absent))
+  }
 
   func refuse(_ change: PreferenceTable.Change, _ why: String) {
     kept.append((change, nil))

@@ -10,7 +10,8 @@ enum ProgressVerb: String, CaseIterable {
     let verbs = key.rule.verbs
     guard !verbs.contains(self) else { return }
     let usable = Self.allCases.filter(verbs.contains).map { "`\($0.rawValue)`" }.joined(separator: " or ")
-    throw GameDataError(.misuse, "`\(rawValue)` can't be used with \"\(key.name)\", whose rule is \(key.rule.name): use \(usable)")
+    throw GameDataError(
+      .misuse, "`\(rawValue)` can't be used with \"\(key.name)\", whose rule is \(key.rule.name): use \(usable)")
   }
 }
 

@@ -30,7 +30,8 @@ package struct ConflictResolver<Value: Archivable> {
   /// - Parameter reportUnreadableAncestor: Called for a common ancestor that this program can't decode: the sides are
   ///   merged without it.
   package init(
-    slot: Slot<Value>, reading: SlotReading, context: Any?, reportUnreadableAncestor: @escaping (VersionID, any Error) -> Void
+    slot: Slot<Value>, reading: SlotReading, context: Any?,
+    reportUnreadableAncestor: @escaping (VersionID, any Error) -> Void
   ) {
     self.slot = slot
     self.reading = reading

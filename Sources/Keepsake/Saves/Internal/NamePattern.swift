@@ -27,7 +27,8 @@ struct NamePattern: Sendable {
 
   init(_ pattern: String) throws {
     guard pattern.utf8.count <= Self.maximumBytes else {
-      throw GameDataError(.misuse, "a pattern may have at most \(Self.maximumBytes) bytes; this one has \(pattern.utf8.count)")
+      throw GameDataError(
+        .misuse, "a pattern may have at most \(Self.maximumBytes) bytes; this one has \(pattern.utf8.count)")
     }
     var tokens: [Token] = []
     // Normalized in the same way as names.

@@ -14,7 +14,9 @@ struct SeenByQuery: Sendable {
     guard try transaction.facts().container != nil else { return }
     for slot in slots where try !SlotKey(text: slot).isLocal && !transaction.isLocal(slot) {
       let current = try transaction.heads(of: slot)
-      guard !current.isEmpty, try current.allSatisfy({ try transaction.version($0)?.acknowledged == true }) else { continue }
+      guard !current.isEmpty, try current.allSatisfy({ try transaction.version($0)?.acknowledged == true }) else {
+        continue
+      }
       heads[slot] = current
     }
   }
@@ -28,7 +30,9 @@ struct SeenByQuery: Sendable {
     var holdings: [DeviceID: Set<VersionID>] = [:]
     for start in stride(from: 0, to: versions.count, by: ExchangeRules.maximumAskedVersions) {
       let asked = Array(versions[start..<min(start + ExchangeRules.maximumAskedVersions, versions.count)])
-      guard let devices = try await ask(asked) else { return heads.mapValues { SeenByCache.Answer(heads: $0, devices: nil) } }
+      guard let devices = try await ask(asked) else {
+        return heads.mapValues { SeenByCache.Answer(heads: $0, devices: nil) }
+      }
       // The devices of the newest response: one that was removed between two of them isn't reported.
       known = devices
       for device in devices { holdings[device.device, default: []].formUnion(device.has ?? []) }

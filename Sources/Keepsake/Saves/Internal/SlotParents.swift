@@ -77,7 +77,9 @@ final class SlotParents: Sendable {
     state.withLock { $0.slots[slot, default: Entry()].pending = pending }
   }
 
-  func pending(in slot: String) -> PendingCommit<CommitPipeline.Committed>? { state.withLock { $0.slots[slot]?.pending } }
+  func pending(in slot: String) -> PendingCommit<CommitPipeline.Committed>? {
+    state.withLock { $0.slots[slot]?.pending }
+  }
 
   /// Returns the newest captures of all slots that aren't decided yet.
   func undecided() -> [PendingCommit<CommitPipeline.Committed>] {

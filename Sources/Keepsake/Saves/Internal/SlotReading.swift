@@ -66,11 +66,14 @@ package struct SlotReading: Sendable {
       let damaged = Set(reading.damage.map(\.version))
       reading.parents.removeAll(where: damaged.contains)
     }
-    if reading.sides.isEmpty, reading.notDownloaded.isEmpty, !reading.damage.isEmpty { try reading.fallBack(slot, in: transaction) }
+    if reading.sides.isEmpty, reading.notDownloaded.isEmpty, !reading.damage.isEmpty {
+      try reading.fallBack(slot, in: transaction)
+    }
     if transaction.faults.choosesInsteadOfMerging { reading.sides.removeLast(max(0, reading.sides.count - 1)) }
     if reading.sides.count > 1, !transaction.faults.mergesWithoutAncestors {
       let depth = transaction.faults.mergesAncestorsAsStrangers ? 1 : MergeAncestors.maximumDepth
-      reading.mergeAncestors = try Resolution.mergeAncestors(of: view.heads.map(\.id), policy: policy, depth: depth, record: record)
+      reading.mergeAncestors = try Resolution.mergeAncestors(
+        of: view.heads.map(\.id), policy: policy, depth: depth, record: record)
       try reading.readAncestors(in: transaction)
     }
     return reading
@@ -97,7 +100,8 @@ package struct SlotReading: Sendable {
     guard let version = try transaction.version(record.id) else {
       throw StoreError(.missing, "the version \(record.id) isn't on this device")
     }
-    return Side(version: version, isPinned: try transaction.isPinned(record.id), bytes: try bytes(of: record, in: transaction))
+    return Side(
+      version: version, isPinned: try transaction.isPinned(record.id), bytes: try bytes(of: record, in: transaction))
   }
 
   /// Reads only the bytes of one version.

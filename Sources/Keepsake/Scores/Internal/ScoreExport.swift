@@ -18,7 +18,8 @@ package enum ScoreExport {
         return try encoder.encode(JSONValue.array(objects)) + Data("\n".utf8)
       case .propertyList, .binaryPropertyList:
         let list = scores.enumerated().map { dictionary(of: $1, rank: $0 + 1) }
-        return try PropertyListSerialization.data(fromPropertyList: list, format: format == .propertyList ? .xml : .binary, options: 0)
+        return try PropertyListSerialization.data(
+          fromPropertyList: list, format: format == .propertyList ? .xml : .binary, options: 0)
       }
     } catch {
       throw GameDataError(.misuse, "the scores can't be written: \(error)")

@@ -214,7 +214,9 @@ extension ArchiveReader {
       if field.deferred == isInReferences {
         let start = cursor
         if try !pass(field.form) { try skip(field.node) }
-        if let places, field.place >= 0 { places[Int(field.place)] = .init(node: field.node, start: start, end: cursor) }
+        if let places, field.place >= 0 {
+          places[Int(field.place)] = .init(node: field.node, start: start, end: cursor)
+        }
       }
       next += 1
     }
@@ -324,7 +326,9 @@ extension ArchiveReader {
   /// Throws if a field is left to the migration hook: it must have a value until then.
   private mutating func checkRetyped(_ index: Int, _ fields: ArchiveFields) throws {
     let place = Int(fields.base) + index
-    guard let plan = fields.plan?.takeUnretainedValue(), place < plan.steps.count, plan.steps[place].isRetyped else { return }
+    guard let plan = fields.plan?.takeUnretainedValue(), place < plan.steps.count, plan.steps[place].isRetyped else {
+      return
+    }
     throw retypedError(plan, place)
   }
 
@@ -345,7 +349,9 @@ extension ArchiveReader {
   }
 
   /// Finds a field, skipping those before it; nil if the archive doesn't have it here.
-  @inline(__always) private mutating func seek(_ index: Int, _ fields: inout ArchiveFields) throws -> ArchiveFields.Location? {
+  @inline(__always) private mutating func seek(_ index: Int, _ fields: inout ArchiveFields) throws -> ArchiveFields
+    .Location?
+  {
     let place = Int(fields.base) + index
     guard place < Int(fields.stepCount) else { return nil }
     if let steps = fields.steps {
@@ -358,7 +364,8 @@ extension ArchiveReader {
     }
     guard fields.located >= 0 else { return nil }
     let position = core.located[Int(fields.located) + place]
-    return position.node < 0 ? nil : .init(node: position.node, start: position.start, end: position.end, isBehind: true)
+    return position.node < 0
+      ? nil : .init(node: position.node, start: position.start, end: position.end, isBehind: true)
   }
 
   /// Returns whether an optional was saved empty. It counts as missing for a property that has a default value.
@@ -426,7 +433,8 @@ extension ArchiveReader {
       let inner = core.nodes[Int(current)].first
       guard !core.file.isObject(inner) else { throw mismatch(wanted) }
       guard try takeFlag() else {
-        throw ArchiveError(.missingField, "The archive has an empty optional where a \(wanted) is needed", offset: offset)
+        throw ArchiveError(
+          .missingField, "The archive has an empty optional where a \(wanted) is needed", offset: offset)
       }
       current = inner
       depth += 1

@@ -36,7 +36,8 @@ extension ArchiveReader {
   /// Reads the value under a key; nil if there is none, or only an empty optional.
   public mutating func decodeIfPresent<T: Archivable>(_ type: T.Type, forKey key: String) throws -> T? {
     guard let keyed else {
-      throw ArchiveError(.unsupported, "decode(_:forKey:) is for hand-written conformances; this type's fields were generated")
+      throw ArchiveError(
+        .unsupported, "decode(_:forKey:) is for hand-written conformances; this type's fields were generated")
     }
     guard let entry = keyed.entries.first(where: { $0.key == key }) else { return nil }
     if !(type is any OptionalValue.Type), try isEmpty(entry) { return nil }

@@ -71,7 +71,8 @@ extension ArchiveReader {
       if let last = core.skipped.last, last.type >= 0, last.enumCase < 0 { structs += 1 }
       guard structs <= ArchiveLimits.structs(in: offset - start) else {
         throw ArchiveError(
-          .limit, "The archive has more than \(ArchiveLimits.structsPerByte) structs per byte, which no program writes", offset: offset)
+          .limit, "The archive has more than \(ArchiveLimits.structsPerByte) structs per byte, which no program writes",
+          offset: offset)
       }
     } while try skipInside()
   }
@@ -116,7 +117,8 @@ extension ArchiveReader {
   private mutating func field(_ value: SkippedValue) -> Int32? {
     let type = Int(value.type)
     if value.enumCase < 0 {
-      return value.position < core.file.types[type].fields.count ? core.file.types[type].fields[value.position].node : nil
+      return value.position < core.file.types[type].fields.count
+        ? core.file.types[type].fields[value.position].node : nil
     }
     let index = Int(value.enumCase)
     guard value.position < core.file.types[type].cases[index].fields.count else { return nil }
@@ -187,7 +189,9 @@ extension ArchiveReader {
       }
     case .enumeration:
       let index = try takeVarint()
-      guard index < UInt64(core.file.types[Int(type)].cases.count) else { throw damaged("An enum case is out of range") }
+      guard index < UInt64(core.file.types[Int(type)].cases.count) else {
+        throw damaged("An enum case is out of range")
+      }
       if core.file.types[Int(type)].cases[Int(index)].fields.isEmpty { return true }
       enumCase = Int32(truncatingIfNeeded: index)
     }

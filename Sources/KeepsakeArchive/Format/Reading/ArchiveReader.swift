@@ -126,7 +126,8 @@ public struct ArchiveReader: ~Copyable {
   @inlinable @inline(__always) mutating func takeLength() throws -> Int {
     let count = try takeCount()
     if count > core.stringLimit {
-      throw ArchiveError(.limit, "A string or data value takes \(count) bytes; the limit is \(core.stringLimit)", offset: offset)
+      throw ArchiveError(
+        .limit, "A string or data value takes \(count) bytes; the limit is \(core.stringLimit)", offset: offset)
     }
     // Shorter text needs no allocation.
     if count > 15 { try claim(count) }
@@ -186,14 +187,17 @@ public struct ArchiveReader: ~Copyable {
   }
 
   @usableFromInline mutating func wrongClass(_ object: AnyObject, _ wanted: String) -> ArchiveError {
-    ArchiveError(.mismatch, "A reference points to a \(Swift.type(of: object)) where a \(wanted) is expected", offset: offset)
+    ArchiveError(
+      .mismatch, "A reference points to a \(Swift.type(of: object)) where a \(wanted) is expected", offset: offset)
   }
 
   /// Returns the object of the next reference; nil for a nil reference, and for an object that had only weak
   /// references.
   @usableFromInline mutating func takeObject(mustExist: Bool) throws -> AnyObject? {
     let number = try takeVarint()
-    guard number <= UInt64(core.objectCount) else { throw damaged("A reference points to an object that doesn't exist") }
+    guard number <= UInt64(core.objectCount) else {
+      throw damaged("A reference points to an object that doesn't exist")
+    }
     let object = number == 0 ? nil : core.object(Int32(truncatingIfNeeded: number) - 1)
     guard object != nil || !mustExist else {
       throw number == 0
@@ -212,6 +216,7 @@ public struct ArchiveReader: ~Copyable {
   @usableFromInline mutating func mismatch(_ wanted: String) -> ArchiveError {
     let isLater = core.nodes[Int(current)].code == .later
     return ArchiveError(
-      isLater ? .tooNew : .mismatch, "The archive has \(core.file.text(current)) where \(wanted) is expected", offset: offset)
+      isLater ? .tooNew : .mismatch, "The archive has \(core.file.text(current)) where \(wanted) is expected",
+      offset: offset)
   }
 }

@@ -76,7 +76,9 @@ struct ByteCursor {
 
   mutating func string(limit: Int) throws -> String {
     let length = try count(limit: limit, "bytes in a string")
-    guard let text = String(validating: UnsafeRawBufferPointer(rebasing: bytes[offset..<offset + length]), as: UTF8.self) else {
+    guard
+      let text = String(validating: UnsafeRawBufferPointer(rebasing: bytes[offset..<offset + length]), as: UTF8.self)
+    else {
       throw damaged("A name is not valid UTF-8")
     }
     offset += length

@@ -23,7 +23,8 @@
     let (total, isTooMuch) = count.multipliedReportingOverflow(by: bytes)
     guard !isTooMuch, total <= left else {
       throw ArchiveError(
-        .limit, "Decoding would take more than \(limit) bytes of memory: raise ArchiveLimits.memoryBytes if the archive is valid",
+        .limit,
+        "Decoding would take more than \(limit) bytes of memory: raise ArchiveLimits.memoryBytes if the archive is valid",
         offset: offset)
     }
     left -= total

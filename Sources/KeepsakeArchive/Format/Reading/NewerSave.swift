@@ -108,6 +108,7 @@ private struct NewerTypes {
 
   private func error(_ name: String, saved: Int, own: Int) -> ArchiveError {
     ArchiveError(
-      .tooNew, "A save has version \(saved) of this type, and the program knows versions up to \(own): update the game", type: name)
+      .tooNew, "A save has version \(saved) of this type, and the program knows versions up to \(own): update the game",
+      type: name)
   }
 }

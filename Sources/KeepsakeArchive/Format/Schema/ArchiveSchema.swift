@@ -81,7 +81,9 @@ public final class ArchiveSchema {
     T.archiveFields(list)
     complete(Int(index), with: list, isObject: isObject)
     if isObject, types.contains(where: { $0.type != type && $0.kind.isObject && $0.name == types[Int(index)].name }) {
-      report(.unsupported, "Two classes have the same name in archives: give one of them another with @Archivable(name:)", T.archiveName)
+      report(
+        .unsupported, "Two classes have the same name in archives: give one of them another with @Archivable(name:)",
+        T.archiveName)
     }
     for subclass in T.archiveSubclasses { describe(subclass) }
     return wire
@@ -105,7 +107,8 @@ public final class ArchiveSchema {
     }
     if let described = list.described, described != list.type {
       report(
-        .unlistedClass, "This class inherits its conformance: mark it @Archivable and list it in its superclass's subclasses:",
+        .unlistedClass,
+        "This class inherits its conformance: mark it @Archivable and list it in its superclass's subclasses:",
         name)
     }
     if list.superclasses.count > ArchiveLimits.classLevels {
@@ -180,11 +183,14 @@ public final class ArchiveSchema {
     case .array: return "[" + text(wire.first, depth: depth + 1) + "]"
     case .set: return "Set<" + text(wire.first, depth: depth + 1) + ">"
     case .dictionary: return "[" + text(wire.first, depth: depth + 1) + ": " + text(wire.second, depth: depth + 1) + "]"
-    case .vector: return "vector of \(wire.second) \(WireCode(rawValue: UInt8(truncatingIfNeeded: wire.first)).map { "\($0)" } ?? "?")"
+    case .vector:
+      return
+        "vector of \(wire.second) \(WireCode(rawValue: UInt8(truncatingIfNeeded: wire.first)).map { "\($0)" } ?? "?")"
     case .named:
       // The name is repeated wherever the type occurs, so an altered archive could turn it into a very long text.
       let name = types[Int(wire.first)].name
-      return name.utf8.count <= Self.shownNameBytes ? name : String(name.unicodeScalars.prefix(Self.shownNameBytes)) + "..."
+      return name.utf8.count <= Self.shownNameBytes
+        ? name : String(name.unicodeScalars.prefix(Self.shownNameBytes)) + "..."
     case .later: return "newer kind of value (\(wire.first))"
     default: return "\(wire.code)"
     }

@@ -96,7 +96,8 @@ private final class SchemaCache: @unchecked Sendable {
     while true {
       let node = UnsafeMutablePointer<Node>.allocate(capacity: 1)
       node.initialize(to: Node(id: id, schema: new, next: head))
-      let (done, current) = bucket.pointee.compareExchange(expected: head, desired: node, ordering: .acquiringAndReleasing)
+      let (done, current) = bucket.pointee.compareExchange(
+        expected: head, desired: node, ordering: .acquiringAndReleasing)
       if done { return new.takeUnretainedValue() }
       node.deallocate()
       head = current

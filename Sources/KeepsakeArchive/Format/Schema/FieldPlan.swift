@@ -82,10 +82,13 @@
     isOlder = levels.contains(where: \.isOlder)
     fallback = nil
     caseKey = nil
-    let kindsFit = saved.kind.isObject == mine.kind.isObject && (saved.kind == .enumeration) == (mine.kind == .enumeration)
+    let kindsFit =
+      saved.kind.isObject == mine.kind.isObject && (saved.kind == .enumeration) == (mine.kind == .enumeration)
     // A hand-written value can contain anything; whether it contains an enum is known only when it is read.
-    guard kindsFit || saved.kind == .keyedValue || mine.kind == .keyedValue, saved.kind.isObject == mine.kind.isObject else {
-      throw ArchiveError(.mismatch, "The archive has another kind of type under this name (\(saved.name))", type: mine.name)
+    guard kindsFit || saved.kind == .keyedValue || mine.kind == .keyedValue, saved.kind.isObject == mine.kind.isObject
+    else {
+      throw ArchiveError(
+        .mismatch, "The archive has another kind of type under this name (\(saved.name))", type: mine.name)
     }
     name = mine.name
     savedVersion = saved.version
@@ -94,7 +97,8 @@
     isEmptyStruct = saved.kind == .structure && saved.fields.isEmpty
     guard saved.kind != .keyedObject || mine.kind == .keyedObject else {
       throw ArchiveError(
-        .unsupported, "A hand-written class was saved: its conformance must stay hand-written to read it", type: mine.name)
+        .unsupported, "A hand-written class was saved: its conformance must stay hand-written to read it",
+        type: mine.name)
     }
     var comparison = SchemaComparison(file: file, program: program, compared: compared)
     isSame = comparison.sameType(Int32(index), Int32(own))
@@ -126,13 +130,15 @@
     deferred = steps.map(\.deferred)
     for (field, isDeferred) in zip(mine.fields, deferred) where isDeferred && !field.deferrable {
       throw ArchiveError(
-        .mismatch, "This reference was saved from a variable and is set after all objects exist: it must stay an optional variable",
+        .mismatch,
+        "This reference was saved from a variable and is set after all objects exist: it must stay an optional variable",
         type: mine.name, field: field.key)
     }
   }
 
   private init(
-    name: String, version: Int, isOlder: Bool, caseKey: String, saved: [FieldEntry], own: [FieldEntry], fallback: Fallback?,
+    name: String, version: Int, isOlder: Bool, caseKey: String, saved: [FieldEntry], own: [FieldEntry],
+    fallback: Fallback?,
     program: ArchiveSchema, comparison: inout SchemaComparison
   ) {
     self.name = name
@@ -165,7 +171,8 @@
     func level(_ name: String, _ version: Int?, _ known: Int) throws -> Level {
       guard version ?? 0 <= known else {
         throw ArchiveError(
-          .tooNew, "The save has version \(version ?? 0) of this type, and the program knows versions up to \(known): update the game",
+          .tooNew,
+          "The save has version \(version ?? 0) of this type, and the program knows versions up to \(known): update the game",
           type: name)
       }
       return Level(savedVersion: version, isOlder: version.map { $0 < known } ?? false)
@@ -208,9 +215,13 @@
     passed.deallocate()
   }
 
-  private static func passed(_ saved: [FieldEntry], _ steps: [Step], _ file: ArchiveSchema) -> UnsafeMutableBufferPointer<Passed> {
+  private static func passed(_ saved: [FieldEntry], _ steps: [Step], _ file: ArchiveSchema)
+    -> UnsafeMutableBufferPointer<Passed>
+  {
     var places = [Int32](repeating: -1, count: saved.count)
-    for (place, step) in steps.enumerated() where step.source >= 0 { places[Int(step.source)] = Int32(truncatingIfNeeded: place) }
+    for (place, step) in steps.enumerated() where step.source >= 0 {
+      places[Int(step.source)] = Int32(truncatingIfNeeded: place)
+    }
     return memory(
       zip(saved, places).map { field, place in
         Passed(node: field.node, deferred: field.deferred, form: .init(file.nodes[Int(field.node)]), place: place)
@@ -301,7 +312,8 @@ struct SchemaComparison {
     guard left.code == right.code else { return false }
     switch left.code {
     case .optional, .array, .set: return nodes(left.first, right.first, level: level)
-    case .dictionary: return nodes(left.first, right.first, level: level) && nodes(left.second, right.second, level: level)
+    case .dictionary:
+      return nodes(left.first, right.first, level: level) && nodes(left.second, right.second, level: level)
     case .vector: return left.first == right.first && left.second == right.second
     case .named:
       let (x, y) = (file.types[Int(left.first)].kind, program.types[Int(right.first)].kind)

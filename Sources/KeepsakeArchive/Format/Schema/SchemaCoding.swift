@@ -64,7 +64,9 @@ struct SchemaParser {
 
   mutating func parseTypes(_ count: Int, from input: inout ByteCursor) throws {
     for _ in 0..<count {
-      guard let kind = TypeKind(rawValue: try input.byte()) else { throw input.damaged("The schema has an unknown kind of type") }
+      guard let kind = TypeKind(rawValue: try input.byte()) else {
+        throw input.damaged("The schema has an unknown kind of type")
+      }
       var entry = TypeEntry(kind: kind, name: try input.string(limit: limits.stringBytes), version: 0)
       entry.version = try version(from: &input)
       switch kind {
@@ -89,7 +91,9 @@ struct SchemaParser {
   }
 
   private func version(from input: inout ByteCursor) throws -> Int {
-    guard let version = Int(exactly: try input.varint()) else { throw input.damaged("A type's version is out of range") }
+    guard let version = Int(exactly: try input.varint()) else {
+      throw input.damaged("A type's version is out of range")
+    }
     return version
   }
 
@@ -117,7 +121,8 @@ struct SchemaParser {
       return Int32(nodes.count - 1)
     }
     guard let code = WireCode(rawValue: raw) else {
-      throw ArchiveError(.tooNew, "The archive has a kind of value that this program doesn't know", offset: input.offset)
+      throw ArchiveError(
+        .tooNew, "The archive has a kind of value that this program doesn't know", offset: input.offset)
     }
     var node = WireNode(code)
     switch code {

@@ -125,7 +125,9 @@ package struct TypeEntry {
   /// Which fields are deferred, once that has been decided.
   var deferred = FieldMask([])
 
-  package init(kind: TypeKind, name: String, version: Int) { (self.kind, self.name, self.version) = (kind, name, version) }
+  package init(kind: TypeKind, name: String, version: Int) {
+    (self.kind, self.name, self.version) = (kind, name, version)
+  }
 
   /// The numbers of an object's fields in the two sections. A hand-written object ends with a byte in each.
   var objectFieldCounts: (values: Int, references: Int) {

@@ -13,9 +13,13 @@ extension CellRule {
     },
     asked: { $0.best.map { "best, \($0.order.rawValue)" } ?? "best" },
     change: { (change, held, application) throws(CellError) in
-      guard var best = change.best else { throw application.mismatch(held.map(CellValue.best), asked: change.rule.name) }
+      guard var best = change.best else {
+        throw application.mismatch(held.map(CellValue.best), asked: change.rule.name)
+      }
       if let entry = best.entry { best.entry?.score = try application.checked(entry.score) }
-      if let held, held.order != best.order { throw application.mismatch(.best(held), asked: "best, \(best.order.rawValue)") }
+      if let held, held.order != best.order {
+        throw application.mismatch(.best(held), asked: "best, \(best.order.rawValue)")
+      }
       return best
     },
     written: { $0 }, read: { $0 })

@@ -1,12 +1,15 @@
 extension CellRule {
   /// A count that every device adds to. {"counter": [{"writer": "...", "plus": 3, "minus": 0}]}, sorted by writer.
   package static let counter = CellRule(
-    "counter", rank: 4, payload: { if case .counter(let entries) = $0 { entries } else { nil } }, value: CellValue.counter,
+    "counter", rank: 4, payload: { if case .counter(let entries) = $0 { entries } else { nil } },
+    value: CellValue.counter,
     join: { $0.merging($1) { $0.joined(with: $1) } },
     size: { $0.count * 24 },
     objection: { _, _ in nil },
     text: { entries, _ in
-      "counter " + entries.sorted { $0.key < $1.key }.map { "\($0.key): +\($0.value.plus) -\($0.value.minus)" }.joined(separator: ", ")
+      "counter "
+        + entries.sorted { $0.key < $1.key }.map { "\($0.key): +\($0.value.plus) -\($0.value.minus)" }.joined(
+          separator: ", ")
     },
     change: { (change, held, application) throws(CellError) in
       guard case .add(let plus, let minus) = change else {
@@ -20,11 +23,14 @@ extension CellRule {
       guard !upOverflow, !downOverflow else { throw .overflow(application.key) }
       return [writer: CounterEntry(plus: up, minus: down)]
     },
-    written: { $0.sorted { $0.key < $1.key }.map { CounterLine(writer: $0.key, plus: $0.value.plus, minus: $0.value.minus) } },
+    written: {
+      $0.sorted { $0.key < $1.key }.map { CounterLine(writer: $0.key, plus: $0.value.plus, minus: $0.value.minus) }
+    },
     read: { lines in
       // A writer that is listed twice counts once, with the greater of each number, as in a join.
       Dictionary(
-        lines.map { ($0.writer, CounterEntry(plus: $0.plus, minus: $0.minus)) }, uniquingKeysWith: { $0.joined(with: $1) })
+        lines.map { ($0.writer, CounterEntry(plus: $0.plus, minus: $0.minus)) },
+        uniquingKeysWith: { $0.joined(with: $1) })
     })
 }
 

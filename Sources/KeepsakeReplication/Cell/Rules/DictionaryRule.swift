@@ -2,7 +2,8 @@ extension CellRule {
   /// Values by key, all of one rule. {"dictionary": [{"key": {"string": "cave"}, "value": {"min": {"int": 61}}}]},
   /// sorted by key.
   package static let dictionary = CellRule(
-    "dictionary", rank: 7, payload: { if case .dictionary(let entries) = $0 { entries } else { nil } }, value: CellValue.dictionary,
+    "dictionary", rank: 7, payload: { if case .dictionary(let entries) = $0 { entries } else { nil } },
+    value: CellValue.dictionary,
     title: { $0.values.first.map { "dictionary of \($0.ruleName)" } ?? "dictionary" },
     join: { $0.merging($1) { $0.joined(with: $1) } },
     size: { $0.reduce(0) { $0 + $1.key.size + $1.value.size + 8 } },
@@ -29,7 +30,9 @@ extension CellRule {
     read: { Dictionary($0.map { ($0.key, $0.value) }, uniquingKeysWith: { $0.joined(with: $1) }) },
     nested: Nested(
       values: { if case .dictionary(let entries) = $0 { Array(entries.values) } else { [] } },
-      map: { value, change in if case .dictionary(let entries) = value { .dictionary(entries.mapValues(change)) } else { value } },
+      map: { value, change in
+        if case .dictionary(let entries) = value { .dictionary(entries.mapValues(change)) } else { value }
+      },
       isCollection: true, isContainer: true))
 }
 

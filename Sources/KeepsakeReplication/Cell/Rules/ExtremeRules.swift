@@ -10,7 +10,8 @@ extension CellRule {
     asked: { if case .min(let value) = $0 { value } else { nil } }, join: { Swift.min($0, $1) })
 
   private static func extreme(
-    _ name: String, rank: Int, payload: @escaping @Sendable (CellValue) -> Scalar?, value: @escaping @Sendable (Scalar) -> CellValue,
+    _ name: String, rank: Int, payload: @escaping @Sendable (CellValue) -> Scalar?,
+    value: @escaping @Sendable (Scalar) -> CellValue,
     asked: @escaping @Sendable (CellDraft.Change) -> Scalar?, join: @escaping @Sendable (Scalar, Scalar) -> Scalar
   ) -> CellRule {
     CellRule(

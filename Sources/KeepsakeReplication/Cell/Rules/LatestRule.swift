@@ -1,7 +1,8 @@
 extension CellRule {
   /// The value that was set last. {"latest": {"stamp": {...}, "value": {"string": "Ada"}}}
   package static let latest = CellRule(
-    "latest", rank: 2, payload: { if case .latest(let stamp, let value) = $0 { LatestValue(stamp: stamp, value: value) } else { nil } },
+    "latest", rank: 2,
+    payload: { if case .latest(let stamp, let value) = $0 { LatestValue(stamp: stamp, value: value) } else { nil } },
     value: { .latest($0.stamp, $0.value) },
     join: { left, right in
       if left.stamp != right.stamp { return left.stamp > right.stamp ? left : right }
@@ -33,7 +34,8 @@ extension LatestValue {
   /// Creates the value that is set; if the same value is held already, keeps that, because a new stamp would only cause
   /// traffic to other devices.
   init(setting value: Scalar, over held: LatestValue?, _ context: CellDraft.Context) {
-    var milliseconds = Swift.max(-Stamp.maximumMilliseconds, Swift.min(Stamp.maximumMilliseconds, context.nowMilliseconds))
+    var milliseconds = Swift.max(
+      -Stamp.maximumMilliseconds, Swift.min(Stamp.maximumMilliseconds, context.nowMilliseconds))
     if let held {
       let outranks = context.outranked.map { $0 < held.stamp } ?? true
       if held.value == value, outranks, held.stamp.caughtUp || !context.caughtUp {
@@ -43,7 +45,8 @@ extension LatestValue {
       if context.followsStamps { milliseconds = Swift.max(milliseconds, held.stamp.next) }
     }
     if let outranked = context.outranked { milliseconds = Swift.max(milliseconds, outranked.next) }
-    self.init(stamp: Stamp(caughtUp: context.caughtUp, milliseconds: milliseconds, writer: context.writer), value: value)
+    self.init(
+      stamp: Stamp(caughtUp: context.caughtUp, milliseconds: milliseconds, writer: context.writer), value: value)
   }
 }
 

@@ -1,7 +1,8 @@
 extension CellRule {
   /// A value or none; none ranks below every value. {"optional": null}, {"optional": {"min": {"int": 61}}}
   package static let optional = CellRule(
-    "optional", rank: 8, payload: { if case .optional(let value) = $0 { .some(value) } else { .none } }, value: CellValue.optional,
+    "optional", rank: 8, payload: { if case .optional(let value) = $0 { .some(value) } else { .none } },
+    value: CellValue.optional,
     title: { (value: CellValue?) in value.map { "optional \($0.ruleName)" } ?? "optional" },
     join: { (left: CellValue?, right: CellValue?) in
       guard let left, let right else { return left ?? right }
@@ -14,7 +15,9 @@ extension CellRule {
     },
     text: { value, style in "optional " + (value?.text(style) ?? "none") },
     change: { (change, held: CellValue??, application) throws(CellError) in
-      guard case .optional(let inner) = change else { throw application.mismatch(held.map(CellValue.optional), asked: change.rule.name) }
+      guard case .optional(let inner) = change else {
+        throw application.mismatch(held.map(CellValue.optional), asked: change.rule.name)
+      }
       guard let inner else { return nil }
       return try application.inner(inner, over: held ?? nil)
     },

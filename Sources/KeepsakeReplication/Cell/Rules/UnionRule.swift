@@ -7,7 +7,9 @@ extension CellRule {
     objection: { values, _ in values.allSatisfy(\.isOrdered) ? nil : CellValue.notANumber },
     text: { values, style in "union " + style.list(values) },
     change: { (change, held, application) throws(CellError) in
-      guard case .insert(let values) = change else { throw application.mismatch(held.map(CellValue.union), asked: change.rule.name) }
+      guard case .insert(let values) = change else {
+        throw application.mismatch(held.map(CellValue.union), asked: change.rule.name)
+      }
       return try application.checked(values).subtracting(held ?? [])
     },
     written: { $0.sorted() }, read: { Set($0) }, nested: Nested(isCollection: true))

@@ -18,7 +18,8 @@ extension DownloadPlanner {
   /// What replaces a save that is on this device is downloaded: the game continues from it, and it is most likely a
   /// small delta.
   func isLeftInCloud(_ record: VersionRecord, in storage: some DeviceStorage) throws -> Bool {
-    guard let largest = rules.largest, record.length > largest, !record.tombstone, !rules.asked.contains(record.slot) else {
+    guard let largest = rules.largest, record.length > largest, !record.tombstone, !rules.asked.contains(record.slot)
+    else {
       return false
     }
     return try !storage.heads(of: record.slot).contains { id in
@@ -56,5 +57,7 @@ extension DownloadPlanner {
 
 extension DeviceStorage {
   /// Returns the heads that aren't downloaded.
-  func notDownloadedRecords() throws -> [VersionRecord] { try notDownloadedVersions().compactMap { try version($0)?.record } }
+  func notDownloadedRecords() throws -> [VersionRecord] {
+    try notDownloadedVersions().compactMap { try version($0)?.record }
+  }
 }

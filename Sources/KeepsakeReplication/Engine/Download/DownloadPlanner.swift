@@ -145,7 +145,8 @@ struct DownloadPlanner: Sendable {
   mutating func dropHeld(notNeededBy missing: [NeededContent]) { held.keepOnly(neededBy: Set(missing.map(\.hash))) }
 
   private mutating func need(
-    _ slot: String, _ staged: StagedVersions, _ notDownloaded: [VersionRecord], _ list: inout NeedList, in storage: some DeviceStorage
+    _ slot: String, _ staged: StagedVersions, _ notDownloaded: [VersionRecord], _ list: inout NeedList,
+    in storage: some DeviceStorage
   ) throws {
     let heads = try staged.heads(of: slot, in: storage)
     for id in heads {
@@ -163,7 +164,8 @@ struct DownloadPlanner: Sendable {
   }
 
   private mutating func need(
-    _ record: VersionRecord, isOptional: Bool = false, isOnRequest: Bool = false, _ list: inout NeedList, in storage: some DeviceStorage
+    _ record: VersionRecord, isOptional: Bool = false, isOnRequest: Bool = false, _ list: inout NeedList,
+    in storage: some DeviceStorage
   ) throws {
     if newlyAsked.contains(record.slot) {
       for hash in record.contents { failures.retry(hash) }
@@ -171,7 +173,8 @@ struct DownloadPlanner: Sendable {
     for part in try storage.parts(of: record) where !failures.givenUp.contains(part.hash) {
       guard try !storage.hasContent(part.hash), list.hashes.insert(part.hash).inserted else { continue }
       list.needs.append(
-        NeededContent(hash: part.hash, slot: record.slot, version: record.id, length: part.length, isOnRequest: isOnRequest))
+        NeededContent(
+          hash: part.hash, slot: record.slot, version: record.id, length: part.length, isOnRequest: isOnRequest))
       if isOptional { optional.insert(part.hash) }
     }
   }
@@ -181,7 +184,9 @@ struct DownloadPlanner: Sendable {
   func isComing(_ slot: String, downloading: Set<ContentHash>, in storage: some DeviceStorage) throws -> Bool {
     guard let needs, !newlyAsked.contains(slot) else { return true }
     // Compared by content: another slot may have asked for the same one.
-    let lacking = try storage.notDownloadedRecords().filter { $0.slot == slot }.flatMap(\.contents).filter { try !storage.hasContent($0) }
+    let lacking = try storage.notDownloadedRecords().filter { $0.slot == slot }.flatMap(\.contents).filter {
+      try !storage.hasContent($0)
+    }
     let coming = Set(needs.map(\.hash)).union(downloading)
     return lacking.contains(where: coming.contains)
   }
@@ -216,7 +221,9 @@ struct DownloadPlanner: Sendable {
   }
 
   /// Stores a content, and those that waited for it.
-  mutating func take(_ content: EncodedContent, _ losses: inout DownloadLosses, in storage: inout some DeviceStorage) throws {
+  mutating func take(_ content: EncodedContent, _ losses: inout DownloadLosses, in storage: inout some DeviceStorage)
+    throws
+  {
     var ready = [content]
     while let content = ready.popLast() {
       // One that is damaged here is replaced, too: a delta of it asks for it again.
@@ -275,7 +282,9 @@ struct DownloadPlanner: Sendable {
     let lacking = try failures.givenUp.filter { try !optional.contains($0) && !storage.hasContent($0) }
     guard !lacking.isEmpty else { return false }
     return try storage.slots().contains { slot in
-      try storage.heads(of: slot).contains { try storage.version($0)?.record.contents.contains(where: lacking.contains) == true }
+      try storage.heads(of: slot).contains {
+        try storage.version($0)?.record.contents.contains(where: lacking.contains) == true
+      }
     }
   }
 }

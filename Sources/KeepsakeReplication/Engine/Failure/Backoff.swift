@@ -41,7 +41,8 @@ struct Backoff: Sendable {
   ///   - random: Shortens the pause by up to a half. Used only if the pause is a new one.
   /// - Returns: How long to wait, in milliseconds; nil if a pause that is long enough has begun already.
   mutating func failed(
-    _ source: Source, _ failure: TransportFailure, atLeast minimum: Int64, using random: inout some RandomNumberGenerator
+    _ source: Source, _ failure: TransportFailure, atLeast minimum: Int64,
+    using random: inout some RandomNumberGenerator
   ) -> Int64? {
     failing.insert(source)
     isReached = false

@@ -34,14 +34,18 @@ struct CloudRepair: Sendable {
     for hash in hashes.prefix(ExchangeRules.maximumWanted) where !uploads.contains(where: { $0.hash == hash }) {
       if let tried = tried[hash], tried <= now, Int128(now) - Int128(tried) < Int128(interval) { continue }
       // One that is damaged here, too, has to come from another device. Reading it is the check.
-      guard try storage.hasContent(hash), try storage.isReadable(hash), let owner = try Self.owner(of: hash, in: storage) else {
+      guard try storage.hasContent(hash), try storage.isReadable(hash),
+        let owner = try Self.owner(of: hash, in: storage)
+      else {
         continue
       }
       let length = try storage.contentLength(hash) ?? 0
       tried[hash] = now
       try storage.setCloudDepth(nil, of: hash)
       uploads.append(
-        PlannedUpload(hash: hash, version: owner.record, index: owner.index, bytes: length, depth: 0, length: length, lengthInAll: length)
+        PlannedUpload(
+          hash: hash, version: owner.record, index: owner.index, bytes: length, depth: 0, length: length,
+          lengthInAll: length)
       )
       planned.append(hash)
     }

@@ -25,7 +25,8 @@ struct DeltaBases {
   ///   - uploading: Contents being uploaded.
   /// - Returns: An empty base if there is none.
   mutating func base(
-    for hash: ContentHash, at index: Int, of record: VersionRecord, uploading: Set<ContentHash>, in storage: some DeviceStorage
+    for hash: ContentHash, at index: Int, of record: VersionRecord, uploading: Set<ContentHash>,
+    in storage: some DeviceStorage
   ) throws -> Base {
     var base = Base()
     var seen: Set<VersionID> = [record.id]

@@ -40,7 +40,8 @@ struct RestartOffer: Sendable {
   /// - Parameters:
   ///   - waiting: All groups that may be sent, oldest first.
   ///   - known: The records of their versions.
-  func groups(of waiting: [OutboxGroup], _ known: [VersionID: VersionRecord], _ limits: RequestLimits) -> [OutboxGroup] {
+  func groups(of waiting: [OutboxGroup], _ known: [VersionID: VersionRecord], _ limits: RequestLimits) -> [OutboxGroup]
+  {
     if let parts { return parts.groups }
     var count = 0
     var bytes = 0

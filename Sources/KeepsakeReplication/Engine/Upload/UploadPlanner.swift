@@ -121,9 +121,12 @@ struct UploadPlanner: Sendable {
     while true {
       let left = waiting.left(of: candidates.groups, known)
       let groups = candidates.offer.map { waiting.ids.isEmpty ? $0 : [] } ?? candidates.limits.fitting(left, known)
-      var round = Round(plan: SendingPlan(storage.faults.splitsGroups ? Array(groups.prefix(1)) : groups, known), room: inlineBytes)
+      var round = Round(
+        plan: SendingPlan(storage.faults.splitsGroups ? Array(groups.prefix(1)) : groups, known), room: inlineBytes)
       for group in round.plan.groups {
-        if let lost = try place(group, of: candidates, waiting, &round, &work, in: storage) { return .lost(lost.version, lost.hash) }
+        if let lost = try place(group, of: candidates, waiting, &round, &work, in: storage) {
+          return .lost(lost.version, lost.hash)
+        }
       }
       guard !round.waiting.isEmpty else {
         round.plan.uploads = work.uploads
@@ -203,7 +206,8 @@ struct UploadPlanner: Sendable {
   }
 
   private mutating func place(
-    _ hash: ContentHash, _ index: Int, of record: VersionRecord, room: Int, _ uploading: Set<ContentHash>, _ work: inout Work,
+    _ hash: ContentHash, _ index: Int, of record: VersionRecord, room: Int, _ uploading: Set<ContentHash>,
+    _ work: inout Work,
     in storage: some DeviceStorage
   ) throws -> Placement {
     if uploading.contains(hash) { return .waits }

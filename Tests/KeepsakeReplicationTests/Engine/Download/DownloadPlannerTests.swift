@@ -58,7 +58,9 @@ struct DownloadPlannerTests {
     planner.rules.asked = ["main"]
     #expect(try planner.missing(in: storage).map(\.isOnRequest) == [true])
     #expect(planner.isSatisfied)
-    #expect(try planner.isComing("main", downloading: [], in: storage) && !planner.isComing("other", downloading: [], in: storage))
+    #expect(
+      try planner.isComing("main", downloading: [], in: storage)
+        && !planner.isComing("other", downloading: [], in: storage))
     #expect(try planner.finishDeferred(in: &storage).isEmpty)
     _ = try planner.received(Samples.hash(1), Samples.content(1), in: &storage)
     #expect(try planner.finishDeferred(in: &storage) == ["main"])

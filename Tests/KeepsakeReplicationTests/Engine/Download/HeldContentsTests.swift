@@ -58,7 +58,9 @@ struct HeldContentsTests {
   @Test("a chain of bases is held up to the longest, and no further")
   func longChains() {
     var held = HeldContents()
-    for number in 0..<HeldContents.maximumChain { #expect(held.hold(Samples.content(number, base: number + 1)) == true) }
+    for number in 0..<HeldContents.maximumChain {
+      #expect(held.hold(Samples.content(number, base: number + 1)) == true)
+    }
     let next = HeldContents.maximumChain
     #expect(held.hold(Samples.content(next, base: next + 1)) == false)
   }

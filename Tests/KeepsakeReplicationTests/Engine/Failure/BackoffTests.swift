@@ -83,7 +83,8 @@ struct BackoffTests {
     _ = backoff.failed(.exchange, failure, atLeast: 0, using: &random)
     _ = backoff.failed(content, failure, atLeast: 0, using: &random)
     backoff.reset()
-    #expect(backoff.exchangeFailure == nil && backoff.contentFailure == nil && backoff.attempts == 0 && !backoff.isReached)
+    #expect(
+      backoff.exchangeFailure == nil && backoff.contentFailure == nil && backoff.attempts == 0 && !backoff.isReached)
     _ = backoff.failed(.exchange, failure, atLeast: 0, using: &random)
     backoff.succeeded(.exchange)
     #expect(backoff.attempts == 0)

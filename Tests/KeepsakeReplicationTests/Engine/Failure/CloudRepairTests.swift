@@ -14,7 +14,8 @@ struct CloudRepairTests {
     return storage
   }
 
-  @Test("what is here, in history too, is planned and counts as missing in the cloud; what isn't here is left to others")
+  @Test(
+    "what is here, in history too, is planned and counts as missing in the cloud; what isn't here is left to others")
   func planning() throws {
     var (repair, storage) = (CloudRepair(), storage())
     let planned = try repair.plan([Samples.hash(1), Samples.hash(2)], now: 0, interval: 10, in: &storage)

@@ -90,9 +90,11 @@ struct RestartOfferTests {
   @Test("what the cloud says of another offer changes nothing")
   func strangers() {
     var offer = RestartOffer()
-    #expect(offer.kept(1, of: OfferPart(offer: OfferID(high: 0, low: 1), number: 0, isLast: false), patience: 0) == false)
+    #expect(
+      offer.kept(1, of: OfferPart(offer: OfferID(high: 0, low: 1), number: 0, isLast: false), patience: 0) == false)
     _ = next(&offer)
-    #expect(offer.kept(1, of: OfferPart(offer: OfferID(high: 0, low: 1), number: 1, isLast: false), patience: 0) == false)
+    #expect(
+      offer.kept(1, of: OfferPart(offer: OfferID(high: 0, low: 1), number: 1, isLast: false), patience: 0) == false)
     #expect(offer.kept(1, of: nil, patience: 0) == false)
     #expect(offer.parts?.kept == 0)
   }

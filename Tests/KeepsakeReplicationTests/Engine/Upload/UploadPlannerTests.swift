@@ -29,7 +29,8 @@ struct UploadPlannerTests {
   ) -> UploadPlanner.Candidates {
     let groups = groups.enumerated().map { Samples.group(Int64($0.offset + 1), versions: $0.element) }
     return UploadPlanner.Candidates(
-      groups: groups, known: Dictionary(uniqueKeysWithValues: records.map { ($0.id, $0) }), offer: isOffer ? groups : nil,
+      groups: groups, known: Dictionary(uniqueKeysWithValues: records.map { ($0.id, $0) }),
+      offer: isOffer ? groups : nil,
       limits: RequestLimits(options, isSingle: false), uploading: uploading)
   }
 
@@ -43,7 +44,9 @@ struct UploadPlannerTests {
   @Test("small contents are sent inside the exchange, as far as they fit; the others are uploaded first")
   func inside() throws {
     var (planner, storage) = (planner(), SimulatedDevice())
-    let records = [save(1, count: 60, in: &storage), save(2, count: 60, in: &storage), save(3, count: 10, in: &storage)]
+    let records = [
+      save(1, count: 60, in: &storage), save(2, count: 60, in: &storage), save(3, count: 10, in: &storage),
+    ]
     let plan = try plan(&planner, candidates(records, [[1], [2], [3]]), in: storage)
     #expect(plan.groups.map(\.id) == [1, 3])
     #expect(plan.contents.map(\.hash) == [records[0].contents[0], records[2].contents[0]])
@@ -63,7 +66,8 @@ struct UploadPlannerTests {
   func order() throws {
     var (planner, storage) = (planner(), SimulatedDevice())
     let records = [
-      save(1, slot: "main", count: 500, in: &storage), save(2, slot: "main", count: 10, in: &storage), save(3, count: 10, in: &storage),
+      save(1, slot: "main", count: 500, in: &storage), save(2, slot: "main", count: 10, in: &storage),
+      save(3, count: 10, in: &storage),
     ]
     let plan = try plan(&planner, candidates(records, [[1], [2], [3]]), in: storage)
     #expect(plan.groups.map(\.id) == [3])
@@ -108,7 +112,9 @@ struct UploadPlannerTests {
     #expect(!planner.hasPostponed)
     let second = try plan(&planner, candidates(records, [[1], [2]]), in: storage)
     // The size of the first one is known by now.
-    #expect(second.uploads.map(\.hash) == [records[0].contents[0], records[1].contents[0]] && second.uploads[0].content == nil)
+    #expect(
+      second.uploads.map(\.hash) == [records[0].contents[0], records[1].contents[0]] && second.uploads[0].content == nil
+    )
     #expect(try planner.encode(second.uploads[0], in: storage) == nil && planner.hasPostponed)
     planner.beginStep()
     #expect(try planner.encode(second.uploads[0], in: storage)?.content?.hash == records[0].contents[0])
