@@ -88,10 +88,12 @@ dead-panic: prepare
 	@Scripts/dead-panic.sh
 
 lint:
-	@$(SWIFT) format lint --strict --recursive --parallel Package.swift Sources Tests Examples Fuzz
+	@$(SWIFT) format lint --strict --recursive --parallel Package.swift Sources Tests Examples Fuzz \
+	  Benchmarks/Package.swift Benchmarks/Sources
 
 format:
-	@$(SWIFT) format --in-place --recursive --parallel Package.swift Sources Tests Examples Fuzz
+	@$(SWIFT) format --in-place --recursive --parallel Package.swift Sources Tests Examples Fuzz \
+	  Benchmarks/Package.swift Benchmarks/Sources
 
 docs: prepare
 	@Scripts/docs.sh

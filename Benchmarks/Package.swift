@@ -24,21 +24,27 @@ let package = Package(
     // encoders need beside them: messages, mirrors for Codable, mirrors for NSCoding, the same bytes written by hand.
     .target(
       name: "GameWorlds",
-      dependencies: [keepsake, "BenchmarkKit", "CPeers", .product(name: "SwiftProtobuf", package: "swift-protobuf")], swiftSettings: strict),
+      dependencies: [keepsake, "BenchmarkKit", "CPeers", .product(name: "SwiftProtobuf", package: "swift-protobuf")],
+      swiftSettings: strict),
     // The same bytes by hand in C++, behind a C interface.
     .target(name: "CPeers"),
     .systemLibrary(name: "CZstandard", pkgConfig: "libzstd", providers: [.apt(["libzstd-dev"]), .brew(["zstd"])]),
     // Tables, goals, and where they are written down.
     .target(name: "BenchmarkKit", dependencies: ["CPeers"], swiftSettings: strict),
-    .executableTarget(name: "StoreBenchmark", dependencies: ["BenchmarkKit", "GameWorlds", "CPeers", keepsake], swiftSettings: strict),
+    .executableTarget(
+      name: "StoreBenchmark", dependencies: ["BenchmarkKit", "GameWorlds", "CPeers", keepsake], swiftSettings: strict),
     .executableTarget(name: "AssetBenchmark", dependencies: ["BenchmarkKit", keepsake], swiftSettings: strict),
     .executableTarget(
-      name: "RecordsBenchmark", dependencies: ["BenchmarkKit", keepsake, .product(name: "GRDB", package: "GRDB.swift")], swiftSettings: strict),
-    .executableTarget(name: "ArchiveBenchmark", dependencies: ["BenchmarkKit", "GameWorlds", "CPeers", "CZstandard", keepsake], swiftSettings: strict),
+      name: "RecordsBenchmark",
+      dependencies: ["BenchmarkKit", keepsake, .product(name: "GRDB", package: "GRDB.swift")], swiftSettings: strict),
+    .executableTarget(
+      name: "ArchiveBenchmark", dependencies: ["BenchmarkKit", "GameWorlds", "CPeers", "CZstandard", keepsake],
+      swiftSettings: strict),
     .executableTarget(name: "InterchangeBenchmark", dependencies: ["BenchmarkKit", keepsake], swiftSettings: strict),
     .executableTarget(name: "SyncBenchmark", dependencies: ["BenchmarkKit", keepsake], swiftSettings: strict),
     .executableTarget(
-      name: "PreferenceBenchmark", dependencies: ["BenchmarkKit", keepsake, .product(name: "GRDB", package: "GRDB.swift")], swiftSettings: strict),
+      name: "PreferenceBenchmark",
+      dependencies: ["BenchmarkKit", keepsake, .product(name: "GRDB", package: "GRDB.swift")], swiftSettings: strict),
   ],
   swiftLanguageModes: [.v6],
   cxxLanguageStandard: .cxx17

@@ -12,7 +12,10 @@ extension Game {
     for character in characters { draw(character.type.glyph, at: character.place) }
     let dead = characters.count - soldiers.count
     let line =
-      "tick \(tick): \(soldiers.count) soldiers @, \(dead) dead z Z, \(flames.count) flames *, \(kills) burnt, \(eventsLeft) waves to come"
+      """
+      tick \(tick): \(soldiers.count) soldiers @, \(dead) dead z Z, \(flames.count) flames *, \(kills) burnt, \
+      \(eventsLeft) waves to come
+      """
     return (rows.map { String($0) } + [line]).joined(separator: "\n")
   }
 }

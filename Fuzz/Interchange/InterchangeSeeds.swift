@@ -42,9 +42,11 @@ enum InterchangeSeeds {
   }
 
   static func all() throws -> [(String, Data)] {
-    let text =
-      "<?xml version='1.0' encoding='ISO-8859-1'?><!--c--><!DOCTYPE plist SYSTEM 'x'><plist a=\"b\"><dict><key>a&#65;</key>"
-      + "<string><![CDATA[x]]>&amp;&#xe9;</string><key>h</key><integer>0x1F</integer><key>r</key><real>nan</real></dict></plist>"
+    let text = #"""
+      <?xml version='1.0' encoding='ISO-8859-1'?><!--c--><!DOCTYPE plist SYSTEM 'x'><plist a="b"><dict>\#
+      <key>a&#65;</key><string><![CDATA[x]]>&amp;&#xe9;</string><key>h</key><integer>0x1F</integer>\#
+      <key>r</key><real>nan</real></dict></plist>
+      """#
     return [
       ("plain.bplist", try plain.encoded(as: .binary)), ("plain.xml", try plain.encoded(as: .xml)),
       ("archive.bplist", try archive.encoded(as: .binary)), ("archive.xml", try archive.encoded(as: .xml)),

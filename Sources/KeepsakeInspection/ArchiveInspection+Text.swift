@@ -65,7 +65,10 @@ extension ArchiveInspection {
       fields.map { "\(PrintableText.name($0.key)): \(PrintableText.cut($0.type, 500))" }
     }
     var lines = [
-      "  \(PrintableText.name(type.name))  version \(type.version), \(type.kind.words), \(type.count) saved in \(type.byteCount) bytes"
+      """
+        \(PrintableText.name(type.name))  version \(type.version), \(type.kind.words), \(type.count) saved in \
+      \(type.byteCount) bytes
+      """
     ]
     for field in text(type.fields) { lines.append("    " + field) }
     for enumCase in type.cases {

@@ -39,7 +39,10 @@ enum ArchivableDiagnostic: DiagnosticMessage {
     case .valueParameters:
       "@Archivable doesn't support value or pack parameters; write encode(to:) and init(from:) by hand"
     case .initializedLet(let name):
-      "'let \(name)' has an initial value, which loading could never replace: make it a 'var', leave it out with @Unsaved, or make it static"
+      """
+      'let \(name)' has an initial value, which loading could never replace: make it a 'var', leave it out with \
+      @Unsaved, or make it static
+      """
     case .tuplePattern:
       "@Archivable can't save properties that are declared together as a tuple: declare them one by one"
     case .conditionalProperty:
@@ -53,13 +56,22 @@ enum ArchivableDiagnostic: DiagnosticMessage {
     case .mergeOnOpenClass(let name): "@Merge needs a struct or a final class: make '\(name)' final"
     case .mergeOnEnum: "@Merge works on properties of structs and final classes"
     case .mergeInSubclass(let name):
-      "@Merge can't see the properties of the superclass of '\(name)', so changes to them would be lost: move the merged properties to a class without a superclass, or to a struct"
+      """
+      @Merge can't see the properties of the superclass of '\(name)', so changes to them would be lost: move the \
+      merged properties to a class without a superclass, or to a struct
+      """
     case .mergeOnUnsaved(let name):
       "@Unsaved '\(name)' isn't saved, so there is nothing to merge: remove @Merge or @Unsaved"
     case .mergeOnReference(let name):
-      "@Merge needs a property that owns its value, and '\(name)' is weak or unowned: mark the property that owns the object"
+      """
+      @Merge needs a property that owns its value, and '\(name)' is weak or unowned: mark the property that owns the \
+      object
+      """
     case .mergeWithoutRuleOnCoded(let name):
-      "@Merge without a rule uses the rules of an archivable type, and '\(name)' is @Coded: give it a rule, or use @Merge(combining:)"
+      """
+      @Merge without a rule uses the rules of an archivable type, and '\(name)' is @Coded: give it a rule, or use \
+      @Merge(combining:)
+      """
     case .severalMergeRules(let name): "'\(name)' can have only one merge rule: remove one @Merge"
     case .badMergeRule: "@Merge takes one of \(MergeMark.listed), written out, or combining:, or no argument"
     case .codedReference(let name):
@@ -70,7 +82,10 @@ enum ArchivableDiagnostic: DiagnosticMessage {
     case .badVersion: "version: needs an integer literal of 1 or more"
     case .secondFallback: "Only one case can represent unknown ones: remove one @Fallback"
     case .badFallback:
-      "A @Fallback case must have no payload, or one String that receives the unknown case's key: no other payload could be filled in"
+      """
+      A @Fallback case must have no payload, or one String that receives the unknown case's key: no other payload \
+      could be filled in
+      """
     case .superMigrate:
       "Each class's migrate(_:) is called automatically, the superclass's first: remove the call of super"
     case .unconstrainedParameter(let parameter, let name):

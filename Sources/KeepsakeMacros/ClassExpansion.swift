@@ -48,7 +48,10 @@ struct ClassExpansion {
     var members = [
       "\(open)\(override)class var archiveName: String { \(model.nameExpression) }",
       "\(open)\(override)class var archiveVersion: Int { \(model.version ?? "1") }",
-      "\(open)\(override)class var archiveSubclasses: [any KeepsakeArchive.Archivable.Type] { \(model.subclasses ?? "[]") }",
+      """
+      \(open)\(override)class var archiveSubclasses: [any KeepsakeArchive.Archivable.Type] { \
+      \(model.subclasses ?? "[]") }
+      """,
     ]
     if !isSubclass { members.append("\(open)class var archiveIsKeyed: Bool { false }") }
     let own = model.fields.map { model.listing($0, deferrable: $0.isDeferrable) }
@@ -112,14 +115,19 @@ struct ClassExpansion {
       guard field.isDeferrable else { return "self.\(field.name) = try \(field.decoding("reader.readField()"))" }
       guard field.startsInitialized else {
         return
-          "self.\(field.name) = try reader.isDeferred(\(index)) ? \(field.emptyCollection ?? "nil") : reader.readField()"
+          """
+          self.\(field.name) = try reader.isDeferred(\(index)) ? \(field.emptyCollection ?? "nil") : reader.readField()
+          """
       }
       return "if !reader.isDeferred(\(index)) {\nself.\(field.name) = try reader.readField()\n}"
     }
     let mapped = model.fields.enumerated().map { index, field in
       guard field.isDeferrable, !field.startsInitialized else { return field.mappedRead(index) }
       return
-        "self.\(field.name) = try reader.isDeferred(\(index)) ? \(field.emptyCollection ?? "nil") : reader.field(\(index), &fields)"
+        """
+        self.\(field.name) = try reader.isDeferred(\(index)) ? \(field.emptyCollection ?? "nil") : \
+        reader.field(\(index), &fields)
+        """
     }
     return [
       """

@@ -52,7 +52,10 @@ struct EnumExpansion {
         }
         let fallback = payload.defaultValue ?? (payload.isOptional ? "nil" : nil)
         return
-          "\(label)try reader.field(\(place), &fields\(fallback.map { ", \(payload.isOptional ? "ifAbsent" : "default"): \($0)" } ?? ""))"
+          """
+          \(label)try reader.field(\(place), \
+          &fields\(fallback.map { ", \(payload.isOptional ? "ifAbsent" : "default"): \($0)" } ?? ""))
+          """
       }
       return """
         case \(index):

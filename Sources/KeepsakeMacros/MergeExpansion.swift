@@ -32,7 +32,8 @@ struct MergeExpansion {
 
   private func structure() -> String {
     """
-    \(model.modifier)mutating func mergeFields(from other: \(model.typeName), ancestor: \(model.typeName)?)\(model.whereClause) {
+    \(model.modifier)mutating func mergeFields(from other: \(model.typeName), ancestor: \(model.typeName)?)\
+    \(model.whereClause) {
     \(merged.map { call($0, on: "self.\($0.name)") }.joined(separator: "\n"))
     }
     """

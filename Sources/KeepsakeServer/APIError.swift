@@ -61,15 +61,19 @@ struct APIError: Error, Sendable {
   /// The device was removed, or everything of its player was deleted.
   static let retired = Self(
     .forbidden, .retired,
-    "This device was removed from the player's devices, or the player's data were deleted. The data on the device itself are kept."
-  )
+    """
+    This device was removed from the player's devices, or the player's data were deleted. The data on the device \
+    itself are kept.
+    """)
 
   /// The player has no room for it. The same request may succeed later; sending it in another form won't help.
   static func overQuota(_ shortage: QuotaShortage) -> Self {
     var error = Self(
       .contentTooLarge, .quota,
-      "This player uses \(shortage.used) of \(shortage.limit) bytes here, and this needs \(shortage.needed) more: delete saves to make room."
-    )
+      """
+      This player uses \(shortage.used) of \(shortage.limit) bytes here, and this needs \(shortage.needed) more: \
+      delete saves to make room.
+      """)
     error.quota = shortage
     return error
   }

@@ -49,7 +49,8 @@ struct BenchmarkTableTests {
     let aims = verdicts.count { $0 == "yes, the aim too" }
     #expect(verdicts.count > 20)
     let sentence = """
-      Of the \(verdicts.count) goals in [\(Self.source)](\(Self.source)), \(musts) reach what they must, and \(aims) reach their aim.
+      Of the \(verdicts.count) goals in [\(Self.source)](\(Self.source)), \(musts) reach what they must, and \(aims) \
+      reach their aim.
       """
     let readme = try String(contentsOf: FloorTests.root.appending(path: "README.md"), encoding: .utf8)
     #expect(readme.contains(sentence), "the README should say: \(sentence)")

@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// The documents as text: links that lead somewhere, and lines that a person can read beside the code.
+/// The documents as text: links that lead somewhere, and lines, also of code, that fit beside another file.
 @Suite struct DocumentTests {
   static let widest = 120
 
@@ -121,5 +121,21 @@ import Testing
       if !isMeasured, line.count > Self.widest { wide.append(number + 1) }
     }
     #expect(wide.isEmpty, "lines of \(file) that are too wide")
+  }
+
+  /// The folders that hold code and scripts.
+  private static let code = ["Benchmarks/Sources", "Examples", "Fuzz", "Scripts", "Sources", "Tests"]
+
+  @Test("no line of code is wider than 120 characters, but for what another program wrote", arguments: code)
+  func codeFits(folder: String) throws {
+    let files = try FileManager.default.subpathsOfDirectory(atPath: Repository.root.appending(path: folder).path)
+      .filter { path in
+        [".swift", ".sh", ".py"].contains(where: path.hasSuffix) && !path.hasSuffix(".pb.swift")
+      }
+    #expect(!files.isEmpty)
+    for file in files.map({ "\(folder)/\($0)" }) {
+      let wide = try Self.lines(of: file).enumerated().filter { $0.element.count > Self.widest }.map { $0.offset + 1 }
+      #expect(wide.isEmpty, "lines of \(file) that are too wide")
+    }
   }
 }

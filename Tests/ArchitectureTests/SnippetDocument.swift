@@ -9,8 +9,8 @@ import TestSupport
 ///     <!-- snippet
 ///     let session: Session            a parameter of the function
 ///     var world: World                the same, as a variable
-///     | @Archivable struct Level { }  anything else: a declaration of the program. The stroke is left out; it keeps DocC
-///                                     from taking a line with an attribute for a directive, also in a comment
+///     | @Archivable struct Level { }  anything else: a declaration of the program. The stroke is left out; it keeps
+///                                     DocC from taking a line with an attribute for a directive, also in a comment
 ///     before: switch event {          stands in front of the snippet's text
 ///     after: }                        stands behind it
 ///     new                             begins another program

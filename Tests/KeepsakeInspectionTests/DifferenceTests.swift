@@ -193,7 +193,8 @@ import Testing
     for index in 16..<good.count - 8 {
       var bad = good
       bad[index] ^= .random(in: 1...255, using: &random)
-      guard let other = try? ArchiveInspection(of: Archive.resealed(bad)) else { continue }  // Refused: another test's matter.
+      // Refused: another test's matter.
+      guard let other = try? ArchiveInspection(of: Archive.resealed(bad)) else { continue }
       let there = ArchiveDifference(from: whole, to: other)
       let back = ArchiveDifference(from: other, to: whole)
       #expect(there.isEmpty == back.isEmpty, "seed 8, byte \(index)")

@@ -13,7 +13,9 @@ enum CanonicalTree {
     case .float(let value): number(Double(value))
     case .string(let value): #"["string",\#(quoted(value))]"#
     case .data(let value):
-      #"["data","\#(SHA256.hash(data: value).map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined())"]"#
+      #"""
+      ["data","\#(SHA256.hash(data: value).map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined())"]
+      """#
     case .date(let value): #"["date","\#(Int((value.timeIntervalSinceReferenceDate * 1_000_000).rounded()))"]"#
     case .uid(let value): #"["uid","\#(value)"]"#
     case .array(let values), .set(let values): #"["array",[\#(values.map(json).joined(separator: ","))]]"#

@@ -40,8 +40,10 @@ struct CorpusTests {
       }
     }
     print(
-      "\(set): \(files.count) files, \(same) read as plistlib reads them, \(onlyOurs) that plistlib refuses, \(refusedByBoth) refused by both"
-    )
+      """
+      \(set): \(files.count) files, \(same) read as plistlib reads them, \(onlyOurs) that plistlib refuses, \
+      \(refusedByBoth) refused by both
+      """)
     #expect(same > 0)
   }
 

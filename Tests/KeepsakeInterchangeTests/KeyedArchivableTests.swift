@@ -47,9 +47,11 @@ import Testing
       "NS.exponent": -2, "NS.length": 2, "NS.negative": true, "NS.compact": true, "NS.mantissa.bo": 1,
       "NS.mantissa": .data(Data([0x40, 0xE2, 0x01, 0x00] + [UInt8](repeating: 0, count: 12))), "$class": .uid(22),
     ],
-    name("NSDecimalNumber", "NSNumber", "NSValue"), ["NS.time": 12.5, "$class": .uid(24)], name("NSDate"),  // 22, 23, 24
+    name("NSDecimalNumber", "NSNumber", "NSValue"),  // 22
+    ["NS.time": 12.5, "$class": .uid(24)], name("NSDate"),  // 23, 24
     .data(Data([9, 8])), name("NSSet"), name("World"), name("NSArray"),  // 25 to 28
-    name("Character"), name("Boss", "Character"), name("NSMutableString", "NSString"), name("NSDictionary"),  // 29 to 32
+    name("Character"), name("Boss", "Character"),  // 29, 30
+    name("NSMutableString", "NSString"), name("NSDictionary"),  // 31, 32
     ["NS.objects": [.uid(3)], "$class": .uid(28)], name("NSValue"),  // 33, 34
     ["secret": 1, "$class": .uid(37)], name("NSURL"), name("Unknown"),  // 35 to 37
     ["NS.objects": [.uid(8), .uid(16)], "$class": .uid(28)],  // 38

@@ -166,12 +166,18 @@ import Testing
   @Test func aConstantWithAValueIsRefusedWithTwoWaysOut() throws {
     try refuses(
       "@Archivable struct A {\n  let x = 3\n}",
-      "'let x' has an initial value, which loading could never replace: make it a 'var', leave it out with @Unsaved, or make it static",
+      """
+      'let x' has an initial value, which loading could never replace: make it a 'var', leave it out with @Unsaved, \
+      or make it static
+      """,
       line: 2, column: 3, fixIts: ["change 'let' to 'var'", "leave it out with '@Unsaved'"],
       applying: "change 'let' to 'var'", fixed: "@Archivable struct A {\n  var x = 3\n}")
     try refuses(
       "@Archivable struct A {\n  let x = 3\n}",
-      "'let x' has an initial value, which loading could never replace: make it a 'var', leave it out with @Unsaved, or make it static",
+      """
+      'let x' has an initial value, which loading could never replace: make it a 'var', leave it out with @Unsaved, \
+      or make it static
+      """,
       line: 2, column: 3, fixIts: ["change 'let' to 'var'", "leave it out with '@Unsaved'"],
       applying: "leave it out with '@Unsaved'", fixed: "@Archivable struct A {\n  @Unsaved let x = 3\n}")
   }
@@ -224,7 +230,10 @@ import Testing
       line: 2, column: 3)
     try refuses(
       "@Archivable struct A {\n  @Merge @Coded var x: B\n}",
-      "@Merge without a rule uses the rules of an archivable type, and 'x' is @Coded: give it a rule, or use @Merge(combining:)",
+      """
+      @Merge without a rule uses the rules of an archivable type, and 'x' is @Coded: give it a rule, or use \
+      @Merge(combining:)
+      """,
       line: 2,
       column: 3)
     try refuses(
@@ -249,7 +258,10 @@ import Testing
   @Test func aSubclassCannotMergeWhatItsSuperclassHas() throws {
     try refuses(
       "@Archivable final class A: B {\n  @Merge var x = 1\n}",
-      "@Merge can't see the properties of the superclass of 'A', so changes to them would be lost: move the merged properties to a class without a superclass, or to a struct",
+      """
+      @Merge can't see the properties of the superclass of 'A', so changes to them would be lost: move the merged \
+      properties to a class without a superclass, or to a struct
+      """,
       conformances: [])
   }
 
@@ -261,7 +273,8 @@ import Testing
   @Test func aTypeIsAskedForTheRulesOfItsPropertiesOnlyIfTheyCouldHaveSome() throws {
     let plain = """
       @Archivable struct A {
-        var a = 1, b = 2.5, c = "", d = true, e: [B] = [], f: [Int: B] = [:], g = [B](), h = SIMD2<Float>(1, 2), i: Set<B> = [], j = -1, k: String?
+        var a = 1, b = 2.5, c = "", d = true, e: [B] = [], f: [Int: B] = [:], g = [B](), h = SIMD2<Float>(1, 2), i: \
+        Set<B> = [], j = -1, k: String?
         let l: B
         @Coded var m: B
         @Unsaved var n = B()
@@ -309,7 +322,10 @@ import Testing
       "@Archivable enum A {\n  @Fallback case a\n  @Fallback case b\n}",
       "Only one case can represent unknown ones: remove one @Fallback", line: 3, column: 3)
     let payload =
-      "A @Fallback case must have no payload, or one String that receives the unknown case's key: no other payload could be filled in"
+      """
+      A @Fallback case must have no payload, or one String that receives the unknown case's key: no other payload \
+      could be filled in
+      """
     try refuses("@Archivable enum A {\n  @Fallback case a(Int)\n}", payload, line: 2, column: 3)
     try refuses("@Archivable enum A {\n  @Fallback case a(String, Int)\n}", payload, line: 2, column: 3)
     try refuses(
@@ -357,7 +373,10 @@ import Testing
 
   @Test func aHookLeavesItsSuperclassAlone() throws {
     try refuses(
-      "@Archivable class A: B {\n  override func migrate(_ saved: inout ArchiveMigration) throws {\n    try super.migrate(&saved)\n  }\n}",
+      """
+      @Archivable class A: B {\n  override func migrate(_ saved: inout ArchiveMigration) throws {\n    try \
+      super.migrate(&saved)\n  }\n}
+      """,
       "Each class's migrate(_:) is called automatically, the superclass's first: remove the call of super", line: 3,
       column: 9)
   }

@@ -55,7 +55,9 @@ struct DoorTests {
       #expect(answer.code == "too_large")
       let raw = try RawConnection(port: server.running.port)
       await raw.send(
-        "POST /v1/devices HTTP/1.1\r\nHost: x\r\nKeepsake-App-Key: \(server.appKey)\r\nTransfer-Encoding: chunked\r\n\r\n"
+        """
+        POST /v1/devices HTTP/1.1\r\nHost: x\r\nKeepsake-App-Key: \(server.appKey)\r\nTransfer-Encoding: chunked\r\n\r\n
+        """
           + String(repeating: "1000\r\n" + String(repeating: " ", count: 4096) + "\r\n", count: 8) + "0\r\n\r\n")
       #expect(await raw.read(until: "too_large").hasPrefix("HTTP/1.1 413"))
     }
@@ -65,10 +67,20 @@ struct DoorTests {
     "bad exchanges are the sender's mistake, never the server's",
     arguments: [
       "", "{", "[]", "null", #""text""#, "{}", #"{"protocolVersion": 1}"#, "DEEP[", #"DEEP{"a":"#,
-      #"{"protocolVersion":1,"cursor":{"epoch":-1,"seq":0,"mark":0},"cells":[],"versions":[],"contents":[],"limit":10}"#,
-      #"{"protocolVersion":1,"cursor":{"epoch":0,"seq":1e300,"mark":0},"cells":[],"versions":[],"contents":[],"limit":10}"#,
-      #"{"protocolVersion":1,"cursor":{"epoch":0,"seq":18446744073709551616,"mark":0},"cells":[],"versions":[],"contents":[],"limit":1}"#,
-      #"{"protocolVersion":1,"cursor":{"epoch":0,"seq":18446744073709551615,"mark":0},"cells":[],"versions":[],"contents":[],"limit":1}"#,
+      #"""
+      {"protocolVersion":1,"cursor":{"epoch":-1,"seq":0,"mark":0},"cells":[],"versions":[],"contents":[],"limit":10}
+      """#,
+      #"""
+      {"protocolVersion":1,"cursor":{"epoch":0,"seq":1e300,"mark":0},"cells":[],"versions":[],"contents":[],"limit":10}
+      """#,
+      #"""
+      {"protocolVersion":1,"cursor":{"epoch":0,"seq":18446744073709551616,"mark":0},"cells":[],"versions":[],\#
+      "contents":[],"limit":1}
+      """#,
+      #"""
+      {"protocolVersion":1,"cursor":{"epoch":0,"seq":18446744073709551615,"mark":0},"cells":[],"versions":[],\#
+      "contents":[],"limit":1}
+      """#,
       #"{"protocolVersion":1,"cursor":{"epoch":0,"seq":0,"mark":0},"cells":[],"versions":[],"contents":[],"limit":-1}"#,
       #"{"protocolVersion":1,"cursor":{"epoch":0,"seq":0,"mark":0},"cells":[],"versions":[],"contents":[],"limit":0}"#,
       #"{"protocolVersion":2,"cursor":{"epoch":0,"seq":0,"mark":0},"cells":[],"versions":[],"contents":[],"limit":1}"#,

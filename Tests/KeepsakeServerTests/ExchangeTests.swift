@@ -102,8 +102,10 @@ struct ExchangeTests {
   }
 
   @Test(
-    "whoever listens and names a cursor that the container never had is told so at once, by the stream and by the question after it"
-  )
+    """
+    whoever listens and names a cursor that the container never had is told so at once, by the stream and by the \
+    question after it
+    """)
   func unknownCursor() async throws {
     try await LiveServer.with { server in
       let account = HTTPAccount(url: server.url, appKey: server.appKey)

@@ -98,8 +98,10 @@ struct RoomStorageTests {
   }
 
   @Test(
-    "the count of a player's bytes is what a recount finds after each of 1,000 random operations, and after the next start"
-  )
+    """
+    the count of a player's bytes is what a recount finds after each of 1,000 random operations, and after the next \
+    start
+    """)
   func counted() async throws {
     try await TemporaryFolder.with { folder in
       let seed: UInt64 = 0xB0B

@@ -49,8 +49,10 @@ struct StorageTests {
   }
 
   @Test(
-    "a request for a code that comes after its device was removed, or its player left, gives none, and no older code lets anybody in"
-  )
+    """
+    a request for a code that comes after its device was removed, or its player left, gives none, and no older code \
+    lets anybody in
+    """)
   func codesOfRemoved() async throws {
     try await with { storage async throws in
       let (container, app) = (ContainerID(high: 1, low: 1), AppID(bytes: Data(repeating: 7, count: 16)))

@@ -50,7 +50,10 @@ import Testing
   ]
 
   private static func flip(_ column: String) -> String {
-    "\(column) = CAST(substr(\(column), 1, 12) || char((unicode(substr(\(column), 13, 1)) + 1) % 127) || substr(\(column), 14) AS BLOB)"
+    """
+    \(column) = CAST(substr(\(column), 1, 12) || char((unicode(substr(\(column), 13, 1)) + 1) % 127) \
+    || substr(\(column), 14) AS BLOB)
+    """
   }
 
   @Test("no row is believed that isn't as it was written", arguments: damage)

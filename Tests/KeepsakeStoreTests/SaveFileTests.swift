@@ -158,8 +158,8 @@ import Testing
 
   private static func head(length: Int, slot: String = "main", of bytes: Data = plain) -> String {
     """
-    {"length":\(length),"metadata":{"custom":{}},"savedAtMilliseconds":5,"sha256":"\(ContentHash(of: bytes))","slot":"\(slot)",\
-    "version":"\(id(7))"}
+    {"length":\(length),"metadata":{"custom":{}},"savedAtMilliseconds":5,"sha256":"\(ContentHash(of: bytes))",\
+    "slot":"\(slot)","version":"\(id(7))"}
     """
   }
 
@@ -248,32 +248,35 @@ import Testing
     (
       .none,
       """
-      i1NBVkUNChoBAAAAAAAAACQBAAB7Imxlbmd0aCI6MzQsIm1ldGFkYXRhIjp7ImN1c3RvbSI6eyJoZXJvIjoiQWRhIn0sInBsYXl0aW1lIjo2MS41LCJwcm9n\
-      cmVzcyI6MC4yNSwidGh1bWJuYWlsIjoiQVA4TiIsInRpdGxlIjoiSMO2aGxlIFx1MDAwMFwiIn0sInNhdmVkQXRNaWxsaXNlY29uZHMiOjEyMzQ1NjcsInNo\
-      YTI1NiI6ImYwZjVhOWMxMWZkZjFiMzFlMjkzNGZkYWU0ZGI4NGRjZDE0ODhiNWMyMWI1ZDY3Mjg5OTE3N2ZjNmM3MGJiNmEiLCJzbG90IjoibWFpbiIsInZl\
-      cnNpb24iOiIwMDAwMDAwMDAwMDAwMDAwMDAwMDAwMDAwMDAwMDAwNyJ9KLUv/SAivQAAeHRoZSB3b3JsZCwgIGFuZAIAMTdxUbyN8CkcSgjudB+3FKAxtW3Q\
-      coZBLNB9L8LVvP1E2aA0ag==
+      i1NBVkUNChoBAAAAAAAAACQBAAB7Imxlbmd0aCI6MzQsIm1ldGFkYXRhIjp7ImN1c3RvbSI6eyJoZXJvIjoiQWRhIn0sInBsYXl0\
+      aW1lIjo2MS41LCJwcm9ncmVzcyI6MC4yNSwidGh1bWJuYWlsIjoiQVA4TiIsInRpdGxlIjoiSMO2aGxlIFx1MDAwMFwiIn0sInNh\
+      dmVkQXRNaWxsaXNlY29uZHMiOjEyMzQ1NjcsInNoYTI1NiI6ImYwZjVhOWMxMWZkZjFiMzFlMjkzNGZkYWU0ZGI4NGRjZDE0ODhi\
+      NWMyMWI1ZDY3Mjg5OTE3N2ZjNmM3MGJiNmEiLCJzbG90IjoibWFpbiIsInZlcnNpb24iOiIwMDAwMDAwMDAwMDAwMDAwMDAwMDAw\
+      MDAwMDAwMDAwNyJ9KLUv/SAivQAAeHRoZSB3b3JsZCwgIGFuZAIAMTdxUbyN8CkcSgjudB+3FKAxtW3QcoZBLNB9L8LVvP1E2aA0\
+      ag==
       """
     ),
     (
       .signed,
       """
-      i1NBVkUNChoBAAEAdQAAAHsiZ2FtZSI6ImNvbS5leGFtcGxlLnNwYWNlIiwiaGFzUGxheWVyIjpmYWxzZSwia2V5IjoiYWgwRmJnPT0iLCJzYWx0Ijoia0xX\
-      ZkJCOGRUV0hYWUVPNjNZK3kxVXlGSDJ5c1V1eGlQV1EzWjlFL0RUbz0ifSQBAAB7Imxlbmd0aCI6MzQsIm1ldGFkYXRhIjp7ImN1c3RvbSI6eyJoZXJvIjoi\
-      QWRhIn0sInBsYXl0aW1lIjo2MS41LCJwcm9ncmVzcyI6MC4yNSwidGh1bWJuYWlsIjoiQVA4TiIsInRpdGxlIjoiSMO2aGxlIFx1MDAwMFwiIn0sInNhdmVk\
-      QXRNaWxsaXNlY29uZHMiOjEyMzQ1NjcsInNoYTI1NiI6ImYwZjVhOWMxMWZkZjFiMzFlMjkzNGZkYWU0ZGI4NGRjZDE0ODhiNWMyMWI1ZDY3Mjg5OTE3N2Zj\
-      NmM3MGJiNmEiLCJzbG90IjoibWFpbiIsInZlcnNpb24iOiIwMDAwMDAwMDAwMDAwMDAwMDAwMDAwMDAwMDAwMDAwNyJ9KLUv/SAivQAAeHRoZSB3b3JsZCwg\
+      i1NBVkUNChoBAAEAdQAAAHsiZ2FtZSI6ImNvbS5leGFtcGxlLnNwYWNlIiwiaGFzUGxheWVyIjpmYWxzZSwia2V5IjoiYWgwRmJn\
+      PT0iLCJzYWx0Ijoia0xXZkJCOGRUV0hYWUVPNjNZK3kxVXlGSDJ5c1V1eGlQV1EzWjlFL0RUbz0ifSQBAAB7Imxlbmd0aCI6MzQs\
+      Im1ldGFkYXRhIjp7ImN1c3RvbSI6eyJoZXJvIjoiQWRhIn0sInBsYXl0aW1lIjo2MS41LCJwcm9ncmVzcyI6MC4yNSwidGh1bWJu\
+      YWlsIjoiQVA4TiIsInRpdGxlIjoiSMO2aGxlIFx1MDAwMFwiIn0sInNhdmVkQXRNaWxsaXNlY29uZHMiOjEyMzQ1NjcsInNoYTI1\
+      NiI6ImYwZjVhOWMxMWZkZjFiMzFlMjkzNGZkYWU0ZGI4NGRjZDE0ODhiNWMyMWI1ZDY3Mjg5OTE3N2ZjNmM3MGJiNmEiLCJzbG90\
+      IjoibWFpbiIsInZlcnNpb24iOiIwMDAwMDAwMDAwMDAwMDAwMDAwMDAwMDAwMDAwMDAwNyJ9KLUv/SAivQAAeHRoZSB3b3JsZCwg\
       IGFuZAIAMTdxUbxTYHI25xiI1pxhvvVts2JLtntXX8l9un/3IhL0wOXqZOep/9JjikHbc3vBCGP+arOH8Hi23iCeemMLF2jOFdpY
       """
     ),
     (
       .sealed,
       """
-      i1NBVkUNChoBAAIAdQAAAHsiZ2FtZSI6ImNvbS5leGFtcGxlLnNwYWNlIiwiaGFzUGxheWVyIjpmYWxzZSwia2V5IjoiYWgwRmJnPT0iLCJzYWx0IjoiT0ZB\
-      cWZZd2FWU2QvMzZmbCs5U0p5MjF6V25hZ0JYN0U3ZnZkZSs5OEFzMD0ifZhWRAZBKbFKQO+hzl6ocJseq0CZuZwPFZxbh/jnxzvmBSLQlin3FCBrFzibzw4F\
-      +IxZHqJJnB80KezQxiWjBLeCS2xz6dwR6vIBll5ArNON9tpYQX9NMMlvEEbhyRgk4zMdCNMUUKvitJkEXOdMg5nIdmsgzUX2pZ8b+MLb78be8Vld2p6gAxkv\
-      Vg3tWq5PONu57yKJkVws3KVWfS1YnxC/LwzP04udCI4LfnBnoziesnCUMMTuYEfKyaEjEKL2Wc1VW+eurbd2acvuCK2kHXmLbrBXKqwG2o4a4UEPrR1Pcwdb\
-      e3V419F9rzCERLBnEcs8w4p0visb3YVo9Jkss+sGC/iSoZHqG+hT1+o6PH2JveiuAYGLRqNgYSO6kbJN63w2/nJDLWy37xG/P0TeYyAQlZUJHc1rfdMTn74A\
+      i1NBVkUNChoBAAIAdQAAAHsiZ2FtZSI6ImNvbS5leGFtcGxlLnNwYWNlIiwiaGFzUGxheWVyIjpmYWxzZSwia2V5IjoiYWgwRmJn\
+      PT0iLCJzYWx0IjoiT0ZBcWZZd2FWU2QvMzZmbCs5U0p5MjF6V25hZ0JYN0U3ZnZkZSs5OEFzMD0ifZhWRAZBKbFKQO+hzl6ocJse\
+      q0CZuZwPFZxbh/jnxzvmBSLQlin3FCBrFzibzw4F+IxZHqJJnB80KezQxiWjBLeCS2xz6dwR6vIBll5ArNON9tpYQX9NMMlvEEbh\
+      yRgk4zMdCNMUUKvitJkEXOdMg5nIdmsgzUX2pZ8b+MLb78be8Vld2p6gAxkvVg3tWq5PONu57yKJkVws3KVWfS1YnxC/LwzP04ud\
+      CI4LfnBnoziesnCUMMTuYEfKyaEjEKL2Wc1VW+eurbd2acvuCK2kHXmLbrBXKqwG2o4a4UEPrR1Pcwdbe3V419F9rzCERLBnEcs8\
+      w4p0visb3YVo9Jkss+sGC/iSoZHqG+hT1+o6PH2JveiuAYGLRqNgYSO6kbJN63w2/nJDLWy37xG/P0TeYyAQlZUJHc1rfdMTn74A\
       KNkaGJcSH+mBydJG8WZT1nHlTLs0L2kI8TWy+1hjLPKHGiYZV977fXtCZbOphNuG2nDXWPEgocFswBWZ+4OpxF5tsv1ttbw=
       """
     ),

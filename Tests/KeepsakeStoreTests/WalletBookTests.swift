@@ -129,8 +129,10 @@ import Testing
   }
 
   @Test(
-    "operations that are lost to damage cost no money: what they came to is made up, and the bank gets a chain without holes"
-  )
+    """
+    operations that are lost to damage cost no money: what they came to is made up, and the bank gets a chain without \
+    holes
+    """)
   func mends() throws {
     var store = try Store.open(at: folder.store)
     try Self.perform(0..<90, in: store)
@@ -168,8 +170,10 @@ import Testing
   }
 
   @Test(
-    "a damaged book costs nothing that was done since the backup: the pages say what it was, and no operation takes another's place"
-  )
+    """
+    a damaged book costs nothing that was done since the backup: the pages say what it was, and no operation takes \
+    another's place
+    """)
   func olderBook() throws {
     let files = StoreFiles(folder: folder.store)
     var store = try Store.open(at: folder.store)
@@ -307,8 +311,10 @@ import Testing
   }
 
   @Test(
-    "in a store, too, an operation and a balance look at hardly any operation, however many there are, also after a restart"
-  )
+    """
+    in a store, too, an operation and a balance look at hardly any operation, however many there are, also after a \
+    restart
+    """)
   func costsTheSame() async throws {
     let url = folder.store
     let found = try await onThread {

@@ -154,8 +154,9 @@ struct SyncServiceTests {
   }
 
   @Test(
-    "a store that joins another player takes along what was whole and kept back, and tells of it; not what was on its way"
-  )
+    """
+    a store that joins another player takes along what was whole and kept back, and tells of it; not what was on its way
+    """)
   func joinsWithArrivals() async throws {
     let key = CellKey(collection: "progress", key: "level")
     for isWhole in [true, false] {

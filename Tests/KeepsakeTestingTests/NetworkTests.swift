@@ -7,8 +7,9 @@ import Testing
 /// Networks that are cut, slow or lose requests, and what `settle` says of them.
 struct NetworkTests {
   @Test(
-    "what is played without a network is on the other device when there is one, and settling says before that who owes it"
-  )
+    """
+    what is played without a network is on the other device when there is one, and settling says before that who owes it
+    """)
   func cutAndHeal() async throws {
     let pair = try await Pair()
     pair.phone.network = .cut

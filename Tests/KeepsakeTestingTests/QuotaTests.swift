@@ -7,8 +7,10 @@ import Testing
 /// A player who has used up what the cloud gives each of them.
 struct QuotaTests {
   @Test(
-    "the status names the slot, the reason and the numbers; after a delete on another device the save is there without a call of the game"
-  )
+    """
+    the status names the slot, the reason and the numbers; after a delete on another device the save is there without \
+    a call of the game
+    """)
   func status() async throws {
     let pair = try await Pair()
     for number in 0..<40 { try await pair.here.plant("old flower \(number) \(UUID())", in: "balcony") }

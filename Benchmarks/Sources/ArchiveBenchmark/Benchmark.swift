@@ -33,7 +33,8 @@ struct Benchmark {
     if wants(CaptureGroup.name) { try CaptureGroup.withTask { try runner.measure(CaptureGroup.name, [$0]) } }
     if wants(MemoryProbe.group) { runner.figures.memory = try MemoryProbe.measureAll() }
     if runner.busyPercent >= Self.worthTelling {
-      runner.figures.remarks.append("The machine was busy: others had the processor for \(runner.busyPercent) % of the time.")
+      runner.figures.remarks.append(
+        "The machine was busy: others had the processor for \(runner.busyPercent) % of the time.")
     }
     return runner.figures
   }
@@ -42,7 +43,8 @@ struct Benchmark {
   private static let worthTelling = 5
 
   static let groups = [
-    TilesGroup.name, DungeonGroup.name, KingdomGroup.name, HeroGroup.name, CardGroup.name, KeyedGroup.name, CaptureGroup.name, MemoryProbe.group,
+    TilesGroup.name, DungeonGroup.name, KingdomGroup.name, HeroGroup.name, CardGroup.name, KeyedGroup.name,
+    CaptureGroup.name, MemoryProbe.group,
   ]
 
   private func wants(_ group: String) -> Bool { filter.isEmpty || group.contains(filter) }

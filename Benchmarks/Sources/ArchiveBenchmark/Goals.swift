@@ -10,12 +10,14 @@ extension Figures {
   private var speed: [Goal] {
     let group = DungeonGroup.name
     let limits: [(String, String, Double, Double)] = [
-      ("encode", "JSON", 100, 250), ("encode", "swift-protobuf", 10, 30), ("decode", "JSON", 60, 120), ("decode", "swift-protobuf", 4, 8),
+      ("encode", "JSON", 100, 250), ("encode", "swift-protobuf", 10, 30), ("decode", "JSON", 60, 120),
+      ("decode", "swift-protobuf", 4, 8),
     ]
     return limits.compactMap { action, peer, must, aim in
       ratio(group, action, of: "Keepsake", to: peer).map {
         Goal(
-          what: "\(group): \(action), times as fast as \(peer)", must: must, aim: aim, reached: $0, direction: .atLeast, unit: "x")
+          what: "\(group): \(action), times as fast as \(peer)", must: must, aim: aim, reached: $0, direction: .atLeast,
+          unit: "x")
       }
     }
   }
@@ -26,7 +28,8 @@ extension Figures {
       // What is written by hand is left out when the format has moved on; that must not pass for a goal that is met.
       let reached = ratio(DungeonGroup.name, "encode", of: peer, to: "Keepsake") ?? .infinity
       return Goal(
-        what: "dungeon: encode, times as long as the same bytes \(peer)", must: 3, aim: 1.2, reached: reached, direction: .atMost, unit: "x"
+        what: "dungeon: encode, times as long as the same bytes \(peer)", must: 3, aim: 1.2, reached: reached,
+        direction: .atMost, unit: "x"
       )
     }
   }
@@ -34,7 +37,9 @@ extension Figures {
   private var hero: [Goal] {
     ["encode", "decode"].compactMap { action in
       ratio(HeroGroup.name, action, of: "Keepsake", to: "JSON").map {
-        Goal(what: "one small object: \(action), times as fast as JSON", must: 30, aim: 60, reached: $0, direction: .atLeast, unit: "x")
+        Goal(
+          what: "one small object: \(action), times as fast as JSON", must: 30, aim: 60, reached: $0,
+          direction: .atLeast, unit: "x")
       }
     }
   }
@@ -44,7 +49,8 @@ extension Figures {
       TilesGroup.kinds.compactMap { kind in
         ratio("\(TilesGroup.name) \(kind)", action, of: "memcpy", to: "Keepsake").map {
           Goal(
-            what: "a million tiles, \(kind): \(action), times as long as memcpy", must: 1.5, aim: 1.05, reached: $0, direction: .atMost,
+            what: "a million tiles, \(kind): \(action), times as long as memcpy", must: 1.5, aim: 1.05, reached: $0,
+            direction: .atMost,
             unit: "x")
         }
       }
@@ -69,7 +75,8 @@ extension Figures {
     else { return [] }
     return [
       Goal(
-        what: "\(group): times smaller than JSON", must: 4, aim: 4.5, reached: Double(jsonBytes) / Double(bytes), direction: .atLeast,
+        what: "\(group): times smaller than JSON", must: 4, aim: 4.5, reached: Double(jsonBytes) / Double(bytes),
+        direction: .atLeast,
         unit: "x"),
       Goal(
         what: "\(group): times smaller than JSON, both under zstd -1", must: 1.4, aim: 2.2,

@@ -38,7 +38,9 @@ struct Figures: Codable {
 
   /// How many times as long as the first the second takes, best rounds of both.
   func ratio(_ group: String, _ action: String, of first: String, to second: String) -> Double? {
-    guard let one = measurement(group, first, action), let other = measurement(group, second, action) else { return nil }
+    guard let one = measurement(group, first, action), let other = measurement(group, second, action) else {
+      return nil
+    }
     return other.bestMicroseconds / one.bestMicroseconds
   }
 }

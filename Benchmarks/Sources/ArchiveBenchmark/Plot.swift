@@ -42,13 +42,22 @@ struct Plot {
     }
     let height = (tops.last ?? 0) + Double(panels.last?.bars.count ?? 0) * Self.step + 46
     var lines = [
-      "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 \(text(Self.width)) \(text(height))\" font-family=\"system-ui, sans-serif\" font-size=\"14\">",
+      """
+      <svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 \(text(Self.width)) \(text(height))\" \
+      font-family=\"system-ui, sans-serif\" font-size=\"14\">
+      """,
       "  <title>\(title)</title>",
       "  <style>",
-      "    .card { fill: #fbfaf7 } .text { fill: #333 } .soft { fill: #6b6b6b } .line { stroke: #d8d3c6 } .bar { fill: #a9b4ae } .ours { fill: #2f7d54 }",
+      """
+          .card { fill: #fbfaf7 } .text { fill: #333 } .soft { fill: #6b6b6b } .line { stroke: #d8d3c6 } .bar { fill: \
+      #a9b4ae } .ours { fill: #2f7d54 }
+      """,
       "    .time { stroke: #fbfaf7; stroke-width: 4; paint-order: stroke }",
       "    @media (prefers-color-scheme: dark) {",
-      "      .card { fill: #1c1f1e } .text { fill: #e6e6e3 } .soft { fill: #a5a8a5 } .line { stroke: #3b403d } .bar { fill: #5d6762 } .ours { fill: #58b984 }",
+      """
+            .card { fill: #1c1f1e } .text { fill: #e6e6e3 } .soft { fill: #a5a8a5 } .line { stroke: #3b403d } .bar { \
+      fill: #5d6762 } .ours { fill: #58b984 }
+      """,
       "      .time { stroke: #1c1f1e }",
       "    }",
       "  </style>",
@@ -56,33 +65,48 @@ struct Plot {
     ]
     for (panel, top) in zip(panels, tops) { lines += draw(panel, top: top, low: low, high: high) }
     lines.append(
-      "  <text class=\"soft\" x=\"\(text(Self.left))\" y=\"\(text(height - 14))\" font-size=\"12\">Logarithmic scale: each line is ten times the one before. 10,000 heroes with 40,000 items.</text>"
-    )
+      """
+        <text class=\"soft\" x=\"\(text(Self.left))\" y=\"\(text(height - 14))\" font-size=\"12\">Logarithmic scale: \
+      each line is ten times the one before. 10,000 heroes with 40,000 items.</text>
+      """)
     return (lines + ["</svg>"]).joined(separator: "\n") + "\n"
   }
 
   private func draw(_ panel: Panel, top: Double, low: Int, high: Int) -> [String] {
     let bottom = top + Double(panel.bars.count) * Self.step
-    var lines = ["  <text class=\"text\" x=\"24\" y=\"\(text(top - 30))\" font-size=\"17\" font-weight=\"600\">\(panel.title)</text>"]
+    var lines = [
+      """
+        <text class=\"text\" x=\"24\" y=\"\(text(top - 30))\" font-size=\"17\" font-weight=\"600\">\(panel.title)</text>
+      """
+    ]
     for exponent in low...high {
       let x = place(Self.decade(exponent), low, high)
       lines.append("  <path class=\"line\" d=\"M\(text(x)) \(text(top - 8)) V\(text(bottom))\"/>")
       lines.append(
-        "  <text class=\"soft\" x=\"\(text(x))\" y=\"\(text(top - 14))\" text-anchor=\"middle\" font-size=\"12\">\(Format.time(microseconds: Self.decade(exponent)))</text>"
-      )
+        """
+          <text class=\"soft\" x=\"\(text(x))\" y=\"\(text(top - 14))\" text-anchor=\"middle\" \
+        font-size=\"12\">\(Format.time(microseconds: Self.decade(exponent)))</text>
+        """)
     }
     for (index, bar) in panel.bars.enumerated() {
       let y = top + Double(index) * Self.step
       let end = place(bar.microseconds, low, high)
       let weight = bar.isOurs ? " font-weight=\"600\"" : ""
       lines.append(
-        "  <text class=\"text\" x=\"\(text(Self.left - 10))\" y=\"\(text(y + 15))\" text-anchor=\"end\"\(weight)>\(bar.name)</text>")
+        """
+          <text class=\"text\" x=\"\(text(Self.left - 10))\" y=\"\(text(y + 15))\" \
+        text-anchor=\"end\"\(weight)>\(bar.name)</text>
+        """)
       lines.append(
-        "  <rect class=\"\(bar.isOurs ? "ours" : "bar")\" x=\"\(text(Self.left))\" y=\"\(text(y))\" width=\"\(text(max(end - Self.left, 2)))\" height=\"\(text(Self.barHeight))\" rx=\"3\"/>"
-      )
+        """
+          <rect class=\"\(bar.isOurs ? "ours" : "bar")\" x=\"\(text(Self.left))\" y=\"\(text(y))\" \
+        width=\"\(text(max(end - Self.left, 2)))\" height=\"\(text(Self.barHeight))\" rx=\"3\"/>
+        """)
       lines.append(
-        "  <text class=\"text time\" x=\"\(text(end + 8))\" y=\"\(text(y + 15))\"\(weight)>\(Format.time(microseconds: bar.microseconds))</text>"
-      )
+        """
+          <text class=\"text time\" x=\"\(text(end + 8))\" \
+        y=\"\(text(y + 15))\"\(weight)>\(Format.time(microseconds: bar.microseconds))</text>
+        """)
     }
     return lines
   }

@@ -8,12 +8,17 @@ struct Report: BenchmarkReport {
   var isMet: Bool { figures.goals.allSatisfy(\.meetsMust) }
 
   func write(to documents: Documents) throws {
-    try documents.write(sections, to: ["docs/BENCHMARKS.md", "README.md", "Sources/Keepsake/Documentation.docc/Speed.md"])
-    try documents.draw(Plot(figures).svg, to: ["docs/archive-speed.svg", "Sources/Keepsake/Documentation.docc/archive-speed.svg"])
+    try documents.write(
+      sections, to: ["docs/BENCHMARKS.md", "README.md", "Sources/Keepsake/Documentation.docc/Speed.md"])
+    try documents.draw(
+      Plot(figures).svg, to: ["docs/archive-speed.svg", "Sources/Keepsake/Documentation.docc/archive-speed.svg"])
   }
 
   static let note =
-    "Times are the best of interleaved rounds in one run; outputs are fresh each time and released off the clock. A ratio above 1 is how many times Keepsake's figure it is."
+    """
+    Times are the best of interleaved rounds in one run; outputs are fresh each time and released off the clock. A \
+    ratio above 1 is how many times Keepsake's figure it is.
+    """
 
   /// The figures that one sentence holds: the dungeon, and the card, where a peer is ahead. Lines stay below 120
   /// characters.
@@ -43,14 +48,18 @@ struct Report: BenchmarkReport {
   var small: String { table([HeroGroup.name, CardGroup.name]) }
 
   private func table(_ groups: [String]) -> String {
-    let columns = groups.flatMap { [($0, "encode", "\($0): encode"), ($0, "decode", "decode"), ($0, "bytes", "bytes")] }
+    let columns = groups.flatMap {
+      [($0, "encode", "\($0): encode"), ($0, "decode", "decode"), ($0, "bytes", "bytes")]
+    }
     var encoders: [String] = []
-    for measurement in figures.measurements where groups.contains(measurement.group) && !encoders.contains(measurement.encoder) {
+    for measurement in figures.measurements
+    where groups.contains(measurement.group) && !encoders.contains(measurement.encoder) {
       encoders.append(measurement.encoder)
     }
     encoders.sort { order($0, groups[0]) < order($1, groups[0]) }
     let rows = encoders.map { encoder in
-      [encoder == "Keepsake" ? "**Keepsake**" : encoder] + columns.map { group, action, _ in cell(group, action, encoder) }
+      [encoder == "Keepsake" ? "**Keepsake**" : encoder]
+        + columns.map { group, action, _ in cell(group, action, encoder) }
     }
     return Format.table([""] + columns.map(\.2), rows)
   }
@@ -77,13 +86,16 @@ struct Report: BenchmarkReport {
   /// Fresh memory makes memcpy look slow, so the other figure stands beside the goal.
   private var warmTiles: [String] {
     let ratios = TilesGroup.kinds.flatMap { kind in
-      ["encode", "decode"].compactMap { figures.ratio("\(TilesGroup.name) \(kind), \(TilesGroup.warm)", $0, of: "memcpy", to: "Keepsake") }
+      ["encode", "decode"].compactMap {
+        figures.ratio("\(TilesGroup.name) \(kind), \(TilesGroup.warm)", $0, of: "memcpy", to: "Keepsake")
+      }
     }
     guard let least = ratios.min(), let most = ratios.max() else { return [] }
     return [
       """
-      The goals for tiles are about fresh memory, where most of the time goes into new pages, for memcpy as well. In memory that is used again, Keepsake \
-      takes \(Format.number(least)) to \(Format.number(most)) times as long as memcpy.
+      The goals for tiles are about fresh memory, where most of the time goes into new pages, for memcpy as well. In \
+      memory that is used again, Keepsake takes \(Format.number(least)) to \(Format.number(most)) times as long as \
+      memcpy.
       """
     ]
   }
@@ -91,11 +103,14 @@ struct Report: BenchmarkReport {
   /// Every figure, group by group.
   var raw: String {
     var groups: [String] = []
-    for measurement in figures.measurements where !groups.contains(measurement.group) { groups.append(measurement.group) }
+    for measurement in figures.measurements where !groups.contains(measurement.group) {
+      groups.append(measurement.group)
+    }
     let rows = groups.flatMap { group in
       figures.measurements.filter { $0.group == group }.map { row in
         [
-          group, row.action, row.encoder, Format.microseconds(row.bestMicroseconds), Format.microseconds(row.medianMicroseconds),
+          group, row.action, row.encoder, Format.microseconds(row.bestMicroseconds),
+          Format.microseconds(row.medianMicroseconds),
           "\(row.samples)", row.bytes.map(Format.grouped) ?? "", row.zstdBytes.map(Format.grouped) ?? "",
         ]
       }
@@ -107,7 +122,10 @@ struct Report: BenchmarkReport {
     Format.table(
       ["", "value", "bytes", "peak above what was held before"],
       figures.memory.map {
-        [$0.name, $0.valueBytes.map(Format.mebibytes) ?? "", Format.grouped($0.archiveBytes), Format.mebibytes($0.extraBytes)]
+        [
+          $0.name, $0.valueBytes.map(Format.mebibytes) ?? "", Format.grouped($0.archiveBytes),
+          Format.mebibytes($0.extraBytes),
+        ]
       })
   }
 
@@ -117,7 +135,9 @@ struct Report: BenchmarkReport {
 
   /// By the name that the documents' markers carry.
   var sections: [String: String] {
-    var sections = ["summary": summary, "ratios": ratios, "small": small, "goals": goals, "figures": raw, "machine": machine]
+    var sections = [
+      "summary": summary, "ratios": ratios, "small": small, "goals": goals, "figures": raw, "machine": machine,
+    ]
     sections["memory"] = figures.memory.isEmpty ? "Not measured on this system." : memory
     return sections
   }

@@ -19,13 +19,15 @@ struct AssetFigures: Codable {
   var budget: Int { bytes / 10 }
 
   static func measure(count: Int, rounds: Int, machine: String) throws -> AssetFigures {
-    let folder = FileManager.default.temporaryDirectory.appending(path: "keepsake-assets-\(ProcessInfo.processInfo.processIdentifier)")
+    let folder = FileManager.default.temporaryDirectory.appending(
+      path: "keepsake-assets-\(ProcessInfo.processInfo.processIdentifier)")
     defer {
       // Only leaves a folder behind among the temporary files.
       try? FileManager.default.removeItem(at: folder)
     }
     let maker = AssetFolderMaker(url: folder, count: count)
-    Progress.report("assets: \(count) files, \(Format.mebibytes(maker.bytesInAll)), \(rounds) rounds of each way in turns")
+    Progress.report(
+      "assets: \(count) files, \(Format.mebibytes(maker.bytesInAll)), \(rounds) rounds of each way in turns")
     try maker.make()
     var results: [AssetWay: [AssetProbeResult]] = [:]
     // The first round has the system read the files; it doesn't count.
@@ -40,7 +42,8 @@ struct AssetFigures: Codable {
       guard let all = results[way] else { return nil }
       let extra = all.compactMap(\.extraBytes).sorted()
       return Row(
-        way: way, seconds: all.map(\.seconds).sorted()[all.count / 2], extraBytes: extra.isEmpty ? nil : extra[extra.count / 2])
+        way: way, seconds: all.map(\.seconds).sorted()[all.count / 2],
+        extraBytes: extra.isEmpty ? nil : extra[extra.count / 2])
     }
     return AssetFigures(machine: machine, count: count, bytes: maker.bytesInAll, rows: rows)
   }
@@ -59,10 +62,14 @@ struct AssetTables: BenchmarkReport {
   var loading: String {
     guard let ours = row(.library) else { return "" }
     return Format.table(
-      ["\(Format.grouped(figures.count)) assets, \(Format.mebibytes(figures.bytes))", "time", "", "peak above what was held before"],
+      [
+        "\(Format.grouped(figures.count)) assets, \(Format.mebibytes(figures.bytes))", "time", "",
+        "peak above what was held before",
+      ],
       figures.rows.map { row in
         [
-          row.way.title, Format.time(microseconds: row.seconds * 1_000_000), Format.number(row.seconds / ours.seconds) + "x",
+          row.way.title, Format.time(microseconds: row.seconds * 1_000_000),
+          Format.number(row.seconds / ours.seconds) + "x",
           row.extraBytes.map(Format.mebibytes) ?? "not measured",
         ]
       })
@@ -73,7 +80,8 @@ struct AssetTables: BenchmarkReport {
     return [
       Goal(
         what: "assets with a budget of a tenth: peak memory, in budgets", must: 1.5, aim: 1.25,
-        reached: ours.extraBytes.map { Double($0) / Double(figures.budget) } ?? .infinity, direction: .atMost, unit: "x")
+        reached: ours.extraBytes.map { Double($0) / Double(figures.budget) } ?? .infinity, direction: .atMost, unit: "x"
+      )
     ]
   }
 

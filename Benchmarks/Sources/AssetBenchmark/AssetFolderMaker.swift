@@ -20,7 +20,8 @@ struct AssetFolderMaker {
   /// Writes the files, and their manifest as docs/FORMAT.md has it.
   func make() throws {
     for folder in 0..<50 {
-      try FileManager.default.createDirectory(at: url.appending(path: "Images/Set\(folder)"), withIntermediateDirectories: true)
+      try FileManager.default.createDirectory(
+        at: url.appending(path: "Images/Set\(folder)"), withIntermediateDirectories: true)
     }
     var word: UInt64 = 2026
     var assets: [(path: String, size: Int, hash: ContentHash)] = []
@@ -37,7 +38,8 @@ struct AssetFolderMaker {
     }
     assets.sort { $0.path.utf8.lexicographicallyPrecedes($1.path.utf8) }
     let lines = assets.map { "\($0.hash) \($0.size) \($0.path)\n" }.joined()
-    let list = assets.map { "{\"path\":\"\($0.path)\",\"sha256\":\"\($0.hash)\",\"size\":\($0.size)}" }.joined(separator: ",\n")
+    let list = assets.map { "{\"path\":\"\($0.path)\",\"sha256\":\"\($0.hash)\",\"size\":\($0.size)}" }.joined(
+      separator: ",\n")
     let text = "{\"format\":1,\"checksum\":\"\(ContentHash(of: Data(lines.utf8)))\",\"assets\":[\(list)]}\n"
     try Data(text.utf8).write(to: url.appending(path: "keepsake-assets.json"))
   }

@@ -24,7 +24,9 @@ public struct BenchmarkArguments {
   }
 
   /// A whole number.
-  public mutating func number(_ option: String, _ usual: Int, in range: ClosedRange<Int> = 1...1_000_000, _ meaning: String) throws -> Int {
+  public mutating func number(
+    _ option: String, _ usual: Int, in range: ClosedRange<Int> = 1...1_000_000, _ meaning: String
+  ) throws -> Int {
     help.append(("\(option) N", "\(meaning) (\(usual))"))
     guard let text = try rest.value(option) else { return usual }
     guard let number = Int(text), range.contains(number) else {
@@ -50,10 +52,13 @@ public struct BenchmarkArguments {
   func finish() throws -> String? {
     let lines =
       help + [
-        ("--json", "all figures as JSON on standard output, instead of tables"), ("--write FOLDER", "put the figures into the repository in that folder"),
-        ("--check", "end with status 1 if a goal that must be reached isn't"), ("--compiler TEXT", "what compiled this, for the line about the machine"),
+        ("--json", "all figures as JSON on standard output, instead of tables"),
+        ("--write FOLDER", "put the figures into the repository in that folder"),
+        ("--check", "end with status 1 if a goal that must be reached isn't"),
+        ("--compiler TEXT", "what compiled this, for the line about the machine"),
       ]
-    let usage = (["Usage: \(program) [options]; Scripts/bench.sh builds and runs it."] + lines.map(Self.line)).joined(separator: "\n")
+    let usage = (["Usage: \(program) [options]; Scripts/bench.sh builds and runs it."] + lines.map(Self.line)).joined(
+      separator: "\n")
     if isHelpWanted { return usage }
     if let unknown = rest.first { throw UsageError(message: "There is no option \(unknown)\n\(usage)") }
     return nil

@@ -20,7 +20,9 @@ public enum BenchmarkProgram {
   ///   - name: The program's.
   ///   - prepare: Asks for its options, and gives what then measures: nothing to report for a process that another one
   ///     started.
-  public static func run(_ name: String, _ prepare: (inout BenchmarkArguments) throws -> () throws -> (any BenchmarkReport)?) -> Never {
+  public static func run(
+    _ name: String, _ prepare: (inout BenchmarkArguments) throws -> () throws -> (any BenchmarkReport)?
+  ) -> Never {
     do {
       var arguments = try BenchmarkArguments(name, Array(CommandLine.arguments.dropFirst()))
       let measure = try prepare(&arguments)

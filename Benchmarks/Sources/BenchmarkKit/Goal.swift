@@ -36,13 +36,17 @@ extension [Goal] {
       ["", "must", "aim", "reached", "met"],
       map { goal in
         let sign = goal.direction == .atLeast ? "≥" : "≤"
-        return [goal.what, "\(sign) \(goal.text(goal.must))", "\(sign) \(goal.text(goal.aim))", goal.text(goal.reached), goal.verdict]
+        return [
+          goal.what, "\(sign) \(goal.text(goal.must))", "\(sign) \(goal.text(goal.aim))", goal.text(goal.reached),
+          goal.verdict,
+        ]
       }, left: [4])
   }
 
   public var unmet: String? {
     let unmet = filter { !$0.meetsMust }
     guard !unmet.isEmpty else { return nil }
-    return unmet.map { "NOT MET: \($0.what): must \($0.text($0.must)), reached \($0.text($0.reached))" }.joined(separator: "\n")
+    return unmet.map { "NOT MET: \($0.what): must \($0.text($0.must)), reached \($0.text($0.reached))" }.joined(
+      separator: "\n")
   }
 }

@@ -15,7 +15,8 @@ public enum Subprocess {
     try process.run()
     let output = try pipe.fileHandleForReading.readToEnd() ?? Data()
     process.waitUntilExit()
-    try BenchmarkError.require(process.terminationStatus == 0, "The process for \(arguments.joined(separator: " ")) failed")
+    try BenchmarkError.require(
+      process.terminationStatus == 0, "The process for \(arguments.joined(separator: " ")) failed")
     return output
   }
 }

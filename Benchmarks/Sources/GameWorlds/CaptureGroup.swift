@@ -9,7 +9,8 @@ public enum CaptureGroup {
 
   /// Hands out the task while the game's data is open.
   public static func withTask(_ body: (TimedTask) throws -> Void) throws {
-    let folder = FileManager.default.temporaryDirectory.appending(path: "keepsake-benchmark-\(ProcessInfo.processInfo.processIdentifier)")
+    let folder = FileManager.default.temporaryDirectory.appending(
+      path: "keepsake-benchmark-\(ProcessInfo.processInfo.processIdentifier)")
     let game = try GameData.open("benchmark", at: folder)
     defer {
       // Only leaves a folder behind among the temporary files.
@@ -30,7 +31,8 @@ public enum CaptureGroup {
           try pending.wait()
           return took
         }))
-    try BenchmarkError.require(try game.saves.load(slot)?.equals(dungeon) == true, "The saved game differs from what was captured")
+    try BenchmarkError.require(
+      try game.saves.load(slot)?.equals(dungeon) == true, "The saved game differs from what was captured")
     try game.close(within: .seconds(10))
   }
 }

@@ -18,7 +18,8 @@ public enum CardGroup {
     let (listEncoder, listDecoder) = (PropertyListEncoder(), PropertyListDecoder())
     listEncoder.outputFormat = .binary
     let list = try listEncoder.encode(card)
-    try BenchmarkError.require(try listDecoder.decode(PlayerCard.self, from: list) == card, "The property list lost data")
+    try BenchmarkError.require(
+      try listDecoder.decode(PlayerCard.self, from: list) == card, "The property list lost data")
     let message = MessageCard(card)
     let encoded = try message.encode()
     try BenchmarkError.require(try MessageCard.decode(encoded).card == card, "swift-protobuf lost data")
@@ -27,10 +28,14 @@ public enum CardGroup {
       TimedTask("swift-protobuf", "encode", bytes: encoded, calls: calls) { try message.encode() },
       TimedTask("JSON", "encode", bytes: json, calls: calls) { try jsonEncoder.encode(card) },
       TimedTask("property list", "encode", bytes: list, calls: calls) { try listEncoder.encode(card) },
-      TimedTask("Keepsake", "decode", bytes: archive, calls: calls) { try Archive.decode(PlayerCard.self, from: archive) },
+      TimedTask("Keepsake", "decode", bytes: archive, calls: calls) {
+        try Archive.decode(PlayerCard.self, from: archive)
+      },
       TimedTask("swift-protobuf", "decode", bytes: encoded, calls: calls) { try MessageCard.decode(encoded) },
       TimedTask("JSON", "decode", bytes: json, calls: calls) { try jsonDecoder.decode(PlayerCard.self, from: json) },
-      TimedTask("property list", "decode", bytes: list, calls: calls) { try listDecoder.decode(PlayerCard.self, from: list) },
+      TimedTask("property list", "decode", bytes: list, calls: calls) {
+        try listDecoder.decode(PlayerCard.self, from: list)
+      },
     ]
   }
 }

@@ -30,7 +30,9 @@ struct ChangedItem {
 extension ChangedDungeon {
   /// Whether this is what the dungeon's fields become, with defaults for what it didn't have.
   func stems(from dungeon: Dungeon) -> Bool {
-    guard level == dungeon.level, name == dungeon.name, difficulty == 2, heroes.count == dungeon.heroes.count else { return false }
+    guard level == dungeon.level, name == dungeon.name, difficulty == 2, heroes.count == dungeon.heroes.count else {
+      return false
+    }
     let places = Dictionary(heroes.enumerated().map { (ObjectIdentifier($1), $0) }) { first, _ in first }
     let targets = dungeon.targets
     return heroes.indices.allSatisfy { index in

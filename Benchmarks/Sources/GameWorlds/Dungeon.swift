@@ -64,10 +64,13 @@ extension Dungeon {
   }
 
   private static let names = [
-    "Ari", "Brokk", "Celandine", "Dag", "Eskil", "Fenja", "Grimtooth", "Hild", "Ingrid", "Jorund", "Ketil", "Lif", "Mórag", "Njal",
+    "Ari", "Brokk", "Celandine", "Dag", "Eskil", "Fenja", "Grimtooth", "Hild", "Ingrid", "Jorund", "Ketil", "Lif",
+    "Mórag", "Njal",
     "Oswin", "Påske",
   ]
-  private static let titles = ["the Grey", "the Unwashed", "of the Nine Cellars", "Ironshoe", "Halfpenny", "the Younger"]
+  private static let titles = [
+    "the Grey", "the Unwashed", "of the Nine Cellars", "Ironshoe", "Halfpenny", "the Younger",
+  ]
 
   private static func name(_ index: Int, _ random: inout SeededRandom) -> String {
     let first = random.pick(names)
@@ -82,7 +85,8 @@ extension Dungeon {
     let others = other.targets
     return heroes.indices.allSatisfy { index in
       let (hero, twin) = (heroes[index], other.heroes[index])
-      return hero.type == twin.type && hero.name == twin.name && hero.position == twin.position && hero.health == twin.health
+      return hero.type == twin.type && hero.name == twin.name && hero.position == twin.position
+        && hero.health == twin.health
         && hero.inventory == twin.inventory && mine[index] == others[index]
     }
   }

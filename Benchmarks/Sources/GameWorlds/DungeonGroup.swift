@@ -17,7 +17,9 @@ public enum DungeonGroup {
     let archive = try Archive.encode(dungeon)
     tasks += try byHand(dungeon, archive, &remarks)
     if let protobufLibrary {
-      if let peer = DungeonInCxx.peer(inLibrary: protobufLibrary), let made = DungeonInCxx(dungeon, peer: peer, schema: []) {
+      if let peer = DungeonInCxx.peer(inLibrary: protobufLibrary),
+        let made = DungeonInCxx(dungeon, peer: peer, schema: [])
+      {
         tasks += try cxx("protobuf C++", made)
       } else {
         remarks.append("Protocol Buffers' C++ encoder could not be loaded.")
@@ -32,11 +34,13 @@ public enum DungeonGroup {
     let archive = try Archive.encode(dungeon)
     try BenchmarkError.require(try Archive.decode(Dungeon.self, from: archive).equals(dungeon), "The archive lost data")
     try BenchmarkError.require(
-      try Archive.decode(ChangedDungeon.self, from: archive).stems(from: dungeon), "The archive lost data for a changed type")
+      try Archive.decode(ChangedDungeon.self, from: archive).stems(from: dungeon),
+      "The archive lost data for a changed type")
     let mirror = CodableDungeon(dungeon)
     let (jsonEncoder, jsonDecoder) = (JSONEncoder(), JSONDecoder())
     let json = try jsonEncoder.encode(mirror)
-    try BenchmarkError.require(try jsonDecoder.decode(CodableDungeon.self, from: json).dungeon.equals(dungeon), "JSON lost data")
+    try BenchmarkError.require(
+      try jsonDecoder.decode(CodableDungeon.self, from: json).dungeon.equals(dungeon), "JSON lost data")
     let (listEncoder, listDecoder) = (PropertyListEncoder(), PropertyListDecoder())
     listEncoder.outputFormat = .binary
     let list = try listEncoder.encode(mirror)
@@ -52,7 +56,9 @@ public enum DungeonGroup {
       TimedTask("JSON", "encode", bytes: json) { try jsonEncoder.encode(mirror) },
       TimedTask("property list", "encode", bytes: list) { try listEncoder.encode(mirror) },
       TimedTask("Keepsake", "decode", bytes: archive) { try Archive.decode(Dungeon.self, from: archive) },
-      TimedTask("Keepsake", "decode, changed type", bytes: archive) { try Archive.decode(ChangedDungeon.self, from: archive) },
+      TimedTask("Keepsake", "decode, changed type", bytes: archive) {
+        try Archive.decode(ChangedDungeon.self, from: archive)
+      },
       TimedTask("swift-protobuf", "decode", bytes: encoded) { try MessageDungeon.decode(encoded) },
       TimedTask("JSON", "decode", bytes: json) { try jsonDecoder.decode(CodableDungeon.self, from: json) },
       TimedTask("property list", "decode", bytes: list) { try listDecoder.decode(CodableDungeon.self, from: list) },
@@ -64,8 +70,10 @@ public enum DungeonGroup {
       remarks.append("What is written by hand differs from the archive, so it is left out.")
       return []
     }
-    try BenchmarkError.require(hand.decode(archive)?.equals(dungeon) == true, "What is written by hand in Swift lost data")
-    guard let peer = hand_written_peer()?.pointee, let inCxx = DungeonInCxx(dungeon, peer: peer, schema: hand.schema) else {
+    try BenchmarkError.require(
+      hand.decode(archive)?.equals(dungeon) == true, "What is written by hand in Swift lost data")
+    guard let peer = hand_written_peer()?.pointee, let inCxx = DungeonInCxx(dungeon, peer: peer, schema: hand.schema)
+    else {
       throw BenchmarkError(message: "What is written by hand in C++ is missing")
     }
     try BenchmarkError.require(inCxx.encode() == archive, "What is written by hand in C++ differs from the archive")
@@ -77,7 +85,9 @@ public enum DungeonGroup {
 
   private static func cxx(_ name: String, _ dungeon: DungeonInCxx) throws -> [TimedTask] {
     let bytes = dungeon.encode()
-    guard let decoded = dungeon.decode(bytes), decoded.equals(dungeon) else { throw BenchmarkError(message: "\(name) lost data") }
+    guard let decoded = dungeon.decode(bytes), decoded.equals(dungeon) else {
+      throw BenchmarkError(message: "\(name) lost data")
+    }
     return [
       TimedTask(name, "encode", bytes: bytes) { dungeon.encode() },
       TimedTask(name, "decode", bytes: bytes) { dungeon.decode(bytes) },

@@ -37,7 +37,8 @@ public final class DungeonSaves {
 
   public init(_ way: Way) throws {
     self.way = way
-    folder = FileManager.default.temporaryDirectory.appending(path: "keepsake-benchmark-\(way.rawValue)-\(ProcessInfo.processInfo.processIdentifier)")
+    folder = FileManager.default.temporaryDirectory.appending(
+      path: "keepsake-benchmark-\(way.rawValue)-\(ProcessInfo.processInfo.processIdentifier)")
     try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
     game = way == .keepsake ? try GameData.open("benchmark", at: folder.appending(path: "game")) : nil
     if way == .json { mirror = CodableDungeon(dungeon) }
@@ -71,7 +72,8 @@ public final class DungeonSaves {
   /// Closes, checks that what was saved last comes back, removes the folder.
   public func finish() throws {
     switch way {
-    case .keepsake: try BenchmarkError.require(try game?.saves.load(slot)?.equals(dungeon) == true, "Keepsake lost the last save")
+    case .keepsake:
+      try BenchmarkError.require(try game?.saves.load(slot)?.equals(dungeon) == true, "Keepsake lost the last save")
     case .json:
       let read = try JSONDecoder().decode(CodableDungeon.self, from: Data(contentsOf: file))
       try BenchmarkError.require(read.dungeon.equals(dungeon), "JSON lost the last save")

@@ -34,7 +34,8 @@ struct HandWrittenDungeon {
   func encode(_ dungeon: Dungeon) -> Data {
     let heroes = dungeon.heroes
     let name = dungeon.name
-    var output = RawOutput(capacity: heroes.count * 64 + schema.count + name.utf8.count + Self.headerBytes + Self.margin)
+    var output = RawOutput(
+      capacity: heroes.count * 64 + schema.count + name.utf8.count + Self.headerBytes + Self.margin)
     Self.magic.withUnsafeBytes { output.put($0) }
     output.putFixed(UInt64(1))
     output.reserve(name.utf8.count + heroes.count * Self.varintBytes + Self.margin)
@@ -111,7 +112,9 @@ struct HandWrittenDungeon {
     guard input.left >= 5 else { return nil }
     let (root, objects, references) = (input.take(), input.take(), input.take())
     let all = footer - Self.headerBytes
-    guard root >= 0, root <= all, objects >= 0, objects <= all - root, references == all - root - objects else { return nil }
+    guard root >= 0, root <= all, objects >= 0, objects <= all - root, references == all - root - objects else {
+      return nil
+    }
 
     input = RawInput(start + Self.headerBytes, end: start + Self.headerBytes + root)
     let level = input.takeSigned()

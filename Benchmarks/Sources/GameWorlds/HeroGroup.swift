@@ -11,7 +11,8 @@ public enum HeroGroup {
       type: 3, name: "Brokk Ironshoe", position: SIMD2(10, 20.5), health: 77,
       inventory: (0..<4).map { Item(kind: Int32($0) * 7, count: 1 + $0 * 60, durability: 0.37) })
     func isEqual(_ other: Hero) -> Bool {
-      other.type == hero.type && other.name == hero.name && other.position == hero.position && other.health == hero.health
+      other.type == hero.type && other.name == hero.name && other.position == hero.position
+        && other.health == hero.health
         && other.inventory == hero.inventory && other.target == nil
     }
     let archive = try Archive.encode(hero)
@@ -23,7 +24,8 @@ public enum HeroGroup {
     let (listEncoder, listDecoder) = (PropertyListEncoder(), PropertyListDecoder())
     listEncoder.outputFormat = .binary
     let list = try listEncoder.encode(mirror)
-    try BenchmarkError.require(isEqual(try listDecoder.decode(CodableHero.self, from: list).hero), "The property list lost data")
+    try BenchmarkError.require(
+      isEqual(try listDecoder.decode(CodableHero.self, from: list).hero), "The property list lost data")
     let message = MessageHero(hero)
     let encoded = try message.encode()
     try BenchmarkError.require(isEqual(try MessageHero.decode(encoded).hero), "swift-protobuf lost data")
@@ -36,7 +38,9 @@ public enum HeroGroup {
       TimedTask("Keepsake", "decode", bytes: archive, calls: calls) { try Archive.decode(Hero.self, from: archive) },
       TimedTask("swift-protobuf", "decode", bytes: encoded, calls: calls) { try MessageHero.decode(encoded) },
       TimedTask("JSON", "decode", bytes: json, calls: calls) { try jsonDecoder.decode(CodableHero.self, from: json) },
-      TimedTask("property list", "decode", bytes: list, calls: calls) { try listDecoder.decode(CodableHero.self, from: list) },
+      TimedTask("property list", "decode", bytes: list, calls: calls) {
+        try listDecoder.decode(CodableHero.self, from: list)
+      },
     ]
   }
 }

@@ -14,17 +14,20 @@ extension Kingdom {
       name: "Königreich Avalon", founded: date(&random),
       treasury: Dictionary(uniqueKeysWithValues: goods.map { ($0, random.below(1_000_000)) }),
       laws: Dictionary(uniqueKeysWithValues: (1...120).map { ($0 * 7, "§\($0) \(random.pick(mottoes))") }),
-      banners: Set(words.prefix(12)), explored: Set((0..<2_000).map { _ in random.below(64 * 64) }), towns: towns, quests: quests,
+      banners: Set(words.prefix(12)), explored: Set((0..<2_000).map { _ in random.below(64 * 64) }), towns: towns,
+      quests: quests,
       buildings: buildings)
   }
 
   private static let words = [
-    "Raven", "Öxarárfoss", "Łódź", "Ψυχή", "Москва", "Київ", "東京", "서울", "القاهرة", "תל אביב", "दिल्ली", "กรุงเทพ", "São Tomé", "Ngọc", "Oak",
+    "Raven", "Öxarárfoss", "Łódź", "Ψυχή", "Москва", "Київ", "東京", "서울", "القاهرة", "תל אביב", "दिल्ली", "กรุงเทพ",
+    "São Tomé", "Ngọc", "Oak",
     "Ash",
     "Willowmere", "Stonebridge", "Ferry", "🏰 Keep",
   ]
   private static let goods = [
-    "grain", "salt", "iron", "wool", "timber", "amber", "wine", "spices", "horses", "stone", "paper", "glass", "honey", "fish",
+    "grain", "salt", "iron", "wool", "timber", "amber", "wine", "spices", "horses", "stone", "paper", "glass", "honey",
+    "fish",
   ]
   private static let mottoes = [
     "Ever onward", "Wer rastet, der rostet", "Без труда не вытащишь и рыбку из пруда", "七転び八起き",
@@ -39,9 +42,11 @@ extension Kingdom {
     Town(
       name: "\(random.pick(words)) \(index)", motto: random.happens(40) ? random.pick(mottoes) : nil,
       site: Site(
-        x: Double(random.below(100_000)) / 8, y: Double(random.below(100_000)) / 8, terrain: random.pick(Terrain.allCases)),
+        x: Double(random.below(100_000)) / 8, y: Double(random.below(100_000)) / 8,
+        terrain: random.pick(Terrain.allCases)),
       population: 50 + random.below(90_000),
-      prices: Dictionary(uniqueKeysWithValues: goods.filter { _ in random.happens(50) }.map { ($0, Double(random.below(9_999)) / 100) }),
+      prices: Dictionary(
+        uniqueKeysWithValues: goods.filter { _ in random.happens(50) }.map { ($0, Double(random.below(9_999)) / 100) }),
       guilds: Set(goods.filter { _ in random.happens(20) }.map { "\($0) guild" }), founded: date(&random),
       besieged: random.happens(10) ? date(&random) : nil, crest: Data((0..<48).map { _ in UInt8(random.below(256)) }))
   }
@@ -73,7 +78,8 @@ extension Kingdom {
     switch index % 3 {
     case 0:
       let market = Market(name: name, town: random.below(towns), condition: condition, workers: workers)
-      market.stock = Dictionary(uniqueKeysWithValues: goods.filter { _ in random.happens(30) }.map { ($0, random.below(500)) })
+      market.stock = Dictionary(
+        uniqueKeysWithValues: goods.filter { _ in random.happens(30) }.map { ($0, random.below(500)) })
       market.owner = random.happens(50) ? random.pick(words) : nil
       return market
     case 1:
@@ -88,8 +94,10 @@ extension Kingdom {
 
   /// Whether two kingdoms hold the same values, buildings of the same classes, and the same neighbours.
   func equals(_ other: Kingdom) -> Bool {
-    guard name == other.name, founded == other.founded, treasury == other.treasury, laws == other.laws, banners == other.banners,
-      explored == other.explored, towns == other.towns, quests == other.quests, buildings.count == other.buildings.count,
+    guard name == other.name, founded == other.founded, treasury == other.treasury, laws == other.laws,
+      banners == other.banners,
+      explored == other.explored, towns == other.towns, quests == other.quests,
+      buildings.count == other.buildings.count,
       neighbors == other.neighbors
     else { return false }
     return zip(buildings, other.buildings).allSatisfy { Self.same($0, $1) }
@@ -102,11 +110,16 @@ extension Kingdom {
   }
 
   private static func same(_ one: Building, _ other: Building) -> Bool {
-    guard type(of: one) == type(of: other), one.name == other.name, one.town == other.town, one.condition == other.condition,
+    guard type(of: one) == type(of: other), one.name == other.name, one.town == other.town,
+      one.condition == other.condition,
       one.workers == other.workers
     else { return false }
-    if let one = one as? Market, let other = other as? Market { return one.stock == other.stock && one.owner == other.owner }
-    if let one = one as? Tower, let other = other as? Tower { return one.height == other.height && one.garrison == other.garrison }
+    if let one = one as? Market, let other = other as? Market {
+      return one.stock == other.stock && one.owner == other.owner
+    }
+    if let one = one as? Tower, let other = other as? Tower {
+      return one.height == other.height && one.garrison == other.garrison
+    }
     return true
   }
 }

@@ -13,7 +13,8 @@ public enum KingdomGroup {
     let mirror = CodableKingdom(kingdom)
     let (jsonEncoder, jsonDecoder) = (JSONEncoder(), JSONDecoder())
     let json = try jsonEncoder.encode(mirror)
-    try BenchmarkError.require(try jsonDecoder.decode(CodableKingdom.self, from: json).kingdom.equals(kingdom), "JSON lost data")
+    try BenchmarkError.require(
+      try jsonDecoder.decode(CodableKingdom.self, from: json).kingdom.equals(kingdom), "JSON lost data")
     let (listEncoder, listDecoder) = (PropertyListEncoder(), PropertyListDecoder())
     listEncoder.outputFormat = .binary
     let list = try listEncoder.encode(mirror)

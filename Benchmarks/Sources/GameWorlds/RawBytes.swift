@@ -42,7 +42,8 @@ struct RawOutput {
       putFixed(UInt8(0))
       return putFixed(value)
     }
-    next.storeBytes(of: value &<< UInt64(truncatingIfNeeded: bytes) | 1 &<< UInt64(truncatingIfNeeded: bytes - 1), as: UInt64.self)
+    next.storeBytes(
+      of: value &<< UInt64(truncatingIfNeeded: bytes) | 1 &<< UInt64(truncatingIfNeeded: bytes - 1), as: UInt64.self)
     next += bytes
   }
 

@@ -39,9 +39,15 @@ enum XXH64 {
     return finish(hash)
   }
 
-  @inline(__always) private static func rotate(_ value: UInt64, _ bits: UInt64) -> UInt64 { value &<< bits | value &>> (64 &- bits) }
-  @inline(__always) private static func mix(_ lane: UInt64, _ input: UInt64) -> UInt64 { rotate(lane &+ input &* prime2, 31) &* prime1 }
-  @inline(__always) private static func join(_ hash: UInt64, _ lane: UInt64) -> UInt64 { (hash ^ mix(0, lane)) &* prime1 &+ prime4 }
+  @inline(__always) private static func rotate(_ value: UInt64, _ bits: UInt64) -> UInt64 {
+    value &<< bits | value &>> (64 &- bits)
+  }
+  @inline(__always) private static func mix(_ lane: UInt64, _ input: UInt64) -> UInt64 {
+    rotate(lane &+ input &* prime2, 31) &* prime1
+  }
+  @inline(__always) private static func join(_ hash: UInt64, _ lane: UInt64) -> UInt64 {
+    (hash ^ mix(0, lane)) &* prime1 &+ prime4
+  }
 
   private static func finish(_ hash: UInt64) -> UInt64 {
     var hash = hash

@@ -41,8 +41,9 @@ struct InterchangeFigures: Codable {
 
   private static func name(_ format: PropertyList.Format) -> String { format == .binary ? "binary" : "XML" }
 
-  private static func row(_ what: String, _ bytes: Int, _ rounds: Int, _ ours: () throws -> Void, _ theirs: () throws -> Void) throws -> Row
-  {
+  private static func row(
+    _ what: String, _ bytes: Int, _ rounds: Int, _ ours: () throws -> Void, _ theirs: () throws -> Void
+  ) throws -> Row {
     Progress.report(what)
     var times: ([Double], [Double]) = ([], [])
     // In turns, so that a busy minute of the machine is shared by both; the first of each has nothing before it.
@@ -54,7 +55,8 @@ struct InterchangeFigures: Codable {
       }
     }
     return Row(
-      what: what, bytes: bytes, microseconds: times.0.sorted()[rounds / 2], foundationMicroseconds: times.1.sorted()[rounds / 2])
+      what: what, bytes: bytes, microseconds: times.0.sorted()[rounds / 2],
+      foundationMicroseconds: times.1.sorted()[rounds / 2])
   }
 
   /// Microseconds of the processor: all of it happens on this thread, and what else the machine does is left out.
@@ -75,11 +77,14 @@ struct InterchangeFigures: Codable {
     return try row(what, bytes.count, rounds, ours, theirs)
   }
 
-  private static func writing(_ list: PropertyList, _ bytes: Data, _ format: PropertyList.Format, _ rounds: Int) throws -> Row {
+  private static func writing(_ list: PropertyList, _ bytes: Data, _ format: PropertyList.Format, _ rounds: Int) throws
+    -> Row
+  {
     let read = try PropertyListSerialization.propertyList(from: bytes, format: nil)
     func ours() throws { _ = try list.encoded(as: format) }
     func theirs() throws {
-      _ = try PropertyListSerialization.data(fromPropertyList: read, format: format == .binary ? .binary : .xml, options: 0)
+      _ = try PropertyListSerialization.data(
+        fromPropertyList: read, format: format == .binary ? .binary : .xml, options: 0)
     }
     return try row("writing a property list, \(name(format))", bytes.count, rounds, ours, theirs)
   }
@@ -89,7 +94,8 @@ struct InterchangeFigures: Codable {
     func foundation() throws {
       let unarchiver = try NSKeyedUnarchiver(forReadingFrom: bytes)
       unarchiver.setClass(OldHero.self, forClassName: OldSave.className)
-      let heroes = unarchiver.decodeObject(of: [NSArray.self, OldHero.self], forKey: NSKeyedArchiveRootObjectKey) as? [OldHero]
+      let heroes =
+        unarchiver.decodeObject(of: [NSArray.self, OldHero.self], forKey: NSKeyedArchiveRootObjectKey) as? [OldHero]
       try BenchmarkError.require(heroes?.count == OldSave.heroes, "Foundation read another archive")
     }
     func codable() throws {

@@ -13,7 +13,9 @@ struct InterchangeReport: BenchmarkReport {
   /// Foundation is what games used: whoever comes from there must not wait longer.
   var goals: [Goal] {
     figures.rows.map { row in
-      Goal(what: "\(row.what): times as fast as Foundation", must: 1, aim: 2, reached: row.ratio, direction: .atLeast, unit: "x")
+      Goal(
+        what: "\(row.what): times as fast as Foundation", must: 1, aim: 2, reached: row.ratio, direction: .atLeast,
+        unit: "x")
     }
   }
 

@@ -70,10 +70,13 @@ enum OldSave {
 
   private static func room(_ number: Int) -> PropertyList {
     let fields: [PropertyList.Entry] = [
-      .init("name", .string("Room \(number)")), .init("text", .string("A corridor of stone, wet and cold, number \(number).")),
-      .init("x", .number(Double(number) / 3)), .init("y", .integer(Int128(number * 31))), .init("isOpen", .bool(number % 3 == 0)),
+      .init("name", .string("Room \(number)")),
+      .init("text", .string("A corridor of stone, wet and cold, number \(number).")),
+      .init("x", .number(Double(number) / 3)), .init("y", .integer(Int128(number * 31))),
+      .init("isOpen", .bool(number % 3 == 0)),
       .init("doors", .array((number..<number + 4).map { .integer(Int128($0)) })),
-      .init("found", .date(Date(timeIntervalSinceReferenceDate: Double(number)))), .init("kind", .string("kind \(number % 12)")),
+      .init("found", .date(Date(timeIntervalSinceReferenceDate: Double(number)))),
+      .init("kind", .string("kind \(number % 12)")),
       .init("data", .data(Data(repeating: UInt8(truncatingIfNeeded: number), count: 24))),
     ]
     return .dictionary(fields)

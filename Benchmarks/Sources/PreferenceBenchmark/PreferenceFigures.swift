@@ -123,15 +123,23 @@ struct PreferenceFigures: Codable {
     }
     let close = { try game.close() }
     var openings = [
-      Opening(what: "Keepsake, a store without preferences", microseconds: try middle(count, { try open(empty, reads: 0) }, close)),
-      Opening(what: "Keepsake, and one value read", microseconds: try middle(count, { try open(full, reads: 1) }, close)),
-      Opening(what: "Keepsake, and all values read", microseconds: try middle(count, { try open(full, reads: keys) }, close)),
+      Opening(
+        what: "Keepsake, a store without preferences",
+        microseconds: try middle(count, { try open(empty, reads: 0) }, close)),
+      Opening(
+        what: "Keepsake, and one value read", microseconds: try middle(count, { try open(full, reads: 1) }, close)),
+      Opening(
+        what: "Keepsake, and all values read", microseconds: try middle(count, { try open(full, reads: keys) }, close)),
     ]
     for (name, url) in files {
       openings.append(
-        Opening(what: "property list, \(name), and one value read", microseconds: try middle(count, { try read(url, reads: 1) }, {})))
+        Opening(
+          what: "property list, \(name), and one value read",
+          microseconds: try middle(count, { try read(url, reads: 1) }, {})))
       openings.append(
-        Opening(what: "property list, \(name), and all values read", microseconds: try middle(count, { try read(url, reads: keys) }, {})))
+        Opening(
+          what: "property list, \(name), and all values read",
+          microseconds: try middle(count, { try read(url, reads: keys) }, {})))
     }
     return openings
   }

@@ -19,7 +19,8 @@ struct PreferenceReport: BenchmarkReport {
         what: "setting a preference: times less of the caller's thread than UserDefaults", must: 200, aim: 400,
         reached: defaults.processorMicroseconds / ours.processorMicroseconds, direction: .atLeast, unit: "x"),
       Goal(
-        what: "setting a preference: times less of the caller's thread than a write through GRDB's pool", must: 50, aim: 100,
+        what: "setting a preference: times less of the caller's thread than a write through GRDB's pool", must: 50,
+        aim: 100,
         reached: pool.processorMicroseconds / ours.processorMicroseconds, direction: .atLeast, unit: "x"),
     ]
   }
@@ -32,8 +33,10 @@ struct PreferenceReport: BenchmarkReport {
         sets(way).map { row in
           [
             way.title, Format.time(microseconds: row.processorMicroseconds),
-            Format.number(row.processorMicroseconds / ours.processorMicroseconds) + "x", Format.time(microseconds: row.returnMicroseconds),
-            Format.number(row.returnMicroseconds / ours.returnMicroseconds) + "x", Format.time(microseconds: row.durableMicroseconds),
+            Format.number(row.processorMicroseconds / ours.processorMicroseconds) + "x",
+            Format.time(microseconds: row.returnMicroseconds),
+            Format.number(row.returnMicroseconds / ours.returnMicroseconds) + "x",
+            Format.time(microseconds: row.durableMicroseconds),
             Format.number(row.durableMicroseconds / ours.durableMicroseconds) + "x",
           ]
         }

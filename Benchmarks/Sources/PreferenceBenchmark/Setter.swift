@@ -81,7 +81,9 @@ private final class DefaultsSetter: Setter {
   private let synchronizes: Bool
 
   init(synchronizes: Bool) throws {
-    guard let defaults = UserDefaults(suiteName: suite) else { throw BenchmarkError(message: "There are no UserDefaults") }
+    guard let defaults = UserDefaults(suiteName: suite) else {
+      throw BenchmarkError(message: "There are no UserDefaults")
+    }
     (self.defaults, self.synchronizes) = (defaults, synchronizes)
   }
 
@@ -104,7 +106,9 @@ private final class DatabaseSetter: Setter {
 
   init(_ database: any DatabaseWriter) throws {
     self.database = database
-    try database.write { try $0.execute(sql: "CREATE TABLE setting (name TEXT PRIMARY KEY, value REAL NOT NULL) WITHOUT ROWID") }
+    try database.write {
+      try $0.execute(sql: "CREATE TABLE setting (name TEXT PRIMARY KEY, value REAL NOT NULL) WITHOUT ROWID")
+    }
   }
 
   func set(_ value: Double, _ number: Int) throws {
@@ -117,7 +121,9 @@ private final class DatabaseSetter: Setter {
   func flush() {}
 
   func value(_ number: Int) throws -> Double? {
-    try database.read { try Double.fetchOne($0, sql: "SELECT value FROM setting WHERE name = ?", arguments: [Names.all[number]]) }
+    try database.read {
+      try Double.fetchOne($0, sql: "SELECT value FROM setting WHERE name = ?", arguments: [Names.all[number]])
+    }
   }
 
   func finish() throws { try database.close() }

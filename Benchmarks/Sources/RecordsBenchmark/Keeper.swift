@@ -29,7 +29,8 @@ final class Keeper {
   private var rangeCount: Int { min(herd.creatures.count, 100) }
 
   init(count: Int) throws {
-    folder = FileManager.default.temporaryDirectory.appending(path: "keepsake-records-\(count)-\(ProcessInfo.processInfo.processIdentifier)")
+    folder = FileManager.default.temporaryDirectory.appending(
+      path: "keepsake-records-\(count)-\(ProcessInfo.processInfo.processIdentifier)")
     try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
     game = try GameData.open("benchmark", at: folder.appending(path: "game"))
     herd = Herd(creatures: Creature.all(count))
@@ -37,14 +38,16 @@ final class Keeper {
     migrator.registerMigration("creatures") { db in
       try db.execute(
         sql: """
-          CREATE TABLE creature (id INTEGER PRIMARY KEY, name TEXT NOT NULL, species TEXT NOT NULL, x REAL NOT NULL, y REAL NOT NULL,
+          CREATE TABLE creature (id INTEGER PRIMARY KEY, name TEXT NOT NULL, species TEXT NOT NULL, x REAL NOT NULL, y \
+          REAL NOT NULL,
             health INTEGER NOT NULL, seen INTEGER NOT NULL, note TEXT NOT NULL);
           CREATE INDEX creature_seen ON creature (seen)
           """)
     }
     try game.records.migrate(migrator)
     try game.records.write { db in
-      let insert = try db.makeStatement(sql: "INSERT INTO creature (\(Creature.columns)) VALUES (?, ?, ?, ?, ?, ?, ?, ?)")
+      let insert = try db.makeStatement(
+        sql: "INSERT INTO creature (\(Creature.columns)) VALUES (?, ?, ?, ?, ?, ?, ?, ?)")
       for creature in herd.creatures { try insert.execute(arguments: creature.arguments) }
     }
   }
@@ -84,7 +87,10 @@ final class Keeper {
     case .records:
       try game.records.write { db in
         let update = try db.makeStatement(
-          sql: "UPDATE creature SET id = ?, name = ?, species = ?, x = ?, y = ?, health = ?, seen = ?, note = ? WHERE id = ?")
+          sql:
+            """
+            UPDATE creature SET id = ?, name = ?, species = ?, x = ?, y = ?, health = ?, seen = ?, note = ? WHERE id = ?
+            """)
         for creature in herd.creatures { try update.execute(arguments: creature.arguments + [creature.id]) }
       }
     }
@@ -103,7 +109,10 @@ final class Keeper {
     case .archive: try Archive.read(Herd.self, from: file("archive"))?.creatures ?? []
     case .json: try JSONDecoder().decode(Herd.self, from: Data(contentsOf: file("json"))).creatures
     case .propertyList: try PropertyListDecoder().decode(Herd.self, from: Data(contentsOf: file("plist"))).creatures
-    case .records: try game.records.read { db in try Creature.fetchAll(db, sql: "SELECT \(Creature.columns) FROM creature ORDER BY id") }
+    case .records:
+      try game.records.read { db in
+        try Creature.fetchAll(db, sql: "SELECT \(Creature.columns) FROM creature ORDER BY id")
+      }
     }
   }
 
@@ -125,7 +134,8 @@ final class Keeper {
     guard way == .records else { return try loadAll(way).filter { (first...last).contains($0.seen) } }
     return try game.records.read { db in
       try Creature.fetchAll(
-        db, sql: "SELECT \(Creature.columns) FROM creature WHERE seen BETWEEN ? AND ? ORDER BY seen", arguments: [first, last])
+        db, sql: "SELECT \(Creature.columns) FROM creature WHERE seen BETWEEN ? AND ? ORDER BY seen",
+        arguments: [first, last])
     }
   }
 
@@ -145,9 +155,10 @@ final class Keeper {
     case .archive: try size(file("archive"))
     case .json: try size(file("json"))
     case .propertyList: try size(file("plist"))
-    case .records: try game.records.read { db in
-      try (Int.fetchOne(db, sql: "PRAGMA page_count") ?? 0) * (Int.fetchOne(db, sql: "PRAGMA page_size") ?? 0)
-    }
+    case .records:
+      try game.records.read { db in
+        try (Int.fetchOne(db, sql: "PRAGMA page_count") ?? 0) * (Int.fetchOne(db, sql: "PRAGMA page_size") ?? 0)
+      }
     }
   }
 

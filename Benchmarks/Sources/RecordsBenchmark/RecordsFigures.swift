@@ -109,7 +109,9 @@ struct RecordsFigures: Codable {
     var result: Double?
     var before: (count: Double, ratio: Double)?
     for count in counts {
-      guard let ours = microseconds(action, .records, count), let theirs = microseconds(action, way, count) else { continue }
+      guard let ours = microseconds(action, .records, count), let theirs = microseconds(action, way, count) else {
+        continue
+      }
       let ratio = log(ours / theirs)
       if ratio > 0 {
         result = nil

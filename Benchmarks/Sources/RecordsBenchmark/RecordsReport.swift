@@ -53,8 +53,10 @@ struct RecordsReport: BenchmarkReport {
   /// By the name that the documents' markers carry.
   var sections: [String: String] {
     [
-      "recordscrossover": crossovers, "recordschange": table(.changeOne), "recordschangeall": table(.changeAll), "recordsload": table(.loadAll),
-      "recordsfind": table(.find), "recordsrange": table(.range), "recordssizes": sizes, "recordsmachine": figures.machine + ".",
+      "recordscrossover": crossovers, "recordschange": table(.changeOne), "recordschangeall": table(.changeAll),
+      "recordsload": table(.loadAll),
+      "recordsfind": table(.find), "recordsrange": table(.range), "recordssizes": sizes,
+      "recordsmachine": figures.machine + ".",
     ]
   }
 

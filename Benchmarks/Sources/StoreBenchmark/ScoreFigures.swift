@@ -61,7 +61,8 @@ struct ScoreFigures: Codable {
     let middle = try scores.scores(of: "middle", on: board)
     try BenchmarkError.require(middle.count == 1, "The middle is not in its place")
     figures.rankMicroseconds = try median(of: 10) {
-      try BenchmarkError.require(scores.rank(of: middle[0], on: board) > figures.count / 3, "The middle is not in the middle")
+      try BenchmarkError.require(
+        scores.rank(of: middle[0], on: board) > figures.count / 3, "The middle is not in the middle")
     }
     figures.bestMicroseconds = try median(of: 200) { _ = try scores.best(of: score().1, on: board) }
     figures.openingMicroseconds = try filled.opening()
@@ -69,7 +70,8 @@ struct ScoreFigures: Codable {
   }
 
   private static func measureList(_ count: Int) throws -> List {
-    let file = FileManager.default.temporaryDirectory.appending(path: "keepsake-list-\(ProcessInfo.processInfo.processIdentifier).plist")
+    let file = FileManager.default.temporaryDirectory.appending(
+      path: "keepsake-list-\(ProcessInfo.processInfo.processIdentifier).plist")
     defer {
       // Only leaves a file behind among the temporary files.
       try? FileManager.default.removeItem(at: file)
@@ -82,11 +84,13 @@ struct ScoreFigures: Codable {
     func submit() throws {
       list.append(entry())
       list.sort { ($0["score"] as? Int ?? 0) > ($1["score"] as? Int ?? 0) }
-      try PropertyListSerialization.data(fromPropertyList: list, format: .binary, options: 0).write(to: file, options: .atomic)
+      try PropertyListSerialization.data(fromPropertyList: list, format: .binary, options: 0).write(
+        to: file, options: .atomic)
     }
     let submitted = try median(of: count > 10_000 ? 3 : 15, submit)
     let opened = try median(of: count > 10_000 ? 3 : 15) {
-      let read = try PropertyListSerialization.propertyList(from: Data(contentsOf: file), format: nil) as? [[String: Any]]
+      let read =
+        try PropertyListSerialization.propertyList(from: Data(contentsOf: file), format: nil) as? [[String: Any]]
       try BenchmarkError.require(read?.count == list.count, "The list lost scores")
     }
     let bytes = try file.resourceValues(forKeys: [.fileSizeKey]).fileSize ?? 0
@@ -115,14 +119,16 @@ private final class FilledBoard {
 
   init(_ count: Int, seal: Seal) throws {
     self.seal = seal
-    folder = FileManager.default.temporaryDirectory.appending(path: "keepsake-board-\(ProcessInfo.processInfo.processIdentifier)")
+    folder = FileManager.default.temporaryDirectory.appending(
+      path: "keepsake-board-\(ProcessInfo.processInfo.processIdentifier)")
     var random = SeededRandom(seed: 4)
     let game = try game()
     for start in stride(from: 0, to: count - 1, by: Self.together) {
       try game.checkpoint { checkpoint in
         for _ in start..<min(start + Self.together, count - 1) {
           try checkpoint.submit(
-            Int(random.next() % 1_000_000), to: Self.board, player: "player \(random.next() % UInt64(ScoreFigures.players))")
+            Int(random.next() % 1_000_000), to: Self.board,
+            player: "player \(random.next() % UInt64(ScoreFigures.players))")
         }
       }
     }

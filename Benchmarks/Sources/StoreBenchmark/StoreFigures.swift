@@ -90,8 +90,11 @@ struct StoreFigures: Codable {
 
   private static func syncCount(_ way: DungeonSaves.Way, _ saves: Int) throws -> Int? {
     let strace = URL(filePath: "/usr/bin/strace")
-    guard FileManager.default.isExecutableFile(atPath: strace.path), let program = Bundle.main.executableURL else { return nil }
-    let log = FileManager.default.temporaryDirectory.appending(path: "keepsake-strace-\(ProcessInfo.processInfo.processIdentifier)")
+    guard FileManager.default.isExecutableFile(atPath: strace.path), let program = Bundle.main.executableURL else {
+      return nil
+    }
+    let log = FileManager.default.temporaryDirectory.appending(
+      path: "keepsake-strace-\(ProcessInfo.processInfo.processIdentifier)")
     defer {
       // Only leaves a file behind among the temporary files.
       try? FileManager.default.removeItem(at: log)
@@ -99,7 +102,10 @@ struct StoreFigures: Codable {
     let process = Process()
     process.executableURL = strace
     process.arguments =
-      ["-f", "-qq", "-e", "trace=fsync,fdatasync,sync_file_range,msync,syncfs", "-o", log.path, program.path, "--probe"]
+      [
+        "-f", "-qq", "-e", "trace=fsync,fdatasync,sync_file_range,msync,syncfs", "-o", log.path, program.path,
+        "--probe",
+      ]
       + ["saves:\(way.rawValue):\(saves)"]
     try process.run()
     process.waitUntilExit()
@@ -130,7 +136,8 @@ struct StoreFigures: Codable {
     try saves.finish()
     times.sort()
     return Capture(
-      count: count, medianMicroseconds: times[count / 2], perMilleMicroseconds: times[min(count - 1, count * 999 / 1_000)],
+      count: count, medianMicroseconds: times[count / 2],
+      perMilleMicroseconds: times[min(count - 1, count * 999 / 1_000)],
       worstMicroseconds: times[count - 1])
   }
 
@@ -163,17 +170,22 @@ struct StoreFigures: Codable {
 
   private static func largeSave() throws -> Memory {
     Progress.report("256 MiB: saved in one process, loaded in another")
-    let folder = FileManager.default.temporaryDirectory.appending(path: "keepsake-large-\(ProcessInfo.processInfo.processIdentifier)")
+    let folder = FileManager.default.temporaryDirectory.appending(
+      path: "keepsake-large-\(ProcessInfo.processInfo.processIdentifier)")
     defer {
       // Only leaves a folder behind among the temporary files.
       try? FileManager.default.removeItem(at: folder)
     }
     func probe(_ name: String) throws -> Int {
       let output = try Subprocess.run(["--probe", "\(name):\(folder.path)"])
-      guard let bytes = Int(String(decoding: output, as: UTF8.self)) else { throw BenchmarkError(message: "\(name) told no figure") }
+      guard let bytes = Int(String(decoding: output, as: UTF8.self)) else {
+        throw BenchmarkError(message: "\(name) told no figure")
+      }
       return bytes
     }
-    return Memory(valueBytes: LargeSave.valueBytes, saveExtraBytes: try probe("large-save"), loadExtraBytes: try probe("large-load"))
+    return Memory(
+      valueBytes: LargeSave.valueBytes, saveExtraBytes: try probe("large-save"), loadExtraBytes: try probe("large-load")
+    )
   }
 
   /// Of all threads of this process.

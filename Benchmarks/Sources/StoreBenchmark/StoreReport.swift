@@ -22,7 +22,8 @@ struct StoreReport: BenchmarkReport {
           reached: json.processorMicroseconds / ours.processorMicroseconds, direction: .atLeast, unit: "x"))
       goals.append(
         Goal(
-          what: "durable save: waits on the disk", must: 1.05, aim: 1, reached: ours.syncs ?? .infinity, direction: .atMost, unit: ""))
+          what: "durable save: waits on the disk", must: 1.05, aim: 1, reached: ours.syncs ?? .infinity,
+          direction: .atMost, unit: ""))
     }
     goals.append(
       Goal(
@@ -45,7 +46,8 @@ struct StoreReport: BenchmarkReport {
         save(way).map { row in
           [
             way.title, Format.time(microseconds: row.processorMicroseconds),
-            Format.number(row.processorMicroseconds / ours.processorMicroseconds) + "x", Format.time(microseconds: row.wallMicroseconds),
+            Format.number(row.processorMicroseconds / ours.processorMicroseconds) + "x",
+            Format.time(microseconds: row.wallMicroseconds),
             row.syncs.map(Format.number) ?? "not counted",
           ]
         }
@@ -81,12 +83,14 @@ struct StoreReport: BenchmarkReport {
   var scores: String {
     Format.table(
       [
-        "scores on the board", "submit: to its return", "durable", "top 10", "rank of the middle", "best of a player", "opening: no seal", "sealed",
+        "scores on the board", "submit: to its return", "durable", "top 10", "rank of the middle", "best of a player",
+        "opening: no seal", "sealed",
         "on disk",
       ],
       figures.scores.map { row in
         [
-          Format.grouped(row.count), Format.time(microseconds: row.submitMicroseconds), Format.time(microseconds: row.durableMicroseconds),
+          Format.grouped(row.count), Format.time(microseconds: row.submitMicroseconds),
+          Format.time(microseconds: row.durableMicroseconds),
           Format.time(microseconds: row.topMicroseconds), Format.time(microseconds: row.rankMicroseconds),
           Format.time(microseconds: row.bestMicroseconds), Format.time(microseconds: row.openingMicroseconds),
           Format.time(microseconds: row.sealedOpeningMicroseconds), Format.mebibytes(row.bytes),
@@ -101,7 +105,8 @@ struct StoreReport: BenchmarkReport {
         row.list.map { list in
           [
             Format.grouped(row.count), Format.time(microseconds: list.submitMicroseconds),
-            Format.number(list.submitMicroseconds / row.durableMicroseconds) + "x", Format.time(microseconds: list.openingMicroseconds),
+            Format.number(list.submitMicroseconds / row.durableMicroseconds) + "x",
+            Format.time(microseconds: list.openingMicroseconds),
             Format.mebibytes(list.bytes),
           ]
         }
@@ -112,7 +117,12 @@ struct StoreReport: BenchmarkReport {
     guard let memory = figures.memory else { return "Not measured on this system." }
     return Format.table(
       ["value", "save: peak above what was held before", "load"],
-      [[Format.mebibytes(memory.valueBytes), Format.mebibytes(memory.saveExtraBytes), Format.mebibytes(memory.loadExtraBytes)]])
+      [
+        [
+          Format.mebibytes(memory.valueBytes), Format.mebibytes(memory.saveExtraBytes),
+          Format.mebibytes(memory.loadExtraBytes),
+        ]
+      ])
   }
 
   /// By the name that the documents' markers carry.
@@ -127,7 +137,9 @@ struct StoreReport: BenchmarkReport {
 
   var text: String {
     guard !figures.saves.isEmpty else { return ["", figures.machine, scores, scoreLists].joined(separator: "\n\n") }
-    let parts: [String?] = ["", figures.machine, saves, captures, openings, scores, scoreLists, memory, goals.table, goals.unmet]
+    let parts: [String?] = [
+      "", figures.machine, saves, captures, openings, scores, scoreLists, memory, goals.table, goals.unmet,
+    ]
     return parts.compactMap { $0 }.joined(separator: "\n\n")
   }
 }

@@ -30,8 +30,10 @@ struct BareClient {
     let (id, hash) = (digits(32), digits(64))
     let frame = Data((0..<max(bytes - 500, 0) * 3 / 4).map { _ in UInt8(noise.next(below: 256)) }).base64EncodedString()
     let body = """
-      {"protocolVersion":1,"cursor":{"epoch":0,"seq":0,"mark":0},"limit":1,"versions":[{"id":"\(id)","slot":"bare \(number)","contents":["\(hash)"],\
-      "length":30000,"savedAtMilliseconds":5,"writer":"0000000000000001"}],"contents":[{"hash":"\(hash)","length":30000,"bytes":"\(frame)"}]}
+      {"protocolVersion":1,"cursor":{"epoch":0,"seq":0,"mark":0},"limit":1,\
+      "versions":[{"id":"\(id)","slot":"bare \(number)",\
+      "contents":["\(hash)"],"length":30000,"savedAtMilliseconds":5,"writer":"0000000000000001"}],\
+      "contents":[{"hash":"\(hash)","length":30000,"bytes":"\(frame)"}]}
       """
     var request = URLRequest(url: exchange)
     request.httpMethod = "POST"

@@ -13,7 +13,9 @@ struct Pot: Equatable {
     var random = Noise(seed: 30)
     return Pot(
       soil: (0..<28_000).map { _ in UInt8(random.next(below: 64)) }, height: 1, waterings: 0,
-      notes: (0..<40).map { "Day \($0): the \(["rose", "lily", "fern"][$0 % 3]) has \(random.next(below: 1_000)) leaves." })
+      notes: (0..<40).map {
+        "Day \($0): the \(["rose", "lily", "fern"][$0 % 3]) has \(random.next(below: 1_000)) leaves."
+      })
   }()
 
   mutating func water() {
@@ -52,7 +54,9 @@ enum Change: String, CaseIterable, Codable {
     switch self {
     case .region: island.squares.replaceSubrange(5_000_000..<5_100_000, with: fresh(100_000))
     case .scattered:
-      for place in 0..<100 { island.squares.replaceSubrange(place * 99_000..<place * 99_000 + 1_000, with: fresh(1_000)) }
+      for place in 0..<100 {
+        island.squares.replaceSubrange(place * 99_000..<place * 99_000 + 1_000, with: fresh(1_000))
+      }
     case .appended: island.squares += fresh(100_000)
     case .inserted: island.squares.insert(contentsOf: fresh(100_000), at: 3_333_333)
     }

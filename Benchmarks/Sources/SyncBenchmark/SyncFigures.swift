@@ -39,7 +39,8 @@ struct SyncFigures: Codable {
   var absences: [Absence] = []
 
   static func measure(keepsake: String, saves: Int, autosaves: Int, keys: Int, machine: String) throws -> SyncFigures {
-    let folder = FileManager.default.temporaryDirectory.appending(path: "keepsake-sync-\(ProcessInfo.processInfo.processIdentifier)")
+    let folder = FileManager.default.temporaryDirectory.appending(
+      path: "keepsake-sync-\(ProcessInfo.processInfo.processIdentifier)")
     defer {
       // Only leaves a folder behind among the temporary files.
       try? FileManager.default.removeItem(at: folder)
@@ -143,10 +144,12 @@ struct SyncFigures: Codable {
       change.apply(to: &island)
       _ = try await player.first.saves.save(island, to: "island")
       try await player.settle()
-      try BenchmarkError.require(try player.second.saves.load(Slot<Island>("island")) == island, "The changed island did not arrive")
+      try BenchmarkError.require(
+        try player.second.saves.load(Slot<Island>("island")) == island, "The changed island did not arrive")
       patches.append(
         Patch(
-          change: change, bytesUp: (meters.first.count - before.0).bytesUp, bytesDown: (meters.second.count - before.1).bytesDown,
+          change: change, bytesUp: (meters.first.count - before.0).bytesUp,
+          bytesDown: (meters.second.count - before.1).bytesDown,
           patchBytes: try Zstandard.patch(from: old, to: try Archive.encode(island), in: folder)))
       try player.close()
     }
@@ -183,7 +186,8 @@ struct SyncFigures: Codable {
       absences.append(try await Self.catchUp(second, meters.second, "the other device: fetches \(from)"))
       let last = ProgressKey<Int>.max("flower \(keys - 1)", default: 0)
       try BenchmarkError.require(
-        try second.saves.load(Slot<Pot>("pot")) == pot && second.progress[last] == first.progress[last] && first.progress[last] > 0,
+        try second.saves.load(Slot<Pot>("pot")) == pot && second.progress[last] == first.progress[last]
+          && first.progress[last] > 0,
         "Not all arrived")
       try player.close()
     }

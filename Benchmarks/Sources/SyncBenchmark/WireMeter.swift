@@ -23,7 +23,8 @@ final class WireMeter: Sendable {
     static func - (later: Count, earlier: Count) -> Count {
       Count(
         bytesUp: later.bytesUp - earlier.bytesUp, bytesDown: later.bytesDown - earlier.bytesDown,
-        exchanges: later.exchanges - earlier.exchanges, puts: later.puts - earlier.puts, gets: later.gets - earlier.gets)
+        exchanges: later.exchanges - earlier.exchanges, puts: later.puts - earlier.puts, gets: later.gets - earlier.gets
+      )
     }
   }
 
@@ -75,7 +76,9 @@ final class WireMeter: Sendable {
     let onward = socket(AF_INET, streamType, 0)
     var address = Self.loopback(target)
     let isConnected = withUnsafePointer(to: &address) {
-      $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { connect(onward, $0, socklen_t(MemoryLayout<sockaddr_in>.size)) == 0 }
+      $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+        connect(onward, $0, socklen_t(MemoryLayout<sockaddr_in>.size)) == 0
+      }
     }
     if isConnected {
       let group = DispatchGroup()

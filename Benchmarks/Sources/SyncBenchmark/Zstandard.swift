@@ -17,7 +17,8 @@ enum Zstandard {
     let patch = try output.fileHandleForReading.readToEnd() ?? Data()
     process.waitUntilExit()
     try BenchmarkError.require(
-      process.terminationStatus == 0 && !patch.isEmpty, "zstd, which is needed for the comparison, failed (Debian: zstd)")
+      process.terminationStatus == 0 && !patch.isEmpty,
+      "zstd, which is needed for the comparison, failed (Debian: zstd)")
     return patch.count
   }
 }

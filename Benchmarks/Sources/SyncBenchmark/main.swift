@@ -8,7 +8,10 @@ BenchmarkProgram.run("SyncBenchmark") { arguments in
   let keys = try arguments.number("--keys", 5_000, in: 1...10_000, "values of progress that change in the month")
   let machine = Machine.line(compiler: arguments.compiler)
   return {
-    guard let keepsake else { throw UsageError(message: "SyncBenchmark needs --keepsake FILE; Scripts/bench.sh sync builds it") }
-    return SyncReport(try SyncFigures.measure(keepsake: keepsake, saves: saves, autosaves: autosaves, keys: keys, machine: machine))
+    guard let keepsake else {
+      throw UsageError(message: "SyncBenchmark needs --keepsake FILE; Scripts/bench.sh sync builds it")
+    }
+    return SyncReport(
+      try SyncFigures.measure(keepsake: keepsake, saves: saves, autosaves: autosaves, keys: keys, machine: machine))
   }
 }

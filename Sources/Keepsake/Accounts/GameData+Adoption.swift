@@ -13,7 +13,7 @@ extension GameData {
   ///
   /// | Data | What happens |
   /// |---|---|
-  /// | progress, best scores, synced preferences | joined by their rules; values that the account has set after catching up with its cloud win over the guest's last set or reset |
+  /// | progress, best scores, synced preferences | joined by their rules |
   /// | saved games and their history | added; a conflict where both have a save; a guest's deletion deletes nothing |
   /// | money | everything that the other account can spend on this device is moved, once |
   /// | claims | repeated; each counts once for a player |
@@ -21,6 +21,8 @@ extension GameData {
   /// | preferences of this device | added where the account has none |
   /// | versions of tracked files | as saved games; `TrackedFiles.place` writes the file to disk |
   /// | tables, local slots and local files (`SaveSlots.keepLocal`) | stay behind (`Adoption.left`) |
+  ///
+  /// A value that the account has set since it caught up with its cloud wins over the guest's last set or reset.
   ///
   /// Adopting again adds only what is new. If it is interrupted at any point, the next call completes it; until then,
   /// money that has left the other wallet is reserved for this account. Goods from operations that the other account's

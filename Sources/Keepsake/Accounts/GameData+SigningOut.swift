@@ -85,8 +85,10 @@ extension GameData {
     }
     throw GameDataError(
       .lastDevice,
-      "this is the only device of the player that the cloud knows: without it, no other device can get a pairing code for the data in the cloud"
-    )
+      """
+      this is the only device of the player that the cloud knows: without it, no other device can get a pairing code \
+      for the data in the cloud
+      """)
   }
 
   private func refuseLoss(everything: Bool) throws {

@@ -59,8 +59,10 @@ public final class AssetBatch: Sendable {
       let progress = progress
       throw AssetError(
         .timedOut,
-        "the assets were not loaded within \(limit): \(progress.filesDone) of \(progress.filesInAll) are; loading continues"
-      )
+        """
+        the assets were not loaded within \(limit): \(progress.filesDone) of \(progress.filesInAll) are; loading \
+        continues
+        """)
     }
     try outcome()
   }

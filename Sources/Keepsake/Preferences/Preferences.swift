@@ -222,7 +222,10 @@ public final class Preferences: Sendable {
     case .contested: report("is used as a preference of this device and as a synced one: use two names", key)
     case .keptOtherwise:
       report(
-        "is stored as \(key.isSynced ? "one of this device" : "a synced one"), but its key declares the opposite: use another name",
+        """
+        is stored as \(key.isSynced ? "one of this device" : "a synced one"), but its key declares the opposite: use \
+        another name
+        """,
         key)
     }
   }

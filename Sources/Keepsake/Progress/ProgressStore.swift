@@ -234,8 +234,10 @@ public final class ProgressStore: Sendable {
       else {
         throw GameDataError(
           .tooLarge,
-          "\"\(draft.key.key.prefix(80))\" is full: a set or a dictionary may take at most \(Self.maximumValueBytes) bytes. Spread it over several "
-            + "keys, remove elements, or reset it")
+          """
+          \"\(draft.key.key.prefix(80))\" is full: a set or a dictionary may take at most \(Self.maximumValueBytes) \
+          bytes. Spread it over several keys, remove elements, or reset it
+          """)
       }
       growth += update.size - before
       shown[draft.key] = change.state
@@ -247,8 +249,10 @@ public final class ProgressStore: Sendable {
     guard growth <= 0 || view.bytes + growth <= Self.maximumBytes else {
       throw GameDataError(
         .tooLarge,
-        "all progress together may take at most \(Self.maximumBytes) bytes. Keep large values in a saved game, and reset what isn't needed"
-      )
+        """
+        all progress together may take at most \(Self.maximumBytes) bytes. Keep large values in a saved game, and \
+        reset what isn't needed
+        """)
     }
     return (shown, growth)
   }

@@ -49,8 +49,10 @@ public final class ReferenceDatabase: Sendable {
     guard sqlite3_compileoption_used("USE_URI") != 0 else {
       throw ReferenceError(
         .unreadable,
-        "this system's SQLite doesn't support URIs (SQLITE_USE_URI), so a database can't be opened as one that never changes"
-      )
+        """
+        this system's SQLite doesn't support URIs (SQLITE_USE_URI), so a database can't be opened as one that never \
+        changes
+        """)
     }
     var configuration = Configuration()
     configuration.label = "keepsake.reference"
@@ -123,8 +125,10 @@ public final class ReferenceDatabase: Sendable {
     guard found == expected else {
       throw ReferenceError(
         .otherHash,
-        "the file \(url.path) is not the one that the game was built with: its SHA-256 is \(found), it should be \(expected); install the game again, or build it with the new hash"
-      )
+        """
+        the file \(url.path) is not the one that the game was built with: its SHA-256 is \(found), it should be \
+        \(expected); install the game again, or build it with the new hash
+        """)
     }
     return beginning
   }
@@ -147,8 +151,10 @@ public final class ReferenceDatabase: Sendable {
       guard size?.int64Value == 0 else {
         throw ReferenceError(
           .misuse,
-          "\(url.lastPathComponent)\(suffix) is next to \(url.path): its contents aren't in the file; close the database properly before you ship it"
-        )
+          """
+          \(url.lastPathComponent)\(suffix) is next to \(url.path): its contents aren't in the file; close the \
+          database properly before you ship it
+          """)
       }
     }
   }

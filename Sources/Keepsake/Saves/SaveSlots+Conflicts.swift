@@ -89,7 +89,10 @@ extension SaveSlots {
         Incident(
           kind: .unreadable, slot: slot.name, version: version,
           message:
-            "an earlier version of the slot \"\(slot.name)\" can't be decoded, so a conflict is merged without it: \(error)",
+            """
+            an earlier version of the slot \"\(slot.name)\" can't be decoded, so a conflict is merged without it: \
+            \(error)
+            """,
           date: core.now))
     }
   }

@@ -140,8 +140,9 @@ extension GameDataError {
   static func notDownloaded(_ record: VersionRecord) -> GameDataError {
     GameDataError(
       .notDownloaded,
-      "\"\(record.key.name)\" is in the cloud, but not on this device: call `download` to get its \(record.length) bytes"
-    )
+      """
+      \"\(record.key.name)\" is in the cloud, but not on this device: call `download` to get its \(record.length) bytes
+      """)
   }
 }
 

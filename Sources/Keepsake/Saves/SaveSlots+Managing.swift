@@ -117,8 +117,10 @@ extension SaveSlots {
     guard try core.store.read({ try !$0.isLocal(slot.name) || $0.isLocal(other.name) }) else {
       throw GameDataError(
         .misuse,
-        "\"\(slot.name)\" stays on this device, but \"\(other.name)\" doesn't: first call keepLocal on the latter, or syncAgain on the former"
-      )
+        """
+        \"\(slot.name)\" stays on this device, but \"\(other.name)\" doesn't: first call keepLocal on the latter, or \
+        syncAgain on the former
+        """)
     }
   }
 }

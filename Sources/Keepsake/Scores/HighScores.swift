@@ -95,8 +95,10 @@ public final class HighScores: Sendable {
     if let context, context.count > Score.maximumContextBytes {
       throw GameDataError(
         .tooLarge,
-        "the context of a score has \(context.count) bytes; at most \(Score.maximumContextBytes) are allowed: keep larger data in a saved game"
-      )
+        """
+        the context of a score has \(context.count) bytes; at most \(Score.maximumContextBytes) are allowed: keep \
+        larger data in a saved game
+        """)
     }
     let milliseconds: Int64
     if let date {

@@ -172,8 +172,10 @@ struct CodedWriting {
   private func tooDeep() -> ArchiveError {
     ArchiveError(
       .limit,
-      "Coded values are nested more than \(state.limits.depth) levels deep, or refer to themselves: mark the types @Archivable to keep references"
-    )
+      """
+      Coded values are nested more than \(state.limits.depth) levels deep, or refer to themselves: mark the types \
+      @Archivable to keep references
+      """)
   }
 
   private var place: String {

@@ -41,7 +41,10 @@ final class CodedTree: Sendable {
     guard UInt32(exactly: source.count) != nil else {
       throw ArchiveError(
         .limit,
-        "A coded value takes \(source.count) bytes; its positions are numbers of 32 bits, so it must be smaller than 4 GiB",
+        """
+        A coded value takes \(source.count) bytes; its positions are numbers of 32 bits, so it must be smaller than 4 \
+        GiB
+        """,
         offset: offset)
     }
     bytes = [UInt8](source)

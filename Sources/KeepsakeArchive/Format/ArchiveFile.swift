@@ -35,7 +35,10 @@ package final class ArchiveFile {
     guard bodyEnd - footer <= limits.memoryBytes / Self.memoryPerFooterByte else {
       throw ArchiveError(
         .limit,
-        "The archive's description takes \(bodyEnd - footer) bytes; with ArchiveLimits.memoryBytes of \(limits.memoryBytes) it may take \(limits.memoryBytes / Self.memoryPerFooterByte)",
+        """
+        The archive's description takes \(bodyEnd - footer) bytes; with ArchiveLimits.memoryBytes of \
+        \(limits.memoryBytes) it may take \(limits.memoryBytes / Self.memoryPerFooterByte)
+        """,
         offset: footer)
     }
     var input = ByteCursor(bytes: bytes, offset: footer, end: bodyEnd)
@@ -97,8 +100,9 @@ package final class ArchiveFile {
     guard objects <= most else {
       throw ArchiveError(
         .limit,
-        "The archive has \(objects) objects; with ArchiveLimits.memoryBytes of \(limits.memoryBytes) it may have \(most)"
-      )
+        """
+        The archive has \(objects) objects; with ArchiveLimits.memoryBytes of \(limits.memoryBytes) it may have \(most)
+        """)
     }
     objectCount = objects
     runs = try Self.runs(

@@ -54,7 +54,9 @@ struct ObjectBuilder {
       let name = file.schema.types[run.type].name
       throw ArchiveError(
         .unknownClass,
-        "The archive has objects of the class \(name), which the program doesn't list: add it to subclasses: or classes:",
+        """
+        The archive has objects of the class \(name), which the program doesn't list: add it to subclasses: or classes:
+        """,
         type: name)
     }
     guard let codec = core.program.types[index].codec else {

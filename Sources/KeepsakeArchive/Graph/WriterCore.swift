@@ -222,7 +222,11 @@ import Foundation
     let name = "\(type(of: object))"
     return ArchiveError(
       .unlistedClass,
-      "The class \(name) isn't listed, so it could not be loaded again: mark it @Archivable and add it to its superclass's @Archivable(subclasses:), to archiveSubclasses of the hand-written type that refers to it, or to classes:",
+      """
+      The class \(name) isn't listed, so it could not be loaded again: mark it @Archivable and add it to its \
+      superclass's @Archivable(subclasses:), to archiveSubclasses of the hand-written type that refers to it, or to \
+      classes:
+      """,
       type: name)
   }
 

@@ -17,8 +17,10 @@ extension MergeFields {
   /// Merges an array as a whole, because its elements have no ids.
   @available(
     *, deprecated,
-    message:
-      "@Merge treats this array as a single value, because its elements aren't Identifiable: give them an id, or remove @Merge"
+    message: """
+      @Merge treats this array as a single value, because its elements aren't Identifiable: give them an id, or \
+      remove @Merge
+      """
   )
   public static func fields<E: Archivable>(_ value: inout [E], _ other: [E], _ ancestor: [E]?) {
     whole(&value, other, ancestor)
@@ -27,8 +29,10 @@ extension MergeFields {
   /// Merges an array as a whole, because its objects have no saved ids.
   @available(
     *, deprecated,
-    message:
-      "@Merge treats this array as a single value, because its objects are identified by their addresses: give their class a saved id"
+    message: """
+      @Merge treats this array as a single value, because its objects are identified by their addresses: give their \
+      class a saved id
+      """
   )
   public static func fields<E: Archivable & Identifiable>(
     _ value: inout [E], _ other: [E], _ ancestor: [E]?
@@ -37,8 +41,10 @@ extension MergeFields {
   /// Merges an optional array as a whole, because its elements have no ids.
   @available(
     *, deprecated,
-    message:
-      "@Merge treats this array as a single value, because its elements aren't Identifiable: give them an id, or remove @Merge"
+    message: """
+      @Merge treats this array as a single value, because its elements aren't Identifiable: give them an id, or \
+      remove @Merge
+      """
   )
   public static func fields<E: Archivable>(_ value: inout [E]?, _ other: [E]?, _ ancestor: [E]??) {
     whole(&value, other, ancestor)

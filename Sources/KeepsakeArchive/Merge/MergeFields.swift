@@ -94,8 +94,10 @@ public enum MergeFields {
   @_disfavoredOverload
   @available(
     *, unavailable,
-    message:
-      "@Merge(.union) needs a Set or a Dictionary of archivable values: for an array whose elements are Identifiable write @Merge alone"
+    message: """
+      @Merge(.union) needs a Set or a Dictionary of archivable values: for an array whose elements are Identifiable \
+      write @Merge alone
+      """
   )
   public static func union<T>(_ value: inout T, _ other: T, _ ancestor: T?) {}
 
@@ -125,8 +127,10 @@ public enum MergeFields {
   @_disfavoredOverload
   @available(
     *, unavailable,
-    message:
-      "@Merge(combining:) needs a function of this side's value, the other side's and the ancestor's, which is optional: (Value, Value, Value?) -> Value"
+    message: """
+      @Merge(combining:) needs a function of this side's value, the other side's and the ancestor's, which is \
+      optional: (Value, Value, Value?) -> Value
+      """
   )
   public static func combine<T, Combine>(_ value: inout T, _ other: T, _ ancestor: T?, _ combine: Combine) {}
 }

@@ -42,8 +42,10 @@ extension ArchiveTranslation {
     default:
       throw error(
         .unsupported,
-        "@Coded values can't be read from another format, because their type isn't known here: decode a Codable type, or make it @Archivable"
-      )
+        """
+        @Coded values can't be read from another format, because their type isn't known here: decode a Codable type, \
+        or make it @Archivable
+        """)
     }
   }
 

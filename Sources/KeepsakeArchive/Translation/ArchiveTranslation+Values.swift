@@ -184,8 +184,10 @@ extension ArchiveTranslation {
     guard case .object(let object) = content, let id = object.id, !open.insert(id).inserted else { return }
     throw error(
       .cycle,
-      "An object that becomes a \(schema.types[type].name) refers back to itself, which only a class can do: declare the type as a class"
-    )
+      """
+      An object that becomes a \(schema.types[type].name) refers back to itself, which only a class can do: declare \
+      the type as a class
+      """)
   }
 
   private mutating func leave(_ content: Content) {

@@ -290,7 +290,10 @@ struct ArchiveTranslation<Source: TranslationSource> {
     let object = objects[Int(number)]
     return TranslationError(
       .cycle,
-      "An object that becomes a \(schema.types[object.type].name) refers back to itself through required references, so it can't be built: make one of them an optional variable",
+      """
+      An object that becomes a \(schema.types[object.type].name) refers back to itself through required references, \
+      so it can't be built: make one of them an optional variable
+      """,
       path: path(to: object.holder, object.path))
   }
 

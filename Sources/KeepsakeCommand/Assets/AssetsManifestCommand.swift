@@ -9,9 +9,9 @@ struct AssetsManifestCommand: AsyncParsableCommand {
     commandName: "manifest",
     abstract: "Write the manifest of a folder of assets: path, size and SHA-256 of each file.",
     discussion: """
-      Run it whenever the folder has changed, before the game is packaged. Names that begin with a dot are left out. Names that can't be \
-      loaded on every platform (on Windows, a name with a colon, or the name aux) are refused, and so are symbolic links. The same files \
-      give the same manifest, byte for byte.
+      Run it whenever the folder has changed, before the game is packaged. Names that begin with a dot are left out. \
+      Names that can't be loaded on every platform (on Windows, a name with a colon, or the name aux) are refused, and \
+      so are symbolic links. The same files give the same manifest, byte for byte.
 
       With --check, nothing is written, and exit status 1 means that the manifest is not up to date.
       """)
@@ -72,7 +72,10 @@ struct AssetsManifestCommand: AsyncParsableCommand {
 /// What several commands about assets print.
 enum AssetsText {
   static func progress(_ progress: AssetProgress) -> String {
-    "\(progress.filesDone) of \(progress.filesInAll) files, \(Printable.size(progress.bytesDone)) of \(Printable.size(progress.bytesInAll))"
+    """
+    \(progress.filesDone) of \(progress.filesInAll) files, \(Printable.size(progress.bytesDone)) of \
+    \(Printable.size(progress.bytesInAll))
+    """
   }
 }
 #endif

@@ -9,8 +9,8 @@ struct AssetsVerifyCommand: AsyncParsableCommand {
     commandName: "verify",
     abstract: "Compare every asset with the manifest: missing, damaged, stale and extra files.",
     discussion: """
-      Reads and hashes every asset, and changes nothing. Exit status 1 if one is missing, damaged, stale or unreadable. Extra files are reported \
-      but do no harm: a game never loads them.
+      Reads and hashes every asset, and changes nothing. Exit status 1 if one is missing, damaged, stale or \
+      unreadable. Extra files are reported but do no harm: a game never loads them.
       """)
 
   @Argument(help: "The folder of the assets.", completion: .directory)

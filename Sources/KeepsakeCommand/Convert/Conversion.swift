@@ -118,8 +118,10 @@ struct Conversion {
   private static func notSame(_ target: FileFormat) -> CommandFailure {
     CommandFailure(
       .data,
-      "the file contains something that would change if it were read back from \(target.words): fractions of a second, a key that occurs "
-        + "twice in a dictionary, or a dictionary that would be read as another value",
+      """
+      the file contains something that would change if it were read back from \(target.words): fractions of a second, \
+      a key that occurs twice in a dictionary, or a dictionary that would be read as another value
+      """,
       next: target == .binary
         ? "change it in the original" : "convert it to a binary property list (.bplist), which keeps more")
   }

@@ -17,11 +17,12 @@ struct ConvertCommand: AsyncParsableCommand {
     commandName: "convert",
     abstract: "Convert an archive, property list, keyed archive or JSON to another of these formats.",
     discussion: """
-      The input's format is recognized by its first bytes. The output's format follows from its name (.keepsake, .json, .plist or .xml, \
-      .bplist, or .archive for a keyed archive as NSKeyedArchiver writes it) or from --to. Use - for standard input or output. Archives and \
-      keyed archives become JSON in a form that keeps everything and can be edited and converted back. With --lossy they become plain JSON \
-      as other programs write it, and a report counts what was not preserved. Without --lossy nothing is dropped: a value that the output \
-      format doesn't have is an error that gives its path.
+      The input's format is recognized by its first bytes. The output's format follows from its name (.keepsake, \
+      .json, .plist or .xml, .bplist, or .archive for a keyed archive as NSKeyedArchiver writes it) or from --to. Use \
+      - for standard input or output. Archives and keyed archives become JSON in a form that keeps everything and can \
+      be edited and converted back. With --lossy they become plain JSON as other programs write it, and a report \
+      counts what was not preserved. Without --lossy nothing is dropped: a value that the output format doesn't have \
+      is an error that gives its path.
       """)
 
   @Argument(help: "The file to convert, or - for standard input.", completion: .file())

@@ -133,8 +133,10 @@ struct PlainForm {
     guard graph.objects.indices.contains(number), let object = graph.objects[number] else { return try null() }
     guard !open.contains(number) else {
       throw failure(
-        "an object of the class \(graph.classes[object.type].name) leads back to itself, which \(target.words) can't express"
-      )
+        """
+        an object of the class \(graph.classes[object.type].name) leads back to itself, which \(target.words) can't \
+        express
+        """)
     }
     if !seen.insert(number).inserted { try lose("references to an object that is written elsewhere, as copies of it") }
     open.insert(number)

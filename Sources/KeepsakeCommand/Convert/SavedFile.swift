@@ -83,8 +83,10 @@ struct SavedFile {
       throw CommandFailure(
         .data, "this looks like JSON but isn't valid: \(error)",
         next:
-          "property lists in the old text format, which begin alike, aren't supported: convert them with plutil -convert xml1"
-      )
+          """
+          property lists in the old text format, which begin alike, aren't supported: convert them with plutil \
+          -convert xml1
+          """)
     }
   }
 

@@ -8,9 +8,9 @@ struct DemoCommand: ParsableCommand {
     commandName: "demo",
     abstract: "Play a story with two devices and a cloud on this machine, and check what Keepsake promises.",
     discussion: """
-      Starts a server on the loopback interface with a new database, and a process with its own store for each device. Plays \
-      the story, reads everything back, and ends with a table of what was promised and what was seen. Exit status 1 if a \
-      promise was not kept.
+      Starts a server on the loopback interface with a new database, and a process with its own store for each device. \
+      Plays the story, reads everything back, and ends with a table of what was promised and what was seen. Exit \
+      status 1 if a promise was not kept.
       """)
 
   @Flag(help: "Leave the server running and keep the data, so that you can look at them.") var keep = false
@@ -32,8 +32,10 @@ struct DemoCommand: ParsableCommand {
       throw error
     }
     report(
-      "The cloud runs at \(server.url) (process \(server.process.processIdentifier)), its data in \(server.data.path(percentEncoded: false))."
-    )
+      """
+      The cloud runs at \(server.url) (process \(server.process.processIdentifier)), its data in \
+      \(server.data.path(percentEncoded: false)).
+      """)
 
     var story = Story(folder: folder, server: server.url, appKey: server.appKey, report: report)
     let failure = Result { try story.play() }
@@ -56,8 +58,10 @@ struct DemoCommand: ParsableCommand {
     }
     if keep {
       report(
-        "\nStill running: the server at \(server.url) (end it with: kill \(server.process.processIdentifier)), all data in \(folder.path(percentEncoded: false))"
-      )
+        """
+        \nStill running: the server at \(server.url) (end it with: kill \(server.process.processIdentifier)), all \
+        data in \(folder.path(percentEncoded: false))
+        """)
       report("For example: keepsake inspect \(folder.appending(path: "phone").path(percentEncoded: false))")
       server.process.leaveRunning()
     } else {

@@ -226,10 +226,10 @@ struct Story {
       try $0.wait(for: .gems(total: gems)) && $0.wait(for: .waterings(waterings, ofPot: "windowsill"))
     }
     let views = try all.map { try $0.readBack() }
+    let seen = views.map { "\($0.gems) gems, \($0.pots["windowsill"]?.waterings ?? 0) waterings" }
     promise(
       "a copied store counts nothing twice and loses nothing",
-      seen:
-        "\(views.map { "\($0.gems) gems, \($0.pots["windowsill"]?.waterings ?? 0) waterings" }.joined(separator: " | ")) (expected \(gems), \(waterings))",
+      seen: "\(seen.joined(separator: " | ")) (expected \(gems), \(waterings))",
       kept: arrived.allSatisfy(\.self)
         && views.allSatisfy { $0.gems == gems && $0.pots["windowsill"]?.waterings == waterings })
     return twin
@@ -256,7 +256,10 @@ struct Story {
     promise(
       "all devices show the same, and all that the story made",
       seen:
-        "\(right) of \(views.count) devices: level \(expected.level), \(expected.gems) gems, \(expected.seeds.count) seeds, \(flowers.count) flowers",
+        """
+        \(right) of \(views.count) devices: level \(expected.level), \(expected.gems) gems, \(expected.seeds.count) \
+        seeds, \(flowers.count) flowers
+        """,
       kept: right == views.count && views.allSatisfy { $0 == expected })
     try fresh.quit()
   }

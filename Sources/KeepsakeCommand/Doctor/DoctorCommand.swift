@@ -9,10 +9,11 @@ struct DoctorCommand: AsyncParsableCommand {
     commandName: "doctor",
     abstract: "Find, explain and repair damage in a store.",
     discussion: """
-      Checks the database, every row, every saved game and the game's own tables (records). Without --repair, it changes nothing and \
-      says what a repair would do. A repair deletes nothing: damaged files are moved to the folder "damaged" in the store. The game \
-      must not have the store open. Without the game's secret (--secret-file), a sealed store can't be read, and neither a sealed \
-      nor a signed one can be recovered. Exit status: 0 if the store is sound or was repaired, 1 if it is not.
+      Checks the database, every row, every saved game and the game's own tables (records). Without --repair, it \
+      changes nothing and says what a repair would do. A repair deletes nothing: damaged files are moved to the folder \
+      "damaged" in the store. The game must not have the store open. Without the game's secret (--secret-file), a \
+      sealed store can't be read, and neither a sealed nor a signed one can be recovered. Exit status: 0 if the store \
+      is sound or was repaired, 1 if it is not.
       """)
 
   @Argument(help: "The store's folder, or a folder that keepsake sync syncs.", completion: .directory)
@@ -111,8 +112,10 @@ struct DoctorCommand: AsyncParsableCommand {
       case .recover:
         if let recovery {
           lines.append(
-            "a repair would move \(recovery.versions) saves and \(recovery.values) values to a new database and the damaged files "
-              + "to the folder \"damaged\"; the contents of \(recovery.lostSaves) saves were not found anywhere")
+            """
+            a repair would move \(recovery.versions) saves and \(recovery.values) values to a new database and the \
+            damaged files to the folder \"damaged\"; the contents of \(recovery.lostSaves) saves were not found anywhere
+            """)
           for slot in recovery.steppedBack {
             lines.append("  \(Printable.text(slot)) would show an older save: the newest is lost")
           }
@@ -124,8 +127,10 @@ struct DoctorCommand: AsyncParsableCommand {
       case .recover:
         if let recordsRecovery {
           lines.append(
-            "a repair would move the damaged records to the folder \"damaged\" and replace them with \(Printable.text(recordsRecovery.outcome))"
-          )
+            """
+            a repair would move the damaged records to the folder \"damaged\" and replace them with \
+            \(Printable.text(recordsRecovery.outcome))
+            """)
         }
       }
       return lines + ["nothing was changed; keepsake doctor --repair \(Quoted.shell(store)) repairs it"]

@@ -8,11 +8,13 @@ struct EstimateCommand: AsyncParsableCommand {
     commandName: "estimate",
     abstract: "Show what keeping every version of your own saves would cost.",
     discussion: """
-      Saves a series of files to a temporary store, one version after another, and shows how many bytes all of them take and how long the \
-      newest and the oldest take to load. For comparison, it shows the minimum that deltas could take (one zstd frame, and each later \
-      version as a delta against the one before) and the time to load a version that is stored alone. Your files are not changed.
+      Saves a series of files to a temporary store, one version after another, and shows how many bytes all of them \
+      take and how long the newest and the oldest take to load. For comparison, it shows the minimum that deltas could \
+      take (one zstd frame, and each later version as a delta against the one before) and the time to load a version \
+      that is stored alone. Your files are not changed.
 
-      Files that you name form one series, in the order given. In a folder, files whose names differ only in their last number form one.
+      Files that you name form one series, in the order given. In a folder, files whose names differ only in their \
+      last number form one.
       """)
 
   @Argument(help: "Versions of a save, or folders that contain them.", completion: .file())

@@ -10,9 +10,10 @@ struct ExportCommand: AsyncParsableCommand {
     commandName: "export",
     abstract: "Write one save of a store to a file.",
     discussion: """
-      Use it for a bug report or to move a save: keepsake import and the game itself can import the file. It contains the save, its \
-      title and picture, and the time when it was saved; keepsake inspect, diff and verify read it. The store is not changed. The file \
-      has the store's seal, if there is one (this needs --secret-file), unless --unsealed is given.
+      Use it for a bug report or to move a save: keepsake import and the game itself can import the file. It contains \
+      the save, its title and picture, and the time when it was saved; keepsake inspect, diff and verify read it. The \
+      store is not changed. The file has the store's seal, if there is one (this needs --secret-file), unless \
+      --unsealed is given.
       """)
 
   @Argument(help: "The store's folder, or a folder that keepsake sync syncs.", completion: .directory)

@@ -10,8 +10,8 @@ struct HistoryCommand: AsyncParsableCommand {
     commandName: "history",
     abstract: "List the versions of one save, or of all saves.",
     discussion: """
-      The newest version comes first. If a slot has several heads (a conflict), the winner is the first in "heads" of --json. Pinned \
-      versions are kept until the game unpins them. The store is not changed.
+      The newest version comes first. If a slot has several heads (a conflict), the winner is the first in "heads" of \
+      --json. Pinned versions are kept until the game unpins them. The store is not changed.
       """)
 
   @Argument(help: "The store's folder, or a folder that keepsake sync syncs.", completion: .directory)

@@ -10,9 +10,10 @@ struct ImportCommand: AsyncParsableCommand {
     commandName: "import",
     abstract: "Import an exported save into a store.",
     discussion: """
-      Makes a new version, which becomes the slot's only current one. Nothing is lost: the version that was current before stays in the \
-      history, and the output says how to restore it. If the save is already the current one, nothing is written. The game must not have \
-      the store open. Only the game can tell whether it can load the save. A synced file changes at the next keepsake sync.
+      Makes a new version, which becomes the slot's only current one. Nothing is lost: the version that was current \
+      before stays in the history, and the output says how to restore it. If the save is already the current one, \
+      nothing is written. The game must not have the store open. Only the game can tell whether it can load the save. \
+      A synced file changes at the next keepsake sync.
       """)
 
   @Argument(help: "The store's folder, or a folder that keepsake sync syncs.", completion: .directory)

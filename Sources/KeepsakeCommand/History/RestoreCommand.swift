@@ -10,8 +10,9 @@ struct RestoreCommand: AsyncParsableCommand {
     commandName: "restore",
     abstract: "Restore an earlier version of a save.",
     discussion: """
-      Makes a new version with the contents of the earlier one, which becomes the slot's only current one. Nothing is lost: the version that \
-      was current before stays in the history and can be restored in turn. A synced file changes at the next keepsake sync.
+      Makes a new version with the contents of the earlier one, which becomes the slot's only current one. Nothing is \
+      lost: the version that was current before stays in the history and can be restored in turn. A synced file \
+      changes at the next keepsake sync.
       """)
 
   @Argument(help: "The store's folder, or a folder that keepsake sync syncs.", completion: .directory)

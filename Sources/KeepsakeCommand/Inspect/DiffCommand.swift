@@ -14,11 +14,11 @@ struct DiffCommand: AsyncParsableCommand {
     abstract:
       "Show the differences between two archives, property lists, keyed archives or JSON files, field by field.",
     discussion: """
-      Compares archives, exported saves, property lists (binary and XML), keyed archives and JSON. The two may be of different formats, and \
-      one may be standard input (-). With --slot it compares saved games in stores: keepsake diff STORE --slot main --from VERSION shows \
-      what changed since that version. Objects and list elements are matched by a field "id" if they have one, otherwise by position; the \
-      numbers of objects in archives don't matter. Exit status: 0 if both have the same contents, 1 if they differ, 2 if they could not \
-      be compared.
+      Compares archives, exported saves, property lists (binary and XML), keyed archives and JSON. The two may be of \
+      different formats, and one may be standard input (-). With --slot it compares saved games in stores: keepsake \
+      diff STORE --slot main --from VERSION shows what changed since that version. Objects and list elements are \
+      matched by a field "id" if they have one, otherwise by position; the numbers of objects in archives don't \
+      matter. Exit status: 0 if both have the same contents, 1 if they differ, 2 if they could not be compared.
       """)
 
   @Argument(help: "The older archive, exported save or store.", completion: .file())

@@ -106,8 +106,10 @@ extension ExportedSave.Report {
     ]
     if let seal {
       lines.append(
-        "seal: \(seal.kind) for \(Printable.text(seal.game))\(seal.checked ? ", verified" : ", not checked (--secret-file)")"
-      )
+        """
+        seal: \(seal.kind) for \
+        \(Printable.text(seal.game))\(seal.checked ? ", verified" : ", not checked (--secret-file)")
+        """)
     }
     if let title { lines.append("title: \"\(Printable.text(title))\"") }
     if let progress { lines.append("progress: \(progress)") }

@@ -13,10 +13,10 @@ struct InspectCommand: AsyncParsableCommand {
     commandName: "inspect",
     abstract: "Show the contents of an archive, an exported save, a store, a property list, a keyed archive or JSON.",
     discussion: """
-      Reads an archive, an exported save, a store's folder or its database, a synced folder, and other programs' property lists (binary and \
-      XML), keyed archives (NSKeyedArchiver) and JSON; - is standard input. The format is recognized by the first bytes, not by the name. \
-      A store is not changed, and a game or a sync may have it open. With --slot, the current saved game in that slot of a store is shown \
-      like an archive: its types and values.
+      Reads an archive, an exported save, a store's folder or its database, a synced folder, and other programs' \
+      property lists (binary and XML), keyed archives (NSKeyedArchiver) and JSON; - is standard input. The format is \
+      recognized by the first bytes, not by the name. A store is not changed, and a game or a sync may have it open. \
+      With --slot, the current saved game in that slot of a store is shown like an archive: its types and values.
       """)
 
   @Argument(

@@ -23,10 +23,9 @@ extension VersionReport {
 
 extension SlotReport {
   var lines: [String] {
-    [
-      "\(Printable.text(slot))\(local ? "  stays on this device" : "")\(conflict ? "  CONFLICT: \(heads.count) heads" : "")"
-    ]
-      + versions.map { "  " + $0.line }
+    let place = local ? "  stays on this device" : ""
+    let heads = conflict ? "  CONFLICT: \(heads.count) heads" : ""
+    return [Printable.text(slot) + place + heads] + versions.map { "  " + $0.line }
   }
 }
 
@@ -41,14 +40,18 @@ extension StoreReport {
     }
     if let container = cloud.container {
       lines.append(
-        "cloud: container \(container), seq \(cloud.seq)\(cloud.caughtUp ? "" : ", never caught up"), last fetched \(cloud.lastFetched ?? "never")"
-      )
+        """
+        cloud: container \(container), seq \(cloud.seq)\(cloud.caughtUp ? "" : ", never caught up"), last fetched \
+        \(cloud.lastFetched ?? "never")
+        """)
     } else {
       lines.append("cloud: never connected")
     }
     lines.append(
-      "\(slots.count) slots, \(contents.count) contents: \(Printable.size(plainBytes)) kept in \(Printable.size(encodedBytes))"
-    )
+      """
+      \(slots.count) slots, \(contents.count) contents: \(Printable.size(plainBytes)) kept in \
+      \(Printable.size(encodedBytes))
+      """)
     lines.append(
       waitingCount == 0
         ? "nothing is waiting to be sent" : "\(waitingCount) commits are waiting to be sent or confirmed")
@@ -67,14 +70,20 @@ extension StoreReport {
       lines +=
         ["", "preferences"]
         + preferences.map {
-          "  \(Printable.text($0.name)) = \(Printable.text($0.value))\($0.type.map { " (\(Printable.text($0)))" } ?? "")\($0.synced ? ", synced" : "")"
+          """
+            \(Printable.text($0.name)) = \
+          \(Printable.text($0.value))\($0.type.map { " (\(Printable.text($0)))" } ?? "")\($0.synced ? ", synced" : "")
+          """
         }
     }
     if !boards.isEmpty {
       lines +=
         ["", "scores"]
         + boards.map {
-          "  \(Printable.text($0.board)): \($0.scores) scores of \($0.players) players, \($0.order); keepsake scores lists them"
+          """
+            \(Printable.text($0.board)): \($0.scores) scores of \($0.players) players, \($0.order); keepsake scores \
+          lists them
+          """
         }
     }
     if !wallet.isEmpty {

@@ -183,8 +183,10 @@ struct Verification: Codable {
         return Verdict(
           entry.path, .archive, bytes: bytes,
           message:
-            "archive of \(Printable.size(Int64(header.byteCount))), \(header.objectCount) objects, root \(header.rootType)"
-        )
+            """
+            archive of \(Printable.size(Int64(header.byteCount))), \(header.objectCount) objects, root \
+            \(header.rootType)
+            """)
       }
     } catch let error as StoreError where error.code == .misuse && !entry.isNamed {
       return nil  // Another program's database.
@@ -203,8 +205,10 @@ struct Verification: Codable {
     return Verdict(
       path, .save, bytes: Int64(data.count),
       message:
-        "exported save of the slot \(save.report.slot), \(Printable.size(Int64(plain.count)))\(isArchive ? "" : ", not an archive")\(unchecked)"
-    )
+        """
+        exported save of the slot \(save.report.slot), \
+        \(Printable.size(Int64(plain.count)))\(isArchive ? "" : ", not an archive")\(unchecked)
+        """)
   }
 
   /// Checks the database itself, every row, every content against its hash, every saved game that is an archive, and
@@ -259,8 +263,10 @@ struct Verification: Codable {
     return Verdict(
       path, .store, bytes: bytes,
       message:
-        "store with \(report.slots.count) slots, \(report.contents.count) contents, \(archives) saved games\(others)\(tables)\(unchecked)"
-    )
+        """
+        store with \(report.slots.count) slots, \(report.contents.count) contents, \(archives) saved \
+        games\(others)\(tables)\(unchecked)
+        """)
   }
 
   /// Returns the bytes of a version; nil if they aren't here or were checked before.

@@ -8,8 +8,9 @@ struct VerifyCommand: AsyncParsableCommand {
     commandName: "verify",
     abstract: "Check archives, exported saves and stores: checksums, structure, every value.",
     discussion: """
-      Checks archives, exported saves, stores, and folders of them, including all subfolders; other files in a folder are skipped. Nothing \
-      is changed, and a game may have a store open. Exit status: 0 if all are sound, 1 if any isn't.
+      Checks archives, exported saves, stores, and folders of them, including all subfolders; other files in a folder \
+      are skipped. Nothing is changed, and a game may have a store open. Exit status: 0 if all are sound, 1 if any \
+      isn't.
       """)
 
   @Argument(help: "Archives, exported saves, stores, or folders.", completion: .file())

@@ -11,9 +11,9 @@ struct ScoresCommand: AsyncParsableCommand {
     commandName: "scores",
     abstract: "Show the high scores of a store, board by board.",
     discussion: """
-      Shows all boards, or one with --board, the best score first. The store is not changed. With --json or --plist, one board is written \
-      for other programs: an array with rank, player, score, date, id and context of each score. Scores that can't be read are left out, \
-      with a line on standard error; use keepsake doctor to find out why.
+      Shows all boards, or one with --board, the best score first. The store is not changed. With --json or --plist, \
+      one board is written for other programs: an array with rank, player, score, date, id and context of each score. \
+      Scores that can't be read are left out, with a line on standard error; use keepsake doctor to find out why.
       """)
 
   @Argument(help: "The store's folder.", completion: .directory)
@@ -45,13 +45,19 @@ struct ScoresCommand: AsyncParsableCommand {
 
     var lines: [String] {
       let title =
-        "\(Printable.text(summary.board))  (\(summary.order.rawValue), \(summary.scores) scores, \(summary.players) players)"
+        """
+        \(Printable.text(summary.board))  (\(summary.order.rawValue), \(summary.scores) scores, \(summary.players) \
+        players)
+        """
       return [title]
         + scores.entries.enumerated().map { index, score in
           let player = score.player.isEmpty ? "" : "  \(Printable.text(score.player))"
           let context = score.context.map { "  [\(Printable.size(Int64($0.count)))]" } ?? ""
           return
-            "  \(index + 1).  \(Self.text(of: score.value))\(player)  \(TimeText.iso(milliseconds: score.dateMilliseconds))\(context)"
+            """
+              \(index + 1).  \(Self.text(of: score.value))\(player)  \
+            \(TimeText.iso(milliseconds: score.dateMilliseconds))\(context)
+            """
         }
     }
 

@@ -10,8 +10,9 @@ struct ServeCommand: AsyncParsableCommand {
     commandName: "serve",
     abstract: "Run a cloud: one process, one folder.",
     discussion: """
-      Prints its URL and app key once it accepts requests, and runs until SIGTERM or SIGINT. It speaks plain HTTP and listens \
-      only to this machine unless --host says otherwise: put a TLS proxy in front of it before you open it to others.
+      Prints its URL and app key once it accepts requests, and runs until SIGTERM or SIGINT. It speaks plain HTTP and \
+      listens only to this machine unless --host says otherwise: put a TLS proxy in front of it before you open it to \
+      others.
       """)
 
   @Option(
@@ -37,7 +38,10 @@ struct ServeCommand: AsyncParsableCommand {
   @Option(
     name: .long,
     help: ArgumentHelp(
-      "How much each player may store: bytes, or a number with K, M, G or T (1G is 1 GiB). Without it, the only limit is the disk.",
+      """
+      How much each player may store: bytes, or a number with K, M, G or T (1G is 1 GiB). Without it, the only limit \
+      is the disk.
+      """,
       valueName: "size"))
   var quota: ByteSize?
 

@@ -18,13 +18,13 @@ struct SimulateCommand: AsyncParsableCommand {
     commandName: "simulate",
     abstract: "Run simulated worlds of devices and a cloud, and check that nothing is lost.",
     discussion: """
-      Each world is generated from its seed: a few devices, games that play on them, and one cloud. Devices crash, are copied, are restored \
-      from backups, go offline and have wrong clocks; messages are lost, duplicated and delayed. At the end everything is delivered and the \
-      invariants are checked. The worlds run the same engine and the same acceptance as games and servers, in memory. A seed always gives \
-      the same world.
+      Each world is generated from its seed: a few devices, games that play on them, and one cloud. Devices crash, are \
+      copied, are restored from backups, go offline and have wrong clocks; messages are lost, duplicated and delayed. \
+      At the end everything is delivered and the invariants are checked. The worlds run the same engine and the same \
+      acceptance as games and servers, in memory. A seed always gives the same world.
 
-      Exit status 1 means that something was lost: the seed, the violated invariants and the end of that world's trace are printed. Use a \
-      release build: a debug build takes about twenty times as long.
+      Exit status 1 means that something was lost: the seed, the violated invariants and the end of that world's trace \
+      are printed. Use a release build: a debug build takes about twenty times as long.
       """)
 
   /// The number of lines that are shown of a failing world's trace.

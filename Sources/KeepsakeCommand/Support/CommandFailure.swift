@@ -86,8 +86,10 @@ struct CommandFailure: Error, Hashable, Sendable, Codable {
       self.init(
         .permission, error.message,
         next:
-          "give the game's secret with --secret-file, and the player with --player if the game binds its stores to players"
-      )
+          """
+          give the game's secret with --secret-file, and the player with --player if the game binds its stores to \
+          players
+          """)
     }
   }
 

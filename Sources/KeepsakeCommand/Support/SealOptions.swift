@@ -7,7 +7,10 @@ import KeepsakeStore
 struct SealOptions: ParsableArguments {
   @Option(
     help:
-      "A file with the game's secret, byte for byte, for stores and exports with a seal. Without it, signed data is read but not verified.",
+      """
+      A file with the game's secret, byte for byte, for stores and exports with a seal. Without it, signed data is \
+      read but not verified.
+      """,
     completion: .file())
   var secretFile: String?
 

@@ -9,20 +9,20 @@ struct SyncCommand: AsyncParsableCommand {
     commandName: "sync",
     abstract: "Keep a folder of save files the same on every device.",
     discussion: """
-      Works with the saves of any game. Each change in the folder becomes a version and is sent; changes from other devices are written \
-      to the folder, whole or not at all. While it runs, it reports which other devices have the versions made here. Where two devices \
-      changed the same file, one version wins, the same everywhere; the other is reported and stays in the history (keepsake history, \
-      keepsake restore).
+      Works with the saves of any game. Each change in the folder becomes a version and is sent; changes from other \
+      devices are written to the folder, whole or not at all. While it runs, it reports which other devices have the \
+      versions made here. Where two devices changed the same file, one version wins, the same everywhere; the other is \
+      reported and stays in the history (keepsake history, keepsake restore).
 
-      With --cloud, the devices sync through a server. The first device registers automatically; there, --pair prints a code with which \
-      the next device joins (--join).
+      With --cloud, the devices sync through a server. The first device registers automatically; there, --pair prints \
+      a code with which the next device joins (--join).
 
-      With --folder, they sync through a folder that they share: one that another program syncs (iCloud Drive, Dropbox, Syncthing), or a \
-      memory stick. It has to exist, beside the saves and not inside them. The first device sets it up; name the same folder on every \
-      device.
+      With --folder, they sync through a folder that they share: one that another program syncs (iCloud Drive, \
+      Dropbox, Syncthing), or a memory stick. It has to exist, beside the saves and not inside them. The first device \
+      sets it up; name the same folder on every device.
 
-      Symbolic links, device files, and names that other systems can't have are reported and left alone. Empty folders are not \
-      synced.
+      Symbolic links, device files, and names that other systems can't have are reported and left alone. Empty folders \
+      are not synced.
       """)
 
   @Argument(help: "The folder of save files.", completion: .directory)

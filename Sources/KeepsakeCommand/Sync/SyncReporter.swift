@@ -89,8 +89,10 @@ final class SyncReporter {
   func pairing(_ code: PairingCode) {
     emit(
       Line(event: "pairing", code: code.code, expiresInSeconds: code.expiresInSeconds),
-      "pairing code: \(Printable.text(code.code))  (valid for \(code.expiresInSeconds / 60) minutes and one device; there: --join \(Printable.text(code.code)))"
-    )
+      """
+      pairing code: \(Printable.text(code.code))  (valid for \(code.expiresInSeconds / 60) minutes and one device; \
+      there: --join \(Printable.text(code.code)))
+      """)
   }
 
   func report(_ event: MirrorEvent) {
@@ -174,7 +176,10 @@ final class SyncReporter {
   func end(_ end: End) {
     progress.clear()
     let done =
-      "kept \(end.captured), deleted \(end.deleted), received \(end.placed), removed \(end.removed), conflicts \(end.conflicts)"
+      """
+      kept \(end.captured), deleted \(end.deleted), received \(end.placed), removed \(end.removed), conflicts \
+      \(end.conflicts)
+      """
     var wire = ""
     if let sent = end.bytesSent, let received = end.bytesReceived {
       wire = "; sent \(Printable.size(sent)), received \(Printable.size(received)) over the network"

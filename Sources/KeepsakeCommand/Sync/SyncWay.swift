@@ -68,8 +68,10 @@ struct SyncWay: Sendable {
       throw CommandFailure(
         .data, "these saves were synced before, but the credentials of their player on a server are missing",
         next:
-          "name the shared folder with --folder if they use one, join their player again with --join, or name a new --state folder"
-      )
+          """
+          name the shared folder with --folder if they use one, join their player again with --join, or name a new \
+          --state folder
+          """)
     }
     let account = HTTPAccount(url: url, appKey: appKey)
     let name = ProcessInfo.processInfo.hostName

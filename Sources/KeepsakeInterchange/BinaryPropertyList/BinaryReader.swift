@@ -210,7 +210,10 @@ struct BinaryReader {
     guard value < UInt64(trailer.objectCount) else {
       throw PropertyListError(
         .damaged,
-        "A reference points to object \(value), but there are only \(trailer.objectCount) objects, numbered from 0: the file was altered",
+        """
+        A reference points to object \(value), but there are only \(trailer.objectCount) objects, numbered from 0: \
+        the file was altered
+        """,
         offset: place)
     }
     return Int(value)

@@ -38,7 +38,10 @@ struct BinaryTrailer {
     guard (1...8).contains(offsetBytes), (1...8).contains(referenceBytes) else {
       throw PropertyListError(
         .damaged,
-        "Offsets of \(offsetBytes) and references of \(referenceBytes) bytes are impossible: the file was cut off or altered",
+        """
+        Offsets of \(offsetBytes) and references of \(referenceBytes) bytes are impossible: the file was cut off or \
+        altered
+        """,
         offset: end + 6)
     }
     table = try number(24, "offset of the table of offsets", below: end + 1)

@@ -63,8 +63,10 @@ public struct KeyedArchive: Sendable {
     guard uid < UInt64(objects.count) else {
       throw PropertyListError(
         .damaged,
-        "A reference points to object \(uid), but there are only \(objects.count) objects, numbered from 0: the file was altered"
-      )
+        """
+        A reference points to object \(uid), but there are only \(objects.count) objects, numbered from 0: the file \
+        was altered
+        """)
     }
     return objects[Int(uid)]
   }

@@ -207,7 +207,10 @@ struct KeyedLocation: Decoder {
       guard session.open.insert(uid).inserted else {
         throw PropertyListError(
           .cycle,
-          "The object of the class \(name.name) refers back to itself, which Codable can't build: leave out the key that refers back",
+          """
+          The object of the class \(name.name) refers back to itself, which Codable can't build: leave out the key \
+          that refers back
+          """,
           path: text)
       }
     }
@@ -302,7 +305,10 @@ extension PropertyListError {
   static func tooMany(at path: String) -> PropertyListError {
     PropertyListError(
       .limit,
-      "Decoding would create far more values than the archive contains, because its objects refer to the same ones again and again",
+      """
+      Decoding would create far more values than the archive contains, because its objects refer to the same ones \
+      again and again
+      """,
       path: path)
   }
 

@@ -107,7 +107,10 @@ struct KeyedEncoding: Encoder {
     guard !session.open.contains(id) else {
       throw PropertyListError(
         .cycle,
-        "An object of the class \(type(of: value)) refers back to itself, which Codable can't encode: leave out the key that refers back",
+        """
+        An object of the class \(type(of: value)) refers back to itself, which Codable can't encode: leave out the \
+        key that refers back
+        """,
         path: Self.text(path))
     }
     if let known = session.boxes[id] { return known }

@@ -112,8 +112,10 @@ struct XMLWriter {
       case "\u{0}"..."\u{1F}", "\u{FFFE}", "\u{FFFF}":
         throw error(
           .unwritable,
-          "XML can't represent the character U+\(String(scalar.value, radix: 16)) in a string: write a binary property list"
-        )
+          """
+          XML can't represent the character U+\(String(scalar.value, radix: 16)) in a string: write a binary property \
+          list
+          """)
       default: output += UTF8.encode(scalar).map { Array($0) } ?? []
       }
     }

@@ -39,7 +39,10 @@ extension CloudAcceptance {
       return nil
     }
     let message =
-      "this player has \(shortage.used) of \(shortage.limit) bytes in the cloud, and this takes \(shortage.needed) more: delete saves to make room"
+      """
+      this player has \(shortage.used) of \(shortage.limit) bytes in the cloud, and this takes \(shortage.needed) \
+      more: delete saves to make room
+      """
     return .refused(
       refusable.map { Refusal(item: ExchangeRules.item($0), reason: .quota, message: message, quota: shortage) })
   }

@@ -18,7 +18,10 @@ package enum CellError: Error, Hashable, Sendable, CustomStringConvertible {
     case .ruleMismatch(let key, let holds, let asked):
       "\(key) holds a value of the rule \(holds), not \(asked): a key never changes its rule, use a new key"
     case .laterRule(let key, let rule):
-      "\(key) holds a value of the rule \(rule), which this program doesn't know: a newer release wrote it, and only a newer release can change it"
+      """
+      \(key) holds a value of the rule \(rule), which this program doesn't know: a newer release wrote it, and only a \
+      newer release can change it
+      """
     case .notANumber(let key): "\(key) can't hold not-a-number"
     case .overflow(let key): "\(key) can't count any further"
     case .notInside(let key, let what): "\(what) is for a whole key, not for a value within \(key)"

@@ -154,8 +154,10 @@ extension DeviceEngine {
         Refusal(
           item: ExchangeRules.item(record.id), reason: .invalid,
           message:
-            "its bytes were only in the cloud, which no longer has them: another device of the player may still upload them"
-        )
+            """
+            its bytes were only in the cloud, which no longer has them: another device of the player may still upload \
+            them
+            """)
       }
       guard !refusals.isEmpty else { continue }
       try refuse(group.id, refusals, &effects, in: &storage)

@@ -7,7 +7,9 @@ import KeepsakeReplication
 extension SQLiteContainer {
   func heldOffers() throws -> [HeldOffer] {
     try rows(
-      "SELECT offer, count(*), sum(size), max(touched) FROM offerPart WHERE container = ? GROUP BY offer ORDER BY offer",
+      """
+      SELECT offer, count(*), sum(size), max(touched) FROM offerPart WHERE container = ? GROUP BY offer ORDER BY offer
+      """,
       [id]
     ).map { row in
       HeldOffer(id: try identifier(row[0]), parts: row[1], bytes: row[2], touchedMilliseconds: row[3])

@@ -15,7 +15,8 @@ extension SQLiteContainer {
   func recountedBytes() throws -> Int64 {
     let sum = try row(
       """
-      SELECT (SELECT total(length(state)) FROM cell WHERE container = ?1) + (SELECT total(length(record)) FROM version WHERE container = ?1)
+      SELECT (SELECT total(length(state)) FROM cell WHERE container = ?1) + (SELECT total(length(record)) FROM version \
+      WHERE container = ?1)
         + (SELECT total(coalesce(length(bytes), size)) FROM content WHERE container = ?1)
       """, [id])
     return Int64(sum?[0] as Double? ?? 0)
@@ -90,10 +91,12 @@ extension SQLiteContainer {
     let found = try rows(
       """
       WITH RECURSIVE needing (hash) AS (
-        VALUES (?2) UNION SELECT content.hash FROM content JOIN needing ON content.base = needing.hash WHERE content.container = ?1
+        VALUES (?2) UNION SELECT content.hash FROM content JOIN needing ON content.base = needing.hash \
+        WHERE content.container = ?1
       )
       SELECT DISTINCT holder.version FROM holder JOIN needing ON holder.hash = needing.hash
-      WHERE holder.container = ?1 AND NOT EXISTS (SELECT 1 FROM covered WHERE covered.container = ?1 AND covered.id = holder.version)
+      WHERE holder.container = ?1 AND NOT EXISTS (SELECT 1 FROM covered WHERE covered.container = ?1 \
+      AND covered.id = holder.version)
       ORDER BY holder.version
       """, [id, hash.bytes])
     return try found.map { try identifier($0[0]) }

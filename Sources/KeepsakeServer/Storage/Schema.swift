@@ -25,7 +25,8 @@ enum Schema {
             container BLOB NOT NULL, seq INTEGER NOT NULL, mark INTEGER NOT NULL, PRIMARY KEY (container, seq)
           ) STRICT, WITHOUT ROWID;
           CREATE TABLE cell (
-            container BLOB NOT NULL, collection BLOB NOT NULL, key BLOB NOT NULL, seq INTEGER NOT NULL, state BLOB NOT NULL,
+            container BLOB NOT NULL, collection BLOB NOT NULL, key BLOB NOT NULL, seq INTEGER NOT NULL, \
+            state BLOB NOT NULL,
             UNIQUE (container, collection, key), UNIQUE (container, seq)
           ) STRICT;
           CREATE TABLE version (
@@ -54,7 +55,8 @@ enum Schema {
             created INTEGER NOT NULL, seen INTEGER NOT NULL, PRIMARY KEY (container, id)
           ) STRICT, WITHOUT ROWID;
           CREATE TABLE pairing (
-            app BLOB NOT NULL, code BLOB NOT NULL, container BLOB NOT NULL, player BLOB NOT NULL, expires INTEGER NOT NULL,
+            app BLOB NOT NULL, code BLOB NOT NULL, container BLOB NOT NULL, player BLOB NOT NULL, \
+            expires INTEGER NOT NULL,
             PRIMARY KEY (app, code)
           ) STRICT, WITHOUT ROWID;
           CREATE INDEX pairingContainer ON pairing (container);
@@ -66,7 +68,8 @@ enum Schema {
       try db.execute(
         sql: """
           CREATE TABLE offerPart (
-            container BLOB NOT NULL, offer BLOB NOT NULL, number INTEGER NOT NULL, size INTEGER NOT NULL, touched INTEGER NOT NULL,
+            container BLOB NOT NULL, offer BLOB NOT NULL, number INTEGER NOT NULL, size INTEGER NOT NULL, \
+            touched INTEGER NOT NULL,
             items BLOB NOT NULL, UNIQUE (container, offer, number)
           ) STRICT;
           """)

@@ -106,9 +106,10 @@ struct Swarm {
       return "\(act) \(upTo - last)"
     }
     return """
-      \(devices) to \(maximumDevices) devices, \(operations) operations, pauses to \(pauseMilliseconds) ms, latency to \(latencyMilliseconds) ms, one \
-      in: lost \(lossOdds), duplicated \(doublingOdds), undelivered events \(deafnessOdds), crash \(crashOdds), skew \(skewOdds), restore \
-      \(cloudRestoreOdds), full \(cloudFillOdds); page \(page), inline \(inlineBytes), pieces of \(pieceItems) in requests of \(requestItems), events \
+      \(devices) to \(maximumDevices) devices, \(operations) operations, pauses to \(pauseMilliseconds) ms, latency to \
+      \(latencyMilliseconds) ms, one in: lost \(lossOdds), duplicated \(doublingOdds), undelivered events \
+      \(deafnessOdds), crash \(crashOdds), skew \(skewOdds), restore \(cloudRestoreOdds), full \(cloudFillOdds); page \
+      \(page), inline \(inlineBytes), pieces of \(pieceItems) in requests of \(requestItems), events \
       \(tellsSteps ? "with" : "without") what changed; \(hasDocuments ? "documents" : "no documents"), past \
       \(newestKept == .max ? "all" : "\(newestKept)"); \(acts.joined(separator: ", "))
       """

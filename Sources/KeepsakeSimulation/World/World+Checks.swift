@@ -135,8 +135,10 @@ extension World {
     for currency in Set(held.keys).union(made.keys).sorted()
     where held[currency, default: 0] != made[currency, default: 0] {
       violation(
-        "\(currency): the operations add up to \(made[currency, default: 0]), but the bank has \(held[currency, default: 0])"
-      )
+        """
+        \(currency): the operations add up to \(made[currency, default: 0]), but the bank has \
+        \(held[currency, default: 0])
+        """)
     }
     if let twice = cloud.decidedTwice.first { violation("the operation \(twice) was decided twice") }
   }

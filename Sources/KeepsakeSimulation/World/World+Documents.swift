@@ -196,8 +196,9 @@ extension World {
     guard !isUncertain else { return }
     if plot.ornaments != hung.subtracting(takenOff) {
       violated(
-        "the ornaments are \(plot.ornaments.sorted()), but \(hung.sorted()) were hung and \(takenOff.sorted()) taken off"
-      )
+        """
+        the ornaments are \(plot.ornaments.sorted()), but \(hung.sorted()) were hung and \(takenOff.sorted()) taken off
+        """)
     }
     let flowers = plot.flowers.map(\.id)
     if Set(flowers) != planted.subtracting(pulled) || Set(flowers).count != flowers.count {

@@ -259,9 +259,12 @@ extension World {
       23, UInt64(index), UInt64(draft.saves.count), UInt64(draft.cells.count), UInt64(draft.wallet.count),
       draft.saves.first?.id.low ?? 0,
       words:
-        "device \(index) commits saves \(draft.saves.map { "\(short($0.id)) in \($0.slot) over \((seen[$0.id] ?? []).sorted().map { short($0) })" }) "
-        + "cells \(draft.cells.map { "\($0.key.key) \($0.change)" }) wallet \(draft.wallet.map { "\(short($0.id)) \($0.kind) \($0.amount) \($0.currency)" })"
-    )
+        """
+        device \(index) commits saves \
+        \(draft.saves.map { "\(short($0.id)) in \($0.slot) over \((seen[$0.id] ?? []).sorted().map { short($0) })" }) \
+        cells \(draft.cells.map { "\($0.key.key) \($0.change)" }) wallet \
+        \(draft.wallet.map { "\(short($0.id)) \($0.kind) \($0.amount) \($0.currency)" })
+        """)
     if crash == .beforeCommit {
       report.statistics.crashesBeforeCommit += 1
       let after = devices[index].storage

@@ -14,10 +14,11 @@ extension World {
         devices[index].exchanges += 1
         trace(
           4, UInt64(index), number, UInt64(request.cells.count), UInt64(request.versions.count), request.cursor.seq,
-          words: "device \(index) exchanges #\(number & 0xFFFF) from \(request.cursor.seq) cells "
-            + "\(request.cells.map(\.key.key)) versions \(request.versions.map { short($0.id) }) "
-            + "wallet \(request.wallet.map { "\(short($0.chain)) +\($0.operations.count) late \($0.late.count)" } ?? "-")"
-        )
+          words: """
+            device \(index) exchanges #\(number & 0xFFFF) from \(request.cursor.seq) cells \
+            \(request.cells.map(\.key.key)) versions \(request.versions.map { short($0.id) }) wallet \
+            \(request.wallet.map { "\(short($0.chain)) +\($0.operations.count) late \($0.late.count)" } ?? "-")
+            """)
         send(.exchange(number, request, era: devices[index].era, sent: now), number, from: index)
       case .upload(let number, let content):
         report.statistics.uploads += 1

@@ -81,8 +81,10 @@ extension World {
         let heads = storage.heads(of: slot)
         if heads != cloud.heads(of: slot) {
           violation(
-            "\(slot): device \(index) has \(heads.map { short($0) }), the cloud \(cloud.heads(of: slot).map { short($0) })"
-          )
+            """
+            \(slot): device \(index) has \(heads.map { short($0) }), the cloud \
+            \(cloud.heads(of: slot).map { short($0) })
+            """)
         }
         for id in heads {
           for hash in storage.version(id)?.record.contents ?? [] where !storage.hasContent(hash) {

@@ -86,8 +86,10 @@ final class CommitQueue: Sendable {
       guard left > .zero else {
         throw StoreError(
           .timedOut,
-          "the disk is too slow: the commit was not accepted in time; those that were accepted before are still being written"
-        )
+          """
+          the disk is too slow: the commit was not accepted in time; those that were accepted before are still being \
+          written
+          """)
       }
       _ = room.wait(until: Date(timeIntervalSinceNow: left.interval))
     }

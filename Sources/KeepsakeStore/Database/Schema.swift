@@ -87,15 +87,19 @@ enum Schema {
     guard version != 0, version < currentVersion else { return }
     throw StoreError(
       .misuse,
-      "the store at \(url.path) has the older format \(version): open it once with the game, which upgrades it to format \(currentVersion)"
-    )
+      """
+      the store at \(url.path) has the older format \(version): open it once with the game, which upgrades it to \
+      format \(currentVersion)
+      """)
   }
 
   static func refuse(version: Int32, at url: URL) throws -> Never {
     throw StoreError(
       .newerFormat,
-      "the store at \(url.path) has format \(version), but this program knows formats up to \(currentVersion): update the game"
-    )
+      """
+      the store at \(url.path) has format \(version), but this program knows formats up to \(currentVersion): update \
+      the game
+      """)
   }
 
   @Sendable private static func createTables(_ database: Database) throws {
@@ -111,16 +115,20 @@ enum Schema {
         -- Preferences of this device alone; those that are synced are cells.
         CREATE TABLE preference (name TEXT PRIMARY KEY, body BLOB NOT NULL) WITHOUT ROWID;
 
-        -- rank: which score it is, in bytes that sort the best of a board first (ScoreRank). Each player's best is a cell, too.
+        -- rank: which score it is, in bytes that sort the best of a board first (ScoreRank). Each player's best is a
+        -- cell, too.
         CREATE TABLE score (
-          board TEXT NOT NULL, rank BLOB NOT NULL, date INTEGER NOT NULL, id BLOB NOT NULL, player TEXT NOT NULL, body BLOB NOT NULL,
+          board TEXT NOT NULL, rank BLOB NOT NULL, date INTEGER NOT NULL, id BLOB NOT NULL, player TEXT NOT NULL, \
+          body BLOB NOT NULL,
           PRIMARY KEY (board, rank, date, id)) WITHOUT ROWID;
         CREATE INDEX score_player ON score (board, player, rank, date, id);
 
-        -- position: the order in which this store came to know the versions. thinned: only the record is kept, for what it
-        -- says about which versions come from which; its contents are not. pinned: kept whole, whatever the rules say.
+        -- position: the order in which this store came to know the versions. thinned: only the record is kept, for
+        -- what it says about which versions come from which; its contents are not. pinned: kept whole, whatever the
+        -- rules say.
         CREATE TABLE version (
-          position INTEGER PRIMARY KEY AUTOINCREMENT, id BLOB NOT NULL UNIQUE, slot TEXT NOT NULL, saved_at INTEGER NOT NULL,
+          position INTEGER PRIMARY KEY AUTOINCREMENT, id BLOB NOT NULL UNIQUE, slot TEXT NOT NULL, \
+          saved_at INTEGER NOT NULL,
           acknowledged INTEGER NOT NULL, offered INTEGER NOT NULL, thinned INTEGER NOT NULL, pinned INTEGER NOT NULL,
           tombstone INTEGER NOT NULL, body BLOB NOT NULL);
         -- All that the rules for history look at.
@@ -134,14 +142,16 @@ enum Schema {
 
         -- base: the content whose plain bytes the frame takes as its prefix; none for a full frame.
         CREATE TABLE content (
-          position INTEGER PRIMARY KEY, hash BLOB NOT NULL UNIQUE, length INTEGER NOT NULL, base BLOB, bytes BLOB NOT NULL);
+          position INTEGER PRIMARY KEY, hash BLOB NOT NULL UNIQUE, length INTEGER NOT NULL, base BLOB, \
+          bytes BLOB NOT NULL);
         CREATE INDEX content_base ON content (base) WHERE base IS NOT NULL;
         CREATE TABLE content_use (hash BLOB NOT NULL, version BLOB NOT NULL, PRIMARY KEY (hash, version)) WITHOUT ROWID;
         CREATE TABLE cloud_content (hash BLOB PRIMARY KEY, depth INTEGER NOT NULL) WITHOUT ROWID;
 
         CREATE TABLE outbox (id INTEGER PRIMARY KEY AUTOINCREMENT, body BLOB NOT NULL);
         CREATE TABLE staged (position INTEGER PRIMARY KEY, body BLOB NOT NULL);
-        -- The contents of staged versions, which nobody may collect: derived, so that thinning needn't read what is staged.
+        -- The contents of staged versions, which nobody may collect: derived, so that thinning needn't read what is
+        -- staged.
         CREATE TABLE awaited (hash BLOB PRIMARY KEY) WITHOUT ROWID;
 
         -- What tells a sealed store from one with rows missing or put back: one row.

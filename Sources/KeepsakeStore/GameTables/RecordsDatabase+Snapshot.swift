@@ -29,8 +29,10 @@ extension RecordsDatabase {
     for suffix in ["-wal", "-journal"] where StoreFiles.exists(URL(fileURLWithPath: url.path + suffix)) {
       throw StoreError(
         .misuse,
-        "\(url.lastPathComponent)\(suffix) is next to \(url.path), which is incomplete without it: restore a file that snapshot(to:) made"
-      )
+        """
+        \(url.lastPathComponent)\(suffix) is next to \(url.path), which is incomplete without it: restore a file that \
+        snapshot(to:) made
+        """)
     }
     try StoreError.translating("reading the snapshot \(url.path)") {
       let snapshot = try DatabaseQueue(

@@ -238,8 +238,10 @@ package final class RecordsDatabase: BackupSource {
       let names = unknown.prefix(3).map { "\"\($0)\"" }.joined(separator: ", ")
       return StoreError(
         .newerFormat,
-        "the records were written by a newer release of the game, whose migrations this one doesn't know (\(names)): update the game"
-      )
+        """
+        the records were written by a newer release of the game, whose migrations this one doesn't know (\(names)): \
+        update the game
+        """)
     }
   }
 

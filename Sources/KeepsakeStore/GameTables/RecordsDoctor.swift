@@ -80,8 +80,10 @@ struct RecordsDoctor {
       }
       return StoreIncident(
         .rebuilt,
-        "indexes of the records disagreed with their tables and were rebuilt; nothing was lost (\(reasons.joined(separator: "; ")))"
-      )
+        """
+        indexes of the records disagreed with their tables and were rebuilt; nothing was lost \
+        (\(reasons.joined(separator: "; ")))
+        """)
     } catch let error as DatabaseError where error.isDamage {
       // Rows that an index should have prevented were inserted while it was damaged, or more is damaged than was found.
       let reasons = reasons + ["indexes can't be rebuilt: \(error.message ?? "damaged")"]

@@ -37,14 +37,20 @@ package struct RecordsRecovery {
     package var outcome: String {
       switch source {
       case .backup:
-        "the backup of \(backupDate.map { $0.formatted(.iso8601) } ?? "an unknown time") with \(rows) rows in \(tables) tables; what was written after it is lost"
+        """
+        the backup of \(backupDate.map { $0.formatted(.iso8601) } ?? "an unknown time") with \(rows) rows in \
+        \(tables) tables; what was written after it is lost
+        """
       case .rows:
         isComplete
           ? "all \(rows) rows of \(tables) tables; nothing was lost"
           : "the \(rows) rows of \(tables) tables that could be read"
             + (losses.isEmpty
               ? ""
-              : "; lost: \(losses.prefix(3).joined(separator: ", "))\(losses.count > 3 ? ", and \(losses.count - 3) more" : "")")
+              : """
+              ; lost: \
+              \(losses.prefix(3).joined(separator: ", "))\(losses.count > 3 ? ", and \(losses.count - 3) more" : "")
+              """)
       case .nothing:
         "nothing: no row could be read and there is no usable backup, so the game's migrations start from the beginning"
       }
@@ -52,9 +58,10 @@ package struct RecordsRecovery {
 
     package var message: String {
       let more = reasons.count > 1 ? ", and \(reasons.count - 1) more" : ""
-      return
-        "the records were damaged (\(reasons.first ?? "they could not be opened")\(more)); in their place is \(outcome); the damaged files are in "
-        + damagedFolder
+      return """
+        the records were damaged (\(reasons.first ?? "they could not be opened")\(more)); in their place is \
+        \(outcome); the damaged files are in \(damagedFolder)
+        """
     }
   }
 

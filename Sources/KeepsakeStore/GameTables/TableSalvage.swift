@@ -71,7 +71,10 @@ struct TableSalvage {
       if table.name == Self.migrations, !isWhole {
         let index = "sqlite_autoindex_\(Self.migrations)_1"
         let sql =
-          "INSERT OR IGNORE INTO main.\(Self.migrations) SELECT identifier FROM damaged.\(Self.migrations) INDEXED BY \(index)"
+          """
+          INSERT OR IGNORE INTO main.\(Self.migrations) SELECT identifier FROM damaged.\(Self.migrations) \
+          INDEXED BY \(index)
+          """
         guard try runs(sql) else { return false }
       }
     }
@@ -101,7 +104,10 @@ struct TableSalvage {
     try Row.fetchAll(
       database,
       sql:
-        "SELECT type, name, sql FROM damaged.sqlite_master WHERE typeof(sql) = 'text' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY rowid"
+        """
+        SELECT type, name, sql FROM damaged.sqlite_master WHERE typeof(sql) = 'text' \
+        AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY rowid
+        """
     ).compactMap { row in
       guard let type = String.fromDatabaseValue(row["type"]), let name = String.fromDatabaseValue(row["name"]),
         let sql = String.fromDatabaseValue(row["sql"])

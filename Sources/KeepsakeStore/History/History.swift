@@ -39,7 +39,8 @@ struct History {
       transaction.statement(
         """
         SELECT hash FROM content
-        WHERE hash NOT IN (SELECT hash FROM content_use) AND hash NOT IN (SELECT base FROM content WHERE base IS NOT NULL)
+        WHERE hash NOT IN (SELECT hash FROM content_use) AND hash NOT IN (SELECT base FROM content \
+        WHERE base IS NOT NULL)
         """))
     let history = History(transaction: transaction)
     try history.collect(orphans.compactMap { ContentHash(bytes: $0) })
@@ -86,8 +87,9 @@ struct History {
     var versions: [(position: Int64, savedAt: Int64, isPinned: Bool, isDelete: Bool)] = []
     let rows = try Row.fetchCursor(
       transaction.statement(
-        "SELECT position, saved_at, pinned, tombstone FROM version WHERE slot = ? AND NOT thinned ORDER BY position DESC"
-      ),
+        """
+        SELECT position, saved_at, pinned, tombstone FROM version WHERE slot = ? AND NOT thinned ORDER BY position DESC
+        """),
       arguments: [slot])
     while let row = try rows.next() {
       versions.append(
@@ -131,9 +133,11 @@ struct History {
   private func dropRecords(of slot: String) throws {
     try transaction.run(
       """
-      DELETE FROM version WHERE slot = ?1 AND thinned AND (acknowledged OR NOT offered) AND id NOT IN (SELECT id FROM head WHERE slot = ?1)
+      DELETE FROM version WHERE slot = ?1 AND thinned AND (acknowledged OR NOT offered) AND id NOT IN (SELECT id \
+      FROM head WHERE slot = ?1)
         AND position < (
-        SELECT position FROM version WHERE slot = ?1 AND thinned ORDER BY position DESC LIMIT 1 OFFSET \(Self.recordsKept - 1))
+        SELECT position FROM version WHERE slot = ?1 AND thinned ORDER BY position DESC \
+        LIMIT 1 OFFSET \(Self.recordsKept - 1))
       """, [slot])
   }
 

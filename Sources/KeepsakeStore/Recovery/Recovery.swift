@@ -189,8 +189,8 @@ package struct Recovery {
           throw StoreError(
             .damaged,
             """
-            the store at \(files.folder.path) can't be read (\(reasons.first ?? "it could not be opened")), and \(backup). \
-            Nothing was changed: restore the folder from a copy, or move it away to start afresh
+            the store at \(files.folder.path) can't be read (\(reasons.first ?? "it could not be opened")), and \
+            \(backup). Nothing was changed: restore the folder from a copy, or move it away to start afresh
             """)
         }
         try salvage.write()

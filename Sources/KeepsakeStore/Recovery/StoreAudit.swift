@@ -75,7 +75,8 @@ struct StoreAudit {
     let rows = try Row.fetchAll(
       database,
       sql: """
-        SELECT type, name, tbl_name, COALESCE(sql, '') AS sql FROM sqlite_schema WHERE name NOT LIKE 'sqlite_stat%' ORDER BY name
+        SELECT type, name, tbl_name, COALESCE(sql, '') AS sql FROM sqlite_schema WHERE name NOT LIKE 'sqlite_stat%' \
+        ORDER BY name
         """)
     return try rows.map { row in
       [try row.checked("type"), try row.checked("name"), try row.checked("tbl_name"), try row.checked("sql")]
@@ -109,7 +110,8 @@ struct StoreAudit {
     let counts = try Row.fetchOne(
       database,
       sql: """
-        SELECT (SELECT COUNT(*) FROM content NOT INDEXED) AS rows, COUNT(*) AS entries, COALESCE(SUM(a.hash = b.hash), 0) AS agree
+        SELECT (SELECT COUNT(*) FROM content NOT INDEXED) AS rows, COUNT(*) AS entries, COALESCE(SUM(a.hash = b.hash), \
+        0) AS agree
         FROM content a INDEXED BY \(index) JOIN content b NOT INDEXED ON b.position = a.position
         """)
     guard let counts else { return }
@@ -170,8 +172,10 @@ struct StoreAudit {
     let contents = try Int.fetchOne(
       database,
       sql: """
-        SELECT COUNT(*) FROM content WHERE typeof(hash) != 'blob' OR LENGTH(hash) != 32 OR typeof(length) != 'integer' OR length < 0
-          OR length > \(EncodedContent.maximumContentBytes) OR typeof(bytes) != 'blob' OR (base IS NOT NULL AND (typeof(base) != 'blob' OR LENGTH(base) != 32))
+        SELECT COUNT(*) FROM content WHERE typeof(hash) != 'blob' OR LENGTH(hash) != 32 OR typeof(length) != 'integer' \
+        OR length < 0
+          OR length > \(EncodedContent.maximumContentBytes) OR typeof(bytes) != 'blob' OR (base IS NOT NULL AND \
+          (typeof(base) != 'blob' OR LENGTH(base) != 32))
         """)
     if let contents, contents > 0 { findings.damage.append("\(contents) contents have values of the wrong type") }
   }

@@ -42,8 +42,10 @@ final class Suspicion: Sendable {
       } catch {
         return StoreIncident(
           .unnoted,
-          "damage was found in \(url.deletingLastPathComponent().path), but could not be recorded for the next start: run `keepsake doctor` (\(error))"
-        )
+          """
+          damage was found in \(url.deletingLastPathComponent().path), but could not be recorded for the next start: \
+          run `keepsake doctor` (\(error))
+          """)
       }
     }
   }

@@ -75,8 +75,10 @@ package struct SaveFileEnvelope: Sendable {
     guard version <= Self.currentVersion else {
       throw StoreError(
         .newerFormat,
-        "the exported save has format \(version), but this program knows formats up to \(Self.currentVersion): update the game"
-      )
+        """
+        the exported save has format \(version), but this program knows formats up to \(Self.currentVersion): update \
+        the game
+        """)
     }
     guard version == Self.currentVersion else { throw Self.damaged("it has the invalid format \(version)") }
     let code: UInt16 = summed.littleEndian(at: 10)

@@ -90,8 +90,10 @@ public struct Seal: Sendable {
     for secret in secrets where secret.count < Self.minimumSecretBytes {
       throw StoreError(
         .misuse,
-        "a secret of \(secret.count) bytes can be guessed: use at least \(Self.minimumSecretBytes), preferably 32 random bytes"
-      )
+        """
+        a secret of \(secret.count) bytes can be guessed: use at least \(Self.minimumSecretBytes), preferably 32 \
+        random bytes
+        """)
     }
     if player?.isEmpty == true {
       throw StoreError(.misuse, "the player's identifier is empty: every player without one would be the same")

@@ -83,8 +83,10 @@ struct SealGate {
     guard isNew || request.seal.adoptsUnsealed else {
       throw StoreError(
         .otherSeal,
-        "the store at \(folder.path) isn't sealed: it is from before the game had a seal, or somebody removed the seal. "
-          + "If the game had none before, open it with `adoptsUnsealed: true`")
+        """
+        the store at \(folder.path) isn't sealed: it is from before the game had a seal, or somebody removed the \
+        seal. If the game had none before, open it with `adoptsUnsealed: true`
+        """)
     }
     var random = SystemRandomNumberGenerator()
     let salt = Data((0..<SealKey.saltBytes).map { _ in UInt8.random(in: .min ... .max, using: &random) })
@@ -163,16 +165,20 @@ struct SealGate {
   private static func sealed(_ header: SealHeader, _ folder: URL) -> StoreError {
     StoreError(
       .otherSeal,
-      "the store at \(folder.path) is \(header.kind.rawValue), for \(header.game), profile \(header.profile): open it with "
-        + "`seal: .\(header.kind.rawValue)` and its secret. A seal can't be removed")
+      """
+      the store at \(folder.path) is \(header.kind.rawValue), for \(header.game), profile \(header.profile): open it \
+      with `seal: .\(header.kind.rawValue)` and its secret. A seal can't be removed
+      """)
   }
 
   private static func wrongSecret(_ header: SealHeader, _ request: SealRequest, _ owner: SealOwner) -> StoreError {
     var reasons: [String] = []
     if owner != header.owner {
       reasons.append(
-        "it belongs to \(header.game), profile \(header.profile), but was opened as \(owner.game), profile \(owner.profile)"
-      )
+        """
+        it belongs to \(header.game), profile \(header.profile), but was opened as \(owner.game), profile \
+        \(owner.profile)
+        """)
     }
     if header.hasPlayer != (request.seal.player != nil) {
       reasons.append(

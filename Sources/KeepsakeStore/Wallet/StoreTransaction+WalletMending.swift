@@ -18,7 +18,10 @@ enum WalletMending: Hashable {
     case .rebuilt:
       "the wallet could not be read and was rebuilt from its operations; claims that were paid before may be made again"
     case .askingCloud:
-      "the wallet could not be read; its operations are kept, and the next exchange with the cloud restores the balance and what can be spent: connect to it"
+      """
+      the wallet could not be read; its operations are kept, and the next exchange with the cloud restores the \
+      balance and what can be spent: connect to it
+      """
     }
   }
 }

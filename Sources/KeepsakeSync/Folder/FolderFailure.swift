@@ -14,8 +14,10 @@ extension TransportFailure {
   static func otherFolder(_ path: String, held: ContainerID, found: ContainerID) -> TransportFailure {
     TransportFailure(
       .unauthorized,
-      "the folder \(path) belongs to another player (\(found)) than this device's data (\(held)): choose another folder, or join that player with `joining: true`"
-    )
+      """
+      the folder \(path) belongs to another player (\(found)) than this device's data (\(held)): choose another \
+      folder, or join that player with `joining: true`
+      """)
   }
 
   static func newerFolder(_ path: String) -> TransportFailure {
@@ -39,8 +41,10 @@ extension TransportFailure {
   static func tooMuchWaiting(_ path: String) -> TransportFailure {
     TransportFailure(
       .server(retryAfterMilliseconds: nil),
-      "\(path) contains more than \(FolderLimits.waitingBytes >> 20) MiB that can't be used yet: remove what this game didn't put there"
-    )
+      """
+      \(path) contains more than \(FolderLimits.waitingBytes >> 20) MiB that can't be used yet: remove what this game \
+      didn't put there
+      """)
   }
 
   /// A system call failed while looking at the folder.

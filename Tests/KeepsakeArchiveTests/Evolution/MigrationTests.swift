@@ -216,8 +216,10 @@ private enum Lists {
   }
 
   @Test(
-    "a field of another type in the same version is an error that says how to read the old type; a number out of range isn't"
-  )
+    """
+    a field of another type in the same version is an error that says how to read the old type; a number out of range \
+    isn't
+    """)
   func aRetypedFieldOfTheSameVersion() throws {
     func error(_ body: () throws -> Void) -> ArchiveError? { #expect(throws: ArchiveError.self, performing: body) }
     let other = error { _ = try Archive.decode(V2.Unversioned.self, from: Archive.encode(V1.Hero())) }

@@ -80,8 +80,10 @@ import Testing
       }
     }
     print(
-      "commands: \(shown) property lists shown, \(none) told to be none, \(converted) conversions and back, \(refused) refused"
-    )
+      """
+      commands: \(shown) property lists shown, \(none) told to be none, \(converted) conversions and back, \(refused) \
+      refused
+      """)
     #expect(shown > 0 && converted > 10 * refused)
   }
 

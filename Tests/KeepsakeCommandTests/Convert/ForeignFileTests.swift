@@ -246,13 +246,26 @@ import Testing
   @Test(
     "a tagged file whose numbers lead nowhere, or too far, is refused",
     arguments: [
-      #"{"$keepsake":"keyed archive 1","classes":[{"name":"A","classes":["A"]}],"top":{},"objects":[{"$id":9223372036854775807,"$class":"A"}]}"#,
-      #"{"$keepsake":"keyed archive 1","classes":[{"name":"A","classes":["A"]}],"top":{},"objects":[{"$id":0,"$class":"A"},{"$id":0,"$class":"A"}]}"#,
-      #"{"$keepsake":"keyed archive 1","classes":[{"name":"A","classes":["A",7]}],"top":{},"objects":[{"$id":0,"$class":"A"}]}"#,
+      #"""
+      {"$keepsake":"keyed archive \#
+      1","classes":[{"name":"A","classes":["A"]}],"top":{},"objects":[{"$id":9223372036854775807,"$class":"A"}]}
+      """#,
+      #"""
+      {"$keepsake":"keyed archive \#
+      1","classes":[{"name":"A","classes":["A"]}],"top":{},"objects":[{"$id":0,"$class":"A"},{"$id":0,"$class":"A"}]}
+      """#,
+      #"""
+      {"$keepsake":"keyed archive \#
+      1","classes":[{"name":"A","classes":["A",7]}],"top":{},"objects":[{"$id":0,"$class":"A"}]}
+      """#,
       #"{"$keepsake":"keyed archive 1","classes":[],"top":{"root":{"$ref":0}},"objects":[]}"#,
       #"{"$keepsake":"values 1","value":{"a":{"$ref":7}}}"#,
       #"{"$keepsake":"values 1","value":[{"$ref":-1}]}"#,
-      #"{"$keepsake":"archive 1","types":[],"fixedTypes":0,"rootType":"bool","root":true,"keys":[],"keyedTypes":[{"vector":["float",-1]}],"objectCount":0,"objects":[]}"#,
+      #"""
+      {"$keepsake":"archive \#
+      1","types":[],"fixedTypes":0,"rootType":"bool","root":true,"keys":[],"keyedTypes":[{"vector":["float",-1]}],\#
+      "objectCount":0,"objects":[]}
+      """#,
     ])
   func leadsNowhere(text: String) async throws {
     try await cleaning {

@@ -107,8 +107,9 @@ extension Slot<Lamp> {
   }
 
   @Test(
-    "what isn't there, is no save, would be overwritten, or is damaged ends with the exit code for it and changes nothing"
-  )
+    """
+    what isn't there, is no save, would be overwritten, or is damaged ends with the exit code for it and changes nothing
+    """)
   func refusals() async throws {
     try await cleaning {
       let stands = try await playing("a") { game -> VersionID in

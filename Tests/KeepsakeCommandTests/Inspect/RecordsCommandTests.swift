@@ -31,8 +31,10 @@ import Testing
     try game.records.write { db in
       try db.execute(
         sql:
-          "CREATE TABLE creature (id INTEGER PRIMARY KEY, name TEXT); CREATE TABLE \"\u{1B}[2J\" (a); CREATE INDEX by_name ON creature (name)"
-      )
+          """
+          CREATE TABLE creature (id INTEGER PRIMARY KEY, name TEXT); CREATE TABLE \"\u{1B}[2J\" (a); \
+          CREATE INDEX by_name ON creature (name)
+          """)
       for number in 1...300 {
         try db.execute(sql: "INSERT INTO creature (name) VALUES (?)", arguments: ["creature \(number)"])
       }
@@ -118,8 +120,10 @@ import Testing
     try edit("DELETE FROM sqlite_master WHERE name = 'by_name'")
     try edit("DELETE FROM creature WHERE id = 300; INSERT INTO creature (id, name) VALUES (300, 'unlisted')")
     try edit(
-      "INSERT INTO sqlite_master VALUES ('index', 'by_name', 'creature', \(root), 'CREATE INDEX by_name ON creature (name)')"
-    )
+      """
+      INSERT INTO sqlite_master VALUES ('index', 'by_name', 'creature', \(root), \
+      'CREATE INDEX by_name ON creature (name)')
+      """)
     #expect(await doctor() == VerifyCommand.unsound)
     #expect(await doctor("--repair") == 0)
     #expect(await doctor() == 0)

@@ -85,8 +85,10 @@ struct Quorum {
   }
 
   @Test(
-    "What was based on an older value leaves the newer one in its place, also when it was sent later, twice or with a newer cursor"
-  )
+    """
+    What was based on an older value leaves the newer one in its place, also when it was sent later, twice or with a \
+    newer cursor
+    """)
   func basedOnOlder() throws {
     var lab = try Lab(devices: 2)
     for index in 0...1 { try lab.settle(index) }

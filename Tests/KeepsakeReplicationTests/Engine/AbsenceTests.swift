@@ -77,8 +77,10 @@ struct AbsenceTests {
   }
 
   @Test(
-    "a device that was offline for thousands of autosaves and values sends all of it in one exchange, and another gets it in one"
-  )
+    """
+    a device that was offline for thousands of autosaves and values sends all of it in one exchange, and another gets \
+    it in one
+    """)
   func offline() throws {
     var lab = try Lab(devices: 2)
     var last = try lab.save(0, "the first", over: .everyHead)
@@ -101,8 +103,10 @@ struct AbsenceTests {
   }
 
   @Test(
-    "a device that was away while thousands of autosaves and values reached the cloud gets all in two exchanges, and requests no content"
-  )
+    """
+    a device that was away while thousands of autosaves and values reached the cloud gets all in two exchanges, and \
+    requests no content
+    """)
   func away() throws {
     var lab = try Lab(devices: 2)
     let first = try lab.save(0, "the first", over: .everyHead)
@@ -122,8 +126,10 @@ struct AbsenceTests {
   }
 
   @Test(
-    "of saves that were replaced long ago only what decides travels: pictures and titles of the newest and of what it replaced"
-  )
+    """
+    of saves that were replaced long ago only what decides travels: pictures and titles of the newest and of what it \
+    replaced
+    """)
   func withoutLabels() throws {
     var lab = try Lab(devices: 2)
     let first = try lab.save(0, "the first", over: .everyHead)
@@ -146,8 +152,10 @@ struct AbsenceTests {
   }
 
   @Test(
-    "a device that knows a save without its picture offers it to a restored cloud, which keeps what it has and learns what it lacks"
-  )
+    """
+    a device that knows a save without its picture offers it to a restored cloud, which keeps what it has and learns \
+    what it lacks
+    """)
   func restored() throws {
     var lab = try Lab(devices: 2)
     let first = try lab.save(0, "the first", over: .everyHead)

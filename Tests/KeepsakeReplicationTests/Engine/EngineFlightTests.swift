@@ -346,8 +346,9 @@ import Testing
   }
 
   @Test(
-    "After a crash with three contents on their way all of them arrive, and an answer to the crashed game changes nothing"
-  )
+    """
+    After a crash with three contents on their way all of them arrive, and an answer to the crashed game changes nothing
+    """)
   func crashInFlight() throws {
     var lab = try ready()
     let saves = try saveLarge(3, &lab)

@@ -218,8 +218,10 @@ struct OfferPartsTests {
   }
 
   @Test(
-    "a store that holds more than a request takes is never seen by halves, whatever is lost, ends or is committed between the parts"
-  )
+    """
+    a store that holds more than a request takes is never seen by halves, whatever is lost, ends or is committed \
+    between the parts
+    """)
   func inParts() throws {
     var options = DeviceEngine.Options()
     (options.pieceCells, options.pieceVersions, options.maximumCells, options.maximumVersions) = (1, 1, 2, 2)

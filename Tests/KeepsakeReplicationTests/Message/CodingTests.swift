@@ -31,8 +31,10 @@ import Testing
     ])
     #expect(
       try text(counter)
-        == #"{"counter":[{"minus":0,"plus":3,"writer":"0000000000000001"},{"minus":1,"plus":18446744073709551615,"writer":"0000000000000002"}]}"#
-    )
+        == #"""
+        {"counter":[{"minus":0,"plus":3,"writer":"0000000000000001"},{"minus":1,"plus":18446744073709551615,\#
+        "writer":"0000000000000002"}]}
+        """#)
     let best = BestScore(
       order: .descending, entry: .init(score: .int(1_000), dateMilliseconds: 7, payload: Data([1, 2])))
     #expect(
@@ -43,14 +45,18 @@ import Testing
       order: .ascending, entry: nil, withdrawn: [BestScore.Withdrawal(generation: 3, id: ScoreID(high: 0, low: 10))],
       isCleared: true)
     let json =
-      #"{"best":{"cleared":true,"order":"ascending","withdrawn":[{"generation":3,"id":"0000000000000000000000000000000a"}]}}"#
+      #"""
+      {"best":{"cleared":true,"order":"ascending","withdrawn":[{"generation":3,\#
+      "id":"0000000000000000000000000000000a"}]}}
+      """#
     #expect(try text(CellValue.best(withdrawn)) == json)
     #expect(try JSONDecoder().decode(CellValue.self, from: Data(json.utf8)) == .best(withdrawn))
     let latest = CellValue.latest(Stamp(caughtUp: true, milliseconds: 5, writer: WriterID(1)), .string("x"))
     #expect(
       try text(latest)
-        == #"{"latest":{"stamp":{"caughtUp":true,"milliseconds":5,"writer":"0000000000000001"},"value":{"string":"x"}}}"#
-    )
+        == #"""
+        {"latest":{"stamp":{"caughtUp":true,"milliseconds":5,"writer":"0000000000000001"},"value":{"string":"x"}}}
+        """#)
   }
 
   @Test("Sets, dictionaries and optionals are written in the form that the next version reads")
@@ -65,13 +71,19 @@ import Testing
       (.set(ObservedSet()), #"{"set":[]}"#),
       (
         set,
-        #"{"set":[{"seen":[[1,3]],"writer":"0000000000000001"},{"seen":[[1,1],[4,5]],"standing":[{"element":{"string":"rose"},"number":4},"#
-          + #"{"element":{"int":7},"number":5}],"writer":"0000000000000002"}]}"#
+        #"""
+        {"set":[{"seen":[[1,3]],"writer":"0000000000000001"},{"seen":[[1,1],[4,5]],\#
+        "standing":[{"element":{"string":"rose"},"number":4},{"element":{"int":7},"number":5}],\#
+        "writer":"0000000000000002"}]}
+        """#
       ),
       (.dictionary([:]), #"{"dictionary":[]}"#),
       (
         .dictionary([.string("cave"): .min(.int(61)), .int(3): .min(.double(0.5))]),
-        #"{"dictionary":[{"key":{"int":3},"value":{"min":{"double":0.5}}},{"key":{"string":"cave"},"value":{"min":{"int":61}}}]}"#
+        #"""
+        {"dictionary":[{"key":{"int":3},"value":{"min":{"double":0.5}}},{"key":{"string":"cave"},\#
+        "value":{"min":{"int":61}}}]}
+        """#
       ),
       (
         .dictionary([.int(1): .optional(.max(.int(2)))]),
@@ -103,8 +115,10 @@ import Testing
     let one = #""writer":"0000000000000001""#
     // Who comes twice knows both; what stands is known; ranges may overlap.
     let twice = try read(
-      #"{"set":[{\#(one),"seen":[[2,5],[1,3]]},{\#(one),"seen":[],"standing":[{"number":9,"element":{"int":1}},{"number":2,"element":{"int":2}}]}]}"#
-    )
+      #"""
+      {"set":[{\#(one),"seen":[[2,5],[1,3]]},{\#(one),"seen":[],"standing":[{"number":9,"element":{"int":1}},\#
+      {"number":2,"element":{"int":2}}]}]}
+      """#)
     #expect(
       twice
         == .set(

@@ -54,14 +54,20 @@ import Testing
             seen: NumberRanges([1...4, 6...6]), present: [3: .string("rose"), 6: .int(7)])
         ]))))
   static let setCellText =
-    #"{"collection":"progress","key":"flowers","value":{"set":[{"seen":[[1,4],[6,6]],"standing":[{"element":{"string":"rose"},"number":3},"#
-    + #"{"element":{"int":7},"number":6}],"writer":"0000000000000001"}]}}"#
+    #"""
+    {"collection":"progress","key":"flowers","value":{"set":[{"seen":[[1,4],[6,6]],\#
+    "standing":[{"element":{"string":"rose"},"number":3},{"element":{"int":7},"number":6}],\#
+    "writer":"0000000000000001"}]}}
+    """#
   static let dictionaryCell = CellUpdate(
     key: CellKey(collection: "progress", key: "best times"),
     state: CellState(value: .dictionary([.string("cave"): .min(.int(61)), .string("hill"): .min(.double(40.5))])))
   static let dictionaryCellText =
-    #"{"collection":"progress","key":"best times","value":{"dictionary":[{"key":{"string":"cave"},"value":{"min":{"int":61}}},"#
-    + #"{"key":{"string":"hill"},"value":{"min":{"double":40.5}}}]}}"#
+    #"""
+    {"collection":"progress","key":"best \#
+    times","value":{"dictionary":[{"key":{"string":"cave"},"value":{"min":{"int":61}}},{"key":{"string":"hill"},\#
+    "value":{"min":{"double":40.5}}}]}}
+    """#
   static let laterCell = CellUpdate(
     key: CellKey(collection: "progress", key: "vote"),
     state: CellState(
@@ -72,15 +78,20 @@ import Testing
           LaterValueID(high: 0, low: 3): LaterValue.Entry(rule: "quorum", content: Data("abc".utf8)),
         ]))))
   static let laterCellText =
-    #"{"collection":"progress","key":"vote","value":{"later":[{"content":"AQI=","id":"\#(two)","over":["\#(one)"],"rule":"quorum"},"#
-    + #"{"content":"YWJj","id":"\#(three)","rule":"quorum"}]}}"#
+    #"""
+    {"collection":"progress","key":"vote","value":{"later":[{"content":"AQI=","id":"\#(two)","over":["\#(one)"],\#
+    "rule":"quorum"},{"content":"YWJj","id":"\#(three)","rule":"quorum"}]}}
+    """#
   static let version = VersionRecord(
     id: VersionID(high: 0, low: 2), slot: "main", covers: [VersionID(high: 0, low: 1)], contents: [hash], length: 3,
     metadata: SaveMetadata(title: "Cave", playtime: 1.5, progress: 2, thumbnail: Data([1, 2]), custom: ["hat": "red"]),
     savedAtMilliseconds: 5, writer: WriterID(1), provisional: true)
   static let versionText =
-    #"{"contents":["\#(abc)"],"covers":["\#(one)"],"id":"\#(two)","length":3,"metadata":{"custom":{"hat":"red"},"playtime":1.5,"#
-    + #""progress":2,"thumbnail":"AQI=","title":"Cave"},"provisional":true,"savedAtMilliseconds":5,"slot":"main","writer":"0000000000000001"}"#
+    #"""
+    {"contents":["\#(abc)"],"covers":["\#(one)"],"id":"\#(two)","length":3,"metadata":{"custom":{"hat":"red"},\#
+    "playtime":1.5,"progress":2,"thumbnail":"AQI=","title":"Cave"},"provisional":true,"savedAtMilliseconds":5,\#
+    "slot":"main","writer":"0000000000000001"}
+    """#
   static let content = EncodedContent(hash: hash, length: 3, base: hash, bytes: Data([40, 181]))
   static let contentText = #"{"base":"\#(abc)","bytes":"KLU=","hash":"\#(abc)","length":3}"#
   static let claim = WalletOperation(
@@ -88,18 +99,27 @@ import Testing
     goods: ["hat"],
     madeAtMilliseconds: 7)
   static let claimText =
-    #"{"amount":5,"currency":"gems","goods":["hat"],"id":"\#(three)","key":"daily","kind":"claim","madeAtMilliseconds":7,"reason":"day 1"}"#
+    #"""
+    {"amount":5,"currency":"gems","goods":["hat"],"id":"\#(three)","key":"daily","kind":"claim",\#
+    "madeAtMilliseconds":7,"reason":"day 1"}
+    """#
   static let offer = WalletOffer(
     chain: ChainID(high: 0, low: 1), follows: ChainID(high: 0, low: 2), base: head, operations: [claim], late: [claim],
     wanted: ["gems": 4])
   static let offerText =
-    #"{"base":\#(headText),"chain":"\#(one)","follows":"\#(two)","late":[\#(claimText)],"operations":[\#(claimText)],"wanted":{"gems":4}}"#
+    #"""
+    {"base":\#(headText),"chain":"\#(one)","follows":"\#(two)","late":[\#(claimText)],"operations":[\#(claimText)],\#
+    "wanted":{"gems":4}}
+    """#
   static let refusal = Refusal(item: "cell progress/level", reason: .tooLarge, message: "Too large.")
   static let full = Refusal(
     item: "version \(two)", reason: .quota, message: "No room.",
     quota: QuotaShortage(limit: 1_073_741_824, used: 1_073_700_000, needed: 52_000))
   static let fullText =
-    #"{"item":"version \#(two)","message":"No room.","quota":{"limit":1073741824,"needed":52000,"used":1073700000},"reason":"quota"}"#
+    #"""
+    {"item":"version \#(two)","message":"No \#
+    room.","quota":{"limit":1073741824,"needed":52000,"used":1073700000},"reason":"quota"}
+    """#
   static let refusalText = #"{"item":"cell progress/level","message":"Too large.","reason":"tooLarge"}"#
 
   static func totals() -> WalletTotals {
@@ -121,8 +141,11 @@ import Testing
     balances: ["gems": 9],
     recalled: ["gems": 1], decisions: [WalletDecision(id: claim.id, verdict: .declined)])
   static let replyText =
-    #"{"balances":{"gems":9},"chain":"\#(one)","decisions":[{"id":"\#(three)","verdict":"declined"}],"recalled":{"gems":1},"#
-    + #""standing":{"fork":{"common":\#(headText),"head":\#(headText)}},"totals":{"gems":{"earned":3,"granted":4,"returned":1,"spent":2}}}"#
+    #"""
+    {"balances":{"gems":9},"chain":"\#(one)","decisions":[{"id":"\#(three)","verdict":"declined"}],\#
+    "recalled":{"gems":1},"standing":{"fork":{"common":\#(headText),"head":\#(headText)}},\#
+    "totals":{"gems":{"earned":3,"granted":4,"returned":1,"spent":2}}}
+    """#
 
   static let request = ExchangeRequest(
     cursor: cursor, cells: [cell], versions: [version], contents: [content], wallet: offer, limit: 500, damaged: [hash])
@@ -141,11 +164,17 @@ import Testing
       after: Cursor(epoch: 0, seq: 40, mark: 5), cursor: cursor, changes: [CloudChange(seq: 41, item: .cell(cell))],
       contents: [content]))
   static let eventText =
-    #"{"after":{"epoch":0,"mark":5,"seq":40},"changes":[{"cell":\#(cellText),"seq":41}],"contents":[\#(contentText)],"cursor":\#(cursorText),"seq":41}"#
+    #"""
+    {"after":{"epoch":0,"mark":5,"seq":40},"changes":[{"cell":\#(cellText),"seq":41}],"contents":[\#(contentText)],\#
+    "cursor":\#(cursorText),"seq":41}
+    """#
   static let responseText =
-    #"{"changes":[{"cell":\#(cellText),"seq":40},{"seq":41,"version":\#(versionText)}],"contents":[\#(contentText)],"#
-    + #""cursor":\#(cursorText),"more":true,"outcome":{"accepted":{"seq":41}},"quota":{"limit":1073741824,"used":1073700000},"#
-    + #""restart":true,"serverTimeMilliseconds":1767225600000,"wallet":\#(replyText),"wanted":["\#(abc)"]}"#
+    #"""
+    {"changes":[{"cell":\#(cellText),"seq":40},{"seq":41,"version":\#(versionText)}],"contents":[\#(contentText)],\#
+    "cursor":\#(cursorText),"more":true,"outcome":{"accepted":{"seq":41}},"quota":{"limit":1073741824,\#
+    "used":1073700000},"restart":true,"serverTimeMilliseconds":1767225600000,"wallet":\#(replyText),\#
+    "wanted":["\#(abc)"]}
+    """#
 
   static func device(_ number: UInt64, has: [VersionID]?) -> AccountDevice {
     AccountDevice(
@@ -183,8 +212,10 @@ import Testing
       "a request with a last part",
       ExchangeRequest(
         cursor: .start, limit: 100, part: OfferPart(offer: OfferID(high: 0, low: 3), number: 2, isLast: true)),
-      #"{"cursor":{"epoch":0,"mark":0,"seq":0},"limit":100,"part":{"last":true,"number":2,"offer":"\#(three)"},"protocolVersion":1}"#
-    ),
+      #"""
+      {"cursor":{"epoch":0,"mark":0,"seq":0},"limit":100,"part":{"last":true,"number":2,"offer":"\#(three)"},\#
+      "protocolVersion":1}
+      """#),
     Form(
       "a request of a device that stages", ExchangeRequest(cursor: cursor, limit: 100, hasStaged: true),
       #"{"cursor":\#(cursorText),"limit":100,"protocolVersion":1,"staged":true}"#),
@@ -262,7 +293,10 @@ import Testing
       #expect(isSame, "\(text)")
     }
     let answer =
-      #"{"changes":[],"contents":null,"cursor":\#(Self.cursorText),"more":false,"outcome":null,"restart":null,"serverTimeMilliseconds":5}"#
+      #"""
+      {"changes":[],"contents":null,"cursor":\#(Self.cursorText),"more":false,"outcome":null,"restart":null,\#
+      "serverTimeMilliseconds":5}
+      """#
     let response = try JSONDecoder().decode(ExchangeResponse.self, from: Data(answer.utf8))
     #expect(
       response.outcome == nil && !response.more && !response.restart && response.changes.isEmpty

@@ -17,8 +17,10 @@ import Testing
   private func hash(_ url: URL) throws -> ContentHash { ContentHash(of: try Data(contentsOf: url)) }
 
   @Test(
-    "a large file comes whole to another device over a connection that breaks in the middle; what stays here never goes there"
-  )
+    """
+    a large file comes whole to another device over a connection that breaks in the middle; what stays here never \
+    goes there
+    """)
   func file() async throws {
     try await TemporaryFolder.with { folder in
       let server = try await LiveServer.start(data: folder.appendingPathComponent("server"))

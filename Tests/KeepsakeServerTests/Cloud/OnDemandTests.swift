@@ -26,8 +26,10 @@ import Testing
   private func holds(_ world: Atlas, _ game: GameData) throws -> Bool { try game.saves.load(atlas) == world }
 
   @Test(
-    "a large save comes when it is asked for, over a connection that breaks in the middle, and no byte twice; evicted, it comes again"
-  )
+    """
+    a large save comes when it is asked for, over a connection that breaks in the middle, and no byte twice; evicted, \
+    it comes again
+    """)
   func asked() async throws {
     try await TemporaryFolder.with { folder in
       let server = try await LiveServer.start(data: folder.appendingPathComponent("server"))

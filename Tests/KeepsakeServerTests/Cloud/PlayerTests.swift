@@ -74,8 +74,10 @@ import Testing
   }
 
   @Test(
-    "a device that was removed is refused from then on, says so, and keeps what it has; its money is the others' again; a code lets it back"
-  )
+    """
+    a device that was removed is refused from then on, says so, and keeps what it has; its money is the others' \
+    again; a code lets it back
+    """)
   func removes() async throws {
     try await with { server, folder in
       let (phone, tablet) = try await pair(in: folder, server)
@@ -188,8 +190,10 @@ import Testing
   }
 
   @Test(
-    "deleting everything leaves nothing of the player and all of the others; the devices keep theirs, and are refused for ever"
-  )
+    """
+    deleting everything leaves nothing of the player and all of the others; the devices keep theirs, and are refused \
+    for ever
+    """)
   func deletes() async throws {
     try await with { server, folder in
       let (phone, tablet) = try await pair(in: folder, server)

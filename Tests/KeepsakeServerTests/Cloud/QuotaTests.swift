@@ -34,8 +34,10 @@ struct QuotaTests {
   }
 
   @Test(
-    "what can't fit is refused with the three numbers before its bytes are sent, whole, in parts or asked for; nothing of it stays"
-  )
+    """
+    what can't fit is refused with the three numbers before its bytes are sent, whole, in parts or asked for; nothing \
+    of it stays
+    """)
   func refusedBefore() async throws {
     try await with(quota: 3_000_000) { server, folder in
       let (client, _) = try await server.client.register()
@@ -73,7 +75,9 @@ struct QuotaTests {
   }
 
   @Test(
-    "a save that found no room is there by itself after the player deleted another one, on this device or the other one",
+    """
+    a save that found no room is there by itself after the player deleted another one, on this device or the other one
+    """,
     arguments: [true, false])
   func deleteMakesRoom(onThisDevice: Bool) async throws {
     try await with(quota: 2_500_000) { server, folder in

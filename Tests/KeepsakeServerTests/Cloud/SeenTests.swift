@@ -54,8 +54,10 @@ struct SeenTests {
   }
 
   @Test(
-    "seen by nobody, by one, by two; not by one that is away, nor by one that was removed; also after the server and the device were started anew"
-  )
+    """
+    seen by nobody, by one, by two; not by one that is away, nor by one that was removed; also after the server and \
+    the device were started anew
+    """)
   func three() async throws {
     try await TemporaryFolder.with { folder in
       let data = folder.appendingPathComponent("server")
@@ -114,8 +116,10 @@ struct SeenTests {
   }
 
   @Test(
-    "who follows a status is told when another device has the save, without a call of the game, and one that only listens wakes nobody"
-  )
+    """
+    who follows a status is told when another device has the save, without a call of the game, and one that only \
+    listens wakes nobody
+    """)
   func follows() async throws {
     try await TemporaryFolder.with { folder in
       let server = try await start(folder.appendingPathComponent("server"))
@@ -187,8 +191,9 @@ struct SeenTests {
   }
 
   @Test(
-    "the question names versions; what can't be one, or is too many, is refused, and an unasked list says nothing of them"
-  )
+    """
+    the question names versions; what can't be one, or is too many, is refused, and an unasked list says nothing of them
+    """)
   func question() async throws {
     try await LiveServer.with { server in
       let (client, _) = try await server.client.register()

@@ -10,12 +10,18 @@ import Testing
 @Suite("Faults in the middle of transfers", .hangLimit)
 struct FaultMatrixTests {
   @Test(
-    "the server is killed, or the connection cut, in the middle of any transfer: told, nothing lost, and it goes on by itself",
+    """
+    the server is killed, or the connection cut, in the middle of any transfer: told, nothing lost, and it goes on by \
+    itself
+    """,
     arguments: [FaultMatrix.Fault.serverKilled, .connectionCut])
   func broken(fault: FaultMatrix.Fault) async throws { try await FaultMatrix.run(fault) }
 
   @Test(
-    "the server's disk gets full in the middle of any transfer: told, nothing refused or lost, and it goes on when there is room",
+    """
+    the server's disk gets full in the middle of any transfer: told, nothing refused or lost, and it goes on when \
+    there is room
+    """,
     .needsPrivateMounts)
   func serverDisk() async throws { try await FaultMatrix.run(.serverDiskFull) }
 
@@ -31,8 +37,10 @@ struct FaultMatrixTests {
   }
 
   @Test(
-    "the player's quota is used up in the middle of any transfer: told with its numbers, nothing lost, the rest goes on, and it goes when there is room"
-  )
+    """
+    the player's quota is used up in the middle of any transfer: told with its numbers, nothing lost, the rest goes \
+    on, and it goes when there is room
+    """)
   func quota() async throws { try await FaultMatrix.run(.quotaUsedUp) }
 }
 

@@ -50,8 +50,10 @@ struct RestoredServerTests {
   }
 
   @Test(
-    "a server restored from yesterday's backup has all of today back after one exchange of each device, without a call of the game"
-  )
+    """
+    a server restored from yesterday's backup has all of today back after one exchange of each device, without a call \
+    of the game
+    """)
   func restored() async throws {
     try await TemporaryFolder.with { folder in
       let (data, backup) = (folder.appendingPathComponent("server"), folder.appendingPathComponent("backup"))

@@ -182,7 +182,10 @@ struct ResumeTests {
   }
 
   @Test(
-    "while the server's disk is full a device is told to wait, nothing is refused, and the upload goes on when there is room",
+    """
+    while the server's disk is full a device is told to wait, nothing is refused, and the upload goes on when there \
+    is room
+    """,
     .needsPrivateMounts)
   func fullDisk() async throws {
     try await TemporaryFolder.with { folder in

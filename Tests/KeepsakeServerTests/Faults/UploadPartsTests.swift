@@ -103,8 +103,10 @@ struct UploadPartsTests {
       // A body without its length that goes on beyond its range.
       let raw = try RawConnection(port: server.running.port)
       let head =
-        "PUT \(upload.path) HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer \(client.token ?? "")\r\nKeepsake-Length: 5\r\n"
-        + "Keepsake-Frame: \(upload.headers["Keepsake-Frame"] ?? "")\r\nContent-Range: bytes 1000-1003/5000\r\n"
+        """
+        PUT \(upload.path) HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer \(client.token ?? "")\r\nKeepsake-Length: \
+        5\r\nKeepsake-Frame: \(upload.headers["Keepsake-Frame"] ?? "")\r\nContent-Range: bytes 1000-1003/5000\r\n
+        """
       await raw.send(head + "Transfer-Encoding: chunked\r\n\r\n10\r\n0123456789abcdef\r\n0\r\n\r\n")
       #expect(await raw.read(until: "bad_request").hasPrefix("HTTP/1.1 400"))
       #expect(try await upload.received() == 1_000)
@@ -203,9 +205,11 @@ struct UploadPartsTests {
       let upload = PartedUpload(client, "a", frameBytes(200_000, seed: 10))
       let raw = try RawConnection(port: server.running.port)
       let head =
-        "PUT \(upload.path) HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer \(client.token ?? "")\r\nKeepsake-Length: 5\r\n"
-        + "Keepsake-Frame: \(upload.headers["Keepsake-Frame"] ?? "")\r\nContent-Range: bytes 0-199999/200000\r\n"
-        + "Content-Length: 200000\r\n\r\n"
+        """
+        PUT \(upload.path) HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer \(client.token ?? "")\r\nKeepsake-Length: \
+        5\r\nKeepsake-Frame: \(upload.headers["Keepsake-Frame"] ?? "")\r\nContent-Range: bytes \
+        0-199999/200000\r\nContent-Length: 200000\r\n\r\n
+        """
       await raw.send(Data(head.utf8) + upload.bytes.prefix(70_000))
       try await until("the first part") { try await upload.received() == 70_000 }
       #expect(try await upload.send(70_000..<150_000).json["received"] as? Int == 150_000)

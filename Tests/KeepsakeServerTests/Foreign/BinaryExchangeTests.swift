@@ -114,7 +114,10 @@ struct BinaryExchangeTests {
       }
       let hash = ContentHash(of: Data("a".utf8))
       func content(_ size: String) -> String {
-        #"{"protocolVersion":1,"cursor":{"epoch":0,"seq":0,"mark":0},"limit":1,"contents":[{"hash":"\#(hash)","length":1,\#(size)}]}"#
+        #"""
+        {"protocolVersion":1,"cursor":{"epoch":0,"seq":0,"mark":0},"limit":1,"contents":[{"hash":"\#(hash)",\#
+        "length":1,\#(size)}]}
+        """#
       }
       let bad: [Data] = [
         Data(), Data([0, 0, 0]), Data([0, 0, 0, 0]), Data([255, 255, 255, 255, 123]), Data(good.dropLast()),

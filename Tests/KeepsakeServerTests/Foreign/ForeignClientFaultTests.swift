@@ -130,8 +130,9 @@ struct ForeignClientFaultTests {
   }
 
   @Test(
-    "when the server is set back to yesterday's backup, it offers all that it has, in parts, and nothing of today is lost"
-  )
+    """
+    when the server is set back to yesterday's backup, it offers all that it has, in parts, and nothing of today is lost
+    """)
   func restored() async throws {
     try await TemporaryFolder.with { folder in
       let (data, backup) = (folder.appendingPathComponent("server"), folder.appendingPathComponent("backup"))

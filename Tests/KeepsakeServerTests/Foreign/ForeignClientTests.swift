@@ -192,12 +192,22 @@ struct ForeignClientTests {
         String(repeating: "1", count: 32), String(repeating: "2", count: 32), String(repeating: "3", count: 32)
       )
       let cells = [
-        #"{"collection": "progress", "key": "vote", "value": {"later": [{"id": "\#(one)", "rule": "quorum", "content": "AQI="}]}}"#,
-        #"{"collection": "progress", "key": "vote", "value": {"later": [{"id": "\#(two)", "rule": "quorum", "content": "Aw=="}]}}"#,
-        #"{"collection": "progress", "key": "vote", "value": {"later": [{"id": "\#(three)", "rule": "quorum", "content": "", "over": ["\#(one)"]}]}}"#,
         #"""
-        {"collection": "scores", "key": "1/a/b", "generation": 1, "value": {"best": {"order": "descending", "cleared": true,
-         "entry": {"score": {"int": 3}, "dateMilliseconds": 5, "payload": "AQI="}, "withdrawn": [{"generation": 0, "id": "\#(one)"}]}}}
+        {"collection": "progress", "key": "vote", "value": {"later": [{"id": "\#(one)", "rule": "quorum", "content": \#
+        "AQI="}]}}
+        """#,
+        #"""
+        {"collection": "progress", "key": "vote", "value": {"later": [{"id": "\#(two)", "rule": "quorum", "content": \#
+        "Aw=="}]}}
+        """#,
+        #"""
+        {"collection": "progress", "key": "vote", "value": {"later": [{"id": "\#(three)", "rule": "quorum", \#
+        "content": "", "over": ["\#(one)"]}]}}
+        """#,
+        #"""
+        {"collection": "scores", "key": "1/a/b", "generation": 1, "value": {"best": {"order": "descending",
+         "cleared": true, "entry": {"score": {"int": 3}, "dateMilliseconds": 5, "payload": "AQI="},
+         "withdrawn": [{"generation": 0, "id": "\#(one)"}]}}}
         """#,
       ]
       for cell in cells {

@@ -37,7 +37,8 @@ final class FaultStage: Sendable {
       kind: .smallExchange, name: "small exchange", request: exchange, point: .insideRequest,
       place: "half of the request"),
     Transfer(
-      kind: .smallExchange, name: "small exchange", request: exchange, point: .beforeAnswer, place: "before the answer"),
+      kind: .smallExchange, name: "small exchange", request: exchange, point: .beforeAnswer,
+      place: "before the answer"),
     Transfer(
       kind: .smallExchange, name: "small exchange", request: exchange, point: .insideAnswer(after: 40),
       place: "in the answer"),

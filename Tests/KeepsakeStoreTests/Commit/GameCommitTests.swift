@@ -58,8 +58,10 @@ extension GameCommit {
   }
 
   @Test(
-    "a commit that fails in the middle of a batch leaves nothing behind: the next save of its slot replaces the one before it"
-  )
+    """
+    a commit that fails in the middle of a batch leaves nothing behind: the next save of its slot replaces the one \
+    before it
+    """)
   func failsInTheMiddle() throws {
     defer { try? store.close() }
     var pending: [PendingCommit<GameCommit.Outcome>] = []

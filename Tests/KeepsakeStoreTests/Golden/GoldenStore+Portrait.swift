@@ -27,8 +27,13 @@ extension GoldenStore {
     let locals = try transaction.localSlots().sorted()
     return [
       "facts: \(names.joined(separator: ", "))",
-      "cloud: \(facts.container?.description ?? "none"), \(try json(facts.cursor)), caught up \(facts.caughtUp), heard at \(facts.lastFetchedMilliseconds ?? 0)",
-      "\(facts.serverOffsetMilliseconds) ms to the server's clock, \(facts.moves ?? 0) moves, refused \(facts.isRefused)",
+      """
+      cloud: \(facts.container?.description ?? "none"), \(try json(facts.cursor)), caught up \(facts.caughtUp), heard \
+      at \(facts.lastFetchedMilliseconds ?? 0)
+      """,
+      """
+      \(facts.serverOffsetMilliseconds) ms to the server's clock, \(facts.moves ?? 0) moves, refused \(facts.isRefused)
+      """,
       "arrivals: \(facts.hasArrivals), deferred \(facts.arrivalsNotDownloaded)", "of its own: \(try json(own))",
       "adoption: \(try json(transaction.adoptionNote()))", "adopted: \(try json(parcels))",
       "local slots: \(locals.joined(separator: ", "))",
@@ -66,7 +71,10 @@ extension GoldenStore {
       lines.append("board \(board.board), \(board.order): \(board.scores) of \(board.players)")
       let found = try transaction.topScores(100, on: board.board, board.order)
       lines += found.entries.map {
-        "score \($0.player) \($0.value) at \($0.dateMilliseconds), \($0.id), \($0.context?.base64EncodedString() ?? "no context")"
+        """
+        score \($0.player) \($0.value) at \($0.dateMilliseconds), \($0.id), \
+        \($0.context?.base64EncodedString() ?? "no context")
+        """
       }
       lines.append("objections: \(found.objections.count)")
     }

@@ -95,7 +95,9 @@ import Testing
   }
 
   @Test(
-    "a store of the first format is brought to this one with all that it holds; who only looks is told to have it opened",
+    """
+    a store of the first format is brought to this one with all that it holds; who only looks is told to have it opened
+    """,
     arguments: firstFormat)
   func migrates(golden: Golden) throws {
     try place(golden)

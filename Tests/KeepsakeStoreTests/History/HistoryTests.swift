@@ -51,8 +51,10 @@ import Testing
   }
 
   @Test(
-    "a game that asks for everything keeps everything, one that asks for little keeps little, and none less than the newest"
-  )
+    """
+    a game that asks for everything keeps everything, one that asks for little keeps little, and none less than the \
+    newest
+    """)
   func keepsAsAsked() throws {
     func kept(_ rules: HistoryRules) throws -> [UInt64] {
       let folder = try TemporaryFolder()

@@ -41,8 +41,10 @@ struct PowerCutTrial {
     var losses: [(loss: Loss, place: String)] = []
 
     var summary: String {
-      "\(cuts) power cuts, among them before and after each of \(syncs) syncs; \(recoveryCuts) more while the store recovered; "
-        + "\(losses.count) losses, \(repairs.count) taken for damage"
+      """
+      \(cuts) power cuts, among them before and after each of \(syncs) syncs; \(recoveryCuts) more while the store \
+      recovered; \(losses.count) losses, \(repairs.count) taken for damage
+      """
     }
   }
 

@@ -22,8 +22,10 @@ import Testing
   }
 
   @Test(
-    "whenever the power fails, the game's own tables are as after the last write or migration that returned, or a later one"
-  )
+    """
+    whenever the power fails, the game's own tables are as after the last write or migration that returned, or a \
+    later one
+    """)
   func survives() async throws {
     let (run, result) = try await onThread {
       let folder = try TemporaryFolder.inMemory()

@@ -147,8 +147,10 @@ struct RecordsRun: Sendable {
       migrator.registerMigration("first") {
         try $0.execute(
           sql:
-            "CREATE TABLE thing (number INTEGER PRIMARY KEY AUTOINCREMENT, size INTEGER, body BLOB); CREATE INDEX by_size ON thing (size)"
-        )
+            """
+            CREATE TABLE thing (number INTEGER PRIMARY KEY AUTOINCREMENT, size INTEGER, body BLOB); \
+            CREATE INDEX by_size ON thing (size)
+            """)
       }
       for number in 1..<max(count, 1) {
         migrator.registerMigration("later \(number)") { database in

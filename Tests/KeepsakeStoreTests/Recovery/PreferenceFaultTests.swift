@@ -9,7 +9,9 @@ import Testing
 /// Of the same suite as other faults of the disk, because the faulty layer is one for the process.
 extension DiskFaultTests {
   @Test(
-    "preferences outlive a disk that is full, read-only or failing: the game has them, and the disk when it works again",
+    """
+    preferences outlive a disk that is full, read-only or failing: the game has them, and the disk when it works again
+    """,
     arguments: [
       (FaultyDisk.Fault.write(SQLITE_FULL), StoreError.Code.diskFull), (.write(SQLITE_READONLY), .notPermitted),
       (.write(FaultyDisk.failedWrite), .io), (.sync(FaultyDisk.failedSync), .io),

@@ -39,7 +39,10 @@ extension DiskFaultTests {
     }
 
     @Test(
-      "each cause has its own error, again and again; what was there stays, what failed is not there, and the next write works",
+      """
+      each cause has its own error, again and again; what was there stays, what failed is not there, and the next \
+      write works
+      """,
       arguments: [
         (FaultyDisk.Fault.write(SQLITE_FULL), StoreError.Code.diskFull), (.write(SQLITE_READONLY), .notPermitted),
         (.write(FaultyDisk.failedWrite), .io), (.sync(FaultyDisk.failedSync), .io),
@@ -81,8 +84,10 @@ extension DiskFaultTests {
     }
 
     @Test(
-      "a note of damage that the disk doesn't take is written when it does, at the latest at closing; if not even then, it is told"
-    )
+      """
+      a note of damage that the disk doesn't take is written when it does, at the latest at closing; if not even \
+      then, it is told
+      """)
     func owesNote() throws {
       let away = folder.appendingPathExtension("away")
       defer { for url in [folder, away] { try? FileManager.default.removeItem(at: url) } }

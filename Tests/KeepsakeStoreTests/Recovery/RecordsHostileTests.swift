@@ -189,7 +189,10 @@ import Darwin
     // Another row of the same value, unseen by the index.
     let unique = try root(of: "sqlite_autoindex_single_1")
     try edit(
-      "UPDATE sqlite_master SET sql = 'CREATE TABLE single (value TEXT)' WHERE name = 'single'; DELETE FROM sqlite_master WHERE name = 'sqlite_autoindex_single_1'",
+      """
+      UPDATE sqlite_master SET sql = 'CREATE TABLE single (value TEXT)' WHERE name = 'single'; DELETE \
+      FROM sqlite_master WHERE name = 'sqlite_autoindex_single_1'
+      """,
       "INSERT INTO single VALUES ('a')",
       """
       UPDATE sqlite_master SET sql = 'CREATE TABLE single (value TEXT UNIQUE)' WHERE name = 'single';

@@ -25,13 +25,15 @@ import Testing
     migrator.registerMigration("first") { db in
       try db.execute(
         sql: """
-          CREATE TABLE creature (id INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL, size INTEGER, twice INTEGER AS (size * 2));
+          CREATE TABLE creature (id INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL, size INTEGER, \
+          twice INTEGER AS (size * 2));
           CREATE INDEX by_size ON creature (size);
           CREATE TABLE sighting (creature INTEGER NOT NULL REFERENCES creature (id), place TEXT);
           CREATE TABLE "odd ""name'; --" ("a""b" BLOB);
           CREATE TABLE setting (key TEXT PRIMARY KEY, value) WITHOUT ROWID;
           CREATE VIEW large AS SELECT * FROM creature WHERE size > 100;
-          CREATE TRIGGER named AFTER INSERT ON sighting BEGIN UPDATE creature SET size = size WHERE id = new.creature; END;
+          CREATE TRIGGER named AFTER INSERT ON sighting BEGIN UPDATE creature SET size = size WHERE id = new.creature; \
+          END;
           CREATE VIRTUAL TABLE story USING fts5(text);
           PRAGMA user_version = 42;
           """)

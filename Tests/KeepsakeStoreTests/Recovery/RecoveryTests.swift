@@ -112,10 +112,18 @@ import Testing
   }
 
   @Test(
-    "a wrong record of which save is the newest, or needs which bytes, is put right before anything is thrown away by it",
+    """
+    a wrong record of which save is the newest, or needs which bytes, is put right before anything is thrown away by it
+    """,
     arguments: [
-      "DELETE FROM content_use WHERE version = (SELECT id FROM version WHERE slot = 'main' ORDER BY position DESC LIMIT 1)",
-      "UPDATE content_use SET hash = x'00' WHERE version = (SELECT id FROM version WHERE slot = 'main' ORDER BY position DESC LIMIT 1)",
+      """
+      DELETE FROM content_use WHERE version = (SELECT id FROM version WHERE slot = 'main' ORDER BY position DESC \
+      LIMIT 1)
+      """,
+      """
+      UPDATE content_use SET hash = x'00' WHERE version = (SELECT id FROM version WHERE slot = 'main' \
+      ORDER BY position DESC LIMIT 1)
+      """,
       "UPDATE cloud_content SET depth = 'x'; INSERT INTO cloud_content VALUES (x'00', 'y')",
       "DELETE FROM head WHERE slot = 'main'",
       "UPDATE sqlite_sequence SET seq = \(Int64.max) WHERE name = 'version'",
@@ -174,8 +182,10 @@ import Testing
   func stepsBack() throws {
     try makeStore()
     try alter(
-      "UPDATE version SET slot = 'nowhere' WHERE position = (SELECT MAX(position) FROM version WHERE slot = 'main'); VACUUM"
-    )
+      """
+      UPDATE version SET slot = 'nowhere' WHERE position = (SELECT MAX(position) FROM version WHERE slot = 'main'); \
+      VACUUM
+      """)
     let store = try Store.open(at: folder.store)
     defer { try? store.close() }
     #expect(store.incidents.map(\.kind) == [.recovered] && store.incidents[0].message.contains("\"main\""))

@@ -29,7 +29,10 @@ import Testing
     Replay(
       testDescription: "a preference put back as it was",
       sql: [
-        "UPDATE preference SET body = (SELECT body FROM old.preference AS o WHERE o.name = 'volume') WHERE name = 'volume'"
+        """
+        UPDATE preference SET body = (SELECT body FROM old.preference AS o WHERE o.name = 'volume') \
+        WHERE name = 'volume'
+        """
       ]),
     Replay(
       testDescription: "a preference put back that was removed",
@@ -47,7 +50,10 @@ import Testing
     Replay(
       testDescription: "an earlier save made to stand",
       sql: [
-        "INSERT INTO covered SELECT id, covered_checksum(id) FROM version WHERE slot = 'main' AND id NOT IN (SELECT id FROM covered)",
+        """
+        INSERT INTO covered SELECT id, covered_checksum(id) FROM version WHERE slot = 'main' AND id NOT IN (SELECT id \
+        FROM covered)
+        """,
         "DELETE FROM covered WHERE id IN (SELECT id FROM version WHERE position = 2)",
       ]),
     Replay(

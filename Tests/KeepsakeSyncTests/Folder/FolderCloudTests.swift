@@ -58,8 +58,10 @@ import Testing
   }
 
   @Test(
-    "what newer devices wrote by a rule that nobody else knows reaches each of them, through old ones and their snapshots too"
-  )
+    """
+    what newer devices wrote by a rule that nobody else knows reaches each of them, through old ones and their \
+    snapshots too
+    """)
   func laterRules() throws {
     let key = CellKey(collection: "progress", key: "vote")
     func write(_ text: String, _ number: UInt64, over: [UInt64] = [], on device: FolderDevice) {
@@ -132,8 +134,10 @@ import Testing
   }
 
   @Test(
-    "a game that is started again goes on where it was: nothing is written anew, and what it said that it has isn't told again"
-  )
+    """
+    a game that is started again goes on where it was: nothing is written anew, and what it said that it has isn't \
+    told again
+    """)
   func reopening() throws {
     let (first, second) = (try device(1), try device(2))
     try first.raise("level", to: 1)
@@ -242,8 +246,10 @@ import Testing
   }
 
   @Test(
-    "an earlier one of its segments was lost while the game didn't run: nobody could go on from there, so all is written again"
-  )
+    """
+    an earlier one of its segments was lost while the game didn't run: nobody could go on from there, so all is \
+    written again
+    """)
   func earlierSegmentGone() throws {
     let (first, second) = (try device(1), try device(2))
     try first.raise("a", to: 1)

@@ -39,7 +39,10 @@ import Darwin
     cells: String = "",
     versions: String = ""
   ) -> String {
-    #"{"cells":[\#(cells)],"container":"\#(container)",\#(previous)"replaces":[\#(replaces)],"seen":[\#(seen)],"versions":[\#(versions)]}"#
+    #"""
+    {"cells":[\#(cells)],"container":"\#(container)",\#(previous)"replaces":[\#(replaces)],"seen":[\#(seen)],\#
+    "versions":[\#(versions)]}
+    """#
   }
 
   private func cell(_ key: String, _ value: String) -> String {
@@ -97,8 +100,10 @@ import Darwin
       body(
         cells: cell(
           "a",
-          #"{"latest":{"stamp":{"caughtUp":true,"milliseconds":9223372036854775807,"writer":"0000000000000001"},"value":{"int":1}}}"#
-        )),
+          #"""
+          {"latest":{"stamp":{"caughtUp":true,"milliseconds":9223372036854775807,"writer":"0000000000000001"},\#
+          "value":{"int":1}}}
+          """#)),
       body(cells: cell("a", #"{"max":{"string":"\#(String(repeating: "x", count: 300_000))"}}"#)),
       body(cells: cell("a", #"{"unheard":1}"#)),
       body(
@@ -279,8 +284,10 @@ import Darwin
       #expect(try FolderTransport.container(of: folder, making: nil) == FolderDevice.container, "\(index)")
     }
     try Data(
-      #"{"format":2,"container":"\#(smaller)","checksum":"\#(ContentHash(of: Data("keepsake folder 2 \(smaller)".utf8)))"}"#
-        .utf8
+      #"""
+      {"format":2,"container":"\#(smaller)","checksum":"\#(ContentHash(of: Data("keepsake folder 2 \(smaller)".utf8)))"}
+      """#
+      .utf8
     )
     .write(to: identity)
     #expect(failure(try device.sync())?.message.contains("newer release") == true)

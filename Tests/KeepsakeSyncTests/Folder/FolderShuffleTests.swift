@@ -13,8 +13,10 @@ import Testing
   static let firstSeed: UInt64 = 2026
 
   @Test(
-    "whatever order, delay, pieces, copies and losses files come with: all devices end up the same, and nobody sees half a checkpoint"
-  )
+    """
+    whatever order, delay, pieces, copies and losses files come with: all devices end up the same, and nobody sees \
+    half a checkpoint
+    """)
   func shuffle() async throws {
     let counts = try await onThread {
       var counts: [FolderWorld.Happening: Int] = [:]
@@ -32,8 +34,9 @@ import Testing
       #expect(counts[what, default: 0] > 0, "from seed \(Self.firstSeed): never \(what)")
     }
     print(
-      "folder shuffle, \(Self.rounds) rounds: \(counts.map { "\($0.key) \($0.value)" }.sorted().joined(separator: ", "))"
-    )
+      """
+      folder shuffle, \(Self.rounds) rounds: \(counts.map { "\($0.key) \($0.value)" }.sorted().joined(separator: ", "))
+      """)
   }
 }
 

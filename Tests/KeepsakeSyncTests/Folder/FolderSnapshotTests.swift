@@ -106,8 +106,10 @@ import Testing
   }
 
   @Test(
-    "what one device's snapshot replaced is remembered by another's that replaces that, so who was away longer is heard, too"
-  )
+    """
+    what one device's snapshot replaced is remembered by another's that replaces that, so who was away longer is \
+    heard, too
+    """)
   func awayForLonger() throws {
     let (first, second, away) = (try device(1), try device(2), try device(3))
     try away.raise("away", to: 1)

@@ -76,7 +76,8 @@ import Testing
     let storage = device.storage
     var lines = try storage.cells(in: nil).map { "cell \(try json($0))" }
     lines += try storage.allVersions().sorted().map { id in
-      "version \(try storage.version(id).map { try json($0.record) } ?? "\(id), unknown")\(storage.isCovered(id) ? " covered" : "")"
+      let known = try storage.version(id).map { try json($0.record) }
+      return "version \(known ?? "\(id), unknown")\(storage.isCovered(id) ? " covered" : "")"
     }
     for slot in storage.slots().sorted() {
       lines.append(

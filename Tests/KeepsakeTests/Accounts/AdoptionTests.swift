@@ -85,8 +85,10 @@ import Testing
   }
 
   @Test(
-    "saves come beside the account's own, with their history; the next save settles it, and adopting again brings nothing back"
-  )
+    """
+    saves come beside the account's own, with their history; the next save settles it, and adopting again brings \
+    nothing back
+    """)
   func saves() async throws {
     let ada = try open(Self.ada)
     defer { end(ada) }
@@ -203,8 +205,10 @@ import Testing
   }
 
   @Test(
-    "money that a guest's own bank knows moves as far as this device may spend it, but for gifts, which the account gets anew"
-  )
+    """
+    money that a guest's own bank knows moves as far as this device may spend it, but for gifts, which the account \
+    gets anew
+    """)
   func connectedGuest() async throws {
     let theirs = MemoryCloud(id: ContainerID(high: 8, low: 8))
     let guest = try open(.guest)
@@ -406,8 +410,10 @@ import Testing
   }
 
   @Test(
-    "who may not adopt: the same account, data opened without one, one that is open, one that isn't there; nothing changes"
-  )
+    """
+    who may not adopt: the same account, data opened without one, one that is open, one that isn't there; nothing \
+    changes
+    """)
   func refusals() throws {
     try play()
     try with(Self.ada) { (ada: GameData) throws in

@@ -69,7 +69,10 @@ func takeOver(save: Data, defaults: Data, scores: Data, into game: GameData) thr
     "$version": 100_000, "$archiver": "NSKeyedArchiver", "$top": ["root": .uid(1)],
     "$objects": [
       "$null",
-      ["_name": .uid(2), "_level": 7, "_items": .uid(3), "_target": .uid(6), "_position": .uid(8), "$class": .uid(10)],  // 1
+      [
+        "_name": .uid(2), "_level": 7, "_items": .uid(3), "_target": .uid(6), "_position": .uid(8),
+        "$class": .uid(10),
+      ],  // 1
       "Ann", ["NS.objects": [.uid(4), .uid(5)], "$class": .uid(11)],  // 2, 3
       ["_kind": 3, "_count": 2, "$class": .uid(12)], ["_kind": 1, "_count": 1, "$class": .uid(12)],  // 4, 5
       [

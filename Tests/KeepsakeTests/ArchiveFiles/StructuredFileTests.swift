@@ -66,7 +66,9 @@ import Testing
       json: #"{"quests":[{"name":"a","reward":1,"isDone":1}]}"#, code: .mismatch,
       description: "quests[0].isDone: expected true or false, found 1"),
     Mistake(
-      json: #"{"quests":[{"reward":1,"isDone":true}]}"#, code: .missingValue, description: "quests[0].name: is missing"),
+      json: #"""
+        {"quests":[{"reward":1,"isDone":true}]}
+        """#, code: .missingValue, description: "quests[0].name: is missing"),
     Mistake(
       json: #"{"quests":[{"name":null,"reward":1}]}"#, code: .missingValue,
       description: "quests[0].name: expected text, found null"),
@@ -92,7 +94,10 @@ import Testing
     let text = error { _ = try StructuredFile.decode(File.self, from: Data(#"{"sizes":{"a b":"x"}}"#.utf8), as: .json) }
     #expect(text?.path == #"sizes["a b"]"#, "\(String(describing: text))")
     let list =
-      #"<?xml version="1.0"?><plist version="1.0"><dict><key>sizes</key><dict><key>a</key><string>ten</string></dict></dict></plist>"#
+      #"""
+      <?xml version="1.0"?><plist \#
+      version="1.0"><dict><key>sizes</key><dict><key>a</key><string>ten</string></dict></dict></plist>
+      """#
     let found = error { _ = try StructuredFile.decode(File.self, from: Data(list.utf8), as: .propertyList) }
     #expect(found?.description == #"sizes.a: expected a whole number, found "ten""#)
   }
@@ -148,8 +153,10 @@ import Testing
       Data(
         #"""
         <?xml version="1.0" encoding="UTF-8"?>
-        <!DOCTYPE plist PUBLIC "-//Apple//DTD PLIST 1.0//EN" "http://www.apple.com/DTDs/PropertyList-1.0.dtd"\#(doctype)>
-        <plist version="1.0"><dict><!-- <array> --><key>sizes</key><array><string><![CDATA[<array>]]></string><string/></array></dict></plist>
+        <!DOCTYPE plist PUBLIC "-//Apple//DTD PLIST 1.0//EN" \#
+        "http://www.apple.com/DTDs/PropertyList-1.0.dtd"\#(doctype)>
+        <plist version="1.0"><dict><!-- <array> --><key>sizes</key><array>\#
+        <string><![CDATA[<array>]]></string><string/></array></dict></plist>
         """#.utf8)
     }
     #expect(try StructuredFile.decode(File.self, from: file(""), as: .propertyList).sizes == ["<array>", ""])

@@ -12,8 +12,10 @@ import Darwin
 /// A player whose installation is broken hears it before play, all of it, and never sees garbage.
 @Suite struct AssetCheckTests {
   @Test(
-    "all that is missing, damaged, stale, unreadable and extra is told at once, a sentence each, and the same errors meet whoever loads it"
-  )
+    """
+    all that is missing, damaged, stale, unreadable and extra is told at once, a sentence each, and the same errors \
+    meet whoever loads it
+    """)
   func report() async throws {
     let world = try AssetWorld(["gone": 10, "Images/altered": 10, "cut": 10, "edited": 10, "linked": 10, "good": 10])
     let sound = try await AssetLibrary(at: world.url).check(.full)
@@ -62,8 +64,10 @@ import Darwin
   }
 
   @Test(
-    "the quick check hashes only what was changed after the manifest was made; extra files alone are no reason not to play"
-  )
+    """
+    the quick check hashes only what was changed after the manifest was made; extra files alone are no reason not to \
+    play
+    """)
   func quick() async throws {
     let world = try AssetWorld(["altered": 10, "edited": 10, "touched": 10])
     try world.write(Data(count: 10), to: "altered")

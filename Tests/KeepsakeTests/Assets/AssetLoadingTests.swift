@@ -214,8 +214,10 @@ import Testing
   }
 
   @Test(
-    "what is asked for comes although the game lets go of the batch, and nothing of a library stays when the game lets go of it"
-  )
+    """
+    what is asked for comes although the game lets go of the batch, and nothing of a library stays when the game lets \
+    go of it
+    """)
   func lettingGo() async throws {
     let world = try AssetWorld(["a": 10])
     weak var loader: AssetLoader?
@@ -247,7 +249,10 @@ import Testing
   }
 
   @Test(
-    "threads and tasks that ask, wait, cancel and let go all at once get right bytes or a typed error, and never wait for ever",
+    """
+    threads and tasks that ask, wait, cancel and let go all at once get right bytes or a typed error, and never wait \
+    for ever
+    """,
     arguments: [11, 12, 13])
   func stress(seed: UInt64) async throws {
     let sizes = Dictionary(uniqueKeysWithValues: (0..<40).map { ("asset\($0)", $0 * 997 % 9_000) })

@@ -55,8 +55,10 @@ import Testing
   }
 
   @Test(
-    "what came is shown by `deliver` and not before: saves, values, preferences, scores and money together, and the news of them"
-  )
+    """
+    what came is shown by `deliver` and not before: saves, values, preferences, scores and money together, and the \
+    news of them
+    """)
   func showsTogether() async throws {
     let (here, there) = try await connected()
     defer {
@@ -83,8 +85,10 @@ import Testing
   }
 
   @Test(
-    "with `onUpdate` it is shown by the update of the cloud or of an autosave, and a game that looks in each frame doesn't read for nothing"
-  )
+    """
+    with `onUpdate` it is shown by the update of the cloud or of an autosave, and a game that looks in each frame \
+    doesn't read for nothing
+    """)
   func showsAtUpdate() async throws {
     let (here, there) = try await connected(.onUpdate)
     defer {

@@ -95,8 +95,10 @@ import Testing
   }
 
   @Test(
-    "what replaces a save that is here comes by itself; what replaces one that isn't stays away, and is what is downloaded"
-  )
+    """
+    what replaces a save that is here comes by itself; what replaces one that isn't stays away, and is what is \
+    downloaded
+    """)
   func replaced() async throws {
     let (here, there) = try await played(pages(3))
     defer {

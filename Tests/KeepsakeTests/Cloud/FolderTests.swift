@@ -106,8 +106,10 @@ import Testing
   }
 
   @Test(
-    "another player's folder in the place of this one's, while the game runs or not: nothing is read from it or written to it, and all goes on after"
-  )
+    """
+    another player's folder in the place of this one's, while the game runs or not: nothing is read from it or \
+    written to it, and all goes on after
+    """)
   func swapped() async throws {
     func files(_ url: URL) throws -> Set<String> { Set(try FileManager.default.subpathsOfDirectory(atPath: url.path)) }
     let place = folder.url.appendingPathComponent("stick")

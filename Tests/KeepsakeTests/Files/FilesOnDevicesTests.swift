@@ -159,8 +159,10 @@ import Testing
   }
 
   @Test(
-    "a file of the same name that another device made by itself stands beside this one; one with the same bytes is the same"
-  )
+    """
+    a file of the same name that another device made by itself stands beside this one; one with the same bytes is the \
+    same
+    """)
   func sameName() async throws {
     let (here, there) = (try await connected(phone), try await connected(tablet))
     defer {

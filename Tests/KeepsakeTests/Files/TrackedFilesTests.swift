@@ -170,8 +170,10 @@ import Testing
   }
 
   @Test(
-    "folders, links, devices, names that can't be and files that aren't there are typed errors, and nothing is kept of them"
-  )
+    """
+    folders, links, devices, names that can't be and files that aren't there are typed errors, and nothing is kept of \
+    them
+    """)
   func mistakes() throws {
     let game = try device.open()
     defer { end(game) }

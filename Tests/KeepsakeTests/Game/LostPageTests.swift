@@ -14,8 +14,10 @@ import Testing
   init() throws { device = try Device() }
 
   @Test(
-    "of a save that lies on a lost page the one before is given, the game is told, saving goes on, and the next opening repairs"
-  )
+    """
+    of a save that lies on a lost page the one before is given, the game is told, saving goes on, and the next \
+    opening repairs
+    """)
   func lostPage() throws {
     var game = try device.open()
     var random = SeededGenerator(seed: 77)

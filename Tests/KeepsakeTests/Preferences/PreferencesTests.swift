@@ -245,8 +245,9 @@ func storedPreference(_ name: String, of game: GameData) throws -> Data? {
   // MARK: What can't be read
 
   @Test(
-    "another type than was stored gives the default and an incident with the name; the stored value stays until it is set"
-  )
+    """
+    another type than was stored gives the default and an incident with the name; the stored value stays until it is set
+    """)
   func wrongType() throws {
     var game = try device.open()
     game.preferences[.nick] = "Ada"

@@ -110,8 +110,9 @@ import Testing
   }
 
   @Test(
-    "a migration that fails says which one it was and leaves the tables as they were before it; the next release goes on"
-  )
+    """
+    a migration that fails says which one it was and leaves the tables as they were before it; the next release goes on
+    """)
   func failsMigration() throws {
     let device = try Device()
     let game = try device.open()
@@ -375,8 +376,10 @@ import Testing
   }
 
   @Test(
-    "versions of the tables: snapshots that are tracked as a file, brought back one by one, and by a newer release of the game"
-  )
+    """
+    versions of the tables: snapshots that are tracked as a file, brought back one by one, and by a newer release of \
+    the game
+    """)
   func versions() throws {
     let device = try Device()
     let game = try device.open()

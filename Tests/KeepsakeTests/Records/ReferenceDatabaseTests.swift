@@ -79,8 +79,10 @@ import Darwin
   }
 
   @Test(
-    "missing, a folder, something else, a database that was broken when it was hashed, a log beside it: each has its own error"
-  )
+    """
+    missing, a folder, something else, a database that was broken when it was hashed, a log beside it: each has its \
+    own error
+    """)
   func causes() throws {
     let url = try make()
     let right = try hash(url)
@@ -158,8 +160,10 @@ import Darwin
     try queue.writeWithoutTransaction { db in
       try db.execute(
         sql:
-          "CREATE TRIGGER wild AFTER INSERT ON word BEGIN DELETE FROM word; END; CREATE VIEW wilder AS SELECT load_extension('x')"
-      )
+          """
+          CREATE TRIGGER wild AFTER INSERT ON word BEGIN DELETE FROM word; END; CREATE VIEW wilder AS \
+          SELECT load_extension('x')
+          """)
     }
     try queue.close()
     let words = try ReferenceDatabase(at: url, sha256: try hash(url))

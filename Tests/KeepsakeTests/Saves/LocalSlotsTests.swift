@@ -114,8 +114,10 @@ import Testing
   }
 
   @Test(
-    "a slot that leaves the cloud stays here, and goes elsewhere as by a delete; what others saved without knowing stays theirs"
-  )
+    """
+    a slot that leaves the cloud stays here, and goes elsewhere as by a delete; what others saved without knowing \
+    stays theirs
+    """)
   func leaves() async throws {
     let (here, there) = try await bothPlaying()
     defer {
@@ -158,8 +160,10 @@ import Testing
   }
 
   @Test(
-    "a device that only stops sending leaves the others with what they had; what they do meanwhile is no news, and merges in the end"
-  )
+    """
+    a device that only stops sending leaves the others with what they had; what they do meanwhile is no news, and \
+    merges in the end
+    """)
   func onlyStops() async throws {
     let (here, there) = try await bothPlaying()
     defer {
@@ -191,8 +195,10 @@ import Testing
   }
 
   @Test(
-    "a slot in which nothing was saved meanwhile shows what the cloud has when it comes back, and a deleted one deletes nothing there"
-  )
+    """
+    a slot in which nothing was saved meanwhile shows what the cloud has when it comes back, and a deleted one \
+    deletes nothing there
+    """)
   func nothingNew() async throws {
     let (here, there) = try await bothPlaying()
     defer {

@@ -19,8 +19,10 @@ import Testing
   }
 
   @Test(
-    "a pinned save is there after hundreds of others and a restart, says that it is pinned, and can be restored; unpinned it goes"
-  )
+    """
+    a pinned save is there after hundreds of others and a restart, says that it is pinned, and can be restored; \
+    unpinned it goes
+    """)
   func pins() throws {
     var game = try open()
     let pinned = try game.saves.capture(World(level: 1), to: .main, SaveMetadata(title: "before the battle")).wait()

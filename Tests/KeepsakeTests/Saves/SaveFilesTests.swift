@@ -16,8 +16,9 @@ import Testing
   }
 
   @Test(
-    "a save goes to another machine and another slot with its title and picture, and what stood there can be brought back"
-  )
+    """
+    a save goes to another machine and another slot with its title and picture, and what stood there can be brought back
+    """)
   func moves() throws {
     let game = try open(device)
     defer { end(game) }
@@ -87,7 +88,10 @@ import Testing
   }
 
   @Test(
-    "under a seal a save goes to the same game on another machine and to no other; one that anybody can have changed only if the game says so",
+    """
+    under a seal a save goes to the same game on another machine and to no other; one that anybody can have changed \
+    only if the game says so
+    """,
     arguments: [Seal.signed(secret), .sealed(secret, player: "ada")])
   func sealed(seal: Seal) throws {
     let game = try open(device, seal)

@@ -228,7 +228,10 @@ import Testing
     try database.write { database in
       try database.execute(
         sql:
-          "UPDATE content SET bytes = x'00' WHERE position IN (SELECT position FROM content ORDER BY position DESC LIMIT ?)",
+          """
+          UPDATE content SET bytes = x'00' WHERE position IN (SELECT position FROM content ORDER BY position DESC \
+          LIMIT ?)
+          """,
         arguments: [count])
     }
     try database.close()

@@ -28,8 +28,10 @@ import Testing
   }
 
   @Test(
-    "a list shows title, picture and all else of every slot, also of saves that can't be read, and the capture made just before"
-  )
+    """
+    a list shows title, picture and all else of every slot, also of saves that can't be read, and the capture made \
+    just before
+    """)
   func lists() throws {
     var game = try device.open()
     for number in 1...40 {
@@ -77,8 +79,10 @@ import Testing
   }
 
   @Test(
-    "a renamed slot is under its new name alone, its past can be brought back from the old one, and the game goes on in it"
-  )
+    """
+    a renamed slot is under its new name alone, its past can be brought back from the old one, and the game goes on \
+    in it
+    """)
   func renames() throws {
     var game = try device.open()
     let first = try game.saves.capture(World(level: 1), to: "a").wait()

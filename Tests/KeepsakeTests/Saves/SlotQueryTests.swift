@@ -68,8 +68,10 @@ import Testing
   }
 
   @Test(
-    "what a query has told of was shown: a new game in that slot replaces it, and one in a slot that nobody was shown doesn't"
-  )
+    """
+    what a query has told of was shown: a new game in that slot replaces it, and one in a slot that nobody was shown \
+    doesn't
+    """)
   func toldIsShown() async throws {
     let cloud = MemoryCloud()
     let here = try Device().open()

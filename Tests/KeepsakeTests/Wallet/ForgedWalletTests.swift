@@ -111,7 +111,10 @@ import Testing
   }
 
   @Test(
-    "nonsense in the wallet's row keeps nobody from playing, and the money is what it was, by the backup or by the operations",
+    """
+    nonsense in the wallet's row keeps nobody from playing, and the money is what it was, by the backup or by the \
+    operations
+    """,
     arguments: zip(nonsense, nonsense.indices.map { $0 % 2 == 0 }))
   func recovers(nonsense: Nonsense, hasBackup: Bool) throws {
     let (before, ledger) = try play()
@@ -178,8 +181,10 @@ import Testing
   }
 
   @Test(
-    "nonsense that comes while the game runs is an error that says what to do; all else goes on, and the next start has the money"
-  )
+    """
+    nonsense that comes while the game runs is an error that says what to do; all else goes on, and the next start \
+    has the money
+    """)
   func whileRunning() throws {
     let (before, ledger) = try play()
     var game = try device.open()
@@ -205,8 +210,10 @@ import Testing
   }
 
   @Test(
-    "with a cloud the bank says what there is: what it knew counts once, what it had not heard counts, and all can be spent"
-  )
+    """
+    with a cloud the bank says what there is: what it knew counts once, what it had not heard counts, and all can be \
+    spent
+    """)
   func cloud() async throws {
     let cloud = MemoryCloud()
     var game = try device.open()

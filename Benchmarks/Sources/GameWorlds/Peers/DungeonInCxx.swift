@@ -26,7 +26,9 @@ final class DungeonInCxx {
     var name = dungeon.name
     guard let addHero = peer.add_hero, let addItem = peer.add_item,
       let made = name.withUTF8({ text in
-        text.withMemoryRebound(to: CChar.self) { peer.make?(Int64(dungeon.level), $0.baseAddress, $0.count, dungeon.heroes.count) }
+        text.withMemoryRebound(to: CChar.self) {
+          peer.make?(Int64(dungeon.level), $0.baseAddress, $0.count, dungeon.heroes.count)
+        }
       })
     else { return nil }
     self.peer = peer
@@ -36,7 +38,8 @@ final class DungeonInCxx {
       hero.name.withUTF8 { text in
         text.withMemoryRebound(to: CChar.self) {
           addHero(
-            made, Int64(hero.type), $0.baseAddress, $0.count, hero.position.x, hero.position.y, Int64(hero.health), Int64(target))
+            made, Int64(hero.type), $0.baseAddress, $0.count, hero.position.x, hero.position.y, Int64(hero.health),
+            Int64(target))
         }
       }
       for item in hero.inventory { addItem(made, item.kind, Int64(item.count), item.durability) }
@@ -54,7 +57,9 @@ final class DungeonInCxx {
 
   /// Nil for bytes that it can't read.
   func decode(_ data: Data) -> DungeonInCxx? {
-    let decoded = data.withUnsafeBytes { peer.decode?($0.bindMemory(to: UInt8.self).baseAddress, $0.count, schema, schema.count) }
+    let decoded = data.withUnsafeBytes {
+      peer.decode?($0.bindMemory(to: UInt8.self).baseAddress, $0.count, schema, schema.count)
+    }
     return decoded.flatMap { $0 }.map { DungeonInCxx(peer, schema: schema, dungeon: $0) }
   }
 
@@ -62,7 +67,9 @@ final class DungeonInCxx {
 
   /// The peer in a library that was built apart, if there is one. It stays loaded.
   static func peer(inLibrary path: String) -> DungeonPeer? {
-    guard let library = dlopen(path, RTLD_NOW | RTLD_LOCAL), let symbol = dlsym(library, "library_peer") else { return nil }
+    guard let library = dlopen(path, RTLD_NOW | RTLD_LOCAL), let symbol = dlsym(library, "library_peer") else {
+      return nil
+    }
     typealias Entry = @convention(c) () -> UnsafePointer<DungeonPeer>?
     return unsafeBitCast(symbol, to: Entry.self)()?.pointee
   }

@@ -40,7 +40,9 @@ final class KeyedDungeon: NSObject, NSSecureCoding {
   var dungeon: Dungeon {
     let places = Dictionary(uniqueKeysWithValues: heroes.enumerated().map { (ObjectIdentifier($1), $0) })
     let all = heroes.map(\.hero)
-    for (hero, keyed) in zip(all, heroes) { hero.target = keyed.target.flatMap { places[ObjectIdentifier($0)] }.map { all[$0] } }
+    for (hero, keyed) in zip(all, heroes) {
+      hero.target = keyed.target.flatMap { places[ObjectIdentifier($0)] }.map { all[$0] }
+    }
     return Dungeon(level: level, name: name, heroes: all)
   }
 }

@@ -19,10 +19,13 @@ struct MessageCard: Sendable {
 
   func encode() throws -> Data { try message.serializedBytes() }
 
-  static func decode(_ data: Data) throws -> MessageCard { MessageCard(message: try ProtoPlayerCard(serializedBytes: data)) }
+  static func decode(_ data: Data) throws -> MessageCard {
+    MessageCard(message: try ProtoPlayerCard(serializedBytes: data))
+  }
 
   var card: PlayerCard {
     PlayerCard(
-      id: Int(message.id), name: message.name, score: message.score, badges: message.badges.map(Int.init), isOnline: message.isOnline)
+      id: Int(message.id), name: message.name, score: message.score, badges: message.badges.map(Int.init),
+      isOnline: message.isOnline)
   }
 }

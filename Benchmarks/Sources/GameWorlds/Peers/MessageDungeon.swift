@@ -17,7 +17,9 @@ struct MessageDungeon: Sendable {
 
   func encode() throws -> Data { try message.serializedBytes() }
 
-  static func decode(_ data: Data) throws -> MessageDungeon { MessageDungeon(message: try ProtoDungeon(serializedBytes: data)) }
+  static func decode(_ data: Data) throws -> MessageDungeon {
+    MessageDungeon(message: try ProtoDungeon(serializedBytes: data))
+  }
 
   var dungeon: Dungeon {
     let all = message.heroes.map(MessageHero.hero)

@@ -23,15 +23,21 @@ struct MessageKingdom: Sendable {
 
   func encode() throws -> Data { try message.serializedBytes() }
 
-  static func decode(_ data: Data) throws -> MessageKingdom { MessageKingdom(message: try ProtoKingdom(serializedBytes: data)) }
+  static func decode(_ data: Data) throws -> MessageKingdom {
+    MessageKingdom(message: try ProtoKingdom(serializedBytes: data))
+  }
 
   var kingdom: Kingdom {
     let all = message.buildings.map(\.building)
-    for (building, mirror) in zip(all, message.buildings) where mirror.hasNeighbor { building.neighbor = all[Int(mirror.neighbor)] }
+    for (building, mirror) in zip(all, message.buildings) where mirror.hasNeighbor {
+      building.neighbor = all[Int(mirror.neighbor)]
+    }
     return Kingdom(
-      name: message.name, founded: Date(timeIntervalSinceReferenceDate: message.founded), treasury: message.treasury.mapValues { Int($0) },
+      name: message.name, founded: Date(timeIntervalSinceReferenceDate: message.founded),
+      treasury: message.treasury.mapValues { Int($0) },
       laws: Dictionary(uniqueKeysWithValues: message.laws.map { (Int($0), $1) }), banners: Set(message.banners),
-      explored: Set(message.explored.map { Int($0) }), towns: message.towns.map(\.town), quests: message.quests.map(\.quest), buildings: all
+      explored: Set(message.explored.map { Int($0) }), towns: message.towns.map(\.town),
+      quests: message.quests.map(\.quest), buildings: all
     )
   }
 }
@@ -60,7 +66,8 @@ extension ProtoTown {
   var town: Town {
     let site = Site(x: x, y: y, terrain: Self.terrains.first { $0.1 == terrain }?.0 ?? .plains)
     return Town(
-      name: name, motto: hasMotto ? motto : nil, site: site, population: Int(population), prices: prices, guilds: Set(guilds),
+      name: name, motto: hasMotto ? motto : nil, site: site, population: Int(population), prices: prices,
+      guilds: Set(guilds),
       founded: Date(timeIntervalSinceReferenceDate: founded),
       besieged: hasBesieged ? Date(timeIntervalSinceReferenceDate: besieged) : nil, crest: crest)
   }
@@ -106,7 +113,8 @@ extension ProtoQuest {
   var quest: Quest {
     let stage: Stage =
       switch self.stage {
-      case .active(let active): .active(since: Date(timeIntervalSinceReferenceDate: active.since), progress: active.progress)
+      case .active(let active):
+        .active(since: Date(timeIntervalSinceReferenceDate: active.since), progress: active.progress)
       case .solved(let solved): .solved(by: solved.by, after: Int(solved.after))
       case .failed(let failed): .failed(reason: failed.hasReason ? failed.reason : nil)
       case .open, nil: .open
@@ -120,7 +128,8 @@ extension ProtoQuest {
       }
     }
     return Quest(
-      title: title, giver: hasGiver ? giver : nil, deadline: hasDeadline ? Date(timeIntervalSinceReferenceDate: deadline) : nil,
+      title: title, giver: hasGiver ? giver : nil,
+      deadline: hasDeadline ? Date(timeIntervalSinceReferenceDate: deadline) : nil,
       stage: stage, rewards: rewards, isHidden: isHidden)
   }
 }

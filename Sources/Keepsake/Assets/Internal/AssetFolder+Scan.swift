@@ -25,7 +25,10 @@ struct AssetListing {
     for (path, status) in files where status.size > AssetManifest.maximumAssetBytes {
       throw AssetError(
         .tooLarge,
-        "the file \(AssetPath.shown(path.text)) has \(status.size) bytes, but an asset may have at most \(AssetManifest.maximumAssetBytes)",
+        """
+        the file \(AssetPath.shown(path.text)) has \(status.size) bytes, but an asset may have at most \
+        \(AssetManifest.maximumAssetBytes)
+        """,
         path: path.text)
     }
   }

@@ -166,7 +166,10 @@ final class AssetFolder: Sendable {
     case ELOOP, ENOTDIR, ENXIO:
       AssetError(
         .unreadable,
-        "the asset \(shown) isn't a plain file in plain folders: symbolic links aren't followed, put the file itself there",
+        """
+        the asset \(shown) isn't a plain file in plain folders: symbolic links aren't followed, put the file itself \
+        there
+        """,
         path: path)
     default:
       AssetError(.unreadable, "the asset \(shown) can't be read: \(String(cString: strerror(number)))", path: path)

@@ -136,9 +136,11 @@ final class AssetLoader: Sendable {
         let inAll = sizes.reduce(Int64(0)) { $0 + Int64($1.size) }
         let error = AssetError(
           .overBudget,
-          "a batch of \(assets.count) assets with \(inAll) bytes doesn't fit into the budget of \(state.cache.budget) bytes, of which "
-            + "\(state.cache.pinnedBytes) are pinned: release another batch, give the library a larger budget, or load without pinning"
-        )
+          """
+          a batch of \(assets.count) assets with \(inAll) bytes doesn't fit into the budget of \(state.cache.budget) \
+          bytes, of which \(state.cache.pinnedBytes) are pinned: release another batch, give the library a larger \
+          budget, or load without pinning
+          """)
         let batch = AssetBatchRecord(
           priority: priority, assets: [], isLoaded: { _ in false }, failures: failures + [error], pinned: [])
         state.queue.add(batch, as: id)
@@ -310,7 +312,10 @@ final class AssetLoader: Sendable {
     let entry = source.entries[asset]
     return AssetError(
       .overBudget,
-      "the asset \(AssetPath.shown(entry.path)) with \(entry.size) bytes doesn't fit into the budget of \(cache.budget) bytes, of which "
-        + "\(cache.pinnedBytes) are pinned: release a batch, or give the library a larger budget", path: entry.path)
+      """
+      the asset \(AssetPath.shown(entry.path)) with \(entry.size) bytes doesn't fit into the budget of \
+      \(cache.budget) bytes, of which \(cache.pinnedBytes) are pinned: release a batch, or give the library a larger \
+      budget
+      """, path: entry.path)
   }
 }

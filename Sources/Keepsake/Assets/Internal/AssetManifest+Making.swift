@@ -39,7 +39,10 @@ extension AssetManifest {
       guard file.status.size <= maximumAssetBytes else {
         throw AssetError(
           .tooLarge,
-          "the file \(AssetPath.shown(path.text)) has \(file.status.size) bytes, but an asset may have at most \(maximumAssetBytes)",
+          """
+          the file \(AssetPath.shown(path.text)) has \(file.status.size) bytes, but an asset may have at most \
+          \(maximumAssetBytes)
+          """,
           path: path.text)
       }
       let hash = try folder.hash(file, path: path.text) { done in
@@ -73,8 +76,10 @@ extension AssetManifest {
     let shown = lines.prefix(shownNames).joined(separator: "; ") + (rest > 0 ? "; and \(rest) more" : "")
     throw AssetError(
       .refusedPath,
-      "\(lines.count == 1 ? "1 name" : "\(lines.count) names") in the folder can't be an asset's on every platform: \(shown)"
-    )
+      """
+      \(lines.count == 1 ? "1 name" : "\(lines.count) names") in the folder can't be an asset's on every platform: \
+      \(shown)
+      """)
   }
 
   /// Writes the manifest, atomically and durably.

@@ -80,8 +80,10 @@ package struct AssetManifest: Sendable, Hashable {
       guard format <= AssetManifest.format else {
         throw AssetError(
           .newerManifest,
-          "the manifest of the assets has format \(format), but this program reads \(AssetManifest.format): update the game"
-        )
+          """
+          the manifest of the assets has format \(format), but this program reads \(AssetManifest.format): update the \
+          game
+          """)
       }
       guard format == AssetManifest.format else { throw AssetManifest.damaged("there is no format \(format)") }
       checksum = try container.decode(String.self, forKey: .checksum)
@@ -105,8 +107,10 @@ package struct AssetManifest: Sendable, Hashable {
     guard let bytes else {
       throw AssetError(
         .noManifest,
-        "there is no manifest at \(url.path): create one with `keepsake assets manifest \(url.deletingLastPathComponent().path)`"
-      )
+        """
+        there is no manifest at \(url.path): create one with `keepsake assets manifest \
+        \(url.deletingLastPathComponent().path)`
+        """)
     }
     try self.init(decoding: bytes)
   }

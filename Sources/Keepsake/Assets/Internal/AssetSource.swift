@@ -137,8 +137,10 @@ struct AssetSource: Sendable {
     return isNewer(status)
       ? AssetError(
         .stale,
-        "the asset \(shown) was changed after the manifest was made: \(what). Create the manifest again with `keepsake assets manifest`, "
-          + "or restore the file", path: entry.path)
+        """
+        the asset \(shown) was changed after the manifest was made: \(what). Create the manifest again with \
+        `keepsake assets manifest`, or restore the file
+        """, path: entry.path)
       : AssetError(.damaged, "the asset \(shown) is damaged: \(what). Install the game again", path: entry.path)
   }
 

@@ -329,8 +329,10 @@ actor CloudConnection: CloudLink {
     guard let first = notDownloaded.first else { return }
     throw GameDataError(
       .notDownloaded,
-      "\(notDownloaded.count) saves, such as \"\(first.key.name)\", are only in the cloud that this device would leave: download or delete them first"
-    )
+      """
+      \(notDownloaded.count) saves, such as \"\(first.key.name)\", are only in the cloud that this device would \
+      leave: download or delete them first
+      """)
   }
 
   func requireEnabled() throws {

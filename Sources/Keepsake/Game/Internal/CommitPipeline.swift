@@ -111,8 +111,10 @@ final class CommitPipeline: Sendable {
       guard bytes.count <= EncodedContent.maximumContentBytes else {
         throw GameDataError(
           .tooLarge,
-          "the save for \"\(save.slot)\" has \(bytes.count) bytes; at most \(EncodedContent.maximumContentBytes) are allowed"
-        )
+          """
+          the save for \"\(save.slot)\" has \(bytes.count) bytes; at most \(EncodedContent.maximumContentBytes) are \
+          allowed
+          """)
       }
     }
     let refusal: Refusal?

@@ -8,8 +8,10 @@ enum PreferenceLimits {
     guard isName(name) else {
       throw GameDataError(
         .misuse,
-        "a preference's name must have 1 to \(ExchangeRules.maximumKeyBytes) bytes and no control characters; \"\(name.prefix(80))\" doesn't"
-      )
+        """
+        a preference's name must have 1 to \(ExchangeRules.maximumKeyBytes) bytes and no control characters; \
+        \"\(name.prefix(80))\" doesn't
+        """)
     }
   }
 
@@ -18,8 +20,10 @@ enum PreferenceLimits {
     guard size <= most else {
       throw GameDataError(
         .tooLarge,
-        "\"\(name.prefix(80))\" takes \(size) bytes; a \(isSynced ? "synced " : "")preference may take at most \(most): keep larger data in a saved game"
-      )
+        """
+        \"\(name.prefix(80))\" takes \(size) bytes; a \(isSynced ? "synced " : "")preference may take at most \
+        \(most): keep larger data in a saved game
+        """)
     }
   }
 

@@ -154,8 +154,10 @@ struct PreferenceTable: Sendable {
     if case .foreign = slot.content {
       throw GameDataError(
         .misuse,
-        "\"\(name.prefix(80))\" is a value that another program stored with another rule: use another name for the preference"
-      )
+        """
+        \"\(name.prefix(80))\" is a value that another program stored with another rule: use another name for the \
+        preference
+        """)
     }
     guard !content.isSame(as: slot.content) else { return .unchanged }
     let (size, before) = (content.size, slot.content.size)

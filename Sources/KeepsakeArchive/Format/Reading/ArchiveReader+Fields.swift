@@ -271,7 +271,10 @@ extension ArchiveReader {
       try checkRetyped(index, fields)
       throw ArchiveError(
         .missingField,
-        "The archive has no value for a property without a default value: give it a default, or @Key(\"old name\") if it was renamed",
+        """
+        The archive has no value for a property without a default value: give it a default, or @Key(\"old name\") if \
+        it was renamed
+        """,
         type: typeName(fields), field: key(index, fields), offset: offset)
     }
     let outer = ArchiveFieldReturn(current: current, next: fields.next, end: end, cursor: place.isBehind ? cursor : nil)

@@ -38,7 +38,10 @@ extension ArchiveReader {
     let saved = plan.fields.first { $0.key == plan.keys[place] }.map { core.file.text($0.node) } ?? "another type"
     return ArchiveError(
       .mismatch,
-      "The archive has \(saved) here, which can't be read as the field's type: give the field a default value, and read the saved value in migrate(_:)",
+      """
+      The archive has \(saved) here, which can't be read as the field's type: give the field a default value, and \
+      read the saved value in migrate(_:)
+      """,
       type: plan.name, field: plan.keys[place], offset: offset)
   }
 }

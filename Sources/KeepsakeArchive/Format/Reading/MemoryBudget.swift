@@ -24,7 +24,9 @@
     guard !isTooMuch, total <= left else {
       throw ArchiveError(
         .limit,
-        "Decoding would take more than \(limit) bytes of memory: raise ArchiveLimits.memoryBytes if the archive is valid",
+        """
+        Decoding would take more than \(limit) bytes of memory: raise ArchiveLimits.memoryBytes if the archive is valid
+        """,
         offset: offset)
     }
     left -= total

@@ -131,7 +131,9 @@
     for (field, isDeferred) in zip(mine.fields, deferred) where isDeferred && !field.deferrable {
       throw ArchiveError(
         .mismatch,
-        "This reference was saved from a variable and is set after all objects exist: it must stay an optional variable",
+        """
+        This reference was saved from a variable and is set after all objects exist: it must stay an optional variable
+        """,
         type: mine.name, field: field.key)
     }
   }
@@ -172,7 +174,10 @@
       guard version ?? 0 <= known else {
         throw ArchiveError(
           .tooNew,
-          "The save has version \(version ?? 0) of this type, and the program knows versions up to \(known): update the game",
+          """
+          The save has version \(version ?? 0) of this type, and the program knows versions up to \(known): update \
+          the game
+          """,
           type: name)
       }
       return Level(savedVersion: version, isOlder: version.map { $0 < known } ?? false)
