@@ -43,8 +43,8 @@ struct Plot {
     let height = (tops.last ?? 0) + Double(panels.last?.bars.count ?? 0) * Self.step + 46
     var lines = [
       """
-      <svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 \(text(Self.width)) \(text(height))\" \
-      font-family=\"system-ui, sans-serif\" font-size=\"14\">
+      <svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 \(text(Self.width)) \(text(height))" \
+      font-family="system-ui, sans-serif" font-size="14">
       """,
       "  <title>\(title)</title>",
       "  <style>",
@@ -66,7 +66,7 @@ struct Plot {
     for (panel, top) in zip(panels, tops) { lines += draw(panel, top: top, low: low, high: high) }
     lines.append(
       """
-        <text class=\"soft\" x=\"\(text(Self.left))\" y=\"\(text(height - 14))\" font-size=\"12\">Logarithmic scale: \
+        <text class="soft" x="\(text(Self.left))" y="\(text(height - 14))" font-size="12">Logarithmic scale: \
       each line is ten times the one before. 10,000 heroes with 40,000 items.</text>
       """)
     return (lines + ["</svg>"]).joined(separator: "\n") + "\n"
@@ -76,7 +76,7 @@ struct Plot {
     let bottom = top + Double(panel.bars.count) * Self.step
     var lines = [
       """
-        <text class=\"text\" x=\"24\" y=\"\(text(top - 30))\" font-size=\"17\" font-weight=\"600\">\(panel.title)</text>
+        <text class="text" x="24" y="\(text(top - 30))" font-size="17" font-weight="600">\(panel.title)</text>
       """
     ]
     for exponent in low...high {
@@ -84,8 +84,8 @@ struct Plot {
       lines.append("  <path class=\"line\" d=\"M\(text(x)) \(text(top - 8)) V\(text(bottom))\"/>")
       lines.append(
         """
-          <text class=\"soft\" x=\"\(text(x))\" y=\"\(text(top - 14))\" text-anchor=\"middle\" \
-        font-size=\"12\">\(Format.time(microseconds: Self.decade(exponent)))</text>
+          <text class="soft" x="\(text(x))" y="\(text(top - 14))" text-anchor="middle" \
+        font-size="12">\(Format.time(microseconds: Self.decade(exponent)))</text>
         """)
     }
     for (index, bar) in panel.bars.enumerated() {
@@ -94,18 +94,18 @@ struct Plot {
       let weight = bar.isOurs ? " font-weight=\"600\"" : ""
       lines.append(
         """
-          <text class=\"text\" x=\"\(text(Self.left - 10))\" y=\"\(text(y + 15))\" \
-        text-anchor=\"end\"\(weight)>\(bar.name)</text>
+          <text class="text" x="\(text(Self.left - 10))" y="\(text(y + 15))" \
+        text-anchor="end"\(weight)>\(bar.name)</text>
         """)
       lines.append(
         """
-          <rect class=\"\(bar.isOurs ? "ours" : "bar")\" x=\"\(text(Self.left))\" y=\"\(text(y))\" \
-        width=\"\(text(max(end - Self.left, 2)))\" height=\"\(text(Self.barHeight))\" rx=\"3\"/>
+          <rect class="\(bar.isOurs ? "ours" : "bar")" x="\(text(Self.left))" y="\(text(y))" \
+        width="\(text(max(end - Self.left, 2)))" height="\(text(Self.barHeight))" rx="3"/>
         """)
       lines.append(
         """
-          <text class=\"text time\" x=\"\(text(end + 8))\" \
-        y=\"\(text(y + 15))\"\(weight)>\(Format.time(microseconds: bar.microseconds))</text>
+          <text class="text time" x="\(text(end + 8))" \
+        y="\(text(y + 15))"\(weight)>\(Format.time(microseconds: bar.microseconds))</text>
         """)
     }
     return lines

@@ -29,8 +29,8 @@ struct CrossoverPlot {
     let height = Self.top + Self.plotHeight + 92
     var lines = [
       """
-      <svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 \(text(Self.width)) \(text(height))\" \
-      font-family=\"system-ui, sans-serif\" font-size=\"14\">
+      <svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 \(text(Self.width)) \(text(height))" \
+      font-family="system-ui, sans-serif" font-size="14">
       """,
       """
         <title>Records of about a hundred bytes in files and in a database: time by their number, both scales \
@@ -62,7 +62,7 @@ struct CrossoverPlot {
     lines += legend(y: height - 42)
     lines.append(
       """
-        <text class=\"soft\" x=\"\(text(Self.left))\" y=\"\(text(height - 14))\" font-size=\"12\">Across: how many \
+        <text class="soft" x="\(text(Self.left))" y="\(text(height - 14))" font-size="12">Across: how many \
       records of about 100 bytes. Both scales logarithmic: each line is ten times the one before.</text>
       """)
     return (lines + ["</svg>"]).joined(separator: "\n") + "\n"
@@ -72,12 +72,12 @@ struct CrossoverPlot {
     let bottom = Self.top + Self.plotHeight
     var lines = [
       """
-        <text class=\"text\" x=\"\(text(left))\" y=\"\(text(Self.top - 26))\" font-size=\"15\" \
-      font-weight=\"600\">\(action == .changeOne ? "one record changed" : action.title)</text>
+        <text class="text" x="\(text(left))" y="\(text(Self.top - 26))" font-size="15" \
+      font-weight="600">\(action == .changeOne ? "one record changed" : action.title)</text>
       """,
       """
-        <text class=\"soft\" x=\"\(text(left))\" y=\"\(text(Self.top - 10))\" \
-      font-size=\"12\">\(action == .changeOne ? "until it is durable" : "until it is in memory")</text>
+        <text class="soft" x="\(text(left))" y="\(text(Self.top - 10))" \
+      font-size="12">\(action == .changeOne ? "until it is durable" : "until it is in memory")</text>
       """,
     ]
     for exponent in times.low...times.high {
@@ -86,16 +86,16 @@ struct CrossoverPlot {
       guard isFirst else { continue }
       lines.append(
         """
-          <text class=\"soft\" x=\"\(text(left - 8))\" y=\"\(text(y + 4))\" text-anchor=\"end\" \
-        font-size=\"12\">\(Format.time(microseconds: pow(10, Double(exponent))))</text>
+          <text class="soft" x="\(text(left - 8))" y="\(text(y + 4))" text-anchor="end" \
+        font-size="12">\(Format.time(microseconds: pow(10, Double(exponent))))</text>
         """)
     }
     for exponent in counts.low...counts.high where (exponent - counts.low) % 2 == 0 || counts.high - counts.low < 4 {
       let x = left + place(count: pow(10, Double(exponent)))
       lines.append(
         """
-          <text class=\"soft\" x=\"\(text(x))\" y=\"\(text(bottom + 18))\" text-anchor=\"middle\" \
-        font-size=\"12\">\(Format.grouped(Int(pow(10, Double(exponent)))))</text>
+          <text class="soft" x="\(text(x))" y="\(text(bottom + 18))" text-anchor="middle" \
+        font-size="12">\(Format.grouped(Int(pow(10, Double(exponent)))))</text>
         """)
     }
     for way in Keeper.Way.allCases {
@@ -115,8 +115,8 @@ struct CrossoverPlot {
       return [
         "  <path class=\"way \(way.rawValue)\" d=\"M\(text(x)) \(text(y - 5)) H\(text(x + 26))\"/>",
         """
-          <text class=\"text\" x=\"\(text(x + 34))\" \
-        y=\"\(text(y))\"\(way == .records ? " font-weight=\"600\"" : "")>\(way.title)</text>
+          <text class="text" x="\(text(x + 34))" \
+        y="\(text(y))"\(way == .records ? " font-weight=\"600\"" : "")>\(way.title)</text>
         """,
       ]
     }

@@ -134,8 +134,8 @@ public struct StorageFolders: Sendable, Hashable {
       throw GameDataError(
         .misuse,
         """
-        \(what) must be a valid folder name, without / \\ : * ? \" < > | and without a dot at either end; \
-        \"\(name.prefix(80))\" isn't
+        \(what) must be a valid folder name, without / \\ : * ? " < > | and without a dot at either end; \
+        "\(name.prefix(80))" isn't
         """)
     }
   }

@@ -235,7 +235,7 @@ public final class ProgressStore: Sendable {
         throw GameDataError(
           .tooLarge,
           """
-          \"\(draft.key.key.prefix(80))\" is full: a set or a dictionary may take at most \(Self.maximumValueBytes) \
+          "\(draft.key.key.prefix(80))" is full: a set or a dictionary may take at most \(Self.maximumValueBytes) \
           bytes. Spread it over several keys, remove elements, or reset it
           """)
       }

@@ -90,7 +90,7 @@ extension SaveSlots {
           kind: .unreadable, slot: slot.name, version: version,
           message:
             """
-            an earlier version of the slot \"\(slot.name)\" can't be decoded, so a conflict is merged without it: \
+            an earlier version of the slot "\(slot.name)" can't be decoded, so a conflict is merged without it: \
             \(error)
             """,
           date: core.now))

@@ -141,7 +141,7 @@ extension GameDataError {
     GameDataError(
       .notDownloaded,
       """
-      \"\(record.key.name)\" is in the cloud, but not on this device: call `download` to get its \(record.length) bytes
+      "\(record.key.name)" is in the cloud, but not on this device: call `download` to get its \(record.length) bytes
       """)
   }
 }

@@ -118,7 +118,7 @@ extension SaveSlots {
       throw GameDataError(
         .misuse,
         """
-        \"\(slot.name)\" stays on this device, but \"\(other.name)\" doesn't: first call keepLocal on the latter, or \
+        "\(slot.name)" stays on this device, but "\(other.name)" doesn't: first call keepLocal on the latter, or \
         syncAgain on the former
         """)
     }

@@ -114,7 +114,7 @@ struct DoctorCommand: AsyncParsableCommand {
           lines.append(
             """
             a repair would move \(recovery.versions) saves and \(recovery.values) values to a new database and the \
-            damaged files to the folder \"damaged\"; the contents of \(recovery.lostSaves) saves were not found anywhere
+            damaged files to the folder "damaged"; the contents of \(recovery.lostSaves) saves were not found anywhere
             """)
           for slot in recovery.steppedBack {
             lines.append("  \(Printable.text(slot)) would show an older save: the newest is lost")
@@ -128,7 +128,7 @@ struct DoctorCommand: AsyncParsableCommand {
         if let recordsRecovery {
           lines.append(
             """
-            a repair would move the damaged records to the folder \"damaged\" and replace them with \
+            a repair would move the damaged records to the folder "damaged" and replace them with \
             \(Printable.text(recordsRecovery.outcome))
             """)
         }

@@ -32,7 +32,7 @@ import Testing
       try db.execute(
         sql:
           """
-          CREATE TABLE creature (id INTEGER PRIMARY KEY, name TEXT); CREATE TABLE \"\u{1B}[2J\" (a); \
+          CREATE TABLE creature (id INTEGER PRIMARY KEY, name TEXT); CREATE TABLE "\u{1B}[2J" (a); \
           CREATE INDEX by_name ON creature (name)
           """)
       for number in 1...300 {

@@ -58,7 +58,11 @@ package final class CuttingProxy: Sendable {
   /// Makes the network good from here on.
   package func heal() { isCutting.withLock { $0 = false } }
 
-  package func stop() { Sockets.shutDown(listener) }
+  package func stop() {
+    Sockets.shutDown(listener)
+    // A cut that a test which has failed leaves waiting.
+    cut { true }
+  }
 
   private func pass(_ connection: Int32) {
     defer { close(connection) }

@@ -330,7 +330,7 @@ actor CloudConnection: CloudLink {
     throw GameDataError(
       .notDownloaded,
       """
-      \(notDownloaded.count) saves, such as \"\(first.key.name)\", are only in the cloud that this device would \
+      \(notDownloaded.count) saves, such as "\(first.key.name)", are only in the cloud that this device would \
       leave: download or delete them first
       """)
   }

@@ -112,7 +112,7 @@ final class CommitPipeline: Sendable {
         throw GameDataError(
           .tooLarge,
           """
-          the save for \"\(save.slot)\" has \(bytes.count) bytes; at most \(EncodedContent.maximumContentBytes) are \
+          the save for "\(save.slot)" has \(bytes.count) bytes; at most \(EncodedContent.maximumContentBytes) are \
           allowed
           """)
       }

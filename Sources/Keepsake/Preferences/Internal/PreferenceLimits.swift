@@ -10,7 +10,7 @@ enum PreferenceLimits {
         .misuse,
         """
         a preference's name must have 1 to \(ExchangeRules.maximumKeyBytes) bytes and no control characters; \
-        \"\(name.prefix(80))\" doesn't
+        "\(name.prefix(80))" doesn't
         """)
     }
   }
@@ -21,7 +21,7 @@ enum PreferenceLimits {
       throw GameDataError(
         .tooLarge,
         """
-        \"\(name.prefix(80))\" takes \(size) bytes; a \(isSynced ? "synced " : "")preference may take at most \
+        "\(name.prefix(80))" takes \(size) bytes; a \(isSynced ? "synced " : "")preference may take at most \
         \(most): keep larger data in a saved game
         """)
     }

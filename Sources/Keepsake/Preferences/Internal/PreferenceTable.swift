@@ -155,7 +155,7 @@ struct PreferenceTable: Sendable {
       throw GameDataError(
         .misuse,
         """
-        \"\(name.prefix(80))\" is a value that another program stored with another rule: use another name for the \
+        "\(name.prefix(80))" is a value that another program stored with another rule: use another name for the \
         preference
         """)
     }

@@ -272,7 +272,7 @@ extension ArchiveReader {
       throw ArchiveError(
         .missingField,
         """
-        The archive has no value for a property without a default value: give it a default, or @Key(\"old name\") if \
+        The archive has no value for a property without a default value: give it a default, or @Key("old name") if \
         it was renamed
         """,
         type: typeName(fields), field: key(index, fields), offset: offset)
