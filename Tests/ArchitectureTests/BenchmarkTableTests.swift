@@ -1,12 +1,12 @@
 import Foundation
 import Testing
 
-/// The same figures stand in several documents; a person who reads two of them must not find two answers.
+/// Several documents contain the same figures, which must not differ.
 struct BenchmarkTableTests {
   static let source = "docs/BENCHMARKS.md"
   static let copies = ["README.md", "Sources/Keepsake/Documentation.docc/Speed.md"]
 
-  /// What stands between the markers, by the markers' name.
+  /// The lines between the markers, by the markers' name.
   static func sections(of file: String) throws -> [String: [Substring]] {
     var sections: [String: [Substring]] = [:]
     var open: String?
@@ -28,7 +28,7 @@ struct BenchmarkTableTests {
     return sections
   }
 
-  @Test("a reader finds the same figures in every document", arguments: copies)
+  @Test("every document has the same figures as docs/BENCHMARKS.md", arguments: copies)
   func tablesAgree(copy: String) throws {
     let source = try Self.sections(of: Self.source)
     let copied = try Self.sections(of: copy)
@@ -38,7 +38,7 @@ struct BenchmarkTableTests {
     }
   }
 
-  @Test("the README says how many of the goals are reached, and how many of the aims")
+  @Test("the README states how many goals and how many aims are reached")
   func goalsAreCounted() throws {
     let sections = try Self.sections(of: Self.source).filter { $0.key.hasSuffix("goals") }
     // The last cell of a goal's row, which follows the head and the line under it.
@@ -57,7 +57,7 @@ struct BenchmarkTableTests {
   }
 
   @Test(
-    "the documents have no table of figures outside of the markers, where nothing would keep it up to date",
+    "no document has a table of figures outside of the markers, where it isn't kept up to date",
     arguments: [source] + copies)
   func noOtherTables(file: String) throws {
     let marked = try Self.sections(of: file).values.flatMap { $0 }
@@ -68,7 +68,7 @@ struct BenchmarkTableTests {
     for line in ratios { #expect(marked.contains(line), "\(file): \(line)") }
   }
 
-  @Test("the plot in the documentation is that in docs")
+  @Test("the plot in the documentation is the same as the one in docs")
   func picturesAgree() throws {
     let name = "archive-speed.svg"
     let plot = try Data(contentsOf: FloorTests.root.appending(path: "docs/\(name)"))
@@ -78,7 +78,7 @@ struct BenchmarkTableTests {
     #expect(!plot.isEmpty)
   }
 
-  @Test("each table of the advice on files and a database has figures")
+  @Test("each table of the article about files and databases has figures")
   func adviceHasFigures() throws {
     let sections = try Self.sections(of: "Sources/Keepsake/Documentation.docc/FilesOrDatabase.md")
     #expect(sections.count == 8)

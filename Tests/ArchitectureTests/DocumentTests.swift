@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// The documents as text: links that lead somewhere, and lines, also of code, that fit beside another file.
+/// Checks the documents as text: links must lead to something, and lines, also of code, must not be too wide.
 @Suite struct DocumentTests {
   static let widest = 120
 
@@ -21,7 +21,7 @@ import Testing
     }
   }
 
-  /// Read on the web or in an editor, where links are relative.
+  /// Documents that are read on the web or in an editor, where links are relative.
   static let linked = found {
     let examples = try FileManager.default.contentsOfDirectory(atPath: Repository.root.appending(path: "Examples").path)
       .map { "Examples/\($0)/README.md" }.filter {
@@ -62,16 +62,16 @@ import Testing
     return anchors
   }
 
-  /// Where links, pictures and definitions of links lead, but for the web.
+  /// The targets of links, pictures and link definitions, except those on the web.
   static func targets(in file: String) throws -> [String] {
-    // A link may go over the end of a line; what is in a code span is no link.
+    // A link may continue on the next line; text in a code span is no link.
     let text = try prose(of: file).joined(separator: "\n").replacing(/`[^`\n]*`/, with: "")
     let inline = text.matches(of: /\]\(([^)\s]+)(?:\s+"[^"]*")?\)/).map { String($0.1) }
     let defined = text.matches(of: /(?m)^ *\[[^\]]+\]: (\S+)(?: +"[^"]*")?$/).map { String($0.1) }
     return (inline + defined).filter { !$0.contains("://") }
   }
 
-  @Test("every relative link leads to a file or folder that is there, and to a heading of it", arguments: linked)
+  @Test("every relative link leads to an existing file or folder, and to an existing heading", arguments: linked)
   func linksResolve(file: String) throws {
     let folder = Repository.root.appending(path: file).deletingLastPathComponent()
     for target in try Self.targets(in: file) {
@@ -88,7 +88,8 @@ import Testing
     }
   }
 
-  @Test("every link of an article leads to an article that is there, and every picture to a file", arguments: articles)
+  @Test(
+    "every link of an article leads to an existing article, and every picture to an existing file", arguments: articles)
   func articleLinksResolve(file: String) throws {
     let folder = Repository.root.appending(path: file).deletingLastPathComponent()
     let files = Set(try FileManager.default.contentsOfDirectory(atPath: folder.path))
@@ -100,7 +101,7 @@ import Testing
     for target in try Self.targets(in: file) { #expect(names.contains(target), "\(file) links to \(target)") }
   }
 
-  @Test("documents link to each other at all, so that the check above reads them")
+  @Test("known links and documents are found, so that the other checks read something")
   func linksAreFound() throws {
     let readme = try Self.targets(in: "README.md")
     #expect(readme.contains("docs/GUARANTEES.md") && readme.contains("docs/two-devices.svg"))
@@ -126,7 +127,7 @@ import Testing
   /// The folders that hold code and scripts.
   private static let code = ["Benchmarks/Sources", "Examples", "Fuzz", "Scripts", "Sources", "Tests"]
 
-  @Test("no line of code is wider than 120 characters, but for what another program wrote", arguments: code)
+  @Test("no line of code is wider than 120 characters, except in generated files", arguments: code)
   func codeFits(folder: String) throws {
     let files = try FileManager.default.subpathsOfDirectory(atPath: Repository.root.appending(path: folder).path)
       .filter { path in

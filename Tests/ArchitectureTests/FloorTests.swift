@@ -6,7 +6,7 @@ import Testing
 struct FloorTests {
   static let root = Repository.root
 
-  /// Which modules of ours each target may import.
+  /// Which modules of this package each target may import.
   static let floors: [String: Set<String>] = [
     "KeepsakeMacros": [],
     "KeepsakeArchive": [],
@@ -33,7 +33,7 @@ struct FloorTests {
   static let pureImports: Set<String> = [
     "Foundation", "Crypto", "KeepsakeMacros", "Synchronization", "simd", "CoreGraphics",
   ]
-  /// Which of them may stand on which.
+  /// Which of these modules each pure floor may import.
   static let furtherImports: [String: Set<String>] = [
     "KeepsakeInspection": ["KeepsakeArchive"], "KeepsakeInterchange": ["KeepsakeArchive"],
   ]
@@ -51,7 +51,7 @@ struct FloorTests {
     let folder = root.appending(path: "Sources/\(target)")
     let files = try #require(FileManager.default.enumerator(at: folder, includingPropertiesForKeys: nil))
     let sources = files.compactMap { $0 as? URL }.filter { $0.pathExtension == "swift" }.sorted { $0.path < $1.path }
-    // The system's library has a header alone.
+    // The target of the system's library has only a header.
     #expect(!sources.isEmpty || target == "CZstd", "\(target) has no sources")
     return sources
   }
@@ -72,10 +72,10 @@ struct FloorTests {
     #expect(Set(folders.filter { !$0.hasPrefix(".") }) == Set(Self.floors.keys))
   }
 
-  /// More than this nobody finds anything in.
+  /// With more files than this, it becomes hard to find something in a folder.
   static let filesPerFolder = 25
 
-  @Test("no folder has more Swift files than one finds something in", arguments: ["Sources", "Tests"])
+  @Test("no folder has more than 25 Swift files", arguments: ["Sources", "Tests"])
   func foldersStaySmall(top: String) throws {
     var counts: [String: Int] = [:]
     let files = try #require(
@@ -101,22 +101,22 @@ struct FloorTests {
   }
 
   @Test(
-    "no storage of the product has faults: only tests and the simulation make any",
+    "no code of the product creates faults: only tests and the simulation do",
     arguments: ["KeepsakeStore", "KeepsakeSync", "Keepsake", "KeepsakeServer"])
   func nobodyPlants(target: String) throws {
     for file in try Self.sources(of: target) {
       let text = try String(contentsOf: file, encoding: .utf8)
-      // To ask `faults` is fine; to make some, or to override the empty ones, takes one of these words.
+      // Reading `faults` is fine; creating some, or overriding the empty ones, takes one of these words.
       for word in ["Faults", "PlantedBug", "planting:"] {
         #expect(!text.contains(word), "\(file.lastPathComponent): \(word)")
       }
     }
   }
 
-  /// Who may sleep by the system's clock: those who hand it to the others, and a loop that draws frames.
+  /// The files that may sleep by the system's clock: those that pass it to the others, and a loop that draws frames.
   static let sleepers: Set<String> = ["SyncService+Environment.swift", "GameEnvironment.swift", "Autosave.swift"]
 
-  @Test("what synchronizes sleeps by the clock that it was given", arguments: ["KeepsakeSync", "Keepsake"])
+  @Test("code that syncs sleeps by the clock that it was given", arguments: ["KeepsakeSync", "Keepsake"])
   func sleepIsHandedIn(target: String) throws {
     for file in try Self.sources(of: target) where !Self.sleepers.contains(file.lastPathComponent) {
       #expect(try !String(contentsOf: file, encoding: .utf8).contains("Task.sleep"), "\(file.lastPathComponent)")

@@ -16,15 +16,15 @@ struct PublicDeclaration: Equatable {
   var labels: [String]?
   /// Whether a public protocol requires it.
   var isRequirement = false
-  /// Whether a documentation comment stands directly above it, with nothing but attributes between.
+  /// Whether a documentation comment is directly above it, with nothing but attributes between them.
   var isDocumented: Bool
 
   /// As documentation writes it: `save(_:to:)`, `levels`.
   var signature: String { labels.map { "\(name)(\($0.map { "\($0):" }.joined()))" } ?? name }
 }
 
-/// Finds public declarations by reading the source, one line after the other. It knows as much of Swift as the
-/// formatter leaves over: a declaration begins on a line of its own, with its attributes before it or above it.
+/// Finds public declarations by reading the source line by line. It relies on the formatter: a declaration begins on a
+/// line of its own, with its attributes before it or above it.
 struct PublicDeclarationScanner {
   private static let keywords: Set<String> = [
     "func", "var", "let", "struct", "class", "enum", "actor", "protocol", "typealias", "macro", "associatedtype",
@@ -46,7 +46,7 @@ struct PublicDeclarationScanner {
 
   private let file: String
   private let lines: [String]
-  /// The lines without comments and without what strings hold.
+  /// The lines without comments and without the contents of strings.
   private let code: [String]
 
   init(file: String, text: String) {
@@ -55,7 +55,7 @@ struct PublicDeclarationScanner {
     code = SwiftText.withoutStringsAndComments(text).components(separatedBy: "\n")
   }
 
-  /// All of the libraries' sources; not the command's and the macros', which nobody imports.
+  /// The declarations of all libraries; not those of the command and the macros, which nobody imports.
   static func ofLibraries() throws -> [PublicDeclaration] {
     let products = try FileManager.default.contentsOfDirectory(atPath: Repository.root.appending(path: "Sources").path)
     let inner: Set<String> = ["KeepsakeCommand", "KeepsakeMacros", "KeepsakeMacroExpansion", "CZstd"]
@@ -143,7 +143,7 @@ struct PublicDeclarationScanner {
   }
 
   private func declarations(_ head: Head, at number: Int, isRequirement: Bool) -> [PublicDeclaration] {
-    // Labels may stand on further lines.
+    // Labels may be on further lines.
     let text = head.rest + "\n" + code[(number + 1)...].prefix(12).joined(separator: "\n")
     let names: [(String, [String]?)] =
       switch head.keyword {

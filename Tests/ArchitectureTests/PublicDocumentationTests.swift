@@ -2,9 +2,9 @@ import Foundation
 import TestSupport
 import Testing
 
-/// Whoever reads the documentation of a game's library finds a sentence for each name.
+/// Every public name of the libraries has documentation.
 struct PublicDocumentationTests {
-  /// What the protocols of the standard library and of Foundation ask for. Their own documentation says it.
+  /// The requirements of protocols of the standard library and of Foundation, which are documented there.
   static let witnesses: Set<String> = [
     "==", "<", "hash(into:)", "id", "description", "debugDescription", "errorDescription", "customMirror",
     "init(from:)", "encode(to:)",
@@ -17,9 +17,9 @@ struct PublicDocumentationTests {
   @Test("Every public declaration has a documentation comment directly above it")
   func documented() throws {
     let declarations = try PublicDeclarationScanner.ofLibraries()
-    // Fewer would mean that the scanner reads past them.
+    // Fewer would mean that the scanner misses some.
     #expect(declarations.count > 1_000)
-    // A type that meets a documented requirement of one of our own protocols need not say it again.
+    // A type that meets a documented requirement of one of our own protocols need not document it again.
     let requirements = Set(declarations.filter { $0.isRequirement && $0.isDocumented }.map(\.signature))
     for declaration in declarations where !declaration.isDocumented {
       let isWitness = Self.witnesses.contains(declaration.signature)

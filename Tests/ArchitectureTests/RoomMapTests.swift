@@ -2,9 +2,9 @@ import Foundation
 import TestSupport
 import Testing
 
-/// CONTRIBUTING says where what is, a folder a line.
+/// CONTRIBUTING describes every folder in one line.
 struct RoomMapTests {
-  /// The folders that the map names, as `Keepsake/Saves`.
+  /// The folders that the map names, such as `Keepsake/Saves`.
   static func folders(in document: String) -> [String] {
     var found: [String] = []
     var targets: [String] = []
@@ -23,7 +23,7 @@ struct RoomMapTests {
     return found
   }
 
-  /// The folders with Swift files, but for those whose names say all: `Internal`.
+  /// The folders of the sources, except `Internal`, whose name is description enough.
   static func foldersOfSources() throws -> [String] {
     let sources = Repository.root.appending(path: "Sources")
     let all = try #require(FileManager.default.enumerator(at: sources, includingPropertiesForKeys: [.isDirectoryKey]))
@@ -41,7 +41,7 @@ struct RoomMapTests {
     let folders = try Self.foldersOfSources()
     #expect(folders.count > 50)
     for folder in folders {
-      // A folder in a room may stand on the room's line.
+      // A folder in a room may be listed on the room's line.
       let parts = folder.split(separator: "/")
       let short = parts.count > 2 ? "\(parts[0])/\(parts[parts.count - 1])" : folder
       #expect(listed.contains(short), "Sources/\(folder) has no line in CONTRIBUTING")

@@ -3,22 +3,22 @@ import TestSupport
 
 /// The Swift snippets of a document, made into source files that the compiler can check.
 ///
-/// The snippets of a document are one program: what one declares, those after it may use. Statements of each become the
-/// body of a function. What a snippet needs and doesn't show stands in a comment in front of it, which no reader sees:
+/// The snippets of a document are one program: each may use what an earlier one declares. The statements of each become
+/// the body of a function. What a snippet needs but doesn't show is in a comment before it, which readers don't see:
 ///
 ///     <!-- snippet
 ///     let session: Session            a parameter of the function
 ///     var world: World                the same, as a variable
-///     | @Archivable struct Level { }  anything else: a declaration of the program. The stroke is left out; it keeps
-///                                     DocC from taking a line with an attribute for a directive, also in a comment
-///     before: switch event {          stands in front of the snippet's text
-///     after: }                        stands behind it
+///     | @Archivable struct Level { }  anything else: a declaration of the program. The bar is removed; it keeps
+///                                     DocC from taking a line with an attribute for a directive, even in a comment
+///     before: switch event {          is inserted before the snippet's text
+///     after: }                        is inserted after it
 ///     new                             begins another program
 ///     manifest                        a part of a Package.swift
 ///     skip: SwiftUI                   isn't compiled, and why
 ///     -->
 ///
-/// Each has `game: GameData`, `url: URL` and `key: String` without asking.
+/// Every snippet has `game: GameData`, `url: URL` and `key: String` without declaring them.
 struct SnippetDocument {
   struct Program {
     var isManifest = false
@@ -63,12 +63,12 @@ struct SnippetDocument {
   private static let modifiers: Set<String> = ["public", "final", "private", "fileprivate", "nonisolated", "indirect"]
 
   private(set) var programs: [Program] = []
-  /// How many blocks of Swift there are, those that aren't compiled included.
+  /// The number of blocks of Swift, including those that aren't compiled.
   private(set) var count = 0
-  /// Why those aren't compiled.
+  /// Why some blocks aren't compiled.
   private(set) var skipped: [String] = []
 
-  /// - Parameter name: What the compiler's messages call the document, with its own line.
+  /// - Parameter name: The document's name in the messages of the compiler, which have its line numbers.
   init(_ text: String, name: String) {
     let lines = text.components(separatedBy: "\n")
     var comment: [String] = []
@@ -122,7 +122,7 @@ struct SnippetDocument {
       var expected: Int?
       for (offset, code) in text {
         if offset != expected {
-          // In front of the head, because a `switch` may hold nothing but cases.
+          // Before the head, because a `switch` may contain only cases.
           let first = result.isEmpty ? head : ""
           let number = line + offset - first.count { $0 == "\n" }
           result += "#sourceLocation(file: \"\(name)\", line: \(max(number, 1)))\n" + first
@@ -137,7 +137,7 @@ struct SnippetDocument {
     let given = isManifest ? [] : [("game", "GameData", false), ("url", "URL", false), ("key", "String", false)]
     let all = given.filter { own in !directives.parameters.contains { $0.name == own.0 } } + directives.parameters
     let parameters = all.map { "\($0.0): \($0.1)" }.joined(separator: ", ")
-    // Some names are overloaded by `async`: a snippet that never awaits is one of code that can't.
+    // Some names are overloaded by `async`: a snippet without `await` is compiled as synchronous code.
     let effects = statements.contains { $0.line.contains("await") } ? "async throws" : "throws"
     programs[last].source += "func snippet\(count)(\(parameters)) \(effects) {\n"
     for parameter in directives.parameters where parameter.isVariable {
@@ -146,7 +146,7 @@ struct SnippetDocument {
     programs[last].source += "do {\n" + located(statements, after: directives.before) + directives.after + "}\n}\n"
   }
 
-  /// Takes declarations, which may stand in a file only, apart from statements, which may stand in a function only.
+  /// Separates declarations, which are allowed only in a file, from statements, which are allowed only in a function.
   private static func split(
     _ lines: [String]
   ) -> (imports: [String], declarations: [(offset: Int, line: String)], statements: [(offset: Int, line: String)]) {
@@ -158,7 +158,7 @@ struct SnippetDocument {
     var isDeclaration = false
     for (offset, line) in lines.enumerated() {
       if depth == 0 {
-        // An attribute on a line of its own goes with what follows it.
+        // An attribute on a line of its own belongs to what follows it.
         isDeclaration =
           keyword(of: code[offset]) != nil || isDeclaration && line.isEmpty == false && !startsStatement(code[offset])
         if line.hasPrefix("@"), keyword(of: code[offset]) == nil {

@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// What the README and the articles show must compile: each snippet is type-checked with the modules that were built.
+/// The snippets in the README and the articles must compile: each is type-checked with the modules that were built.
 struct SnippetTests {
   static let articles = "Sources/Keepsake/Documentation.docc"
 
@@ -40,7 +40,7 @@ struct SnippetTests {
     return options
   }
 
-  /// Type-checks a program; what the compiler says, or nothing if that is nothing.
+  /// Type-checks a program. Returns the compiler's messages, or an empty text if the program compiles.
   static func check(_ program: SnippetDocument.Program) throws -> String {
     let compiler = try #require(compiler)
     let folder = FileManager.default.temporaryDirectory.appending(path: "keepsake-snippets-\(UUID().uuidString)")
@@ -80,7 +80,7 @@ struct SnippetTests {
     }
   }
 
-  @Test("All but a few snippets are compiled, and those say why not")
+  @Test("All but at most two snippets are compiled, and those state a reason")
   func skipped() throws {
     var count = 0
     var skipped: [String] = []
@@ -94,7 +94,7 @@ struct SnippetTests {
     #expect(skipped.count <= 2 && skipped.allSatisfy { $0.count > 10 }, "\(skipped)")
   }
 
-  @Test("A snippet that uses what doesn't exist is found, with the document's line")
+  @Test("A snippet that uses an unknown name is reported with the line of the document")
   func findsErrors() throws {
     let text = """
       # Title

@@ -2,7 +2,7 @@ import Foundation
 
 /// Reading Swift source as text, as far as the tests about it need.
 enum SwiftText {
-  /// The same text, line by line, with spaces where comments and the insides of strings were.
+  /// The text with the same lines, but without comments and the contents of strings.
   static func withoutStringsAndComments(_ text: String) -> String {
     var result = ""
     var rest = text[...]
@@ -40,7 +40,7 @@ enum SwiftText {
       if rest.hasPrefix(escape) {
         rest = rest.dropFirst(escape.count)
         if rest.first == "(" {
-          // What is interpolated may hold strings again.
+          // An interpolation may contain strings again.
           rest = afterInterpolation(rest.dropFirst(), into: &result)
           continue
         }
@@ -139,7 +139,7 @@ enum SwiftText {
     }
   }
 
-  /// What stands between the outermost commas of the parentheses that begin here.
+  /// The text between the outermost commas of the parentheses that begin here.
   private static func arguments(in text: Substring) -> [Substring] {
     var depth = 0
     var found: [Substring] = []

@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// One word for one thing: CONTRIBUTING's glossary says which, and which words are used no longer.
+/// One word for one thing: CONTRIBUTING's glossary lists the words, and those that are no longer used.
 struct WordTests {
   /// Public names in which a word of the last column means something else.
   static let exceptions: [String: String] = [
@@ -35,7 +35,7 @@ struct WordTests {
     outdatedWords(in: try String(contentsOf: Repository.root.appending(path: "CONTRIBUTING.md"), encoding: .utf8))
   }
 
-  @Test("Public names use none of the words that the glossary has given up")
+  @Test("Public names use none of the words that the glossary lists as no longer used")
   func publicNames() throws {
     let outdated = try Self.glossary()
     #expect(outdated.count > 30)
@@ -55,15 +55,15 @@ struct WordTests {
     let names = Set(try PublicDeclarationScanner.ofLibraries().map(\.signature))
     for name in Self.exceptions.keys.sorted() {
       #expect(names.contains(name), "there is no public \(name) any more")
-      #expect(SwiftText.words(of: name).contains { outdated[$0] != nil }, "\(name) has no word that was given up")
+      #expect(SwiftText.words(of: name).contains { outdated[$0] != nil }, "\(name) has no word that is no longer used")
     }
   }
 
-  @Test("No word of the glossary is given up by another line of it")
+  @Test("No word that the glossary recommends is listed there as no longer used")
   func glossaryAgreesWithItself() throws {
     let outdated = try Self.glossary()
     for word in Set(outdated.values).flatMap({ $0.split { !$0.isLetter } }) {
-      #expect(outdated[String(word)] == nil, "\"\(word)\" is both used and given up")
+      #expect(outdated[String(word)] == nil, "\"\(word)\" is both used and listed as no longer used")
     }
   }
 

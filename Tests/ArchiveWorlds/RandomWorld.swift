@@ -33,7 +33,7 @@ import KeepsakeArchive
       creature.target = world.creatures.randomElement(using: &random)
       creature.friends = (0..<number(4)).compactMap { _ in world.creatures.randomElement(using: &random) }
     }
-    // Objects that are alike in a set are the one case that keeps no order, so each is different.
+    // Only equal objects in a set have no defined order, so each object is different.
     let tokens = (0..<number(30)).map { Token($0 * 7919 - 50_000) }
     world.tokens = Set(tokens)
     for token in tokens where number(2) == 0 { world.counts[token] = word() }
@@ -50,6 +50,6 @@ import KeepsakeArchive
     return world
   }
 
-  /// Cycles don't go away by themselves.
+  /// Breaks the reference cycles, which would leak.
   func unlink() { for creature in creatures { creature.friends = [] } }
 }

@@ -3,7 +3,7 @@ import Foundation
 @testable import KeepsakeArchive
 
 extension Archive {
-  /// The archive with its checksum made good, as whoever alters it on purpose would do.
+  /// The archive with a recomputed checksum, as after a deliberate change.
   static func resealed(_ data: Data) -> Data {
     var bytes = [UInt8](data.dropLast(8))
     let sum = bytes.withUnsafeBytes { Checksum.xxh64($0) }

@@ -1,6 +1,6 @@
 import KeepsakeArchive
 
-/// Written by hand: calls its normal initialiser and applies what was saved.
+/// Archived by hand-written code: decoding calls the normal initialiser and applies the saved state.
 final class Stage: Archivable {
   let name: String
   let monsters: Int

@@ -5,8 +5,7 @@ import Testing
 
 @testable import DeadPanic
 
-/// Who saves in the middle of the night and goes on later has the same night: the same steps, the same flames, the same
-/// end.
+/// A night that is saved halfway and continued later has the same steps, the same flames and the same end.
 @Suite struct DeadPanicTests {
   private let folder = TemporaryFolder.url()
 
@@ -53,7 +52,7 @@ import Testing
     #expect(game.outcome == whole.outcome && game.tick == whole.tick)
   }
 
-  @Test("nothing that follows from the level or is only drawn takes room in the save")
+  @Test("a save contains nothing that follows from the level or is only drawn")
   func savesOnlyWhatIsNeeded() throws {
     let game = Game(level: try level("graveyard"), seed: 1)
     play(game, to: 60)
@@ -90,14 +89,14 @@ import Testing
     Forgery(testDescription: "more kills than ticks", kills: .max),
   ]
 
-  @Test("a save that can't be a night is a typed error, and no crash some ticks later", arguments: forgeries)
+  @Test("a save with an impossible night is a typed error when it is loaded", arguments: forgeries)
   func forged(_ forgery: Forgery) throws {
     let bytes = try Archive.encode(ForgedGame(forgery))
     let error = #expect(throws: ArchiveError.self) { try Archive.decode(Game.self, from: bytes) }
     #expect(error?.code == forgery.code, "\(String(describing: error))")
   }
 
-  @Test("the forgeries differ from a night that can be played in one thing each")
+  @Test("a forged game with valid values is decoded, and can be played to the end")
   func honest() throws {
     let game = try Archive.decode(Game.self, from: Archive.encode(ForgedGame(Forgery(testDescription: "none"))))
     play(game)
@@ -105,7 +104,7 @@ import Testing
   }
 }
 
-/// Written by somebody who knows the keys.
+/// Writes a game's keys with forged values.
 private final class ForgedGame: Archivable {
   final class Person: Archivable {
     static var archiveName: String { Character.archiveName }

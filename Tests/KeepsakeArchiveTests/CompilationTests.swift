@@ -127,7 +127,7 @@ import Testing
       case .node(left: .leaf(1), right: .node) = try again(
         Tree.node(left: .leaf(1), right: .node(left: .leaf(2), right: .leaf(3))))
     else {
-      Issue.record("the tree came back in another shape")
+      Issue.record("the decoded tree has another shape")
       return
     }
     #expect(try again([Options.music, []]) == [.music, []])

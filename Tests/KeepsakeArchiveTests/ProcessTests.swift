@@ -14,7 +14,7 @@ import Testing
 
   @Test func aWorldSavedByOneProcessIsLoadedByAnother() async throws {
     let path = Self.temporary("world").path
-    // Only tidying up: what stays behind does no harm.
+    // Cleanup only: a leftover file does no harm.
     defer { _ = try? FileManager.default.removeItem(atPath: path) }
     await #expect(processExitsWith: .success) { [path = path as String] in
       try Archive.encode(GoldenWorld.make()).write(to: URL(filePath: path))
@@ -32,7 +32,7 @@ import Testing
 
   @Test func aListOfOneProcessIsReadInAnother() async throws {
     let path = Self.temporary("army").path
-    // Only tidying up: what stays behind does no harm.
+    // Cleanup only: a leftover file does no harm.
     defer { _ = try? FileManager.default.removeItem(atPath: path) }
     await #expect(processExitsWith: .success) { [path = path as String] in
       let tank = Old.Tank(gun: 77)
@@ -45,11 +45,11 @@ import Testing
     }
   }
 
-  /// Sets and dictionaries have another order in each process; what is saved must not show it.
+  /// Sets and dictionaries are ordered differently in each process; the saved bytes must not depend on that.
   @Test func twoProcessesSaveTheSameWorldAsTheSameBytes() async throws {
     let seed: UInt64 = 2026
     let path = Self.temporary("bytes").path
-    // Only tidying up: what stays behind does no harm.
+    // Cleanup only: a leftover file does no harm.
     defer { _ = try? FileManager.default.removeItem(atPath: path) }
     var found: Set<Data> = []
     for _ in 0..<3 {

@@ -105,7 +105,7 @@ import Testing
       node = here.next
     }
     #expect(count == 20_000)
-    // Both chains are let go from the front, one object at a time.
+    // Both chains are released from the front, one object at a time.
     all.removeAll { _ in true }
   }
 
@@ -117,7 +117,7 @@ import Testing
     }
   }
 
-  /// How a block is copied depends on where it comes to stand: a step of each kind is met here.
+  /// How a block is copied depends on its position in the archive; the prefix lengths here cover each case.
   @Test func largeBlocksAreTheSameWhereverTheyStand() throws {
     let bytes = (0..<70_003).map { UInt8(truncatingIfNeeded: $0 &* 31) }
     let floats = (0..<20_001).map { Float($0) / 8 }

@@ -6,8 +6,8 @@ import Testing
 
 @testable import KeepsakeCommand
 
-/// Whoever packs a game makes its manifest by one command, and a script can tell whether it is up to date and whether a
-/// copy is whole.
+/// One command writes the manifest of a game's assets. A script can check whether the manifest is up to date and
+/// whether a copy of the assets is complete.
 @Suite struct AssetsTests {
   private let folder = TemporaryFolder.url("assets")
   private var manifest: URL { folder.appendingPathComponent(AssetManifest.fileName) }
@@ -15,7 +15,7 @@ import Testing
   private func cleaning(_ body: () async throws -> Void) async throws {
     try FileManager.default.createDirectory(
       at: folder.appendingPathComponent("Images"), withIntermediateDirectories: true)
-    // What stays behind harms nobody.
+    // A leftover folder does no harm.
     defer { try? FileManager.default.removeItem(at: folder) }
     try Data("a ship".utf8).write(to: folder.appendingPathComponent("Images/Ship.png"))
     try Data("boom".utf8).write(to: folder.appendingPathComponent("Boom.wav"))
@@ -30,7 +30,7 @@ import Testing
     await status(of: AssetsVerifyCommand.self, [folder.path] + options)
   }
 
-  @Test("a manifest is made, found up to date, found outdated, and made anew; a check writes nothing")
+  @Test("a manifest is written, found up to date or outdated, and rewritten; --check writes nothing")
   func manifests() async throws {
     try await cleaning {
       #expect(await make("--check") == AssetsManifestCommand.outdated)
@@ -46,7 +46,7 @@ import Testing
       #expect(try Data(contentsOf: manifest) == bytes)
       #expect(await make() == 0)
       #expect(await make("--check", "--json") == 0)
-      // Damaged beyond being a manifest, it is still replaced.
+      // A file that is no longer a manifest is still replaced.
       try Data("no manifest".utf8).write(to: manifest)
       #expect(await verify() == CommandFailure.Kind.data.rawValue)
       #expect(await make() == 0)
@@ -54,7 +54,7 @@ import Testing
     }
   }
 
-  @Test("a manifest in another place lists all but itself")
+  @Test("a manifest at another location lists every file except itself")
   func output() async throws {
     try await cleaning {
       let other = folder.appendingPathComponent("Images/list.json")
@@ -63,7 +63,7 @@ import Testing
       let assets = try AssetLibrary(at: folder, manifest: .file(other))
       #expect(assets.paths == ["Boom.wav", "Images/Ship.png"])
       #expect(await verify("--manifest", other.path) == 0)
-      // Also where a link leads to the folder.
+      // Also if the folder is given as a link.
       let link = folder.path + ".link"
       try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: folder.path)
       defer { try? FileManager.default.removeItem(atPath: link) }
@@ -72,7 +72,7 @@ import Testing
     }
   }
 
-  @Test("a copy that isn't whole is told by its exit status; extra files alone don't count")
+  @Test("verify reports a damaged or incomplete copy by its exit status; extra files alone don't count")
   func verifying() async throws {
     try await cleaning {
       #expect(await make() == 0)
@@ -85,8 +85,7 @@ import Testing
     }
   }
 
-  @Test(
-    "names that no player on Windows could load, and folders that aren't there, are refused, and nothing is written")
+  @Test("names that Windows can't load and missing folders are refused, and no manifest is written")
   func refused() async throws {
     try await cleaning {
       try Data().write(to: folder.appendingPathComponent("aux.txt"))
@@ -97,7 +96,7 @@ import Testing
       )
       #expect(await status(of: AssetsManifestCommand.self, []) == 64)
       try FileManager.default.removeItem(at: folder.appendingPathComponent("aux.txt"))
-      // Where a folder has the manifest's name.
+      // A folder has the manifest's name.
       try FileManager.default.createDirectory(
         at: manifest.appendingPathComponent("x"), withIntermediateDirectories: true)
       #expect(await make() == CommandFailure.Kind.io.rawValue)
@@ -105,9 +104,7 @@ import Testing
   }
 
   #if os(Linux)
-  @Test(
-    "a folder that may not be written and a disk that is full are told, and the manifest that was there stays",
-    .needsPrivateMounts)
+  @Test("a full disk and a read-only one are reported, and the existing manifest is unchanged", .needsPrivateMounts)
   func noRoom() async throws {
     let script = """
       mount -t tmpfs -o size=64k keepsake "$1" || exit 90

@@ -5,7 +5,7 @@ import Testing
 
 struct ByteSizeTests {
   @Test(
-    "a size is read as it is written",
+    "a size with or without a unit is read as its number of bytes",
     arguments: [
       ("1", 1), ("1500", 1_500), ("64K", 65_536), ("10m", 10_485_760), ("1.5G", 1_610_612_736),
       ("2 TiB", 2_199_023_255_552),
@@ -17,7 +17,7 @@ struct ByteSizeTests {
   }
 
   @Test(
-    "what is no size is refused, and never taken for another",
+    "text that isn't a valid size is refused",
     arguments: [
       "", "0", "-1", "1.5", "G", "1X", "1GG", "0.0K", "9223372036854775808", "9223372036854775807K", "1e3", "1..5M",
       "nan", "٣M",

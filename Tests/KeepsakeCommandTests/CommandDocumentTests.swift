@@ -6,15 +6,15 @@ import Testing
 
 @testable import KeepsakeCommand
 
-/// docs/COMMAND.md against the command itself, as it describes itself to tools that make manuals.
+/// Compares docs/COMMAND.md with the command, as it describes itself to tools that generate manuals.
 @Suite struct CommandDocumentTests {
   static let document = "docs/COMMAND.md"
-  /// Described once, in "Common options". A subcommand that takes them names them after "Also:".
+  /// Options that are described once, in "Common options". A subcommand that has them names them after "Also:".
   static let common: Set<String> = ["--json", "--secret-file", "--player"]
   /// What ArgumentParser adds to each subcommand by itself.
   static let ofTheParser: Set<String> = ["--version", "--help"]
 
-  /// What `--experimental-dump-help` prints, as far as it is compared.
+  /// The part of the output of `--experimental-dump-help` that is compared.
   struct Help: Decodable {
     struct Command: Decodable {
       struct Argument: Decodable {
@@ -36,7 +36,7 @@ import Testing
     var command: Command
   }
 
-  /// The options of each subcommand that does something itself, by its words: `assets manifest`.
+  /// The options of each subcommand that has no further subcommands, by its name, such as `assets manifest`.
   static func options() throws -> [String: Set<String>] {
     var found: [String: Set<String>] = [:]
     func visit(_ command: Help.Command, under words: [String]) {
@@ -100,7 +100,7 @@ import Testing
     }
   }
 
-  @Test("docs/COMMAND.md shows a use of each subcommand, with options that it has")
+  @Test("docs/COMMAND.md has an example of each subcommand, with options that it has")
   func examples() throws {
     let options = try Self.options()
     for (name, lines) in try Self.sections() {
@@ -113,7 +113,7 @@ import Testing
     }
   }
 
-  @Test("docs/COMMAND.md lists each exit status of a command that no signal ended, and no other")
+  @Test("docs/COMMAND.md lists each exit status that isn't caused by a signal, and no other")
   func statuses() throws {
     let text = try String(contentsOf: Repository.root.appending(path: Self.document), encoding: .utf8)
     let listed = Set(text.matches(of: /\n\| ([0-9]+) \|/).compactMap { Int32($0.1) })

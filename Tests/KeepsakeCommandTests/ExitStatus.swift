@@ -1,7 +1,7 @@
 #if Cloud
 import ArgumentParser
 
-/// What a script sees of a command that is run with these words: 64 where they can't be understood.
+/// The exit status of a command that is run with these arguments: 64 if they can't be parsed.
 func status<Command: AsyncParsableCommand>(of command: Command.Type, _ arguments: [String]) async -> Int32 {
   do {
     var parsed = try command.parse(arguments)

@@ -53,7 +53,7 @@ extension Board {
     }
   }
 
-  @Test("a board that isn't there is told with those that are, and an empty store says so")
+  @Test("an unknown board is an error that names the existing boards, if any; a missing store is an error, too")
   func missing() throws {
     try inStore { store, game in
       var failure = #expect(throws: CommandFailure.self) { try look(store, board: "hard") }
@@ -67,7 +67,7 @@ extension Board {
     #expect(failure?.kind == .noInput)
   }
 
-  @Test("the options that make no sense are refused")
+  @Test("invalid options are refused")
   func options() {
     #expect(throws: (any Error).self) { try ScoresCommand.parse(["store", "--top", "0"]) }
     #expect(throws: (any Error).self) { try ScoresCommand.parse(["store", "--json", "--plist"]) }

@@ -6,10 +6,9 @@ import Testing
 
 @testable import KeepsakeCommand
 
-/// Whoever wants to see it proved lives through as many worlds as they like.
+/// `keepsake simulate` runs as many simulated worlds as requested, and reports what was violated in them.
 @Suite struct SimulateTests {
-  @Test(
-    "worlds in which nothing is lost end with status 0; one with a planted fault with 1; what makes no sense with 64")
+  @Test("the exit status is 0 if nothing is lost, 1 with a planted fault, and 64 for invalid options")
   func statuses() async {
     #expect(await status(of: SimulateCommand.self, ["--seeds", "3", "--json"]) == 0)
     #expect(await status(of: SimulateCommand.self, ["--seeds", "20", "--planted", "coverUnloaded", "--json"]) == 1)
@@ -21,7 +20,7 @@ import Testing
     }
   }
 
-  @Test("a failing world is told with its seed, what was violated, and how it came to that")
+  @Test("a failing world is reported with its seed, its violations and the trace that led to them")
   func failure() async throws {
     var options = World.Options()
     options.faults = Faults(planting: [.coverUnloaded])
@@ -37,7 +36,7 @@ import Testing
     #expect((json["trace"] as? [String]) == report.lines && (json["counts"] as? [String: Int])?["worlds"] == 1)
   }
 
-  @Test("a run that is stopped early tells what it found until then")
+  @Test("a run that is stopped early reports its progress so far")
   func stops() async {
     let run = SimulationRun(seeds: 1...1_000_000)
     run.start(threads: 2)

@@ -6,7 +6,8 @@ import Testing
 @testable import KeepsakeArchive
 @testable import KeepsakeInspection
 
-/// What is spelled in another format and edited must become the archive that the game reads, to the last byte.
+/// An archive that was converted to a script and edited must become one that the game reads. Without edits, it must be
+/// the same to the last byte.
 @Suite struct ArchiveScriptTests {
   @Archivable struct Corners: Equatable {
     var doubly: [Int??] = [nil, .some(nil), 3]
@@ -61,7 +62,7 @@ import Testing
     return withExtendedLifetime(stranger) { archives }
   }
 
-  @Test("an archive that is taken apart and put together again has the same bytes")
+  @Test("an archive that is converted to a script and back has the same bytes")
   func sameBytes() throws {
     for (name, bytes) in try Self.archives() {
       let again = try ArchiveScript(of: bytes).encoded()
@@ -69,7 +70,7 @@ import Testing
     }
   }
 
-  @Test("a value that was changed is in the archive, and the game reads it")
+  @Test("a value that was changed in the script is decoded by the game")
   func edited() throws {
     var script = try ArchiveScript(of: Archive.encode(Item(kind: 3, count: 7, durability: 0.5)))
     guard case .structure(let type, var fields) = script.root else {
@@ -77,13 +78,13 @@ import Testing
       return
     }
     for index in fields.indices where fields[index].key == "count" { fields[index].value = .integer(900) }
-    // As people write it, and in another order.
+    // An integer, as people write it; and the fields are in another order.
     for index in fields.indices where fields[index].key == "durability" { fields[index].value = .integer(1) }
     script.root = .structure(type: type, fields.reversed())
     #expect(try Archive.decode(Item.self, from: script.encoded()) == Item(kind: 3, count: 900, durability: 1))
   }
 
-  @Test("a value that doesn't fit is an error with its place")
+  @Test("a value of the wrong type is an error with its path")
   func misfits() throws {
     let script = try ArchiveScript(of: Archive.encode(["a": [Item(kind: 3)]]))
     func error(_ value: ArchiveValue, key: String = "kind") throws -> ArchiveError? {
@@ -121,7 +122,7 @@ import Testing
     for (index, change) in changes.enumerated() {
       var bad = script
       change(&bad)
-      // One fewer object with the count kept is one that was only referred to: that is an archive.
+      // An object that is missing while the count is unchanged is one that is only referred to; this is valid.
       if index == 10 {
         #expect(throws: Never.self) { try bad.encoded() }
       } else {

@@ -5,7 +5,7 @@ import Testing
 @testable import KeepsakeArchive
 @testable import KeepsakeInspection
 
-/// What changed between two saves is how support finds out what a player lost: a change that isn't shown is a lie.
+/// Support compares two saves to find out what a player lost, so every change must be shown.
 @Suite struct DifferenceTests {
   private func difference<A: Archivable, B: Archivable>(_ old: A, _ new: B) throws -> ArchiveDifference {
     try ArchiveDifference(
@@ -193,7 +193,7 @@ import Testing
     for index in 16..<good.count - 8 {
       var bad = good
       bad[index] ^= .random(in: 1...255, using: &random)
-      // Refused: another test's matter.
+      // Another test covers archives that are refused.
       guard let other = try? ArchiveInspection(of: Archive.resealed(bad)) else { continue }
       let there = ArchiveDifference(from: whole, to: other)
       let back = ArchiveDifference(from: other, to: whole)

@@ -5,14 +5,14 @@ import KeepsakeInterchange
 import TestSupport
 import Testing
 
-/// Files that made other readers crash or fill the memory. Each is read in a process that the system ends if it takes
-/// more than is allowed.
+/// Files that made other readers crash or fill the memory. They are read in a process that the system ends if it
+/// exceeds the limits.
 struct BadFileTests {
-  /// Beyond what the process had before a file, and for one file.
+  /// The limits for one file, in addition to what the process used before it.
   private static let bytes: rlim_t = 64 << 20
   private static let seconds: rlim_t = 1
 
-  @Test("every broken file ends in a value or a typed error, within a second and 64 MiB", .needsRealFiles)
+  @Test("reading a broken file gives a value or a typed error, within a second and 64 MiB", .needsRealFiles)
   func broken() async throws {
     let result = try await #require(processExitsWith: .success, observing: [\.standardOutputContent]) {
       for set in ["bplist_bad", "bplist_ok", "nskeyed"] { try BadFileTests.readAll(set) }
@@ -24,11 +24,11 @@ struct BadFileTests {
     for line in lines { print(line) }
   }
 
-  @Test("a process that takes more than it is allowed is ended: the test before could fail")
+  @Test("a process that exceeds the limit of memory or time fails, so the test above can fail")
   func limitsHold() async throws {
     await #expect(processExitsWith: .failure) {
       try BadFileTests.limit()
-      // Not by Swift's own means, whose failure would have the whole process printed.
+      // Not with Swift's own allocation, whose failure would print a report of the whole process.
       exit(malloc(65 << 20) == nil ? 1 : 0)
     }
     await #expect(processExitsWith: .failure) {
@@ -59,13 +59,13 @@ struct BadFileTests {
     print("\(set): \(files.count) files, \(values) property lists, \(archives) keyed archives, \(errors) typed errors")
   }
 
-  /// From here on the process is ended if it takes more.
+  /// Sets the limits: from here on, the system ends the process if it exceeds them.
   private static func limit() throws {
     let status = try String(contentsOfFile: "/proc/self/status", encoding: .utf8)
     let kilobytes = try #require(status.firstMatch(of: /VmData:\s*(\d+) kB/).flatMap { rlim_t($0.1) })
     var usage = rusage()
     getrusage(__rusage_who_t(RUSAGE_SELF.rawValue), &usage)
-    // In whole seconds, of which one may be almost over.
+    // The limit is in whole seconds, and the current one may be almost over.
     let used = rlim_t(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec + 1)
     try set(__rlimit_resource_t(RLIMIT_DATA.rawValue), kilobytes << 10 + bytes)
     try set(__rlimit_resource_t(RLIMIT_CPU.rawValue), used + 1 + seconds)

@@ -3,7 +3,7 @@ import KeepsakeInterchange
 import Testing
 
 struct BinaryPropertyListTests {
-  @Test("every value comes back from a binary file as it was")
+  @Test("every value survives a round trip through a binary file, and equal trees give equal bytes")
   func roundTrip() throws {
     let bytes = try Samples.all.encoded(as: .binary)
     let again = try PropertyList(bytes)
@@ -14,7 +14,7 @@ struct BinaryPropertyListTests {
     #expect(isStable, "equal trees must give equal bytes")
   }
 
-  @Test("a file has the bytes that the format says")
+  @Test("a file has exactly the bytes that the format specifies")
   func bytes() throws {
     let list: PropertyList = ["a": 1, "b": ["é", 1]]
     let expected: [UInt8] =
@@ -33,7 +33,7 @@ struct BinaryPropertyListTests {
     #expect(try PropertyList(file.data) == ["x", -2])
   }
 
-  @Test("counts of every width are read, and none is believed that passes the end")
+  @Test("counts of every width are read, and a count that exceeds the file is refused")
   func counts() throws {
     let markers: [[UInt8]] = [
       [0x10, 3], [0x11, 0, 3], [0x12, 0, 0, 0, 3], [0x13, 0, 0, 0, 0, 0, 0, 0, 3],
@@ -63,7 +63,7 @@ struct BinaryPropertyListTests {
     }
   }
 
-  @Test("a list that leads to itself is refused with its place, near and far")
+  @Test("a list that contains itself is refused; the error for an indirect cycle has its offset")
   func cycles() throws {
     var near = Forged()
     near.list(0xA0, [0])
@@ -82,14 +82,14 @@ struct BinaryPropertyListTests {
     }
   }
 
-  @Test("lists that name each other twice, forty deep, end in an error and not in a full memory")
+  @Test("lists that each contain the next one twice are refused at 40 levels; at 20 they are read, but not written")
   func billionLaughs() throws {
     var file = Forged()
     for level in 1...40 { file.list(0xA0, [level, level]) }
     file.object([0x51, 0x61])
     let error = #expect(throws: PropertyListError.self) { try PropertyList(file.data) }
     #expect(error?.code == .limit)
-    // Of less there is one array in memory for each list in the file.
+    // With fewer levels, there is one array in memory for each list in the file.
     var small = Forged()
     for level in 1...20 { small.list(0xA0, [level, level]) }
     small.object([0x51, 0x61])
@@ -100,7 +100,7 @@ struct BinaryPropertyListTests {
       tree = elements[1]
     }
     #expect(tree == "a")
-    // Nobody can write it out, however.
+    // But writing it would exceed the limit.
     var limits = PropertyListLimits()
     limits.values = 1 << 21
     let read = try PropertyList(small.data, limits: limits)
@@ -109,9 +109,9 @@ struct BinaryPropertyListTests {
     #expect(throws: PropertyListError.self) { try read.encoded(as: .xml, limits: limits) }
   }
 
-  @Test("objects that overlap end in an error before they fill the memory")
+  @Test("overlapping objects are refused before they fill the memory")
   func overlap() throws {
-    // Two hundred objects that are all the same list of two hundred.
+    // Two hundred objects that are all the same list of two hundred elements.
     var file = Forged()
     file.object([0xAF, 0x10, 200] + [UInt8](1...200))
     file.object([0xAF, 0x10, 200] + [UInt8](repeating: 201, count: 200))
@@ -121,7 +121,7 @@ struct BinaryPropertyListTests {
     #expect(error?.code == .damaged, "\(String(describing: error))")
   }
 
-  @Test("lists may nest as deep as the limit says, and no deeper")
+  @Test("lists nested up to the limit are read, and deeper ones are refused")
   func depth() throws {
     func nested(_ depth: Int) -> Data {
       var file = Forged(referenceBytes: 2)
@@ -137,7 +137,7 @@ struct BinaryPropertyListTests {
   }
 
   @Test(
-    "what isn't known is refused with its place",
+    "unknown and invalid objects are refused, with their offset in the error",
     arguments: [
       ([0x0F], .unsupported), ([0x15], .unsupported), ([0x21, 0, 0], .unsupported), ([0x32, 0, 0, 0, 0], .unsupported),
       ([0x70], .unsupported),
@@ -156,7 +156,7 @@ struct BinaryPropertyListTests {
     #expect((error?.offset ?? 0) >= 8)
   }
 
-  @Test("every cut and every altered byte of a file ends in a value or a typed error")
+  @Test("every truncated file is refused, and every altered byte gives a value or a typed error")
   func damage() throws {
     let list: PropertyList = [
       "name": "Ünal", "list": [1, -2, 3.5, .float(2), .null, true, ["inner": .data(Data([1, 2, 3]))]],
@@ -186,7 +186,7 @@ struct BinaryPropertyListTests {
     #expect(refused > bytes.count * 100)
   }
 
-  @Test("bytes that are something else are no property list")
+  @Test("bytes of another format aren't a property list, and a later binary version is unsupported")
   func others() throws {
     for text in ["", "{ a = b; }", "PK\u{3}\u{4}", "bplis"] {
       let error = #expect(throws: PropertyListError.self) { try PropertyList(Data(text.utf8)) }
@@ -198,7 +198,7 @@ struct BinaryPropertyListTests {
     #expect(newer?.code == .unsupported)
   }
 
-  @Test("of a key that stands twice the last value counts, and dictionaries are equal in any order")
+  @Test("the last value of a repeated key counts, and dictionaries are equal in any order")
   func dictionaries() throws {
     let twice = PropertyList.dictionary([.init("a", 1), .init("b", 2), .init("a", 3)])
     #expect(twice["a"] == 3)
@@ -208,7 +208,7 @@ struct BinaryPropertyListTests {
   }
 }
 
-/// A binary property list by hand: objects as bytes, and a table and trailer that fit them.
+/// A hand-made binary property list: objects as bytes, and a table and trailer that match them.
 struct Forged {
   var offsetBytes = 2
   var referenceBytes = 1

@@ -24,7 +24,7 @@ enum CanonicalTree {
     }
   }
 
-  /// By key; of equal ones the last counts.
+  /// Sorted by key; of equal keys, the last one counts.
   private static func sorted(_ entries: [PropertyList.Entry]) -> [PropertyList.Entry] {
     Dictionary(entries.map { (Array($0.key.unicodeScalars.map(\.value)), $0) }, uniquingKeysWith: { _, last in last })
       .sorted { $0.key.lexicographicallyPrecedes($1.key) }.map(\.value)

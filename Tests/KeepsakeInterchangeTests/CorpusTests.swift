@@ -16,7 +16,7 @@ enum Corpus {
 
 struct CorpusTests {
   @Test(
-    "every file that Python's plistlib reads is read, and as the same tree", .needsRealFiles,
+    "every file that Python's plistlib reads is read as the same tree, also after writing it again", .needsRealFiles,
     arguments: ["nskeyed", "bplist_ok"])
   func agreesWithPlistlib(set: String) throws {
     let files = try Corpus.files(set)
@@ -32,9 +32,9 @@ struct CorpusTests {
         let isSame = ours == tree
         #expect(isSame, "\(file.lastPathComponent): \(Self.difference(ours, tree))")
         if isSame { same += 1 }
-        // And again from what we write of it.
+        // And again from the file that we write of it.
         let again = try CanonicalTree.json(PropertyList(list.encoded(as: .binary))) == ours
-        #expect(again, "\(file.lastPathComponent) isn't the same once it is written and read")
+        #expect(again, "\(file.lastPathComponent) differs after it is written and read again")
       } catch let error as PropertyListError {
         if case .tree = answer { Issue.record("\(file.lastPathComponent): \(error)") } else { refusedByBoth += 1 }
       }
@@ -57,7 +57,7 @@ struct CorpusTests {
 }
 
 extension CorpusTests {
-  @Test("every keyed archive becomes a tree in which each reference leads somewhere", .needsRealFiles)
+  @Test("every keyed archive is converted to a tree with at least one top-level value", .needsRealFiles)
   func trees() throws {
     var (archives, objects, classes) = (0, 0, Set<String>())
     for file in try Corpus.files("nskeyed") {

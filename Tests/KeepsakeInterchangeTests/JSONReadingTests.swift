@@ -4,9 +4,9 @@ import Testing
 
 @testable import KeepsakeInterchange
 
-/// What is JSON and what isn't doesn't depend on the platform's reader.
+/// Which texts are valid JSON doesn't depend on the platform's reader.
 @Suite struct JSONReadingTests {
-  /// Whatever is in a file.
+  /// Decodes any value.
   struct Anything: Decodable {
     init(from decoder: any Decoder) throws {
       if var list = try? decoder.unkeyedContainer() {
@@ -29,7 +29,7 @@ import Testing
     }
   }
 
-  /// A folder of other people's files, with JSON in `json`; the test is skipped without it.
+  /// The folder `json` of real files, from other projects; the test is skipped without it.
   private static let files = RealFiles.folder?.appending(path: "json")
 
   private func code(_ bytes: Data, _ format: StructuredFile.Format = .json) throws -> StructuredFileError.Code? {
@@ -41,7 +41,9 @@ import Testing
     }
   }
 
-  @Test("every file that is JSON is read, every other one refused, and the rest ends in either", .needsRealFiles)
+  @Test(
+    "valid JSON files are read, also as JSON5; invalid ones are refused; the rest give a value or a typed error",
+    .needsRealFiles)
   func wholeCorpus() throws {
     let folder = try #require(Self.files)
     var counts: [String: Int] = [:]
@@ -52,10 +54,10 @@ import Testing
       let code = try code(Data(contentsOf: file))
       switch kind {
       case "y": #expect(code == nil, "\(name) is JSON")
-      case "n": #expect(code == .malformed, "\(name) is none")
+      case "n": #expect(code == .malformed, "\(name) isn't JSON")
       default: break
       }
-      // JSON5 is what else it is, and some of what is no JSON.
+      // Every JSON file is also JSON5, and so are some files that aren't JSON.
       let loose = try self.code(Data(contentsOf: file), .json5)
       if kind == "y" { #expect(loose == nil, "\(name) is JSON5") }
       counts["\(kind) \(code == nil ? "read" : "refused")", default: 0] += 1
@@ -65,7 +67,7 @@ import Testing
   }
 
   @Test(
-    "what only some readers take is refused, with the line and the column",
+    "text that only some readers accept is refused, and the error has the line and column",
     arguments: [
       ("[1,]", "line 1, column 4: expected a value, found \"]\""),
       ("{\"a\":1,}", "line 1, column 8: expected a name in quotation marks, found \"}\""),
@@ -96,8 +98,7 @@ import Testing
     #expect(error?.code == .malformed && error?.message == message)
   }
 
-  @Test(
-    "what is read is what is written there: escapes, pairs of surrogates, any digits, names in their order and twice")
+  @Test("escapes and surrogate pairs are decoded; all digits, the order of names and repeated names are kept")
   func values() throws {
     guard
       case .object(let members) = try JSONReader.read(
@@ -105,7 +106,7 @@ import Testing
       members.count == 3, case .string(let text) = members[0].value, case .array(let numbers) = members[1].value,
       case .null = members[2].value
     else {
-      Issue.record("another tree")
+      Issue.record("the tree is different")
       return
     }
     #expect(members.map(\.name) == ["b", "a", "a"] && text == "é😀/\n")
@@ -117,7 +118,7 @@ import Testing
   }
 
   @Test(
-    "a list of lists takes no stack, and is refused beyond what Foundation reads",
+    "nested lists don't overflow the stack: 500 levels are read, and a million are refused",
     arguments: [StructuredFile.Format.json, .json5])
   func deep(format: StructuredFile.Format) throws {
     #expect(
@@ -126,7 +127,7 @@ import Testing
     #expect(try code(Data(String(repeating: "{\"a\":[", count: 1_000_000).utf8), format) == .malformed)
   }
 
-  @Test("UTF-16 and UTF-32 are read, as Foundation reads them")
+  @Test("JSON in UTF-16 and UTF-32 is read in either byte order, and refused if it is malformed")
   func otherEncodings() throws {
     struct File: Codable, Equatable { var name: String }
     for encoding in [
@@ -139,8 +140,7 @@ import Testing
     }
   }
 
-  @Test(
-    "a file for people has comments and trailing commas in JSON5, and nowhere else; what doesn't fit is told as ever")
+  @Test("only JSON5 allows comments and trailing commas; it reports mismatches with their path, and is written as JSON")
   func json5() throws {
     struct Level: Codable, Equatable {
       var title: String
@@ -161,7 +161,7 @@ import Testing
   }
 
   @Test(
-    "what JSON5 has besides is read as it says",
+    "numbers, comments, commas and whitespace that only JSON5 allows are read",
     arguments: [
       ("[.5, 5., +1, -.25, 0x1F, 1e2, 5.e1]", [0.5, 5, 1, -0.25, 31, 100, 50]), ("[1,/* a */2, // b\n3,]", [1, 2, 3]),
       ("[]", []),
@@ -171,7 +171,7 @@ import Testing
     #expect(try StructuredFile.decode([Double].self, from: Data(text.utf8), as: .json5) == numbers)
   }
 
-  @Test("texts and names of JSON5 are what they say")
+  @Test("strings, escapes and unquoted names that only JSON5 allows are read")
   func looseTexts() throws {
     let text = #"{a: 'it\'s "x"', $b_1: "\x41\v\0\q", 'c d': 'one\\#ntwo', ü: '\u00e9', true: null,}"#
     let found = try StructuredFile.decode([String: String?].self, from: Data(text.utf8), as: .json5)
@@ -179,7 +179,7 @@ import Testing
   }
 
   @Test(
-    "what is no JSON5 either is a typed error, and what ends Foundation's reader doesn't end this one",
+    "text that isn't JSON5 either is a typed error, even where it crashes Foundation's reader",
     arguments: [
       "[+]", "[-]", "[.]", "[+.]", "[1,,]", "[,]", "[,1]", "{,}", "{a:1,,}", "/* x", "[1] /", "'a", "'a\nb'", "[0x]",
       "[0x10000000000000000]", "[1e]", "[Infinity]", "[-Infinity]",

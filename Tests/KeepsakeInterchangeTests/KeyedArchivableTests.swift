@@ -65,18 +65,18 @@ import Testing
   ])
 
   @Test(
-    "an old game's objects become @Archivable ones: subclasses, shared objects, circles, structs, enums and defaults")
+    "an old game's objects decode as @Archivable types: subclasses, shared objects, cycles, structs, enums, defaults")
   func decode() throws {
     let bytes = try Self.world.encoded(as: .binary)
     let world = try KeyedArchive.decode(OldGame.World.self, from: bytes, classes: OldGame.classes, keys: Self.keys)
     #expect(world.characters.map(\.name) == ["Ann", "Grim", "Ann"])
-    let boss = try #require(world.characters[1] as? OldGame.Boss, "a subclass came back as its superclass")
+    let boss = try #require(world.characters[1] as? OldGame.Boss, "a subclass was decoded as its superclass")
     #expect(boss.rage == 7 && boss.health == 0.5 && boss.items.isEmpty)
     #expect(world.characters[0] === world.characters[2], "one object became two")
     #expect(
       world.favourite === boss && boss.minions.first === world.characters[0]
         && world.byName["Ann"] === world.characters[0])
-    // Circles: one over two objects, one of an object with itself.
+    // Cycles: one between two objects, one of an object with itself.
     #expect(boss.friend?.target === boss && boss.target === boss)
     #expect(boss.friend?.items == [.init(kind: .key, count: 3), .init(kind: .key, count: 3)])
     #expect(world.scores == [1: 2.5])
@@ -99,7 +99,7 @@ import Testing
     #expect(blade.count == 3 && beast === boss)
   }
 
-  @Test("what was decoded is archived as if it had been made here, and XML says the same as binary")
+  @Test("decoded objects can be archived, and XML gives the same archive as binary")
   func archived() throws {
     func archive(_ format: PropertyList.Format) throws -> Data {
       let bytes = try Self.world.encoded(as: format)
@@ -113,11 +113,11 @@ import Testing
     #expect(again.characters[1].friend?.target === again.characters[1] && again.weather.count == 3)
   }
 
-  @Test("nothing is made of a class that wasn't named, and the error says which and where")
+  @Test("an object of an unlisted class is decoded as its listed superclass; without one, the error has its path")
   func unnamed() throws {
     var classes = OldGame.classes
     classes["Boss"] = nil
-    // The class above it was named: a Boss is then a Character.
+    // Its superclass is listed, so a Boss is decoded as a Character.
     let archive = try KeyedArchive(Self.world)
     let world = try archive.decode(OldGame.World.self, classes: classes, keys: Self.keys)
     #expect(world.characters[1].name == "Grim" && !(world.characters[1] is OldGame.Boss))
@@ -131,7 +131,7 @@ import Testing
     #expect(wrong?.code == .mismatch && wrong?.path == "characters[0]")
   }
 
-  @Test("what doesn't fit is an error with its path, also through other objects")
+  @Test("a mismatching or missing value is an error with its path, also across objects")
   func mismatch() throws {
     func decode(_ name: PropertyList, _ item: PropertyList) throws {
       let list = Self.archive([
@@ -155,12 +155,12 @@ import Testing
       #expect(error?.code == code, "\(value): \(String(describing: error))")
       if code != .damaged { #expect(error?.path == path, "\(value)") }
     }
-    // A required value of an object itself.
+    // A missing value that the root object itself requires.
     let error = #expect(throws: PropertyListError.self) { try decode(.uid(0), ["kind": 1, "$class": .uid(7)]) }
     #expect(error?.code == .missingValue && error?.path == "name", "\(String(describing: error))")
   }
 
-  @Test("objects that can't be made without each other, and structs that lead to themselves, are typed errors")
+  @Test("objects that require each other, and structs that contain themselves or expand too far, are typed errors")
   func circles() throws {
     let twins = Self.archive([
       ["other": .uid(2), "$class": .uid(3)], ["other": .uid(1), "$class": .uid(3)], Self.name("Twin"),
@@ -177,7 +177,7 @@ import Testing
       try KeyedArchive(nest).decode(OldGame.Nest.self, classes: OldGame.classes)
     }
     #expect(inner?.code == .cycle && inner?.path == "inner[0]", "\(String(describing: inner))")
-    // Structs that each name the next one twice.
+    // Structs that each contain the next one twice.
     var objects: [PropertyList] = [Self.name("Nest"), Self.name("NSArray")]
     for level in 0..<40 {
       let next = UInt64(2 * level + 5)
@@ -191,7 +191,7 @@ import Testing
     #expect(many?.code == .limit, "\(String(describing: many))")
   }
 
-  @Test("a chain of objects may be as long as it likes")
+  @Test("a chain of 50,000 objects is decoded")
   func chain() throws {
     let count = 50_000
     var objects: [PropertyList] = [Self.name("Link")]
@@ -211,8 +211,7 @@ import Testing
     #expect(met == count)
   }
 
-  @Test(
-    "a type that is archived by hand is refused with its path, and one that is Codable, too, is decoded as @Archivable")
+  @Test("a hand-written Archivable type is refused with its path; a type that is also Codable decodes as @Archivable")
   func kinds() throws {
     let hands = Self.archive([["hand": .uid(2), "$class": .uid(3)], ["number": 1], Self.name("Hands")])
     let error = #expect(throws: PropertyListError.self) {
@@ -220,13 +219,13 @@ import Testing
     }
     #expect(error?.code == .unsupported && error?.path == "hand")
     let both = try KeyedArchive(Self.archive([["$class": .uid(2)], Self.name("Both")]))
-    // As Codable it would need its number.
+    // As Codable, it would require its number.
     #expect(try both.decode(OldGame.Both.self, classes: ["Both": OldGame.Both.self]) == .init(number: 5))
     let codable: [String: any Decodable.Type] = ["Both": OldGame.Both.self]
     #expect(throws: PropertyListError.self) { try both.decode(OldGame.Both.self, classes: codable) }
   }
 
-  @Test("an archive in an archive's data is decoded where the type is no data")
+  @Test("an archive nested in data is decoded if the expected type isn't data")
   func nested() throws {
     let inner = Self.archive([["name": .uid(2), "target": .uid(1), "$class": .uid(3)], "deep", Self.name("Character")])
     let outer = try Self.archive([
@@ -237,7 +236,7 @@ import Testing
     #expect(character.friend?.name == "deep" && character.friend?.target === character.friend)
   }
 
-  @Test("an archive in data to which many references lead is read once, and its objects are shared")
+  @Test("an archive in data with many references to it gives one shared object")
   func sharedNested() throws {
     let filler = PropertyList.array((0..<2_000).map { .string("text \($0)") })
     let inner = Self.archive([["name": "deep", "filler": filler, "$class": .uid(2)], Self.name("Character")])
@@ -254,7 +253,7 @@ import Testing
     #expect(named.count == 20_000 && named.allSatisfy { $0 === named[0] })
   }
 
-  @Test("every altered byte ends in a value or a typed error")
+  @Test("every altered byte gives a value or a typed error")
   func damage() throws {
     let list = Self.archive([
       ["name": .uid(2), "items": .uid(3), "target": .uid(1), "$class": .uid(5)], "Ann",

@@ -3,7 +3,7 @@ import KeepsakeArchive
 import KeepsakeInterchange
 import Testing
 
-/// What an old game may have saved, and what the new one makes of it.
+/// A new game's types for the objects that an old game saved.
 private enum Game {
   class Character: Codable {
     var name: String
@@ -56,7 +56,7 @@ private enum Game {
 }
 
 struct KeyedArchiveTests {
-  /// An archive by hand: objects in their order, the first of which is at the top.
+  /// A hand-made archive of these objects, in this order; the first one is the top-level object.
   static func archive(_ objects: [PropertyList], top: PropertyList = ["root": .uid(1)]) -> PropertyList {
     ["$version": 100_000, "$archiver": "NSKeyedArchiver", "$top": top, "$objects": .array(["$null"] + objects)]
   }
@@ -80,7 +80,7 @@ struct KeyedArchiveTests {
     ["NS.keys": [.uid(5)], "NS.objects": [.uid(3)], "$class": .uid(32)],  // 7
     1, 2.5,  // 8, 9
     ["NS.keys": [.uid(8)], "NS.objects": [.uid(9)], "$class": .uid(32)],  // 10
-    ["NS.objects": [.uid(5), .uid(6)], "$class": ["$classname": "x"]],  // 11: its class is put right below
+    ["NS.objects": [.uid(5), .uid(6)], "$class": ["$classname": "x"]],  // 11: its class is replaced below
     "{3, -4.5}", ["NS.rectval": .uid(14), "NS.special": 3, "$class": .uid(34)], "{{1, 2}, {3, 4}}",  // 12, 13, 14
     ["NS.rangeval.location": .uid(8), "NS.rangeval.length": .uid(16), "$class": .uid(34)], 40,  // 15, 16
     ["NS.base": .uid(18), "NS.relative": "level/1", "$class": .uid(36)],  // 17
@@ -101,7 +101,7 @@ struct KeyedArchiveTests {
     name("NSSet"),  // 38
   ])
 
-  /// With the class of object 11, which is easier to say here.
+  /// The archive `world` with the right class for object 11, which is easier to insert here.
   private static var data: Data {
     get throws {
       var entries = try #require(world.dictionary)
@@ -113,11 +113,11 @@ struct KeyedArchiveTests {
     }
   }
 
-  @Test("an old game's objects become a new game's, with all that Foundation's classes held")
+  @Test("an old game's objects decode as a new game's types, with the values of Foundation's classes")
   func decode() throws {
     let world = try KeyedArchive.decode(Game.World.self, from: Self.data, classes: Game.classes)
     #expect(world.characters.map(\.name) == ["Ann", "Grim", "Ann"])
-    let boss = try #require(world.characters[1] as? Game.Boss, "a subclass came back as its superclass")
+    let boss = try #require(world.characters[1] as? Game.Boss, "a subclass was decoded as its superclass")
     #expect(boss.rage == 7 && boss.health == 0.5)
     #expect(world.characters[0] === world.characters[2], "one object became two")
     #expect(
@@ -136,11 +136,11 @@ struct KeyedArchiveTests {
     #expect(world.isHard && world.nothing == nil)
   }
 
-  @Test("nothing is made of a class that wasn't named, and the error says which and where")
+  @Test("an object of an unlisted class is decoded as its listed superclass; without one, the error has its path")
   func unnamed() throws {
     var classes = Game.classes
     classes["Boss"] = nil
-    // The class above it was named: a Boss is then a Character.
+    // Its superclass is listed, so a Boss is decoded as a Character.
     let world = try KeyedArchive.decode(Game.World.self, from: Self.data, classes: classes)
     #expect(world.characters[1].name == "Grim" && !(world.characters[1] is Game.Boss))
     classes["Character"] = nil
@@ -157,11 +157,11 @@ struct KeyedArchiveTests {
     }
   }
 
-  @Test("a tree shows every object once, with shared collections and cycles kept")
+  @Test("a tree has every object once, and keeps shared collections and cycles")
   func tree() throws {
     let tree = try KeyedArchive(Self.data).tree()
     guard case .reference(let root) = tree.top["root"] else {
-      Issue.record("the root is no object: \(tree.top)")
+      Issue.record("the root isn't an object: \(tree.top)")
       return
     }
     #expect(tree.classes[tree.objects[root].type].name == "World")
@@ -190,12 +190,12 @@ struct KeyedArchiveTests {
     #expect(elements[0] == .reference(first))
     #expect(elements[1] == elements[2] && elements[1] != elements[0])
     #expect(cyclic.objects.count == 2)
-    // Dictionaries that are no objects can be in a circle, too.
+    // Dictionaries that aren't objects can form a cycle, too.
     let plain = try KeyedArchive(Self.archive([["self": .uid(1), "other": .uid(2)], ["back": .uid(1)]])).tree()
     #expect(plain.top["root"] == .reference(0) && plain.objects[0].fields.first?.value == .reference(0))
   }
 
-  @Test("objects that lead to each other are a typed error for Codable types")
+  @Test("references that form a cycle are a typed error for Codable types, also in values of Foundation's classes")
   func cycle() throws {
     struct Node: Decodable { var next: [Node]? }
     let list = Self.archive([
@@ -206,7 +206,7 @@ struct KeyedArchiveTests {
       try KeyedArchive(list).decode(Node.self, classes: ["Node": Node.self])
     }
     #expect(error?.code == .cycle)
-    // A value of Foundation's that leads to itself.
+    // Values of Foundation's classes that refer to themselves.
     for key in ["NS.data", "NS.string", "NS.relative", "NS.rectval", "NSString"] {
       for name in ["NSData", "NSString", "NSURL", "NSValue", "NSAttributedString"] {
         let forged = Self.archive([
@@ -218,7 +218,7 @@ struct KeyedArchiveTests {
     }
   }
 
-  @Test("values at the top under other keys, keys with a $ and archives in data are found")
+  @Test("top-level values under other keys, keys with a $ and archives nested in data are decoded")
   func places() throws {
     struct Level: Decodable, Equatable {
       enum CodingKeys: String, CodingKey {
@@ -240,7 +240,7 @@ struct KeyedArchiveTests {
     #expect(error?.code == .missingValue)
   }
 
-  @Test("what doesn't fit is an error with its path")
+  @Test("a mismatching or missing value is an error with its path")
   func mismatch() throws {
     struct Item: Decodable { var count: UInt8 }
     struct Bag: Decodable { var items: [Item] }
@@ -269,7 +269,7 @@ struct KeyedArchiveTests {
     }
   }
 
-  @Test("what is no keyed archive, and references to what isn't there, are typed errors")
+  @Test("property lists that aren't keyed archives, and invalid references, are typed errors")
   func refused() throws {
     for list in [[:], ["$objects": [], "$top": [:]], "text"] as [PropertyList] {
       let error = #expect(throws: PropertyListError.self) { try KeyedArchive(list) }
@@ -285,7 +285,7 @@ struct KeyedArchiveTests {
     }
   }
 
-  @Test("every altered byte of an archive ends in a value or a typed error, in either reading")
+  @Test("every altered byte gives a value or a typed error, both as a tree and as a type")
   func damage() throws {
     let list = Self.archive([
       ["a": .uid(2), "b": 1, "$class": .uid(4)], ["NS.keys": [.uid(3)], "NS.objects": [.uid(1)], "$class": .uid(5)],

@@ -16,7 +16,9 @@ struct KeyedFoundationTests {
     .dictionary(pairs.map { .init(key: .string($0), value: $1) })
   }
 
-  @Test("index paths of any length are lists of numbers, and IndexPath", arguments: [[], [5], [1, 300, 70_000]])
+  @Test(
+    "an index path of any length is a list of numbers in a tree, and decodes as IndexPath or [Int]",
+    arguments: [[], [5], [1, 300, 70_000]])
   func indexPaths(indexes: [Int]) throws {
     let archive = try archive(indexes.isEmpty ? NSIndexPath() : IndexPath(indexes: indexes) as NSIndexPath)
     #expect(try tree(archive) == .array(indexes.map { .integer(Int64($0)) }))
@@ -25,7 +27,7 @@ struct KeyedFoundationTests {
   }
 
   @Test(
-    "index sets of any number of ranges are those ranges, and IndexSet",
+    "an index set is the list of its ranges in a tree, and decodes as IndexSet or ranges",
     arguments: [[], [3..<7], [0..<2, 1_000..<1_002, 70_000..<70_001]])
   func indexSets(ranges: [Range<Int>]) throws {
     let set = NSMutableIndexSet()
@@ -35,7 +37,7 @@ struct KeyedFoundationTests {
       fields([("location", .integer(Int64($0.lowerBound))), ("length", .integer(Int64($0.count)))])
     }
     #expect(try tree(archive) == .array(shown))
-    // By two ways: as Codable, where a struct of the program's stands around it, and as @Archivable.
+    // In two ways: as @Archivable, and as Codable if it is in a struct of the program.
     struct Saved: Decodable { var rows: IndexSet }
     let expected = ranges.reduce(into: IndexSet()) { $0.insert(integersIn: $1) }
     #expect(try archive.decode(IndexSet.self) == expected)
@@ -44,7 +46,7 @@ struct KeyedFoundationTests {
     #expect(try archive.decode([Range<Int>].self) == ranges)
   }
 
-  @Test("an index set whose ranges can't be is an error and no trap")
+  @Test("an index set with invalid ranges is an error and not a trap")
   func forgedIndexSets() throws {
     for (location, length) in [(-1, 5), (Int.max, 1), (5, Int.max), (Int.min, Int.min), (0, 0), (3, -2)] {
       let list = KeyedArchiveTests.archive([
@@ -66,13 +68,13 @@ struct KeyedFoundationTests {
       let list = KeyedArchiveTests.archive([
         ["NSRangeCount": 2, "NSRangeData": .data(Data(data)), "$class": .uid(2)], KeyedArchiveTests.name("NSIndexSet"),
       ])
-      // It stays the object that it is.
+      // The tree shows it as a plain object.
       #expect(try tree(KeyedArchive(list)) == .reference(0))
       #expect(throws: PropertyListError.self) { try KeyedArchive(list).decode(IndexSet.self) }
     }
   }
 
-  @Test("a measurement keeps its unit, and is Foundation's Measurement")
+  @Test("a measurement keeps its unit in a tree, and decodes as Foundation's Measurement")
   func measurements() throws {
     let archive = try archive(NSMeasurement(doubleValue: 3, unit: UnitLength.miles))
     let converter = fields([("coefficient", .number(1609.34)), ("constant", .number(0))])
@@ -82,7 +84,7 @@ struct KeyedFoundationTests {
     #expect(length.value == 3 && abs(length.converted(to: .meters).value - 4828.02) < 0.001)
   }
 
-  @Test("an attributed text is its text, and a tree has the attributes of each part")
+  @Test("an attributed string decodes as its text, and has the attributes of each part in a tree and as a struct")
   func attributed() throws {
     let text = NSMutableAttributedString(string: "gold 👑 ring")
     text.addAttribute(
@@ -105,7 +107,7 @@ struct KeyedFoundationTests {
     }
     let rare = fields([("quality", .string("rare"))])
     #expect(attributes == [rare, fields([]), rare], "\(tree)")
-    // The same attributes are one object, once two parts have them.
+    // Two parts with the same attributes share one object.
     #expect(runs[0]["attributes"] == runs[2]["attributes"])
     struct Label: Decodable { var text: String, runs: [Run] }
     struct Run: Decodable { var location: Int, length: Int, attributes: [String: String] }
@@ -113,7 +115,7 @@ struct KeyedFoundationTests {
     #expect(label.runs.map(\.attributes) == [["quality": "rare"], [:], ["quality": "rare"]])
   }
 
-  @Test("attributes that don't cover their text leave the object as it was saved")
+  @Test("an attributed string whose attributes don't cover its text is shown as it was saved")
   func forgedAttributes() throws {
     for info in [[5, 0], [6, 1], [6, 0, 0, 0], [0x80], [3], [2, 0, 5, 0]] as [[UInt8]] {
       let list = KeyedArchiveTests.archive([
@@ -126,7 +128,7 @@ struct KeyedFoundationTests {
     }
   }
 
-  @Test("a counted set tells how often each element is in it, and mutable kinds are what they are")
+  @Test("a counted set decodes as the count of each element, and mutable classes are read like immutable ones")
   func kinds() throws {
     let counted = NSCountedSet()
     for word in ["key", "coin", "coin"] { counted.add(NSString(string: word)) }
@@ -158,9 +160,9 @@ struct KeyedFoundationTests {
         == 4..<10)
   }
 
-  @Test("collections and numbers of an archiver that somebody derived from Foundation's have a key for each element")
+  @Test("collections and numbers of an archiver derived from Foundation's, with a key for each element, are read")
   func derivedArchiver() throws {
-    // As Foundation's source has it; its own archiver writes them otherwise.
+    // As Foundation's source does it for derived archivers; its own archiver writes them differently.
     func type(_ name: String) -> PropertyList {
       ["$classname": .string(name), "$classes": [.string(name), "NSObject"]]
     }
@@ -197,7 +199,7 @@ struct KeyedFoundationTests {
       default: #expect(tree.top["root"] == .array([.number(2.5)]))
       }
     }
-    // What has more than its elements keeps it.
+    // An object that has more than its elements keeps the rest.
     let odd: PropertyList = [
       "$version": 100_000, "$archiver": "Own", "$top": ["root": .uid(1)],
       "$objects": ["$null", ["NS.object.0": .uid(0), "note": 3, "$class": .uid(2)], type("NSArray")],
@@ -205,7 +207,7 @@ struct KeyedFoundationTests {
     #expect(try KeyedArchive(odd).tree().objects.first?.fields.map(\.key) == ["NS.object.0", "note"])
   }
 
-  @Test("insets are four numbers, as real files have them")
+  @Test("edge insets, as in real files, are four numbers in a tree and decode as a vector")
   func insets() throws {
     let archive = try KeyedArchive(
       KeyedArchiveTests.archive([
@@ -223,7 +225,7 @@ struct KeyedFoundationTests {
   }
 
   @Test(
-    "a decimal number keeps every digit, as ours and as an archive has it",
+    "a decimal number keeps every digit in a keyed archive, in a Codable struct and in a list",
     arguments: [
       "0", "-1234.56", "0.1", "340282366920938463463374607431768211455", "-0.000000000000000000000000000001", "1e120",
     ])
@@ -243,7 +245,8 @@ struct KeyedFoundationTests {
 
   private static func text(_ text: String) -> PropertyList { .data(Data(text.utf8)) }
 
-  /// AppKit's as scenes of SpriteKit and SceneKit have them; UIKit's as described by programs that read notes and nibs.
+  /// AppKit's colours as in scenes of SpriteKit and SceneKit; UIKit's as described by programs that read notes and
+  /// nibs.
   private static let colors: [(fields: [PropertyList.Entry], name: String, components: [Double])] = [
     ([.init("NSRGB", text("0.5 0.25 0.75\0")), .init("NSColorSpace", 2)], "NSColor", [0.5, 0.25, 0.75, 1]),
     ([.init("NSRGB", text("0 0 0 0\0")), .init("NSColorSpace", 1)], "NSColor", [0, 0, 0, 0]),
@@ -274,8 +277,8 @@ struct KeyedFoundationTests {
   ]
 
   @Test(
-    "colours are their components, by name, in a vector and in a struct", arguments: KeyedFoundationTests.colors.indices
-  )
+    "colours are read as their components: by name, as a vector, as a struct and as a list",
+    arguments: KeyedFoundationTests.colors.indices)
   func components(index: Int) throws {
     let (given, name, expected) = Self.colors[index]
     let archive = try KeyedArchive(Self.color(given, name: name))
@@ -289,7 +292,7 @@ struct KeyedFoundationTests {
     #expect(try archive.decode([Double].self) == expected)
   }
 
-  @Test("a colour that is more than its components is shown whole, and has them all the same")
+  @Test("a colour with more than its components is shown as an object, and still decodes as its components")
   func moreThanComponents() throws {
     let list = KeyedArchiveTests.archive([
       [
@@ -312,7 +315,7 @@ struct KeyedFoundationTests {
     entries.removeAll { $0.key == "$top" }
     let catalog = try KeyedArchive(.dictionary(entries + [.init("$top", ["root": .uid(5)])]))
     #expect(try catalog.decode(SIMD4<Float>.self) == SIMD4(0.125, 0.5, 0.25, 1))
-    // One that leads to itself, and ones without such components.
+    // A colour that refers to itself, and colours without such components.
     for fields in [
       [.init("NSColor", .uid(1))], [.init("NSCMYK", Self.text("0 0 0 1\0"))], [.init("NSRGB", Self.text("red"))],
       [.init("NSRGB", Self.text("1 2"))], [],
@@ -328,7 +331,7 @@ struct KeyedFoundationTests {
   private final class Sword: Decodable { var damage: Int }
   private struct Bow: Decodable { var arrows: Int }
 
-  /// As many write an enum of several types.
+  /// An enum over several types, as many programs write one.
   private enum Weapon: Decodable {
     case sword(Sword)
     case bow(Bow)
@@ -343,7 +346,7 @@ struct KeyedFoundationTests {
     }
   }
 
-  @Test("an enum that wraps objects of several classes is decoded from either, and shared ones stay one")
+  @Test("an enum that wraps objects of several classes decodes from any of them, and shared objects stay shared")
   func wrapping() throws {
     let list = KeyedArchiveTests.archive([
       ["NS.objects": [.uid(2), .uid(3), .uid(2)], "$class": .uid(4)], ["damage": 5, "$class": .uid(5)],
@@ -359,7 +362,7 @@ struct KeyedFoundationTests {
       return
     }
     #expect(first.damage == 5 && bow.arrows == 9 && first === last)
-    // No other type looks into an object.
+    // A type that isn't listed for an object's class can't read its fields.
     struct Blade: Decodable { var damage: Int }
     let error = #expect(throws: PropertyListError.self) { try archive.decode([Blade].self, classes: classes) }
     #expect(error?.code == .mismatch && error?.path == "[0]")
@@ -367,7 +370,7 @@ struct KeyedFoundationTests {
     #expect(try archive.decode([Weapon?].self, classes: classes).count == 3)
   }
 
-  @Test("old keys are read under new names, those of the class above, too")
+  @Test("old keys are read under new names, also keys that are listed for the superclass")
   func renamed() throws {
     struct Hero: Decodable { var name: String, level: Int }
     let list = KeyedArchiveTests.archive([
@@ -384,7 +387,7 @@ struct KeyedFoundationTests {
 
 extension CorpusTests {
   @Test(
-    "colours, index sets, index paths, measurements and attributed texts of real files are seen through",
+    "colours, index sets, index paths, measurements and attributed strings of real files are recognized",
     .needsRealFiles)
   func seenThrough() throws {
     let known: Set<String> = [

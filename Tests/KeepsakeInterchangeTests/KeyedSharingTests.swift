@@ -4,7 +4,7 @@ import Testing
 
 @testable import KeepsakeInterchange
 
-/// Objects to which many references lead.
+/// Objects with many references to them.
 @Suite(.hangLimit) struct KeyedSharingTests {
   private struct Node: Codable { var children: [Node] }
 
@@ -20,23 +20,23 @@ import Testing
 
   private func size(_ node: Node) -> Int { node.children.reduce(1) { $0 + size($1) } }
 
-  @Test("objects that each name the next one twice end in a typed error, not in years of work")
+  @Test("objects that each refer to the next one twice exceed a limit when decoded, but not as a tree")
   func doubling() throws {
     let archive = try archive((0..<40).map { $0 == 39 ? [] : [$0 + 1, $0 + 1] })
     #expect { try archive.decode(Node.self, classes: ["Node": Node.self]) } throws: {
       ($0 as? PropertyListError)?.code == .limit
     }
-    // As a tree it is what it is: each once.
+    // A tree has each object once.
     #expect(try archive.tree().objects.count >= 40)
   }
 
-  @Test("one object in a long list is decoded as often as it stands there")
+  @Test("an object that a list refers to many times is decoded for each of the references")
   func shared() throws {
     let archive = try archive([Array(repeating: 1, count: 20_000), []])
     #expect(size(try archive.decode(Node.self, classes: ["Node": Node.self])) == 20_001)
   }
 
-  /// An index set of so many ranges, and a list that names it so many times.
+  /// An index set with `ranges` ranges, and a list that refers to it `times` times.
   private func indexes(_ ranges: Int, named times: Int) throws -> KeyedArchive {
     let data = Data((0..<2 * ranges).map { _ in 1 })
     return try KeyedArchive(
@@ -48,17 +48,17 @@ import Testing
         ], top: ["root": .uid(4)]))
   }
 
-  @Test("a long value that is named again and again is looked at once in a tree, and counted where it is decoded")
+  @Test("a long value with many references is one object in a tree, and counts each time it is decoded")
   func longNamedOften() throws {
     let archive = try indexes(20_000, named: 20_000)
     let objects = try archive.tree().objects.count
-    #expect(objects == 1, "the list stands at the top, and the index set is one object")
+    #expect(objects == 1, "the list is the top-level value, and the index set is one object")
     #expect { try archive.decode([[Range<Int>]].self) } throws: { ($0 as? PropertyListError)?.code == .limit }
     #expect(try indexes(3, named: 2).decode([[Range<Int>]].self).map(\.count) == [3, 3])
   }
 
   @Test(
-    "a class's record that is no list of some dozens is refused, which each object would have its own copy of",
+    "a class record with too many entries is refused, because each object would have a copy of it",
     arguments: ["hints", "junk"])
   func longClasses(what: String) throws {
     let long = PropertyList.array(Array(repeating: .string("B"), count: 100))
@@ -73,7 +73,7 @@ import Testing
     #expect { try archive.tree() } throws: { ($0 as? PropertyListError)?.code == .damaged }
   }
 
-  @Test("two spellings of one letter stay two texts, as values and as keys, in every form that is written")
+  @Test("strings that differ only in Unicode normalization stay different, as values and keys, in every format")
   func spellings() throws {
     let (composed, decomposed) = ("caf\u{e9}", "cafe\u{301}")
     let list: PropertyList = .dictionary([
@@ -102,7 +102,7 @@ import Testing
       ])
   }
 
-  @Test("a dictionary's keys are kept as they are, whatever they begin with, and Foundation reads the same")
+  @Test("dictionary keys are kept even if they begin with $, and Foundation reads and writes them equally")
   func dollars() throws {
     let prices = ["$gold": 5, "$$silver": 7, "copper": 1]
     let archive = try KeyedArchive.encode(prices)
@@ -114,7 +114,7 @@ import Testing
     #expect(try KeyedArchive.decode([String: Int].self, from: written) == prices)
   }
 
-  @Test("a long text to which many references lead is one text")
+  @Test("a long text with many references is decoded without a copy for each")
   func longText() throws {
     let text = String(repeating: "a long text ", count: 10_000)
     let objects: [PropertyList] = [
@@ -123,7 +123,7 @@ import Testing
       ["NS.objects": .array(Array(repeating: .uid(2), count: 100_000)), "$class": .uid(3)],
     ]
     let archive = try KeyedArchive(KeyedArchiveTests.archive(objects, top: ["root": .uid(4)]))
-    // 12 GB, if each were its own.
+    // It would be 12 GB if each of them were a copy.
     let texts = try archive.decode([String].self)
     #expect(texts.count == 100_000 && texts.last?.utf8.count == text.utf8.count)
   }

@@ -2,7 +2,7 @@ import Foundation
 import KeepsakeInterchange
 import Testing
 
-/// A class as an old game has it, on Foundation's side, which finds no private ones.
+/// A class of an old game for Foundation's archiver, which can't find private classes.
 final class OldHero: NSObject, NSSecureCoding {
   static var supportsSecureCoding: Bool { true }
   var name = "", level = 0, health = 0.0, isHard = false
@@ -49,7 +49,7 @@ final class OldHero: NSObject, NSSecureCoding {
   }
 }
 
-/// The same in the new game.
+/// The same class in the new game.
 private final class NewHero: Codable, Equatable {
   var name = "Ünal", level = 12, health = 0.75, isHard = true
   var items = ["sword", "key", "sword"]
@@ -87,7 +87,7 @@ struct KeyedWritingTests {
     let bytes = try KeyedArchive.encode(hero, classes: Self.classes, as: format)
     let unarchiver = try NSKeyedUnarchiver(forReadingFrom: bytes)
     unarchiver.requiresSecureCoding = true
-    // Without it a failure ends the process.
+    // Without this, a failure ends the process.
     unarchiver.decodingFailurePolicy = .setErrorAndReturn
     unarchiver.setClass(OldHero.self, forClassName: "Hero")
     let decoded = unarchiver.decodeObject(of: OldHero.self, forKey: NSKeyedArchiveRootObjectKey)
@@ -102,7 +102,7 @@ struct KeyedWritingTests {
     #expect(unarchiver.error == nil)
   }
 
-  @Test("what Foundation's archiver wrote is read into the new game's type")
+  @Test("an object that Foundation's archiver wrote is decoded as the new game's type")
   func weReadFoundation() throws {
     let old = OldHero()
     (old.name, old.level, old.health, old.isHard, old.items) = ("Bjørn", -3, 0.1, true, ["a", "b"])
@@ -112,7 +112,7 @@ struct KeyedWritingTests {
     archiver.setClassName("Hero", for: OldHero.self)
     archiver.encode(old, forKey: NSKeyedArchiveRootObjectKey)
     archiver.finishEncoding()
-    // On Linux the archiver keeps to the class's own name.
+    // On Linux, the archiver writes the class's own name all the same.
     let classes: [String: any Decodable.Type] = [
       "Hero": NewHero.self, "KeepsakeInterchangeTests.OldHero": NewHero.self,
     ]
@@ -122,7 +122,7 @@ struct KeyedWritingTests {
     #expect(new.friend?.name == "friend" && new.friend?.friend == nil && new.nothing == nil)
   }
 
-  @Test("Foundation reads each of its own collections and values as we write them")
+  @Test("Foundation's unarchiver reads its own collections and values as we write them")
   func foundationValues() throws {
     let array = try NSKeyedUnarchiver.unarchivedObject(
       ofClasses: [NSArray.self, NSString.self, NSNumber.self], from: KeyedArchive.encode(["a", "b", "a"]))
@@ -147,7 +147,7 @@ struct KeyedWritingTests {
     #expect(dictionary as? [String: [String]] == ["k": ["v"]])
   }
 
-  @Test("everything that is written is read back as it was, shared objects shared")
+  @Test("every value survives a round trip, and shared objects stay shared")
   func roundTrip() throws {
     struct World: Codable, Equatable {
       var heroes: [NewHero]
@@ -182,7 +182,7 @@ struct KeyedWritingTests {
     }
   }
 
-  @Test("what can't be an object is refused with its path")
+  @Test("an object in a cycle, and an object that isn't encoded by keys, are refused with their path")
   func refused() throws {
     final class Node: Codable { var next: [Node] = [] }
     let node = Node()

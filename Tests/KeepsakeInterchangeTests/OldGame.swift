@@ -1,7 +1,7 @@
 import Foundation
 import KeepsakeArchive
 
-/// What a new game made of an old one's classes.
+/// A new game's types for an old game's classes.
 enum OldGame {
   @Archivable(subclasses: [Boss.self]) class Character {
     var name: String
@@ -62,7 +62,7 @@ enum OldGame {
     var lost: String? = "a default"
   }
 
-  /// Needs another one to be made.
+  /// Can't be created without another one.
   @Archivable final class Twin {
     let other: Twin
     init(other: Twin) { self.other = other }
@@ -78,7 +78,7 @@ enum OldGame {
     init() {}
   }
 
-  /// Archived by hand.
+  /// Archived by hand-written code.
   struct Hand: Archivable {
     var number = 0
     func encode(to writer: inout ArchiveWriter) throws { try writer.encode(number, forKey: "number") }
@@ -89,7 +89,7 @@ enum OldGame {
     var hand: Hand
   }
 
-  /// Both ways are open to it.
+  /// Can be decoded as Archivable and as Codable.
   @Archivable struct Both: Codable, Equatable {
     var number = 5
   }

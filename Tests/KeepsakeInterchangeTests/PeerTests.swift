@@ -2,9 +2,11 @@ import Foundation
 import KeepsakeInterchange
 import Testing
 
-/// What other programs read of ours, and we of theirs.
+/// Other programs read our property lists, and we read theirs.
 struct PeerTests {
-  @Test("Foundation reads what we write, and we what Foundation writes", arguments: PropertyList.Format.allCases)
+  @Test(
+    "Foundation reads the property lists that we write, and we read those that it writes",
+    arguments: PropertyList.Format.allCases)
   func foundation(format: PropertyList.Format) throws {
     let theirs = try PropertyListSerialization.propertyList(from: Samples.plain.encoded(as: format), format: nil)
     let tree = try Self.tree(theirs)
@@ -19,7 +21,7 @@ struct PeerTests {
     #expect(isReadBack)
   }
 
-  @Test("Python's plistlib reads what we write, with what only binary files have")
+  @Test("Python's plistlib reads the property lists that we write, including values that only binary files have")
   func plistlib() throws {
     // plistlib has neither sets nor dates beyond the year 9999.
     var binary = Samples.binaryOnly.dictionary ?? []
@@ -36,7 +38,7 @@ struct PeerTests {
     }
   }
 
-  /// What Foundation read, as ours.
+  /// Converts a value that Foundation read to a property list of ours.
   static func tree(_ value: Any) throws -> PropertyList {
     switch value {
     case let list as [Any]: return .array(try list.map(tree))

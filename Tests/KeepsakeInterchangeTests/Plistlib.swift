@@ -9,7 +9,7 @@ enum Plistlib {
     case refused(String)
   }
 
-  /// What plistlib makes of each file, in their order.
+  /// Returns plistlib's result for each file, in their order.
   static func read(_ files: [URL]) throws -> [Answer] {
     try withFolder { folder in
       let process = Process()
@@ -19,7 +19,7 @@ enum Plistlib {
       process.standardInput = input
       process.standardOutput = output
       try process.run()
-      // Its answer waits until it has read all names, so that neither waits for the other.
+      // The script responds after it has read all names, so that neither process waits for the other.
       try input.fileHandleForWriting.write(contentsOf: Data(files.map { $0.path + "\n" }.joined().utf8))
       try input.fileHandleForWriting.close()
       let lines = String(decoding: try output.fileHandleForReading.readToEnd() ?? Data(), as: UTF8.self).split(
@@ -27,7 +27,7 @@ enum Plistlib {
       process.waitUntilExit()
       try #require(
         process.terminationStatus == 0 && lines.count == files.count,
-        "plistlib gave \(lines.count) answers to \(files.count) files")
+        "plistlib gave \(lines.count) results for \(files.count) files")
       return try lines.enumerated().map { number, line in
         guard line == "ok" else { return .refused(String(line)) }
         return .tree(try String(contentsOf: folder.appending(path: "\(number).json"), encoding: .utf8))
@@ -35,7 +35,7 @@ enum Plistlib {
     }
   }
 
-  /// What plistlib makes of some bytes.
+  /// Returns plistlib's result for each of these contents, in their order.
   static func read(_ bytes: [Data]) throws -> [Answer] {
     try withFolder { folder in
       let files = bytes.indices.map { folder.appending(path: "\($0).plist") }

@@ -1,15 +1,15 @@
 import Foundation
 import KeepsakeInterchange
 
-/// Property lists with something of everything.
+/// Property lists with values of every kind.
 enum Samples {
-  /// Of each kind of value those at the ends of what a size can hold.
+  /// Integers at the limits of each encoded size.
   static let integers: [Int128] = [
     0, 1, 0x7F, 0x80, 0xFF, 0x100, 0xFFFF, 0x1_0000, 0xFFFF_FFFF, 0x1_0000_0000, Int128(Int64.max), -1, -128, -129,
     -40_000,
     Int128(Int64.min),
   ]
-  /// Beyond 64 bits with a sign, which Foundation reads only without one, and not beyond that.
+  /// Integers outside of the range of signed 64-bit numbers. Foundation reads only those that fit unsigned ones.
   static let wideIntegers: [Int128] = [
     Int128(Int64.max) + 1, Int128(UInt64.max), Int128(UInt64.max) + 1, Int128(Int64.min) - 1, .max, .min,
   ]
@@ -27,7 +27,7 @@ enum Samples {
     }
   static let datas = [Data(), Data([0]), Data(0...255), Data(repeating: 7, count: 70_000)]
 
-  /// What every format and every reader has.
+  /// Values that every format and every reader supports.
   static let plain: PropertyList = .dictionary([
     .init("integers", .array(integers.map { .integer($0) })), .init("numbers", .array(numbers.map { .number($0) })),
     .init("strings", .array(strings.map { .string($0) })), .init("dates", .array(dates.map { .date($0) })),
@@ -38,12 +38,12 @@ enum Samples {
     .init("wide", .dictionary((0..<70).map { .init("key \($0)", .integer($0)) })),
   ])
 
-  /// What only the binary format has, too.
+  /// Values that only the binary format supports.
   static let binaryOnly: PropertyList = [
     "null": .null, "floats": .array([0.1, -3.5, .infinity].map { .float($0) }), "set": .set([1, "two", 3.5]),
     "uids": .array([0, 255, 256, 65_535, 65_536, 0xFFFF_FFFF, 0x1_0000_0000, .max].map { .uid($0) }),
     "wide": .array(wideIntegers.map { .integer($0) }), "late": .date(Date(timeIntervalSinceReferenceDate: 1.25e12)),
-    // Foundation drops it from XML.
+    // Foundation drops the byte order mark from XML.
     "mark": "\u{FEFF}mark", "control": "\u{0}\u{1}\r", "between": .date(Date(timeIntervalSinceReferenceDate: 0.125)),
   ]
 

@@ -9,7 +9,7 @@ struct XMLPropertyListTests {
 
   private static func read(_ content: String) throws -> PropertyList { try PropertyList(file(content)) }
 
-  @Test("every value comes back from an XML file as it was")
+  @Test("every value survives a round trip through an XML file, and equal trees give equal bytes")
   func roundTrip() throws {
     let bytes = try Samples.plain.encoded(as: .xml)
     let again = try PropertyList(bytes)
@@ -20,7 +20,7 @@ struct XMLPropertyListTests {
     #expect(isStable)
   }
 
-  @Test("a file looks as people know it")
+  @Test("a file has the usual form of an XML property list")
   func text() throws {
     let list: PropertyList = ["name": "a<b", "list": [1, 2.5, true], "none": [:], "uid": .uid(7)]
     let expected = """
@@ -51,7 +51,7 @@ struct XMLPropertyListTests {
     #expect(try PropertyList(Data(expected.utf8)) == list)
   }
 
-  @Test("numbers, dates and data are read in every spelling")
+  @Test("numbers, dates, data, strings and UIDs are read in every spelling")
   func spellings() throws {
     #expect(try Self.read("<integer> 0x1F </integer>") == 31)
     #expect(try Self.read("<integer>-0x10</integer>") == -16)
@@ -75,7 +75,7 @@ struct XMLPropertyListTests {
       try PropertyList(Data("  \n<dict><key>a</key><true/></dict>".utf8)) == ["a": true], "a file without <plist>")
   }
 
-  @Test("UTF-16 in either order, a mark in front of UTF-8 and Latin 1 are read")
+  @Test("UTF-16 in either byte order, UTF-8 with a byte order mark and Latin-1 are read")
   func encodings() throws {
     let text = "<?xml version=\"1.0\" encoding=\"UTF-16\"?>\n<plist><string>Ünal 日 👾</string></plist>"
     let big = text.utf16.flatMap { [UInt8($0 >> 8), UInt8($0 & 255)] }
@@ -90,7 +90,7 @@ struct XMLPropertyListTests {
     #expect(try PropertyList(Data(latin)) == "ü")
   }
 
-  @Test("definitions in the document type and other encodings are refused")
+  @Test("entity definitions, undefined entities and unsupported encodings are refused")
   func definitions() throws {
     let laughs = """
       <?xml version="1.0"?>
@@ -113,7 +113,7 @@ struct XMLPropertyListTests {
   }
 
   @Test(
-    "what is wrong is told with its line",
+    "a malformed file is an error with the line of the mistake",
     arguments: [
       ("<dict>\n<string>a</string></dict>", 4), ("<dict>\n<key>a</key></dict>", 4),
       ("<array>\n\n<integer>1x</integer></array>", 5),
@@ -133,7 +133,7 @@ struct XMLPropertyListTests {
     #expect(error?.line == line, "\(String(describing: error))")
   }
 
-  @Test("an error says where in the tree it is")
+  @Test("an error has its path in the tree")
   func path() throws {
     let error = #expect(throws: PropertyListError.self) {
       try Self.read(
@@ -142,12 +142,12 @@ struct XMLPropertyListTests {
     #expect(error?.path == "quests[1].reward")
   }
 
-  @Test("lists may nest as deep as the limit says, and no deeper")
+  @Test("lists nested up to the limit are read, and deeper ones are refused")
   func depth() throws {
     func nested(_ depth: Int) -> String {
       String(repeating: "<array>", count: depth) + String(repeating: "</array>", count: depth)
     }
-    // <plist> is a level, too.
+    // <plist> counts as a level, too.
     var tree = try Self.read(nested(255))
     var depth = 1
     while let inner = tree.array?.first { (tree, depth) = (inner, depth + 1) }
@@ -158,7 +158,7 @@ struct XMLPropertyListTests {
     }
   }
 
-  @Test("what XML can't say is refused before anything is written, with its path")
+  @Test("values that XML can't represent are refused with their path; floats and line ends are kept")
   func unwritable() throws {
     let values: [PropertyList] = [
       .null, .set([1]), "\u{1}", .date(Date(timeIntervalSinceReferenceDate: 1e13)),
@@ -170,21 +170,21 @@ struct XMLPropertyListTests {
       #expect(error?.path == "a[1]")
     }
     #expect(throws: PropertyListError.self) { try PropertyList.dictionary([.init("\u{2}", 1)]).encoded(as: .xml) }
-    // Found by fuzzing: a float's digits were spelled otherwise than those of the number that is read.
+    // Found by fuzzing: a float was written with other digits than the number that is read from them.
     let float = try PropertyList.float(123_456_792).encoded(as: .xml)
     #expect(try PropertyList(float).encoded(as: .xml) == float)
-    // As a number of 64 bits it is the same one: 0.1 would be another.
+    // It is read as the same number with 64 bits, which isn't the number 0.1.
     #expect(try PropertyList(PropertyList.float(0.1).encoded(as: .xml)) == .number(Double(Float(0.1))))
     #expect(try PropertyList(PropertyList.string("a\rb\r\nc").encoded(as: .xml)) == "a\rb\r\nc")
   }
 
-  @Test("every cut of a file ends in a typed error, every altered byte in one or in a value")
+  @Test("every truncated file is a typed error, and every altered byte gives a value or a typed error")
   func damage() throws {
     let list: PropertyList = [
       "name": "Ünal", "list": [1, -2.5, true, .data(Data([1, 2]))], "when": .date(Samples.dates[3]),
     ]
     let bytes = try list.encoded(as: .xml)
-    // The last line feed is no part of it.
+    // The last line feed isn't required.
     for count in 0..<bytes.count - 1 {
       #expect(throws: PropertyListError.self) { try PropertyList(bytes.prefix(count)) }
     }
@@ -201,7 +201,7 @@ struct XMLPropertyListTests {
     }
   }
 
-  @Test("a file of more values than allowed is refused, texts counted by their length")
+  @Test("a file with more values than the limit is refused, and long texts count by their length")
   func values() throws {
     var limits = PropertyListLimits()
     limits.values = 10
@@ -217,7 +217,7 @@ struct XMLPropertyListTests {
     }
   }
 
-  @Test("the distant past, which other programs write as a day of the year 0, is read and written as they do")
+  @Test("the distant past is read and written as a day of the year 0, as other programs do")
   func distantPast() throws {
     let text = "<plist><date>0000-12-30T00:00:00Z</date></plist>"
     #expect(try PropertyList(Data(text.utf8)) == .date(.distantPast))
@@ -227,7 +227,7 @@ struct XMLPropertyListTests {
   }
 
   @Test(
-    "a date that no calendar has is an error, also the earliest that there is",
+    "writing a date that no calendar has is an error, also for the earliest date of all",
     arguments: [-0x1p63, 0x1p63, .infinity, .nan, -1e15])
   func impossibleDates(seconds: Double) {
     #expect(throws: PropertyListError.self) {

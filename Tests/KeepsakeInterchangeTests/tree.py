@@ -3,7 +3,7 @@ for a comparison with another reader.
 
     python3 tree.py OUTPUT < NAMES       NAMES: one path a line
 
-Of the n-th file OUTPUT/n.json is written, and a line is printed: `ok`, or `refused` and why.
+For the n-th file, it writes OUTPUT/n.json and prints a line: `ok`, or `refused` and why.
 """
 import datetime
 import hashlib
@@ -50,7 +50,7 @@ def main():
                 content = file.read()
             tree = canonical(plistlib.loads(content), not content.startswith(b"bplist"))
             text = json.dumps(tree, ensure_ascii=False, separators=(",", ":")).encode()
-        except Exception as error:  # Whatever it is: the question is whether plistlib reads the file.
+        except Exception as error:  # Any error counts: the question is whether plistlib reads the file.
             print("refused", type(error).__name__, str(error).replace("\n", " "))
             continue
         with open(f"{sys.argv[1]}/{number}.json", "wb") as file:

@@ -11,12 +11,12 @@ import Testing
     #expect(Self.lines(source.expanded(by: answers)) == Self.lines(expected), sourceLocation: location)
   }
 
-  /// Without their indentation, whose width is the compiler's choice and not the macros'.
+  /// The lines without their indentation, whose width is the compiler's choice and not the macros'.
   private static func lines(_ text: String) -> [Substring] {
     text.split(separator: "\n", omittingEmptySubsequences: false).map { $0.drop { $0 == " " } }
   }
 
-  /// Only this is reported; nothing is expanded then.
+  /// Checks that only this error is reported, and that nothing is expanded.
   private func refuses(
     _ text: String, _ message: String, line: Int = 1, column: Int = 1, fixIts: [String] = [], applying: String? = nil,
     fixed: String? = nil, conformances: [String] = ["Archivable"], location: SourceLocation = #_sourceLocation
@@ -291,7 +291,7 @@ import Testing
     #expect(try expanded("@Archivable final class A {\n  var a: B\n}").contains("mergeFields"))
     let byHand =
       "@Archivable struct A {\n  var a: B\n  mutating func mergeFields(from other: A, ancestor: A?) {\n  }\n}"
-    #expect(try !expanded(byHand).contains("MergeFields"), "it says by hand how it merges")
+    #expect(try !expanded(byHand).contains("MergeFields"), "its merge is hand-written")
   }
 
   @Test func eachPropertyIsMergedByItsMark() throws {

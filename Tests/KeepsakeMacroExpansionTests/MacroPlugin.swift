@@ -2,10 +2,10 @@ import Foundation
 import TestSupport
 import Testing
 
-/// The compiler plugin that was built with this package, asked to expand macros as the compiler asks it: messages in
-/// JSON, each after its length, over its standard input and output.
+/// The compiler plugin that was built with this package, with requests to expand macros like those of the compiler:
+/// messages in JSON, each after its length, over its standard input and output.
 struct MacroPlugin {
-  /// What one role of one attribute came to.
+  /// The result of expanding one attribute in one role.
   struct Answer {
     let attribute: MarkedSource.Attribute
     let role: String
@@ -45,7 +45,7 @@ struct MacroPlugin {
 
   struct BrokenReply: Error {}
 
-  /// Beside the tests' program, where the package manager builds what it runs itself, too.
+  /// The package manager builds it beside the tests' program, like other programs that it runs itself.
   static let executable: URL = {
     let name = "KeepsakeMacros-tool"
     let built = Repository.root.appending(path: ".build/debug").appending(path: name)
@@ -53,7 +53,7 @@ struct MacroPlugin {
     return beside.flatMap { FileManager.default.isExecutableFile(atPath: $0.path) ? $0 : nil } ?? built
   }()
 
-  /// Expands every attribute of ours in a source file with one type.
+  /// Expands every attribute of this package in a source file with one type.
   ///
   /// - Parameter conformances: The protocols of `@Archivable` that the type doesn't have without it.
   static func expand(_ source: MarkedSource, conformances: [String]) throws -> [Answer] {

@@ -1,6 +1,6 @@
 import Foundation
 
-/// A source file with one type, and where the attributes of ours are in it.
+/// A source file with one type, and the positions of this package's attributes in it.
 ///
 /// Finds only what the tests write: an attribute of the type is before its first brace, any other begins its line with
 /// the property, case or method it is attached to.
@@ -14,7 +14,7 @@ struct MarkedSource {
 
   let text: String
   let attributes: [Attribute]
-  /// The name behind `struct`, `enum` or `class`.
+  /// The name after `struct`, `enum` or `class`.
   let typeName: String
 
   init(_ text: String) {
@@ -30,7 +30,7 @@ struct MarkedSource {
     }
   }
 
-  /// The source without these attributes, as the compiler goes on with it.
+  /// The source without these attributes, as the compiler continues with it.
   var stripped: String {
     var result = ""
     var end = text.startIndex
@@ -42,7 +42,7 @@ struct MarkedSource {
     return result + text[end...]
   }
 
-  /// The source with the members and the extensions that the plugin answered.
+  /// The source with the members and the extensions that the plugin returned.
   func expanded(by answers: [MacroPlugin.Answer]) -> String {
     func answered(_ role: String) -> String {
       answers.filter { $0.role == role }.map(\.source).joined(separator: "\n").trimmingCharacters(

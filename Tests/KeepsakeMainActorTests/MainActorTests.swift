@@ -69,7 +69,7 @@ import Testing
 
 @Archivable struct Loot { var first: Coin? }
 
-/// By hand.
+/// Archived by hand-written code.
 struct Hand: Archivable {
   var text: String
   init(text: String) { self.text = text }
@@ -121,7 +121,7 @@ struct Hand: Archivable {
     #expect(
       mine.inner?.level == 8 && mine.coins.map(\.worth) == [5, 1] && mine.notes == "ab" && mine.labels == ["x": "y"])
     #expect(mine.loot.first?.id == 3)
-    // Another coin isn't mixed with this one.
+    // A coin with another id isn't merged with this one.
     theirs.loot.first = Coin(id: 4, worth: 9)
     mine.mergeFields(from: theirs, ancestor: nil)
     #expect(mine.loot.first?.id == 3 && mine.loot.first?.worth == 1)

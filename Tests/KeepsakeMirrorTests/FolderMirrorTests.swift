@@ -13,7 +13,7 @@ import Darwin
 #endif
 
 @Suite struct FolderMirrorTests {
-  @Test("a save that the game is still writing is not kept half")
+  @Test("a save that the game is still writing isn't captured before it is complete")
   func standsStill() throws {
     let world = try MirrorWorld()
     for part in ["h", "ha", "hal", "half"] {
@@ -26,7 +26,7 @@ import Darwin
     #expect(try world.texts("a") == ["half"])
   }
 
-  @Test("every change is kept, and one that changes nothing is not")
+  @Test("every change becomes a version, and writing the same bytes again doesn't")
   func changes() throws {
     let world = try MirrorWorld()
     for text in ["one", "two", "two", ""] {
@@ -37,7 +37,7 @@ import Darwin
     #expect(try world.heads("dir/a").count == 1)
   }
 
-  @Test("a save reaches the other device, and so does its deletion, and its history stays")
+  @Test("a save and its deletion reach the other device, and its history remains")
   func deletes() throws {
     let (one, two) = (try MirrorWorld(), try MirrorWorld())
     try one.write("level 1", to: "a")
@@ -54,7 +54,7 @@ import Darwin
     #expect(try two.heads("a").count == 1)
   }
 
-  @Test("a save deleted here and played on there is not lost")
+  @Test("a save that one device deletes while another changes it isn't lost")
   func deleteBesideLive() throws {
     let (one, two) = (try MirrorWorld(), try MirrorWorld())
     try one.write("1", to: "a")
@@ -67,7 +67,7 @@ import Darwin
     #expect(try two.read("a") == "2")
   }
 
-  @Test("two devices that played on show the same save, keep the other, and end the conflict by playing on")
+  @Test("two devices with a conflict show the same save, keep the other one, and resolve it with the next change")
   func conflict() throws {
     let (one, two) = (try MirrorWorld(), try MirrorWorld())
     try one.write("start", to: "a")
@@ -82,7 +82,7 @@ import Darwin
     #expect(try one.heads("a").count == 2)
     for world in [one, two] {
       let told = world.events.filter { if case .conflict = $0 { true } else { false } }
-      #expect(told.count == 1, "told once, not at every look")
+      #expect(told.count == 1, "reported once, not in every pass")
     }
     try two.write("played on", to: "a")
     try MirrorWorld.exchange(one, two)
@@ -90,7 +90,7 @@ import Darwin
     #expect(try one.heads("a").count == 1)
   }
 
-  @Test("what a fresh folder held before it heard from the cloud doesn't replace the cloud's save, and isn't lost")
+  @Test("a save that was in a folder before the first sync doesn't replace the cloud's save, and isn't lost")
   func firstLaunch() throws {
     let world = try MirrorWorld()
     try world.write("fresh", to: "a")
@@ -101,7 +101,7 @@ import Darwin
     #expect(try world.texts("a") == ["fresh", "hundred hours"])
   }
 
-  @Test("the same save in both folders is no conflict and no change")
+  @Test("the same save in both folders is neither a conflict nor a change")
   func sameContent() throws {
     let (one, two) = (try MirrorWorld(), try MirrorWorld())
     try one.write("same", to: "a")
@@ -124,7 +124,7 @@ import Darwin
     #expect(try one.history("a").count == 3)
   }
 
-  @Test("a symbolic link, a pipe or a name that isn't text neither leads out of the folder nor stops the rest")
+  @Test("symbolic links, pipes and names that aren't text are reported and skipped, and don't stop the rest")
   func oddities() throws {
     let world = try MirrorWorld()
     let outside = world.root.appendingPathComponent("outside")
@@ -145,11 +145,11 @@ import Darwin
     let issues = world.events.filter(\.isIssue)
     #expect(issues.count == 4, "\(issues)")
     try world.settle()
-    #expect(world.events.filter(\.isIssue).count == 4, "each is told once")
+    #expect(world.events.filter(\.isIssue).count == 4, "each is reported once")
   }
 
   @Test(
-    "a hostile cloud can't write outside the folder, nor into the state",
+    "a hostile cloud can't write outside the folder or into its state, and the attempt is reported",
     arguments: ["../out", "/keepsake-outside", ".keepsake/placed.log", "a/../../out", "linked/out", "x\u{0}y"])
   func hostileCloud(_ name: String) throws {
     let world = try MirrorWorld()
@@ -166,10 +166,10 @@ import Darwin
     #expect(try FileManager.default.contentsOfDirectory(atPath: outside.path).isEmpty)
     #expect(try FileManager.default.contentsOfDirectory(atPath: world.root.path).sorted() == ["outside", "saves"])
     #expect(try Data(contentsOf: world.state.appendingPathComponent("placed.log")).starts(with: log))
-    #expect(world.events.contains { $0.isIssue }, "it is told of")
+    #expect(world.events.contains { $0.isIssue }, "it is reported")
   }
 
-  @Test("a save is not written through a folder that became a link to elsewhere")
+  @Test("a save isn't written through a folder that was replaced by a link")
   func folderBecomesLink() throws {
     let world = try MirrorWorld()
     let first = try world.receive("1", slot: "file:dir/a")
@@ -184,7 +184,7 @@ import Darwin
     #expect(try world.history("dir/a").allSatisfy { !$0.tombstone }, "it doesn't count as deleted either")
   }
 
-  @Test("a folder that was unmounted or replaced doesn't look like one whose saves were all deleted")
+  @Test("an unmounted or replaced folder is an error, and its saves don't count as deleted")
   func folderGone() throws {
     let world = try MirrorWorld()
     try world.write("1", to: "a")
@@ -199,7 +199,7 @@ import Darwin
     #expect(try world.history("a").count == 1)
   }
 
-  @Test("two files whose names look the same are two saves")
+  @Test("two files whose names differ only in their Unicode spelling are two saves")
   func spellings() throws {
     let (one, two) = (try MirrorWorld(), try MirrorWorld())
     try one.write("composed", to: "caf\u{E9}")
@@ -211,7 +211,7 @@ import Darwin
     #expect(try two.read("cafe\u{301}") == "decomposed")
   }
 
-  @Test("hundreds of saves arrive whole, and moving them is reported as a move")
+  @Test("hundreds of saves arrive intact, and so does a folder of them that is moved")
   func many() throws {
     let count = TestDepth.mirroredFiles
     let (one, two) = (try MirrorWorld(), try MirrorWorld())
@@ -226,7 +226,7 @@ import Darwin
     #expect(try two.read("moved/s3") == "save 3")
   }
 
-  @Test("a restored version comes back to the disk")
+  @Test("a restored version is written to the disk")
   func restore() throws {
     let world = try MirrorWorld()
     try world.write("good", to: "a")

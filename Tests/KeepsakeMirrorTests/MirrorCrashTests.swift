@@ -6,7 +6,7 @@ import Testing
 @testable import KeepsakeMirror
 
 @Suite struct MirrorCrashTests {
-  /// Something that happens to a folder in which `kept` and `gone` stand with the text "before".
+  /// A change to a folder in which `kept` and `gone` contain the text "before".
   struct Scenario: CustomTestStringConvertible, Sendable {
     var name: String
     var act: @Sendable (MirrorWorld) throws -> Void
@@ -52,9 +52,11 @@ import Testing
     return world
   }
 
-  @Test("a crash between any two steps loses nothing, doubles nothing and leaves nothing behind", arguments: scenarios)
+  @Test(
+    "a crash between any two steps loses nothing, duplicates nothing and leaves no temporary files behind",
+    arguments: scenarios)
   func crash(_ scenario: Scenario) throws {
-    // How many steps there are shows in a run without a crash.
+    // A run without a crash shows how many steps there are.
     let rehearsal = try Self.prepared()
     var steps: [MirrorStep] = []
     rehearsal.interrupt = { step, _ in steps.append(step) }
@@ -78,7 +80,7 @@ import Testing
     }
   }
 
-  @Test("crashes again and again while it takes up the work are no worse than one", arguments: scenarios)
+  @Test("repeated crashes during recovery are no worse than a single one", arguments: scenarios)
   func crashAgain(_ scenario: Scenario) throws {
     let world = try Self.prepared()
     try scenario.act(world)
@@ -103,7 +105,7 @@ import Testing
     try Self.check(world, scenario, "crashes at every start")
   }
 
-  @Test("a save changed while the program was dead, after it died between any two steps, is not lost")
+  @Test("a save that changes after a crash between any two steps, before the next start, isn't lost")
   func changedWhileDead() throws {
     for crashAt in 0..<12 {
       let world = try Self.prepared()
@@ -126,7 +128,7 @@ import Testing
     }
   }
 
-  @Test("a save changed again after the program died while keeping it is no conflict with itself")
+  @Test("a save that changes again after a crash while it was being captured doesn't conflict with itself")
   func changedAgainWhileDead() throws {
     for crashAt in 0..<6 {
       let world = try Self.prepared()
@@ -148,7 +150,7 @@ import Testing
     }
   }
 
-  @Test("one save that can't be kept doesn't hold up the others that changed with it")
+  @Test("one save that can't be captured doesn't hold up the others that changed with it")
   func oneBadAmongMany() throws {
     let world = try MirrorWorld(maximumBytes: 1_000)
     for number in 0..<70 { try world.write("save \(number)", to: "s\(number)") }
@@ -162,12 +164,12 @@ import Testing
     #expect(try world.look().troubled == 1)
   }
 
-  @Test("a change that the store could not take is not taken for kept")
+  @Test("a change whose commit was interrupted doesn't count as captured, and is captured later")
   func failedCommit() throws {
     let world = try Self.prepared()
     try world.write("after", to: "kept")
     var crashed = false
-    // Between the note and the commit, as if the process died there; then the save goes on changing.
+    // Between the log entry and the commit, as if the process died there.
     world.interrupt = { step, _ in
       if step == .noted, !crashed {
         crashed = true
@@ -182,7 +184,7 @@ import Testing
     #expect(try world.heads("kept").count == 1)
   }
 
-  @Test("a table of placed files that was cut off or damaged costs a comparison, not a save")
+  @Test("a truncated, damaged or empty `placed.log` causes no lost version, conflict or deletion")
   func damagedTable() throws {
     for damage in ["cut", "garbled", "gone"] {
       let world = try Self.prepared()
@@ -204,7 +206,7 @@ import Testing
     }
   }
 
-  @Test("a folder mirrored by a newer version is left alone")
+  @Test("a folder mirrored by a newer version is an error, and its table is left unchanged")
   func newerTable() throws {
     let world = try Self.prepared()
     let log = world.state.appendingPathComponent("placed.log")

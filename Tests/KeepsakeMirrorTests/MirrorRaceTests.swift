@@ -5,7 +5,7 @@ import Testing
 @testable import KeepsakeMirror
 
 @Suite struct MirrorRaceTests {
-  @Test("what the game saves in the very moment its file is replaced is not lost", arguments: [false, true])
+  @Test("what the game saves at the very moment its file is replaced isn't lost", arguments: [false, true])
   func swapRace(byRename: Bool) throws {
     let world = try MirrorWorld()
     try world.write("before", to: "a")
@@ -23,12 +23,12 @@ import Testing
     try world.settle()
     #expect(raced)
     #expect(try Set(world.texts("a")) == ["before", "cloud", "player"])
-    #expect(try world.read("a") == "player", "the newest of the two stands")
+    #expect(try world.read("a") == "player", "the newer of the two is shown")
     #expect(world.events.contains { if case .rescued = $0 { true } else { false } })
     #expect(try world.temporaries().isEmpty)
   }
 
-  @Test("what a game writes through a file it holds open while that is replaced is kept whole")
+  @Test("what a game writes to a file that it holds open while the file is replaced is captured completely")
   func openWhileReplaced() throws {
     let world = try MirrorWorld()
     try world.write("before", to: "a")
@@ -55,7 +55,7 @@ import Testing
     #expect(try world.temporaries().isEmpty)
   }
 
-  @Test("a save that the game makes just where one is about to arrive is not written over")
+  @Test("a save that the game makes where another one is about to arrive isn't overwritten")
   func newcomer() throws {
     let world = try MirrorWorld()
     try world.settle()
@@ -74,7 +74,7 @@ import Testing
     #expect(try world.temporaries().isEmpty)
   }
 
-  @Test("a save deleted in the moment it is replaced comes back with what the other device played, and nothing is lost")
+  @Test("a save that is deleted at the moment it is replaced returns with the other device's version")
   func deletedMeanwhile() throws {
     let world = try MirrorWorld()
     try world.write("before", to: "a")
@@ -93,7 +93,7 @@ import Testing
     #expect(try world.temporaries().isEmpty)
   }
 
-  @Test("a save that arrives where a folder stands does no harm, and one that is too large is told of")
+  @Test("a save that arrives at the path of a folder, or below that of a file, is reported and changes nothing")
   func blocked() throws {
     let world = try MirrorWorld()
     try world.write("inner", to: "a/b")

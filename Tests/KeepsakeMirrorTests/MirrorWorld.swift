@@ -6,10 +6,10 @@ import Testing
 
 @testable import KeepsakeMirror
 
-/// What a test throws where a process would die.
+/// Thrown by a test where a process would die.
 struct Crash: Error {}
 
-/// A clock that only tests move.
+/// A clock that only tests advance.
 final class TestClock {
   var now: Int64 = 1_900_000_000_000
   var uptime: Int64 = 0
@@ -48,11 +48,11 @@ final class MirrorWorld {
   }
 
   deinit {
-    // A folder of a test that stays behind harms nobody.
+    // A folder left behind among the temporary files does no harm.
     try? FileManager.default.removeItem(at: root)
   }
 
-  /// A new mirror, as after a start of the program.
+  /// Opens a new mirror, as after a start of the program.
   @discardableResult
   func open() throws -> FolderMirror {
     mirror = nil
@@ -64,7 +64,7 @@ final class MirrorWorld {
     return opened
   }
 
-  /// One look at the folder.
+  /// Makes one pass over the folder.
   @discardableResult
   func look() throws -> FolderMirror.Pass {
     let mirror = try mirror ?? open()
@@ -73,7 +73,7 @@ final class MirrorWorld {
     return pass
   }
 
-  /// Looks until nothing moves any more.
+  /// Makes passes until nothing changes any more.
   func settle() throws {
     for _ in 0..<30 {
       let quiet = try look().isQuiet
@@ -131,7 +131,7 @@ final class MirrorWorld {
 
   func heads(_ name: String) throws -> [VersionID] { try store.read { try $0.heads(of: "file:" + name) } }
 
-  /// A version that comes from the cloud.
+  /// Stores a version, as if it came from the cloud.
   @discardableResult
   func receive(_ text: String?, slot: String, covers: [VersionID] = [], savedAt: Int64 = 1) throws -> VersionID {
     var random = SystemRandomNumberGenerator()
@@ -150,7 +150,7 @@ final class MirrorWorld {
     return id
   }
 
-  /// Commits an earlier version's bytes over all that stand, as `keepsake restore` does.
+  /// Commits an earlier version's bytes over all heads, as `keepsake restore` does.
   func restore(_ record: VersionRecord) throws {
     var random = SystemRandomNumberGenerator()
     let writer = store.writer
@@ -183,7 +183,7 @@ final class MirrorWorld {
     }
   }
 
-  /// Both devices show what either of them did.
+  /// Syncs both devices, so that they show what either of them did.
   static func exchange(_ one: MirrorWorld, _ two: MirrorWorld) throws {
     try one.settle()
     try two.settle()

@@ -24,7 +24,7 @@ import Testing
   }
 
   @Test(
-    "an ordinary save is not left out for its name",
+    "an ordinary file name is accepted, and is read back from its slot unchanged",
     arguments: [
       "save.dat", "Slot 1/world.sav", "ünïcödé/セーブ.dat", "...", "a..b", ".hidden", ".keepsakes", "back\\slash",
       "keepsake", "-rf",
@@ -37,7 +37,7 @@ import Testing
     #expect(path.components.joined(separator: "/") == text)
   }
 
-  @Test("two files whose names look the same don't overwrite each other")
+  @Test("two names that differ only in their Unicode spelling are different paths")
   func spellings() throws {
     let composed = try SavePath("caf\u{E9}.sav")
     let decomposed = try SavePath("cafe\u{301}.sav")
@@ -47,7 +47,7 @@ import Testing
     #expect(Set([composed, decomposed]).count == 2)
   }
 
-  @Test("a game's own slots are not written as files")
+  @Test("a slot that isn't a file's has no path")
   func otherSlots() throws {
     #expect(try SavePath(slot: "autosave") == nil)
     #expect(try SavePath(slot: "File:x") == nil)

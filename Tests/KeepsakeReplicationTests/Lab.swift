@@ -2,7 +2,7 @@ import Foundation
 import KeepsakeReplication
 import KeepsakeSimulation
 
-/// A device and what a test does with it.
+/// A device under test: its storage and engine, and what the engine has returned so far.
 struct LabDevice {
   var storage = SimulatedDevice()
   var engine: DeviceEngine
@@ -17,14 +17,14 @@ struct LabDevice {
   }
 }
 
-/// Devices and a cloud over a network that does what the test says.
+/// Devices and a cloud. The test itself delivers the requests and responses between them.
 struct Lab {
   var random = SeededGenerator(seed: 99)
   var cloud = MemoryContainer(epoch: 1)
   var devices: [LabDevice] = []
   var now: Int64 = 1_000_000
   var requests: [ExchangeRequest] = []
-  /// What the player may keep in the cloud.
+  /// How many bytes the player may keep in the cloud; nil for no limit.
   var quota: Int64?
 
   init(devices count: Int = 1, options: DeviceEngine.Options = .init()) throws {
@@ -49,20 +49,20 @@ struct Lab {
     }
   }
 
-  /// The oldest request that the device waits for, if any.
+  /// Removes and returns the oldest request that the device waits for, if any.
   mutating func takeRequest(_ index: Int) -> EngineEffect? {
     devices[index].pending.removeAll { if case .wake = $0 { true } else { false } }
     return devices[index].pending.isEmpty ? nil : devices[index].pending.removeFirst()
   }
 
-  /// All requests that the device waits for.
+  /// Removes and returns all requests that the device waits for.
   mutating func takeRequests(_ index: Int = 0) -> [EngineEffect] {
     var requests: [EngineEffect] = []
     while let request = takeRequest(index) { requests.append(request) }
     return requests
   }
 
-  /// What the cloud knows a device by.
+  /// The id by which the cloud knows a device.
   static func id(_ index: Int) -> DeviceID { DeviceID(high: 0, low: UInt64(index)) }
 
   func answer(
@@ -94,7 +94,7 @@ struct Lab {
     }
   }
 
-  /// Delivers until the device waits for nothing more.
+  /// Steps the device, and delivers its requests and the responses until it waits for nothing more.
   mutating func settle(_ index: Int, _ event: EngineEvent = .sync) throws {
     try step(index, devices[index].engine.status.phase == .stopped ? .started : event)
     for _ in 0..<500 {

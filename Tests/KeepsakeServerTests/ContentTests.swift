@@ -8,7 +8,7 @@ import Testing
 
 @Suite("Contents")
 struct ContentTests {
-  /// Bytes that no packing shrinks, from a seed.
+  /// Incompressible bytes from a seed.
   private func bytes(_ count: Int, seed: UInt64) -> Data {
     var state = seed
     return Data(
@@ -18,7 +18,11 @@ struct ContentTests {
       })
   }
 
-  @Test("a save comes back byte for byte, small or large", arguments: [1, 1000, 1 << 20, (1 << 20) + 1, 9_000_000])
+  @Test(
+    """
+    a content of any size is returned byte for byte, also after a restart, and can be uploaded again if its file is lost
+    """,
+    arguments: [1, 1000, 1 << 20, (1 << 20) + 1, 9_000_000])
   func roundTrip(count: Int) async throws {
     try await TemporaryFolder.with { folder in
       var server = try await LiveServer.start(data: folder)
@@ -33,7 +37,7 @@ struct ContentTests {
       let put = try await client.call(
         "PUT", path, headers: ["Keepsake-Length": "12345", "Keepsake-Base": base.description], body: frame)
       #expect(put.status == 201, "\(put.json)")
-      // A second one under the same name changes nothing.
+      // A second upload under the same name changes nothing.
       let second = try await client.call("PUT", path, headers: ["Keepsake-Length": "1"], body: bytes(count, seed: 2))
       #expect(second.status == 200)
       for _ in 0..<2 {
@@ -49,8 +53,8 @@ struct ContentTests {
       let contents = folder.appendingPathComponent("contents")
       let files = try FileManager.default.contentsOfDirectory(atPath: contents.path)
       #expect(files.count == (count > 1 << 20 ? 1 : 0))
-      // A file that is gone (the database was restored without it) is a content to be sent again, not a lie and not a
-      // failure.
+      // A content whose file is lost (the database was restored without it) can be uploaded again: it causes neither
+      // wrong bytes nor a failure.
       for file in files {
         try FileManager.default.removeItem(at: contents.appendingPathComponent(file))
         let client = Client(server: server, token: account.token)
@@ -66,7 +70,7 @@ struct ContentTests {
     }
   }
 
-  @Test("nobody reads another player's save, even knowing its hash")
+  @Test("a player can't read another player's content, even by its hash")
   func containersApart() async throws {
     try await LiveServer.with { server in
       let (first, _) = try await server.client.register()
@@ -80,7 +84,7 @@ struct ContentTests {
     }
   }
 
-  @Test("wrong names, lengths and bases are refused with a reason")
+  @Test("contents with invalid hashes, lengths or bases are refused with a reason")
   func badRequests() async throws {
     try await LiveServer.with { server in
       let (client, _) = try await server.client.register()
@@ -116,7 +120,7 @@ struct ContentTests {
     }
   }
 
-  @Test("a content that says it is larger than any save is refused before it comes")
+  @Test("a content whose Content-Length exceeds the limit is refused before its body is sent")
   func declaredTooLarge() async throws {
     try await LiveServer.with { server in
       let (client, _) = try await server.client.register()
@@ -130,7 +134,7 @@ struct ContentTests {
     }
   }
 
-  @Test("a client that asks first is told to go on at once")
+  @Test("a client that sends `Expect: 100-continue` gets status 100 before it sends the body")
   func expectContinue() async throws {
     try await LiveServer.with { server in
       let (client, _) = try await server.client.register()
@@ -145,7 +149,7 @@ struct ContentTests {
     }
   }
 
-  @Test("an upload that breaks off leaves nothing behind", arguments: [10, 2_000_000])
+  @Test("an upload that is interrupted leaves nothing behind", arguments: [10, 2_000_000])
   func brokenUpload(declared: Int) async throws {
     try await TemporaryFolder.with { folder in
       let server = try await LiveServer.start(data: folder)
@@ -156,7 +160,7 @@ struct ContentTests {
         await raw.send(
           "PUT /v1/contents/\(hash) HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer \(client.token ?? "")\r\n"
             + "Keepsake-Length: 1\r\nContent-Length: \(declared)\r\n\r\nabc")
-        // Answered on another connection: the server has the first one's head by now.
+        // This response comes on another connection: by then the server has read the head of the first request.
         _ = try await client.call("GET", "/v1/contents/\(hash)")
       }
       try await server.stop()

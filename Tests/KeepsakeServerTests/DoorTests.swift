@@ -7,9 +7,9 @@ import Testing
 
 @testable import KeepsakeServer
 
-@Suite("At the door")
+@Suite("Requests, limits and startup")
 struct DoorTests {
-  @Test("an operator sees that the server lives, and every answer says that it is a Keepsake server")
+  @Test("the health check succeeds, and every response names the protocol version in its header")
   func health() async throws {
     try await LiveServer.with { server in
       let answer = try await server.client.call("GET", "/health")
@@ -23,7 +23,8 @@ struct DoorTests {
     }
   }
 
-  @Test("a connection that ends after its answer is said to end, so that no device sends its next save into it")
+  @Test(
+    "a response has `Connection: close` only if the connection ends after it, so that no device reuses the connection")
   func closing() async throws {
     try await LiveServer.with { server in
       for (header, isSaid) in [("Connection: close\r\n", true), ("", false)] {
@@ -35,7 +36,7 @@ struct DoorTests {
     }
   }
 
-  @Test("a packed body, which may expand a thousandfold, is refused unread")
+  @Test("a compressed request body, which may expand a thousandfold, is refused with status 415")
   func packed() async throws {
     try await LiveServer.with { server in
       let (client, _) = try await server.client.register()
@@ -46,7 +47,7 @@ struct DoorTests {
     }
   }
 
-  @Test("an exchange larger than any real one is refused, with and without its length being said")
+  @Test("a request body above the limit is refused with status 413, with and without a Content-Length")
   func tooLarge() async throws {
     try await LiveServer.with { server in
       let (client, _) = try await server.client.register()
@@ -64,7 +65,7 @@ struct DoorTests {
   }
 
   @Test(
-    "bad exchanges are the sender's mistake, never the server's",
+    "malformed exchanges are refused with status 400, never as a server error",
     arguments: [
       "", "{", "[]", "null", #""text""#, "{}", #"{"protocolVersion": 1}"#, "DEEP[", #"DEEP{"a":"#,
       #"""
@@ -95,7 +96,7 @@ struct DoorTests {
     }
   }
 
-  @Test("a device that speaks a later protocol is told so, whatever its messages look like")
+  @Test("a request of a later protocol version is refused as `unsupported_protocol`, whatever else it contains")
   func laterProtocol() async throws {
     try await LiveServer.with { server in
       let (client, _) = try await server.client.register()
@@ -105,7 +106,7 @@ struct DoorTests {
     }
   }
 
-  @Test("an exchange may be as short as it can be: what is left out is empty")
+  @Test("fields that are omitted from an exchange count as empty, and the response omits empty fields")
   func bareExchange() async throws {
     try await LiveServer.with { server in
       let (client, _) = try await server.client.register()
@@ -118,7 +119,7 @@ struct DoorTests {
     }
   }
 
-  @Test("lines that aren't HTTP, and endless headers, end the connection and nothing else")
+  @Test("lines that aren't HTTP and oversized headers affect only their own connection, and the server continues")
   func notHTTP() async throws {
     try await LiveServer.with { server in
       let lines = [
@@ -136,7 +137,7 @@ struct DoorTests {
     }
   }
 
-  @Test("who sends a byte now and then, or nothing, doesn't keep a connection")
+  @Test("the server closes the connection of a client that sends nothing, or only a byte now and then")
   func slowClients() async throws {
     try await TemporaryFolder.with { folder in
       let server = try await LiveServer.start(
@@ -155,7 +156,7 @@ struct DoorTests {
           try await Task.sleep(for: .milliseconds(200))
         }
       }
-      // Ends only because the server closes it: each drop would start an idle timer again.
+      // Ends only because the server closes the connection: each byte would restart an idle timer.
       #expect(await dripping.read(until: "\r\n\r\n") == "")
       drops.cancel()
       for silent in ["", "POST /v1/dev", head] {
@@ -167,7 +168,7 @@ struct DoorTests {
     }
   }
 
-  @Test("one player's streams can't use up the server's")
+  @Test("each player has a limited number of event streams, which receive only that player's newer events")
   func streams() async throws {
     let hub = EventHub()
     let (one, other) = (ContainerID(high: 0, low: 1), ContainerID(high: 0, low: 2))
@@ -187,7 +188,7 @@ struct DoorTests {
       var iterator = subscription.notices.makeAsyncIterator()
       let first = await iterator.next()
       #expect(first?.seq == 5)
-      // Whose exchange it was knows what it said.
+      // The device that made the exchange knows its contents already.
       #expect((first?.event).map { String(buffer: $0) } == (subscription.id == sender.id ? nil : "five"))
       #expect(await iterator.next()?.seq == 6)
     }
@@ -196,7 +197,7 @@ struct DoorTests {
     #expect(hub.count == 65)
   }
 
-  @Test("who asks what is next is told at once, or when it happens, or that nothing did")
+  @Test("a long poll responds at once if its `after` isn't the current seq, and with status 204 if nothing happens")
   func nextEvents() async throws {
     try await LiveServer.with { server in
       let (client, _) = try await server.client.register()
@@ -211,7 +212,7 @@ struct DoorTests {
     }
   }
 
-  @Test("two servers never share a data folder")
+  @Test("a server refuses to start on a data folder that another server uses")
   func folderLock() async throws {
     try await TemporaryFolder.with { folder in
       let server = try await LiveServer.start(data: folder)
@@ -223,7 +224,7 @@ struct DoorTests {
     }
   }
 
-  @Test("data of a newer server is left alone")
+  @Test("a server refuses to start on the data of a newer version")
   func newer() async throws {
     try await TemporaryFolder.with { folder in
       let server = try await LiveServer.start(data: folder)
@@ -234,7 +235,7 @@ struct DoorTests {
     }
   }
 
-  @Test("a damaged database or secret is told, not overwritten")
+  @Test("a server refuses to start with a damaged database, which it doesn't overwrite, or with a damaged secret")
   func damaged() async throws {
     try await TemporaryFolder.with { folder in
       let server = try await LiveServer.start(data: folder)
@@ -253,7 +254,7 @@ struct DoorTests {
     }
   }
 
-  @Test("app keys that can't travel in a header, and ports that don't exist, are refused at the start")
+  @Test("a server refuses to start with an app key of invalid length or characters, or with an invalid port")
   func configuration() async throws {
     try await TemporaryFolder.with { folder in
       for keys in [["short"], ["with space in it"], ["with\u{0}nul-in-it"], [String(repeating: "k", count: 201)]] {

@@ -8,7 +8,7 @@ import Testing
 @Suite("Downloads by range")
 struct DownloadRangeTests {
   @Test(
-    "any part of a save can be fetched, small or large, and is never mixed with another encoding",
+    "any byte range of a content can be downloaded, and is never combined with another encoding of it",
     arguments: [5_000, 2_000_000])
   func ranges(count: Int) async throws {
     try await LiveServer.with { server in
@@ -35,7 +35,7 @@ struct DownloadRangeTests {
       }
       let beyond = try await client.call("GET", upload.path, headers: ["Range": "bytes=\(count)-"])
       #expect(beyond.status == 416 && beyond.code == "bad_range")
-      // What isn't given in parts is given whole, and so is what was asked of another encoding.
+      // Ranges that aren't supported return the whole content, and so do ranges of another encoding.
       for headers in [
         ["Range": "bytes=-5"], ["Range": "bytes=5-2"], ["Range": "bytes=0-1,3-4"], ["Range": "items=0-1"],
         ["Range": "bytes=x-"],

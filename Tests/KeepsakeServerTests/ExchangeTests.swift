@@ -19,7 +19,7 @@ struct ExchangeTests {
     CellUpdate(key: CellKey(collection: "progress", key: key), state: CellState(value: .max(value)))
   }
 
-  @Test("a player with very much progress gets all of it, in answers of bounded size")
+  @Test("a player with much progress fetches all of it in several responses of bounded size")
   func pages() async throws {
     try await LiveServer.with { server in
       let (client, _) = try await server.client.register()
@@ -51,7 +51,7 @@ struct ExchangeTests {
     }
   }
 
-  @Test("two devices that write at the same moment both get in, a thousand times, and nothing has the same number")
+  @Test("concurrent exchanges are all accepted, and every change has a seq of its own")
   func concurrency() async throws {
     try await LiveServer.with { server in
       let (client, _) = try await server.client.register()
@@ -82,7 +82,7 @@ struct ExchangeTests {
     }
   }
 
-  @Test("whoever listens hears of a change at once, and of nobody else's", .hangLimit)
+  @Test("a listening device gets an event for a change of its own player, and none for another player's", .hangLimit)
   func events() async throws {
     try await LiveServer.with { server in
       let account = HTTPAccount(url: server.url, appKey: server.appKey)
@@ -102,10 +102,8 @@ struct ExchangeTests {
   }
 
   @Test(
-    """
-    whoever listens and names a cursor that the container never had is told so at once, by the stream and by the \
-    question after it
-    """)
+    "a listener's unknown cursor is reported by the stream's first event and by a long poll; a malformed one is refused"
+  )
   func unknownCursor() async throws {
     try await LiveServer.with { server in
       let account = HTTPAccount(url: server.url, appKey: server.appKey)
@@ -132,7 +130,7 @@ struct ExchangeTests {
     }
   }
 
-  @Test("what one player writes never reaches another, whatever cursor is shown")
+  @Test("a player never receives another player's changes, even with that player's cursor")
   func playersApart() async throws {
     try await LiveServer.with { server in
       let (first, _) = try await server.client.register()

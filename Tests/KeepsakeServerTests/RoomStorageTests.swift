@@ -8,7 +8,7 @@ import Testing
 
 @testable import KeepsakeServer
 
-@Suite("What a player's things take, in SQLite")
+@Suite("Counting a player's bytes, in SQLite")
 struct RoomStorageTests {
   private static let player = ContainerID(high: 3, low: 4)
 
@@ -23,7 +23,7 @@ struct RoomStorageTests {
     try await storage.transaction(on: Self.player) { try $0.usedBytes() == $0.recountedBytes() }
   }
 
-  /// Alters the only content of a database, as a disk does.
+  /// Alters the only content of a database, as a failing disk may.
   static func damage(_ database: URL) throws {
     try DatabaseQueue(path: database.path).write { db in
       var bytes = try #require(try Data.fetchOne(db, sql: "SELECT bytes FROM content"))
@@ -32,7 +32,7 @@ struct RoomStorageTests {
     }
   }
 
-  /// One random act of a player's devices, or of the disk.
+  /// One random operation of a player's devices, or a fault of the disk.
   private func act(
     _ number: UInt64, on storage: SQLiteCloudStorage, in folder: URL, using random: inout SeededGenerator
   ) async throws {
@@ -79,7 +79,7 @@ struct RoomStorageTests {
     case 6:
       try await storage.transaction(on: Self.player) { try $0.suspectContent(hash) }
     case 7:
-      // The disk loses a file; the content comes again some time.
+      // The disk loses a file; the content is uploaded again later.
       let contents = folder.appendingPathComponent("contents")
       guard let file = try FileManager.default.contentsOfDirectory(atPath: contents.path).sorted().first else { return }
       try FileManager.default.removeItem(at: contents.appendingPathComponent(file))
@@ -97,11 +97,7 @@ struct RoomStorageTests {
     }
   }
 
-  @Test(
-    """
-    the count of a player's bytes is what a recount finds after each of 1,000 random operations, and after the next \
-    start
-    """)
+  @Test("a player's counted bytes equal a recount throughout 1,000 random operations, and after each restart")
   func counted() async throws {
     try await TemporaryFolder.with { folder in
       let seed: UInt64 = 0xB0B
@@ -120,13 +116,13 @@ struct RoomStorageTests {
           try #require(try await isRight(storage), "seed \(seed), opened after \(number)")
         }
       }
-      // Records aren't refused by this test's deletes, so it is more than the quota, and not by much.
+      // Deletes are never refused, so the count may exceed the quota a little. It must have reached half of the quota.
       #expect(most > 15_000)
       try await storage.close()
     }
   }
 
-  @Test("an older server's database is counted once, with its files, and its saves are freed by a delete")
+  @Test("migrating an older server's database counts its bytes once, files included, and a delete then frees them")
   func migrated() async throws {
     try await TemporaryFolder.with { folder in
       let contents = folder.appendingPathComponent("contents")
@@ -174,7 +170,7 @@ struct RoomStorageTests {
     }
   }
 
-  @Test("uploads that no version ever named make room after an hour, and not before")
+  @Test("uploads that no version names give way to new ones after an hour, and not before")
   func strays() async throws {
     for (hours, fits) in [(1, false), (2, true)] as [(Int64, Bool)] {
       try await TemporaryFolder.with { folder in
@@ -201,7 +197,7 @@ struct RoomStorageTests {
   }
 
   #if os(Linux)
-  @Test("a server that is killed in the middle of uploads, saves and deletes has counted right", .hangLimit)
+  @Test("a server that is killed during uploads, saves and deletes has counted the player's bytes right", .hangLimit)
   func killed() async throws {
     try await TemporaryFolder.with { folder in
       let data = folder.appendingPathComponent("server")
@@ -224,7 +220,7 @@ struct RoomStorageTests {
                 provisional: false,
                 tombstone: number % 3 == 2)
               let body = try JSONEncoder().encode(ExchangeRequest(cursor: .start, versions: [version], limit: 1))
-              // Ends with the server.
+              // Throws when the server is killed.
               _ = try await client.call("PUT", "/v1/contents/\(hash)", headers: ["Keepsake-Length": "5"], body: bytes)
               _ = try await client.call("POST", "/v1/exchange", body: body)
               exchanges.value += 1
@@ -241,7 +237,7 @@ struct RoomStorageTests {
           return (try container.usedBytes(), try container.recountedBytes(), files)
         }
         #expect(used == counted && used > 0, "round \(round)")
-        // What opened it has removed what nobody names.
+        // Opening the storage has removed the files that no content names.
         #expect(
           try FileManager.default.contentsOfDirectory(atPath: data.appendingPathComponent("contents").path).count
             == files)

@@ -31,7 +31,7 @@ struct StorageTests {
       length: 0, savedAtMilliseconds: 5, writer: WriterID(3), provisional: false)
   }
 
-  @Test("an export goes on when the player's data were deleted between two pages, and ends like all of it")
+  @Test("an export fails as `retired` if the player's data is deleted between two pages")
   func exportOfDeleted() async throws {
     try await with { storage async throws in
       let container = ContainerID(high: 1, low: 1)
@@ -48,11 +48,7 @@ struct StorageTests {
     }
   }
 
-  @Test(
-    """
-    a request for a code that comes after its device was removed, or its player left, gives none, and no older code \
-    lets anybody in
-    """)
+  @Test("removed devices and deleted players get no pairing code, and their earlier codes are no longer valid")
   func codesOfRemoved() async throws {
     try await with { storage async throws in
       let (container, app) = (ContainerID(high: 1, low: 1), AppID(bytes: Data(repeating: 7, count: 16)))
@@ -87,7 +83,7 @@ struct StorageTests {
     }
   }
 
-  @Test("what one player keeps never shows in another's container")
+  @Test("a player's data is never visible in another player's container")
   func containersApart() async throws {
     try await with { storage async throws in
       let (first, second) = (ContainerID(high: 1, low: 1), ContainerID(high: 1, low: 2))
@@ -117,7 +113,7 @@ struct StorageTests {
     }
   }
 
-  @Test("parts of an offer outlive the server's end, are seen by nobody before the last one, and go after a day")
+  @Test("parts of an offer survive a server restart, are invisible before the last one, and are deleted after a day")
   func offersInParts() async throws {
     try await TemporaryFolder.with { folder in
       let contents = folder.appendingPathComponent("contents")
@@ -153,7 +149,7 @@ struct StorageTests {
       #expect(changes.count == 6)
       let left = try await storage.transaction(on: first) { try $0.heldOffers() }
       #expect(left.isEmpty)
-      // Those of the other player stand as they were.
+      // Those of the other player are unchanged.
       let held = try await storage.transaction(on: second) { try $0.heldOffers() }
       #expect(held.map(\.parts) == [1] && held.allSatisfy { $0.touchedMilliseconds == 5 && $0.bytes > 0 })
       try await storage.close()
@@ -164,7 +160,7 @@ struct StorageTests {
     }
   }
 
-  @Test("keys that differ only after a NUL are two keys, and numbers keep all their bits")
+  @Test("keys that differ only after a NUL are distinct, and numbers keep all of their bits")
   func bytesAndBits() async throws {
     try await with { storage async throws in
       let id = ContainerID(high: .max, low: .max)
@@ -188,7 +184,7 @@ struct StorageTests {
     }
   }
 
-  @Test("heads are the versions that nothing covers, whichever came first")
+  @Test("heads are the versions that no other version covers, in whatever order they arrive")
   func heads() async throws {
     try await with { storage async throws in
       try await storage.transaction(on: ContainerID(high: 0, low: 0)) { container throws in
@@ -198,7 +194,7 @@ struct StorageTests {
         }
         try container.markCovered(VersionID(high: 1, low: 2))
         #expect(try container.heads(of: "s") == [VersionID(high: 1, low: 1), VersionID(high: 1, low: 3)])
-        // Covered before it comes.
+        // Covered before it arrives.
         try container.markCovered(VersionID(high: 1, low: 4))
         try container.advance(to: .init(epoch: 1, seq: 4, mark: 4))
         try container.putVersion(SequencedVersion(record: version(4, slot: "s"), seq: 4))
@@ -208,7 +204,7 @@ struct StorageTests {
     }
   }
 
-  @Test("changes come in their order, cells and versions together, page by page")
+  @Test("changes are returned in the order of their seqs, cells and versions together, page by page")
   func changes() async throws {
     try await with { storage async throws in
       try await storage.transaction(on: ContainerID(high: 0, low: 0)) { container throws in
@@ -231,7 +227,7 @@ struct StorageTests {
     }
   }
 
-  @Test("a transaction that fails undoes itself, and not those that were committed with it")
+  @Test("a transaction that fails is rolled back alone, without those that are committed with it")
   func groupCommit() async throws {
     struct Refused: Error {}
     try await with { storage async throws in
@@ -258,7 +254,7 @@ struct StorageTests {
     }
   }
 
-  @Test("what is answered is on the disk: the database waits for it at each commit")
+  @Test("the database is synced to the disk at each commit, so that whatever a response confirms is durable")
   func synchronous() async throws {
     try await with { storage async throws in
       let mode = try await storage.transaction(on: ContainerID(high: 0, low: 0)) {
@@ -268,7 +264,7 @@ struct StorageTests {
     }
   }
 
-  @Test("the bank's books come back as they were written")
+  @Test("the bank's state, decisions and chain heads are read as they were written")
   func bank() async throws {
     try await with { storage async throws in
       try await storage.transaction(on: ContainerID(high: 0, low: 0)) { container throws in

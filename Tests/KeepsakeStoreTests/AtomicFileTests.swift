@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 @Suite struct AtomicFileTests {
-  @Test("a file is replaced as a whole, nothing is left beside it, and failures are told apart")
+  @Test("a file is replaced as a whole, nothing is left beside it, and different failures throw different errors")
   func replaces() throws {
     let folder = try TemporaryFolder()
     let file = folder.url.appendingPathComponent("save.bin")

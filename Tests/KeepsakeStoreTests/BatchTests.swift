@@ -6,15 +6,14 @@ import Testing
 
 @testable import KeepsakeStore
 
-/// Saves that are taken back, or fail on their way, must leave the next one as if they had never been.
+/// Saves that are rolled back or fail must not affect the saves after them.
 @Suite struct BatchTests {
   let folder: TemporaryFolder
   private struct Refused: Error {}
 
   init() throws { folder = try TemporaryFolder() }
 
-  @Test(
-    "what a save wrote over something damaged, and was taken back, the next save of the same batch does not rely on")
+  @Test("a save doesn't rely on a content that another save of the same batch repaired, if that save was rolled back")
   func batchHealing() throws {
     var store = try Store.open(at: folder.store)
     let bytes = SegmentTests.map(1 << 16, seed: 12)
@@ -23,7 +22,7 @@ import Testing
     try store.close()
     store = try Store.open(at: folder.store)
     defer { try? store.close() }
-    // Both wait for this one, and then share a transaction.
+    // Both commits below wait for this one, and then share a transaction.
     let gate = Gate()
     let blocker = try store.submit { _, _ in gate.pass() }
     gate.waitForArrival()
@@ -39,7 +38,7 @@ import Testing
     #expect(errorCode { _ = try store.read { try $0.plainContent(ContentHash(of: bytes)) } } == nil)
   }
 
-  @Test("a commit that failed leaves the next save to be compared with what stands")
+  @Test("after a failed commit the next save is stored as a delta against the last save that was committed")
   func failedBase() throws {
     let store = try Store.open(at: folder.store)
     defer { try? store.close() }
@@ -53,7 +52,7 @@ import Testing
     #expect(full == 1)
   }
 
-  @Test("what was written ahead of a large save goes again when its commit fails")
+  @Test("segments that are written before a large save's commit are removed when the commit fails")
   func failedAhead() throws {
     let store = try Store.open(at: folder.store)
     defer { try? store.close() }
@@ -64,7 +63,7 @@ import Testing
     #expect(try store.read { try Int.fetchOne($0.database, sql: "SELECT COUNT(*) FROM content") } == 0)
   }
 
-  @Test("a save that goes on from what another device brought is compared with that")
+  @Test("a save made from another device's save is stored as a delta against that save")
   func receivedBase() throws {
     let store = try Store.open(at: folder.store)
     defer { try? store.close() }
@@ -84,10 +83,10 @@ import Testing
         $0.database, sql: "SELECT LENGTH(bytes) FROM content WHERE hash = ?", arguments: [ContentHash(of: theirs).bytes]
       )
     }
-    #expect((size ?? 0) < 10_000, "one byte changed, \(size ?? 0) bytes kept")
+    #expect((size ?? 0) < 10_000, "one byte changed, \(size ?? 0) bytes stored")
   }
 
-  @Test("what was written ahead of a large save goes again when the disk is full")
+  @Test("segments that are written before a large save's commit are removed when the disk fills up")
   func fullWhileAhead() throws {
     let store = try Store.open(at: folder.store)
     defer { try? store.close() }

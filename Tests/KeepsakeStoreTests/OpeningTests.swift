@@ -6,7 +6,7 @@ import Testing
 
 @testable import KeepsakeStore
 
-/// What opening a store leaves behind for the saves after it.
+/// How opening a store affects the saves in it, and the writes after it.
 @Suite struct OpeningTests {
   let folder: TemporaryFolder
 
@@ -16,7 +16,7 @@ import Testing
     try store.read { transaction in try (UInt64(1)...3).compactMap { try transaction.version(id($0))?.offered } }
   }
 
-  @Test("a save that a copy of the store may hold is marked as offered at the next opening")
+  @Test("a save that a copy of the store may contain is marked as offered at the next opening")
   func marksWhatCopiesHold() throws {
     var store = try Store.open(at: folder.store)
     try store.save(Data("one".utf8), as: 1, acknowledged: false)
@@ -36,7 +36,7 @@ import Testing
     #expect(try store.read { try $0.unacknowledgedVersions() } == [id(1), id(3)])
   }
 
-  /// One byte, or one mark, of one row of each kind.
+  /// One byte or one mark of a row of each kind.
   static let damage = [
     "UPDATE fact SET \(flip("body")) WHERE name = 'wallet'", "UPDATE cell SET \(flip("body")) WHERE key = 'level'",
     "UPDATE version SET \(flip("body")) WHERE position = 2", "UPDATE version SET slot = 'Main' WHERE position = 2",
@@ -56,7 +56,7 @@ import Testing
     """
   }
 
-  @Test("no row is believed that isn't as it was written", arguments: damage)
+  @Test("a row that isn't as it was written is detected at opening, and the store is recovered", arguments: damage)
   func findsDamage(sql: String) throws {
     try SealLab.make(.none, at: folder.store)
     try SealLab.edit(folder.store) { database in
@@ -68,7 +68,7 @@ import Testing
     #expect(store.incidents.map(\.kind) == [.recovered])
   }
 
-  @Test("an opening that had no room to write leaves it to the next write that succeeds, and does it once")
+  @Test("a write that opening had no room for is made with the next write that succeeds, and only once")
   func makesUpForFullDisk() throws {
     let store = try Store.open(at: folder.store)
     defer { try? store.close() }
@@ -79,7 +79,7 @@ import Testing
     }
     struct Refused: Error {}
     #expect(throws: Refused.self) { try store.write { _ in throw Refused() } }
-    // Taken back together with what failed, so it is still to be done.
+    // It was rolled back together with the failed write, so it is still due.
     #expect(done.value == 1)
     try store.save(Data("one".utf8), as: 1)
     #expect(done.value == 2)

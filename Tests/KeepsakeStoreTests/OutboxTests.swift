@@ -6,7 +6,7 @@ import Testing
 
 @testable import KeepsakeStore
 
-/// What a player did offline waits in the store for its cloud; playing on must not cost more because much waits.
+/// Changes that a player makes offline wait in the store for the cloud; however many wait, a commit must not cost more.
 @Suite struct OutboxTests {
   let folder: TemporaryFolder
 
@@ -16,7 +16,7 @@ import Testing
     CellDraft(CellKey(collection: "progress", key: "key \(number)"), .max(.int(value)))
   }
 
-  @Test("after a season offline a save reads the one group that it joins, not the thousands of values that wait")
+  @Test("after a season offline a save reads only the outbox group that it joins, not the thousands of waiting values")
   func readsOneGroup() throws {
     let store = try Store.open(at: folder.store)
     defer { try? store.close() }
@@ -41,7 +41,7 @@ import Testing
     for group in 0..<25 { try commit((0..<DeviceCommit.maximumGroupCells).map { cell(group * 1_000 + $0) }) }
     let waiting = try store.read { try $0.outboxCount() }
     #expect(waiting == 25)
-    // The other 24 can't be read any more: whoever reads even one of them meets damage.
+    // The other 24 are unreadable: reading even one of them throws.
     try store.write { transaction throws in
       try transaction.database.execute(sql: "UPDATE outbox SET body = x'00' WHERE id < (SELECT MAX(id) FROM outbox)")
     }
@@ -54,7 +54,7 @@ import Testing
     #expect(newest.cells.map(\.key.key) == ["key 99000", "key 99001"] && newest.versions.count == 1)
   }
 
-  @Test("nothing waits in a store that owes nothing")
+  @Test("the newest outbox group is nil in a store without unsent changes, and otherwise the last one")
   func empty() throws {
     let store = try Store.open(at: folder.store)
     defer { try? store.close() }

@@ -6,8 +6,8 @@ import Testing
 
 @testable import KeepsakeStore
 
-/// A file that a player sends to support, or carries to another machine: whatever happens to it on the way, it is the
-/// save or an error.
+/// A file that a player sends to support, or copies to another machine: whatever happens to it on the way, reading it
+/// gives the same save or an error.
 @Suite struct SaveFileTests {
   static let secret = Data((0..<32).map { UInt8($0) })
   static let game = "com.example.space"
@@ -39,13 +39,13 @@ import Testing
     #expect(read.savedAtMilliseconds == 1_234_567 && read.metadata == Self.metadata, sourceLocation: location)
   }
 
-  /// The file with a checksum that is right, as somebody makes it who knows the format.
+  /// The file with its checksum corrected, as somebody could do who knows the format.
   private static func resummed(_ file: Data) -> Data {
     let front = file.dropLast(32)
     return front + Data(SHA256.hash(data: front))
   }
 
-  @Test("a save comes back with all that a list shows of it, from a slice of other bytes too", arguments: kinds)
+  @Test("a save is read with its metadata as it was written, also from a slice of other bytes", arguments: kinds)
   func roundTrip(kind: Seal.Kind) throws {
     var random = SeededRandom(seed: 5)
     for bytes in [Self.plain, Data(), random.bytes(5 << 20)] {
@@ -56,7 +56,7 @@ import Testing
     }
   }
 
-  @Test("the save of a sealed game shows nothing, and no two files are alike", arguments: kinds)
+  @Test("a sealed file shows nothing of the save, and no two files with a seal are equal", arguments: kinds)
   func hides(kind: Seal.Kind) throws {
     var random = SeededRandom(seed: 6)
     let file = try Self.save(random.bytes(200)).encoded(Self.seal(kind))
@@ -66,7 +66,7 @@ import Testing
     #expect(isAlike == (kind == .none))
   }
 
-  @Test("every bit of a small file turned: damage, and never another save", arguments: kinds)
+  @Test("any flipped bit of a small file is detected, and never gives another save", arguments: kinds)
   func flips(kind: Seal.Kind) async throws {
     let seal = Self.seal(kind)
     let file = try Self.save().encoded(seal)
@@ -85,7 +85,7 @@ import Testing
   }
 
   @Test(
-    "every bit turned by somebody who makes the checksum right: a seal finds each, and without one nothing traps",
+    "with any bit flipped and the checksum corrected, a seal detects each, and without a seal no other bytes are read",
     arguments: kinds)
   func forgeries(kind: Seal.Kind) async throws {
     let seal = Self.seal(kind)
@@ -100,7 +100,7 @@ import Testing
           do {
             let read = try SaveFile(Self.resummed(altered), seal)
             taken += 1
-            // Of an unsealed file the head can be another; the bytes have their hash in it.
+            // The head of an unsealed file can be changed, but it contains the hash of the bytes.
             if read.bytes != Self.plain { others += 1 }
           } catch let error as StoreError {
             codes[error.code, default: 0] += 1
@@ -109,13 +109,13 @@ import Testing
       }
       return (codes, taken, others)
     }
-    #expect((taken == 0) == (kind != .none), "\(taken) altered files were taken")
+    #expect((taken == 0) == (kind != .none), "\(taken) altered files were accepted")
     #expect(others == 0, "\(others) files gave other bytes")
     #expect((codes[.damaged] ?? 0) > 0)
     if kind != .none { #expect((codes[.tampered] ?? 0) > 1_000, "\(codes)") }
   }
 
-  @Test("a file that was cut off anywhere, or goes on, is damaged", arguments: kinds)
+  @Test("a file that is truncated anywhere, or has additional bytes, is refused", arguments: kinds)
   func lengths(kind: Seal.Kind) throws {
     let seal = Self.seal(kind)
     let file = try Self.save().encoded(seal)
@@ -133,7 +133,7 @@ import Testing
     #expect(code == .damaged || code == .tampered && kind != .none)
   }
 
-  @Test("a file of a newer release asks for an update, a damaged one that only looks newer doesn't")
+  @Test("a file of a newer release throws `newerFormat`, and a damaged one that only looks newer throws `damaged`")
   func newer() throws {
     var file = try Self.save().encoded(.none)
     file[8] = 2
@@ -144,7 +144,7 @@ import Testing
     #expect(errorCode { _ = try SaveFile(Self.resummed(file), FileSeal.none) } == .newerFormat)
   }
 
-  /// An unsealed file with this head and this frame, and lengths that are right.
+  /// An unsealed file with this head and this frame, and correct lengths, unless `count` is given as the head's length.
   private static func forged(head: String, frame: Data, claiming count: Int? = nil) -> Data {
     var file = SaveFileEnvelope.magic
     file.append(littleEndian: UInt16(1))
@@ -163,7 +163,7 @@ import Testing
     """
   }
 
-  @Test("lengths that can't be, heads that no store takes, and frames that hold more or less than they say are refused")
+  @Test("impossible lengths, invalid heads, and frames with more or fewer bytes than declared are refused")
   func lies() throws {
     let frame = try Zstd.compress(Self.plain)
     func code(_ file: Data) -> StoreError.Code? { errorCode { _ = try SaveFile(file, FileSeal.none) } }
@@ -183,7 +183,7 @@ import Testing
     #expect(code(Self.forged(head: String(repeating: "[", count: 100_000), frame: frame)) == .damaged)
     #expect(code(Self.forged(head: Self.head(length: Self.plain.count), frame: frame + frame)) == .damaged)
     #expect(code(Self.forged(head: Self.head(length: Self.plain.count), frame: Data("text".utf8))) == .damaged)
-    // It is refused before memory is taken for what it really holds.
+    // It is refused before memory is allocated for what it really contains.
     let zeros = try Zstd.compress(Data(count: 8 << 20))
     let bomb = Self.forged(head: Self.head(length: Self.plain.count), frame: zeros)
     #expect {
@@ -191,7 +191,7 @@ import Testing
     } throws: { ($0 as? StoreError)?.message.contains("longer than its header declares") == true }
   }
 
-  @Test("a file is looked at before it is read: no save, too large or not there", .hangLimit)
+  @Test("a file that isn't a save, is too large or doesn't exist is refused, each with its own error", .hangLimit)
   func looksFirst() throws {
     let folder = try TemporaryFolder()
     func code(_ name: String) -> StoreError.Code? {
@@ -201,7 +201,7 @@ import Testing
     try Data("once upon a time".utf8).write(to: folder.url.appendingPathComponent("text"))
     try SaveFileEnvelope.magic.write(to: folder.url.appendingPathComponent("huge"))
     let huge = try FileHandle(forWritingTo: folder.url.appendingPathComponent("huge"))
-    // Takes no room on the disk.
+    // A sparse file, which takes no room on the disk.
     try huge.truncate(atOffset: 1 << 40)
     try huge.close()
     #expect(code("good") == nil)
@@ -211,7 +211,9 @@ import Testing
     #expect(code("") == .io)
   }
 
-  @Test("a sealed file is that of one game, one player and one secret, and says which of them is wrong")
+  @Test(
+    "a file with a seal is read only with its game, player and secret, and an unsealed one only if the game allows that"
+  )
   func bound() throws {
     func code(_ file: Data, _ seal: FileSeal?, adoptsUnsealed: Bool = false) -> StoreError.Code? {
       errorCode { _ = try SaveFile(file, seal, adoptsUnsealed: adoptsUnsealed) }
@@ -219,7 +221,7 @@ import Testing
     for kind in [Seal.Kind.signed, .sealed] {
       let file = try Self.save().encoded(Self.seal(kind, player: "ada"))
       #expect(code(file, Self.seal(kind, player: "ada")) == nil)
-      // Which of the two a game uses doesn't matter: the secret is the proof.
+      // Whether the game signs or encrypts doesn't matter: the secret is the proof.
       #expect(code(file, Self.seal(kind == .signed ? .sealed : .signed, player: "ada")) == nil)
       #expect(code(file, Self.seal(kind, player: "bob")) == .wrongSecret)
       #expect(code(file, Self.seal(kind)) == .wrongSecret)
@@ -238,7 +240,7 @@ import Testing
     #expect(code(open, nil) == nil)
   }
 
-  @Test("files of the first release are read for ever", arguments: golden)
+  @Test("files of the first release can be read", arguments: golden)
   func reads(kind: Seal.Kind, file: String) throws {
     expectSame(try SaveFile(#require(Data(base64Encoded: file)), Self.seal(kind)))
   }

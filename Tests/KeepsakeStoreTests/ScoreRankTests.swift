@@ -4,7 +4,7 @@ import Testing
 
 @testable import KeepsakeStore
 
-/// The bytes by which SQLite sorts a board: exactly as the numbers do, and each number comes back from them.
+/// The bytes by which SQLite sorts a board: they sort exactly as the numbers do, and each number can be read from them.
 @Suite struct ScoreRankTests {
   private static let edges: [Scalar] = {
     var numbers: [Scalar] = [
@@ -22,7 +22,7 @@ import Testing
     return numbers + (-3...3).flatMap { [.int($0), .double(Double($0) + 0.25)] }
   }()
 
-  /// As the rank has it: whole numbers are whole.
+  /// The value as the rank contains it: whole numbers are integers.
   private func plain(_ value: Scalar) -> Scalar {
     if case .double(let number) = value, let whole = Int64(exactly: number) { return .int(whole) }
     return value
@@ -42,13 +42,13 @@ import Testing
     }
   }
 
-  @Test("no score is taken for its neighbour, however large, and 12 is 12.0")
+  @Test("neighbouring scores have different ranks, however large they are, and 12 ranks like 12.0")
   func edges() throws {
     for left in Self.edges { for right in Self.edges { try check(left, right, "") } }
     #expect(ScoreRank(.int(12), .descending) == ScoreRank(.double(12), .descending))
   }
 
-  @Test("any two numbers rank as they compare", arguments: [21, 22] as [UInt64])
+  @Test("any two random numbers rank as they compare", arguments: [21, 22] as [UInt64])
   func random(seed: UInt64) throws {
     var random = SeededRandom(seed: seed)
     func number() -> Scalar {
@@ -60,7 +60,7 @@ import Testing
     for _ in 0..<3_000 { try check(number(), number(), "seed \(seed)") }
   }
 
-  @Test("what is no number has no rank, and other bytes are no rank")
+  @Test("values that aren't finite numbers have no rank, and invalid bytes are not read as one")
   func refused() throws {
     for value in [Scalar.double(.nan), .double(.infinity), .double(-.infinity), .string("1"), .data(Data())] {
       #expect(ScoreRank(value, .ascending) == nil)

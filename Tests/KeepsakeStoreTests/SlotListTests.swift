@@ -6,14 +6,14 @@ import Testing
 
 @testable import KeepsakeStore
 
-/// The screen of saved games, and each start of the game, ask for what stands in all slots at once.
+/// The list of saved games, and each start of the game, query the heads of all slots at once.
 @Suite struct SlotListTests {
   let folder: TemporaryFolder
 
   init() throws { folder = try TemporaryFolder() }
 
   @Test(
-    "asked for all slots at once, the store says what it says of each: saves, conflicts, deletes, pins",
+    "queries of all slots at once return the same as those of each slot: heads, conflicts, pins, slots without a head",
     arguments: [UInt64(1), 2, 3])
   func agrees(seed: UInt64) throws {
     let store = try Store.open(at: folder.store, history: HistoryRules(newest: 3, hourly: 0, daily: 0, weekly: 0))
@@ -23,13 +23,13 @@ import Testing
       for number in UInt64(1)...400 {
         let slot = "slot \(UInt64.random(in: 0..<30, using: &random))"
         var covers = try transaction.heads(of: slot).map(\.low)
-        // Sometimes a side is left standing, and a conflict with it.
+        // Sometimes a head is left uncovered, which makes a conflict.
         if Bool.random(using: &random), !covers.isEmpty { covers.removeFirst() }
         let text = Data("\(slot) \(number)".utf8)
         let kept = [PreparedSave(hashes: [try transaction.keepContent(text)], length: text.count)]
         try transaction.put(number, slot: slot, covers: covers, kept, acknowledged: Bool.random(using: &random))
         if number % 7 == 0 { try transaction.setPinned(true, id(number)) }
-        // What replaced it isn't known here: a slot without a head.
+        // The version that replaced it isn't known here: a slot without a head.
         if number % 31 == 0 { for head in try transaction.heads(of: slot) { try transaction.markCovered(head) } }
       }
       let lost = Data("lost".utf8)
@@ -63,7 +63,7 @@ import Testing
     }
   }
 
-  @Test("a list takes as long as there are slots, not as long as their past: no version but the heads is looked at")
+  @Test("the queries of a list read no versions except heads, however long the histories are")
   func looksAtHeadsOnly() throws {
     let store = try Store.open(at: folder.store)
     defer { try? store.close() }

@@ -15,7 +15,7 @@ import Glibc
 
   init() throws { folder = try TemporaryFolder() }
 
-  @Test("everything that a store was told is there after it was closed and opened again")
+  @Test("everything that was written to a store is there after it was closed and opened again")
   func reopens() throws {
     let chain = ChainID(high: 3, low: 4)
     let cell = CellUpdate(
@@ -86,7 +86,7 @@ import Glibc
       let last = try transaction.outbox(limit: 2)[1].id
       try transaction.removeFromOutbox(last)
       try transaction.appendToOutbox(OutboxGroup())
-      // A number used once never names another group.
+      // A group's number is never used again.
       #expect(try transaction.outbox(limit: 9).last.map { $0.id > last } == true)
       try transaction.clearStaged()
       try transaction.clearCloudDepths()
@@ -96,10 +96,10 @@ import Glibc
   }
 
   #if os(Linux)
-  @Test("a game that starts another program while it closes its store can open it again at once")
+  @Test("a store can be opened again at once even if the game started another program while closing it")
   func releasesLockOfChildren() throws {
     let store = try Store.open(at: folder.store)
-    // What a child process holds until it runs its own program.
+    // What a child process has open until it runs its own program.
     let lock = folder.store.appendingPathComponent("lock").resolvingSymlinksInPath().path
     let copies = try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").compactMap(Int32.init).filter {
       (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/fd/\($0)")) == lock
@@ -129,7 +129,7 @@ import Glibc
     }
   }
 
-  @Test("a commit that fails takes none of those beside it along, and says so to its own game call only")
+  @Test("a commit that fails affects none of the commits beside it, and only its own call throws")
   func failsAlone() throws {
     struct Stop: Error {}
     let store = try Store.open(at: folder.store)
@@ -150,7 +150,7 @@ import Glibc
     #expect(try store.read { try !$0.hasContent(ContentHash(of: Data([7]))) })
   }
 
-  @Test("a save awaited by a task is durable when the task goes on")
+  @Test("a save that a task awaits is in the store when the task continues")
   func awaits() async throws {
     let store = try Store.open(at: folder.store)
     defer { try? store.close() }
@@ -163,7 +163,7 @@ import Glibc
     #expect(try commit.wait(within: .zero) == hash)
   }
 
-  @Test("a row that is altered while the store is open is noticed, though it was read and written a moment ago")
+  @Test("a row that is altered while the store is open is detected, though it was written or read a moment ago")
   func alteredWhileOpen() throws {
     let store = try Store.open(at: folder.store)
     defer { try? store.close() }
@@ -175,7 +175,7 @@ import Glibc
         sql: "UPDATE version SET body = CAST(substr(body, 1, 20) || 'x' || substr(body, 22) AS BLOB)")
     }
     for number in UInt64(1)...2 { #expect(errorCode { _ = try store.read { try $0.version(id(number)) } } == .damaged) }
-    // Nor is another row's body taken, nor the same beside other marks.
+    // Neither another row's body is accepted, nor the same body beside other columns.
     try store.save(Data("other".utf8), as: 1_000, slot: "other")
     try store.write { try $0.database.execute(sql: "UPDATE version SET saved_at = 7 WHERE slot = 'other'") }
     #expect(errorCode { _ = try store.read { try $0.version(id(1_000)) } } == .damaged)
@@ -190,7 +190,7 @@ import Glibc
     #expect(try store.read { try ($0.heads(of: "a"), $0.heads(of: "b")) } == ([id(1)], []))
   }
 
-  @Test("a game that captures faster than the disk writes is slowed, not killed for its memory, and loses nothing")
+  @Test("a game that submits saves faster than the disk writes them loses nothing")
   func backPressure() throws {
     let store = try Store.open(at: folder.store)
     defer { try? store.close() }
@@ -205,7 +205,7 @@ import Glibc
     #expect(try store.read { try $0.history(of: "main").count } == HistoryRules.standard.newest)
   }
 
-  @Test("a full disk is told as such, loses nothing that was saved, and saving goes on when there is room")
+  @Test("a full disk throws `diskFull` and loses nothing that was saved, and saving works again when there is room")
   func fullDisk() throws {
     let store = try Store.open(at: folder.store)
     defer { try? store.close() }
@@ -228,7 +228,7 @@ import Glibc
     #expect(try store.read { try $0.plainContent(ContentHash(of: large)) } == large)
   }
 
-  @Test("a second opener is refused, and may come in when the first has closed")
+  @Test("a store that is open can't be opened a second time before it is closed")
   func locks() throws {
     let store = try Store.open(at: folder.store)
     #expect(errorCode { _ = try Store.open(at: folder.store) } == .inUse)
@@ -240,7 +240,7 @@ import Glibc
     try again.close()
   }
 
-  @Test("a store of a newer release is refused and not a byte of it is touched")
+  @Test("a store of a newer release is refused, and not a byte of it is changed")
   func refusesNewer() throws {
     try Store.open(at: folder.store).close()
     let file = folder.store.appendingPathComponent(Store.databaseName)
@@ -254,7 +254,7 @@ import Glibc
     #expect(try FileManager.default.contentsOfDirectory(atPath: folder.store.path).sorted() == names)
   }
 
-  @Test("a file that is no store, and a store whose first page is gone, are told apart and left alone")
+  @Test("opening another program's database throws `misuse`, and an unreadable one throws `damaged`")
   func refusesForeign() throws {
     let other = folder.url.appendingPathComponent("other")
     try FileManager.default.createDirectory(at: other, withIntermediateDirectories: true)
@@ -272,7 +272,8 @@ import Glibc
   }
 
   @Test(
-    "what was changed in the database by other hands is found, not believed", arguments: ["cell", "version", "outbox"])
+    "a row that another program changed is detected, in an open store and at the next opening",
+    arguments: ["cell", "version", "outbox"])
   func findsDamagedRows(table: String) throws {
     let store = try Store.open(at: folder.store)
     try store.write { transaction throws in
@@ -298,7 +299,7 @@ import Glibc
         _ = try transaction.outbox(limit: 9)
       }
     }
-    // Under an open store.
+    // While the store is open.
     try change()
     #expect(errorCode { try read(store) } == .damaged)
     try store.close()

@@ -20,7 +20,7 @@ struct SeededRandom: RandomNumberGenerator {
 
   mutating func bytes(_ count: Int) -> Data { Data((0..<count).map { _ in UInt8(truncatingIfNeeded: next()) }) }
 
-  /// The same by the megabyte; eight at a time.
+  /// The same for megabytes; eight bytes at a time.
   mutating func noise(_ count: Int) -> Data {
     var words: [UInt64] = []
     words.reserveCapacity(count / 8)

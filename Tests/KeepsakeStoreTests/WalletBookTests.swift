@@ -6,7 +6,7 @@ import Testing
 
 @testable import KeepsakeStore
 
-/// A player without a cloud earns for years: no operation may write what all before it did, and none may be lost.
+/// A player without a cloud earns for years: an operation must not write all earlier ones again, and none may be lost.
 @Suite struct WalletBookTests {
   let folder: TemporaryFolder
 
@@ -21,7 +21,7 @@ import Testing
       reason: "level \(number)", madeAtMilliseconds: Int64(number))
   }
 
-  /// Operations `numbers`, one for each transaction, as a game makes them.
+  /// Performs operations `numbers`, one in each transaction, as a game makes them.
   private static func perform(_ numbers: Range<Int>, in store: Store, _ kind: WalletOperation.Kind = .earn) throws {
     for number in numbers {
       try store.write { transaction throws in
@@ -36,8 +36,7 @@ import Testing
     try String.fetchAll(database, sql: "SELECT name FROM fact WHERE name LIKE 'wallet%' ORDER BY name")
   }
 
-  @Test(
-    "an operation writes itself and a few others, however many there are, and all of them are there after a restart")
+  @Test("operations are stored in small pages, however many there are, and all of them are there after a restart")
   func grows() throws {
     var store = try Store.open(at: folder.store)
     try Self.perform(0..<100, in: store)
@@ -60,19 +59,18 @@ import Testing
     #expect(entries.allSatisfy { $0.isWaiting && $0.operation == Self.operation(Int($0.number)) })
   }
 
-  @Test(
-    "the bank's answers leave the ledger as it is: what was made stands in it, settled, whatever became of the chain")
+  @Test("the ledger keeps all operations in order, whichever the bank has settled, and also when the chain is replaced")
   func settles() throws {
     var store = try Store.open(at: folder.store)
     try Self.perform(0..<70, in: store)
-    // The bank takes fifty of them.
+    // The bank accepts fifty of them.
     try store.write { transaction throws in
       var state = try #require(try transaction.wallet())
       state.operations.removeFirst(50)
       try transaction.setWallet(state)
     }
     try Self.perform(70..<80, in: store)
-    // Another copy of the store went on with the chain: twenty of ours are late, and one more is made.
+    // Another copy of the store continued the chain: twenty of our operations are late, and one more is made.
     try store.write { transaction throws in
       let state = try #require(try transaction.wallet())
       var next = WalletState(chain: ChainID(high: 5, low: 5), follows: state.chain)
@@ -92,8 +90,7 @@ import Testing
     #expect(entries.map(\.isWaiting) == (0...80).reversed().map { $0 >= 60 })
   }
 
-  @Test(
-    "the ledger keeps ten thousand settled operations and no more; what the bank wasn't told stays however old it is")
+  @Test("the ledger keeps about ten thousand settled operations, and all unreported ones, however old they are")
   func letsGo() async throws {
     let url = folder.store
     try await onThread {
@@ -115,7 +112,7 @@ import Testing
         state.operations.removeFirst(320)
         try transaction.setWallet(state)
       }
-      // What waits is older than what is let go of otherwise.
+      // Waiting operations are kept, also those that are old enough to be removed.
       let waiting = try store.read { try $0.walletEntries(newest: .max) }
       #expect(waiting.count == 11_680 && waiting.allSatisfy(\.isWaiting))
       try store.write { transaction throws in
@@ -129,10 +126,7 @@ import Testing
   }
 
   @Test(
-    """
-    operations that are lost to damage cost no money: what they came to is made up, and the bank gets a chain without \
-    holes
-    """)
+    "operations that are lost to damage cost no money: others make up for their amounts, and the new chain has no gaps")
   func mends() throws {
     var store = try Store.open(at: folder.store)
     try Self.perform(0..<90, in: store)
@@ -157,7 +151,7 @@ import Testing
     // Numbers 32 to 63: six in keys, the others in gems.
     #expect(madeUp.map(\.amount).sorted() == [3 * 6, 3 * 26])
     #expect(after.operations.count == 100 - 32 + 2)
-    // A chain that a bank can follow.
+    // A chain that a bank can verify.
     var head = ChainHead(emptyChain: after.chain)
     for operation in after.operations { head = head.appending(operation) }
     #expect(head == after.head)
@@ -169,11 +163,7 @@ import Testing
     #expect(try store.read { try $0.wallet() }?.operations.count == 80)
   }
 
-  @Test(
-    """
-    a damaged book costs nothing that was done since the backup: the pages say what it was, and no operation takes \
-    another's place
-    """)
+  @Test("a damaged book is taken from an older backup and updated from the pages, and no operation replaces another")
   func olderBook() throws {
     let files = StoreFiles(folder: folder.store)
     var store = try Store.open(at: folder.store)
@@ -196,7 +186,7 @@ import Testing
     #expect(store.incidents.map(\.kind) == [.recovered])
     let after = try #require(try store.read { try $0.wallet() })
     #expect(after.totals == before.totals && after.head == before.head && after.operations == before.operations)
-    // One more life and one more loss: what stands in the pages is what was done last.
+    // One more run and one more loss: the pages contain the latest operations.
     try Self.perform(60..<63, in: store)
     let last = try #require(try store.read { try $0.wallet() })
     try store.close()
@@ -213,7 +203,7 @@ import Testing
   }
 
   @Test(
-    "an operation that no game can have made is none: it ends no process, and the money is what it was",
+    "an operation with an impossible amount is dropped without a trap, and the balances are unchanged",
     arguments: [Int64.min, -5, 0])
   func forgedAmount(amount: Int64) throws {
     var store = try Store.open(at: folder.store)
@@ -234,7 +224,7 @@ import Testing
   }
 
   @Test(
-    "a page of operations that somebody changed or took out of a sealed store costs no money either",
+    "a page of operations that was forged in a signed store, or removed from it, costs no money",
     arguments: [true, false])
   func tampered(isTakenOut: Bool) throws {
     let seal = SealLab.request(.signed)
@@ -263,7 +253,7 @@ import Testing
   }
 
   @Test(
-    "a wallet that names what can't be is damage, and takes neither memory nor the process",
+    "a wallet that names impossible ranges of operations throws `damaged`, and doesn't trap",
     arguments: [
       #"[{"first":0,"count":-1}]"#, #"[{"first":9223372036854775807,"count":9}]"#, #"[{"first":0,"count":4194305}]"#,
       #"[{"first":-5,"count":2}]"#, #"[{"first":0,"count":9223372036854775807}]"#, #"[{"first":5,"count":200}]"#,
@@ -289,7 +279,7 @@ import Testing
   }
 }
 
-/// What no cloud was told is held in memory once, and looked at by hardly any operation.
+/// Unreported operations are held in memory once, and hardly any of them are inspected by an operation.
 @Suite struct WalletMemoryTests {
   let folder: TemporaryFolder
 
@@ -312,8 +302,7 @@ import Testing
 
   @Test(
     """
-    in a store, too, an operation and a balance look at hardly any operation, however many there are, also after a \
-    restart
+    in a store, too, an operation and a balance inspect hardly any others, however many there are, also after a restart
     """)
   func costsTheSame() async throws {
     let url = folder.store
@@ -340,7 +329,7 @@ import Testing
     #expect(found.map(\.atRest) == [0, 0] && found.map(\.total) == [101, 4_001])
   }
 
-  @Test("a commit that fails, and one beside which somebody reads, make nobody read all operations again")
+  @Test("a failed commit, and a read during a commit, don't cause all operations to be decoded again")
   func failedCommit() throws {
     let store = try Store.open(at: folder.store)
     defer { try? store.close() }
@@ -351,15 +340,15 @@ import Testing
     #expect(throws: Refused.self) {
       try store.write { transaction throws in
         try Self.earn(500, in: &transaction)
-        // As a frame looks at the balance meanwhile.
+        // As when a frame of the game reads the balance meanwhile.
         let state = try store.read { try #require(try $0.wallet()) }
         #expect(state.operations.count == 500 && state.operations.visits - before < 10)
         throw Refused()
       }
     }
-    // Decoded again, it would be a list of its own, which begins to count anew.
+    // If it were decoded again, it would be a new list, which counts from the beginning.
     #expect(try Self.visits(store) - before < 10 && Self.visits(store) >= before)
-    // The first one after it costs a copy, the next ones nothing again.
+    // The first operation after it makes a copy, the next ones don't.
     try store.write { try Self.earn(501, in: &$0) }
     let after = try Self.visits(store)
     #expect(after > before)

@@ -6,7 +6,7 @@ import Testing
 
 @testable import KeepsakeSync
 
-@Suite("What a device makes of the answers it gets")
+@Suite("How a device handles HTTP responses")
 struct HTTPTransportTests {
   private static let goodAnswer = ExchangeResponse(
     outcome: nil, changes: [], contents: [], wallet: nil, cursor: Cursor(epoch: 1, seq: 2, mark: 3), more: false,
@@ -37,7 +37,7 @@ struct HTTPTransportTests {
     return TransportFailure(.rejected, "")
   }
 
-  @Test("an answer arrives as it was sent, and the request carries the token")
+  @Test("a response is received as it was sent, and the request carries the token")
   func goodAnswer() async throws {
     let json = try Self.goodJSON()
     let server = try CannedServer { _, _ in .http("200 OK", body: json) }
@@ -49,7 +49,7 @@ struct HTTPTransportTests {
     #expect(!head.contains("gzip"))
   }
 
-  @Test("each refusal means what it says: wait, register again, or don't repeat it")
+  @Test("each error status becomes the right kind of failure, with a limited `Retry-After`")
   func statuses() async throws {
     let error = #"{"error":{"code":"busy","message":"Later, please."}}"#
     let mark = "Keepsake-Protocol: 1"
@@ -76,7 +76,7 @@ struct HTTPTransportTests {
         == .server(retryAfterMilliseconds: 3_600_000))
   }
 
-  @Test("a full disk at the server is waited for; a full quota is the player's, with its numbers; too large is neither")
+  @Test("a full disk of the server, an exceeded quota with its numbers, and too large a content are different failures")
   func storage() async throws {
     let mark = "Keepsake-Protocol: 1"
     let full = #"{"error":{"code":"storage_full","message":"Full."}}"#
@@ -96,11 +96,11 @@ struct HTTPTransportTests {
       let large = try await failure(of: .http("413 X", body: body))
       #expect(large.kind == .rejected && large.quota == nil, "\(body)")
     }
-    // A proxy's own limit says nothing about the player's.
+    // A proxy's own limit says nothing about the player's quota.
     #expect(try await failure(of: .http("413 X", [], body: quota)).kind == .interrupted)
   }
 
-  @Test("whatever a server says about the parts of an upload, the upload ends or fails, and the game doesn't")
+  @Test("an upload fails with the right kind of failure, whatever the server says about its parts, and never loops")
   func hostileParts() async throws {
     let content = EncodedContent(
       hash: ContentHash(of: Data()), length: 1, base: nil, bytes: Data(repeating: 7, count: 3_000_000))
@@ -129,7 +129,7 @@ struct HTTPTransportTests {
     }
   }
 
-  @Test("a part of a content that wasn't asked for, or of other bytes, is never put together with what is here")
+  @Test("a resumed download is never combined with a range that wasn't requested, or with one of other bytes")
   func hostileRanges() async throws {
     let hash = ContentHash(of: Data("a".utf8))
     let head =
@@ -146,7 +146,7 @@ struct HTTPTransportTests {
     #expect(whole?.bytes == Data("0123456789".utf8))
     let asked = try #require(requests.last).lowercased()
     #expect(asked.contains("range: bytes=5-\r\n") && asked.contains("if-range: \"t\"\r\n"))
-    // The whole of another encoding.
+    // Another encoding, in full.
     let (other, _) = try await get(
       .http("200 X", ["Keepsake-Protocol: 1", "Keepsake-Length: 9", "ETag: \"u\""], body: "abc"))
     #expect(other?.bytes == Data("abc".utf8))
@@ -161,7 +161,7 @@ struct HTTPTransportTests {
         try await get(.http("206 X", headers, body: "56789"))
       }
     }
-    // Half of a refusal is no refusal: what came stays, and the rest is asked for again.
+    // A truncated refusal doesn't count: what was received is kept, and the rest is requested again.
     let refusal = "HTTP/1.1 404 X\r\nKeepsake-Protocol: 1\r\nContent-Length: 100\r\n\r\n{\"error\":"
     let server = try CannedServer { _, number in
       number == 1
@@ -174,13 +174,13 @@ struct HTTPTransportTests {
       #expect(failure?.kind == .interrupted)
     }
     #expect(try await patient.getContent(hash) { _ in }?.bytes == Data("0123456789".utf8))
-    // Shorter, or longer, than the place that it says it has.
+    // Shorter, or longer, than the range that the response states.
     for body in ["5678", "56789a"] {
       await #expect(throws: TransportFailure.self, "\(body)") { try await get(.http("206 X", rest, body: body)) }
     }
   }
 
-  @Test("a hotel's portal is never taken for the cloud: nothing is given up because of it")
+  @Test("a captive portal's responses count as interruptions, and its redirects aren't followed")
   func portal() async throws {
     for status in ["200 OK", "401 X", "403 X", "404 X", "400 X"] {
       let kind = try await failure(of: .http(status, [], body: "<html>Please log in</html>")).kind
@@ -196,7 +196,7 @@ struct HTTPTransportTests {
     #expect(away.requests.count == 1, "a redirect was followed, with the player's token")
   }
 
-  @Test("an answer that breaks off, is no JSON, or never ends is a failure and not a crash")
+  @Test("a response that is truncated, isn't valid JSON or is too large is a failure, and not a crash")
   func badAnswers() async throws {
     let head = "HTTP/1.1 200 OK\r\nKeepsake-Protocol: 1\r\n"
     #expect(try await failure(of: .answerAndClose("")).kind == .interrupted)
@@ -220,14 +220,14 @@ struct HTTPTransportTests {
     #expect(failure.message.contains("larger"))
   }
 
-  @Test("only a device that reached nobody says so: after a dead connection the cloud may have the save")
+  @Test("a failure is `unreachable` only if no connection was made; on a dead connection it is `interrupted`")
   func unreachable() async throws {
     let json = try Self.goodJSON()
     let server = try CannedServer { _, number in number == 1 ? .http("200 OK", body: json) : .answerAndClose("") }
     let transport = transport(server)
     _ = try await transport.exchange(Self.request)
     server.stop()
-    // Over the connection that was kept, which is dead; the next one, in a new session, surely reaches nobody.
+    // Over the kept connection, which is dead; the next one, in a new session, certainly can't connect.
     var kinds: [TransportFailure.Kind] = []
     for _ in 0..<2 {
       do {
@@ -239,7 +239,7 @@ struct HTTPTransportTests {
     #expect(kinds == [.interrupted, .unreachable])
   }
 
-  @Test("requests that run at the same time and all fail are failures, each of them, and never the game's end")
+  @Test("concurrent requests that all fail throw one failure each, and never crash the process")
   func parallelFailures() async throws {
     let server = try CannedServer { _, _ in .answerAndClose("") }
     defer { server.stop() }
@@ -256,7 +256,7 @@ struct HTTPTransportTests {
     #expect(server.requests.count >= 200)
   }
 
-  @Test("an address that isn't the web's is told at once, not tried for ever")
+  @Test("a request to a URL that isn't HTTP fails as `rejected`, so that it isn't retried")
   func badAddress() async throws {
     let url = try #require(URL(string: "file:///etc"))
     await #expect { try await HTTPTransport(credentials(url)).exchange(Self.request) } throws: {
@@ -275,7 +275,7 @@ struct HTTPTransportTests {
     await #expect(throws: TransportFailure.self) { try await task.value }
   }
 
-  @Test("a content comes with its length and base, is gone, or is refused")
+  @Test("a content is received with its length and base; a missing one is nil, and one with invalid headers throws")
   func contents() async throws {
     let (hash, base) = (ContentHash(of: Data("a".utf8)), ContentHash(of: Data("b".utf8)))
     func content(_ reply: CannedServer.Reply) async throws -> EncodedContent? {
@@ -296,7 +296,7 @@ struct HTTPTransportTests {
     }
   }
 
-  @Test("a player sees how far a large save has come, up and down")
+  @Test("uploads and downloads of large contents report increasing progress up to the end")
   func progress() async throws {
     let count = 3_000_000
     let server = try CannedServer { head, _ in
@@ -318,7 +318,7 @@ struct HTTPTransportTests {
     }
   }
 
-  @Test("events arrive one by one, heartbeats and unknown lines apart, until the stream ends")
+  @Test("events are received one by one until the stream ends, without heartbeats and unknown lines")
   func events() async throws {
     let head = "HTTP/1.1 200 OK\r\nKeepsake-Protocol: 1\r\nContent-Type: text/event-stream\r\n\r\n"
     let server = try CannedServer { request, _ in
@@ -332,7 +332,7 @@ struct HTTPTransportTests {
     #expect(seqs == [5])
   }
 
-  @Test("an event stream that is refused, or isn't one, ends with its reason")
+  @Test("an event stream that is refused, or isn't one, throws the reason")
   func badEvents() async throws {
     let head = "HTTP/1.1 200 OK\r\nKeepsake-Protocol: 1\r\n\r\n"
     let replies: [(CannedServer.Reply, TransportFailure.Kind)] = [
@@ -342,7 +342,7 @@ struct HTTPTransportTests {
       (.answerAndHang(head + "data: {\"seq\":-1}\n\n"), .rejected),
     ]
     for (reply, kind) in replies {
-      // What opens the connection is answered well.
+      // The request that opens the connection succeeds.
       let server = try CannedServer { head, _ in head.hasPrefix("GET /health") ? .http("200 OK") : reply }
       defer { server.stop() }
       await #expect("\(reply)") {
@@ -353,7 +353,7 @@ struct HTTPTransportTests {
     }
   }
 
-  @Test("events cut anywhere are the same events")
+  @Test("events are the same wherever the stream is split")
   func eventPieces() throws {
     let text = Data(
       ": hi\n\ndata: {\"seq\":1}\n\ndata:{\"seq\":2}\r\n\r\n\n\ndata: {\"seq\":3}\n\ndata: {\"seq\":4}\n".utf8)
@@ -367,7 +367,7 @@ struct HTTPTransportTests {
     }
   }
 
-  @Test("a wrong pairing code is told as that, and one guesses no more once it was enough")
+  @Test("a wrong pairing code, too many guesses and a wrong app key throw different errors")
   func accountErrors() async throws {
     let replies: [(CannedServer.Reply, AccountError.Code)] = [
       (.http("404 X", body: #"{"error":{"code":"code_unknown","message":"m"}}"#), .codeUnknown),

@@ -8,16 +8,16 @@ import Testing
 
 @testable import KeepsakeSync
 
-/// How long a service waits, by a clock that the test turns: nothing here takes as long as it says.
-@Suite("Pauses of the synchronization", .hangLimit)
+/// How long a service waits, by a clock that the test advances: no test takes as long as the pauses.
+@Suite("Pauses of the sync service", .hangLimit)
 struct PausesTests {
   private static let container = ContainerID(high: 1, low: 2)
   private let clock = ManualClock()
 
-  /// A cloud that can be away, and counts who came.
+  /// A cloud that can be unreachable, and counts exchanges and event streams.
   private final class AwayCloud: Transport {
     struct State {
-      /// No exchange comes through.
+      /// Every exchange fails.
       var isAway = true
       var breaksStreams = false
       var exchanges = 0
@@ -46,7 +46,7 @@ struct PausesTests {
       _ hash: ContentHash, progress: @escaping @Sendable (TransferProgress) -> Void
     ) async throws(TransportFailure) -> EncodedContent? { nil }
 
-    /// Breaks at once, or stays open and says nothing.
+    /// Fails at once, or stays open without any event.
     func events(since cursor: @escaping @Sendable () async -> Cursor?) -> AsyncThrowingStream<CloudEvent, any Error> {
       let breaks = state.withLock { state in
         state.streams += 1
@@ -81,7 +81,7 @@ struct PausesTests {
   private func withStore(_ body: (Store) async throws -> Void) async throws {
     let folder = TemporaryFolder.url()
     defer {
-      // A folder left behind in the temporary files harms nobody.
+      // A folder left behind among the temporary files does no harm.
       try? FileManager.default.removeItem(at: folder)
     }
     let store = try Store.open(at: folder)
@@ -89,7 +89,7 @@ struct PausesTests {
     try store.close()
   }
 
-  @Test("a device whose cloud is away asks again when its pause has passed, and not before; each pause is longer")
+  @Test("an unreachable cloud is retried exactly when the pause has passed, and each pause is longer")
   func backsOff() async throws {
     try await withStore { store in
       let cloud = AwayCloud()
@@ -108,12 +108,12 @@ struct PausesTests {
       }
       try await until("the cloud's answer") { service.status.phase == .idle && cloud.exchanges == 6 }
       await service.stop()
-      // Nobody goes on sleeping for a service that is gone.
+      // No task goes on sleeping for a service that has stopped.
       try await until("the end of all sleep") { clock.sleeps.isEmpty }
     }
   }
 
-  @Test("an event stream that breaks is opened again after a pause that grows")
+  @Test("an event stream that fails is opened again after growing pauses")
   func streamPauses() async throws {
     try await withStore { store in
       let cloud = AwayCloud()
@@ -135,7 +135,7 @@ struct PausesTests {
     }
   }
 
-  @Test("after a full disk the store is tried again when its pause has passed, and not before")
+  @Test("after a write to a full disk fails, the store is tried again exactly when the pause has passed")
   func storePause() async throws {
     try await withStore { store in
       let disk = FullDisk(store)

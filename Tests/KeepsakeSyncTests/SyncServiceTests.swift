@@ -7,11 +7,11 @@ import Testing
 
 @testable import KeepsakeSync
 
-@Suite("The shell around the engine", .hangLimit)
+@Suite("The service that runs the engine", .hangLimit)
 struct SyncServiceTests {
   private static let container = ContainerID(high: 1, low: 2)
 
-  /// A cloud that holds nothing and takes everything.
+  /// A cloud that stores nothing and accepts everything.
   private final class EmptyCloud: Transport {
     private struct State {
       var seq: UInt64 = 0
@@ -65,7 +65,7 @@ struct SyncServiceTests {
   private func withStore(_ body: (Store) async throws -> Void) async throws {
     let folder = TemporaryFolder.url()
     defer {
-      // A folder left behind in the temporary files harms nobody.
+      // A folder left behind among the temporary files does no harm.
       try? FileManager.default.removeItem(at: folder)
     }
     let store = try Store.open(at: folder)
@@ -81,7 +81,7 @@ struct SyncServiceTests {
     }
   }
 
-  @Test("on a full disk the game is told; nothing is forgotten, and all goes out once there is room")
+  @Test("a full disk is reported, no commit is forgotten, and everything is sent once there is room")
   func fullDisk() async throws {
     try await withStore { store in
       let disk = FullDisk(store)
@@ -102,7 +102,7 @@ struct SyncServiceTests {
     }
   }
 
-  @Test("commits that come thick and fast are all sent, in far fewer exchanges")
+  @Test("commits in quick succession are all sent, and the last value reaches the cloud")
   func manyCommits() async throws {
     try await withStore { store in
       let cloud = EmptyCloud()
@@ -120,7 +120,7 @@ struct SyncServiceTests {
     }
   }
 
-  @Test("who asks to send while nothing runs gets an answer, and so does who waits when it is stopped")
+  @Test("`sync` throws if the service isn't running, and if it is stopped or the task is cancelled meanwhile")
   func notRunning() async throws {
     try await withStore { store in
       let service = SyncService(store: store, transport: SilentCloud(), container: Self.container)
@@ -137,7 +137,7 @@ struct SyncServiceTests {
     }
   }
 
-  @Test("status and news end when the service stops, and begin with what is")
+  @Test("the streams of statuses and notifications end when the service stops; the first status is the current one")
   func streams() async throws {
     try await withStore { store in
       let service = SyncService(store: store, transport: EmptyCloud(), container: Self.container)
@@ -153,10 +153,7 @@ struct SyncServiceTests {
     }
   }
 
-  @Test(
-    """
-    a store that joins another player takes along what was whole and kept back, and tells of it; not what was on its way
-    """)
+  @Test("a store that joins another player shows and reports complete changes held back, and drops incomplete ones")
   func joinsWithArrivals() async throws {
     let key = CellKey(collection: "progress", key: "level")
     for isWhole in [true, false] {
@@ -189,7 +186,7 @@ struct SyncServiceTests {
     }
   }
 
-  /// A cloud that never answers.
+  /// A cloud that never responds.
   private final class SilentCloud: Transport {
     private func never() async throws(TransportFailure) {
       do {

@@ -8,12 +8,12 @@ import Testing
 
 @testable import KeepsakeSync
 
-/// Several contents on their way at the same time, and what is told of them.
+/// Several contents in flight at the same time, and how they are reported.
 @Suite("Transfers of a service", .hangLimit)
 struct TransfersTests {
   private static let container = ContainerID(high: 1, low: 2)
 
-  /// A cloud that takes contents when the test says so.
+  /// A cloud whose uploads end when the test ends them.
   private final class SlowCloud: Transport {
     struct Upload {
       var content: EncodedContent
@@ -67,7 +67,7 @@ struct TransfersTests {
   private func withService(_ body: (Store, SlowCloud, SyncService<Store>) async throws -> Void) async throws {
     let folder = TemporaryFolder.url()
     defer {
-      // A folder left behind in the temporary files harms nobody.
+      // A folder left behind among the temporary files does no harm.
       try? FileManager.default.removeItem(at: folder)
     }
     let store = try Store.open(at: folder)
@@ -81,7 +81,7 @@ struct TransfersTests {
     try store.close()
   }
 
-  /// A save of so many parts of 300,000 bytes that don't compress.
+  /// Saves this many parts of 300,000 bytes that don't compress.
   private func save(_ slot: String, parts: Int, seed: UInt64, in store: Store) throws {
     var random = SeededGenerator(seed: seed)
     try store.write { transaction in
@@ -96,7 +96,7 @@ struct TransfersTests {
     }
   }
 
-  @Test("a player sees each save's own progress, which never falls, also when a part breaks off and begins again")
+  @Test("each save's own progress is shown and never decreases, even if an upload is interrupted and starts again")
   func progress() async throws {
     try await withService { store, cloud, service in
       try save("castle", parts: 2, seed: 1, in: store)
@@ -116,7 +116,7 @@ struct TransfersTests {
       parts[2].progress(TransferProgress(bytesDone: 100, bytesInAll: 100))
       let before = service.status.transfers.map(\.bytesDone).reduce(0, +)
       #expect(before == 675_000)
-      // What breaks off is tried again, and what is shown of it stays.
+      // An interrupted upload is tried again, and its progress remains as shown.
       let broken = cloud.uploads[0].content.hash
       cloud.end(0, .failure(TransportFailure(.interrupted, "cut")))
       try await until("the next try") { cloud.uploads.contains { $0.content.hash == broken } }
@@ -124,7 +124,7 @@ struct TransfersTests {
       let again = try #require(cloud.uploads.first { $0.content.hash == broken })
       again.progress(TransferProgress(bytesDone: 1, bytesInAll: 100))
       #expect(service.status.transfers.map(\.bytesDone).reduce(0, +) == before)
-      // Nonsense and the progress of what is over change nothing.
+      // Senseless progress, and progress of an upload that has ended, changes nothing.
       parts[0].progress(TransferProgress(bytesDone: .max, bytesInAll: .max))
       again.progress(TransferProgress(bytesDone: -5, bytesInAll: 0))
       #expect(service.status.transfers.map(\.bytesDone).reduce(0, +) == before)
@@ -134,7 +134,7 @@ struct TransfersTests {
     }
   }
 
-  @Test("a game that only wants to know what is new doesn't wait for a large save to be sent")
+  @Test("fetching doesn't wait for a large save to be sent, and throws during a pause")
   func fetching() async throws {
     try await withService { store, cloud, service in
       try save("castle", parts: 1, seed: 3, in: store)
@@ -154,7 +154,7 @@ struct TransfersTests {
     }
   }
 
-  @Test("who pauses while several saves are on their way sees nothing under way, and all of it goes after the pause")
+  @Test("a pause during several uploads leaves no transfer under way, and everything is sent after it")
   func pausing() async throws {
     try await withService { store, cloud, service in
       for number in 0..<3 { try save("slot \(number)", parts: 1, seed: 10 + UInt64(number), in: store) }

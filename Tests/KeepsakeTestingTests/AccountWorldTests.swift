@@ -3,7 +3,7 @@ import Keepsake
 import KeepsakeTesting
 import Testing
 
-/// A guest signs in, in worlds in which games die and devices are set back.
+/// A guest signs in, in worlds in which games are killed and devices are restored from backups.
 struct AccountWorldTests {
   private static let id = "com.example.accounts"
   private static let level = ProgressKey<Int>.max("level", default: 1)
@@ -25,7 +25,7 @@ struct AccountWorldTests {
     #expect(game.wallet[Self.gems].total == money, "\(what)")
   }
 
-  @Test("killed right after adopting, and adopted again, offline and online: the tablet has everything once")
+  @Test("a game killed right after adopting, three times while offline, adds the guest's data exactly once")
   func killed() async throws {
     let world = TestWorld()
     let (phone, tablet) = (try world.device("phone"), try world.device("tablet"))
@@ -49,7 +49,7 @@ struct AccountWorldTests {
     #expect(guest.wallet[Self.gems].total == 0 && guest.progress[Self.level] == 6)
   }
 
-  @Test("a device set back to the day before it adopted, and a copy of it, bring the guest's money no second time")
+  @Test("a device restored to before it adopted, and a copy of it, don't add the guest's money a second time")
   func setBack() async throws {
     let world = TestWorld()
     let (phone, tablet) = (try world.device("phone"), try world.device("tablet"))

@@ -4,10 +4,9 @@ import Keepsake
 import KeepsakeTesting
 import Testing
 
-/// What befalls the cloud.
+/// A cloud that is full or restored, and worlds that are separate.
 struct CloudTests {
-  @Test(
-    "a full cloud refuses saves and values, which settling tells by item; when there is room all of it goes through")
+  @Test("a full cloud refuses saves and values, which settle() lists; when there is room, all of them are accepted")
   func full() async throws {
     let pair = try await Pair()
     pair.world.cloud.isFull = true
@@ -26,7 +25,7 @@ struct CloudTests {
     #expect(try pair.there.pot("sill").waterings.value == 1 && pair.there.game.progress[.level] == 4)
   }
 
-  @Test("a cloud that was put back to yesterday has everything of today again after its devices were there")
+  @Test("a cloud restored from a backup receives everything later again from its devices")
   func restored() async throws {
     let pair = try await Pair(Pot(weather: 6))
     let yesterday = pair.world.cloud.backup()
@@ -36,7 +35,7 @@ struct CloudTests {
     try await pair.world.settle()
     pair.world.cloud.restore(yesterday)
     try await pair.world.settle()
-    // Only the cloud can tell a new device.
+    // A new device learns of it only from the cloud.
     let laptop = try pair.world.device("laptop").garden()
     try await pair.world.settle()
     #expect(
@@ -44,7 +43,7 @@ struct CloudTests {
     #expect(laptop.game.progress[.level] == 8)
   }
 
-  @Test("two worlds side by side never meet, though devices and games have the same names")
+  @Test("two worlds with devices and games of the same names stay separate, and refuse each other's devices")
   func worldsApart() async throws {
     let one = try await Pair()
     let other = try await Pair()
@@ -57,20 +56,20 @@ struct CloudTests {
     #expect(other.world.clock.now == TestClock.start)
     #expect(try one.there.pot("sill").flowers.count == 1)
 
-    // Not even a device that is set up from the other world's backup.
+    // This includes a device that is set up from the other world's backup.
     try other.phone.restore(one.phone.backup())
     let moved = try other.phone.garden()
     try await moved.water("sill")
     let owed = try await debts(of: other.world)
     #expect(owed.map(\.device) == ["phone"] && owed.first?.failure?.contains("container") == true, "\(owed)")
     guard case .refused = moved.game.cloud.status.phase else {
-      Issue.record("the cloud takes another world's device: \(moved.game.cloud.status)")
+      Issue.record("the cloud accepts another world's device: \(moved.game.cloud.status)")
       return
     }
     #expect(try other.there.pot("sill").flowers.isEmpty)
   }
 
-  @Test("a world is of one game, and says so")
+  @Test("opening a second game in a world throws an error")
   func oneGame() throws {
     let world = TestWorld()
     _ = try world.device("phone").open("com.example.garden")

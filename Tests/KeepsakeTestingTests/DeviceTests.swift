@@ -12,14 +12,14 @@ import Testing
 
 /// Kills, backups and copies of devices.
 struct DeviceTests {
-  /// A pot whose bytes all say which one it is: a half of one and a half of another would be seen.
+  /// A pot whose bytes all depend on its number, so that a mixture of two pots is detected.
   private static func pot(_ number: Int) -> Pot {
     var pot = Pot(weather: UInt64(number))
     pot.height = number
     return pot
   }
 
-  /// The number of the pot that is there; 0 if there is none.
+  /// The number of the saved pot; 0 if there is none.
   private static func number(in game: GameData, _ what: String) throws -> Int {
     guard let found = try game.saves.load(.pot("sill")) else { return 0 }
     let whole = pot(found.height)
@@ -29,7 +29,7 @@ struct DeviceTests {
     return found.height
   }
 
-  @Test("killed among captures: what was waited for is there, what wasn't may be, in order and never by half")
+  @Test("a kill between captures keeps every awaited save; others are kept in order, and never in part")
   func killsAmongCaptures() async throws {
     let seed: UInt64 = 11
     let phone = try TestWorld().device("phone")
@@ -61,8 +61,7 @@ struct DeviceTests {
     #expect(lost > 0, "seed \(seed): no kill came before a commit's end")
   }
 
-  @Test(
-    "killed while a thread saves without pause, over checkpoints of the log: every acknowledged save is there, whole")
+  @Test("a kill while a thread saves continuously, across log checkpoints, keeps every acknowledged save whole")
   func killsAmongSaves() async throws {
     let phone = try TestWorld().device("phone")
     let commits = try await onThread {
@@ -72,12 +71,12 @@ struct DeviceTests {
         let found = try Self.number(in: game, "round \(round)")
         #expect(found >= last, "round \(round): \(last) acknowledged, \(found) there")
         let acknowledged = Atomic(found)
-        // Some 25 KB a commit: more than the log holds before it is moved into the database.
+        // About 25 KB per commit: more than the log holds before a checkpoint moves it into the database.
         let enough = DispatchSemaphore(value: 0)
         let ended = DispatchSemaphore(value: 0)
         Thread {
           var number = found
-          // Ends when the dead game takes nothing more.
+          // Ends when the killed game accepts nothing more.
           while (try? game.saves.capture(Self.pot(number + 1), to: .pot("sill")).wait(within: Patience.limit)) != nil {
             number += 1
             acknowledged.store(number, ordering: .sequentiallyConsistent)
@@ -95,7 +94,7 @@ struct DeviceTests {
     #expect(commits >= 6 * 60)
   }
 
-  @Test("killed in the middle of a commit: nothing of it is there, all before it is")
+  @Test("a kill in the middle of a commit discards that commit, and keeps all commits before it")
   func killInCommit() async throws {
     let phone = try TestWorld().device("phone")
     let game = try phone.open(gardenID)
@@ -104,7 +103,7 @@ struct DeviceTests {
     defer { release.signal() }
     let found = try await onThread {
       Thread {
-        // Its own end is of no interest: the game is dead by then.
+        // Its result doesn't matter: the game has been killed by then.
         try? game.core.store.write { transaction in
           try transaction.setFact("half", "written")
           entered.signal()
@@ -122,14 +121,14 @@ struct DeviceTests {
     #expect(found == 1)
   }
 
-  @Test("a dead game sends nothing, says nothing to the cloud, and refuses to go on")
+  @Test("a killed game sends nothing to the cloud and refuses further calls")
   func deadIsDead() async throws {
     let pair = try await Pair()
     let address = try pair.phone.address
     let before = (phone: pair.phone.traffic, exchanges: pair.world.cloud.exchanges)
     try pair.phone.kill()
     await #expect(throws: (any Error).self) { try await pair.here.game.cloud.sync() }
-    // Whoever still speaks over the dead run's own way to the cloud isn't heard, either.
+    // Another game that uses the address of the killed run can't reach the cloud, either.
     let folder = TemporaryFolder.url("ghost")
     defer { try? FileManager.default.removeItem(at: folder) }
     let ghost = try GameData.open(gardenID, at: folder)
@@ -142,12 +141,12 @@ struct DeviceTests {
     #expect(throws: (any Error).self) { try pair.here.game.saves.capture(Pot(), to: .pot("sill")) }
     #expect(pair.phone.game == nil)
     #expect(throws: GameDataError.self) { try pair.phone.address }
-    // The world goes on without it.
+    // The world continues without it.
     try await pair.there.water("sill")
     try await pair.world.settle()
   }
 
-  @Test("a kill that can't be made changes nothing: the game goes on, and is heard")
+  @Test("a kill that fails changes nothing: the game continues, and still syncs")
   func failedKill() async throws {
     let pair = try await Pair()
     let folder = pair.phone.url.deletingLastPathComponent()
@@ -183,7 +182,7 @@ struct DeviceTests {
     #expect { try pair.phone.clone("tablet") } throws: { ($0 as? GameDataError)?.code == .misuse }
   }
 
-  @Test("a device that is set up from a backup has what the backup had, hears the rest, and loses nobody's play")
+  @Test("a device restored from a backup has its data, fetches the rest, and loses no device's changes")
   func backupAndRestore() async throws {
     let pair = try await Pair()
     try await pair.here.water("sill", times: 2)
@@ -201,7 +200,7 @@ struct DeviceTests {
     for garden in [restored, pair.there] {
       #expect(try garden.pot("sill").waterings.value == 15 && garden.game.progress[.level] == 5)
     }
-    // One that was never played on is a new device again.
+    // A backup of an unused device makes it a new device again.
     let empty = try pair.world.device("laptop").backup()
     try pair.phone.restore(empty)
     let fresh = try pair.phone.garden()
@@ -209,7 +208,7 @@ struct DeviceTests {
     #expect(try fresh.pot("sill").waterings.value == 15)
   }
 
-  @Test("a device whose game is open says so, and one that was quit has all that was captured")
+  @Test("opening a game that is already open throws an error, and closing it keeps all captures")
   func openTwiceAndClose() async throws {
     let phone = try TestWorld().device("phone")
     let game = try phone.open(gardenID)
@@ -221,7 +220,7 @@ struct DeviceTests {
     #expect(try Self.number(in: phone.open(gardenID), "after closing") == 3)
   }
 
-  /// Tasks that never let go of their thread while it spins: nothing else runs on those that all tasks share.
+  /// Tasks that keep their threads busy, so that nothing else runs on the threads that all tasks share.
   private final class Spinning: Sendable {
     private let begun = Atomic(0)
     private let isOver = Atomic(false)
@@ -231,19 +230,19 @@ struct DeviceTests {
       while !isOver.load(ordering: .relaxed) {}
     }
 
-    /// Returns when it does.
+    /// Returns when this many tasks are spinning.
     func waitForAll(_ count: Int) { while begun.load(ordering: .relaxed) < count { usleep(1_000) } }
 
     func end() { isOver.store(true, ordering: .relaxed) }
   }
 
-  @Test("a game that was just connected closes, however busy the threads are that all tasks share")
+  @Test("a game that was just connected closes even if all threads that tasks share are busy")
   func closesBesideBusyTasks() async throws {
     let phone = try TestWorld().device("phone")
     let threads = ProcessInfo.processInfo.activeProcessorCount
     let spinning = Spinning()
     let closing = Mutex<Result<Void, any Error>?>(nil)
-    // Begun before the tasks spin, since none could begin it afterwards.
+    // Started before the tasks spin, because none of them could start it afterwards.
     Thread {
       spinning.waitForAll(threads)
       let result = Result {
@@ -259,7 +258,7 @@ struct DeviceTests {
     try #require(closing.withLock { $0 }).get()
   }
 
-  @Test("the game's own tables die and are copied with the rest", arguments: [true, false])
+  @Test("the game's own tables survive a kill, and a restored backup, like other data", arguments: [true, false])
   func records(killed: Bool) async throws {
     let phone = try TestWorld().device("phone")
     let game = try phone.open(gardenID)
@@ -276,7 +275,7 @@ struct DeviceTests {
   }
 
   @Test(
-    "a device may have any name: none leads out of the world's folder",
+    "a device may have any name but an empty one, and no name leads outside of the world's folder",
     arguments: ["../../outside", "a/b", "\u{0}", "花", String(repeating: "x", count: 10_000)])
   func names(name: String) throws {
     let world = TestWorld()
@@ -288,7 +287,7 @@ struct DeviceTests {
     #expect { try world.device("") } throws: { ($0 as? GameDataError)?.code == .misuse }
   }
 
-  @Test("a game outlives its world, and when all are gone nothing of them is left on the disk")
+  @Test("a game outlives its world, and their folder is removed when both are gone")
   func lifetimes() async throws {
     var folder: URL?
     do {
@@ -304,7 +303,7 @@ struct DeviceTests {
 
 /// Exit tests start processes of their own, one at a time.
 @Suite(.serialized) struct MisuseTests {
-  @Test("time that goes back, and networks that can't be, stop the test with words")
+  @Test("moving the clock backwards, or setting an impossible network, stops the process")
   func traps() async {
     await #expect(processExitsWith: .failure) { TestWorld().clock.advance(by: .seconds(-1)) }
     await #expect(processExitsWith: .failure) { try TestWorld().device("phone").network = .slow(bytesPerSecond: 0) }

@@ -8,18 +8,18 @@ import Testing
 @Archivable struct Scroll: Equatable {
   var text = ""
 
-  /// Like nothing else, so that no delta makes it small.
+  /// Random text, which no delta makes small.
   static func long() -> Scroll {
     var random = SeededGenerator(seed: 5)
     return Scroll(text: (0..<60_000).map { _ in String(random.next(), radix: 36) }.joined())
   }
 }
 
-/// Downloads that a player asks for and gives up again.
+/// Downloads that a player requests and cancels.
 @Suite(.hangLimit) struct DownloadWorldTests {
   private let scroll = Slot<Scroll>("scroll")
 
-  @Test("a download that is cancelled ends, leaves nothing under way, and can be asked for again")
+  @Test("a cancelled download ends, leaves no transfer behind and can be requested again")
   func cancelled() async throws {
     let world = TestWorld()
     let (phone, tablet) = (try world.device("phone"), try world.device("tablet"))
@@ -31,7 +31,7 @@ import Testing
     try await world.settle()
     #expect(try there.saves.list().map(\.isDownloaded) == [false])
 
-    // Nothing arrives until somebody turns the clock.
+    // Nothing arrives until the test advances the clock.
     tablet.network = .slow(bytesPerSecond: 1_000)
     let download = Task { [scroll] in try await there.saves.download(scroll) }
     try await until { there.cloud.status.transfers.contains { !$0.isUpload } }
@@ -43,7 +43,7 @@ import Testing
 
     tablet.network = .good
     try await world.settle()
-    #expect(try !there.saves.status(of: scroll).isDownloaded, "nobody asks for it any more")
+    #expect(try !there.saves.status(of: scroll).isDownloaded, "nothing requests it any more")
     let again = Task { [scroll] in try await there.saves.download(scroll) }
     try await again.value
     let isWhole = try there.saves.load(scroll) == Scroll.long()

@@ -4,14 +4,14 @@ import Keepsake
 import KeepsakeTesting
 import Testing
 
-// What the older game has,
+// The keys of the older game.
 extension ProgressKey<Int> {
   fileprivate static var stars: Self { .max("stars", default: 0) }
   fileprivate static var coins: Self { .counter("coins") }
   fileprivate static var hatNumber: Self { .latest("hat number", default: 0) }
   fileprivate static var bestTime: Self { .min("best time", default: 1_000) }
 }
-// and what the newer one has in its place.
+// The keys of the newer game that replace them.
 extension ProgressKey<Set<Int>> {
   fileprivate static var starsFound: Self { .union("stars found").migrating(from: .stars) { Set(1...$0) } }
 }
@@ -20,14 +20,14 @@ extension ProgressKey<Int> {
   fileprivate static var bestMilliseconds: Self {
     .min("best milliseconds", default: 1_000_000).migrating(from: .bestTime) { $0 * 1_000 }
   }
-  /// Takes the place of two.
+  /// Replaces several keys.
   fileprivate static var treasure: Self {
     .counter("treasure").migrating(from: .coins) { $0 * 100 }.migrating(from: .gems) { $0 * 1_000 }.migrating(
       from: .stars
     ) { $0 }
   }
   fileprivate static var gems: Self { .counter("gems") }
-  /// Of a third release.
+  /// A key of a third release.
   fileprivate static var mills: Self { .counter("mills").migrating(from: .cents) { $0 * 10 } }
 }
 extension ProgressKey<String> {
@@ -41,8 +41,7 @@ extension ProgressKey<[String: Int]> {
 
 /// One device runs the older game, the other the newer one.
 struct MigratedKeyTests {
-  @Test(
-    "what the older game recorded before, or records later, shows in the newer one, and the older one keeps its own")
+  @Test("a migrated key shows what the older game recorded before and records later; the old key is unchanged")
   func union() async throws {
     let pair = try await Pair()
     let (old, new) = (pair.here.game, pair.there.game)
@@ -64,7 +63,7 @@ struct MigratedKeyTests {
     #expect(again.progress[.starsFound] == [1, 2, 3, 4, 7])
   }
 
-  @Test("what both count adds up, also over three releases")
+  @Test("counts under an old key and under its migrated key add up, also over three releases")
   func counters() async throws {
     let pair = try await Pair()
     let (old, new) = (pair.here.game, pair.there.game)
@@ -82,7 +81,7 @@ struct MigratedKeyTests {
     #expect(new.progress[.cents] == 425, "reading adds nothing")
   }
 
-  @Test("counts of several keys whose place one took add up")
+  @Test("counts under several old keys add up in the one key that replaces them")
   func severalCounters() async throws {
     let pair = try await Pair()
     let (old, new) = (pair.here.game, pair.there.game)
@@ -97,7 +96,7 @@ struct MigratedKeyTests {
     #expect(new.progress[.treasure] == 1_317)
   }
 
-  @Test("what was set last stands, under whichever of the keys it was set")
+  @Test("the latest value counts, whether it was set under the old key or the migrated one")
   func latest() async throws {
     let pair = try await Pair()
     let (old, new) = (pair.here.game, pair.there.game)
@@ -112,14 +111,14 @@ struct MigratedKeyTests {
     try old.progress.set(2, for: .hatNumber)
     try await pair.world.settle()
     #expect(new.progress[.hat] == "hat 2")
-    // The same as before under its own key, and still a choice.
+    // The same value as before under its own key, which still is a new choice.
     try new.progress.set("crown", for: .hat)
     #expect(new.progress[.hat] == "crown")
     try await pair.world.settle()
     #expect(new.progress[.hat] == "crown" && old.progress[.hatNumber] == 2)
   }
 
-  @Test("a dictionary and a smallest value take over what was there")
+  @Test("a dictionary and a minimum take over the value of the old key")
   func others() async throws {
     let pair = try await Pair()
     let (old, new) = (pair.here.game, pair.there.game)
@@ -134,7 +133,7 @@ struct MigratedKeyTests {
     #expect(new.progress[.bestTimes] == ["cave": 61, "hill": 40] && new.progress[.bestTimes, at: "cave"] == 61)
   }
 
-  @Test("a reset of the new key resets the old one, too")
+  @Test("resetting a migrated key resets the old key, too")
   func reset() async throws {
     let pair = try await Pair()
     let (old, new) = (pair.here.game, pair.there.game)
@@ -151,7 +150,7 @@ struct MigratedKeyTests {
     #expect(new.progress[.starsFound] == [1, 2])
   }
 
-  @Test("a function that asks for another key returns")
+  @Test("a migration function may read another key")
   func asking() async throws {
     let pair = try await Pair()
     let game = pair.here.game

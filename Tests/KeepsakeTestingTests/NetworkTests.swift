@@ -4,12 +4,9 @@ import Keepsake
 import KeepsakeTesting
 import Testing
 
-/// Networks that are cut, slow or lose requests, and what `settle` says of them.
+/// Networks that are cut, slow or lose requests, and what `settle` reports about them.
 struct NetworkTests {
-  @Test(
-    """
-    what is played without a network is on the other device when there is one, and settling says before that who owes it
-    """)
+  @Test("offline changes reach the other device once the network is back; until then, settle() names their device")
   func cutAndHeal() async throws {
     let pair = try await Pair()
     pair.phone.network = .cut
@@ -33,7 +30,7 @@ struct NetworkTests {
     }
   }
 
-  @Test("a device that the news of others can't reach is behind, and settling says so")
+  @Test("settle() reports that a device which can't receive the others' changes is behind")
   func deaf() async throws {
     let pair = try await Pair()
     pair.tablet.network = .cut
@@ -42,7 +39,7 @@ struct NetworkTests {
     #expect(owed.map(\.device) == ["tablet"] && owed.first?.isBehind == true && owed.first?.unsentCommits == 0)
   }
 
-  @Test("whatever arrived before settling returned has been told to the game, and is shown")
+  @Test("all changes that arrive before settle() returns are reported to the game and visible")
   func newsIsTold() async throws {
     let pair = try await Pair()
     for round in 2...30 {
@@ -59,7 +56,7 @@ struct NetworkTests {
     }
   }
 
-  @Test("thirty days without a network, with a save, a level and a choice on each, are one catch-up")
+  @Test("thirty days of offline saves, levels and settings are synced with few exchanges and few bytes")
   func monthOffline() async throws {
     let pair = try await Pair(Pot(weather: 4))
     let hat = PreferenceKey("hat", default: "none", synced: true)
@@ -73,17 +70,17 @@ struct NetworkTests {
     }
     #expect(pair.world.clock.now == TestClock.start + 30 * 86_400)
     let version = try #require(try pair.here.game.saves.history(of: .pot("sill")).first)
-    #expect(version.savedAt == pair.world.clock.now, "saves bear the world's date")
+    #expect(version.savedAt == pair.world.clock.now, "saves have the world's date")
     let sent = pair.phone.traffic
     try await pair.heal()
     #expect(try pair.there.pot("sill").waterings.value == 30)
     #expect(pair.there.game.progress[.level] == 30 && pair.there.game.preferences[hat] == "hat 30")
-    // The polls of a month, of a tablet that woke once, and the rounds of settling.
+    // The polls of a tablet that woke once in a month, and the rounds of settling.
     #expect(pair.world.cloud.exchanges - before < 100)
-    #expect((pair.phone.traffic - sent).bytesSent < 100_000, "thirty pots of 30 KB went as what changed")
+    #expect((pair.phone.traffic - sent).bytesSent < 100_000, "thirty pots of 30 KB were sent as deltas")
   }
 
-  @Test("over a slow network time passes as the bytes need it, and only while the test waits for that")
+  @Test("on a slow network, the clock advances by the time that the bytes need, and only during settle()")
   func slow() async throws {
     let pair = try await Pair()
     pair.phone.network = .slow(bytesPerSecond: 1_000)
@@ -110,7 +107,8 @@ struct NetworkTests {
     #expect(try again.game.saves.conflict(.pot("sill")) == nil)
   }
 
-  @Test("a network that loses requests and answers delays everything and counts nothing twice", arguments: [2, 3, 5])
+  @Test(
+    "a network that loses requests and responses loses no change, and no change counts twice", arguments: [2, 3, 5])
   func losing(every: Int) async throws {
     let pair = try await Pair()
     (pair.phone.network, pair.tablet.network) = (.losing(every: every), .losing(every: every))
@@ -127,7 +125,7 @@ struct NetworkTests {
     }
   }
 
-  @Test("a network that loses everything is told as such, and nothing is lost")
+  @Test("a network that loses everything is reported by settle(), and no change is lost")
   func losingAll() async throws {
     let pair = try await Pair()
     pair.phone.network = .losing(every: 1)
@@ -135,12 +133,12 @@ struct NetworkTests {
     let owed = try await debts(of: pair.world)
     let phone = try #require(owed.first { $0.device == "phone" })
     #expect(phone.hasUnreportedMoney && phone.failure?.contains("lost") == true)
-    // Answers were lost as often as requests: the cloud may have it already, and pays once.
+    // Responses were lost, too: the cloud may have the operation already, and counts it once.
     try await pair.heal()
     #expect(pair.there.game.wallet[.gems].total == 5)
   }
 
-  @Test("a player who switched the cloud off, and a game that never connected, are named with the reason")
+  @Test("settle() names devices whose cloud is disabled or that never connected, each with a reason")
   func notTalking() async throws {
     let pair = try await Pair()
     pair.here.game.cloud.isEnabled = false

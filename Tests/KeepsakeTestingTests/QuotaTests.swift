@@ -4,13 +4,9 @@ import Keepsake
 import KeepsakeTesting
 import Testing
 
-/// A player who has used up what the cloud gives each of them.
+/// A player who has used up their quota in the cloud.
 struct QuotaTests {
-  @Test(
-    """
-    the status names the slot, the reason and the numbers; after a delete on another device the save is there without \
-    a call of the game
-    """)
+  @Test("a refusal has its slot, reason and quota; a deletion on another device lets the save through automatically")
   func status() async throws {
     let pair = try await Pair()
     for number in 0..<40 { try await pair.here.plant("old flower \(number) \(UUID())", in: "balcony") }
@@ -25,11 +21,11 @@ struct QuotaTests {
     let quota = try #require(refusal.quota)
     #expect(quota.limit == 1 && quota.used > 1 && quota.needed > 0)
     #expect(pair.here.game.incidents.contains { $0.kind == .refusedByCloud })
-    #expect(pair.there.game.progress[.level] == 5, "a value waits for a save that has no room")
+    #expect(pair.there.game.progress[.level] == 5, "a value waited for the refused save")
 
-    // So much is used, and a little less than the save needs is free, until the balcony goes.
+    // One byte less than the save needs is free, until the balcony is deleted.
     pair.world.cloud.quota = quota.used + quota.needed - 1
-    // A delete replaces what its player has seen.
+    // A deletion covers what its player has seen.
     #expect(try pair.there.pot("balcony").flowers.count == 40)
     _ = try pair.there.game.saves.delete(.pot("balcony"))
     try await pair.world.settle()

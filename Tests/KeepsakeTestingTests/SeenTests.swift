@@ -4,7 +4,7 @@ import KeepsakeTesting
 import TestSupport
 import Testing
 
-/// Which of a player's devices have a save, with a clock that a test turns.
+/// Which of a player's devices have a save, with a clock that the test advances.
 @Suite(.hangLimit) struct SeenTests {
   @Archivable struct Cave: Equatable { var level = 1 }
   static let cave: Slot<Cave> = "cave"
@@ -21,7 +21,7 @@ import Testing
     }
   }
 
-  @Test("whoever follows a status hears by itself who has the save, and nothing is asked while nobody does")
+  @Test("following a status fetches which devices have the save; nothing is fetched while nothing follows it")
   func live() async throws {
     let world = TestWorld()
     let (phone, tablet, console) = (try world.device("phone"), try world.device("tablet"), try world.device("console"))
@@ -31,7 +31,7 @@ import Testing
     console.network = .cut
     try await here.saves.save(Cave(level: 2), to: Self.cave)
     try await here.cloud.sync()
-    #expect(try here.saves.status(of: Self.cave).seenBy == nil, "it wasn't asked")
+    #expect(try here.saves.status(of: Self.cave).seenBy == nil, "it wasn't requested")
 
     let (names, told) = AsyncStream<[String]>.makeStream()
     let following = Task {
@@ -60,7 +60,7 @@ import Testing
     following.cancel()
     _ = await following.result
 
-    // Nobody looks any more.
+    // Nothing follows the status any more.
     try await here.saves.save(Cave(level: 3), to: Self.cave)
     try await world.settle()
     for _ in 0..<100 {
@@ -72,7 +72,7 @@ import Testing
     #expect(try here.saves.status(of: Self.cave).seenBy?.count == 2)
   }
 
-  @Test("a status that is followed costs one request every half minute, however many slots are followed")
+  @Test("following statuses costs one request every 30 seconds, however many slots are followed")
   func cost() async throws {
     let world = TestWorld()
     let phone = try world.device("phone")
@@ -89,12 +89,12 @@ import Testing
     let (before, exchanges, start) = (phone.traffic.requests, world.cloud.exchanges, world.clock.elapsed)
     func asked() -> Int { phone.traffic.requests - before - (world.cloud.exchanges - exchanges) }
     try await pass(world, by: 5, until: "it is asked ten times more") { asked() >= 10 }
-    // The first may have been due at once, and an exchange may be on its way.
+    // The first request may have been due at once, and an exchange may be in progress.
     #expect(world.clock.elapsed - start >= .seconds(8 * 30))
     for look in looks { look.cancel() }
   }
 
-  @Test("a save that a game keeps back isn't seen by it; of a conflict both sides have to be")
+  @Test("a save counts as seen only after its delivery; in a conflict, both sides must have been delivered")
   func keptBack() async throws {
     let world = TestWorld()
     let (phone, tablet) = (try world.device("phone"), try world.device("tablet"))
@@ -116,13 +116,13 @@ import Testing
     tablet.network = .good
     try await there.cloud.sync()
     try await here.cloud.sync()
-    #expect(try await here.saves.seenBy(Self.cave) == [], "the other side is here, and this one isn't there")
+    #expect(try await here.saves.seenBy(Self.cave) == [], "this device has both sides, the tablet only its own")
     try there.cloud.deliver()
     for _ in 0..<2 { try await world.settle() }
     #expect(try await here.saves.seenBy(Self.cave)?.map(\.name) == ["tablet"])
   }
 
-  @Test("a device that is set back to a backup has what it says, and no longer what it had")
+  @Test("a device restored from a backup counts as having only the versions that it has now")
   func setBack() async throws {
     let world = TestWorld()
     let (phone, tablet) = (try world.device("phone"), try world.device("tablet"))

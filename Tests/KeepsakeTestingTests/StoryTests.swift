@@ -5,7 +5,7 @@ import KeepsakeTesting
 import TestSupport
 import Testing
 
-// The next function is also in the article TestingYourGame, word by word: `StoryDocumentTests` compares them.
+// The article TestingYourGame contains the next function word for word: `StoryDocumentTests` compares them.
 
 @Test("a month apart on two devices: no level goes back, no flower is lost, and nobody spends what isn't there")
 func flowerGarden() async throws {
@@ -43,7 +43,7 @@ func flowerGarden() async throws {
   }
 }
 
-/// A developer copies what the article shows: it has to be what runs here.
+/// Developers copy the code in the article, so it must be the code that runs here.
 struct StoryDocumentTests {
   static let root = Repository.root
 
@@ -55,7 +55,7 @@ struct StoryDocumentTests {
     return Array(lines[first...last])
   }
 
-  @Test("the story in the documentation is the one that is tested, and no longer than a developer reads")
+  @Test("the story in the documentation is the tested one, and has at most 30 lines")
   func storyAgrees() throws {
     let tested = try Self.story(in: String(contentsOf: URL(filePath: #filePath), encoding: .utf8))
     let article = Self.root.appending(path: "Sources/Keepsake/Documentation.docc/TestingYourGame.md")

@@ -15,7 +15,7 @@ extension FlowerGarden {
   func pot(_ name: String) throws -> Pot { try #require(try game.saves.load(.pot(name))) }
 }
 
-/// A phone and a tablet of one player that have both heard from their cloud, with a pot on each.
+/// A phone and a tablet of one player that have both synced with their cloud, with a pot on each.
 struct Pair {
   let world = TestWorld()
   let phone: TestDevice
@@ -40,7 +40,7 @@ struct Pair {
   }
 }
 
-/// What a world owes that does not settle.
+/// The debts of a world that doesn't settle; none if it settles.
 func debts(of world: TestWorld) async throws -> [UnsettledError.Debt] {
   do {
     try await world.settle()

@@ -17,7 +17,7 @@ struct Household {
   }
 }
 
-/// Tests that play in one.
+/// Tests whose devices are those of a household.
 protocol AtHome {
   var home: Household { get }
 }
@@ -35,13 +35,13 @@ extension AtHome {
     return game
   }
 
-  /// All have told, and all have heard.
+  /// Syncs all games twice, so that each has sent its changes and fetched those of the others.
   func settle(_ games: GameData...) async throws {
     for game in games + games { try await game.cloud.sync() }
   }
 }
 
-/// Where the games of several accounts are, on several devices.
+/// A folder with the games of several accounts, on several devices.
 struct AccountsFolder {
   let folder: TemporaryFolder
   let clock = TestClock()
@@ -49,7 +49,7 @@ struct AccountsFolder {
   init() throws { folder = try TemporaryFolder() }
 }
 
-/// Tests that play as several accounts.
+/// Tests that open games of several accounts.
 protocol WithAccounts {
   var place: AccountsFolder { get }
 }
@@ -65,7 +65,7 @@ extension WithAccounts {
       environment: clock.environment)
   }
 
-  /// Opens, and closes whatever happens.
+  /// Opens the account's game, and closes it even if the body throws.
   @discardableResult
   func with<Value>(_ account: Account, in place: String = "device", _ body: (GameData) throws -> Value) throws -> Value
   {

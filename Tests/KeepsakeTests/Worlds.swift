@@ -3,17 +3,16 @@ import Keepsake
 import TestSupport
 import Testing
 
-/// Every device of a test writes with a clock that the test turns.
+/// The clock of all devices of a test, which only the test advances.
 final class TestClock: Sendable {
-  // Ten million seconds after 1970: no test may pass because it ran today.
+  // Ten million seconds after 1970: no test may depend on the current date.
   private let milliseconds = Shared<Int64>(10_000_000_000)
 
   var now: Int64 { milliseconds.value }
 
   func advance(by duration: Duration) { milliseconds.value += duration.components.seconds * 1000 }
 
-  /// Short pauses pass by themselves. Longer ones never do, so that nothing comes because a device asked its cloud
-  /// without a reason.
+  /// Short pauses really pass. Longer ones never end, so that nothing arrives merely because a device polled its cloud.
   private static let longestPause = Duration.seconds(10)
 
   var environment: GameEnvironment {
@@ -32,7 +31,7 @@ final class TestClock: Sendable {
   @Unsaved var sparks = 0
 }
 
-/// Not mergeable: a policy has to choose.
+/// No field has a merge rule: a policy has to choose between two versions.
 @Archivable struct Journal: Equatable {
   var text: String = ""
 }
@@ -42,12 +41,12 @@ final class TestClock: Sendable {
   var visitors = 0
 }
 
-/// The same of a newer game, which older ones must not read.
+/// `Park` as a newer game saves it, which older games must not read.
 @Archivable(name: "Park", version: 2) struct NewerPark: Equatable {
   @Merge(.max) var level = 1
 }
 
-/// No rule here, but in the park.
+/// Has no merge rules of its own, but its `Park` has.
 @Archivable struct Estate {
   var park = Park()
   var trees: [Tree] = []
@@ -136,7 +135,7 @@ struct Device {
 
   var url: URL { folder.url.appendingPathComponent("data") }
 
-  /// The folder lives as long as the game, whoever else lets go of it.
+  /// The game's environment retains the temporary folder, which therefore exists as long as the game.
   func open() throws -> GameData {
     var environment = clock.environment
     let now = environment.nowMilliseconds
@@ -162,7 +161,7 @@ private func thrown<Failure: Error>(_ type: Failure.Type, by body: () throws -> 
   }
 }
 
-/// Closes at a test's end; a close that fails is a failure of its own.
+/// Closes the game at the end of a test. If closing fails, so does the test.
 func end(_ game: GameData) {
   do { try game.close(within: Patience.limit) } catch { Issue.record("closing failed: \(error)") }
 }

@@ -9,7 +9,7 @@ import Testing
     try await TestSupport.until("\(count) sleep") { clock.sleeps.count == count }
   }
 
-  @Test("who sleeps by a clock that a test turns wakes when it was turned far enough, not before, and not by waiting")
+  @Test("a task that sleeps by a manual clock wakes once the clock was advanced far enough, and not before")
   func wakes() async throws {
     let tasks = [3, 1, 2].map { seconds in
       Task { [clock] in
@@ -26,12 +26,11 @@ import Testing
     clock.advance(by: .seconds(5))
     for task in tasks { _ = try await task.value }
     #expect(clock.sleeps.isEmpty)
-    // No time at all is over at once.
+    // Sleeping for no time returns at once.
     try await clock.sleep(for: .zero)
   }
 
-  @Test(
-    "a sleep that is cancelled ends at once and leaves nobody sleeping, also one that was cancelled before it began")
+  @Test("a cancelled sleep throws at once and leaves no sleeper behind, even if it was cancelled before it began")
   func cancels() async throws {
     let sleeping = Task { [clock] in try await clock.sleep(for: .seconds(1)) }
     try await until(sleepers: 1)

@@ -4,18 +4,19 @@ import KeepsakeSimulation
 import TestSupport
 import Testing
 
-/// Whole worlds from one seed each. A seed that fails here replays, with its trace, through `World.Options.keepsLines`.
+/// Whole worlds from one seed each. A seed that fails can be replayed, with its trace, through
+/// `World.Options.keepsLines`.
 @Suite(.serialized) struct SimulationTests {
   static let seeds: ClosedRange<UInt64> = 1...TestDepth.worlds
   /// A planted bug that isn't found in this many worlds counts as not found.
   static let firstCatch: UInt64 = 120
-  /// In how many worlds all catches have to be.
+  /// The number of worlds in which all catches have to happen.
   static let plantedSeeds: UInt64 = 400
-  /// How many catches are looked for, so that a median means something.
+  /// How many catches are required, so that a median means something.
   static let catches = TestDepth.catches
   static let threads = 2
 
-  /// Lives through worlds without keeping a thread of the pool that tests for servers wait for.
+  /// Runs worlds without blocking a thread of the pool that tests of servers wait for.
   private func live(
     _ seeds: ClosedRange<UInt64>, _ options: World.Options = World.Options(), failures: Int = 1,
     threads: Int = Self.threads
@@ -33,14 +34,14 @@ import Testing
     print("simulation: " + sum.counts.map { "\($0.name) \($0.count)" }.joined(separator: ", "))
     let seeds = Self.seeds.count
     #expect(sum.worlds == seeds)
-    // On average, a world is worth its name.
+    // On average, a world has several devices, many operations and some partitions.
     #expect(sum.devices >= 3 * seeds && sum.operations >= 200 * seeds && sum.partitions >= seeds)
     #expect(sum.crashesBeforeCommit + sum.crashesAfterCommit >= seeds)
-    // What is never reached is never tested.
+    // What never happens is never tested.
     for (name, count) in sum.counts { #expect(count > 0, "\(name) never happened") }
   }
 
-  @Test("A world goes the same way each time", arguments: TestDepth.repeatedWorlds)
+  @Test("The same seed always gives the same world, and another seed another one", arguments: TestDepth.repeatedWorlds)
   func sameSeedSameWorld(seed: UInt64) async {
     let options = World.Options()
     let (first, second) = (
@@ -53,7 +54,7 @@ import Testing
     #expect(other.trace != same.trace)
   }
 
-  @Test("The result is the same however many threads there are")
+  @Test("The result doesn't depend on the number of threads")
   func sameOnThreads() async {
     let (one, three) = (await live(30...45, threads: 1), await live(30...45, threads: 3))
     #expect(one.trace == three.trace && one.statistics == three.statistics && one.worlds == 16)

@@ -5,7 +5,7 @@ import Testing
 @testable import ArchiveWorlds
 @testable import KeepsakeArchive
 
-/// Bytes that no encoder wrote, where a coded value stands.
+/// Writes bytes that no encoder produced in place of a coded value.
 private struct ForgedCoded: Archivable {
   var bytes: [UInt8]
   init(_ bytes: [UInt8]) { self.bytes = bytes }
@@ -15,7 +15,7 @@ private struct ForgedCoded: Archivable {
   init(from reader: inout ArchiveReader) throws { bytes = try reader.takeCoded().bytes }
 }
 
-/// The decoder of any tree: walks through all of it.
+/// Decodes any tree, and visits all of it.
 private enum Anything: Codable, Equatable {
   case null
   case text(String)
@@ -62,7 +62,7 @@ private enum Anything: Codable, Equatable {
   }
 }
 
-/// Takes two calls for each level of the tree.
+/// Needs two nested decoding calls for each level of the tree.
 private struct Wrapped: Codable {
   var inside: [Wrapped]
   init(from decoder: any Decoder) throws { inside = try decoder.singleValueContainer().decode([Wrapped].self) }
@@ -82,7 +82,7 @@ private final class Ring: Codable {
   var others: [Ring] = []
 }
 
-/// Leads to itself without ever calling a method that throws.
+/// Nests containers without ever calling a method that throws.
 private struct Burrow: Codable {
   var levels: Int
   init(levels: Int) { self.levels = levels }
@@ -182,7 +182,7 @@ private enum Now {
     return result
   }
 
-  // MARK: What doesn't fit
+  // MARK: Mismatches
 
   @Test func whatIsMissingOrDoesNotFitIsNamedWithItsPath() throws {
     let bytes = try Archive.encode(Then.Save())

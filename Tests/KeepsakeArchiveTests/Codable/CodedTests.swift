@@ -7,7 +7,7 @@ import Testing
 @Suite struct CodedTests {
   func again<V: Archivable>(_ value: V) throws -> V { try Archive.decode(V.self, from: Archive.encode(value)) }
 
-  /// As a root, by way of `Codable`.
+  /// Encodes and decodes a value as a root, through `Codable`.
   func through<V: Codable>(_ value: V) throws -> V { try Archive.decode(V.self, from: Archive.encode(value)) }
 
   static func outside() -> Outside {
@@ -62,18 +62,18 @@ import Testing
     (theirs.level, theirs.sky, theirs.seen, theirs.silent.x) = (5, .storm, [.storm], 9)
     mine.mergeFields(from: theirs, ancestor: ancestor)
     #expect(mine.level == 5 && mine.sky == .storm && mine.seen == [.clear, .storm] && mine.silent.x == 9)
-    // Both changed it.
+    // Both sides changed it.
     (mine.silent.x, theirs.silent.x) = (2, 3)
     mine.mergeFields(from: theirs, ancestor: ancestor)
     #expect(mine.silent.x == 2)
   }
 
-  // MARK: As a root, and as JSON does it
+  // MARK: As a root, and compared with JSON
 
   @Test func whatJSONKeepsIsKept() throws {
     func check<V: Codable & Equatable>(_ value: V, _ location: SourceLocation = #_sourceLocation) throws {
       let json = try JSONDecoder().decode(V.self, from: JSONEncoder().encode(value))
-      #expect(json == value, "the sample itself", sourceLocation: location)
+      #expect(json == value, "JSON itself doesn't preserve this sample", sourceLocation: location)
       #expect(try again(Coded(value)).value == value, sourceLocation: location)
       #expect(try through(value) == value, sourceLocation: location)
       #expect(try again([Coded([value]), Coded([])]).map(\.value) == [[value], []], sourceLocation: location)

@@ -1,12 +1,12 @@
 import Foundation
 import KeepsakeArchive
 
-// What packages bring along: types that are Codable and nothing else, encoded in all the ways there are.
+// Types as other packages declare them: only Codable, and encoded in every way that Codable allows.
 
 enum ThirdParty {
   enum Sky: String, Codable, Hashable { case clear, cloudy, storm }
 
-  /// As one value.
+  /// Encoded as a single value.
   struct Celsius: Codable, Hashable {
     var degrees: Double
     init(_ degrees: Double) { self.degrees = degrees }
@@ -17,7 +17,7 @@ enum ThirdParty {
     }
   }
 
-  /// As a list.
+  /// Encoded as a list.
   struct Wind: Codable, Hashable {
     var x: Float
     var y: Float
@@ -44,7 +44,7 @@ enum ThirdParty {
     }
   }
 
-  /// Gaps in a list.
+  /// Encoded as a list with null elements.
   struct Sparse: Codable, Hashable {
     var values: [Int?]
 
@@ -64,7 +64,7 @@ enum ThirdParty {
     }
   }
 
-  /// With containers in containers.
+  /// Encoded with nested containers.
   struct Station: Codable, Hashable {
     var name: String
     var latitude: Double
@@ -86,7 +86,7 @@ enum ThirdParty {
     func encode(to encoder: any Encoder) throws {
       var container = encoder.container(keyedBy: Keys.self)
       try container.encode(name, forKey: .name)
-      // Twice the same container, as generated code of some packages does.
+      // Requests the same container twice, as generated code of some packages does.
       var latitudes = container.nestedContainer(keyedBy: PositionKeys.self, forKey: .position)
       try latitudes.encode(latitude, forKey: .latitude)
       var longitudes = container.nestedContainer(keyedBy: PositionKeys.self, forKey: .position)
@@ -100,7 +100,7 @@ enum ThirdParty {
     case either(Forecast, or: Forecast)
   }
 
-  /// A superclass that says nothing of itself.
+  /// A superclass with synthesized coding.
   class Animal: Codable {
     var legs = 4
     init(legs: Int) { self.legs = legs }
@@ -124,7 +124,7 @@ enum ThirdParty {
       try container.encode(song, forKey: .song)
     }
   }
-  /// In the same container as its superclass.
+  /// Encoded into the same container as its superclass.
   final class Fish: Animal {
     var fins: Int
     private enum Keys: String, CodingKey { case fins }

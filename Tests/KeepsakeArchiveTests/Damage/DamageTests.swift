@@ -6,7 +6,7 @@ import Testing
 
 @testable import ArchiveWorlds
 
-/// Small, with one of everything that the reader treats in its own way, so that all of its bytes can be tried.
+/// Has a field of each kind that the reader handles separately, and is small enough to try every value of every byte.
 @Archivable private final class Ship {
   var name: String
   var cargo: [Item] = []
@@ -29,7 +29,7 @@ import Testing
   var log: Data?
 }
 
-/// The same, read by a later program.
+/// The same types in a later version of the program.
 private enum Later {
   @Archivable(name: "Ship") final class Ship {
     var speeds: [Int] = []
@@ -47,7 +47,7 @@ private enum Later {
   }
 }
 
-/// Nothing that a disk, a network or a person does to a save may end the game.
+/// Damage to a save by a disk, a network or a person must never crash the game.
 @Suite struct DamageTests {
   private static func fleet() throws -> Data {
     let (first, second) = (Ship(name: "a", flag: .low), Ship(name: "é", flag: .high))
@@ -68,7 +68,7 @@ private enum Later {
     try Archive.encode([HandKeyed(text: "a", number: 9), HandKeyed(text: "", number: -1)])
   }
 
-  /// Decodes and encodes again; what two objects hold of each other is let go.
+  /// Decodes and encodes again, and then breaks the reference cycles.
   private static func fleetAgain(_ data: Data) throws -> Data {
     let fleet = try Archive.decode(Fleet.self, from: data)
     defer { for ship in fleet.ships { ship.next = nil } }
@@ -125,7 +125,8 @@ private enum Later {
     }
   }
 
-  /// With the checksum made good again, so that what lies behind it is met: an error or some value, which must encode.
+  /// Recomputes the checksum after each change, so that the code behind the check is reached: reading throws an
+  /// `ArchiveError` or returns a value that can be encoded.
   @Test func everyValueOfEveryByteBehindTheChecksumIsAnErrorOrAValue() throws {
     for reader in Self.readers {
       let good = try reader.archive()
@@ -147,7 +148,7 @@ private enum Later {
     }
   }
 
-  /// All of them where that is asked for; else those that change one bit, and a few.
+  /// All values if `TestDepth.everyByteValue` is set; otherwise those that change one bit, and a few more.
   private static let steps: [UInt8] =
     TestDepth.everyByteValue ? Array(1...255) : [1, 2, 3, 4, 5, 8, 16, 31, 32, 64, 100, 128, 192, 254, 255]
 
@@ -168,7 +169,7 @@ private enum Later {
     }
   }
 
-  /// What fuzzing once found, and its like: each file with every reader.
+  /// Reads each input that once crashed a reader, mostly found by fuzzing, with every reader.
   @Test func whatOnceCrashedIsAnErrorOrAValue() throws {
     let folder = Repository.root.appending(path: "Tests/KeepsakeArchiveTests/Fixtures/crashers")
     let files = try FileManager.default.contentsOfDirectory(at: folder, includingPropertiesForKeys: nil)

@@ -86,7 +86,7 @@ struct Chest: Archivable {
     }
   }
 
-  /// With the checksum made good again, so that what lies behind it is tested.
+  /// Recomputes the checksum after each change, so that the code behind the check is tested.
   @Test func altersThatPassTheChecksumNeverCrash() throws {
     let good = try sample()
     var random = Seeded(7)
@@ -109,7 +109,7 @@ struct Chest: Archivable {
     #expect(read > 0)
   }
 
-  /// Reads altered archives into changed types, which takes other ways through the reader than unchanged ones.
+  /// Reads altered archives into changed types, which takes other paths through the reader than unchanged types.
   @Test func altersReadByAChangedProgramNeverCrash() throws {
     let rounds = TestDepth.alteredArchives
     let (robot, tank) = (Old.Robot(), Old.Tank(gun: 88))
@@ -168,7 +168,7 @@ struct Chest: Archivable {
     #expect(throws: ArchiveError.self) { try Archive.decode(Chest.self, from: bytes) }
   }
 
-  /// What a class lists is listed with it, whichever of them is met first.
+  /// Subclasses that a listed class lists are listed with it, whichever of their objects is encoded first.
   @Test(arguments: [false, true]) func classesThatAListedClassListsAreListed(isBaseFirst: Bool) throws {
     let giant = Giant()
     giant.height = 9

@@ -3,11 +3,10 @@ import Foundation
 @testable import ArchiveWorlds
 @testable import KeepsakeArchive
 
-/// An archive put together byte by byte, as no program would write it, with lengths, offset and checksum that are
-/// right.
+/// An archive built byte by byte, as no program would write it, but with correct lengths, offset and checksum.
 struct Forged {
   var types: [[UInt8]] = []
-  /// The expression of the root's type.
+  /// The type expression of the root.
   var rootType: [UInt8] = []
   var keys: [String] = []
   var wires: [[UInt8]] = []
@@ -35,7 +34,7 @@ struct Forged {
     return Archive.resealed(Data(bytes + [UInt8](repeating: 0, count: 8)))
   }
 
-  /// One without objects.
+  /// Returns an archive without objects.
   static func archive(types: [[UInt8]], root: [UInt8], value: [UInt8]) -> Data {
     Forged(types: types, rootType: root, root: value).data
   }
@@ -50,19 +49,19 @@ struct Forged {
 
   static func string(_ text: String) -> [UInt8] { varint(text.utf8.count) + Array(text.utf8) }
 
-  /// A type without its fields or cases. A class has no superclass.
+  /// The beginning of a type's description, without its fields or cases. A class has no superclass.
   static func type(_ kind: TypeKind, _ name: String, version: Int = 1) -> [UInt8] {
     [kind.rawValue] + string(name) + varint(version) + (kind == .object ? varint(0) : [])
   }
 
-  /// The expression of a type by number.
+  /// The type expression that refers to a type by its number.
   static func named(_ index: Int) -> [UInt8] { [WireCode.named.rawValue] + varint(index) }
 
   static func list(_ code: WireCode, _ element: [UInt8]) -> [UInt8] { [code.rawValue] + element }
 
   static func field(_ key: String, _ type: [UInt8], flags: UInt8 = 0) -> [UInt8] { string(key) + [flags] + type }
 
-  /// A count and fields.
+  /// The number of fields, and the fields.
   static func fields(_ fields: [[UInt8]] = []) -> [UInt8] { varint(fields.count) + Array(fields.joined()) }
 
   /// A field of a hand-written value.

@@ -6,7 +6,7 @@ import Testing
 @testable import ArchiveWorlds
 @testable import KeepsakeArchive
 
-/// A hand-written type whose values hold values of itself.
+/// A hand-written type whose values contain values of the same type.
 private struct Twigs: Archivable {
   var twigs: [Twigs]
   func encode(to writer: inout ArchiveWriter) throws {
@@ -20,7 +20,7 @@ private struct Twigs: Archivable {
   }
 }
 
-/// Two branches at each level, so that as many descriptions as one likes can hang on one program's type.
+/// Two branches at each level, so that an archive can describe any number of types that correspond to this one.
 @Archivable private indirect enum Twin {
   case end
   case two(Twin, Twin)
@@ -40,7 +40,7 @@ private struct Twigs: Archivable {
 
 @Archivable private struct Orphanage { var child: Child }
 
-/// Archives that no program wrote, with a right checksum.
+/// Archives that no program wrote, with a valid checksum.
 @Suite struct ForgeryTests {
   @Test func valuesThatReachIntoEachOtherAreDamageAndTakeNoTime() throws {
     let pairs = (0..<8).flatMap { _ in Forged.keyed(0, 0, length: 0) + Forged.keyed(1, 0, length: 0) }
@@ -64,7 +64,7 @@ private struct Twigs: Archivable {
     let whole = bytes(1, Forged.varint(8))
     #expect(try Archive.decode(HandKeyed.self, from: whole).number == 4)
     #expect(try Archive.decode(Old.Keyed.self, from: whole).number == 4)
-    // Too short: the number would be the end of the list. Too long: a byte that belongs to nothing.
+    // Too short: the number would be read as the end of the list. Too long: one byte belongs to nothing.
     for wrong in [bytes(0, []), bytes(2, Forged.varint(8) + [0])] {
       let byKey = #expect(throws: ArchiveError.self) { try Archive.decode(HandKeyed.self, from: wrong) }
       #expect(byKey?.code == .damaged)
@@ -102,7 +102,7 @@ private struct Twigs: Archivable {
 
   @Test func aLongChainOfTypesFitsOnASmallStack() throws {
     let count = ArchiveLimits.standard.types
-    // Each type is `Deep`, but for the next type in its payload; the last leads to itself.
+    // Each type is like `Deep`, but its payload is the next type; the payload of the last one is that type itself.
     let types = (0..<count).map { (index: Int) -> [UInt8] in
       let more = Forged.fields([Forged.field("0", Forged.named(min(index + 1, count - 1)))])
       return Forged.type(.enumeration, "Deep") + Forged.varint(2) + Forged.string("end") + Forged.fields()
@@ -135,8 +135,8 @@ private struct Twigs: Archivable {
     #expect(error?.code == .limit)
   }
 
-  /// Ten thousand cases of one name, each leading to a description of two thousand types that is the program's but for
-  /// its end: to compare them all anew would be forty million comparisons.
+  /// Ten thousand cases with the same name, each leading to a description of two thousand types that differs from the
+  /// program's types only at its end. Comparing all of them for each case would take forty million comparisons.
   @Test(.hangLimit) func comparingTypesTakesNoLongerThanTheArchiveIsLong() throws {
     let count = 2000
     func type(_ first: Int, _ second: Int, doubled: Int = 1, end: String = "end") -> [UInt8] {
@@ -151,7 +151,7 @@ private struct Twigs: Archivable {
     types[count - 1] = type(0, 1, end: "other")
     let bytes = Forged(types: types, rootType: Forged.named(0), root: Forged.varint(0)).data
     guard case .end = try Archive.decode(Twin.self, from: bytes) else {
-      Issue.record("another value")
+      Issue.record("another value was decoded")
       return
     }
     let compared = ComparedTypes()
@@ -163,13 +163,13 @@ private struct Twigs: Archivable {
         file: ArchiveFile(envelope, limits: .standard).schema, index: 0, program: program, own: Int(own),
         compared: compared)
     }
-    // The limit, and one or two for each case that is then refused at once.
+    // The limit, plus one or two comparisons for each case that is then refused at once.
     #expect(
       compared.spent >= count && compared.spent < ArchiveLimits.comparisons + 30_000, "\(compared.spent) comparisons")
   }
 
-  /// Fields that stand in the other section take no bytes here: a million objects would be built before the first of
-  /// them is missed.
+  /// Fields in the references section take no bytes in the values section. Without the check, a million objects would
+  /// be built before the first missing field is noticed.
   @Test func objectsWhoseFieldsAreNotThereAreDamageBeforeAnyIsBuilt() throws {
     func bytes(objects: Int, references: Int) -> Data {
       let fields = ["one", "two"].map { Forged.field($0, Forged.list(.optional, Forged.named(1)), flags: 1) }
@@ -190,7 +190,7 @@ private struct Twigs: Archivable {
     #expect(tree?.code == .damaged)
   }
 
-  /// Using the child's unowned parent would end the game.
+  /// Using the child's unowned parent would crash the game.
   @Test func anUnownedReferenceToSomethingThatNothingOwnsIsAnError() throws {
     let parent = Parent()
     parent.children = [Child(parent: parent, name: "a")]

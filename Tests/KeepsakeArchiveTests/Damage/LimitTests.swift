@@ -3,10 +3,10 @@ import KeepsakeArchive
 import KeepsakeInspection
 import Testing
 
-/// The cell of an early version, saved in a byte.
+/// A cell in an early version of the game, saved as one byte.
 @Archivable(name: "Cell") private struct ThinCell { var kind: UInt8 }
 
-/// The same later: 264 bytes of memory.
+/// The same cell in a later version, which takes 264 bytes of memory.
 @Archivable(name: "Cell") private struct WideCell {
   var kind: UInt8
   var a = Block(), b = Block(), c = Block(), d = Block()
@@ -39,7 +39,7 @@ struct LimitTests {
     }
   }
 
-  /// Whether exactly so much memory suffices, and the error for less.
+  /// Checks that exactly this much memory suffices, and that a lower limit is an error.
   private func expect<V: Archivable & Sendable>(
     _ value: V, takes bytes: Int, sourceLocation: SourceLocation = #_sourceLocation
   ) throws {
@@ -130,7 +130,7 @@ struct LimitTests {
     #expect(throws: Never.self) { try ArchiveInspection.verify(bytes, limits: limits { $0.memoryBytes = 8_000 }) }
   }
 
-  /// Whatever a program sets: an error, never a trap.
+  /// Whatever limits a program sets, the result is a value or an error, never a trap.
   @Test func limitsMayBeAnything() throws {
     let bytes = try Archive.encode(["a": [Coded([1, 2, 3])]])
     for value in [Int.min, -1, 0, 1, .max] {

@@ -23,12 +23,12 @@ import Testing
   init(name: String) { self.name = name }
 }
 
-/// Of another module, say: only `classes:` lists it.
+/// As if it were declared in another module: only `classes:` lists it.
 @Archivable private final class Stranger: Unit {
   var home = "far"
 }
 
-/// Another one.
+/// Another such class.
 @Archivable private final class Guest: Unit {
   var days = 3
 }
@@ -73,7 +73,7 @@ private struct Note: Archivable, Hashable {
   var tags: Set<Tag>
 }
 
-/// Catches what it should let through.
+/// Catches errors that it should pass on.
 private struct Careless: Archivable {
   static var archiveSubclasses: [any Archivable.Type] { [Unit.self] }
   var unit: Unit
@@ -86,10 +86,10 @@ private struct Careless: Archivable {
   init(from reader: inout ArchiveReader) throws { unit = try reader.decode(Unit.self, forKey: "unit") }
 }
 
-/// In which order a set or dictionary is walked differs from process to process, and here with its capacity: nothing of
-/// it may show.
+/// The iteration order of a set or dictionary differs between processes, and here with its capacity. The archive must
+/// not depend on it.
 struct ElementOrderTests {
-  /// The same numbers in sets of other capacities.
+  /// The same elements in sets of different capacities.
   private func sets<T: Hashable>(_ make: (Int) -> T) -> [Set<T>] {
     [1, 100, 1_000, 9_000].map { capacity in
       var set = Set<T>(minimumCapacity: capacity)
@@ -142,7 +142,7 @@ struct ElementOrderTests {
     #expect(copy.tags.count == 60 && copy.tags.allSatisfy { $0.owner === copy.units[$0.number] })
   }
 
-  /// What was written until then can't be taken back, so the archive would be a damaged one.
+  /// What was written before the error can't be removed, so the archive would be damaged.
   @Test func aCaughtErrorStillEndsTheEncoding() throws {
     let unlisted = #expect(throws: ArchiveError.self) { try Archive.encode([Careless(unit: Stranger(id: 1))]) }
     #expect(unlisted?.code == .unlistedClass)

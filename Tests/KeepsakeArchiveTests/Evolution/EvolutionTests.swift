@@ -4,7 +4,7 @@ import Testing
 
 @testable import ArchiveWorlds
 
-/// The same saves, read by a later program.
+/// Types of an earlier version of a program; `New` has those of a later one, which reads the same saves.
 enum Old {
   @Archivable struct Hero {
     var name = "Ann"

@@ -4,7 +4,7 @@ import Testing
 
 @testable import ArchiveWorlds
 
-/// What a newer program saves.
+/// Types that a newer program saves.
 private enum Newer {
   @Archivable enum Pet: Hashable {
     case cat
@@ -29,7 +29,7 @@ private enum Newer {
   @Archivable enum Weather2 { case sun, hail, fog }
 }
 
-/// What this program knows.
+/// The types of this program.
 private enum Known {
   @Archivable enum Pet: Hashable {
     @Fallback case other(String)

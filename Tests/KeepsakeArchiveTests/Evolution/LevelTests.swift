@@ -5,9 +5,10 @@ import Testing
 
 @testable import ArchiveWorlds
 
-// What becomes of saves when classes are moved about in their hierarchy, and references change what they promise.
+// How saves are read after classes were inserted into a hierarchy or removed from it, and after references became
+// optional or required.
 
-/// Two levels, and what was between them later.
+/// A hierarchy of two levels; `Three` has a class between them.
 private enum Two {
   @Archivable(name: "Ship", subclasses: [Fighter.self, Ghost.self]) class Ship {
     var name = "ship"
@@ -25,7 +26,7 @@ private enum Three {
     var name = ""
     var wing: Ship?
   }
-  /// Put between later, with a field and a reference of the class below.
+  /// Inserted later, with a field and a reference that were those of the class below.
   @Archivable(name: "Armed", version: 5) class Armed: Ship {
     var missiles: [Int] = []
     var leader: Ship?
@@ -108,7 +109,7 @@ private enum Renamed {
     let copy = try Archive.decode([Three.Ship].self, from: Archive.encode([fighter, ship]))
     let new = try #require(copy[0] as? Three.Fighter)
     #expect(new.shield == 8 && new.missiles == [3] && new.leader === copy[1] && new.wing === new)
-    // It wasn't there to be saved, so there is nothing to bring up to date.
+    // This class wasn't in the save, so it has nothing to migrate.
     #expect(new.hooks == 0)
     (fighter.wing, new.wing) = (nil, nil)
   }
@@ -137,7 +138,7 @@ private enum Renamed {
       try Archive.decode(Tight.Present.self, from: Archive.encode(Loose.Link()))
     }
     #expect(error?.code == .missingField && error?.field == "target")
-    // A reference is no array.
+    // A reference isn't an array.
     let mismatch = #expect(throws: ArchiveError.self) {
       try Archive.decode(Tight.Link.self, from: Archive.encode(Loose.Link(target: node, required: node)))
     }
@@ -153,7 +154,7 @@ private enum Renamed {
       try Archive.decode(Tight.Arrow.self, from: Archive.encode(Loose.Arrow(required: a, optional: nil)))
     }
     #expect(error?.code == .missingField && error?.field == "optional")
-    // One that is set after all objects exist can't become one that an initialiser needs.
+    // A reference that is set after all objects exist can't become one that an initialiser needs.
     arrow.patched = a
     let later = #expect(throws: ArchiveError.self) {
       try Archive.decode(Tight.Strict.self, from: Archive.encode(arrow))
@@ -171,7 +172,7 @@ private enum Renamed {
     #expect(
       blade.sharpness == 7 && blade.kilograms == 9 && blade.following === sack.arms[0]
         && sack.arms[0].following === blade)
-    // What the renamed program saves, the old one still reads.
+    // The old program still reads what the renamed program saves.
     let bag = try Archive.decode(Unrenamed.Bag.self, from: Archive.encode(sack))
     #expect((bag.weapons[1] as? Unrenamed.Sword)?.edge == 7 && bag.items[0].damage == 3)
     for weapon in [weapon, sword] + bag.weapons { weapon.next = nil }

@@ -66,9 +66,9 @@ private enum V2 {
       grams = try saved.decode(Int.self, forKey: "weight", default: 0) * 1000
     }
   }
-  /// Retyped, and nobody reads what was saved.
+  /// The fields have other types, and nothing reads the saved values.
   @Archivable(version: 2) struct Careless { var health = 1.0, name = 5 }
-  /// Retyped, without a value to keep until the hook runs.
+  /// The field has another type, and no value before the hook runs.
   @Archivable(version: 2) struct Eager {
     var name: Int
     mutating func migrate(_ saved: inout ArchiveMigration) throws {
@@ -190,7 +190,7 @@ private enum Lists {
     hero.firstName = "Bo"
     let copy = try Archive.decode(V2.Hero.self, from: Archive.encode(hero))
     #expect(copy == hero)
-    // Through the mapped way, too: another type beside it has changed.
+    // Also in mapped decoding, because another type in the archive has changed.
     let pair = try Archive.decode(
       Pair<V2.Hero, V2.Thing>.self, from: Archive.encode(Pair(first: hero, second: V1.Thing(weight: 3))))
     #expect(pair.first == hero && pair.second?.grams == 3000)
@@ -216,10 +216,7 @@ private enum Lists {
   }
 
   @Test(
-    """
-    a field of another type in the same version is an error that says how to read the old type; a number out of range \
-    isn't
-    """)
+    "the error for a field whose type changed within a version suggests migrate(_:); for a number out of range, not")
   func aRetypedFieldOfTheSameVersion() throws {
     func error(_ body: () throws -> Void) -> ArchiveError? { #expect(throws: ArchiveError.self, performing: body) }
     let other = error { _ = try Archive.decode(V2.Unversioned.self, from: Archive.encode(V1.Hero())) }

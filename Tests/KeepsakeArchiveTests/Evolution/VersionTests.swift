@@ -42,7 +42,7 @@ private enum Later {
   }
 }
 
-/// Only the class above has a newer version.
+/// Only the superclass has a newer version.
 private enum LaterAbove {
   @Archivable(name: "Unit", version: 2, subclasses: [Tower.self]) class Unit { var life = 3 }
   @Archivable(name: "Tower") final class Tower: Unit { var floors = 2 }
@@ -88,7 +88,7 @@ private struct HandHere: Archivable {
     for (index, (name, bytes, read)) in attempts.enumerated() {
       let error = #expect(throws: ArchiveError.self, "attempt \(index)") { try read(bytes) }
       #expect(error?.code == .tooNew && error?.type == name, "attempt \(index): \(String(describing: error))")
-      // Tools still show what is in it.
+      // Tools can still show what is in the archive.
       let inspection = try ArchiveInspection(of: bytes)
       #expect(inspection.types.contains { $0.name == name && $0.version == 2 }, "attempt \(index)")
       #expect(inspection.text().contains("version 2"), "attempt \(index)")

@@ -5,7 +5,7 @@ import Testing
 @testable import ArchiveWorlds
 
 @Archivable private struct One<Value> { var value: Value }
-/// The same field, read by way of positions instead of in order.
+/// The same field in a changed struct, so that it is read by its position instead of in order.
 @Archivable private struct Two<Value> {
   var added = 0
   var value: Value
@@ -33,7 +33,7 @@ private enum Present {
     case miss
   }
 }
-// The payload's first value had no label, so its key is its place.
+// The payload's first value had no label, so its key is its position.
 @Archivable(name: "Event") private enum PlacedEvent {
   case none
   case hit(Present.Blow, by: String, times: Int = 1)
@@ -42,13 +42,13 @@ private enum Present {
 @Archivable private struct Reordered { var e = Item(kind: 0), c: [Double] = [], a = "", d: Int? = 4, b = 0 }
 @Archivable private struct Read { var first = 7, second = "d" }
 
-/// A saved field `value` of one type, read as another; through a struct of another declaration.
+/// Saves the field `value` as one type and reads it as another, through a struct with another declaration.
 private func through<A: Archivable, B: Archivable>(_ value: A, as type: B.Type) throws -> B {
   try Archive.decode(Two<B>.self, from: Archive.encode(One(value: value))).value
 }
 
 @Suite struct WideningTests {
-  /// Every pair of integer widths: a value that fits comes back, another is a typed error and never a wrong number.
+  /// For every pair of integer types, a value that fits is decoded; any other is a typed error, never a wrong number.
   @Test func integersKeepTheirValueInEveryOtherWidthOrAreRefused() throws {
     func pair<A: FixedWidthInteger & Archivable, B: FixedWidthInteger & Archivable>(_: A.Type, _: B.Type) throws {
       for value in [A.min, A.min &+ 1, 0, 1, 100, 127, A.max / 2, A.max - 1, A.max] {
@@ -172,12 +172,12 @@ private func through<A: Archivable, B: Archivable>(_ value: A, as type: B.Type) 
     guard case .hit(let blow, by: "orc", times: 1) = try Archive.decode(PlacedEvent.self, from: Archive.encode(saved)),
       case .burn(let inner) = blow.kind, case .cut(wide: 4, depth: 1)? = inner.first?.kind
     else {
-      Issue.record("the event came back in another shape")
+      Issue.record("the decoded event has another shape")
       return
     }
     #expect(blow.damage == 3 && blow.critical && inner.map(\.damage) == [9])
     guard case .hit(by: "orc", blow: nil) = try Archive.decode(Present.Event.self, from: Archive.encode(saved)) else {
-      Issue.record("a payload without its old label came back as something else")
+      Issue.record("a payload without its old label was decoded as something else")
       return
     }
   }

@@ -6,7 +6,7 @@ import Testing
 @testable import ArchiveWorlds
 @testable import KeepsakeArchive
 
-/// Many references of all kinds: a world in which everything leads to everything.
+/// Has references of every kind, for a graph in which every object leads to every other.
 @Archivable private final class Knot {
   let number: Int
   var next: Knot?
@@ -23,9 +23,9 @@ import Testing
   var byName: [String: [Node]] = [:]
 }
 
-/// Two classes, so that the chain's run stands before what comes to grief.
+/// `Chained` and `Failing` are separate classes, so that the run of the chain precedes the object that fails.
 ///
-/// With two references to its own type: of a list with one, the compiler makes a loop by itself.
+/// `Chained` has two references to its own type: the compiler turns the release of a list with only one into a loop.
 @Archivable(name: "Chained") private final class Chained {
   var next: Chained?
   var other: Chained?
@@ -41,7 +41,7 @@ import Testing
 @Archivable private struct Remembering { var kept = 5, list: Chained?, lets: LetNode? }
 
 @Suite struct GraphTests {
-  /// Swift releases a chain from within each other: what would overflow the stack is taken apart first.
+  /// Swift releases the objects of a chain recursively, which could overflow the stack, so the chain is unlinked first.
   private func unlink(_ head: Node?) {
     var head = head
     while let node = head {
@@ -79,7 +79,7 @@ import Testing
     unlink(copy)
   }
 
-  /// The root leads to the last node first, so that each node refers to one with a lower number.
+  /// The root's array begins with the list's last node, so that each node refers to one with a lower number.
   @Test func aListThatPointsBackwardComesBack() throws {
     let count = 300_000
     var nodes = (0..<count).map { Node($0) }
@@ -94,13 +94,13 @@ import Testing
     copy = []
   }
 
-  /// Constants can't be unlinked: the array that holds every node is emptied from the end that refers to the others.
+  /// Constant references can't be unlinked, so the array that holds every node is emptied from the list's head.
   @Test func aListOfConstantsComesBack() throws {
     let count = 200_000
     var nodes: [LetNode] = []
     for value in 0..<count { nodes.append(LetNode(value, nodes.last)) }
     let bytes = try Archive.encode(nodes[count - 1])
-    // The head goes first, as each node must before the one that it refers to; so nothing else may hold it.
+    // Each node must be released before the one that it refers to, the head first, so nothing else may hold the head.
     var copies = [try Archive.decode(LetNode.self, from: bytes)]
     while let next = copies.last?.next { copies.append(next) }
     #expect(copies.count == count && copies.indices.allSatisfy { copies[$0].value == count - 1 - $0 })
@@ -160,12 +160,12 @@ import Testing
         && copy.byName["y"]?[99] === copy.all[99])
   }
 
-  // MARK: Letting go
+  // MARK: Releasing objects
 
-  // Without the order in which objects are let go, each of these runs into the end of a small stack: a game may load on
-  // a secondary thread, which has 512 KiB on some platforms.
+  // Without the reader's order of releasing objects, each of these tests overflows a small stack. A game may load on a
+  // secondary thread, whose stack has 512 KiB on some platforms.
 
-  /// A list whose head, and whose every node, a last object refers to.
+  /// Encodes a list together with an object that refers to each of its nodes, and comes after them.
   private func failing(_ nodes: [Chained]) throws -> Data {
     let failing = Failing()
     failing.chain = nodes
@@ -182,10 +182,10 @@ import Testing
     let bytes = try failing(nodes)
     let refusal = ArchiveError(.unsupported, "the game refuses")
     #expect(errorOnSmallStack { _ = try Archive.decode(Failing.self, from: bytes, context: refusal) } == refusal)
-    // An altered archive: the list stands and is linked, and then comes a byte that makes no sense.
+    // An altered archive: the list is built and linked, and then an invalid byte follows.
     var bad = bytes
     let section = try bytes.withUnsafeBytes { try ArchiveFile($0, limits: .standard).referenceSection }
-    // The last reference is empty: instead, a number that the section has no bytes for.
+    // The last reference is nil; it is replaced by a number for which the section has no bytes.
     bad[section.upperBound - 1] = 0
     let sealed = Archive.resealed(bad)
     #expect(errorOnSmallStack { _ = try Archive.decode(Failing.self, from: sealed) }?.code == .damaged)
@@ -236,9 +236,9 @@ import Testing
     return result
   }
 
-  // MARK: The same again
+  // MARK: Stable bytes
 
-  /// Worlds of a seed: encoding what was decoded gives the same bytes.
+  /// Encodes one random world for each seed: encoding the decoded world again gives the same bytes.
   @Test func randomWorldsComeBackToTheSameBytes() throws {
     for seed in 0..<60 as Range<UInt64> {
       let world = RandomWorld.make(seed: seed)

@@ -2,8 +2,8 @@ import Foundation
 import KeepsakeArchive
 import Testing
 
-// Classes that inherit their initialisers and classes that declare them, in turn: each has its own way through the
-// reader.
+// A hierarchy in which classes that inherit their initialisers alternate with classes that declare them: the reader
+// handles these in different ways.
 enum Before {
   @Archivable(name: "Thing", subclasses: [Late.self, Early.self, Leaf.self]) class Thing {
     var id = 1

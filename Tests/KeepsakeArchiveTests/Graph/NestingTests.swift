@@ -5,11 +5,11 @@ import Testing
 @testable import ArchiveWorlds
 @testable import KeepsakeArchive
 
-/// What the program knows of the forged archives below: everything but `number` is skipped.
+/// The program's type for the forged archives below: every field but `number` is skipped.
 @Archivable private struct Known { var number = 0 }
 
-/// Archives that nest deeper than any game's, and that stand for more than their bytes: whoever sends one must not be
-/// able to end the game, or the tool that looks into it.
+/// Archives that nest deeper than any game's, or that expand to far more than their bytes, must crash neither the game
+/// nor a tool that inspects them.
 @Suite struct NestingTests {
   private let forge = Forged.self
 
@@ -33,14 +33,14 @@ import Testing
     forge.join(forge.type(.structure, name), forge.varint(fields.count), Array(fields.joined()))
   }
 
-  /// A `Known` with one field more, whose type is number 1.
+  /// A `Known` with one more field, whose type has number 1.
   private func archive(_ inner: [[UInt8]], deep: [UInt8]) -> Data {
     forge.archive(
       types: [structure("Known", field("deep", forge.named(1)), field("number", [WireCode.int64.rawValue]))] + inner,
       root: forge.named(0), value: forge.join(deep, forge.varint(14)))
   }
 
-  /// By name: type 1, and `levels` values of it one in the other.
+  /// Archives by name. In each, `levels` values of type 1 are nested in each other.
   private func chains(levels: Int) -> [(String, Data)] {
     let zero = forge.varint(0)
     let one = forge.varint(1)
@@ -116,7 +116,7 @@ import Testing
     }
   }
 
-  /// A list of `count` structs of one byte, each in `wrappers` others.
+  /// A list of `count` structs of one byte, each wrapped in `wrappers` other structs.
   private func wrapped(_ count: Int, wrappers: Int) -> Data {
     let chain = (0..<wrappers).map { structure("S\($0)", field("a", forge.named($0 + 3))) }
     let last = structure("Last", field("a", [WireCode.bool.rawValue]))
@@ -153,7 +153,7 @@ import Testing
       let checked = Result { try ArchiveInspection.verify(bad) }
       switch (read, checked) {
       case (.success(let a), .success(let b)): #expect(a == b)
-      // The place may differ: what is kept is read one by one.
+      // The location in the error may differ, because reading keeps the values and so reads them one by one.
       case (.failure(let a as ArchiveError), .failure(let b as ArchiveError)): #expect(a.code == b.code)
       default: Issue.record("seed 11, byte \(index): \(read), \(checked)")
       }

@@ -3,9 +3,9 @@ import KeepsakeArchive
 import KeepsakeInspection
 import Testing
 
-// How games keep out of a save what they can make again.
+// How games leave out of a save what they can recreate.
 
-/// The game's static data, loaded from its own files: the context of a decode.
+/// The game's static data, loaded from its own files and passed as the context of decoding.
 private struct Levels {
   struct Plan { var name: String, width: Int, wave: [Int] }
   var plans: [String: Plan]
@@ -15,7 +15,7 @@ private struct Levels {
   ])
 }
 
-/// A monster is made by its kind; only what play changed is saved.
+/// A monster is created from its kind; only what changed during play is saved.
 private final class Monster: Archivable {
   let kind: Int
   let maxHealth: Int
@@ -36,7 +36,7 @@ private final class Monster: Archivable {
 
   convenience init(from reader: inout ArchiveReader) throws {
     self.init(kind: try reader.decode(Int.self, forKey: "kind"))
-    // A monster that a balance patch made weaker must not come back stronger than it can be.
+    // A monster that a balance patch made weaker must not have more health than its new maximum.
     health = min(maxHealth, try reader.decode(Int.self, forKey: "health", default: maxHealth))
   }
 }
@@ -50,7 +50,8 @@ private final class Monster: Archivable {
   init(name: String) { self.name = name }
 }
 
-/// Its members are added by the same call as in play, so that whatever that call keeps in step is in step.
+/// Decoding adds the players with the same method as the game does, so that everything that this method updates is
+/// consistent.
 private final class Team: Archivable {
   private(set) var players: [Player] = []
   private(set) var totalHealth = 0
@@ -74,7 +75,8 @@ private final class Team: Archivable {
   }
 }
 
-/// A level is loaded by its name, and then the save is applied: events left is a number, not the list of them.
+/// A level is loaded by its name, and then the saved state is applied. The save has the number of events left, not the
+/// list of them.
 private final class LoadedLevel: Archivable {
   let plan: Levels.Plan
   private(set) var events: [Int]
@@ -167,7 +169,7 @@ private final class LoadedLevel: Archivable {
     #expect(copy.score == 3 && copy.level.plan.width == 64 && copy.level.events == [2, 3, 5])
     #expect(copy.level.monsters.map(\.health) == [10, 1] && copy.level.monsters.map(\.kind) == [1, 1])
     #expect(try !ArchiveInspection(of: bytes).text().contains("wave"))
-    // A level that the game no longer ships is an error in words.
+    // A level that the game no longer ships is an error that names it.
     let error = #expect(throws: ArchiveError.self) {
       try Archive.decode(Game.self, from: bytes, context: Levels(plans: [:]))
     }

@@ -27,7 +27,7 @@ import Testing
   var leaves: [Leaf]
 }
 
-/// What a writer or reader keeps for the next archive must not show in it.
+/// What a writer or reader keeps for reuse must not affect the next archive.
 struct ReuseTests {
   private func chain(_ count: Int, _ name: String = "leaf") -> Leaf {
     let first = Leaf(name)
@@ -52,10 +52,11 @@ struct ReuseTests {
     #expect(original == nil && copy == nil)
   }
 
-  @Test("a small archive after a large one of its type has its own bytes, and keeps them while others are made")
+  @Test(
+    "a small archive after a large one of the same type has the expected bytes, and later archives don't change them")
   func smallAfterLarge() throws {
     let expected = try Archive.encode(Listed(leaves: [Leaf("small")]))
-    // More than is kept for the next archive, so that the writer's memory is freed.
+    // More memory than is kept for reuse, so that the writer frees it.
     _ = try Archive.encode(Listed(leaves: (0..<5_000).map { Leaf("a leaf with a longer name, number \($0)") }))
     var small: [Data] = []
     for _ in 0..<4 { small.append(try Archive.encode(Listed(leaves: [Leaf("small")]))) }

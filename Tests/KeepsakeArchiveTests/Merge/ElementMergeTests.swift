@@ -4,13 +4,13 @@ import Testing
 
 @testable import ArchiveWorlds
 
-/// An element whose type has no rules.
+/// An element whose type has no merge rules.
 @Archivable struct Pebble: Identifiable {
   var id = "x"
   var colour = "grey"
 }
 
-/// An element with rules, and a field without.
+/// An element with merge rules, and one field without a rule.
 @Archivable struct Plant: Identifiable, Equatable {
   let id: Int
   @Merge(.max) var height = 0
@@ -35,7 +35,7 @@ import Testing
   }
 }
 
-/// `@Merge` on what holds other values: element by element, key by key, against the ancestor.
+/// `@Merge` on collections and optionals: they are merged element by element and key by key, against the ancestor.
 @Suite struct ElementMergeTests {
   func merged(_ mine: Bed, _ theirs: Bed, _ ancestor: Bed?) -> Bed {
     var result = mine
@@ -43,14 +43,14 @@ import Testing
     return result
   }
 
-  // MARK: One element, in every state that it can be in
+  // MARK: One element in every possible state
 
-  /// What a side has of an element; nil if it isn't there.
+  /// The states of an element on one side; nil if the side doesn't have it.
   static let states: [String?] = [nil, "old", "mine", "theirs"]
-  /// nil if no ancestor is known.
+  /// The states in the ancestor; `.none` if no ancestor is known.
   static let ancestors: [String??] = [.none, .some(nil), .some("old")]
 
-  /// What stays, said without looking at how it is done.
+  /// The expected result, computed independently of the implementation.
   static func expected(_ mine: String?, _ theirs: String?, _ ancestor: String??) -> String? {
     guard let ancestor else { return mine ?? theirs }
     if mine == ancestor { return theirs }
@@ -64,7 +64,9 @@ import Testing
     return Bed(pebbles: pebbles ?? [], pebblesIfAny: pebbles, signs: signs ?? [:], signsIfAny: signs)
   }
 
-  @Test("what was added stays, what was removed stays away, and no change is undone", arguments: states, states)
+  @Test(
+    "a merge keeps what either side added, changed or removed, and prefers a change to a removal",
+    arguments: states, states)
   func everyState(mine: String?, theirs: String?) {
     for ancestor in Self.ancestors {
       let result = merged(bed(mine), bed(theirs), ancestor.map(bed))
@@ -80,7 +82,7 @@ import Testing
   }
 
   @Test(
-    "a flower that was unlocked on either device stays unlocked, and one that was given up stays away",
+    "a set keeps an element that either device added, and drops one that either device removed",
     arguments: [true, false],
     [true, false])
   func sets(mine: Bool, theirs: Bool) {
@@ -93,7 +95,7 @@ import Testing
     }
   }
 
-  @Test("an element that both devices changed has both changes where its type says how to merge")
+  @Test("an element that both devices changed is merged field by field if its type has merge rules")
   func rulesOfElements() throws {
     var base = Plant(id: 1, height: 3)
     base.waterings += 2
@@ -115,23 +117,23 @@ import Testing
     }
   }
 
-  @Test("another plant in the pot isn't merged into the one that stood there")
+  @Test("values with different ids aren't merged with each other; those with the same new id are, without an ancestor")
   func anotherIdentity() {
     let (rose, tulip) = (Plant(id: 1, height: 9, kind: "rose"), Plant(id: 2, height: 1, kind: "tulip"))
     #expect(merged(Bed(best: rose), Bed(best: tulip), Bed(best: rose)).best == tulip)
     #expect(merged(Bed(best: tulip), Bed(best: rose), Bed(best: rose)).best == tulip)
-    // Both planted the same one where another had been: nothing is known of what it was.
+    // Both sides replaced the old plant by the same new one, which has no ancestor.
     let taller = Plant(id: 2, height: 5, kind: "tulip")
     #expect(merged(Bed(best: tulip), Bed(best: taller), Bed(best: rose)).best == taller)
   }
 
-  @Test("bare @Merge on a plain value takes the change of the device that made one")
+  @Test("@Merge without a rule on a plain value takes the only change, and this side's value if both changed")
   func plainValue() {
     #expect(merged(Bed(), Bed(owner: "ada"), Bed()).owner == "ada")
     #expect(merged(Bed(owner: "bob"), Bed(owner: "ada"), Bed()).owner == "bob")
   }
 
-  @Test("the game's own function combines what both sides changed, in their order")
+  @Test("the game's combining function merges what both sides changed, with this side's value first")
   func combines() {
     #expect(merged(Bed(notes: "a"), Bed(notes: "b"), nil).notes == "a|b")
     #expect(merged(Bed(notes: "a"), Bed(notes: "b"), Bed(notes: "b")).notes == "a")
@@ -145,15 +147,15 @@ import Testing
     return merged(bed(mine), bed(theirs), ancestor.map(bed)).plants.map(\.id)
   }
 
-  @Test("a list keeps its order")
+  @Test("a merged list keeps the order of its elements")
   func order() {
     #expect(order([1, 2, 3], [1, 2, 4], [1, 2]) == [1, 2, 3, 4])
     #expect(order([1, 2, 4], [1, 2, 3], [1, 2]) == [1, 2, 4, 3])
     #expect(order([1, 2], [9, 1, 8, 2, 7], [1, 2]) == [9, 1, 8, 2, 7])
     #expect(order([5, 1, 2], [6, 1, 2], [1, 2]) == [5, 6, 1, 2])
-    // What it followed there was removed here: it stands behind what came before that.
+    // The element that it followed was removed on this side, so it comes after the element before that one.
     #expect(order([1, 3], [1, 2, 4, 3], [1, 2, 3]) == [1, 4, 3])
-    // Only one side moved something; then both.
+    // Only one side moved an element; then both did.
     #expect(order([1, 2, 3], [3, 1, 2], [1, 2, 3]) == [3, 1, 2])
     #expect(order([3, 1, 2], [1, 2, 3], [1, 2, 3]) == [3, 1, 2])
     #expect(order([1, 2, 3, 5], [3, 1, 2, 4], [1, 2, 3]) == [3, 5, 1, 2, 4])
@@ -163,7 +165,7 @@ import Testing
     #expect(order([2, 1], [1, 3, 2], nil) == [2, 1, 3])
   }
 
-  @Test("no element disappears where a game gave an id twice")
+  @Test("no element is lost in a list in which several elements have the same id")
   func repeatedIDs() {
     #expect(order([1, 1, 2], [1, 1, 2, 1], [1, 1, 2]) == [1, 1, 2, 1])
     #expect(order([1, 2], [1, 1, 2], [1, 1, 2]) == [1, 2])
@@ -172,7 +174,9 @@ import Testing
 
   // MARK: Laws
 
-  @Test("three devices' changes add up to the same, whoever comes first", arguments: 0..<80 as Range<UInt64>)
+  @Test(
+    "three devices' changes merge to the same contents in any order, and merging a save with itself changes nothing",
+    arguments: 0..<80 as Range<UInt64>)
   func anyOrderOfThree(seed: UInt64) throws {
     var random = Seeded(seed)
     let base = Bed(signs: ["s": "old"], unlocked: ["a", "b", "c"], plants: (1...6).map { Plant(id: $0, height: 3) })
@@ -201,7 +205,7 @@ import Testing
 
   // MARK: A whole save
 
-  @Test("a pot of 30 KB comes out of a conflict with everything in it")
+  @Test("merging two versions of a save of 30 KB loses no change")
   func wholePot() throws {
     var random = Seeded(7)
     var base = Bed(

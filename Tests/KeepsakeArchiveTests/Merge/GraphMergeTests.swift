@@ -2,13 +2,13 @@ import Foundation
 import KeepsakeArchive
 import Testing
 
-/// Objects that lead to each other in circles and chains.
+/// Objects that refer to each other in cycles and chains.
 @Archivable final class Link {
   @Merge(.max) var number = 0
   var next: Link?
 }
 
-/// Shared: several properties lead to one.
+/// An object that several properties share.
 @Archivable final class Register {
   @Merge(combining: Register.join) var text = ""
   static func join(_ mine: String, _ theirs: String, _ ancestor: String?) -> String { mine + theirs }
@@ -19,7 +19,7 @@ import Testing
   weak var host: Inn?
 }
 
-/// Its guests' strong references lead back to it.
+/// Its neighbours refer back to it with strong references, its guests with weak ones.
 @Archivable final class Inn {
   @Merge(.max) var level = 1
   var first = Register()
@@ -34,7 +34,7 @@ import Testing
   var length = 1
 }
 
-/// Types that lead to each other, none of which has a rule.
+/// Types that refer to each other, none of which has a merge rule.
 @Archivable final class Goose {
   var gosling: Gosling?
   var yolk = Yolk()
@@ -42,7 +42,7 @@ import Testing
 @Archivable struct Gosling { var goose: Goose? }
 @Archivable struct Yolk { var colour = "yellow" }
 
-/// The same with one at the end.
+/// Types that refer to each other, the last of which has a merge rule.
 @Archivable final class Duck {
   var pond = Pond()
 }
@@ -52,7 +52,7 @@ import Testing
 }
 @Archivable struct Depth { @Merge(.max) var metres = 0 }
 
-/// Says by hand how it merges, and has a property whose type has rules.
+/// Has a hand-written merge, and a property whose type has merge rules.
 @Archivable struct ByHand {
   var depth = Depth()
   static var archiveHasMergeRules: Bool { true }
@@ -67,14 +67,14 @@ private enum Hidden {
   @Archivable struct Soil { @Merge(.max) var wetness = 0 }
 }
 
-/// Generic: the rules of the argument count.
+/// A generic type, which has merge rules if its argument has.
 @Archivable struct Crate<Value> {
   var value: Value
   var label = ""
 }
 
 @Suite struct GraphMergeTests {
-  @Test("merging objects that refer to each other ends")
+  @Test("merging objects that refer to each other terminates, and so does merging an object with itself")
   func cycles() {
     let (mine, theirs, ancestor) = (Link(), Link(), Link())
     for (index, link) in [mine, theirs, ancestor].enumerated() {
@@ -85,13 +85,13 @@ private enum Hidden {
     }
     mine.mergeFields(from: theirs, ancestor: ancestor)
     #expect(mine.number == 1 && mine.next?.number == 10 && mine.next?.next === mine)
-    // Nor does an object with itself.
+    // An object can be merged with itself, too.
     mine.mergeFields(from: mine, ancestor: nil)
     #expect(mine.number == 1)
     for link in [mine, theirs, ancestor] { link.next?.next = nil }
   }
 
-  @Test("a chain of a hundred thousand objects is merged on a small stack")
+  @Test("merging a chain of 100,000 objects doesn't overflow the stack")
   func longChains() {
     func chain(_ number: Int) -> Link {
       let first = Link()
@@ -131,7 +131,7 @@ private enum Hidden {
     #expect(mine.first.text == "ab" && mine.second === mine.first)
   }
 
-  @Test("a property that leads back to its object can be compared while that is merged")
+  @Test("a property that refers back to its object can be compared while that object is merged")
   func referencesBack() throws {
     func house(_ length: Int) -> Inn {
       let house = Inn()
@@ -143,12 +143,12 @@ private enum Hidden {
     let (mine, theirs, ancestor) = (house(1), house(2), house(1))
     mine.mergeFields(from: theirs, ancestor: ancestor)
     #expect(mine.neighbours.map(\.length) == [2])
-    // As the documentation says: what came from the other side still leads to the other side's objects.
+    // As documented, values from the other side still refer to the other side's objects.
     #expect(mine.neighbours[0].house === theirs)
     for house in [mine, theirs, ancestor] { house.neighbours = [] }
   }
 
-  @Test("an object that both sides know is there twice after the merge, as the documentation says")
+  @Test("an object that both sides have is there twice after the other side's list was taken over, as documented")
   func takenObjects() {
     func house(_ names: [String]) -> Inn {
       let house = Inn()
@@ -164,10 +164,10 @@ private enum Hidden {
     let favourite = mine.favourite
     mine.mergeFields(from: theirs, ancestor: ancestor)
     #expect(mine.guests.map(\.name) == ["ada", "bob"] && mine.guests[0] === theirs.guests[0])
-    #expect(mine.favourite === favourite && mine.favourite !== mine.guests[0], "unchanged, so this side's object stays")
+    #expect(mine.favourite === favourite && mine.favourite !== mine.guests[0], "unchanged, so still this side's object")
   }
 
-  @Test("types that lead to each other are asked for their rules once, and all are found")
+  @Test("types that refer to each other have merge rules only if one of them declares a rule")
   func rulesOfTypes() {
     #expect(!Goose.archiveHasMergeRules && !Gosling.archiveHasMergeRules)
     #expect(Duck.archiveHasMergeRules && Pond.archiveHasMergeRules && Optional<Depth>.archiveHasMergeRules)
@@ -191,7 +191,7 @@ private enum Hidden {
     #expect(crate.value.metres == 4 && crate.label == "deep")
   }
 
-  @Test("a type's own merge is used, and not the macro's")
+  @Test("a type's own mergeFields(from:ancestor:) is used instead of the macro's")
   func byHand() {
     var mine = ByHand(depth: Depth(metres: 2))
     mine.mergeFields(from: ByHand(depth: Depth(metres: 3)), ancestor: nil)

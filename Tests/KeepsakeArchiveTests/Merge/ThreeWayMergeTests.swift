@@ -2,7 +2,7 @@ import Foundation
 import KeepsakeArchive
 import Testing
 
-/// Not Equatable, as most types of a game are.
+/// Not Equatable, like most types of a game.
 @Archivable struct Thing {
   var kind = "stone"
   var weight = 1.0
@@ -22,7 +22,7 @@ import Testing
   @Merge(.min) var highest: Double?
 }
 
-/// Has no rule of its own, but a field whose type has some.
+/// Has no merge rule of its own, but a field whose type has some.
 @Archivable struct Slotted {
   var score = Score()
   var name = "nobody"
@@ -41,7 +41,7 @@ import Testing
   var capital = Town()
 }
 
-/// What only one device changed, took away or added, seen from both sides of the merge.
+/// What only one device changed, removed or added, merged from either side.
 @Suite struct ThreeWayMergeTests {
   func merged<Value: Archivable>(_ mine: Value, _ theirs: Value, _ ancestor: Value?) -> Value {
     var result = mine
@@ -49,18 +49,18 @@ import Testing
     return result
   }
 
-  @Test("things that only the other device collected are in the merge, also where their type isn't Equatable")
+  @Test("a change on one side only is merged even if the type isn't Equatable; otherwise this side's value remains")
   func uncomparableFields() {
     let base = Bag(things: [Thing()])
     let theirs = Bag(things: [Thing(), Thing(kind: "gold")])
     #expect(merged(base, theirs, base).things.map(\.kind) == ["stone", "gold"])
     #expect(merged(theirs, base, base).things.map(\.kind) == ["stone", "gold"])
     let mine = Bag(things: [])
-    #expect(merged(mine, theirs, base).things.isEmpty, "both changed it: this side's stays")
-    #expect(merged(mine, theirs, nil).things.isEmpty, "nothing known of what was there")
+    #expect(merged(mine, theirs, base).things.isEmpty, "both changed it, so this side's value remains")
+    #expect(merged(mine, theirs, nil).things.isEmpty, "without an ancestor, this side's value remains")
   }
 
-  @Test("what one device took away stays away where the other still has it as it was")
+  @Test("an optional that one device set to nil stays nil if the other didn't change it; else a value wins over nil")
   func removedOptionals() {
     let base = Bag(best: Score(best: 3, holder: "ada"))
     let without = Bag(best: nil)
@@ -75,7 +75,7 @@ import Testing
     #expect(merged(base, without, nil).best?.best == 3)
   }
 
-  @Test("NaN on one device doesn't hide the record of the other, in any order")
+  @Test("NaN on one device doesn't hide the other's minimum or maximum, in either order")
   func notANumber() {
     let wrong = Weighed(heaviest: .nan, lightest: .nan, deepest: .nan, highest: .nan)
     let right = Weighed(heaviest: 3, lightest: 3, deepest: 3, highest: 3)
@@ -87,7 +87,7 @@ import Testing
     #expect(merged(wrong, wrong, nil).heaviest.isNaN)
   }
 
-  @Test("a save with the rules in its parts is merged by them")
+  @Test("a save without merge rules of its own is merged by the rules of its parts")
   func nestedRules() {
     #expect(Slotted.archiveHasMergeRules)
     let base = Slotted(score: Score(best: 2, holder: "ada"))
@@ -97,7 +97,7 @@ import Testing
     #expect(result.score == Score(best: 5, holder: "bob") && result.name == "bob")
   }
 
-  @Test("a change is kept also where the type's == looks at the name alone")
+  @Test("a change is kept even if the type's == ignores the changed field")
   func equalByName() {
     let base = Country()
     let built = Country(capital: Town(houses: 7))

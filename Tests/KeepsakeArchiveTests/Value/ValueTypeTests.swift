@@ -44,7 +44,7 @@ private struct Placement: ArchivableMatrix, Equatable {
   var closed: ClosedRange<Double>
 }
 
-// The same description as a range has, so that these bytes are read as one without any mapping.
+// The same type description as a range's, so that these bytes are read as a range without any mapping.
 @Archivable(name: "Range<Int>") private struct FalseRange { var from = 5, upTo = 3 }
 @Archivable(name: "ClosedRange<Double>") private struct FalseClosedRange { var from = Double.nan, through = 1.0 }
 @Archivable(name: "PartialRangeFrom<Double>") private struct FalseStart { var from = Double.nan }
@@ -117,7 +117,7 @@ private struct Placement: ArchivableMatrix, Equatable {
     }
     #expect(try again(values) == values, "seed 11")
     #expect(try again(Decimal.nan).isNaN)
-    // Two ways to the same number, the same bytes.
+    // Two representations of the same number give the same bytes.
     let (tens, ones) = (
       Decimal(sign: .plus, exponent: 3, significand: 20), Decimal(sign: .plus, exponent: 4, significand: 2)
     )
@@ -139,7 +139,7 @@ private struct Placement: ArchivableMatrix, Equatable {
     var short = long
     short[count] = 1 << 1 | 1
     #expect(code(Decimal?.self, from: Archive.resealed(short)) == .damaged)
-    // Whatever exponent stands there, a number or an error comes out.
+    // Any exponent can be decoded.
     for byte in UInt8.min ... .max {
       var other = long
       other[count + 1] = byte
@@ -273,7 +273,7 @@ private struct Placement: ArchivableMatrix, Equatable {
     #expect(try again(options) == options)
   }
 
-  /// As a later version of the format might write it: the same bytes under a code that isn't known yet.
+  /// As a later version of the format might write it: the same bytes with a type code that isn't known yet.
   @Test func whatALaterProgramAddsIsPassedOver() throws {
     for later in [UInt8(64), 70, 79] {
       var bytes = try Archive.encode(Later())

@@ -18,7 +18,7 @@ import Testing
     .sorted { $0.path < $1.path }
   }
 
-  /// What `inspect` says of a file; the failure that it would tell.
+  /// The result of `inspect` for a file, or the failure that it would report.
   private static func look(at file: URL) -> Result<ArchiveInspection, CommandFailure> {
     do {
       guard case .archive(let inspection) = try InspectCommand.look(at: file.path) else {
@@ -30,7 +30,7 @@ import Testing
     }
   }
 
-  @Test("every keyed archive is shown, is the same as itself, and comes back from JSON as the same", .needsRealFiles)
+  @Test("every keyed archive is shown, equals itself, and survives a round trip through JSON", .needsRealFiles)
   func keyed() throws {
     var (shown, back) = (0, 0)
     for file in try Self.files("nskeyed") {
@@ -50,16 +50,14 @@ import Testing
     #expect(shown > 0)
   }
 
-  @Test(
-    "every property list is shown, and is the same as XML, and as binary, where XML has all that is in it",
-    .needsRealFiles)
+  @Test("every property list is shown; a conversion to XML or JSON keeps every value or is refused", .needsRealFiles)
   func propertyLists() throws {
     var (shown, converted, refused, none) = (0, 0, 0, 0)
     for file in try Self.files("bplist_ok") {
       let name = file.lastPathComponent
       switch Self.look(at: file) {
       case .failure(let failure):
-        // Of the old text kind, or damaged: told as such.
+        // In the old text format or damaged, and reported as such.
         #expect(failure.kind == .data && !failure.message.isEmpty, "\(name)")
         none += 1
       case .success(let inspection):
@@ -87,7 +85,7 @@ import Testing
     #expect(shown > 0 && converted > 10 * refused)
   }
 
-  @Test("every broken file ends in a value or in an error text with the exit code for damaged input", .needsRealFiles)
+  @Test("every broken file is shown, or fails with a message and the exit status for damaged input", .needsRealFiles)
   func broken() throws {
     var (values, failures) = (0, 0)
     for file in try Self.files("bplist_bad") {

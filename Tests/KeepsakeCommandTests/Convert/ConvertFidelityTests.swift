@@ -17,13 +17,13 @@ import Musl
 import Darwin
 #endif
 
-/// What real programs' files have, and what a person with two of them must see.
+/// Conversions keep what real programs' files contain, and comparisons show every difference to a person.
 @Suite struct ConvertFidelityTests {
   private let folder = TemporaryFolder.url("fidelity")
 
   private func cleaning(_ body: () throws -> Void) throws {
     try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-    defer { try? FileManager.default.removeItem(at: folder) }  // What stays behind harms nobody.
+    defer { try? FileManager.default.removeItem(at: folder) }  // A leftover folder does no harm.
     try body()
   }
 
@@ -65,7 +65,7 @@ import Darwin
     return try DiffCommand.parse([path("old.bplist"), path("new.bplist")]).difference().text()
   }
 
-  @Test("fields without a key, and those whose key begins with a $, are found by the program that saved them")
+  @Test("fields without a key, or whose key begins with a $, survive a conversion to JSON and back")
   func dollars() throws {
     try cleaning {
       try put(keyed([["$0": .uid(2), "$1": 7, "$$user": 3, "$class": .uid(3)], "Ada", type("Player")]), "a.archive")
@@ -78,7 +78,7 @@ import Darwin
     }
   }
 
-  @Test("what of Foundation's own classes comes back as another is told, with how often and where first")
+  @Test("a conversion reports which of Foundation's classes become others, and where they occur first")
   func otherClasses() throws {
     try cleaning {
       let place: PropertyList = ["NS.special": 1, "NS.pointval": .uid(6), "$class": .uid(7)]
@@ -94,13 +94,13 @@ import Darwin
           "NSMutableArray, which comes back as NSArray",
         ])
       #expect(losses.first { $0.what.hasPrefix("NSValue") }?.path == "root.spot")
-      // From the JSON on nothing more is lost.
+      // Further conversions of the JSON lose nothing more.
       try convert("a.json", "b.archive")
       #expect(try convert("b.archive", "b.json").losses.isEmpty)
     }
   }
 
-  @Test("an archive whose dates have fractions of seconds isn't written as XML without them")
+  @Test("an archive whose dates have fractions of a second is refused as XML, but not as binary")
   func fractions() throws {
     try cleaning {
       let date = PropertyList.date(Date(timeIntervalSinceReferenceDate: 0.5))
@@ -111,7 +111,7 @@ import Darwin
     }
   }
 
-  @Test("--force replaces what is in a file, and neither a link to it, its permissions, nor what is no file")
+  @Test("--force replaces a file's contents but keeps links and permissions, and refuses anything that isn't a file")
   func force() throws {
     try cleaning {
       try put([1, 2], "a.bplist")
@@ -134,7 +134,7 @@ import Darwin
     }
   }
 
-  @Test("what somebody put into a tagged file in the wrong place, or with too many digits, is an error")
+  @Test("unexpected keys in a tagged file, and decimal numbers with too many digits, are errors")
   func edited() throws {
     try cleaning {
       let digits = "1." + String(repeating: "7", count: 44)
@@ -149,7 +149,7 @@ import Darwin
     }
   }
 
-  @Test("numbers of 32 bits that aren't finite have no place in JSON, and are told as all others")
+  @Test("32-bit numbers that aren't finite are refused in JSON, and reported as losses with --lossy")
   func notFinite() throws {
     try cleaning {
       try put(["speed": .float(.infinity)], "a.bplist")
@@ -160,7 +160,7 @@ import Darwin
     }
   }
 
-  @Test("an archive that stands as data in settings is shown and compared by what it holds")
+  @Test("an archive nested as data in a property list is shown and compared by its contents")
   func nested() throws {
     try cleaning {
       func settings(_ level: PropertyList) throws -> PropertyList {
@@ -178,17 +178,17 @@ import Darwin
       let text = inspection.text()
       #expect(text.contains("save: #0 Player") && text.contains("level: 7") && text.contains("a: [1]"), "\(text)")
       #expect(try difference(settings(7), settings(8)).contains("save.level: 7 -> 8"))
-      // A conversion leaves data as they are.
+      // A conversion leaves the data unchanged.
       try convert("settings.bplist", "again.bplist")
       #expect(try PropertyList(bytes("again.bplist"))["save"] == settings(7)["save"])
-      // Named so often that what it stands for would be many times the file.
+      // Referred to so often that the expanded contents would be many times the size of the file.
       let bomb = PropertyList.array(Array(repeating: try settings(7)["save"] ?? .null, count: 2_000))
       let opened = NestedFiles.opened(ObjectGraph(bomb), byteCount: 2_500)
       #expect((1..<100).contains(opened.objects.count))
     }
   }
 
-  @Test("two values that look the same for as far as they are shown are shown where they differ")
+  @Test("two values that would be shown alike are shown where they differ")
   func contrast() throws {
     try cleaning {
       let long = String(repeating: "x", count: 300)
@@ -200,16 +200,14 @@ import Darwin
           .contains("101 bytes, from byte 100 on 01 -> 101 bytes, from byte 100 on 02"))
       let dates = [0.25, 0.2501].map { PropertyList.date(Date(timeIntervalSinceReferenceDate: $0)) }
       #expect(try difference([dates[0]], [dates[1]]).contains("0.25 s -> 0.2501 s"))
-      // One letter in two spellings.
+      // One letter in two forms of Unicode.
       #expect(try difference(["caf\u{E9}"], ["cafe\u{301}"]).contains("with U+E9"))
       let same = try difference(["a"], ["a"])
       #expect(same.isEmpty)
     }
   }
 
-  @Test(
-    "a small file that names a long text or data many times is an error, and doesn't fill the memory",
-    arguments: [true, false])
+  @Test("expanding a small file with many references to a long text or data is refused", arguments: [true, false])
   func namedManyTimes(isText: Bool) throws {
     try cleaning {
       let long: PropertyList =
@@ -225,12 +223,12 @@ import Darwin
       }
       #expect(
         failure { _ = try DiffCommand.parse([path("a.archive"), path("a.archive")]).difference() }?.kind == .data)
-      // As it is.
+      // Unexpanded, it is converted.
       try convert("a.archive", "b.bplist")
     }
   }
 
-  @Test("JSON5 is read by its name")
+  @Test("a file is read as JSON5 because of its name")
   func json5() throws {
     try cleaning {
       try Data("// Ours\n{lives: +3, names: ['Ada',], }".utf8).write(to: folder.appendingPathComponent("a.json5"))

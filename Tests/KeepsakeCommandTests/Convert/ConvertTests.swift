@@ -41,11 +41,11 @@ private struct Prices: Codable, Equatable {
   var large: Decimal
 }
 
-/// What a player has must be the same in every format, and whoever can't have it is told so before anything is written.
+/// A conversion keeps every value, or reports what the format can't represent before anything is written.
 @Suite struct ConvertTests {
   private let folder = TemporaryFolder.url("convert")
 
-  /// Takes the folder away behind a test; one that stays behind harms nobody.
+  /// Removes the folder after a test; a leftover folder does no harm.
   private func cleaning(_ body: () async throws -> Void) async throws {
     try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
     defer { try? FileManager.default.removeItem(at: folder) }
@@ -83,7 +83,8 @@ private struct Prices: Codable, Equatable {
   }
 
   @Test(
-    "an archive comes back from JSON and from property lists with the same bytes", arguments: ["json", "xml", "bplist"])
+    "an archive that is converted to JSON or a property list and back has the same bytes",
+    arguments: ["json", "xml", "bplist"])
   func archiveAndBack(name: String) async throws {
     try await cleaning {
       let original = try writeParty()
@@ -93,7 +94,7 @@ private struct Prices: Codable, Equatable {
     }
   }
 
-  @Test("what a person changes in the JSON of an archive is in the archive that the game loads")
+  @Test("a value edited in the JSON of an archive is in the archive that the game loads; a mismatch is an error")
   func edited() async throws {
     try await cleaning {
       _ = try writeParty()
@@ -113,7 +114,7 @@ private struct Prices: Codable, Equatable {
     }
   }
 
-  @Test("JSON becomes an archive of any Codable type, property lists and a keyed archive, and comes back from each")
+  @Test("JSON is converted to an archive, property lists and a keyed archive, and back, without loss")
   func plain() async throws {
     try await cleaning {
       let settings = folder.appendingPathComponent("settings.json")
@@ -130,7 +131,7 @@ private struct Prices: Codable, Equatable {
         try convert(name, name + ".json")
         #expect(try JSONFile.read(bytes(name + ".json")) == original, "\(name)")
       }
-      // These have tags without --lossy; with it there is nothing to give up.
+      // Without --lossy, these would be written with tags; with it, nothing is lost either.
       for name in ["settings.keepsake", "settings.archive"] {
         #expect(try convert(name, name + ".json", "--lossy").losses.isEmpty)
         #expect(try JSONFile.read(bytes(name + ".json")) == original, "\(name)")
@@ -138,7 +139,7 @@ private struct Prices: Codable, Equatable {
     }
   }
 
-  @Test("Foundation's unarchiver reads a keyed archive that was made of an archive or of JSON")
+  @Test("Foundation's unarchiver reads a keyed archive made from JSON; one made from an archive keeps its objects")
   func keyed() async throws {
     try await cleaning {
       try StructuredFile.write(Settings(), to: folder.appendingPathComponent("settings.json"))
@@ -154,7 +155,7 @@ private struct Prices: Codable, Equatable {
       #expect((list as? [Any])?.first is NSNull)
       _ = try writeParty()
       try convert("party.keepsake", "party.archive")
-      // The circle and the shared friend are as they were.
+      // The cycle and the shared object are kept.
       let tree = try KeyedArchive(bytes("party.archive")).tree()
       #expect(tree.objects.count == 2 && tree.classes.map(\.name) == ["Pal"])
       guard case .dictionary = tree.top["root"], case .array(let pals) = tree.top["root"]?["pals"] else {
@@ -167,7 +168,7 @@ private struct Prices: Codable, Equatable {
     }
   }
 
-  @Test("a keyed archive is the same one as XML, and comes back from JSON with its objects, circles and classes")
+  @Test("a keyed archive keeps its objects, cycles and classes when converted to XML, or to JSON and back")
   func keyedAndBack() async throws {
     try await cleaning {
       _ = try writeParty()
@@ -182,7 +183,7 @@ private struct Prices: Codable, Equatable {
     }
   }
 
-  @Test("a decimal number stays one, whether it has fractions or not, also in an archive")
+  @Test("decimal numbers, with fractions or without, are kept in JSON, XML and archives")
   func decimals() async throws {
     try await cleaning {
       let prices = Prices(large: try #require(Decimal(string: "123456789012345678901234567890")))
@@ -201,7 +202,7 @@ private struct Prices: Codable, Equatable {
     }
   }
 
-  @Test("what a format doesn't have is an error with its place and a way out, and nothing is written")
+  @Test("a value that the format lacks is an error with its path and a suggestion, and nothing is written")
   func refused() async throws {
     try await cleaning {
       let list: PropertyList = [
@@ -228,7 +229,7 @@ private struct Prices: Codable, Equatable {
     }
   }
 
-  @Test("what is given up with --lossy is told, with how often and where first; with --tagged nothing is")
+  @Test("--lossy reports each kind of loss with its count and first path; --tagged loses nothing")
   func lossy() async throws {
     try await cleaning {
       let list: PropertyList = [
@@ -253,7 +254,7 @@ private struct Prices: Codable, Equatable {
     }
   }
 
-  @Test("a file that is there stays, unless its replacing was asked for; a failed conversion leaves it whole")
+  @Test("an existing file is replaced only with --force, and is unchanged if the conversion fails")
   func existing() async throws {
     try await cleaning {
       try Data("[1]".utf8).write(to: folder.appendingPathComponent("a.json"))
@@ -265,7 +266,7 @@ private struct Prices: Codable, Equatable {
       #expect(String(decoding: try bytes("b.plist"), as: UTF8.self) == "mine")
       #expect(await status(path("a.json"), path("b.plist"), "--force") == 0)
       #expect(try PropertyList(bytes("b.plist")) == [1])
-      // Over itself.
+      // The output replaces the input.
       #expect(await status(path("a.json"), path("a.json"), "--to", "binary", "--force") == 0)
       #expect(try PropertyList(bytes("a.json")) == [1])
       try FileManager.default.createSymbolicLink(atPath: path("link.plist"), withDestinationPath: path("nowhere"))
@@ -273,7 +274,7 @@ private struct Prices: Codable, Equatable {
     }
   }
 
-  @Test("a script is told by the exit status what went wrong")
+  @Test("the exit status identifies the kind of failure")
   func exitStatus() async throws {
     try await cleaning {
       try Data("[1]".utf8).write(to: folder.appendingPathComponent("a.json"))
@@ -292,7 +293,7 @@ private struct Prices: Codable, Equatable {
     }
   }
 
-  @Test("a tagged file that was altered is an error that says where, and never an archive that no game reads")
+  @Test("an altered tagged file is an error, and is never converted to an archive that no game reads")
   func alteredTags() async throws {
     try await cleaning {
       _ = try writeParty()
@@ -313,7 +314,7 @@ private struct Prices: Codable, Equatable {
     }
   }
 
-  @Test("the format of a file to write is in its name")
+  @Test("the format of an output file is determined by its name")
   func names() {
     #expect(
       FileFormat(path: "a.keepsake") == .archive && FileFormat(path: "a.JSON") == .json

@@ -16,11 +16,11 @@ import Testing
   var items = ["sword"]
 }
 
-/// Support looks into whatever file a player sends, and may compare any with any.
+/// Support can inspect any file that a player sends, and compare any two files.
 @Suite struct ForeignFileTests {
   private let folder = TemporaryFolder.url("foreign")
 
-  /// Takes the folder away behind a test; one that stays behind harms nobody.
+  /// Removes the folder after a test; a leftover folder does no harm.
   private func cleaning(_ body: () async throws -> Void) async throws {
     try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
     defer { try? FileManager.default.removeItem(at: folder) }
@@ -41,7 +41,7 @@ import Testing
     try DiffCommand.parse([path(old), path(new)]).difference().text()
   }
 
-  /// A keyed archive of two friends, who know each other and have one sword.
+  /// A keyed archive of two friends who refer to each other and share one bag.
   private static func friends(level: Int128 = 7) -> PropertyList {
     [
       "$version": 100_000, "$archiver": "NSKeyedArchiver", "$top": ["root": .uid(1)],
@@ -56,7 +56,7 @@ import Testing
     ]
   }
 
-  @Test("a keyed archive shows objects with their classes and fields, each once, and no UIDs")
+  @Test("a keyed archive is shown as objects, each once, with their classes and fields and without UIDs")
   func keyed() async throws {
     try await cleaning {
       try write(Self.friends().encoded(as: .binary), "friends")
@@ -99,8 +99,7 @@ import Testing
     }
   }
 
-  @Test(
-    "property lists and JSON show what is in them, in their order, and no name or text plays tricks on the terminal")
+  @Test("property lists and JSON are shown in their order, with unprintable characters escaped and long text cut")
   func plain() async throws {
     try await cleaning {
       let list: PropertyList = [
@@ -120,7 +119,7 @@ import Testing
     }
   }
 
-  @Test("what changed between two keyed archives is told by field, along the references")
+  @Test("the difference between two keyed archives is shown by field, also between binary and XML")
   func differenceOfKeyed() async throws {
     try await cleaning {
       try write(Self.friends().encoded(as: .binary), "a")
@@ -130,7 +129,7 @@ import Testing
     }
   }
 
-  @Test("the same values are the same in every format, and one that differs is told, whatever the pair")
+  @Test("equal values are equal in every pair of formats, and a difference is shown in every pair")
   func pairs() async throws {
     try await cleaning {
       let list: PropertyList = ["name": "Ada", "level": 3, "items": ["sword"]]
@@ -150,7 +149,7 @@ import Testing
     }
   }
 
-  @Test("objects beside what another format has of them are compared where they stand, and circles end")
+  @Test("objects are compared with the nested values of another format, and cycles terminate")
   func objectsBeside() async throws {
     try await cleaning {
       try write(Self.friends().encoded(as: .binary), "a")
@@ -165,7 +164,7 @@ import Testing
     }
   }
 
-  @Test("a script is told whether files are the same, and that one is none")
+  @Test("the exit status shows whether files are equal, different or unreadable")
   func exitStatus() async throws {
     try await cleaning {
       try write(Self.friends().encoded(as: .binary), "a")
@@ -184,7 +183,7 @@ import Testing
     }
   }
 
-  @Test("a save that a game keeps as a property list or JSON is shown, too")
+  @Test("a JSON file that a game tracks is shown by its name, with its history, and exported like a save")
   func exported() async throws {
     try await cleaning {
       let store = folder.appendingPathComponent("store")
@@ -197,7 +196,7 @@ import Testing
         Issue.record("no store")
         return
       }
-      // By the name that a person knows.
+      // By the name that people know.
       #expect(
         report.slots.map(\.slot) == ["tracked:level.json"] && report.text.contains("\ntracked:level.json\n"),
         "\(report.text)")
@@ -218,10 +217,10 @@ import Testing
     }
   }
 
-  @Test("a small file whose lists stand for millions of values is refused, and doesn't fill the memory")
+  @Test("a small file whose lists expand to millions of values is refused instead of filling the memory")
   func expanding() async throws {
     try await cleaning {
-      // Each list has the next one twice; 22 of them stand for four million values.
+      // Each list contains the next one twice; 22 of them expand to four million values.
       var bytes = Data("bplist00".utf8)
       let count = 23
       var offsets: [UInt8] = []
@@ -236,7 +235,7 @@ import Testing
       bytes += [0, 0, 0, 0, 0, 0, 1, 1] + [0, 0, 0, 0, 0, 0, 0, UInt8(count)] + [UInt8](repeating: 0, count: 8)
       bytes += [0, 0, 0, 0, 0, 0, 0, UInt8(table)]
       try write(bytes, "bomb")
-      // Well formed, and within what the reader of property lists takes.
+      // Well formed, and within the limits of the property list reader.
       #expect(try PropertyList(bytes).array?.count == 2)
       #expect(await status(of: InspectCommand.self, [path("bomb")]) == 65)
       #expect(await status(of: ConvertCommand.self, [path("bomb"), path("bomb.json")]) == 65)
@@ -244,7 +243,7 @@ import Testing
   }
 
   @Test(
-    "a tagged file whose numbers lead nowhere, or too far, is refused",
+    "a tagged file with invalid references, numbers or classes is refused",
     arguments: [
       #"""
       {"$keepsake":"keyed archive \#
@@ -278,7 +277,7 @@ import Testing
     }
   }
 
-  @Test("a slot that stays on the device has its own name in reports, and says so")
+  @Test("a local slot is reported under its own name, and as staying on this device")
   func localSlots() async throws {
     try await cleaning {
       let store = folder.appendingPathComponent("store")

@@ -14,11 +14,11 @@ import Testing
   var items = ["sword"]
 }
 
-/// Support compares yesterday's save with today's; a script asks whether anything changed at all.
+/// Support compares two versions of a save; a script checks whether anything changed at all.
 @Suite struct DiffTests {
   private let folder = TemporaryFolder.url("diff")
 
-  /// Takes the folder away behind a test; one that stays behind harms nobody.
+  /// Removes the folder after a test; a leftover folder does no harm.
   private func cleaning(_ body: () async throws -> Void) async throws {
     try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
     defer { try? FileManager.default.removeItem(at: folder) }
@@ -31,7 +31,7 @@ import Testing
     await KeepsakeCommandTests.status(of: DiffCommand.self, arguments)
   }
 
-  @Test("the exit status says whether two saves hold the same, however they are compressed")
+  @Test("the exit status shows whether two saves have equal contents, however they are compressed")
   func exitStatus() async throws {
     try await cleaning {
       try Archive.write(Hero(), to: folder.appendingPathComponent("a"), compression: .none)
@@ -49,7 +49,7 @@ import Testing
     }
   }
 
-  @Test("every change is named by its place")
+  @Test("every change is shown with its path")
   func changes() async throws {
     try await cleaning {
       try Archive.write(Hero(), to: folder.appendingPathComponent("a"))

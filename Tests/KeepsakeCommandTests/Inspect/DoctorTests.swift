@@ -7,7 +7,7 @@ import Testing
 
 @testable import KeepsakeCommand
 
-/// A player whose store is damaged asks what is lost before anything is changed, and then has it repaired.
+/// `keepsake doctor` reports what is lost in a damaged store before anything is changed, and then repairs it.
 @Suite(.serialized) struct DoctorTests {
   private let folder = TemporaryFolder.url("doctor")
   private var database: URL { folder.appendingPathComponent(Store.databaseName) }
@@ -25,7 +25,7 @@ import Testing
     }
   }
 
-  @Test("a damaged store: told first, unchanged; then repaired, with the damaged files kept; then sound")
+  @Test("a damaged store is reported and unchanged, then repaired with the damaged files kept, and then sound")
   func repairs() async throws {
     defer { try? FileManager.default.removeItem(at: folder) }
     try makeStore()
@@ -45,7 +45,7 @@ import Testing
     try game.close()
   }
 
-  @Test("the answer says what is wrong and what a repair would give")
+  @Test("the output says what is wrong and what a repair would recover")
   func explains() throws {
     defer { try? FileManager.default.removeItem(at: folder) }
     try makeStore()
@@ -61,7 +61,7 @@ import Testing
     #expect(lines.contains { $0.contains("1 values") })
   }
 
-  @Test("a store that a game has open is left alone, and where there is none that is said")
+  @Test("a store that a game has open is refused, and a missing store is an error")
   func refuses() async throws {
     defer { try? FileManager.default.removeItem(at: folder) }
     let game = try GameData.open("com.example.space", at: folder)

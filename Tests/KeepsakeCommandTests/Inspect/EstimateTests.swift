@@ -5,7 +5,7 @@ import Testing
 
 @testable import KeepsakeCommand
 
-/// Whoever wonders what keeping every version costs tries it on their own saves.
+/// `keepsake estimate` shows what keeping every version of one's own saves would cost.
 @Suite struct EstimateTests {
   private let folder = TemporaryFolder.url("estimates")
 
@@ -31,7 +31,7 @@ import Testing
     #expect(series.map(\.name) == ["#.sav", "a/slot1_v#", "a/slot2_v#", "readme"])
     #expect(
       series.map(names) == [["1.sav", "2.sav", "10.sav"], ["slot1_v009", "slot1_v10"], ["slot2_v1"], ["readme"]])
-    // Files that are named are one series, as they are named.
+    // Files that are given by name are one series, in the given order.
     let named = try SaveSeries.find(["2.sav", "1.sav"].map { folder.appendingPathComponent($0).path })
     #expect(named.map(names) == [["2.sav", "1.sav"]])
     #expect(throws: CommandFailure.self) { try SaveSeries.find([folder.appendingPathComponent("nowhere").path]) }
@@ -58,12 +58,12 @@ import Testing
     for (name, bytes) in files {
       #expect(try Data(contentsOf: folder.appendingPathComponent(name)) == bytes, "\(name)")
     }
-    // One line for the header, one beneath it, one for the series; all as wide.
+    // One line for the header, one below it and one for the series, all of the same width.
     let table = SeriesEstimate.table([estimate]).split(separator: "\n")
     #expect(table.count == 3 && Set(table.map(\.count)).count == 1)
   }
 
-  @Test("a save that is empty, or that nothing can compress, has figures too")
+  @Test("empty saves and incompressible saves have figures, too")
   func extremes() throws {
     defer { try? FileManager.default.removeItem(at: folder) }
     var random = SystemRandomNumberGenerator()
@@ -74,7 +74,7 @@ import Testing
     #expect(estimates[1].keptBytes <= estimates[1].aloneBytes)
   }
 
-  @Test("of real saves all versions take at most one and a half times what deltas take at the least", .needsRealFiles)
+  @Test("all versions of real saves take at most 1.5 times the least that deltas could take", .needsRealFiles)
   func corpus() throws {
     let series = try SaveSeries.find([try #require(RealFiles.folder).path + "/saves"])
     #expect(!series.isEmpty)

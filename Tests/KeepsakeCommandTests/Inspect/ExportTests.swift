@@ -17,12 +17,12 @@ extension Slot<Lamp> {
   fileprivate static var lamp: Self { "lamp" }
 }
 
-/// Support asks a player for one save, looks into it, mends it, and gives it back.
+/// Support asks a player for one save, inspects it, repairs it and returns it.
 @Suite struct ExportTests {
   private static let secret = Data(repeating: 42, count: 32)
   private let folder = TemporaryFolder.url("export")
 
-  /// Takes the folder away behind a test; one that stays behind harms nobody.
+  /// Removes the folder after a test; a leftover folder does no harm.
   private func cleaning(_ body: () async throws -> Void) async throws {
     try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
     defer { try? FileManager.default.removeItem(at: folder) }
@@ -67,7 +67,7 @@ extension Slot<Lamp> {
     }
   }
 
-  @Test("a save goes out of one store and into another while the first is open, and the answer says how to undo that")
+  @Test("a save is exported from an open store and imported into another, where the previous version can be restored")
   func roundTrip() async throws {
     try await cleaning {
       let oldest = try await playing("a") { game -> VersionID in
@@ -90,7 +90,7 @@ extension Slot<Lamp> {
         #expect(try game.saves.load(Slot<Lamp>("other")) == Lamp(brightness: 30))
         #expect(try game.saves.list().map(\.current.metadata.title) == ["Level 1", "Level 30"])
         #expect(try game.saves.list().map(\.current.metadata.thumbnail) == [Data([1, 2]), Data([1, 2])])
-        // The tool doesn't know the game's rules for history, and thins nothing.
+        // The tool doesn't know the game's history rules, and prunes nothing.
         #expect(try game.saves.history(of: .lamp).count == 23)
       }
       let store = try StoreInput.open(path("b"), seal: nil)
@@ -107,9 +107,7 @@ extension Slot<Lamp> {
   }
 
   @Test(
-    """
-    what isn't there, is no save, would be overwritten, or is damaged ends with the exit code for it and changes nothing
-    """)
+    "missing, damaged and foreign files, existing outputs and open stores have their exit status and change nothing")
   func refusals() async throws {
     try await cleaning {
       let stands = try await playing("a") { game -> VersionID in
@@ -141,7 +139,7 @@ extension Slot<Lamp> {
     }
   }
 
-  @Test("an exported save is inspected, compared and verified like any other, and a folder of them too")
+  @Test("exported saves are inspected, compared and verified like other files, also in a folder")
   func readers() async throws {
     try await cleaning {
       try await playing("a") { game async throws in
@@ -152,7 +150,7 @@ extension Slot<Lamp> {
           to: folder.appendingPathComponent("one"))
       }
       guard case .save(let report, let inspection) = try InspectCommand.look(at: path("two")) else {
-        Issue.record("not told to be an exported save")
+        Issue.record("not recognized as an exported save")
         return
       }
       #expect(report.slot == "lamp" && report.title == "Level 2" && report.thumbnailBytes == 2 && report.seal == nil)
@@ -178,7 +176,7 @@ extension Slot<Lamp> {
   }
 
   @Test(
-    "of a sealed store an export keeps the seal, and one that anybody can have changed is taken only if that is said",
+    "an export of a sealed store keeps the seal; an unsealed export is imported only with --unsealed",
     arguments: [Seal.signed(secret), .sealed(secret)])
   func sealed(seal: Seal) async throws {
     try await cleaning {
@@ -190,7 +188,7 @@ extension Slot<Lamp> {
       #expect(await status(ExportCommand.self, [path("a"), "lamp", path("open"), "--unsealed"] + secret) == 0)
       guard case .save(let report, _) = try InspectCommand.look(at: path("x"), seal: SealRequest(secret: Self.secret))
       else {
-        Issue.record("not told to be an exported save")
+        Issue.record("not recognized as an exported save")
         return
       }
       #expect(
@@ -210,8 +208,7 @@ extension Slot<Lamp> {
     }
   }
 
-  @Test(
-    "history tells which versions are pinned, and a restore by the command leaves the pins and the past as they are")
+  @Test("the history report shows pinned versions, and a restore keeps the pins and the earlier versions")
   func pins() async throws {
     try await cleaning {
       let first = try await playing("a") { game -> VersionID in

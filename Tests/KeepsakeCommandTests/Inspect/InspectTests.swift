@@ -20,7 +20,7 @@ import Darwin
 @testable import KeepsakeCommand
 
 @Suite struct InspectTests {
-  @Test("a store can be looked into while the game has it open, and is not changed by it")
+  @Test("a store can be inspected while the game has it open, and isn't changed by that")
   func openStore() throws {
     let world = try SyncedFolder(file: "a", text: "level 1")
     let before = try world.store.read { (try $0.facts(), try $0.outboxCount(), try $0.wallet()) }
@@ -43,10 +43,10 @@ import Darwin
     }
   }
 
-  @Test("support sees what is in a saved game, as it stands and as it was, without the game")
+  @Test("the current and an earlier version of a saved game are shown without the game")
   func savedGame() async throws {
     let store = TemporaryFolder.url("inspect")
-    defer { try? FileManager.default.removeItem(at: store) }  // Of a test; nobody misses it.
+    defer { try? FileManager.default.removeItem(at: store) }  // A leftover folder does no harm.
     let garden = try FlowerGarden(store: store)
     try await garden.change(pot: "sill") { $0.plant("tulip", id: "1") }
     try await garden.change(pot: "sill") { $0.plant("rose", id: "2") }
@@ -69,10 +69,10 @@ import Darwin
     try garden.game.close()
   }
 
-  @Test("support sees what the player chose, by name and value, as text and as JSON; a name can't play tricks")
+  @Test("preferences are shown by name and value, as text and as JSON, with unprintable characters escaped")
   func preferences() throws {
     let store = TemporaryFolder.url("inspect")
-    defer { try? FileManager.default.removeItem(at: store) }  // Of a test; nobody misses it.
+    defer { try? FileManager.default.removeItem(at: store) }  // A leftover folder does no harm.
     let game = try GameData.open("com.example.garden", at: store)
     game.preferences[PreferenceKey("volume", default: 1.0)] = 0.25
     game.preferences[PreferenceKey("nick", default: "")] = "Ada"
@@ -94,7 +94,7 @@ import Darwin
     try game.close()
   }
 
-  @Test("a store is known by its first bytes, whatever it is called")
+  @Test("a store is recognized by its folder, by the folder that it mirrors and by its database file")
   func kinds() throws {
     let world = try SyncedFolder(file: "a", text: "x")
     let database = world.state.appendingPathComponent("store.sqlite")
@@ -107,7 +107,7 @@ import Darwin
   }
 
   @Test(
-    "what is no save, isn't there, or belongs to another program is told as that",
+    "missing files, files that aren't saves and other programs' databases are reported as such",
     arguments: [
       ("nothing", CommandFailure.Kind.noInput), ("text", .data), ("empty", .data), ("folder", .noInput),
       ("other.sqlite", .data),
@@ -115,7 +115,7 @@ import Darwin
     ])
   func foreign(_ name: String, _ kind: CommandFailure.Kind) async throws {
     let root = TemporaryFolder.url("inspect")
-    // A folder of a test that stays behind harms nobody.
+    // A leftover folder does no harm.
     defer { try? FileManager.default.removeItem(at: root) }
     try FileManager.default.createDirectory(
       at: root.appendingPathComponent("folder"), withIntermediateDirectories: true)
@@ -136,11 +136,11 @@ import Darwin
     #expect(failure?.kind == kind, "\(name): \(failure?.message ?? "")")
   }
 
-  @Test("a device or a pipe is refused, and doesn't hold the command or fill the memory")
+  @Test("a device or a pipe is refused, and neither blocks the command nor fills the memory")
   func noPlainFile() throws {
     let pipe = TemporaryFolder.url("pipe").path
     try #require(mkfifo(pipe, 0o600) == 0)
-    // A pipe of a test that stays behind harms nobody.
+    // A leftover pipe does no harm.
     defer { try? FileManager.default.removeItem(atPath: pipe) }
     for path in [pipe, "/dev/zero"] {
       let failure = #expect(throws: CommandFailure.self) { _ = try InspectCommand.look(at: path) }
@@ -148,7 +148,7 @@ import Darwin
     }
   }
 
-  @Test("an answer that JSON can't hold is a failure, and not an answer")
+  @Test("output that JSON can't represent is a failure")
   func noJSON() {
     struct Unspeakable: Encodable {
       func encode(to encoder: any Encoder) throws { throw CocoaError(.coderInvalidValue) }
@@ -157,7 +157,7 @@ import Darwin
     #expect(failure?.kind == .software)
   }
 
-  @Test("who looked into a damaged store in vain isn't told to look into it")
+  @Test("a failed inspection of a damaged store doesn't advise another one; other advice is kept")
   func advice() {
     let failure = CommandFailure(StoreError(.damaged, "x"))
     #expect(failure.next?.contains("keepsake inspect") == true)
@@ -165,7 +165,7 @@ import Darwin
     #expect(CommandFailure(StoreError(.inUse, "x")).withoutInspectAdvice.next?.contains("stop the game") == true)
   }
 
-  @Test("every failure has the exit code that scripts rely on")
+  @Test("errors of stores, transports and mirrors have the exit status that scripts rely on")
   func exitCodes() {
     #expect(CommandFailure(StoreError(.inUse, "x")).kind == .temporary)
     #expect(CommandFailure(StoreError(.newerFormat, "x")).kind == .newer)
@@ -176,7 +176,7 @@ import Darwin
     #expect(CommandFailure(MirrorError(.folder, "x")).kind == .noInput)
   }
 
-  @Test("a name can't play tricks on the terminal")
+  @Test("unprintable characters are escaped, and sizes are shown with their unit")
   func printable() {
     #expect(Printable.text("a\u{1B}[2Jb\u{202E}c\n") == "a\\u{1b}[2Jb\\u{202e}c\\u{a}")
     #expect(Printable.text("Garden 花園 é") == "Garden 花園 é")
@@ -185,7 +185,7 @@ import Darwin
   }
 }
 
-/// A folder as `keepsake sync` leaves it: one file, kept in the store beside it.
+/// A folder as `keepsake sync` leaves it: one file, and a store in it with the file's contents.
 private final class SyncedFolder {
   let folder = FileManager.default.temporaryDirectory.appendingPathComponent("keepsake-inspect-\(UUID().uuidString)")
   let state: URL
@@ -208,7 +208,7 @@ private final class SyncedFolder {
   }
 
   deinit {
-    // A folder of a test that stays behind harms nobody.
+    // A leftover folder does no harm.
     try? FileManager.default.removeItem(at: folder)
   }
 }

@@ -8,7 +8,8 @@ import Testing
 
 @testable import KeepsakeCommand
 
-/// Support looks at the game's own tables, too: what is in them, whether they are whole, and what a repair would give.
+/// Support inspects the game's own tables, too: what they contain, whether they are damaged, and what a repair would
+/// recover.
 @Suite(.serialized) struct RecordsCommandTests {
   private let folder = TemporaryFolder.url("records")
   private var database: URL { folder.appendingPathComponent(RecordsDatabase.fileName) }
@@ -53,7 +54,7 @@ import Testing
     return bytes
   }
 
-  @Test("tables and rows are listed, also while the game has them open, and a name can't play with the terminal")
+  @Test("tables and rows are listed, also while the game has them open, with unprintable characters escaped")
   func inspects() throws {
     defer { try? FileManager.default.removeItem(at: folder) }
     try makeStore(keepingBackup: false)
@@ -67,7 +68,7 @@ import Testing
   }
 
   @Test(
-    "damage is told first and nothing is changed; a repair says beforehand what it gives, and does that",
+    "damaged tables are reported with what a repair would recover, unchanged, and then repaired",
     arguments: [false, true])
   func repairs(backup: Bool) async throws {
     defer { try? FileManager.default.removeItem(at: folder) }
@@ -102,11 +103,11 @@ import Testing
     if backup { #expect(try inspect().records?.last?.rows == 300) }
   }
 
-  @Test("an index that lost an entry is made anew in place")
+  @Test("an index with a missing entry is reported as damage, and rebuilt by a repair")
   func rebuilds() async throws {
     defer { try? FileManager.default.removeItem(at: folder) }
     try makeStore(keepingBackup: true)
-    // The index is out of sight while a row comes.
+    // The index is hidden while a row is replaced.
     func edit(_ sql: String) throws {
       let queue = try DatabaseQueue(path: database.path)
       try queue.writeWithoutTransaction { try $0.execute(sql: "PRAGMA writable_schema = ON; \(sql)") }

@@ -15,7 +15,7 @@ extension Slot<Lamp> {
   fileprivate static var lamp: Self { "lamp" }
 }
 
-/// Support looks into a player's sealed store.
+/// Support inspects a player's sealed store.
 @Suite struct SealedStoreTests {
   private static let secret = Data(repeating: 42, count: 32)
 
@@ -34,7 +34,7 @@ extension Slot<Lamp> {
 
   private func options(_ arguments: [String]) throws -> SealRequest? { try SealOptions.parse(arguments).request() }
 
-  @Test("what is sealed is looked into and verified with the secret, and its lack is told")
+  @Test("a sealed store is inspected and verified with the secret; without it, the failure suggests --secret-file")
   func sealed() throws {
     try inStore(.sealed(Self.secret, player: "ada")) { store, file in
       let failure = #expect(throws: StoreError.self) { try InspectCommand.look(at: store) }
@@ -55,7 +55,7 @@ extension Slot<Lamp> {
     }
   }
 
-  @Test("what is signed is looked into without the secret, and it is said that nothing was checked")
+  @Test("a signed store is inspected without the secret, and reported as not checked")
   func signed() throws {
     try inStore(.signed(Self.secret)) { store, file in
       guard case .store(let report) = try InspectCommand.look(at: store) else {

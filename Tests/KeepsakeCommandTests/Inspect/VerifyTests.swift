@@ -15,11 +15,11 @@ import Testing
   var names = (0..<2_000).map { "name \($0)" }
 }
 
-/// Whoever keeps backups asks whether they are any good.
+/// `keepsake verify` checks whether backups are intact.
 @Suite struct VerifyTests {
   private let folder = TemporaryFolder.url("verify")
 
-  /// Takes the folder away behind a test; one that stays behind harms nobody.
+  /// Removes the folder after a test; a leftover folder does no harm.
   private func cleaning(_ body: () async throws -> Void) async throws {
     try FileManager.default.createDirectory(
       at: folder.appendingPathComponent("below/more"), withIntermediateDirectories: true)
@@ -35,7 +35,7 @@ import Testing
     await KeepsakeCommandTests.status(of: VerifyCommand.self, arguments)
   }
 
-  @Test("a folder of backups is searched to the bottom, and each bad one is named")
+  @Test("a folder of backups is searched recursively, and each damaged file is reported")
   func folders() async throws {
     try await cleaning {
       let good = folder.appendingPathComponent("good")
@@ -64,7 +64,7 @@ import Testing
     }
   }
 
-  @Test("what was named and isn't a save is told, and an empty folder doesn't pass for sound backups")
+  @Test("a given file that isn't a save is reported, and a folder without saves doesn't count as sound")
   func named() async throws {
     try await cleaning {
       let text = folder.appendingPathComponent("text")
@@ -76,7 +76,7 @@ import Testing
     }
   }
 
-  @Test("a value that can't be right is found although the checksum is")
+  @Test("an invalid value is found even if the checksum is valid")
   func everyValue() async throws {
     try await cleaning {
       let url = folder.appendingPathComponent("a")
@@ -90,7 +90,7 @@ import Testing
         try Data(bytes).write(to: url)
         return verify([url.path]).files.map(\.state)
       }
-      // The lamp's only field is the first byte behind the header; the version stands at 8.
+      // The lamp's only field is the first byte after the header; the version is at byte 8.
       #expect(try alter(16, 2, resealed: true) == [.damaged])
       #expect(try alter(16, 0, resealed: true) == [.sound])
       #expect(try alter(8, 2, resealed: true) == [.newer])
@@ -98,7 +98,7 @@ import Testing
     }
   }
 
-  @Test("a store is checked with every version in it while the game has it open")
+  @Test("a store is checked while the game has it open, and a damaged one is reported")
   func stores() async throws {
     try await cleaning {
       let store = folder.appendingPathComponent("store")

@@ -10,12 +10,12 @@ import Testing
 
 /// `keepsake sync --folder`: no server, only a folder that the devices share.
 @Suite struct SharedFolderSyncTests {
-  /// An empty shared folder, and another place to put it aside.
+  /// Provides an empty shared folder, and another location to move it to.
   private func withShared(_ body: (URL, URL) async throws -> Void) async throws {
     let root = TemporaryFolder.url("shared")
     let shared = root.appendingPathComponent("Dropbox")
     try FileManager.default.createDirectory(at: shared, withIntermediateDirectories: true)
-    // A folder of a test that stays behind harms nobody.
+    // A leftover folder does no harm.
     defer { try? FileManager.default.removeItem(at: root) }
     try await body(shared, root.appendingPathComponent("aside"))
   }
@@ -29,8 +29,7 @@ import Testing
     }
   }
 
-  @Test(
-    "two devices that share a folder have the same saves, byte for byte, and what both changed ends the same on both")
+  @Test("two devices that share a folder have the same saves, and agree on a save that both changed")
   func twoFolders() async throws {
     try await withShared { shared, _ in
       let (one, two) = (try SyncFolder(shared: shared), try SyncFolder(shared: shared))
@@ -40,7 +39,7 @@ import Testing
       let lines = try await one.sync()
       #expect(lines.first?["shared"] as? String == shared.path)
       let end = try #require(lines.last)
-      // Nothing went over a wire, and nothing is said of one.
+      // Nothing was sent over a network, so no number of sent bytes is reported.
       #expect(end["captured"] as? Int == 3 && end["waiting"] as? Int == 0 && end["bytesSent"] == nil)
       let placed = try await two.sync()
       #expect(placed.count { $0["event"] as? String == "placed" } == 3)
@@ -63,7 +62,7 @@ import Testing
     }
   }
 
-  @Test("while it runs, what changes in one folder is in the other, until it is stopped")
+  @Test("while the command runs on two devices, changes in one folder reach the other, until it is stopped")
   func running() async throws {
     try await withShared { shared, _ in
       let (one, two) = (try SyncFolder(shared: shared), try SyncFolder(shared: shared))
@@ -87,13 +86,13 @@ import Testing
     }
   }
 
-  @Test("a shared folder that isn't there, or has been emptied, deletes nothing; when it is back all goes on")
+  @Test("a missing or emptied shared folder deletes nothing, and sync continues when the folder is back")
   func away() async throws {
     try await withShared { shared, aside in
       let (one, two) = (try SyncFolder(shared: shared), try SyncFolder(shared: shared))
       #expect(await failure(of: one, with: .folder(aside))?.kind == .noInput)
       #expect(
-        !FileManager.default.fileExists(atPath: aside.path), "it may be the mount point of a disk that isn't here")
+        !FileManager.default.fileExists(atPath: aside.path), "it may be the mount point of a disk that isn't mounted")
       try one.write("hundred hours", to: "a")
       for folder in [one, two] { try await folder.sync() }
       try FileManager.default.moveItem(at: shared, to: aside)
@@ -110,7 +109,7 @@ import Testing
     }
   }
 
-  @Test("the folder of another player is refused, and nothing of the two is mixed")
+  @Test("another player's shared folder is refused, and the saves of the two aren't mixed")
   func otherPlayer() async throws {
     try await withShared { shared, aside in
       let mine = try SyncFolder(shared: shared)
@@ -128,10 +127,10 @@ import Testing
     }
   }
 
-  @Test("saves of a server's player aren't synced with a folder, nor the other way round")
+  @Test("saves that are synced with a server aren't synced with a shared folder, nor the other way round")
   func otherKind() async throws {
     try await withShared { shared, _ in
-      // Nobody listens there: it is refused before anybody is asked.
+      // Nothing listens at this address: the command refuses before it connects.
       let url = try #require(URL(string: "http://127.0.0.1:9"))
       let first = try SyncFolder(shared: shared)
       try first.write("mine", to: "a")
@@ -149,8 +148,7 @@ import Testing
     }
   }
 
-  @Test(
-    "a shared folder inside of the saves, around them or through a link to them is refused, and nothing is put there")
+  @Test("a shared folder inside or around the saves, also through a link, is refused and not written to")
   func insideEachOther() async throws {
     try await withShared { shared, aside in
       let manager = FileManager.default
@@ -159,7 +157,7 @@ import Testing
       try manager.createDirectory(at: inside, withIntermediateDirectories: true)
       try manager.createSymbolicLink(at: aside, withDestinationURL: saves)
       let elsewhere = shared.appendingPathComponent("state")
-      // Opened only: what it is about would go on for ever.
+      // Only opens the connection: a sync of such a folder would never end.
       func failure(sharing place: URL, state named: URL? = nil) async throws -> CommandFailure? {
         let state = try SyncState(folder: saves.path, named: named?.path)
         let store = try Store.open(at: state.url)
@@ -176,14 +174,14 @@ import Testing
       }
       #expect(try await failure(sharing: shared, state: elsewhere)?.kind == .data)
       #expect(try manager.contentsOfDirectory(atPath: inside.path).isEmpty)
-      // One whose name only begins like it is another one.
+      // A folder whose path only begins with the same text is a different one.
       let beside = URL(fileURLWithPath: saves.path + " shared")
       try manager.createDirectory(at: beside, withIntermediateDirectories: true)
       #expect(try await failure(sharing: beside) == nil)
     }
   }
 
-  @Test("the command takes a server or a folder, not both and not neither")
+  @Test("the command requires a server or a folder, and refuses both together")
   func options() async throws {
     try await withShared { shared, _ in
       let folder = try SyncFolder(shared: shared)

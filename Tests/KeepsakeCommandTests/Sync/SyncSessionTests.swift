@@ -12,7 +12,7 @@ import Testing
 
 /// Whole runs of `keepsake sync --once` against a real server.
 @Suite struct SyncSessionTests {
-  @Test("a second device gets every save byte for byte, and what both changed ends the same on both")
+  @Test("a second device receives every save, and both devices agree on a save that both changed")
   func twoFolders() async throws {
     try await Self.withServer { server in
       let (one, two) = (try SyncFolder(server), try SyncFolder(server))
@@ -36,12 +36,12 @@ import Testing
       for folder in [two, one] { try await folder.sync() }
       #expect(try one.files() == ["slot 1/world.sav": "played on"])
       let report = try StoreReader.open(at: one.state).read { try SlotReport("file:slot 1/world.sav", in: $0) }
-      #expect(report.versions.count == 4, "every side is in the history")
+      #expect(report.versions.count == 4, "every version is in the history")
       #expect(!report.conflict)
     }
   }
 
-  @Test("a sync that goes on tells which other devices have what it kept, once each")
+  @Test("a running sync reports once for each captured version which other devices have it")
   func seen() async throws {
     try await Self.withServer { server in
       let (one, two) = (try SyncFolder(server), try SyncFolder(server))
@@ -83,26 +83,26 @@ import Testing
     }
   }
 
-  @Test("a fresh folder that already holds a save of that name doesn't replace the one in the cloud")
+  @Test("a file that a new device already has doesn't replace the cloud's save of that name, and both are kept")
   func firstLaunch() async throws {
     try await Self.withServer { server in
       let (one, two) = (try SyncFolder(server), try SyncFolder(server))
       try one.write("hundred hours", to: "a")
       let first = try await one.sync(pair: true)
       let code = try #require(first.first { $0["event"] as? String == "pairing" }?["code"] as? String)
-      // Newer by the clock, which must not count.
+      // Newer by its date, which must not count.
       try two.write("fresh start", to: "a")
       let lines = try await two.sync(join: code)
       #expect(try two.files() == ["a": "hundred hours"])
-      #expect(lines.contains { $0["event"] as? String == "conflict" }, "it is told of")
+      #expect(lines.contains { $0["event"] as? String == "conflict" }, "the conflict is reported")
       try await one.sync()
       #expect(try one.files() == ["a": "hundred hours"])
       let report = try StoreReader.open(at: one.state).read { try SlotReport("file:a", in: $0) }
-      #expect(report.versions.count == 2, "and both are kept")
+      #expect(report.versions.count == 2, "both versions are kept")
     }
   }
 
-  @Test("what a restore brings back reaches the other device")
+  @Test("a restored version reaches the other device")
   func restore() async throws {
     try await Self.withServer { server in
       let (one, two) = (try SyncFolder(server), try SyncFolder(server))
@@ -123,7 +123,7 @@ import Testing
     }
   }
 
-  @Test("saves made while the cloud is away are kept here, and the failure says so")
+  @Test("a save made while the server is unreachable is kept on the device, and the sync fails as unavailable")
   func offline() async throws {
     let folder = try await Self.withServer { server in
       let folder = try SyncFolder(server)
@@ -139,7 +139,7 @@ import Testing
     #expect(history.count == 1)
   }
 
-  @Test("a wrong code and a wrong key are told as what they are, and cost nothing")
+  @Test("a wrong pairing code and a wrong app key are permission failures, and no save is lost")
   func refusedAccount() async throws {
     try await Self.withServer { server in
       let folder = try SyncFolder(server)
@@ -158,7 +158,7 @@ import Testing
     }
   }
 
-  @Test("nobody else on the machine can read the credentials")
+  @Test("the credentials and their folder are accessible only to their owner")
   func credentials() async throws {
     try await Self.withServer { server in
       let folder = try SyncFolder(server)
@@ -170,7 +170,7 @@ import Testing
     }
   }
 
-  @Test("a folder that isn't there, or is another one, doesn't delete every save")
+  @Test("a missing folder, or another one at its location, is refused and deletes no save")
   func otherFolder() async throws {
     try await Self.withServer { server in
       let folder = try SyncFolder(server, stateElsewhere: true)
@@ -179,7 +179,7 @@ import Testing
       let id = try folder.ids()
       #expect(id.state != nil && id.state == id.folder)
 
-      // As the mount point of a stick that isn't mounted.
+      // Like the mount point of a memory stick that isn't mounted.
       try folder.takeAway()
       #expect(await Self.failure(of: folder) == .noInput)
       try folder.write("of another game", to: "b")
@@ -189,7 +189,7 @@ import Testing
       let versions = try StoreReader.open(at: folder.state).read { transaction in
         try transaction.slots().flatMap { try transaction.history(of: $0) }.map(\.record.tombstone)
       }
-      #expect(versions == [false], "nothing was deleted, nothing taken in")
+      #expect(versions == [false], "nothing was deleted or added")
 
       try folder.bringBack()
       try await folder.sync()
@@ -198,7 +198,7 @@ import Testing
     }
   }
 
-  @Test("a state from before there were ids knows its folder by the saves in it, and no other")
+  @Test("a state without a folder id recognizes its folder by the saves in it, and refuses an empty one")
   func stateWithoutID() async throws {
     try await Self.withServer { server in
       let folder = try SyncFolder(server, stateElsewhere: true)
@@ -219,7 +219,7 @@ import Testing
     }
   }
 
-  @Test("a state that has placed nothing yet takes up a folder whose id a crash took, and two states share one folder")
+  @Test("a state without saves restores the id of its folder, and a new state uses the id that the folder has")
   func halfTied() async throws {
     try await Self.withServer { server in
       let folder = try SyncFolder(server, stateElsewhere: true)
@@ -234,7 +234,7 @@ import Testing
     }
   }
 
-  @Test("a sync that was stopped halfway doesn't say that all is well")
+  @Test("a sync that is stopped before it is complete is a temporary failure")
   func stopped() async throws {
     try await Self.withServer { server in
       let folder = try SyncFolder(server)
@@ -255,7 +255,7 @@ import Testing
     }
   }
 
-  @Test("a folder is synced by one process at a time, and the second is told so")
+  @Test("a second sync of a folder at the same time is refused as a temporary failure")
   func twice() async throws {
     try await Self.withServer { server in
       let folder = try SyncFolder(server)
@@ -304,13 +304,13 @@ import Testing
     }
     task.cancel()
     _ = await task.result
-    // A folder of a test that stays behind harms nobody.
+    // A leftover folder does no harm.
     try? FileManager.default.removeItem(at: data)
     return try result.get()
   }
 }
 
-/// What a run that goes on has printed so far.
+/// The lines that a running sync has printed so far.
 private final class Printed: Sendable {
   private let kept = Mutex<[String]>([])
 
@@ -321,7 +321,7 @@ private final class Printed: Sendable {
   func count(_ event: String) -> Int { lines.count { $0.contains(#""event":"\#(event)""#) } }
 }
 
-/// A folder of a test, and runs of the command over it.
+/// A folder of a test, and runs of the command on it.
 final class SyncFolder: Sendable {
   let root: URL
   private let server: RunningServer?
@@ -344,13 +344,13 @@ final class SyncFolder: Sendable {
   }
 
   deinit {
-    // A folder of a test that stays behind harms nobody.
+    // A leftover folder does no harm.
     for url in [root, aside] + (elsewhere.map { [$0] } ?? []) { try? FileManager.default.removeItem(at: url) }
   }
 
   private var aside: URL { root.deletingLastPathComponent().appendingPathComponent(root.lastPathComponent + "-aside") }
 
-  /// An empty folder stands in its place.
+  /// Moves the folder aside, and creates an empty one at its location.
   func takeAway() throws {
     try FileManager.default.moveItem(at: root, to: aside)
     try FileManager.default.createDirectory(at: root, withIntermediateDirectories: true)
@@ -366,7 +366,7 @@ final class SyncFolder: Sendable {
     var folder: Data?
   }
 
-  /// What ties the state and the folder together.
+  /// The ids that connect the state and the folder.
   func ids() throws -> IDs {
     func id(_ folder: URL) throws -> Data? {
       let file = folder.appendingPathComponent("folder")
@@ -375,7 +375,7 @@ final class SyncFolder: Sendable {
     return IDs(state: try id(state), folder: try id(reserved))
   }
 
-  /// `keepsake sync --json`; gives the lines that it printed.
+  /// Runs `keepsake sync --json`, and returns the lines that it printed.
   @discardableResult
   func sync(
     pair: Bool = false, join: String? = nil, key: String? = nil, settle: Int = 60, once: Bool = true,
@@ -398,7 +398,7 @@ final class SyncFolder: Sendable {
     }
   }
 
-  /// `keepsake sync --json`, until it is told to stop, asking often who has what.
+  /// Runs `keepsake sync --json` until it is stopped, with frequent requests for who has seen which version.
   func syncOn(stop: AsyncStream<Int32>, write: @escaping (String) -> Void) async throws {
     let server = try #require(server)
     let session = try await SyncSession.open(

@@ -29,7 +29,7 @@ import Testing
       hash: ContentHash(of: bytes), length: bytes.count, base: base.map { ContentHash(of: $0) }, bytes: bytes)
   }
 
-  @Test("Every change gets the next number, so no device misses one")
+  @Test("Every change gets the next number, so that no device misses one, and a repeated change gets none")
   func everyChangeHasItsSeq() throws {
     var cloud = MemoryContainer(epoch: 1)
     let other = CellKey(collection: "progress", key: "other")
@@ -48,11 +48,11 @@ import Testing
     #expect(cloud.position().seq == 3)
   }
 
-  @Test("A device whose value was joined with another hears the result")
+  @Test("A device whose value was joined with another one receives the result")
   func echoes() throws {
     var cloud = MemoryContainer(epoch: 1)
     let first = try exchange(ExchangeRequest(cursor: .start, cells: [cell(5)], limit: 10), &cloud)
-    // Another device, from the start, with a lower value: it has to hear of the 5.
+    // Another device, from the start, with a lower value: it has to receive the 5.
     let second = try exchange(ExchangeRequest(cursor: .start, cells: [cell(3)], limit: 10), &cloud)
     #expect(second.changes.map(\.item) == [.cell(cell(5))])
     // The first one with a higher value needs no echo.
@@ -75,14 +75,14 @@ import Testing
     #expect(cloud.cell(Self.level) == nil)
     request.contents = [content(new, base: old), content(old, base: new)]
     guard case .missing = try exchange(request, &cloud).outcome else {
-      Issue.record("bases in a circle were taken")
+      Issue.record("bases that form a cycle were accepted")
       return
     }
     request.contents = [content(new, base: old), content(old)]
     #expect(try exchange(request, &cloud).outcome == .accepted(seq: 2))
     let fresh = try exchange(ExchangeRequest(cursor: .start, limit: 10), &cloud)
     #expect(fresh.contents.map(\.hash) == [ContentHash(of: old), ContentHash(of: new)])
-    // What is replaced already may come without contents: nobody will see it.
+    // A version that is replaced already may come without contents: no device will show it.
     let history = ExchangeRequest(
       cursor: .start, versions: [version(3, over: [2]), version(2, contents: [Data("lost".utf8)])], limit: 10)
     guard case .accepted = try exchange(history, &cloud).outcome else {
@@ -104,7 +104,7 @@ import Testing
     #expect(cloud.version(ResolutionTests.id(2))?.record.covers == [1, 3].map(ResolutionTests.id))
   }
 
-  @Test("Pages show every change once")
+  @Test("Every change is in exactly one page")
   func pages() throws {
     var cloud = MemoryContainer(epoch: 1)
     for number in 0..<10 {
@@ -125,7 +125,7 @@ import Testing
     #expect(cursor == cloud.position())
   }
 
-  @Test("A value that changed between two pages, and changed back because the server was restored, reaches the device")
+  @Test("A value that changed between two pages, and back because the server was restored, reaches the device")
   func restoredBetweenPages() throws {
     var cloud = MemoryContainer(epoch: 1)
     let keys = (0..<6).map { CellKey(collection: "progress", key: "key \($0)") }
@@ -134,20 +134,20 @@ import Testing
     let first = try exchange(ExchangeRequest(cursor: .start, limit: 2), &cloud)
     #expect(
       first.more && first.cursor.seq == 2 && first.cursor.ahead == Cursor.Mark(seq: 6, mark: cloud.position().mark))
-    // The third value leaves the third place.
+    // The third value moves from the third seq to the seventh.
     try _ = exchange(ExchangeRequest(cursor: .start, cells: [cell(5, keys[2])], limit: 10), &cloud)
     let second = try exchange(ExchangeRequest(cursor: first.cursor, limit: 2), &cloud)
     #expect(second.more && second.changes.map(\.seq) == [4, 5] && second.cursor.ahead?.seq == 7)
-    // Nothing but the pages is lost if all stays as it is.
+    // Without a restore the next page continues.
     let third = try exchange(ExchangeRequest(cursor: second.cursor, limit: 2), &cloud)
     #expect(!third.more && third.changes.map(\.seq) == [6, 7] && third.cursor == cloud.position())
     cloud = backup
     #expect(try exchange(ExchangeRequest(cursor: second.cursor, limit: 2), &cloud).restart)
-    // The first page said nothing that isn't so any more.
+    // The first page contained nothing that the restore has changed.
     #expect(try exchange(ExchangeRequest(cursor: first.cursor, limit: 2), &cloud).changes.map(\.seq) == [3, 4])
   }
 
-  @Test("A device notices that the server was restored, and starts over")
+  @Test("A request with a cursor of another history gets a restart, and nothing of it is applied")
   func marks() throws {
     var cloud = MemoryContainer(epoch: 1)
     let here = try exchange(ExchangeRequest(cursor: .start, cells: [cell(1)], limit: 10), &cloud).cursor
@@ -165,7 +165,7 @@ import Testing
     #expect(try !exchange(ExchangeRequest(cursor: here, limit: 10), &cloud).restart)
   }
 
-  @Test("A hostile request is refused, and the container stays as it was")
+  @Test("A malformed request throws, and leaves the container unchanged")
   func malformed() throws {
     var cloud = MemoryContainer(epoch: 1)
     var bad: [ExchangeRequest] = []
@@ -192,7 +192,7 @@ import Testing
     #expect(try exchange(ExchangeRequest(cursor: .start, limit: .max), &cloud).outcome == nil)
   }
 
-  @Test("An item that can't be kept is refused with a reason, and nothing of it is kept")
+  @Test("An item that can't be accepted is refused by name, and nothing of its request is applied")
   func refusals() throws {
     var cloud = MemoryContainer(epoch: 1)
     _ = try exchange(
@@ -219,7 +219,7 @@ import Testing
           ExchangeRequest(cursor: .start, cells: [bad, cell(3)], limit: 1), &cloud
         ).outcome
       else {
-        Issue.record("taken: \(bad)")
+        Issue.record("accepted: \(bad)")
         continue
       }
       #expect(refusals.map(\.item) == [ExchangeRules.item(bad.key)])
@@ -259,7 +259,7 @@ import Testing
         )
         .outcome
       else {
-        Issue.record("taken: \(bad)")
+        Issue.record("accepted: \(bad)")
         continue
       }
       #expect(refusals.map(\.item) == [ExchangeRules.item(bad.id)])
@@ -268,7 +268,7 @@ import Testing
     #expect(cloud.cell(Self.level) == nil)
   }
 
-  @Test("A set that many devices fill is refused beyond its limit")
+  @Test("A set that several devices fill is refused beyond its limit")
   func joinedSizeIsLimited() throws {
     var cloud = MemoryContainer(epoch: 1)
     for number in 0..<4 {
@@ -281,7 +281,7 @@ import Testing
         #expect(outcome == .accepted(seq: UInt64(number + 1)))
       } else if case .refused = outcome {
       } else {
-        Issue.record("taken: \(String(describing: outcome))")
+        Issue.record("accepted: \(String(describing: outcome))")
       }
     }
   }

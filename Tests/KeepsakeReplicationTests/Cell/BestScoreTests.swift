@@ -32,7 +32,7 @@ import Testing
       let none = BestScore(order: order, entry: nil)
       #expect(none.joined(with: entry(worse, order).best) == entry(worse, order).best)
     }
-    #expect(entry(12, .descending).value == entry(.double(12), .descending).value, "one number is one score")
+    #expect(entry(12, .descending).value == entry(.double(12), .descending).value, "12 and 12.0 are the same score")
   }
 
   @Test("a score that isn't better changes nothing and is not sent; a board's order can't be changed")
@@ -53,7 +53,7 @@ import Testing
     #expect(throws: CellError.notANumber(key)) { _ = try CellDraft(key, .best(broken)).applied(to: nil, context) }
   }
 
-  @Test("a best that is taken back stays away, whatever arrives late; what was never connected may do it at once")
+  @Test("a withdrawn best doesn't come back if it arrives late; a store that was never connected may withdraw at once")
   func withdraws() throws {
     let key = entry(5, .descending).key
     let cheated = CellState(value: .best(entry(5_000, .descending).best))
@@ -64,7 +64,7 @@ import Testing
       withdrawn: [BestScore.Withdrawal(generation: 0, id: ScoreID(high: 0, low: 1))])
     #expect(
       change.state.joined(with: cheated) == change.state && change.state.value == .best(left),
-      "and says which one it was")
+      "it names the withdrawn score")
     #expect(try draft.applied(to: nil, context) == nil)
     var late = CellDraft.Context(writer: WriterID(1), caughtUp: false, nowMilliseconds: 5)
     #expect(throws: CellError.resetBeforeCatchUp(key)) { _ = try draft.applied(to: cheated, late) }
@@ -72,7 +72,7 @@ import Testing
     #expect(try draft.applied(to: cheated, late)?.state.value == .best(left))
   }
 
-  @Test("a value names so many scores that were taken back and no more; those of the last generations stay")
+  @Test("a value lists only so many withdrawn scores: those of the latest generations")
   func manyWithdrawn() throws {
     let key = entry(1, .descending).key
     var state = CellState(value: .best(entry(.int(0), .descending, id: 0).best))
@@ -89,7 +89,7 @@ import Testing
     #expect(refusal?.reason == .invalid)
   }
 
-  @Test("no two pairs of a board and a player share a key, and a score comes back from its cell as it was")
+  @Test("no two pairs of a board and a player share a key, and a score is read back from its cell unchanged")
   func keys() throws {
     let names = ["a", "a/b", "b", "1/a", "/", "2/a", "é", String(repeating: "x", count: 100)]
     var keys: Set<CellKey> = []
@@ -110,7 +110,7 @@ import Testing
   }
 
   @Test(
-    "a key or a payload that no game of ours wrote is nobody's score",
+    "a cell whose key or payload isn't in the form that games write isn't read as a score",
     arguments: [
       "", "easy", "5/easy/Ada", "4/easy", "4/easyAda", "04/easy/Ada", "-1/a/b", "0//Ada", "99999999999999999999/a/b",
       "3/e\u{301}/x",
@@ -127,7 +127,7 @@ import Testing
     #expect(ScoreEntry(short) == nil)
   }
 
-  @Test("a device and its cloud refuse what is no score")
+  @Test("a best that isn't a finite number, or whose date or payload is beyond the limits, is refused")
   func refused() {
     func objection(_ score: Scalar, date: Int64 = 0, payload: Int = 16) -> Refusal.Reason? {
       let best = BestScore(

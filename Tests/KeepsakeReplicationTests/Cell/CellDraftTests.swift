@@ -4,7 +4,7 @@ import KeepsakeSimulation
 import Testing
 
 extension CellValue {
-  /// What is in a set.
+  /// The elements of a set; nil for any other value.
   fileprivate var elements: Set<Scalar>? {
     if case .set(let set) = self { return set.elements }
     return nil
@@ -12,7 +12,7 @@ extension CellValue {
 }
 
 @Suite struct CellDraftTests {
-  @Test("What is set under a key that took another one's place ranks above what a wrong clock set there")
+  @Test("A value set under a key that replaces another outranks that key's value, even one from a wrong clock")
   func outranked() throws {
     let (old, new) = (CellKey(collection: "progress", key: "old"), CellKey(collection: "progress", key: "new"))
     let future = Stamp(caughtUp: true, milliseconds: 4_000_000_000_000, writer: WriterID(9))
@@ -23,8 +23,8 @@ extension CellValue {
     }
     let set = try #require(try draft.applied(to: nil, context)).state
     #expect(try #require(set.value.stamp) > future)
-    #expect(try draft.applied(to: set, context) == nil, "it is so already")
-    // Set again under the old key, it is a choice anew.
+    #expect(try draft.applied(to: set, context) == nil, "it has that value already")
+    // Once the old key is set again, setting the same value is a new choice.
     let later = CellState(
       value: .latest(Stamp(caughtUp: true, milliseconds: 4_000_000_000_100, writer: WriterID(9)), .int(2)))
     let again = try #require(try draft.applied(to: set, draft.context(context) { $0 == old ? later : nil })).state
@@ -49,7 +49,7 @@ extension CellValue {
     #expect(try apply(.min(.int(7)), to: CellState(value: .min(.int(7)))) == nil)
   }
 
-  @Test("A set sends only the new element")
+  @Test("A union sends only the new element")
   func unionSendsWhatIsNew() throws {
     let known = CellState(value: .union([.int(1), .int(2)]))
     let change = try #require(try apply(.insert([.int(2), .int(3)]), to: known))
@@ -58,7 +58,7 @@ extension CellValue {
     #expect(try apply(.insert([.int(2)]), to: known) == nil)
   }
 
-  @Test("What two devices count adds up")
+  @Test("A counter sends only the writer's own totals, ignores counting by zero, and throws on overflow")
   func counterCountsByWriter() throws {
     let known = CellState(
       value: .counter([WriterID(1): CounterEntry(plus: 4), WriterID(7): CounterEntry(plus: 1, minus: 1)]))
@@ -68,7 +68,7 @@ extension CellValue {
     #expect(throws: CellError.overflow(key)) { try apply(.add(plus: .max, minus: 0), to: known) }
   }
 
-  @Test("A setting from a device with a clock in 2099 can be changed again")
+  @Test("A setting made by a device with a clock in 2099 can be changed again")
   func latestOutranksTheKnownStamp() throws {
     let future = CellState(
       value: .latest(Stamp(caughtUp: true, milliseconds: 4_070_908_800_000, writer: WriterID(1)), .int(1)))
@@ -79,7 +79,7 @@ extension CellValue {
     #expect(try apply(.set(.int(1)), to: future) == nil)
   }
 
-  @Test("A setting made before the first sync gives way to the player's own")
+  @Test("A setting made before the first sync yields to the player's own setting in the cloud")
   func latestBeforeCatchUpRanksBelow() throws {
     var early = me
     early.caughtUp = false
@@ -89,7 +89,7 @@ extension CellValue {
     #expect(local.joined(with: cloud) == cloud)
   }
 
-  @Test("A key that changes its rule by mistake is an error, and keeps its value")
+  @Test("Changing a key's rule by mistake, or writing not-a-number, throws an error")
   func misuseIsAnError() throws {
     let known = CellState(value: .max(.int(1)))
     #expect(throws: CellError.ruleMismatch(key, holds: "max", asked: "union")) {
@@ -99,14 +99,14 @@ extension CellValue {
     #expect(throws: CellError.notANumber(key)) { try apply(.insert([.double(.nan)]), to: nil) }
   }
 
-  @Test("A set sends only what changes, and keeps what another device put in meanwhile")
+  @Test("A set sends only what changes, and keeps what another device inserts meanwhile")
   func setSendsWhatChanges() throws {
     let other = CellDraft.Context(writer: WriterID(1), caughtUp: true, nowMilliseconds: 0)
     let theirs = try #require(try apply(.insertElements([.int(1), .int(2)]), to: nil, other)).state
     let put = try #require(try apply(.insertElements([.int(2), .int(3)]), to: theirs))
     #expect(
       put.delta.value == .set(ObservedSet([WriterID(7): .init(seen: NumberRanges([1...1]), present: [1: .int(3)])])))
-    #expect(try apply(.insertElements([.int(2)]), to: theirs) == nil, "what is in isn't put in again")
+    #expect(try apply(.insertElements([.int(2)]), to: theirs) == nil, "an element in the set isn't inserted again")
     let taken = try #require(try apply(.removeElements([.int(1), .int(3), .int(9)]), to: put.state))
     #expect(
       taken.delta.value
@@ -116,7 +116,7 @@ extension CellValue {
           ])))
     #expect(
       try apply(.removeElements([.int(9)]), to: put.state) == nil && apply(.removeElements([.int(9)]), to: nil) == nil)
-    // Put in again, also by who put it in before; and by another device that never heard of that.
+    // A removed element can be inserted again. What another device inserts without knowing of a removal stays.
     let again = try #require(try apply(.insertElements([.int(1)]), to: taken.state)).state
     #expect(again.joined(with: put.state) == again && again.value.elements == [.int(1), .int(2)])
     let meanwhile = try #require(try apply(.insertElements([.int(4)]), to: theirs, other)).state
@@ -124,7 +124,7 @@ extension CellValue {
     #expect(out.joined(with: meanwhile).value.elements == [.int(4)])
   }
 
-  @Test("A cell stays small however often something is put in and taken out")
+  @Test("A set's cell stays small however often an element is inserted and removed")
   func setStaysSmall() throws {
     var state: CellState?
     for _ in 0..<1_000 {
@@ -135,7 +135,7 @@ extension CellValue {
     #expect(state?.value.elements == [])
   }
 
-  @Test("A dictionary sends only the entries that change")
+  @Test("A dictionary sends only the entries that change, and rejects changes that don't fit it")
   func dictionarySendsWhatChanges() throws {
     let first = try #require(try apply(.entries([.int(1): .min(.int(60)), .int(2): .min(.int(50))]), to: nil)).state
     let change = try #require(
@@ -154,7 +154,7 @@ extension CellValue {
     #expect(throws: CellError.self) { try apply(.optional(.best(BestScore(order: .ascending, entry: nil))), to: nil) }
   }
 
-  @Test("Nothing recorded takes away what was recorded; only a reset does")
+  @Test("Setting an optional to nil doesn't remove a value that it has; only a reset does")
   func optionals() throws {
     let six = try #require(try apply(.optional(.max(.int(6))), to: nil)).state
     #expect(try apply(.optional(nil), to: six) == nil && apply(.optional(nil), to: nil) == nil)
@@ -164,7 +164,7 @@ extension CellValue {
     #expect(throws: CellError.self) { try apply(.optional(.min(.int(7))), to: six) }
   }
 
-  @Test("A setting in a dictionary that a guest chose gives way to the player's own")
+  @Test("A guest's setting in a dictionary yields to the player's own when the guest joins the player")
   func guestsWhoJoin() throws {
     var early = me
     early.nowMilliseconds = 9_000_000
@@ -176,7 +176,7 @@ extension CellValue {
     #expect(storage.cell(key)?.joined(with: player) == player)
   }
 
-  @Test("Values beyond the limits are refused, and one that is too large can still get smaller")
+  @Test("Values beyond the limits are refused, but one that is too large may still get smaller")
   func refused() throws {
     func reason(_ value: CellValue) -> Refusal.Reason? {
       ExchangeRules.objection(to: CellUpdate(key: key, state: CellState(value: value)))?.reason
@@ -202,7 +202,7 @@ extension CellValue {
     let present = Dictionary(uniqueKeysWithValues: (UInt64(1)...10_000).map { ($0, Scalar.string("element \($0)")) })
     #expect(reason(additions(1...10_000, present)) == .tooLarge)
 
-    // Two devices filled it while they were apart.
+    // Two devices filled it while they were offline.
     let full = try #require(try apply(.insertElements(Set(many.keys)), to: nil)).state
     let smaller = try #require(try apply(.removeElements([.string("element number 1")]), to: full)).state
     #expect(ExchangeRules.objection(to: CellUpdate(key: key, state: full), over: nil)?.reason == .tooLarge)
@@ -210,7 +210,7 @@ extension CellValue {
     #expect(ExchangeRules.objection(to: CellUpdate(key: key, state: full), over: full)?.reason == .tooLarge)
   }
 
-  @Test("A writer whose numbers are used up gets an error")
+  @Test("A writer that has used up its numbers gets an error when it inserts, but can still remove")
   func numbersEnd() throws {
     let last = ObservedSet([WriterID(7): ObservedSet.Additions(seen: NumberRanges([1...Cursor.maximumSeq - 1]))])
     let full = try #require(try apply(.insertElements([.int(1)]), to: CellState(value: .set(last)))).state
@@ -218,7 +218,7 @@ extension CellValue {
     #expect(try apply(.removeElements([.int(1)]), to: full)?.state.value.elements == [])
   }
 
-  @Test("A reset outlives the next sync")
+  @Test("A reset starts a generation that wins over the old value, and throws before the store has caught up")
   func resetStartsAGeneration() throws {
     let known = CellState(generation: 3, value: .max(.int(9)))
     let change = try #require(try apply(.reset(.max(.int(0))), to: known))

@@ -3,7 +3,7 @@ import KeepsakeReplication
 import KeepsakeSimulation
 import Testing
 
-/// Joins are what makes sync safe: any order, any repetition, the same result.
+/// Joins make sync safe: any order and any repetition give the same result.
 @Suite struct CellLawTests {
   static let writers = [WriterID(1), WriterID(2)]
 
@@ -56,8 +56,8 @@ import Testing
     return [0, 1].flatMap { generation in values.map { CellState(generation: generation, value: $0) } }
   }()
 
-  /// Nothing known, additions that stand, that are gone, that came out of turn; and one name for two elements, which
-  /// nobody of ours writes.
+  /// Empty sets, and insertions that are present, removed, or received out of order; and one insertion number for two
+  /// elements, which no correct program writes.
   private static let sets: [ObservedSet] = {
     func additions(_ seen: [ClosedRange<UInt64>], _ present: [UInt64: Scalar] = [:]) -> ObservedSet.Additions {
       ObservedSet.Additions(seen: NumberRanges(seen), present: present)
@@ -77,7 +77,7 @@ import Testing
     Set(numbers.map { BestScore.Withdrawal(generation: $0 / 2, id: ScoreID(high: 0, low: $0)) })
   }
 
-  @Test("Two devices that hear of each other's values in different order show the same value")
+  @Test("Two devices that receive each other's values in different orders show the same value")
   func commutes() {
     for left in Self.few {
       for right in Self.few { #expect(left.joined(with: right) == right.joined(with: left), "\(left) \(right)") }
@@ -96,11 +96,11 @@ import Testing
     }
   }
 
-  @Test("Values that meet on the way give the same result as values that meet at home")
+  @Test("Three values have the same join, whichever two of them are joined first")
   func associates() {
     var failures = 0
-    // All of each rule, with one of each other rule: what two of those have to do with each other has nothing to do
-    // with the third.
+    // All values of each rule, with one value of each other rule: how two values of different rules are joined doesn't
+    // depend on a third.
     let byRule = Dictionary(grouping: Self.few) { state in String(state.value.ruleName.prefix { $0.isLetter }) }
     #expect(byRule.count == 9)
     for (rule, states) in byRule {
@@ -117,7 +117,9 @@ import Testing
     #expect(failures == 0)
   }
 
-  @Test("Values of three devices end up the same in any order of delivery", arguments: [1, 2, 3, 4, 5] as [UInt64])
+  @Test(
+    "Values of three devices end up the same in any order of delivery, even if one is delivered twice",
+    arguments: [1, 2, 3, 4, 5] as [UInt64])
   func randomLaws(seed: UInt64) {
     var random = SeededGenerator(seed: seed)
     for _ in 0..<300 {
@@ -192,7 +194,8 @@ import Testing
     return value
   }
 
-  @Test("Ranges hold the numbers that were seen, and no others", arguments: [1, 2, 3] as [UInt64])
+  @Test(
+    "The union of two ranges of numbers contains the numbers of both, and no others", arguments: [1, 2, 3] as [UInt64])
   func numberRanges(seed: UInt64) {
     var random = SeededGenerator(seed: seed)
     for _ in 0..<300 {
@@ -215,7 +218,7 @@ import Testing
     #expect(whole.ranges == [0...3, 5...(.max)] && whole.contains(.max) && !whole.contains(4))
   }
 
-  @Test("Scalars are in one order on every device")
+  @Test("Scalars have the same total order on every device, across all types")
   func scalarsAreTotallyOrdered() {
     let scalars: [Scalar] = [
       .double(-.infinity), .int(.min), .int(-1), .double(-0.5), .int(0), .double(0), .int(2), .double(2), .double(2.5),
@@ -231,7 +234,7 @@ import Testing
     }
   }
 
-  @Test("Two spellings of one letter are two keys on every device")
+  @Test("Two Unicode spellings of one letter are two different keys on every device")
   func keysAreBytes() {
     let composed = CellKey(collection: "progress", key: "\u{E9}")
     let decomposed = CellKey(collection: "progress", key: "e\u{301}")
@@ -240,7 +243,7 @@ import Testing
     #expect(Set([Scalar.string("\u{E9}"), .string("e\u{301}")]).count == 2)
   }
 
-  @Test("A counter that many devices count shows the right sum, or the largest number there is")
+  @Test("A counter's total is the sum over all devices, or the greatest or least number if that would overflow")
   func counterTotal() {
     let entries = [
       WriterID(1): CounterEntry(plus: 5, minus: 2), WriterID(2): CounterEntry(plus: 0, minus: 7),

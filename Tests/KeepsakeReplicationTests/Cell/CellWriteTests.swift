@@ -3,13 +3,13 @@ import KeepsakeReplication
 import TestSupport
 import Testing
 
-/// Every way in which two devices can come to write up to four times to a cell, with what reaches the other one in
-/// between: all, nothing, or the last change without those before it. Whatever reached whom in which order, all end
-/// with the same, and that is what was meant.
+/// Every way in which two devices can write up to four times to a cell, with everything, nothing, or only the latest
+/// change delivered between the writes. Whatever the order, all devices end with the same value, and it is the one that
+/// was meant.
 @Suite(.serialized) struct CellWriteTests {
   struct Rule: CustomTestStringConvertible, Sendable {
     var name: String
-    /// What the devices write, over and over.
+    /// The changes from which each write is chosen.
     var changes: [CellDraft.Change]
     var maximumWrites = TestDepth.interleavedWrites
 
@@ -65,7 +65,7 @@ import Testing
     ]
   }()
 
-  @Test("What two devices wrote ends up as they meant it, in any order of delivery", arguments: rules)
+  @Test("The writes of two devices have the intended result in any order of delivery", arguments: rules)
   func allInterleavings(rule: Rule) async {
     let found = await withCheckedContinuation { continuation in
       let thread = Thread { continuation.resume(returning: Interleavings(rule).run()) }
@@ -73,26 +73,27 @@ import Testing
       thread.start()
     }
     for failure in found.failures { Issue.record("\(failure)") }
-    // All of them: each further write is by one of two devices, after one of four deliveries at least.
+    // No sequence was left out: each further write is made by one of two devices, after one of at least four
+    // deliveries.
     var least = 1
     for number in 0..<rule.maximumWrites { least *= number == 0 ? rule.changes.count : rule.changes.count * 2 * 4 }
     #expect(found.count >= least)
   }
 }
 
-/// One write, as somebody notes it down who sees all devices.
+/// One write, as recorded by an observer who sees all devices.
 private struct Write {
   var change: CellDraft.Change
   var device: Int
-  /// The writes that had reached the device, as bits.
+  /// A bit mask of the writes that had reached the device.
   var seen: Int
   var generation: Int
-  /// It asked for something that wasn't so already.
+  /// Whether it changed anything.
   var changed: Bool
 }
 
 private struct Interleavings {
-  /// Two devices, one with a clock that is late.
+  /// Two devices; the clock of the second one is behind.
   struct Pair {
     var states: [CellState?] = [nil, nil]
     var seen = [0, 0]
@@ -104,7 +105,7 @@ private struct Interleavings {
 
   let rule: CellWriteTests.Rule
   var failures: [String] = []
-  /// Endings of the full length.
+  /// How many sequences of the full length were tried.
   var count = 0
   private var checkedDeltas: Set<[CellState]> = []
   private let key = CellKey(collection: "progress", key: "x")
@@ -126,7 +127,7 @@ private struct Interleavings {
     }
     for delivery in pair.writes.isEmpty ? [.nothing] : Delivery.allCases {
       guard let delivered = deliver(delivery, to: pair) else { continue }
-      // The devices are alike: the first write is the first one's.
+      // The devices are interchangeable: the first write is always made by the first one.
       for device in pair.writes.isEmpty ? [0] : [0, 1] {
         for change in rule.changes {
           var next = delivered
@@ -194,7 +195,7 @@ private struct Interleavings {
     let end: CellState?
     if let left = pair.states[0], let right = pair.states[1] {
       end = left.joined(with: right)
-      if right.joined(with: left) != end { failures.append("\(rule.name): two ends of \(pair.writes)") }
+      if right.joined(with: left) != end { failures.append("\(rule.name): join order matters: \(pair.writes)") }
     } else {
       end = pair.states[0] ?? pair.states[1]
     }
@@ -204,7 +205,7 @@ private struct Interleavings {
     if !meant.contains(shown) { failures.append("\(rule.name): \(shown), not \(meant), after \(pair.writes)") }
   }
 
-  /// What was sent, in any order and twice, makes what the devices come to.
+  /// Checks that what was sent, joined in any order and twice, makes the state that the devices have at the end.
   private mutating func checkDeltas(_ deltas: [CellState], _ end: CellState?) {
     guard checkedDeltas.insert(deltas).inserted, !deltas.isEmpty else { return }
     var joins: [CellState?] = [nil]
@@ -225,7 +226,7 @@ private struct Interleavings {
   }
 }
 
-/// What writes mean, told from who had seen what, without any of what cells are made of.
+/// Works out what writes mean from which device had seen which writes, without knowing how cells work.
 private struct Observer {
   private typealias Noted = (change: CellDraft.Change, index: Int)
 
@@ -233,15 +234,14 @@ private struct Observer {
 
   init(_ writes: [Write]) { self.writes = writes }
 
-  /// Those that nobody started anew after.
+  /// Returns the writes that no later reset discarded.
   private func living(among seen: Int) -> Int {
     let indices = writes.indices.filter { seen & 1 << $0 != 0 && writes[$0].changed }
     let last = indices.map { writes[$0].generation }.max()
     return indices.filter { writes[$0].generation == last }.reduce(0) { $0 | 1 << $1 }
   }
 
-  /// What there may be in the end: more than one thing where devices wrote without having heard of each other, and the
-  /// later wins.
+  /// Returns the possible values at the end: more than one where devices wrote concurrently and the later write wins.
   func meaning() -> Set<String> {
     let living = living(among: (1 << writes.count) - 1)
     let noted = writes.indices.filter { living & 1 << $0 != 0 }.map { index -> Noted in
@@ -267,8 +267,7 @@ private struct Observer {
       }
       return ["\(sum)"]
     case .set:
-      // Whoever had seen a write and wrote something else is later. One that wrote what was there already wrote
-      // nothing.
+      // A write is later than those that its device had seen. Writing the value that was there already isn't a write.
       let last = noted.filter { one in !noted.contains { writes[$0.index].seen & 1 << one.index != 0 } }
       return Set(last.map { if case .set(let value) = $0.change { Self.text(value) } else { "" } })
     case .insertElements, .removeElements:
@@ -297,8 +296,8 @@ private struct Observer {
     }
   }
 
-  /// Whether an element is in, for somebody who has seen these writes: something that put it in there wasn't known to
-  /// who took it out.
+  /// Returns whether a device that has seen these writes has the element in its set: some insertion of it was unknown
+  /// to every device that removed it.
   private func isIn(_ element: Scalar, among seen: Int, under path: [Scalar]) -> Bool {
     let living = living(among: seen)
     func touches(_ index: Int, putting: Bool) -> Bool {
@@ -317,7 +316,7 @@ private struct Observer {
     let known = writes.indices.filter { living & 1 << $0 != 0 }
     return known.contains { addition in
       guard touches(addition, putting: true) else { return false }
-      // What was in already wasn't put in again. A reset began with nothing.
+      // Inserting an element that is in the set already does nothing. A reset starts with an empty set.
       let before = self.living(among: writes[addition].seen)
       let isSameGeneration = writes.indices.contains {
         before & 1 << $0 != 0 && writes[$0].generation == writes[addition].generation
@@ -327,7 +326,7 @@ private struct Observer {
     }
   }
 
-  // MARK: Words
+  // MARK: Text
 
   static func text(of value: CellValue?) -> String {
     switch value {

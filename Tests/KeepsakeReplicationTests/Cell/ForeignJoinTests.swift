@@ -4,15 +4,15 @@ import KeepsakeSimulation
 import TestSupport
 import Testing
 
-/// The joins of Examples/ForeignClient were written from docs/PROTOCOL.md. Where they end otherwise than ours, one of
-/// the three is wrong.
+/// The joins in Examples/ForeignClient were written from docs/PROTOCOL.md. Where their result differs from ours, the
+/// client, the document or our code is wrong.
 @Suite struct ForeignJoinTests {
   private static let folder = Repository.root.appending(path: "Examples/ForeignClient")
   private static let hasPython = ["/usr/bin", "/bin", "/usr/local/bin", "/opt/homebrew/bin"].contains {
     FileManager.default.isExecutableFile(atPath: "\($0)/python3")
   }
 
-  /// Values of rules that come later; names twice, and such as went into each other, too.
+  /// Random values of rules of a later release. The same id may occur twice, and values may list each other as joined.
   private static func later(using random: inout SeededGenerator) -> CellState {
     var entries: [LaterValueID: LaterValue.Entry] = [:]
     for number in UInt64(0)..<5 where random.once(in: 2) {
@@ -26,7 +26,7 @@ import Testing
   }
 
   @Test(
-    "two languages join the same two values to the same one",
+    "the client in Python and the package join the same two values to the same result",
     .enabled(if: hasPython, "skipped: python3 isn't installed"), arguments: [1, 2, 3] as [UInt64])
   func joins(seed: UInt64) throws {
     var random = SeededGenerator(seed: seed)
@@ -38,7 +38,7 @@ import Testing
     encoder.outputFormatting = .withoutEscapingSlashes
     let folder = TemporaryFolder.url()
     try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-    // A folder left behind in the temporary files harms nobody.
+    // A folder left behind among the temporary files does no harm.
     defer { try? FileManager.default.removeItem(at: folder) }
     let (input, output) = (folder.appendingPathComponent("pairs"), folder.appendingPathComponent("joined"))
     try Data(try pairs.map { try encoder.encode($0) + Data("\n".utf8) }.joined()).write(to: input)
@@ -57,7 +57,7 @@ import Testing
     let lines = try Data(contentsOf: output).split(separator: UInt8(ascii: "\n"))
     try #require(lines.count == pairs.count)
     for (pair, line) in zip(pairs, lines) {
-      // As JSON, so that what only a reader of ours would put right counts, too.
+      // Compared as JSON, because decoding with our own reader could hide a difference.
       let theirs = try JSONSerialization.jsonObject(with: Data(line)) as? NSDictionary
       let ours =
         try JSONSerialization.jsonObject(with: try encoder.encode(pair[0].joined(with: pair[1]))) as? NSDictionary

@@ -3,14 +3,13 @@ import KeepsakeReplication
 import KeepsakeSimulation
 import Testing
 
-/// A rule of a later release: each voter's vote, joined by voter. Devices of that release know it, nobody else here
-/// does.
+/// A rule of a later release: a set of votes, joined by union. Only devices of that release know it.
 struct Quorum {
   var votes: Set<String>
 
   init(_ votes: Set<String>) { self.votes = votes }
 
-  /// What such a device makes of a cell.
+  /// Reads a cell as such a device does.
   init(_ state: CellState?) throws {
     votes = []
     guard case .later(let later)? = state?.value else { return }
@@ -19,7 +18,7 @@ struct Quorum {
     }
   }
 
-  /// What such a device writes: the join, over all that went into it.
+  /// Returns what such a device writes: the joined votes, with the ids of all values that were joined.
   static func casting(_ vote: String, over state: CellState?, id: LaterValueID) throws -> CellState {
     var quorum = try Quorum(state)
     quorum.votes.insert(vote)
@@ -61,8 +60,7 @@ struct Quorum {
         LaterValue(Dictionary(uniqueKeysWithValues: entries.map { (LaterValueID(high: 0, low: $0.key), $0.value) }))))
   }
 
-  @Test(
-    "A server that doesn't know a rule keeps what two devices wrote by it at the same time, until one of them joins it")
+  @Test("A server that doesn't know a rule keeps concurrent values of it side by side until a device joins them")
   func oldServer() throws {
     var lab = try Lab(devices: 2)
     for index in 0...1 { try lab.settle(index) }
@@ -71,7 +69,7 @@ struct Quorum {
     for index in [0, 1, 0] { try lab.settle(index) }
     for index in 0...1 { #expect(try votes(index, in: lab) == ["ann", "bob"]) }
     #expect(present(lab.cloud.cell(Self.key)?.update.state) == 2)
-    // Each writes without the other's, again; then one that has seen all.
+    // Again each device writes without knowing the other's vote; then one writes that has seen all of them.
     try cast("cid", 0, in: &lab)
     try cast("dan", 1, in: &lab)
     for index in [1, 0, 1] { try lab.settle(index) }
@@ -84,17 +82,13 @@ struct Quorum {
     #expect(lab.devices.allSatisfy { $0.storage.outboxCount() == 0 })
   }
 
-  @Test(
-    """
-    What was based on an older value leaves the newer one in its place, also when it was sent later, twice or with a \
-    newer cursor
-    """)
+  @Test("A value based on an older one leaves newer values in place, even if it is sent after them, or twice")
   func basedOnOlder() throws {
     var lab = try Lab(devices: 2)
     for index in 0...1 { try lab.settle(index) }
     try cast("ann", 0, in: &lab)
     try lab.settle(0)
-    // It is committed before the other's value comes, and goes after.
+    // Committed before the other device's value arrives, and sent after it.
     try cast("bob", 1, in: &lab)
     try lab.step(1, .sync)
     let taken = lab.takeRequest(1)
@@ -111,9 +105,9 @@ struct Quorum {
     #expect(try Quorum(lab.cloud.cell(Self.key)?.update.state).votes == ["ann", "bob", "cid"])
   }
 
-  @Test("A device that doesn't know a rule keeps what a newer one wrote, and offers it to a cloud that lost it")
+  @Test("A device that doesn't know a rule keeps a newer device's values, and offers them to a cloud that lost them")
   func oldDevice() throws {
-    // 1 is the old one: it never writes there.
+    // Device 1 is the old one: it never writes to the cell.
     var lab = try Lab(devices: 3)
     for index in 0...1 { try lab.settle(index) }
     try cast("ann", 0, in: &lab)
@@ -131,7 +125,7 @@ struct Quorum {
     #expect(try votes(1, in: lab) == ["ann", "bob", "cid"])
   }
 
-  @Test("A device doesn't write over a value of a rule that it doesn't know")
+  @Test("Writing over a value whose rule the device doesn't know throws an error, and changes nothing")
   func writing() throws {
     var lab = try Lab()
     let there = state([1: entry("ann")])
@@ -150,7 +144,7 @@ struct Quorum {
       }
     }
     #expect(lab.devices[0].storage.cell(Self.key) == there && lab.devices[0].storage.outboxCount() == 0)
-    // Within a dictionary, only where it stands.
+    // In a dictionary, the other entries can still be changed.
     let table = CellKey(collection: "progress", key: "table")
     lab.devices[0].storage.setCell(
       CellUpdate(
@@ -165,7 +159,7 @@ struct Quorum {
     #expect(lab.devices[0].storage.cell(table) == kept)
   }
 
-  @Test("What comes late, twice or in another order takes nothing away")
+  @Test("No value of a later rule is lost if values arrive late, twice or in another order")
   func joins() throws {
     let parts = [
       state([1: entry("a")]), state([2: entry("b")]), state([3: entry("a b", over: [1, 2])]), state([4: entry("c")]),
@@ -183,14 +177,14 @@ struct Quorum {
       let end = order.dropFirst().reduce(order[0]) { $0.joined(with: $1) }
       #expect(try Quorum(end).votes == ["a", "b", "c", "d"])
     }
-    // In the order in which they were written nothing stands that went into another.
+    // In the order in which they were written, only those remain that weren't joined into another one.
     #expect(present(parts.dropFirst().reduce(parts[0]) { $0.joined(with: $1) }) == 2)
-    // Two that say they went into each other.
+    // Two values that each claim to contain the other.
     let circle = state([1: entry("a", over: [2]), 2: entry("b", over: [1])])
     #expect(try Quorum(circle).votes == ["a", "b"])
   }
 
-  @Test("A value of a later rule wins over one of a known rule, and a later generation over both")
+  @Test("A later rule's value wins over known rules, a later generation over both, and two later rules coexist")
   func otherRules() {
     let later = state([1: entry("a")])
     for value in [.max(.int(9)), .counter([:]), .optional(nil), .dictionary([:])] as [CellValue] {
@@ -199,7 +193,7 @@ struct Quorum {
     }
     let reset = CellState(generation: 1, value: .max(.int(0)))
     #expect(later.joined(with: reset) == reset)
-    // Another rule of which nothing is known either stands beside it.
+    // A value of another unknown rule is kept beside it.
     let other = state([2: LaterValue.Entry(rule: "median", content: Data())])
     #expect(present(later.joined(with: other)) == 2)
   }

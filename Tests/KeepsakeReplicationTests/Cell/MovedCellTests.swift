@@ -3,7 +3,7 @@ import KeepsakeReplication
 import KeepsakeSimulation
 import Testing
 
-/// What a copied store counts and puts in, once it and its copy have joined another player.
+/// What a copied store counts and inserts, once it and its copy have joined another player's container.
 @Suite struct MovedCellTests {
   static let key = CellKey(collection: "progress", key: "cell")
   static let writer = WriterID(7)
@@ -21,7 +21,8 @@ import Testing
       CommitDraft(cells: [CellDraft(Self.key, change)]), now: 1_000, writer: Self.writer, in: &store, using: &random)
   }
 
-  /// What the other player's cloud makes of what these stores hold, and of all that they still have to send.
+  /// Returns the value that the other player's cloud makes of what these stores hold and of everything that they still
+  /// have to send. Checks that the order doesn't matter.
   func joined(_ stores: [SimulatedDevice]) throws -> CellValue {
     var states: [CellState] = []
     for store in stores {
@@ -45,7 +46,7 @@ import Testing
     return set.elements
   }
 
-  @Test("What was counted after a reset counts beside what a copy of the store brought to the same player")
+  @Test("What a store counts after a reset is added to what its copy counted, once both join the same player")
   func counterAfterReset() throws {
     var store = try store()
     try write(.add(plus: 10, minus: 0), in: &store)
@@ -54,13 +55,13 @@ import Testing
     try write(.reset(.add(plus: 2, minus: 0)), in: &store)
     try write(.add(plus: 1, minus: 0), in: &store)
     try DeviceCommit.moved(in: &store)
-    #expect(total(try #require(store.cell(Self.key)).value) == 3, "what was taken back stays away from this one")
+    #expect(total(try #require(store.cell(Self.key)).value) == 3, "the reset still applies in the store itself")
     #expect(try total(joined([copy, store])) == 13)
     try write(.add(plus: 4, minus: 0), in: &store)
-    #expect(try total(joined([copy, store])) == 17, "counted there, too")
+    #expect(try total(joined([copy, store])) == 17, "what is counted after joining is added, too")
   }
 
-  @Test("What was put in after a reset is told apart from what a copy put in or took out")
+  @Test("Elements inserted after a reset aren't confused with those that a copy of the store inserted or removed")
   func setAfterReset() throws {
     var store = try store()
     try write(.insertElements([.string("rose"), .string("lily")]), in: &store)
@@ -75,7 +76,7 @@ import Testing
     #expect(try elements(joined([copy, store])) == [.string("lily"), .string("oak"), .string("elm"), .string("ash")])
   }
 
-  @Test("What was counted after another device's reset is kept when the store joins another player")
+  @Test("What a store counts after another device's reset is kept when the store joins another player")
   func resetElsewhere() throws {
     var store = try store()
     try write(.add(plus: 10, minus: 0), in: &store)
@@ -87,7 +88,7 @@ import Testing
     #expect(try total(joined([copy, store])) == 12)
   }
 
-  @Test("What was taken back before it was ever sent isn't sent to the other player")
+  @Test("A value that a reset took back before it was ever sent isn't sent to the other player's cloud")
   func takenBackInTheOutbox() throws {
     for (first, second, expected) in [
       (CellDraft.Change.max(.int(9)), .max(.int(2)), CellValue.max(.int(2))),
@@ -95,7 +96,7 @@ import Testing
     ] as [(CellDraft.Change, CellDraft.Change, CellValue)] {
       var store = try store()
       try write(first, in: &store)
-      // It may be on its way: what follows goes by itself.
+      // It may have been sent: the next commit gets a group of its own.
       var group = try #require(store.newestOutboxGroup())
       group.refusals = [Refusal(item: ExchangeRules.item(Self.key), reason: .quota, message: "no room")]
       store.updateOutbox(group)
@@ -106,7 +107,7 @@ import Testing
     }
   }
 
-  @Test("The counts of one writer share one entry, and a reset begins another")
+  @Test("All counts of one writer share one entry, until a reset starts another one")
   func oneEntryEach() throws {
     var store = try store()
     for _ in 0..<3 { try write(.add(plus: 1, minus: 0), in: &store) }

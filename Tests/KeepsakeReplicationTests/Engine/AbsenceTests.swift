@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Long absence")
 struct AbsenceTests {
-  /// What a device asks for until it asks for nothing more.
+  /// What a device requests until it has nothing more to request.
   private struct Talk {
     var exchanges = 0
     var downloads = 0
@@ -33,7 +33,7 @@ struct AbsenceTests {
     return talk
   }
 
-  /// What the cloud makes of a request, whoever sends it.
+  /// Sends a request to the cloud, from no device in particular.
   private func exchange(_ request: ExchangeRequest, in lab: inout Lab) throws -> ExchangeResponse {
     try CloudAcceptance.exchange(request, now: lab.now, in: &lab.cloud, using: &lab.random)
   }
@@ -42,8 +42,8 @@ struct AbsenceTests {
     CellDraft(CellKey(collection: "progress", key: "flower \(number)"), .max(.int(value)))
   }
 
-  /// A month of another device's play that reached the cloud save by save; each content leans on the one before, but
-  /// for one of twenty.
+  /// Sends another device's month of play to the cloud, save by save; each content is a delta of the one before, except
+  /// one of twenty. Returns the last save.
   private func play(_ saves: Int, _ cells: Int, after first: VersionRecord, metadata: SaveMetadata, in lab: inout Lab)
     throws
     -> VersionRecord
@@ -76,11 +76,7 @@ struct AbsenceTests {
     return last
   }
 
-  @Test(
-    """
-    a device that was offline for thousands of autosaves and values sends all of it in one exchange, and another gets \
-    it in one
-    """)
+  @Test("thousands of autosaves and values made offline are sent in one exchange, and another device gets them in one")
   func offline() throws {
     var lab = try Lab(devices: 2)
     var last = try lab.save(0, "the first", over: .everyHead)
@@ -102,11 +98,7 @@ struct AbsenceTests {
     #expect(cells.count == TestDepth.missedValues && cells == lab.devices[0].storage.cells(in: "progress"))
   }
 
-  @Test(
-    """
-    a device that was away while thousands of autosaves and values reached the cloud gets all in two exchanges, and \
-    requests no content
-    """)
+  @Test("a device that missed thousands of saves and values fetches them in at most two exchanges, without downloads")
   func away() throws {
     var lab = try Lab(devices: 2)
     let first = try lab.save(0, "the first", over: .everyHead)
@@ -119,17 +111,13 @@ struct AbsenceTests {
     #expect(lab.devices[1].storage.content(content) == Data("autosave \(TestDepth.missedSaves)".utf8))
     #expect(lab.devices[1].storage.cells(in: "progress").count == TestDepth.missedValues)
 
-    // A save that it makes now, over the one it knew before it was away, has an ancestor in common with the newest.
+    // A save that it makes now from the one that it had before has that one as an ancestor in common with the newest.
     try lab.save(1, "made from the first", over: .versions([first.id]))
     let view = try Resolution.view(of: "main", in: lab.devices[1].storage)
     #expect(view.isConflict && view.related && view.ancestors == [first.id])
   }
 
-  @Test(
-    """
-    of saves that were replaced long ago only what decides travels: pictures and titles of the newest and of what it \
-    replaced
-    """)
+  @Test("saves replaced long ago are sent without titles and pictures; the newest and the one it replaced with them")
   func withoutLabels() throws {
     var lab = try Lab(devices: 2)
     let first = try lab.save(0, "the first", over: .everyHead)
@@ -151,11 +139,7 @@ struct AbsenceTests {
     #expect(older.allSatisfy { $0.metadata == SaveMetadata(playtime: 60, progress: 2) && $0.contents.count == 1 })
   }
 
-  @Test(
-    """
-    a device that knows a save without its picture offers it to a restored cloud, which keeps what it has and learns \
-    what it lacks
-    """)
+  @Test("a cloud accepts a record stripped of its picture, keeps the picture if it has it, and adds it later if not")
   func restored() throws {
     var lab = try Lab(devices: 2)
     let first = try lab.save(0, "the first", over: .everyHead)
@@ -168,7 +152,7 @@ struct AbsenceTests {
       $0.metadata == SaveMetadata(progress: 2)
     }
     #expect(stripped.count == 4)
-    // The same versions, in a history of its own.
+    // The stripped records, offered again.
     let answer = try exchange(ExchangeRequest(cursor: .start, versions: stripped, limit: 10_000), in: &lab)
     guard case .accepted = answer.outcome else {
       Issue.record("\(String(describing: answer.outcome))")
@@ -176,7 +160,7 @@ struct AbsenceTests {
     }
     for record in stripped { #expect(lab.cloud.version(record.id)?.record.metadata == metadata) }
 
-    // And a cloud that lost them takes them as they are, and the rest when somebody has it.
+    // A cloud that lost them accepts the stripped records, and later the whole ones.
     var full: [VersionRecord] = []
     for id in versions { full += lab.cloud.version(id).map { [$0.record] } ?? [] }
     let kept = lab.cloud
@@ -195,17 +179,17 @@ struct AbsenceTests {
       return
     }
     #expect(lab.cloud.version(stripped[0].id)?.record.metadata == metadata)
-    // Another save under a name that is taken is still refused.
+    // A different record with a known id is still refused.
     var forged = try #require(full.first { $0.metadata.title != nil })
     forged.metadata.title = "Hill"
     guard case .refused = try exchange(ExchangeRequest(cursor: .start, versions: [forged], limit: 1), in: &lab).outcome
     else {
-      Issue.record("another title was taken")
+      Issue.record("another title was accepted")
       return
     }
   }
 
-  @Test("what a device sent itself takes no room in the answer, what others changed does")
+  @Test("a device's own changes take no room in the response to it; those of other devices do")
   func ownItems() throws {
     var (cloud, random) = (MemoryContainer(epoch: 1), SeededGenerator(seed: 7))
     func exchange(_ cursor: Cursor, _ names: [String], limit: Int) throws -> ExchangeResponse {
@@ -230,7 +214,8 @@ struct AbsenceTests {
   }
 
   @Test(
-    "an answer is bounded by its bytes, and one for a device with much to hear is larger", arguments: [true, false])
+    "a response is limited in bytes, with a higher limit from the start of the history and for following pages",
+    arguments: [true, false])
   func bytes(fromStart: Bool) throws {
     var (cloud, random) = (MemoryContainer(epoch: 1), SeededGenerator(seed: 8))
     func exchange(_ request: ExchangeRequest) throws -> ExchangeResponse {

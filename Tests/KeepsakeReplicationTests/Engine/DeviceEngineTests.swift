@@ -4,7 +4,7 @@ import KeepsakeSimulation
 import Testing
 
 @Suite struct DeviceEngineTests {
-  /// The exchange that the device has just asked for.
+  /// Returns the exchange that the device has just requested.
   func exchange(_ lab: inout Lab, _ index: Int = 0) -> (number: UInt64, request: ExchangeRequest)? {
     guard case .exchange(let number, let request)? = lab.takeRequest(index) else { return nil }
     return (number, request)
@@ -35,7 +35,7 @@ import Testing
     #expect(lab.devices[0].notifications.contains(.caughtUp))
   }
 
-  @Test("A device doesn't ask for the news of its own change")
+  @Test("An event about a device's own change causes no exchange, and one about a change that never comes only one")
   func ownAnnouncements() throws {
     var lab = try Lab()
     try lab.settle(0)
@@ -43,11 +43,11 @@ import Testing
     try lab.step(0, .committed)
     let (number, request) = try #require(exchange(&lab))
     let response = try CloudAcceptance.exchange(request, now: 0, in: &lab.cloud, using: &lab.random)
-    // The event stream is faster than the answer.
+    // The event stream is faster than the response.
     try lab.step(0, .announced(CloudEvent(seq: lab.cloud.position().seq)))
     try lab.step(0, .answered(request: number, response))
     #expect(exchange(&lab) == nil)
-    // A cloud that announces what it never shows is looked at once, not for ever.
+    // A cloud that announces what it never sends causes one exchange, and not an endless number.
     try lab.step(0, .announced(CloudEvent(seq: 1_000)))
     lab.devices[0].exchanges = 0
     let asked = try #require(exchange(&lab))
@@ -56,7 +56,7 @@ import Testing
     #expect(exchange(&lab) == nil)
   }
 
-  @Test("A late or foreign answer changes nothing")
+  @Test("A late response, or one to another request, changes nothing")
   func strangersChangeNothing() throws {
     var lab = try Lab()
     try lab.step(0, .started)
@@ -68,7 +68,7 @@ import Testing
     #expect(lab.devices[0].storage.facts() == before)
   }
 
-  @Test("A dead server is asked after pauses that grow and differ")
+  @Test("A failing server is retried after growing pauses or the one that it asks for, and at once if the game syncs")
   func backoff() throws {
     var lab = try Lab()
     try lab.step(0, .started)
@@ -81,7 +81,7 @@ import Testing
         Issue.record("not waiting: \(lab.devices[0].engine.status)")
         return
       }
-      // A commit meanwhile waits with the rest.
+      // A commit during the pause waits as well.
       lab.devices[0].pending = []
       try lab.commit(0, Lab.level(Int64(delays.count)))
       try lab.step(0, .committed)
@@ -99,7 +99,7 @@ import Testing
     #expect(exchange(&lab)?.request.cells.map(\.key.key) == ["level"])
   }
 
-  @Test("A checkpoint whose answer came in pages is shown as a whole")
+  @Test("Changes that arrive in several pages are shown all at once")
   func pagesAreShownTogether() throws {
     var options = DeviceEngine.Options()
     options.page = 2
@@ -123,7 +123,7 @@ import Testing
     #expect(lab.devices[1].storage.staged().isEmpty)
   }
 
-  @Test("A save appears only when its bytes are here")
+  @Test("A save appears only after its contents have arrived")
   func contentsComeFirst() throws {
     var options = DeviceEngine.Options()
     options.inlineBytes = 10
@@ -150,14 +150,14 @@ import Testing
     #expect(lab.devices[1].storage.content(last.contents[0])?.count == 100_000)
   }
 
-  @Test("A new device fetches what two saves come from, also where a third one comes from nothing")
+  @Test("A new device downloads the common ancestor of two heads, even if there is a third, unrelated one")
   func ancestorOfSomeHeads() throws {
-    // Texts that are kept as they are: as a delta they would bring what they were made from along.
+    // Texts that are sent in full: with a delta, its base would be downloaded as well.
     func whole(_ name: String) -> String {
       (0..<100).map { "\(name) \($0)" }.first { ContentHash(of: Data($0.utf8)).bytes.first.map { $0 & 3 } == 0 } ?? name
     }
     var lab = try Lab(devices: 4)
-    // Too large to come unasked.
+    // Too large to be sent inside a response.
     let text = String(repeating: "base", count: 20_000)
     let base = try lab.save(0, text, over: .versions([]))
     try lab.settle(0)
@@ -170,7 +170,7 @@ import Testing
     #expect(lab.devices[3].storage.hasContent(ContentHash(of: Data(text.utf8))))
   }
 
-  @Test("A content that comes damaged or is gone doesn't hold up the rest")
+  @Test("A content that arrives damaged or is gone is given up after three attempts, and doesn't hold up the rest")
   func badContentsAreGivenUp() throws {
     for damaged in [true, false] {
       var options = DeviceEngine.Options()
@@ -199,7 +199,7 @@ import Testing
     }
   }
 
-  @Test("A content whose bases have no end is given up")
+  @Test("A content with an endless chain of bases is given up")
   func endlessChains() throws {
     var options = DeviceEngine.Options()
     options.inlineBytes = 10
@@ -223,7 +223,7 @@ import Testing
     #expect(lab.devices[1].engine.status.phase == .idle)
   }
 
-  @Test("One save that is too large is refused, and everything after it reaches the cloud")
+  @Test("If one save is refused, everything else is sent without it, and it is sent again at the next sync")
   func refusalsAreIsolated() throws {
     var lab = try Lab()
     try lab.settle(0)
@@ -247,13 +247,13 @@ import Testing
     let response = try CloudAcceptance.exchange(rest, now: 0, in: &lab.cloud, using: &lab.random)
     try lab.step(0, .answered(request: next, response))
     #expect(lab.devices[0].storage.outbox(limit: 9).map(\.refusals) == [[refusal]])
-    // Once the cause is gone it goes through, without being saved again.
+    // Once the cause is gone it is accepted, without being saved again.
     try lab.settle(0, .sync)
     #expect(lab.cloud.heads(of: "main") == [save.id])
     #expect(lab.devices[0].storage.outboxCount() == 0)
   }
 
-  @Test("A request that the cloud rejects isn't repeated, and everything else is sent")
+  @Test("A save because of which the cloud rejects requests is isolated, and everything else is sent")
   func rejectedRequestsAreSearched() throws {
     var lab = try Lab()
     try lab.settle(0)
@@ -278,7 +278,7 @@ import Testing
     #expect(lab.devices[0].engine.status.phase == .idle)
   }
 
-  @Test("A token that was taken back isn't tried again before the next start")
+  @Test("A revoked token isn't tried again before the next start")
   func unauthorizedHalts() throws {
     var lab = try Lab()
     try lab.step(0, .started)
@@ -311,7 +311,7 @@ import Testing
     #expect(lab.devices[1].storage.heads(of: "main") == [last.id])
   }
 
-  @Test("A restored server gets back what its devices still have, and no replaced save returns")
+  @Test("A restored server gets everything that its devices still have, and no replaced save returns")
   func restart() throws {
     var lab = try Lab(devices: 2)
     try lab.settle(0)
@@ -344,7 +344,7 @@ import Testing
     #expect(lab.cloud.heads(of: "main") == [third.id])
   }
 
-  @Test("A save that only a page of a server's lost history had accepted is sent again")
+  @Test("A change accepted in the first page of a response is sent again if the server is restored before the last")
   func certainOnlyAtTheEnd() throws {
     var options = DeviceEngine.Options()
     options.page = 2
@@ -362,14 +362,14 @@ import Testing
     #expect(response.outcome == .accepted(seq: 7) && response.more)
     try lab.step(0, .answered(request: number, response))
     #expect(lab.devices[0].storage.outboxCount() == 1)
-    // The server is set back to before, and the cursor's mark still fits.
+    // The server is restored to its state before that, and the cursor's mark is still valid.
     lab.cloud = backup
     try lab.settle(0)
     #expect(lab.cloud.cell(CellKey(collection: "progress", key: "level"))?.update.state.value == .max(.int(5)))
     #expect(lab.devices[0].storage.outboxCount() == 0)
   }
 
-  @Test("An answer that makes no sense leaves the store as it was")
+  @Test("An invalid response leaves the store unchanged, and counts as a failure")
   func badAnswersAreFailures() throws {
     var lab = try Lab()
     try lab.settle(0)
@@ -408,7 +408,7 @@ import Testing
       let (number, _) = try #require(exchange(&lab))
       try lab.step(0, .answered(request: number, response))
       guard case .waiting = lab.devices[0].engine.status.phase else {
-        Issue.record("taken: \(response)")
+        Issue.record("accepted: \(response)")
         return
       }
       #expect(lab.devices[0].storage.staged().isEmpty)

@@ -3,9 +3,9 @@ import KeepsakeReplication
 import KeepsakeSimulation
 import Testing
 
-/// Saves of which only the record is here.
+/// Saves of which only the record is on the device.
 @Suite struct EngineDownloadTests {
-  @Test("A save that the game replaced while its bytes were on their way isn't reported as damaged")
+  @Test("A save that the game replaces while it is being downloaded isn't reported as damaged")
   func replacedOnItsWay() throws {
     var options = DeviceEngine.Options()
     options.inlineBytes = 200
@@ -16,7 +16,7 @@ import Testing
     try lab.settle(1)
     let large = try lab.save(1, String(repeating: "large ", count: 500), over: .everyHead)
     try lab.settle(1)
-    // Beside it the other device deletes what it comes from.
+    // Concurrently the other device deletes the save that it was made from.
     try lab.save(0, "", over: .everyHead, tombstone: true)
     try lab.settle(0)
     try lab.settle(1)
@@ -24,14 +24,14 @@ import Testing
     try lab.step(1, .committed)
     let asked = lab.takeRequests(1)
     guard case .download(_, large.contents[0]) = try #require(asked.first), asked.count == 1 else {
-      Issue.record("of a conflict both sides are needed: \(asked)")
+      Issue.record("both sides of a conflict are needed: \(asked)")
       return
     }
 
     let new = try lab.save(1, "new", over: .everyHead)
     try lab.step(1, .committed)
     try answerAll(&lab)
-    // The cloud throws away what no head needs.
+    // The cloud removes what no head needs.
     lab.cloud.removeContents(butNot: Set(begun.contents + new.contents))
     if let event = try lab.answer(to: asked[0], of: 1, cloud: &lab.cloud, using: &lab.random) { try lab.step(1, event) }
     try answerAll(&lab)
@@ -39,12 +39,12 @@ import Testing
     #expect(lab.devices[1].engine.status.phase == .idle)
   }
 
-  /// As the network would, without a word of the game's, which would be another chance for what was given up.
+  /// Delivers everything without an event from the game, which would reset failures.
   private func answerAll(_ lab: inout Lab) throws {
     for _ in 0..<50 {
       guard let effect = lab.takeRequest(1) else { return }
       if let event = try lab.answer(to: effect, of: 1, cloud: &lab.cloud, using: &lab.random) { try lab.step(1, event) }
     }
-    Issue.record("it never rests")
+    Issue.record("the engine never becomes idle")
   }
 }

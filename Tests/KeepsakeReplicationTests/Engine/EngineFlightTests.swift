@@ -3,16 +3,16 @@ import KeepsakeReplication
 import KeepsakeSimulation
 import Testing
 
-/// Several requests of one device on their way at the same time.
+/// Several requests of one device in flight at the same time.
 @Suite struct EngineFlightTests {
-  /// Nothing but a few bytes goes inside an exchange.
+  /// Options with which only small contents are sent inside an exchange.
   private func options(inline: Int = 200) -> DeviceEngine.Options {
     var options = DeviceEngine.Options()
     options.inlineBytes = inline
     return options
   }
 
-  /// A device that has heard all.
+  /// A device that has fetched everything.
   private func ready() throws -> Lab {
     var lab = try Lab(options: options())
     try lab.settle(0)
@@ -21,7 +21,7 @@ import Testing
 
   private func text(_ name: String, _ count: Int = 2_000) -> String { String(repeating: name, count: count) }
 
-  /// A text that the simulated storage never makes a delta of, and one that it always does.
+  /// A text that the simulated storage never encodes as a delta, and one that it always does.
   private func whole(_ name: String) -> String { named(name) { $0 == 0 } }
   private func delta(_ name: String) -> String { named(name) { $0 != 0 } }
   private func named(_ name: String, where fits: (UInt8) -> Bool) -> String {
@@ -58,14 +58,14 @@ import Testing
     try (0..<count).map { try lab.save(0, text("\($0)"), slot: "slot \($0)", over: .everyHead) }
   }
 
-  @Test("While a hundred megabytes are sent, what other devices did still arrives")
+  @Test("A device goes on fetching while it uploads a large save")
   func hearingGoesFirst() throws {
     var lab = try ready()
     _ = try saveLarge(1, &lab)
     try lab.step(0, .committed)
     let first = take(&lab)
     #expect(uploads(first).count == 1 && exchanges(first).isEmpty)
-    // Each reason to ask is followed while the upload goes on.
+    // Each reason to fetch causes an exchange while the upload goes on.
     try lab.step(0, .announced(CloudEvent(seq: 50)))
     for event in [EngineEvent.woke, .sync] {
       let asked = take(&lab)
@@ -78,19 +78,19 @@ import Testing
     #expect(lab.devices[0].engine.status.transfers.count == 1)
   }
 
-  @Test("A game that starts with much to send asks for what is new first")
+  @Test("A device that starts with a large save to send fetches first")
   func startsByHearing() throws {
     var lab = try Lab(options: options())
     let save = try saveLarge(1, &lab)[0]
     try lab.step(0, .started)
     let first = take(&lab)
-    // A cloud that can't be reached at all costs no upload.
+    // If the cloud can't be reached, no upload is wasted.
     try #require(exchanges(first).count == 1 && first.count == 1)
     try deliver(first[0], &lab)
     #expect(uploads(take(&lab)).map(\.content.hash) == save.contents)
   }
 
-  @Test("Progress made while a large save is on its way goes ahead of it")
+  @Test("Progress made while a large save is being uploaded is sent ahead of it")
   func smallOvertakesLarge() throws {
     var lab = try ready()
     let save = try saveLarge(1, &lab)[0]
@@ -108,7 +108,7 @@ import Testing
     #expect(lab.cloud.heads(of: "slot 0") == [save.id] && lab.devices[0].storage.outboxCount() == 0)
   }
 
-  @Test("A later change of a value stays behind the save of its checkpoint")
+  @Test("A later change of a value isn't sent before the large save of the value's checkpoint")
   func checkpointsStayWhole() throws {
     var lab = try ready()
     let coins = CellKey(collection: "progress", key: "coins")
@@ -119,7 +119,7 @@ import Testing
     try lab.commit(0, CommitDraft(saves: [save], cells: [CellDraft(coins, .add(plus: 5, minus: 0))]))
     try lab.step(0, .committed)
     let upload = try takeOne(&lab)
-    // A counter says with each change what it was before; and what comes after these two may not overtake them either.
+    // A counter contains its earlier changes, so a later change would show half of the checkpoint.
     try lab.commit(0, CommitDraft(cells: [CellDraft(coins, .add(plus: 1, minus: 0))]))
     try lab.step(0, .committed)
     #expect(take(&lab).isEmpty)
@@ -129,7 +129,7 @@ import Testing
     #expect(request.cells.map(\.state.value) == [.counter([lab.devices[0].writer: CounterEntry(plus: 6, minus: 0)])])
   }
 
-  @Test("A save stays behind an older one of its slot")
+  @Test("A save isn't sent before an older save of its slot")
   func slotsKeepTheirOrder() throws {
     var lab = try ready()
     let large = try lab.save(0, text("large"), over: .everyHead)
@@ -142,7 +142,7 @@ import Testing
     #expect(exchanges(take(&lab)).first?.request.versions.map(\.id) == [large.id, other.id])
   }
 
-  @Test("A small save that replaces a large one goes at once, and the large one is sent no more")
+  @Test("A small save that replaces a large one is sent at once, and the large one isn't sent any more")
   func replacedSavesNeedNoUpload() throws {
     var lab = try ready()
     let large = try lab.save(0, text("large"), over: .everyHead)
@@ -158,7 +158,7 @@ import Testing
     #expect(take(&lab).isEmpty && lab.devices[0].engine.status.phase == .idle)
   }
 
-  @Test("A large save is sent as a delta against the one that is about to be there")
+  @Test("A large save waits for the upload of the one before it, and is sent as a delta against that")
   func deltasWaitForTheirBase() throws {
     var lab = try ready()
     let first = try lab.save(0, whole("a"), over: .everyHead)
@@ -169,11 +169,11 @@ import Testing
     #expect(take(&lab).isEmpty)
     try deliver(upload, &lab)
     let next = take(&lab)
-    // The first one is told of meanwhile.
+    // The first one is offered meanwhile.
     #expect(exchanges(next).first?.request.versions.map(\.id) == [first.id])
     #expect(
       uploads(next).map(\.content.hash) == second.contents && uploads(next).first?.content.base == first.contents[0])
-    // Nor does it wait for one that failed.
+    // It doesn't wait for an upload that failed.
     lab = try Lab(options: options())
     try lab.settle(0)
     let lost = try lab.save(0, whole("a"), over: .everyHead)
@@ -185,7 +185,7 @@ import Testing
     #expect(lab.cloud.heads(of: "main").count == 1 && lab.devices[0].storage.outboxCount() == 0)
   }
 
-  @Test("Four contents are on their way at the same time, and no more")
+  @Test("At most four contents are in flight at the same time")
   func fourAtATime() throws {
     var lab = try ready()
     let saves = try saveLarge(7, &lab)
@@ -203,7 +203,7 @@ import Testing
     #expect(lab.devices[0].engine.status.phase == .idle)
   }
 
-  @Test("The bytes of contents on their way are bounded")
+  @Test("The total bytes of contents in flight are limited, but small contents may always be sent")
   func bytesInFlight() throws {
     var limited = options()
     limited.maximumTransferBytes = 5_000
@@ -215,7 +215,7 @@ import Testing
     }
     try lab.step(0, .committed)
     var open = take(&lab)
-    // One that is larger than the limit goes alone; a small one goes with any.
+    // A content larger than the limit is sent alone; a small one is sent beside any other.
     #expect(uploads(open).map(\.content.bytes.count) == [4_000, 400])
     for _ in 0..<30 where !open.isEmpty {
       let sizes = uploads(open).map(\.content.bytes.count)
@@ -226,7 +226,7 @@ import Testing
     #expect(lab.devices[0].storage.outboxCount() == 0)
   }
 
-  @Test("An upload that fails leaves the others alone")
+  @Test("A failed upload pauses further uploads, but neither those in flight nor exchanges")
   func failuresStandAlone() throws {
     var lab = try ready()
     var (saves, both): ([VersionRecord], [EngineEffect]) = ([], [])
@@ -243,7 +243,7 @@ import Testing
     }
     #expect(take(&lab).isEmpty)
     try deliver(both[1], &lab)
-    // What is small, and what is announced, waits for no pause.
+    // Small changes and announced ones don't wait for the end of the pause.
     let exchange = try takeOne(&lab)
     #expect(exchanges([exchange]).first?.request.versions.map(\.id) == [saves[1].id])
     try deliver(exchange, &lab)
@@ -257,7 +257,7 @@ import Testing
     for save in saves { #expect(lab.cloud.heads(of: save.slot) == [save.id]) }
   }
 
-  @Test("A content that the cloud never takes is sent again after pauses that grow, though all else goes through")
+  @Test("A content that the cloud never accepts is sent again after growing pauses, although exchanges succeed")
   func badContentsBackOff() throws {
     var lab = try ready()
     _ = try saveLarge(1, &lab)
@@ -280,7 +280,7 @@ import Testing
     }
   }
 
-  @Test("Large saves are compressed one in each step, so saves of the game get through, and a pause ends for them, too")
+  @Test("Only one large save is compressed per step, also after a pause, and the engine wakes itself for the next")
   func oneLargeContentAStep() throws {
     var lab = try ready()
     _ = try saveLarge(1, &lab)
@@ -308,7 +308,7 @@ import Testing
     #expect(lab.devices[0].storage.outboxCount() == 0 && wakes > 0)
   }
 
-  @Test("A network that goes away under four requests counts as one failure")
+  @Test("Four requests that are interrupted together count as one failure")
   func oneFailureTogether() throws {
     var lab = try ready()
     _ = try saveLarge(4, &lab)
@@ -320,7 +320,7 @@ import Testing
     #expect(lab.devices[0].engine.status.transfers.isEmpty)
   }
 
-  @Test("Of several requests a late or foreign answer answers none")
+  @Test("With several requests in flight, a late or mismatched response changes nothing, and each counts only once")
   func strangersChangeNothing() throws {
     var lab = try ready()
     _ = try saveLarge(3, &lab)
@@ -338,17 +338,14 @@ import Testing
     try lab.step(0, .failed(request: exchange.number &+ 9, TransportFailure(.unauthorized, "who are you")))
     #expect(lab.devices[0].storage.facts() == before && lab.devices[0].engine.status == status)
     #expect(take(&lab).isEmpty && flights.allSatisfy { lab.devices[0].storage.cloudDepth(of: $0.content.hash) == nil })
-    // An answer counts once.
+    // A response counts once.
     try lab.step(0, .uploaded(request: flights[0].number, flights[0].content.hash))
     #expect(lab.devices[0].engine.status.transfers.count == 2)
     try lab.step(0, .failed(request: flights[0].number, TransportFailure(.unauthorized, "who are you")))
     #expect(lab.devices[0].engine.status.phase == .busy)
   }
 
-  @Test(
-    """
-    After a crash with three contents on their way all of them arrive, and an answer to the crashed game changes nothing
-    """)
+  @Test("After a crash during three uploads all saves arrive, and responses to the crashed run change nothing")
   func crashInFlight() throws {
     var lab = try ready()
     let saves = try saveLarge(3, &lab)
@@ -366,7 +363,7 @@ import Testing
       open += take(&lab)
     }
     try #require(!uploads(open).isEmpty)
-    // Late answers to the crashed game, the bad ones before the good ones.
+    // Late responses to the crashed run, failures before successes.
     for number in uploads(lost).map(\.number) + exchanges(told).map(\.number) {
       try lab.step(0, .failed(request: number, TransportFailure(.unauthorized, "who are you")))
     }
@@ -380,7 +377,7 @@ import Testing
     #expect(lab.devices[0].storage.outboxCount() == 0 && lab.devices[0].engine.status.phase == .idle)
   }
 
-  @Test("A new device fetches several saves at the same time, each with its bases")
+  @Test("A new device downloads several saves at the same time, each with its bases")
   func downloadsSideBySide() throws {
     var lab = try Lab(devices: 2, options: options())
     try lab.settle(0)
@@ -393,7 +390,7 @@ import Testing
       }
       #expect(lab.cloud.content(last.contents[0])?.base != nil)
     }
-    // Nothing comes inside the answer.
+    // No contents are inside the response.
     try lab.step(1, .started)
     let exchange = try #require(exchanges(take(&lab, 1)).first)
     var response = try CloudAcceptance.exchange(exchange.request, now: 0, in: &lab.cloud, using: &lab.random)
@@ -402,7 +399,7 @@ import Testing
     var open = take(&lab, 1)
     #expect(downloads(open).count == 2)
     #expect(Set(lab.devices[1].engine.status.transfers.map(\.slot)) == ["one", "two"])
-    // The second save's first part comes, and what it leans on is asked for, while the first save has still to come.
+    // The second save's delta arrives, and its base is requested while the first save is still missing.
     try deliver(open.removeLast(), to: 1, &lab)
     open += take(&lab, 1)
     #expect(downloads(open).count == 2)
@@ -414,7 +411,7 @@ import Testing
     for slot in ["one", "two"] { #expect(lab.devices[1].storage.heads(of: slot) == lab.cloud.heads(of: slot)) }
   }
 
-  @Test("A device gives up a content whose bases lean on each other")
+  @Test("A device gives up a content whose bases form a cycle")
   func basesInACircle() throws {
     var lab = try Lab(devices: 2, options: options())
     let save = try lab.save(0, text("a"), over: .everyHead)

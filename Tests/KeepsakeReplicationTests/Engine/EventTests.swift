@@ -3,9 +3,9 @@ import KeepsakeReplication
 import KeepsakeSimulation
 import Testing
 
-@Suite("What the event stream brings")
+@Suite("Changes in the event stream")
 struct EventTests {
-  /// Two devices that have heard all, and what the cloud says of the next exchange of the first.
+  /// Makes a change on the first device, and returns the event with which the cloud announces it.
   private func told(_ lab: inout Lab, _ change: (inout Lab) throws -> Void) throws -> CloudEvent {
     let before = lab.cloud.position()
     try change(&lab)
@@ -21,7 +21,7 @@ struct EventTests {
     return lab
   }
 
-  @Test("a value and a save are there without asking, and the next ones follow on")
+  @Test("a value and a save arrive in events without an exchange, one after the other")
   func inOneStep() throws {
     var lab = try ready()
     let value = try told(&lab) { try $0.commit(0, Lab.level(3)) }
@@ -37,8 +37,7 @@ struct EventTests {
     #expect(lab.devices[1].notifications.contains(.slots(["main"])))
   }
 
-  @Test(
-    "events that are missed, late, doubled or of another history change nothing by themselves, and one exchange tells")
+  @Test("events out of order, repeated or of another history aren't applied; one exchange fetches the changes")
   func onlyTheNext() throws {
     var lab = try ready()
     let missed = try told(&lab) { try $0.commit(0, Lab.level(3)) }
@@ -50,14 +49,14 @@ struct EventTests {
     try lab.settle(1, .announced(next))
     #expect(lab.level(1) == .max(.int(4)))
     #expect(lab.devices[1].exchanges == 1)
-    // The one that was missed comes after all.
+    // The event that was missed arrives after all.
     try lab.settle(1, .announced(missed))
     try lab.settle(1, .announced(next))
     #expect(lab.devices[1].storage.facts().cursor == lab.cloud.position())
     #expect(lab.devices[1].exchanges == 1)
   }
 
-  @Test("what an event says while an exchange is under way is left to the exchange")
+  @Test("changes in an event that arrives during an exchange are left to the exchange")
   func notBesideAnExchange() throws {
     var lab = try ready()
     try lab.step(1, .sync)
@@ -71,7 +70,7 @@ struct EventTests {
     #expect(lab.level(1) == .max(.int(3)))
   }
 
-  @Test("a commit that waits is sent, not taken for sent, when the other device's change comes by an event")
+  @Test("a queued commit is still sent if another device's change of the same value arrives in an event")
   func besideTheOutbox() throws {
     var lab = try ready()
     try lab.commit(1, Lab.level(9))
@@ -84,7 +83,7 @@ struct EventTests {
     #expect(lab.level(0) == .max(.int(9)))
   }
 
-  @Test("a conflict shows, with its common ancestor, whichever way the other's save came")
+  @Test("a conflict shows the same heads whether the other device's save came in an event or in an exchange")
   func conflict() throws {
     var lab = try ready()
     let first = try lab.save(0, "common", over: .everyHead)
@@ -98,7 +97,7 @@ struct EventTests {
     #expect(lab.devices[0].storage.heads(of: "main") == lab.devices[1].storage.heads(of: "main"))
   }
 
-  @Test("an event of a cloud that lies about it is left alone")
+  @Test("an event with an impossible cursor, invalid changes or too many changes isn't applied")
   func hostile() throws {
     var lab = try ready()
     let event = try told(&lab) { try $0.commit(0, Lab.level(3)) }
@@ -127,7 +126,7 @@ struct EventTests {
     #expect(lab.level(1) == .max(.int(3)))
   }
 
-  @Test("an event never carries more than its share, and nothing of the bank")
+  @Test("an event carries no changes if they are too many or too large, or if only the bank has changed")
   func bounded() throws {
     var lab = try ready()
     let many = try told(&lab) { lab in
@@ -149,7 +148,7 @@ struct EventTests {
     before.epoch += 1
     #expect(try CloudAcceptance.step(since: before, in: lab.cloud) == nil)
     #expect(try CloudAcceptance.step(since: lab.cloud.position(), in: lab.cloud) == nil)
-    // The bank's move has a seq of its own, and no item.
+    // A change of the bank has a seq of its own, but no item.
     let moved = lab.cloud.position()
     lab.cloud.advance(to: Cursor(epoch: moved.epoch, seq: moved.seq + 1, mark: 5))
     #expect(try CloudAcceptance.step(since: moved, in: lab.cloud) == nil)

@@ -2,13 +2,13 @@ import Testing
 
 @testable import KeepsakeReplication
 
-/// Whether an exchange has to look for what is new.
+/// Whether an exchange has to fetch what is new.
 struct FetchStateTests {
   private func answered(_ state: inout FetchState, before: UInt64 = 0, hasMore: Bool = false, fault: Bool = false) {
     state.answered(announcedBefore: before, hasMore: hasMore, showsHalfPages: fault)
   }
 
-  @Test("what the event stream announces is due until the cursor is there")
+  @Test("an exchange is due until the cursor has reached what the event stream announced")
   func announcements() {
     var state = FetchState()
     #expect(!state.isExchangeDue)
@@ -21,7 +21,7 @@ struct FetchStateTests {
     #expect(!state.isExchangeDue)
   }
 
-  @Test("an answer settles what had been announced when it was asked for, and nothing that came since")
+  @Test("a response settles what had been announced when its request was sent, but nothing announced since")
   func answers() {
     var state = FetchState()
     state.announce(9)
@@ -47,7 +47,7 @@ struct FetchStateTests {
     #expect(other.isComplete)
   }
 
-  @Test("with another cloud everything is due, and nothing that the old one said counts")
+  @Test("after a restart with another cloud an exchange is due, and what the old one announced doesn't count")
   func restart() {
     var state = FetchState()
     state.announce(9)

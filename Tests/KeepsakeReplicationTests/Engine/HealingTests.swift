@@ -9,7 +9,7 @@ import Testing
     lab.devices[index].notifications.compactMap { if case .damaged(let hash) = $0 { hash } else { nil } }
   }
 
-  @Test("a save that is damaged in the cloud comes whole to a new device, once the device that made it was there")
+  @Test("a save that is damaged in the cloud reaches a new device intact once the device that made it has synced")
   func heals() throws {
     var lab = try Lab(devices: 2)
     try lab.settle(0)
@@ -18,7 +18,7 @@ import Testing
     let hash = save.contents[0]
     lab.cloud.damageContent(hash)
     try lab.settle(1)
-    // It is shown without it, as it always was, and the cloud knows.
+    // The save is shown without its content, and the cloud knows that the content is damaged.
     #expect(damaged(lab, 1) == [hash] && !lab.devices[1].storage.hasContent(hash))
     #expect(lab.cloud.suspectContents() == [hash] && lab.cloud.content(hash) != nil)
 
@@ -27,14 +27,14 @@ import Testing
     #expect(lab.requests.contains { $0.damaged == [hash] })
     try lab.settle(1, .announced(CloudEvent(seq: lab.cloud.position().seq)))
     #expect(lab.devices[1].storage.content(hash) == Data("a garden".utf8))
-    // Nothing is left to say or to ask.
+    // Nothing is left to report or to request.
     let requests = lab.requests.count
     for index in [0, 1] { try lab.settle(index, .woke) }
     #expect(lab.requests[requests...].allSatisfy { $0.damaged.isEmpty })
     #expect(lab.cloud.usedBytes() == lab.cloud.recountedBytes())
   }
 
-  @Test("a damaged base is put again, and the saves that lean on it come whole")
+  @Test("a damaged base is uploaded again, and saves that are deltas of it arrive intact")
   func healsBases() throws {
     let tests = CloudAcceptanceTests()
     var lab = try Lab(devices: 2)
@@ -55,7 +55,7 @@ import Testing
     #expect(lab.devices[1].storage.content(new.contents[0]) == Data("second".utf8))
   }
 
-  @Test("nothing leans on a damaged content, and only a full one takes its place")
+  @Test("a damaged content serves as no base, and is only replaced by one that is sent in full")
   func onlyInFull() throws {
     var cloud = MemoryContainer(epoch: 1)
     let tests = CloudAcceptanceTests()
@@ -68,7 +68,7 @@ import Testing
     _ = try tests.exchange(
       ExchangeRequest(cursor: .start, limit: 9, damaged: [ContentHash(of: base), unknown]), &cloud)
     #expect(cloud.suspectContents() == [ContentHash(of: base)])
-    // A circle: what leans on it as its base.
+    // A cycle: its new base is a delta of it.
     let circle = try tests.exchange(
       ExchangeRequest(
         cursor: .start, versions: [tests.version(2, over: [1], contents: [base])],
@@ -82,7 +82,7 @@ import Testing
     #expect(full.wanted.isEmpty && cloud.hasContent(ContentHash(of: base)))
   }
 
-  @Test("a cloud that asks for a content without end gets it once in ten minutes")
+  @Test("a cloud that asks for the same content again and again gets it once in ten minutes")
   func bounded() throws {
     var lab = try Lab()
     try lab.settle(0)

@@ -4,9 +4,9 @@ import KeepsakeSimulation
 import KeepsakeStore
 import Testing
 
-@Suite("A device that keeps back what comes")
+@Suite("Holding back received changes until the game delivers them")
 struct HoldingTests {
-  /// Two devices that have heard all; the second one keeps back what comes from now on.
+  /// Two devices that have fetched everything; from now on the second one holds back what it receives.
   private func ready(page: Int = ExchangeRules.maximumChanges) throws -> Lab {
     var options = DeviceEngine.Options()
     options.page = page
@@ -22,7 +22,7 @@ struct HoldingTests {
     try DeviceEngine.deliver(in: &lab.devices[1].storage)
   }
 
-  @Test("shows nothing of it, is idle all the same, and then shows all of it at once")
+  @Test("changes are held back while the engine is idle, and are shown all at once when they are delivered")
   func showsAtOnce() throws {
     var lab = try ready()
     try lab.commit(0, Lab.level(3))
@@ -49,7 +49,7 @@ struct HoldingTests {
     #expect(lab.level(1) == .max(.int(4)))
   }
 
-  @Test("shows no page before the last one is here")
+  @Test("no page is delivered before the last one has arrived")
   func notByHalves() throws {
     var lab = try ready(page: 1)
     for number in 0..<3 {
@@ -62,7 +62,7 @@ struct HoldingTests {
       guard let request = lab.takeRequest(1),
         let event = try lab.answer(to: request, cloud: &lab.cloud, using: &lab.random)
       else {
-        Issue.record("it asks for no further page")
+        Issue.record("no further page is requested")
         return
       }
       try lab.step(1, event)
@@ -74,7 +74,7 @@ struct HoldingTests {
     #expect(whole == [.cells((0..<3).map { CellKey(collection: "progress", key: "key \($0)") })])
   }
 
-  @Test("shows no save before its contents are here")
+  @Test("a save isn't delivered before its contents have arrived")
   func notWithoutContents() throws {
     var options = DeviceEngine.Options()
     options.inlineBytes = 0
@@ -88,7 +88,7 @@ struct HoldingTests {
     guard let exchange = lab.takeRequest(1),
       case .answered(let number, var answer)? = try lab.answer(to: exchange, cloud: &lab.cloud, using: &lab.random)
     else {
-      Issue.record("it doesn't ask")
+      Issue.record("no exchange is requested")
       return
     }
     answer.contents = []
@@ -101,7 +101,7 @@ struct HoldingTests {
     #expect(lab.devices[1].storage.hasContent(try #require(save.contents.first)))
   }
 
-  @Test("takes events without asking, one after the other")
+  @Test("changes in events are held back without an exchange, one event after the other")
   func takesEvents() throws {
     var lab = try ready()
     for level in [3, 4] as [Int64] {
@@ -120,7 +120,7 @@ struct HoldingTests {
     #expect(lab.level(1) == .max(.int(4)))
   }
 
-  @Test("shows what an earlier run kept back: by hand without a network, or as soon as it keeps back nothing")
+  @Test("what an earlier run held back is shown by a delivery without a network, or once nothing is held back")
   func afterRestart() throws {
     for byHand in [true, false] {
       var lab = try ready()
@@ -132,7 +132,7 @@ struct HoldingTests {
         let shown = try deliver(&lab)
         #expect(shown.count == 1)
       } else {
-        // The answer to this never comes.
+        // The response to this never arrives.
         try lab.step(1, .started)
         #expect(lab.devices[1].notifications.count == 1)
       }
@@ -140,7 +140,7 @@ struct HoldingTests {
     }
   }
 
-  @Test("hasn't caught up before it has seen what there is; with nothing kept back it has")
+  @Test("a device has caught up only after it delivered what it holds back, or if there was nothing to hold back")
   func catchesUp() throws {
     var lab = try Lab(devices: 2)
     lab.devices[1].engine.holdsArrivals = true
@@ -157,7 +157,7 @@ struct HoldingTests {
     #expect(lab.devices[1].storage.facts().caughtUp)
   }
 
-  @Test("shows it when the cloud begins anew, and offers it there: who wrote it may be gone")
+  @Test("held changes are shown and offered to a restored cloud, since the device that made them may be gone")
   func restoredCloud() throws {
     var lab = try ready()
     let backup = lab.cloud
@@ -174,7 +174,7 @@ struct HoldingTests {
         .slots(["main"]), .cells([CellKey(collection: "progress", key: "level")]),
       ]))
     #expect(!lab.devices[1].storage.facts().hasArrivals && lab.devices[1].storage.staged().isEmpty)
-    // Instead of the one who wrote it, which was lost.
+    // In place of the device that made them, which was lost.
     lab.devices[0] = try LabDevice(writer: 9)
     try DeviceCommit.opened(in: &lab.devices[0].storage, using: &lab.random)
     try lab.settle(0)
@@ -182,7 +182,7 @@ struct HoldingTests {
     #expect(lab.devices[0].storage.hasContent(save.contents[0]))
   }
 
-  @Test("drops what is still on its way when the cloud begins anew: half of it never shows")
+  @Test("incomplete pages are dropped when the cloud is restored, and half of a change is never shown")
   func restoredBetweenPages() throws {
     var lab = try ready(page: 1)
     let backup = lab.cloud
@@ -195,7 +195,7 @@ struct HoldingTests {
     guard let request = lab.takeRequest(1),
       let event = try lab.answer(to: request, cloud: &lab.cloud, using: &lab.random)
     else {
-      Issue.record("it doesn't ask")
+      Issue.record("no exchange is requested")
       return
     }
     try lab.step(1, event)
@@ -205,14 +205,14 @@ struct HoldingTests {
     #expect(
       lab.devices[1].notifications.isEmpty && lab.devices[1].storage.cells(in: nil).isEmpty
         && lab.devices[1].storage.staged().isEmpty)
-    // Who wrote it offers it again.
+    // The device that made the changes offers them again.
     try lab.settle(0)
     try lab.settle(1)
     let shown = try deliver(&lab)
     #expect(shown == [.cells((0..<3).map { CellKey(collection: "progress", key: "key \($0)") })])
   }
 
-  @Test("the cloud's echo of its own first save isn't kept back, and it has caught up")
+  @Test("the cloud's echo of a device's own first save isn't held back, and the device has caught up")
   func echoOfSave() throws {
     var lab = try Lab(devices: 2)
     lab.devices[1].engine.holdsArrivals = true
@@ -223,7 +223,7 @@ struct HoldingTests {
     #expect(!facts.hasArrivals && facts.caughtUp && lab.devices[1].storage.staged().isEmpty)
   }
 
-  @Test("a value that changes nothing here isn't kept back; beside one that does it is")
+  @Test("a received value that changes nothing on the device isn't held back; beside it one that does is")
   func echoOfValue() throws {
     var lab = try ready()
     try lab.commit(1, Lab.level(7))
@@ -242,7 +242,7 @@ struct HoldingTests {
     #expect(shown == [.cells([CellKey(collection: "progress", key: "coins")])])
   }
 
-  @Test("a save that is known here is kept back if by what comes it replaces another one that shows")
+  @Test("a known save is held back if the received record makes it replace another save that is shown")
   func replacesAnother() throws {
     var lab = try ready()
     let first = try lab.save(1, "first", over: .versions([]))
@@ -264,7 +264,7 @@ struct HoldingTests {
     #expect(shown == [.slots(["main"])] && lab.devices[1].storage.heads(of: "main") == [second.id])
   }
 
-  @Test("fetches once more what a merge would start from, where the game's own saves have pushed it out")
+  @Test("an ancestor that a merge would need is downloaded again after the game's own saves displaced it")
   func keepsAncestors() throws {
     var lab = try ready()
     lab.devices[1].storage.rules = HistoryRules(newest: 1, hourly: 0, daily: 0, weekly: 0)
@@ -287,7 +287,7 @@ struct HoldingTests {
     #expect(lab.devices[1].storage.heads(of: "main") == [theirs.id, own.id].sorted())
   }
 
-  @Test("a save made meanwhile replaces only what the game had seen")
+  @Test("a save made while others are held back replaces only what the game has seen")
   func savesMeanwhile() throws {
     var lab = try ready()
     try lab.save(0, "first", over: .everyHead)
@@ -305,7 +305,7 @@ struct HoldingTests {
     #expect(lab.devices[1].storage.heads(of: "main") == [theirs.id, own.id].sorted())
   }
 
-  @Test("of several saves that show, even the echo is kept back: any detail may decide which one is the save")
+  @Test("with several heads even the echo of a save is held back, because any detail may decide which head wins")
   func echoAmongSeveral() throws {
     var lab = try Lab(devices: 2)
     lab.devices[1].engine.holdsArrivals = true

@@ -17,7 +17,7 @@ struct InFlightTests {
       request: request, isUpload: isUpload, hash: hash, bytes: bytes, marksOffered: isUpload, status: status)
   }
 
-  @Test("numbers follow one another from a random one, so that two engines don't take each other's answers")
+  @Test("request numbers are consecutive from a random one, so that two engines don't confuse their responses")
   func numbers() {
     var random = SeededGenerator(seed: 3)
     var (inFlight, other) = (InFlight(), InFlight())
@@ -38,7 +38,7 @@ struct InFlightTests {
     #expect(inFlight.isIdle)
   }
 
-  @Test("a transfer ends once, by its number and the way that it goes")
+  @Test("a transfer ends once, by its number and direction")
   func transfers() {
     var inFlight = InFlight()
     inFlight.begin(transfer(1, isUpload: true))
@@ -51,7 +51,7 @@ struct InFlightTests {
     #expect(inFlight.isIdle)
   }
 
-  @Test("as many go up as down, as long as there are both")
+  @Test("an upload is next whenever fewer uploads than downloads are in flight")
   func taken() {
     var inFlight = InFlight()
     #expect(!inFlight.isUploadNext && !inFlight.isDownloading)
@@ -64,7 +64,7 @@ struct InFlightTests {
         && inFlight.downloading == [transfer(1, isUpload: false).hash])
   }
 
-  @Test("one content may be of any size; beside it begins what is small, or what fits")
+  @Test("the first content may have any size; beside it others may begin that are small or fit into the limit")
   func room() {
     var options = DeviceEngine.Options()
     (options.maximumTransferBytes, options.smallTransferBytes) = (100, 5)
@@ -84,7 +84,7 @@ struct InFlightTests {
     #expect(inFlight.transfers.map(\.request) == [1, 3])
   }
 
-  @Test("a version that an exchange offers stays offered whatever becomes of its transfers")
+  @Test("once an exchange offers a version, it stays offered whatever becomes of its transfers")
   func offered() {
     var inFlight = InFlight()
     let other = VersionID(high: 0, low: 2)

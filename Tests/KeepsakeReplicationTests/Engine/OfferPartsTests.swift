@@ -3,7 +3,7 @@ import KeepsakeReplication
 import KeepsakeSimulation
 import Testing
 
-@Suite("What is offered in several requests")
+@Suite("Offers that take several requests")
 struct OfferPartsTests {
   static let offer = OfferID(high: 4, low: 4)
 
@@ -36,7 +36,7 @@ struct OfferPartsTests {
 
   // MARK: The cloud
 
-  @Test("another device hears nothing of an offer before its last part, and then all of it in one answer")
+  @Test("another device receives nothing of an offer before its last part, and then all of it in one response")
   func together() throws {
     var cloud = MemoryContainer(epoch: 1)
     #expect(try exchange(part(0, cells: [cell("a")]), &cloud).outcome == .held(parts: 1))
@@ -48,8 +48,7 @@ struct OfferPartsTests {
     #expect(cloud.heldOffers().isEmpty)
   }
 
-  @Test(
-    "a part that comes twice, too early, or after the cloud lost those before it never makes half of an offer visible")
+  @Test("a part that is repeated, early, or whose predecessors the cloud lost never makes half of an offer visible")
   func outOfOrder() throws {
     var cloud = MemoryContainer(epoch: 1)
     #expect(try exchange(part(1, last: true, cells: [cell("b")]), &cloud).outcome == .held(parts: 0))
@@ -64,7 +63,7 @@ struct OfferPartsTests {
     #expect(throws: ExchangeError.self) { try exchange(part(ExchangeRules.maximumOfferParts), &cloud) }
   }
 
-  @Test("an offer that lacks a content waits for it with its parts, and one that is refused goes")
+  @Test("an offer that lacks a content is held until the content arrives; one that is refused is dropped")
   func missingAndRefused() throws {
     var cloud = MemoryContainer(epoch: 1)
     let bytes = Data("bytes".utf8)
@@ -77,13 +76,13 @@ struct OfferPartsTests {
 
     _ = try exchange(part(0, cells: [cell("c")]), &cloud)
     guard case .refused = try exchange(part(1, last: true, cells: [cell("")]), &cloud).outcome else {
-      Issue.record("a cell without a name is taken")
+      Issue.record("a cell without a name is accepted")
       return
     }
     #expect(cloud.heldOffers().isEmpty && cloud.cell(cell("c").key) == nil)
   }
 
-  @Test("what is kept of offers is bounded, a living one is never pushed out, and one that was left alone makes room")
+  @Test("the number of held offers is limited: idle and expired ones make room, and active ones are never dropped")
   func bounded() throws {
     var cloud = MemoryContainer(epoch: 1)
     let ids = (0..<ExchangeRules.maximumOffers + 1).map { OfferID(high: 1, low: UInt64($0)) }
@@ -92,7 +91,7 @@ struct OfferPartsTests {
     }
     let late = part(0, of: ids[ids.count - 1], cells: [cell("a")])
     #expect(try exchange(late, &cloud).outcome == .held(parts: 0))
-    // All but the first two are gone on with.
+    // All but the first two are continued.
     let soon = 7 + ExchangeRules.offerIdleMilliseconds
     for id in ids.dropLast().dropFirst(2) {
       _ = try exchange(part(1, of: id, cells: [cell("b")]), &cloud, now: soon - 1)
@@ -100,13 +99,13 @@ struct OfferPartsTests {
     #expect(try exchange(late, &cloud, now: soon).outcome == .held(parts: 1))
     #expect(cloud.heldOffers().count == ExchangeRules.maximumOffers)
     #expect(cloud.items(of: ids[2]).count == 2)
-    // A day later they are nobody's.
+    // A day later all of them have expired.
     let day = soon + ExchangeRules.offerLifetimeMilliseconds
     #expect(try exchange(part(0, cells: [cell("a")]), &cloud, now: day).outcome == .held(parts: 1))
     #expect(cloud.heldOffers().map(\.id) == [Self.offer])
   }
 
-  @Test("one offer can't take more than an offer may")
+  @Test("a part that would make its offer too large isn't held")
   func tooLarge() throws {
     var cloud = MemoryContainer(epoch: 1)
     let value = CellValue.max(.string(String(repeating: "v", count: 250_000)))
@@ -120,7 +119,8 @@ struct OfferPartsTests {
 
   // MARK: A device
 
-  /// Two devices that have a checkpoint which the cloud's backup doesn't have, and the backup in its place.
+  /// Two devices, of which the first has checkpoints that the cloud's backup lacks, and the restored backup as the
+  /// cloud.
   private func restored(_ options: DeviceEngine.Options = .init(), checkpoints: Int = 4) throws -> Lab {
     var lab = try Lab(devices: 2, options: options)
     for index in 0..<2 { try lab.settle(index) }
@@ -140,7 +140,7 @@ struct OfferPartsTests {
     return lab
   }
 
-  /// Lets the cloud answer the oldest request of the first device; false if there is none.
+  /// Delivers the oldest request of the first device and the response to it; returns false if there is none.
   private func answerNext(_ lab: inout Lab) throws -> Bool {
     guard let effect = lab.takeRequest(0) else { return false }
     var (cloud, random) = (lab.cloud, lab.random)
@@ -156,7 +156,7 @@ struct OfferPartsTests {
     return CloudEvent(seq: lab.cloud.position().seq, unknown: cursor)
   }
 
-  @Test("a device that hears that its cloud was restored brings back all that it has in one exchange")
+  @Test("a device that is notified that its cloud was restored sends everything that it has in one exchange")
   func oneExchange() throws {
     var lab = try restored()
     try lab.settle(0, .announced(told(lab)))
@@ -165,25 +165,25 @@ struct OfferPartsTests {
     #expect((1...4).allSatisfy { lab.cloud.heads(of: "slot \($0)").count == 1 })
     #expect(lab.devices[0].storage.facts().cursor == lab.cloud.position())
     #expect(lab.devices[0].engine.status.phase == .idle)
-    // The other one was away, and hears all of it at once.
+    // The other device was offline, and fetches all of it at once.
     try lab.settle(1)
     #expect(lab.devices[1].exchanges == 1 && lab.devices[1].storage.slots().count == 4)
   }
 
-  @Test("what is said of a cursor that the device doesn't hold any more begins nothing anew")
+  @Test("an event about an outdated cursor, or one during an exchange, doesn't make the device start over")
   func anotherCursor() throws {
     var lab = try restored()
     var event = try told(lab)
     event.unknown?.mark ^= 1
     try lab.step(0, .announced(event))
     #expect(lab.devices[0].storage.outboxCount() == 0)
-    // While an exchange is under way it is left to that.
+    // During an exchange it is left to the response.
     try lab.step(0, .sync)
     try lab.step(0, .announced(told(lab)))
     #expect(lab.devices[0].storage.outboxCount() == 0)
   }
 
-  @Test("the exchange waits for the saves that have to be put, but not longer than until the next poll")
+  @Test("the exchange waits until the needed contents are uploaded, but no longer than until the next poll")
   func waitsForPuts() throws {
     var options = DeviceEngine.Options()
     options.inlineBytes = 4
@@ -193,14 +193,14 @@ struct OfferPartsTests {
     #expect(puts.count == 4)
     for put in puts {
       guard case .upload = put else {
-        Issue.record("\(put) before all is put")
+        Issue.record("\(put) before everything is uploaded")
         return
       }
     }
     var impatient = lab
     try impatient.step(0, .woke)
     guard case .exchange(_, let request)? = impatient.takeRequest(0) else {
-      Issue.record("nothing is heard while saves are put")
+      Issue.record("nothing is fetched while saves are uploaded")
       return
     }
     #expect(request.cells.isEmpty && request.versions.isEmpty)
@@ -211,17 +211,13 @@ struct OfferPartsTests {
       #expect(lab.devices[0].pending.count == (number == 3 ? 1 : 0))
     }
     guard case .exchange(_, let request)? = lab.takeRequest(0) else {
-      Issue.record("what was put isn't told of")
+      Issue.record("what was uploaded isn't offered")
       return
     }
     #expect(request.versions.count == 4 && request.part == nil)
   }
 
-  @Test(
-    """
-    a store that holds more than a request takes is never seen by halves, whatever is lost, ends or is committed \
-    between the parts
-    """)
+  @Test("an offer of several requests is never visible in part, despite lost parts, a restart or a commit meanwhile")
   func inParts() throws {
     var options = DeviceEngine.Options()
     (options.pieceCells, options.pieceVersions, options.maximumCells, options.maximumVersions) = (1, 1, 2, 2)
@@ -245,7 +241,7 @@ struct OfferPartsTests {
           try lab.step(0, .committed)
         default: break
         }
-        // Whoever looks meanwhile sees nothing, or everything.
+        // At any time either nothing or everything is visible.
         let seen = (1...4).count { !lab.cloud.heads(of: "slot \($0)").isEmpty }
         let values = (1...4).count { lab.cloud.cell(CellKey(collection: "progress", key: "\($0)")) != nil }
         #expect(
@@ -262,7 +258,7 @@ struct OfferPartsTests {
     }
   }
 
-  @Test("a store that takes hundreds of requests is never seen by halves")
+  @Test("an offer that takes more than a hundred requests is never visible in part")
   func manyParts() throws {
     var options = DeviceEngine.Options()
     (options.pieceCells, options.pieceVersions, options.maximumCells, options.maximumVersions) = (1, 1, 1, 1)
@@ -280,7 +276,7 @@ struct OfferPartsTests {
     #expect((1...100).allSatisfy { !lab.cloud.heads(of: "slot \($0)").isEmpty })
   }
 
-  @Test("a cloud that has no room for a part is left alone for a while")
+  @Test("a device pauses if the cloud has no room for a part, and goes on once there is room")
   func noRoom() throws {
     var options = DeviceEngine.Options()
     (options.pieceCells, options.pieceVersions, options.maximumCells, options.maximumVersions) = (1, 1, 2, 2)
@@ -292,10 +288,10 @@ struct OfferPartsTests {
     #expect(try answerNext(&lab))
     #expect(lab.devices[0].pending.contains(.wake(afterMilliseconds: options.offerPauseMilliseconds)))
     guard case .waiting = lab.devices[0].engine.status.phase else {
-      Issue.record("it goes on at once: \(lab.devices[0].engine.status.phase)")
+      Issue.record("it doesn't pause: \(lab.devices[0].engine.status.phase)")
       return
     }
-    // Once the others are through, or gone, it goes on.
+    // Once the other offers are complete or expired, it goes on.
     lab.now += ExchangeRules.offerIdleMilliseconds
     try lab.settle(0, .woke)
     #expect(lab.devices[0].storage.outboxCount() == 0)

@@ -3,7 +3,7 @@ import KeepsakeReplication
 import KeepsakeSimulation
 import Testing
 
-/// Which devices the cloud says have a save.
+/// Which devices have a save, according to the cloud.
 @Suite struct ReachedTests {
   private func holders(_ id: VersionID, _ lab: Lab) throws -> [Int] {
     let devices = try CloudAcceptance.devices(holding: id, in: lab.cloud)
@@ -20,13 +20,13 @@ import Testing
     return try #require(event)
   }
 
-  /// The third device says where it stands.
+  /// The third device sends its cursor.
   private func present(_ cursor: Cursor, in lab: inout Lab) throws {
     let request = ExchangeRequest(cursor: cursor, limit: 10)
     _ = try CloudAcceptance.exchange(request, from: Lab.id(2), now: lab.now, in: &lab.cloud, using: &lab.random)
   }
 
-  /// A lab whose first device has saved, while the others were up to date.
+  /// A lab whose first device has saved, after all devices had fetched everything.
   private func saved(_ text: String, devices: Int = 3) throws -> (lab: Lab, save: VersionRecord) {
     var lab = try Lab(devices: devices)
     for index in 0..<devices { try lab.settle(index) }
@@ -35,27 +35,26 @@ import Testing
     return (lab, save)
   }
 
-  @Test(
-    "a device has a save when it says so, not when it was told: the answer may be lost; and one that is away hasn't")
+  @Test("a device has a save once its next request confirms it, not when the response is sent; an offline one doesn't")
   func presented() throws {
     var (lab, save) = try saved("a garden")
     #expect(try holders(save.id, lab) == [])
     try lab.step(1, .woke)
     let asked = try next(of: 1, in: &lab)
     let told = try answer(to: asked, of: 1, in: &lab)
-    #expect(try holders(save.id, lab) == [], "it was answered, and has heard nothing")
+    #expect(try holders(save.id, lab) == [], "the response was sent, but hasn't arrived")
     try lab.step(1, told)
     #expect(try holders(save.id, lab) == [])
     let before = lab.cloud.position()
     try lab.settle(1, .woke)
     #expect(try holders(save.id, lab) == [1])
-    #expect(lab.cloud.position() == before, "nobody is woken by it")
+    #expect(lab.cloud.position() == before, "no device is notified of it")
     try lab.settle(0, .woke)
     #expect(try holders(save.id, lab) == [0, 1])
     #expect(try CloudAcceptance.devices(holding: VersionID(high: 9, low: 9), in: lab.cloud).isEmpty)
   }
 
-  @Test("a save whose bytes are still on their way to a device isn't seen by it, nor is one that its game keeps back")
+  @Test("a device doesn't have a save whose contents are still being downloaded, or that its game holds back")
   func staged() throws {
     var (lab, save) = try saved(String(repeating: "x", count: CloudAcceptance.inlineContentBytes + 1))
     try lab.step(1, .woke)
@@ -67,7 +66,7 @@ import Testing
       Issue.record("\(download)")
       return
     }
-    // Another exchange goes beside it.
+    // Another exchange runs beside it.
     try lab.step(1, .sync)
     let second = try next(of: 1, in: &lab)
     guard case .exchange(_, let request) = second else {
@@ -83,13 +82,13 @@ import Testing
     try lab.step(1, downloaded)
     #expect(lab.devices[1].storage.facts().hasArrivals)
     try lab.settle(1, .woke)
-    #expect(try holders(save.id, lab) == [], "all of it is there, and its game keeps it back")
+    #expect(try holders(save.id, lab) == [], "all of it has arrived, but its game holds it back")
     _ = try DeviceEngine.deliver(in: &lab.devices[1].storage)
     try lab.settle(1, .woke)
     #expect(try holders(save.id, lab) == [1])
   }
 
-  @Test("between two pages nothing counts as seen, however far they have come")
+  @Test("a cursor between two pages confirms nothing, but doesn't revoke what the device confirmed before")
   func paged() throws {
     var (lab, save) = try saved("a garden")
     let position = lab.cloud.position()
@@ -99,15 +98,15 @@ import Testing
     #expect(try holders(save.id, lab) == [])
     try present(position, in: &lab)
     #expect(try holders(save.id, lab) == [2])
-    // And what a device said before it began to page still stands.
+    // What a device confirmed before it began to page is still true.
     try present(cursor, in: &lab)
     #expect(try holders(save.id, lab) == [2])
-    // A store that was set back to a backup lacks it, until it has heard all again.
+    // A store that was restored from a backup lacks it, until it has fetched everything again.
     try present(.start, in: &lab)
     #expect(try holders(save.id, lab) == [])
   }
 
-  @Test("the place of a device in a history that is no more says nothing about this one")
+  @Test("a device's cursor in a history that was lost in a restore confirms nothing in the current one")
   func otherHistory() throws {
     var lab = try Lab(devices: 3)
     for index in 0..<3 { try lab.settle(index) }
@@ -126,42 +125,42 @@ import Testing
     try lab.step(1, .woke)
     let asked = try next(of: 1, in: &lab)
     let restart = try answer(to: asked, of: 1, in: &lab)
-    #expect(try holders(save.id, lab).contains(1) == false, "it stands further, elsewhere")
+    #expect(try holders(save.id, lab).contains(1) == false, "its cursor is further, but in another history")
     try lab.step(1, restart)
     for _ in 0..<3 { try lab.settle(1, .woke) }
     #expect(try holders(save.id, lab).contains(1))
   }
 
-  @Test("who has a later save has what it replaced")
+  @Test("a device that has a later save has the saves that it replaced")
   func replaced() throws {
     var (lab, save) = try saved("one")
     let later = try lab.save(0, "two", over: .versions([save.id]))
     try lab.settle(0)
     for _ in 0..<2 { try lab.settle(1, .woke) }
     #expect(try holders(later.id, lab) == [1])
-    // The first device said that it has it when it sent the later one.
+    // The first device confirmed it when it sent the later one.
     #expect(try holders(save.id, lab) == [0, 1])
   }
 
-  @Test("a save that came damaged is seen by nobody, until it is mended and was heard of again")
+  @Test("a device that received a damaged save doesn't have it until it is repaired and fetched again")
   func damaged() throws {
     var (lab, save) = try saved("a garden", devices: 2)
     lab.cloud.damageContent(save.contents[0])
     for _ in 0..<2 { try lab.settle(1, .woke) }
     #expect(!lab.devices[1].storage.hasContent(save.contents[0]) && !lab.devices[1].storage.heads(of: "main").isEmpty)
     #expect(try holders(save.id, lab) == [])
-    // As if it began anew, and forgot what it had given up.
+    // As if it started over, and forgot what it had given up.
     for _ in 0..<2 { try lab.settle(1, .sync) }
     #expect(try holders(save.id, lab) == [])
     try lab.settle(0, .woke)
     #expect(lab.cloud.suspectContents().isEmpty)
-    #expect(try holders(save.id, lab).contains(1) == false, "it is whole here, and not there")
+    #expect(try holders(save.id, lab).contains(1) == false, "it is intact in the cloud, but not on the device")
     for _ in 0..<2 { try lab.settle(1, .woke) }
     #expect(lab.devices[1].storage.hasContent(save.contents[0]))
     #expect(try holders(save.id, lab).contains(1))
   }
 
-  @Test("what leans on a damaged content is seen by nobody either, and a save whose bytes the cloud lost isn't")
+  @Test("no device has a head that needs a damaged base, or whose contents the cloud lost")
   func unloadable() throws {
     let tests = CloudAcceptanceTests()
     var (lab, save) = try saved("one")
@@ -174,7 +173,7 @@ import Testing
     #expect(try holders(later.id, lab) == [1])
     lab.cloud.suspectContent(save.contents[0])
     #expect(try holders(later.id, lab) == [])
-    #expect(try holders(save.id, lab) == [0, 1], "it is replaced: nobody loads it")
+    #expect(try holders(save.id, lab) == [0, 1], "it is replaced, so no device loads it")
     lab.cloud.removeContents(butNot: [])
     #expect(try holders(later.id, lab) == [])
   }

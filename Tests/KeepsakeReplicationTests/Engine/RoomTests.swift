@@ -3,7 +3,7 @@ import KeepsakeReplication
 import KeepsakeSimulation
 import Testing
 
-/// A player whose room in the cloud is used up.
+/// A player whose quota in the cloud is used up.
 @Suite struct RoomTests {
   private let first = String(repeating: "a", count: 6_000)
   private let second = String(repeating: "b", count: 3_000)
@@ -29,7 +29,7 @@ import Testing
   }
 
   @Test(
-    "a save that finds no room is named with the numbers, values go on, and after a delete it goes by itself",
+    "a save beyond the quota is reported with its numbers, values are still sent, and a delete makes it fit",
     arguments: [256 * 1024, 0])
   func deleteMakesRoom(inlineBytes: Int) throws {
     var lab = try tightLab(inlineBytes: inlineBytes)
@@ -53,7 +53,7 @@ import Testing
     #expect(refusals(lab).isEmpty && lab.devices[0].storage.outboxCount() == 0 && told(lab) == 1)
   }
 
-  @Test("what another device deletes makes room, too: the next answer says so, and the save goes")
+  @Test("a delete by another device makes room as well: the next response reports it, and the save is sent")
   func otherDeviceDeletes() throws {
     var lab = try tightLab(devices: 2)
     let save = try lab.save(0, second, slot: "new", over: .everyHead)
@@ -67,7 +67,7 @@ import Testing
     #expect(lab.cloud.heads(of: "new") == [save.id] && refusals(lab).isEmpty)
   }
 
-  @Test("a quota that the operator raised is found out within ten minutes, and not by asking every minute")
+  @Test("a save refused for lack of room is retried every ten minutes, so that a raised quota is noticed")
   func operatorRaises() throws {
     var lab = try tightLab()
     let save = try lab.save(0, second, slot: "new", over: .everyHead)
@@ -78,7 +78,7 @@ import Testing
       lab.now += 60_000
       try lab.settle(0, .woke)
     }
-    #expect(sent(lab) == before, "it is tried although nothing has changed")
+    #expect(sent(lab) == before, "it is retried although nothing has changed")
     lab.now += 61_000
     try lab.settle(0, .woke)
     #expect(sent(lab) == before + 1 && refusals(lab).count == 1 && told(lab) == 1)
@@ -92,7 +92,7 @@ import Testing
     #expect(lab.cloud.heads(of: "new") == [save.id] && refusals(lab).isEmpty)
   }
 
-  @Test("of two saves that don't fit together the one that fits alone goes")
+  @Test("of two saves that don't fit together the one that fits alone is sent")
   func oneByOne() throws {
     var lab = try tightLab()
     let large = try lab.save(0, second, slot: "large", over: .everyHead)
@@ -105,7 +105,7 @@ import Testing
     #expect(refusals(lab).map(\.slot) == ["large"])
   }
 
-  @Test("a delete frees bases, too, and keeps what another slot or another content needs")
+  @Test("a delete also frees bases, but keeps what another slot or a remaining save needs")
   func whatADeleteFrees() throws {
     var cloud = MemoryContainer(epoch: 1)
     let tests = CloudAcceptanceTests()
@@ -135,7 +135,7 @@ import Testing
     #expect(cloud.usedBytes() == cloud.recountedBytes())
   }
 
-  @Test("contents that belong to nothing can't fill a player's room, and numbers without sense trap nobody")
+  @Test("contents without a version don't use up the quota, and senseless numbers neither trap nor overflow")
   func hostile() throws {
     var cloud = MemoryContainer(epoch: 1)
     let tests = CloudAcceptanceTests()
@@ -152,7 +152,7 @@ import Testing
     #expect(throws: ExchangeError.self) { try CloudAcceptance.exchange(many, now: 0, in: &cloud, using: &random) }
   }
 
-  @Test("a value and a delete are taken when no byte is left")
+  @Test("values and deletes are accepted even if no byte of the quota is left")
   func nothingLeft() throws {
     var lab = try tightLab()
     lab.quota = 0

@@ -2,13 +2,13 @@ import Testing
 
 @testable import KeepsakeReplication
 
-/// Which wake-up the engine asks for.
+/// Which wake-up the engine requests.
 struct WakeUpsTests {
   private func next(_ wakeUps: inout WakeUps, isPaused: Bool = false, isExchanging: Bool = false) -> Int64? {
     wakeUps.next(isPaused: isPaused, isExchanging: isExchanging, poll: 60)
   }
 
-  @Test("the poll is asked for once, and again when it came or counts anew")
+  @Test("the poll is requested once, and again after it came or its time restarted")
   func poll() {
     var wakeUps = WakeUps()
     #expect(next(&wakeUps) == 60)
@@ -19,7 +19,7 @@ struct WakeUpsTests {
     #expect(next(&wakeUps) == 60)
   }
 
-  @Test("no poll is asked for while an exchange is in flight or a pause is on")
+  @Test("no poll is requested while an exchange is in flight or during a pause")
   func noPoll() {
     var wakeUps = WakeUps()
     #expect(next(&wakeUps, isExchanging: true) == nil)
@@ -27,7 +27,7 @@ struct WakeUpsTests {
     #expect(next(&wakeUps) == 60)
   }
 
-  @Test("another step is asked for at once, also beside an exchange, and what wakes the engine then ends no pause")
+  @Test("another step is requested at once, even during an exchange, and its wake-up ends no pause")
   func anotherStep() {
     var wakeUps = WakeUps()
     wakeUps.requestStep()
@@ -37,7 +37,7 @@ struct WakeUpsTests {
     #expect(next(&wakeUps) == 60)
   }
 
-  @Test("the end of a pause stands for the step that was to come")
+  @Test("the end of a pause replaces the step that was requested")
   func pauseComesFirst() {
     var wakeUps = WakeUps()
     wakeUps.requestStep()
@@ -45,7 +45,7 @@ struct WakeUpsTests {
     #expect(wakeUps.woke() == false)
   }
 
-  @Test("what replaces the wake-up replaces the poll and the step")
+  @Test("what replaces the wake-up replaces the requested poll and step as well")
   func replacing() {
     var wakeUps = WakeUps()
     _ = next(&wakeUps)

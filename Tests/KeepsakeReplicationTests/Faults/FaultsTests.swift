@@ -2,7 +2,7 @@ import Testing
 
 @testable import KeepsakeReplication
 
-/// The one value through which code that decides asks for planted bugs.
+/// The value from which the decision code learns which bugs are planted.
 struct FaultsTests {
   static var predicates: [PlantedBug: KeyPath<Faults, Bool>] {
     [
@@ -57,20 +57,20 @@ struct FaultsTests {
     #expect(trueOnes == [bug])
   }
 
-  @Test("bugs that are planted together are all there")
+  @Test("several bugs can be planted together")
   func several() {
     let faults = Faults(planting: [.showHalfPages, .evictUnsent])
     #expect(faults.showsHalfPages && faults.evictsUnsent && !faults.splitsGroups)
   }
 
-  @Test("without faults, or with faults that aren't about it, a join is the join")
+  @Test("without faults, or with unrelated ones, a join gives its normal result")
   func join() {
     let (left, right) = (counter(2, by: 1), counter(3, by: 2))
     #expect(left.joined(with: right, under: Faults()) == left.joined(with: right))
     #expect(left.joined(with: right, under: Faults(planting: [.showHalfPages])) == left.joined(with: right))
   }
 
-  @Test("counters that meet are added where that is planted")
+  @Test("counters are added instead of joined if that bug is planted")
   func addedCounters() {
     let state = counter(2, by: 1)
     let later = counter(3, by: 1)
@@ -78,7 +78,7 @@ struct FaultsTests {
     #expect(state.joined(with: later, under: Faults(planting: [.addCounters])) == counter(5, by: 1))
   }
 
-  @Test("a reset is joined like a value where that is planted")
+  @Test("a reset is joined like any other value if that bug is planted")
   func joinedReset() {
     let state = counter(7, by: 1)
     let reset = CellState(generation: state.generation + 1, value: .counter([:]))

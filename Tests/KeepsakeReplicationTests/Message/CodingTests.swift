@@ -18,7 +18,7 @@ import Testing
     try JSONDecoder().decode(Value.self, from: try Self.encoder().encode(value))
   }
 
-  @Test("What this version stores is written in the form that the next one reads")
+  @Test("Values of cells are encoded in a fixed JSON form, which later versions can read")
   func formsAreFixed() throws {
     #expect(try text(CellValue.max(.int(6))) == #"{"max":{"int":6}}"#)
     #expect(try text(CellValue.min(.double(-0.5))) == #"{"min":{"double":-0.5}}"#)
@@ -59,7 +59,7 @@ import Testing
         """#)
   }
 
-  @Test("Sets, dictionaries and optionals are written in the form that the next version reads")
+  @Test("Sets, dictionaries and optionals are encoded in a fixed JSON form, and decoded from it")
   func formsOfManyParts() throws {
     let set = CellValue.set(
       ObservedSet([
@@ -97,7 +97,7 @@ import Testing
     }
   }
 
-  @Test("One more favourite costs on the wire what the documentation says")
+  @Test("One more element in a set of 1,000 sends less than 200 bytes, and the whole set some 50 KiB, as documented")
   func bytesOfLargeSets() throws {
     let names = (0..<1_000).map { Scalar.string("flower \(10_000 + $0)") }
     let key = CellKey(collection: "progress", key: "favourites")
@@ -109,11 +109,11 @@ import Testing
     #expect(whole > 45 * 1024 && whole < 60 * 1024 && whole < 3 * more.state.value.size, "\(whole)")
   }
 
-  @Test("What a strange program writes of a set is read as it says, or refused")
+  @Test("Unusual encodings of sets and dictionaries are normalized; invalid or too deep ones are decoding errors")
   func strangeSets() throws {
     func read(_ json: String) throws -> CellValue { try JSONDecoder().decode(CellValue.self, from: Data(json.utf8)) }
     let one = #""writer":"0000000000000001""#
-    // Who comes twice knows both; what stands is known; ranges may overlap.
+    // A writer that is listed twice has seen both lists; what is present counts as seen; ranges may overlap.
     let twice = try read(
       #"""
       {"set":[{\#(one),"seen":[[2,5],[1,3]]},{\#(one),"seen":[],"standing":[{"number":9,"element":{"int":1}},\#
@@ -131,7 +131,7 @@ import Testing
     for range in ["[1]", "[1,2,3]", "[3,1]", "[-1,2]", "[1,18446744073709551616]", "7", "[]"] {
       #expect(throws: DecodingError.self, "\(range)") { try read(#"{"set":[{\#(one),"seen":[\#(range)]}]}"#) }
     }
-    // Depth: refused before it takes the stack.
+    // Too deep a value is refused before it overflows the stack.
     var deep = #"{"max":{"int":1}}"#
     for _ in 0..<CellValue.maximumDepth { deep = #"{"optional":\#(deep)}"# }
     #expect(try read(deep).objection() == nil)
@@ -156,7 +156,7 @@ import Testing
     #expect(try again(entry) == entry)
   }
 
-  @Test("Any value comes back as it was sent", arguments: [11, 12, 13] as [UInt64])
+  @Test("Any state of a cell is decoded as it was encoded", arguments: [11, 12, 13] as [UInt64])
   func statesSurvive(seed: UInt64) throws {
     var random = SeededGenerator(seed: seed)
     for _ in 0..<100 {
@@ -165,7 +165,7 @@ import Testing
     }
   }
 
-  @Test("Equal states have equal bytes", arguments: [21] as [UInt64])
+  @Test("Equal states of the bank are encoded as equal bytes", arguments: [21] as [UInt64])
   func bytesDontDependOnHashing(seed: UInt64) throws {
     var random = SeededGenerator(seed: seed)
     var bank = BankState()
@@ -182,7 +182,7 @@ import Testing
   }
 
   @Test(
-    "A damaged or hostile message is a decoding error",
+    "A damaged or hostile value is a decoding error",
     arguments: [
       #"{"max":{"int":6},"min":{"int":5}}"#, "{}", #"{"max":{}}"#, #"{"max":{"int":6.5}}"#,
       #"{"max":{"int":99999999999999999999}}"#,
@@ -195,7 +195,7 @@ import Testing
     #expect(throws: DecodingError.self) { try JSONDecoder().decode(CellValue.self, from: Data(text.utf8)) }
   }
 
-  @Test("A whole exchange comes back as it was sent")
+  @Test("A request and a response with all their parts are decoded as they were encoded")
   func messagesSurvive() throws {
     var random = SeededGenerator(seed: 31)
     let chain = ChainID(using: &random)
@@ -235,7 +235,7 @@ import Testing
     }
   }
 
-  @Test("Only identifiers of 32 hexadecimal digits are taken")
+  @Test("Identifiers and hashes are parsed only if they have the exact number of hexadecimal digits")
   func identifiersAreStrict() {
     #expect(
       VersionID("0123456789abcdef0123456789ABCDEF")

@@ -3,7 +3,7 @@ import KeepsakeReplication
 import KeepsakeSimulation
 import Testing
 
-@Suite("Exchanges as bytes")
+@Suite("Binary bodies of exchanges")
 struct ExchangeBodyTests {
   private static let request: ExchangeRequest = {
     let contents = [3, 0, 500].map { count in
@@ -16,11 +16,11 @@ struct ExchangeBodyTests {
     return ExchangeRequest(cursor: Cursor(epoch: 1, seq: 2, mark: 3), cells: [cell], contents: contents, limit: 10)
   }()
 
-  @Test("A binary message is read as it was written")
+  @Test("A binary message is decoded as it was encoded")
   func roundTrip() throws {
     let body = try ExchangeBody.encode(Self.request)
     #expect(try ExchangeBody.decode(ExchangeRequest.self, from: body) == Self.request)
-    // Also as a part of something larger, whose indices begin elsewhere.
+    // Also from a slice whose indices don't begin at 0.
     let slice = (Data("before".utf8) + body).dropFirst(6)
     #expect(try ExchangeBody.decode(ExchangeRequest.self, from: slice) == Self.request)
     let length = body.prefix(4).reduce(0) { $0 << 8 | Int($1) }
@@ -35,7 +35,7 @@ struct ExchangeBodyTests {
     #expect(try ExchangeBody.decode(ExchangeResponse.self, from: ExchangeBody.encode(response)) == response)
   }
 
-  @Test("A message that was cut off is an error; one that was altered is an error or a message")
+  @Test("A truncated message is a decoding error; an altered one is a decoding error or another message")
   func damage() throws {
     let body = try ExchangeBody.encode(Self.request)
     for count in 0..<body.count {
@@ -49,12 +49,12 @@ struct ExchangeBodyTests {
       for _ in 0...(round % 4) {
         altered[Int(random.next() % UInt64(body.count))] = UInt8(truncatingIfNeeded: random.next())
       }
-      // A message or this error: the frames have no checksum, contents are known by their hash.
+      // Either is fine: messages have no checksum, and contents are verified by their hash.
       do { _ = try ExchangeBody.decode(ExchangeRequest.self, from: altered) } catch is DecodingError {}
     }
   }
 
-  @Test("A save that the cloud has no room for is sent once, and refused for want of room")
+  @Test("A save that the cloud has no room for is uploaded once and reported as refused, and everything else is sent")
   func quota() throws {
     var options = DeviceEngine.Options()
     options.inlineBytes = 0
@@ -63,7 +63,7 @@ struct ExchangeBodyTests {
     let first = try lab.save(0, String(repeating: "a", count: 3_000), over: .everyHead)
     try lab.settle(0)
     #expect(lab.cloud.heads(of: "main") == [first.id])
-    // Leans on what the cloud has: a refusal for want of room isn't mended by sending all of it.
+    // Sent as a delta of what the cloud has: after a refusal for lack of room it isn't sent again in full.
     let second = try lab.save(0, String(repeating: "a", count: 3_000) + "b", over: .everyHead)
     try lab.commit(0, Lab.level(3))
     let quota = QuotaShortage(limit: 100, used: 90, needed: 11)
@@ -83,7 +83,7 @@ struct ExchangeBodyTests {
     for case .refused(let some) in lab.devices[0].notifications { refusals += some }
     #expect(refusals.map(\.reason) == [.quota] && refusals.first?.message == "No room.")
     #expect(refusals.first?.item == "version \(second.id)")
-    // Nothing else waits for it.
+    // Nothing else is held up by it.
     #expect(lab.cloud.cell(CellKey(collection: "progress", key: "level"))?.update.state.value == .max(.int(3)))
   }
 }

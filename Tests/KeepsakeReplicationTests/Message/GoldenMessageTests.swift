@@ -3,15 +3,14 @@ import KeepsakeReplication
 import TestSupport
 import Testing
 
-/// What devices and servers of this release send can be read by every later one, in JSON and in the binary body of an
+/// Every later release can read what devices and servers of this release send, in JSON and in the binary body of an
 /// exchange.
 ///
-/// With `KEEPSAKE_WRITE_FIXTURES=1` recorded messages that are missing are written; one that is there is never written
-/// again.
+/// With `KEEPSAKE_WRITE_FIXTURES=1` missing recordings are written; an existing one is never overwritten.
 @Suite struct GoldenMessageTests {
   struct Golden: CustomTestStringConvertible, Sendable {
     let testDescription: String
-    /// A recorded message, with what it has to say.
+    /// Checks that a recorded message is decoded and encoded as expected.
     let check: @Sendable () throws -> Void
 
     init<Message: Codable & Equatable & Sendable>(
@@ -29,7 +28,7 @@ import Testing
         }
         let recorded = try Data(contentsOf: file)
         #expect(try decode(recorded) == message)
-        // The other way round: this release's devices are beside those of the first.
+        // The other way round: devices of this release sync with those of the first.
         #expect(try encode(message) == recorded)
       }
     }
@@ -55,7 +54,7 @@ import Testing
     + GoldenMessages.events.map { .json($0.name, $0.message) }
     + GoldenMessages.devices.map { .json($0.name, $0.message) }
 
-  @Test("a message that the first release sent is read as it was meant, and written as it was then", arguments: all)
+  @Test("a message recorded from the first release is decoded correctly, and encoded as the same bytes", arguments: all)
   func reads(golden: Golden) throws { try golden.check() }
 
   @Test("every recorded message is read by a test")

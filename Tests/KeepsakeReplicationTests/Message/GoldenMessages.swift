@@ -3,8 +3,8 @@ import KeepsakeReplication
 
 /// The messages of the golden files.
 ///
-/// What stands here never changes: it is what a device, or a server, of the first release sent. A field of a later
-/// release goes into messages of its own.
+/// They never change: they are what a device or a server of the first release sent. A field of a later release goes
+/// into messages of its own.
 enum GoldenMessages {
   private static func hash(_ text: String) -> ContentHash { ContentHash(of: Data(text.utf8)) }
   private static func version(_ number: UInt64) -> VersionID { VersionID(high: 3, low: number) }
@@ -13,7 +13,7 @@ enum GoldenMessages {
     CellUpdate(key: CellKey(collection: "progress", key: key), state: CellState(generation: generation, value: value))
   }
 
-  /// One of each rule.
+  /// One cell of each rule.
   private static let cells: [CellUpdate] = [
     cell("level", .max(.int(6))), cell("fastest", .min(.double(40.5)), generation: 2),
     cell("hat", .latest(Stamp(caughtUp: true, milliseconds: 5, writer: WriterID(1)), .string("röd"))),

@@ -4,17 +4,17 @@ import KeepsakeSimulation
 import TestSupport
 import Testing
 
-/// What stands on the wire, letter by letter: a client in another language is written from it, and devices of other
-/// releases read it.
+/// The exact text of each message: clients in other languages are written from it, and devices of other releases read
+/// it.
 @Suite struct MessageFormTests {
-  /// A message and its text, with every field set, or with as little as there can be.
+  /// A message and its text, with every field set, or with only the required ones.
   struct Form: CustomTestStringConvertible, Sendable {
     let name: String
     let text: String
     /// Whether the message is written as the text, and the text read as the message.
     let isWritten: @Sendable () throws -> Bool
     let isRead: @Sendable (String) throws -> Bool
-    /// What the text says once it was read and written again.
+    /// Decodes a message, and encodes it again.
     let again: @Sendable (Data) throws -> String
 
     init<Message: Codable & Equatable & Sendable>(_ name: String, _ message: Message, _ text: String) {
@@ -233,7 +233,7 @@ import Testing
     Form("a chain too far ahead", WalletReply.State.behind(head), #"{"behind":\#(headText)}"#),
     Form("an event", CloudEvent(seq: 41), #"{"seq":41}"#),
     Form("an event with what changed", event, eventText),
-    // With as little as there can be.
+    // With only the required fields.
     Form("a bare request", ExchangeRequest(cursor: .start, limit: 100), bareRequest),
     Form(
       "a bare answer",
@@ -263,19 +263,17 @@ import Testing
   ]
   static let bareRequest = #"{"cursor":{"epoch":0,"mark":0,"seq":0},"limit":100,"protocolVersion":1}"#
 
-  @Test("each message is written as it always was, and read as it was meant", arguments: forms)
+  @Test("each message is encoded as its fixed text, and decoded from it", arguments: forms)
   func formsAreFixed(form: Form) throws {
     #expect(try form.isWritten(), "\(form.text)")
     #expect(try form.isRead(form.text))
   }
 
-  @Test(
-    "a message of a later release, with fields that nobody here knows, says what it said without them", arguments: forms
-  )
+  @Test("the fields of a later release, which this one doesn't know, are ignored in every message", arguments: forms)
   func unknownFields(form: Form) throws {
     let later = #""a later field":[{"of":null},1e9,"any kind"],"#
     var text = form.text.replacingOccurrences(of: "{", with: "{" + later)
-    // Tables by name have no fields: any name in them is one of the game's.
+    // Dictionaries have no fields: every name in them is one of the game's.
     for table in ["wanted", "totals", "balances", "recalled", "custom"] {
       text = text.replacingOccurrences(of: "\"\(table)\":{" + later, with: "\"\(table)\":{")
     }
@@ -283,7 +281,7 @@ import Testing
     #expect(try form.isRead(text), "\(text)")
   }
 
-  @Test("lists and flags that are written out though they are empty, or null, are as good as left out")
+  @Test("lists and flags that are sent although they are empty, false or null are read as if they were left out")
   func emptyAndNull() throws {
     let bare = ExchangeRequest(cursor: .start, limit: 100)
     for empty in ["[]", "null"] {
@@ -303,7 +301,7 @@ import Testing
         && response.contents.isEmpty)
   }
 
-  @Test("the examples in docs/PROTOCOL.md are what is sent")
+  @Test("the examples in docs/PROTOCOL.md are messages exactly as they are sent, and none is missing")
   func documentedForms() throws {
     let document = try String(contentsOf: Repository.root.appending(path: "docs/PROTOCOL.md"), encoding: .utf8)
     func plain(_ text: String) throws -> String {
@@ -338,14 +336,14 @@ import Testing
     }
   }
 
-  @Test("an event of a later release still says how far the cloud has come")
+  @Test("an event with an unknown kind of change is decoded with its seq alone; an event without a seq is an error")
   func laterEvents() throws {
     let text = Self.eventText.replacingOccurrences(of: #""cell":"#, with: #""picture":"#)
     #expect(try JSONDecoder().decode(CloudEvent.self, from: Data(text.utf8)) == CloudEvent(seq: 41))
     #expect(throws: DecodingError.self) { try JSONDecoder().decode(CloudEvent.self, from: Data(#"{"after":{}}"#.utf8)) }
   }
 
-  @Test("what only a later release can say is an error that says so, and is never taken for something else")
+  @Test("an unknown case of a later release is a decoding error, and is never mistaken for a known one")
   func unknownCases() {
     #expect(isRefused(ExchangeOutcome.self, #"{"stale":[]}"#))
     #expect(isRefused(ExchangeOutcome.self, #"{"accepted":{"seq":4},"missing":[]}"#))
@@ -359,13 +357,13 @@ import Testing
     // A claim without its key would be paid again and again.
     #expect(isRefused(WalletOperation.self, Self.operationText("claim")))
     #expect(isRefused(WalletDecision.self, #"{"id":"\#(Self.one)","verdict":"late"}"#))
-    // An outcome that isn't known must not look like an answer to a request that sent nothing.
+    // An unknown outcome must not look like the response to a request that sent nothing.
     #expect(
       isRefused(
         ExchangeResponse.self, #"{"cursor":\#(Self.cursorText),"outcome":{"stale":[]},"serverTimeMilliseconds":5}"#))
   }
 
-  @Test("a reason for a refusal that a later cloud gives is carried to the player as it is")
+  @Test("an unknown reason for a refusal is passed on unchanged, together with its message")
   func unknownReasons() throws {
     let text = #"{"item":"version \#(Self.two)","message":"This game has no cloud saves.","reason":"entitlement"}"#
     let refusal = try JSONDecoder().decode(Refusal.self, from: Data(text.utf8))
@@ -373,7 +371,7 @@ import Testing
     #expect(try Form.text(refusal) == text)
   }
 
-  @Test("who speaks another protocol is told that, whatever its messages look like")
+  @Test("a request of another protocol version throws an error that says so, whatever else it contains")
   func otherProtocol() {
     for text in [#"{"protocolVersion":2}"#, #"{"protocolVersion":2,"cells":"of another kind","cursor":7}"#] {
       #expect(throws: ExchangeError.unsupportedProtocol(2)) {
@@ -382,7 +380,7 @@ import Testing
     }
   }
 
-  /// What stands in the place of a value of a message that somebody altered.
+  /// The values that replace those of an altered message.
   private static func strangeValues() -> [Any] {
     [
       NSNull(), true, -1, 0, Int64.max, Int64.min, UInt64.max, 1e300, -0.5, "", "text", "\u{0}",
@@ -392,11 +390,11 @@ import Testing
   }
 
   @Test(
-    "a message with any value altered is an error or a message; the cloud takes or refuses it, and goes on",
+    "a message with any one value altered is an error, or a message that the cloud accepts or refuses",
     arguments: [41] as [UInt64])
   func alteredMessages(seed: UInt64) async throws {
     let (read, refused) = try await withCheckedThrowingContinuation { continuation in
-      // For long enough to keep others waiting, on a thread that is nobody else's.
+      // This takes long enough to make other tests wait, so it has a thread of its own.
       Thread { continuation.resume(with: Result { try Self.readAltered(seed: seed) }) }.start()
     }
     #expect(read > 100 && refused > 1_000, "seed \(seed): \(read) read, \(refused) refused")
@@ -413,7 +411,7 @@ import Testing
         for value in strange {
           var left = number
           let altered = try JSONSerialization.data(withJSONObject: ["it": replaced(whole, at: &left, by: value)])
-          // Without the object around it, which is there because a text alone isn't a document everywhere.
+          // Without the enclosing object, which is there because a string alone isn't a JSON document everywhere.
           let data = Data(altered.dropFirst(#"{"it":"#.utf8.count).dropLast())
           do {
             _ = try form.again(data)
@@ -422,7 +420,7 @@ import Testing
               try exchange(JSONDecoder().decode(ExchangeRequest.self, from: data), using: &random)
             }
             if form.name.hasPrefix("a cell") {
-              // It meets what it was, in the cloud.
+              // In the cloud it is joined with the original cells.
               let cells = [try JSONDecoder().decode(CellUpdate.self, from: data), setCell, dictionaryCell]
               try exchange(ExchangeRequest(cursor: .start, cells: cells, limit: 100), using: &random)
             }
@@ -437,7 +435,7 @@ import Testing
     return (read, refused)
   }
 
-  /// What a cloud that holds nothing makes of a request that could be read.
+  /// Sends a request that could be decoded to an empty cloud.
   private static func exchange(_ request: ExchangeRequest, using random: inout SeededGenerator) throws {
     var request = request
     request.cursor = .start
@@ -445,7 +443,7 @@ import Testing
     _ = try CloudAcceptance.exchange(request, now: 0, in: &cloud, using: &random)
   }
 
-  /// How many values there are, the whole one among them.
+  /// Counts the values in a value, including itself.
   private static func places(in value: Any) -> Int {
     switch value {
     case let list as [Any]: 1 + list.reduce(0) { $0 + places(in: $1) }
@@ -454,7 +452,7 @@ import Testing
     }
   }
 
-  /// The same with the value at the place of that number, counted from the outside in, replaced.
+  /// Replaces the value with this number, counted from the outside in.
   private static func replaced(_ value: Any, at number: inout Int, by other: Any) -> Any {
     if number == 0 {
       number = -1

@@ -3,7 +3,7 @@ import KeepsakeReplication
 import KeepsakeSimulation
 import Testing
 
-/// What leaves one wallet and enters another, and what one store takes from another.
+/// Money handed over from one wallet to another, and data that one store adopts from another.
 @Suite struct AdoptionTests {
   private static func operation(_ kind: WalletOperation.Kind, _ amount: Int64, _ number: UInt64) -> WalletOperation {
     WalletOperation(id: OperationID(high: 9, low: number), kind: kind, currency: "gems", amount: amount, reason: "test")
@@ -25,7 +25,7 @@ import Testing
       neverConnected: neverConnected, since: mark, claims: claims, reason: "adopted", now: 7, using: &random)
   }
 
-  @Test("Money handed from one wallet to another is there once", arguments: [true, false])
+  @Test("Money handed over from one wallet to another is neither lost nor duplicated", arguments: [true, false])
   mutating func conserved(neverConnected: Bool) throws {
     for seed in 0..<200 as Range<UInt64> {
       random = SeededGenerator(seed: seed)
@@ -55,7 +55,7 @@ import Testing
     }
   }
 
-  @Test("What a claim paid isn't paid again to another player")
+  @Test("A claim that was paid is handed over instead of its money, and isn't made again by a player who made it")
   mutating func claimsStay() throws {
     let starter = Self.operation(.claim(key: "starter"), 100, 1)
     // As after the bank has paid: the rights are there, the claim is settled.
@@ -69,7 +69,7 @@ import Testing
     #expect(to.pending("gems") == 100 && to.spendable("gems") == 30)
   }
 
-  @Test("Operations that two copies share count once, and the spending of one leaves the other's wallet sound")
+  @Test("Operations that two copies of a wallet share count once, and spends beyond the balance are left to the bank")
   mutating func copies() throws {
     let earned = Self.operation(.earn, 100, 1)
     var (one, other) = (
@@ -80,11 +80,11 @@ import Testing
     #expect(to.spendable("gems") == 10)
     let known = Set(first.map(\.id))
     _ = try to.receive(try #require(try pack(&other)), knowing: known.contains)
-    // 60 more are wanted than there are: the bank decides.
+    // The second copy spent 60, and only 10 are left: the bank decides.
     #expect(to.spendable("gems") == 10 && to.state.late.map(\.amount) == [60])
   }
 
-  @Test("A wallet of very many operations, or of more money than one operation moves, is handed over")
+  @Test("Too many operations are handed over combined, and too much money in several parcels")
   mutating func large() throws {
     var from = try wallet((1...WalletParcel.maximumOperations + 1).map { Self.operation(.earn, 1, UInt64($0)) })
     let parcel = try #require(try pack(&from))
@@ -97,7 +97,7 @@ import Testing
     #expect(try pack(&rich, since: rich.mark) != nil && rich.spendable("gems") == 0)
   }
 
-  @Test("What is adopted makes groups that an exchange can carry")
+  @Test("Adopted values are queued in groups that fit into an exchange, and adopting them again queues nothing")
   func groups() throws {
     var storage = SimulatedDevice()
     var groups = AdoptedGroups()
@@ -120,7 +120,7 @@ import Testing
     #expect(storage.outboxCount() == outbox.count)
   }
 
-  @Test("A replaced save of which only the name is known stays replaced")
+  @Test("A version that is known only because another one covers it doesn't count as unknown")
   func replaced() throws {
     var storage = SimulatedDevice()
     let (replaced, unknown) = (VersionID(high: 0, low: 1), VersionID(high: 0, low: 2))
@@ -128,7 +128,7 @@ import Testing
     #expect(try !DeviceCommit.isUnknown(replaced, in: storage) && DeviceCommit.isUnknown(unknown, in: storage))
   }
 
-  @Test("A value that would be too large once joined stays as it is, and the rest is adopted")
+  @Test("A value that would be too large once joined stays unchanged, and the rest is adopted")
   func full() throws {
     func union(_ prefix: String) -> CellState {
       CellState(value: .union(Set((0..<180).map { .string("\(prefix)\($0)" + String(repeating: "x", count: 1000)) })))

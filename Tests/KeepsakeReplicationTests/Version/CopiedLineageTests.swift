@@ -3,15 +3,16 @@ import KeepsakeReplication
 import KeepsakeSimulation
 import Testing
 
-/// A store that is copied while it is open: the copy sends what the original replaces before it was ever sent.
+/// A store is copied while it is open, and the copy sends a save that the original replaced before it was ever sent.
 @Suite struct CopiedLineageTests {
   private struct Story {
     var lab: Lab
-    /// What the copy sent, and what the original made of it in two steps, of which the first never left.
+    /// The save that the copy sent, and the two that the original made from it one after the other; the first of those
+    /// was never sent.
     let first: VersionRecord
     let middle: VersionRecord
     let last: VersionRecord
-    /// What a third device made of the first.
+    /// The save that a third device made from `first`.
     let other: VersionRecord
   }
 
@@ -35,11 +36,10 @@ import Testing
     lab.devices[1].storage = copy
   }
 
-  @Test(
-    "it says of its save what that comes from, as soon as it hears that others have it, and all find the same ancestor")
+  @Test("the original's save covers the copied save once others have it, and all devices find the same ancestor")
   func tellsWhatCameBack() throws {
     var story = try story()
-    #expect(story.last.covers == [story.middle.id], "what never left is passed over")
+    #expect(story.last.covers == [story.middle.id], "the first save was never sent, so it isn't covered")
     for _ in 0..<2 {
       for index in 0..<3 { try story.lab.settle(index) }
     }
@@ -48,13 +48,13 @@ import Testing
       #expect(view.isConflict && view.related && view.ancestors == [story.first.id])
       #expect(device.storage.version(story.last.id)?.record.covers == [story.first.id, story.middle.id].sorted())
     }
-    // Nothing is said twice.
+    // Nothing is sent again.
     let seq = story.lab.cloud.position().seq
     for index in 0..<3 { try story.lab.settle(index) }
     #expect(story.lab.cloud.position().seq == seq)
   }
 
-  @Test("of two heads the one that comes from it says so, whichever is named first")
+  @Test("of two heads only the one that was made from the copied save covers it, whichever id sorts first")
   func tellsTheRightHead() throws {
     for isFirst in [true, false] {
       var lab = try Lab(devices: 2)
@@ -82,7 +82,7 @@ import Testing
     }
   }
 
-  @Test("what it says of a save that is under way goes behind it")
+  @Test("covers that are added to a save while it is being sent are sent after it")
   func tellsOfWhatIsUnderWay() throws {
     var story = try story()
     try story.lab.step(0, .started)
@@ -90,7 +90,7 @@ import Testing
     let exchange = try #require(request)
     let answered = try story.lab.answer(to: exchange, cloud: &story.lab.cloud, using: &story.lab.random)
     let answer = try #require(answered)
-    // Before the answer is here the save learns more, as it does from what an event brings.
+    // Before the response arrives the save covers more, as it would after an event.
     let stored = story.lab.devices[0].storage.version(story.last.id)
     var last = try #require(stored)
     last.record.covers = [story.first.id, story.middle.id].sorted()
@@ -102,12 +102,11 @@ import Testing
     #expect(story.lab.devices[0].storage.outboxCount() == 0)
   }
 
-  @Test("until others know it, the original doesn't go by what only it knows")
+  @Test("until others know what the original's save was made from, the original shows the same conflict as they do")
   func goesByWhatOthersKnow() throws {
     let story = try story()
     var (original, other) = (story.lab.devices[0].storage, story.lab.devices[2].storage)
-    // The two saves meet on both devices before the original's says more of itself than that it replaced what nobody
-    // has.
+    // Both devices have both saves, while the original's save covers only a version that no other device has.
     for record in [story.first, story.other] {
       original.putVersion(StoredVersion(record: record, acknowledged: true, offered: true))
     }

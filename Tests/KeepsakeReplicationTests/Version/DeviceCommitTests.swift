@@ -25,7 +25,7 @@ import Testing
     #expect(lab.devices[1].storage.heads(of: "main") == [last.id])
   }
 
-  @Test("A save that was under way when the next one was made is replaced by it")
+  @Test("A save that was being sent when the next one was made is replaced by it, even if the response is lost")
   func offeredVersionsAreNamed() throws {
     var lab = try Lab()
     try lab.settle(0)
@@ -39,7 +39,7 @@ import Testing
     #expect(third.covers == [first.id, second.id].sorted())
     let fourth = try lab.save(0, "d", over: .versions([third.id]))
     #expect(Set(fourth.covers) == [first.id, second.id, third.id])
-    // The request arrives in the end, the answer doesn't.
+    // The request arrives in the end, but the response is lost.
     _ = try lab.answer(to: sent, cloud: &lab.cloud, using: &lab.random)
     guard case .exchange(let number, _) = sent else {
       Issue.record("another request: \(sent)")
@@ -51,7 +51,7 @@ import Testing
     #expect(lab.devices[0].storage.outboxCount() == 0)
   }
 
-  @Test("A save that no network ever took leaves no trace in the saves after it")
+  @Test("Saves that couldn't be sent because no network was reachable aren't covered by the saves after them")
   func unreachableLeavesNoTrace() throws {
     var lab = try Lab()
     try lab.settle(0)
@@ -69,7 +69,7 @@ import Testing
     #expect(lab.devices[0].storage.outboxCount() == 1)
   }
 
-  @Test("A game that is never connected names no more versions from session to session")
+  @Test("While a game is never connected, neither its saves' covers nor its outbox grow from session to session")
   func unconnectedSessionsDontAddUp() throws {
     var lab = try Lab(devices: 2)
     var last = try lab.save(0, "0", over: .everyHead)
@@ -80,13 +80,13 @@ import Testing
     }
     #expect(last.covers.count <= DeviceCommit.maximumUnconnectedCovers + 1)
     #expect(lab.devices[0].storage.outboxCount() == 1)
-    // The same large set of values again and again is one group, however large.
+    // Committing the same large set of values again and again doesn't add groups, however large it is.
     let many = (0..<300).map { CellDraft(CellKey(collection: "progress", key: "key \($0)"), .max(.int(1))) }
     for value in 1...5 {
       try lab.commit(0, CommitDraft(cells: many.map { CellDraft($0.key, .max(.int(Int64(value)))) }))
     }
     #expect(lab.devices[0].storage.outboxCount() <= 2)
-    // Connected at last, it sends what stands there; a copy of the last session's beginning is replaced by it.
+    // Connected at last, it sends its newest save, which replaces that of a copy made when the last session began.
     let copied = last
     var copy = lab.devices[0]
     copy.writer = WriterID(50)
@@ -101,7 +101,7 @@ import Testing
     #expect(lab.devices[1].storage.heads(of: "main") == [last.id])
   }
 
-  @Test("What a guest played online doesn't set back the player that it joins")
+  @Test("What a guest synced doesn't set back the progress, settings and saves of the player that it joins")
   func guestsWhoJoinAreHumble() throws {
     let hat = CellKey(collection: "progress", key: "hat")
     var lab = try Lab(devices: 2)
@@ -122,7 +122,7 @@ import Testing
     let guest = try lab.save(1, "a longer save that has just begun", over: .everyHead)
     try lab.settle(1)
     #expect(lab.devices[1].storage.version(guest.id)?.record.provisional == false)
-    // It joins, as the shell around the engine has it.
+    // It joins the player, as the code around the engine does it.
     lab.cloud = home
     var facts = lab.devices[1].storage.facts()
     facts.caughtUp = false
@@ -141,7 +141,7 @@ import Testing
     }
   }
 
-  @Test("Unsent saves of a copied store are no conflicts with themselves")
+  @Test("Unsent saves of a copied store don't conflict with the saves made from them")
   func openedMarksWhatACopyMayHold() throws {
     var lab = try Lab()
     try lab.settle(0)
@@ -159,7 +159,7 @@ import Testing
     #expect(lab.cloud.heads(of: "main") == [third.id])
   }
 
-  @Test("What the original replaced before it was sent doesn't come back from a copy made while the game ran")
+  @Test("A save that the original replaced before it was sent doesn't return from a copy made while the game ran")
   func liveCopies() throws {
     var lab = try Lab()
     try lab.settle(0)
@@ -178,7 +178,7 @@ import Testing
     for index in 0..<2 { #expect(lab.devices[index].storage.heads(of: "main") == [third.id]) }
   }
 
-  @Test("A save that only one side of a conflict went into leaves the other side")
+  @Test("A save made from one side of a conflict replaces only that side; one made from both replaces both")
   func basisDecidesWhatIsCovered() throws {
     var lab = try Lab(devices: 2)
     try lab.settle(0)
@@ -201,7 +201,7 @@ import Testing
     #expect(lab.devices[0].storage.heads(of: "main") == [both.id])
   }
 
-  @Test("A new game on a fresh install ranks behind the saves that were in the cloud")
+  @Test("A new game on a fresh install ranks below the saves in the cloud until it is merged with them")
   func provisionalFollowsTheLineage() throws {
     var lab = try Lab(devices: 2)
     try lab.settle(0)
@@ -232,7 +232,7 @@ import Testing
     #expect(lab.devices[0].storage.version(first.id)?.acknowledged == true)
   }
 
-  @Test("Nothing of a checkpoint is kept when part of it can't be")
+  @Test("A commit of missing contents, an empty name, a taken id, too much money or too large a value throws")
   func errorsAreTyped() throws {
     var lab = try Lab()
     let id = VersionID(using: &lab.random)
@@ -256,7 +256,7 @@ import Testing
     #expect(throws: CommitError.self) { try lab.commit(0, CommitDraft(cells: [huge])) }
   }
 
-  @Test("An import too large for the cloud is refused by the call")
+  @Test("A commit too large for the cloud throws, and the largest allowed ones reach the other device")
   func tooMuchForOneCheckpoint() throws {
     var lab = try Lab()
     let many = (0...ExchangeRules.maximumCells).map {
@@ -267,7 +267,7 @@ import Testing
       CellDraft(CellKey(collection: "progress", key: "\($0)"), .max(.data(Data(count: 200_000))))
     }
     #expect(throws: CommitError.self) { try lab.commit(0, CommitDraft(cells: large)) }
-    // As much as is allowed arrives, and comes back out in pages that a device can hold.
+    // Commits of the allowed size arrive, and are received in pages that a device can hold.
     var fresh = try Lab(devices: 2)
     for start in stride(from: 0, to: 30, by: 10) {
       try fresh.commit(0, CommitDraft(cells: Array(large[start..<start + 10])))
@@ -279,7 +279,7 @@ import Testing
     #expect(fresh.devices[1].exchanges == 2)
   }
 
-  @Test("A delete stays, and takes no later save of another device with it")
+  @Test("A delete remains, and doesn't remove a save that another device makes concurrently")
   func tombstones() throws {
     var lab = try Lab(devices: 2)
     try lab.settle(0)

@@ -26,7 +26,7 @@ import Testing
     }
   }
 
-  @Test("A merge starts from the nearest version that both sides come from")
+  @Test("A merge starts from the nearest versions that both sides descend from")
   func nearestAncestor() throws {
     let line = [Self.version(1), Self.version(2, over: [1]), Self.version(3, over: [2])]
     #expect(try view(line + [Self.version(4, over: [3]), Self.version(5, over: [3, 2])]).ancestors == [Self.id(3)])
@@ -37,7 +37,7 @@ import Testing
         Self.version(12, over: [4, 10]),
       ]
     #expect(try view(crossed).ancestors == [Self.id(4), Self.id(10)])
-    // One head skips generations that the other names.
+    // One head skips generations that the other one covers.
     #expect(try view(line + [Self.version(6, over: [1]), Self.version(7, over: [3])]).ancestors == [Self.id(1)])
   }
 
@@ -49,7 +49,7 @@ import Testing
     #expect(result.winner?.id == Self.id(2))
   }
 
-  @Test("Related saves are related also where the common ancestor was thinned")
+  @Test("Related saves count as related even if their common ancestor was pruned")
   func unknownAncestor() throws {
     let result = try view([Self.version(2, over: [1], savedAt: 1), Self.version(3, over: [1], savedAt: 2)], .newest)
     #expect(result.related)
@@ -62,7 +62,7 @@ import Testing
     return try Resolution.mergeAncestors(of: heads.map(Self.id)) { known[$0] }
   }
 
-  @Test("A third save that came from nowhere leaves two that are related their ancestor")
+  @Test("A third save without parents doesn't hide the common ancestor of two related ones")
   func strangerBesideRelatives() throws {
     let records = [Self.version(1), Self.version(2, over: [1]), Self.version(3, over: [1]), Self.version(9)]
     for heads in [[9, 2, 3], [2, 9, 3], [2, 3, 9]] as [[UInt64]] {
@@ -74,10 +74,10 @@ import Testing
       #expect(ancestors.all == [Self.id(1)])
       #expect(ancestors.common.isEmpty)
     }
-    #expect(try view(records).ancestors.isEmpty, "what all have in common is still nothing")
+    #expect(try view(records).ancestors.isEmpty, "all of them together still have no common ancestor")
   }
 
-  @Test("A merge of three merges two of them from what these have in common")
+  @Test("A merge of three heads merges each one from the ancestor nearest to it and to those before it")
   func nearestOfThree() throws {
     // 4 and 5 come from 2, which comes from 1; 3 comes from 1.
     let records = [
@@ -89,16 +89,16 @@ import Testing
       ancestors.nearest(of: Self.id(head), with: merged.map(Self.id))
     }
     #expect(nearest(4, [3]) == [Self.id(1)])
-    #expect(nearest(5, [3, 4]) == [Self.id(2)], "with both, what is nearest to either")
-    #expect(nearest(5, [3]) == [Self.id(1)], "the second couldn't be read")
+    #expect(nearest(5, [3, 4]) == [Self.id(2)], "with both: the nearest to either")
+    #expect(nearest(5, [3]) == [Self.id(1)], "without the second, which couldn't be read")
     #expect(nearest(3, [5, 4]) == [Self.id(1)], "in any order")
     #expect(nearest(9, [3]).isEmpty && nearest(3, [9]).isEmpty)
     #expect(ancestors.common == [Self.id(1)])
-    // The root of both is nowhere among them: known by its name alone.
+    // The root of both isn't among them: only its id is known.
     #expect(try mergeAncestors([4, 5], Array(records.dropFirst(2))).all.isEmpty)
   }
 
-  @Test("Of a conflict of more sides than anybody has devices only some are compared")
+  @Test("In a conflict of very many heads each one is compared with only some of those before it")
   func manyHeads() throws {
     let count = UInt64(Resolution.comparedHeads) + 10
     let records = [Self.version(1)] + (2...count).map { Self.version($0, over: [1]) }
@@ -107,8 +107,8 @@ import Testing
     #expect(ancestors.nearest(of: Self.id(count), with: [Self.id(2)]).isEmpty, "not compared")
   }
 
-  /// Two devices that merge the same two saves and go on, so many times in a row: 1 is where they began, then 2 and 3,
-  /// 4 and 5, and so on.
+  /// The versions of two devices that both merge the same two saves, this many times in a row: 1 is the root, then come
+  /// 2 and 3, 4 and 5, and so on.
   static func ladder(_ rungs: UInt64, best: UInt64 = 0) -> [VersionRecord] {
     [version(1)]
       + (1...rungs).flatMap { rung in
@@ -119,7 +119,7 @@ import Testing
       }
   }
 
-  @Test("Two merges of the same saves are compared with all that they came from")
+  @Test("Two merges of the same saves have both of these as ancestors, and so on down to the root")
   func crossedAncestors() throws {
     let ancestors = try mergeAncestors([6, 7], Self.ladder(3))
     #expect(
@@ -128,11 +128,11 @@ import Testing
     #expect(ancestors.nearest(of: Self.id(5), with: [Self.id(4)]) == [2, 3].map(Self.id))
     #expect(ancestors.nearest(of: Self.id(3), with: [Self.id(2)]) == [Self.id(1)])
     #expect(ancestors.all == (1...5).map(Self.id) && !ancestors.isCut)
-    // As a device ranks them that shows both.
+    // In the order in which a device that shows both ranks them.
     #expect(try mergeAncestors([6, 7], Self.ladder(3, best: 1)).common == [5, 4].map(Self.id))
   }
 
-  @Test("Loading a conflict takes no longer the more often two devices merged the same saves")
+  @Test("The search for ancestors has a maximum depth, however often two devices merged the same saves")
   func deepLadder() throws {
     let rungs = UInt64(MergeAncestors.maximumDepth) + 10
     let ancestors = try mergeAncestors([2 * rungs, 2 * rungs + 1], Self.ladder(rungs))
@@ -140,13 +140,13 @@ import Testing
     let oldest = try #require(ancestors.all.first)
     #expect(
       ancestors.nearest(of: VersionID(high: 0, low: oldest.low + 1), with: [oldest]).isEmpty,
-      "beyond, they are strangers")
-    // The last one that is looked at is the one from which all come.
+      "beyond the maximum depth they count as unrelated")
+    // At exactly the maximum depth the search reaches the root.
     let whole = UInt64(MergeAncestors.maximumDepth)
     #expect(try !mergeAncestors([2 * whole, 2 * whole + 1], Self.ladder(whole)).isCut)
   }
 
-  @Test("A conflict of many devices that merged the same saves can be loaded")
+  @Test("The search for ancestors uses a limited number of versions, however many devices merged the same saves")
   func wideLadder() throws {
     let width: UInt64 = 12
     var records = [Self.version(1)]
@@ -155,10 +155,10 @@ import Testing
       records += (0..<width).map { Self.version(100 * (rung + 1) + $0, over: before) }
     }
     let ancestors = try mergeAncestors((0..<width).map { 800 + $0 }, records)
-    #expect(ancestors.isCut && ancestors.all.count == 60, "five steps of twelve, and not half of a sixth")
+    #expect(ancestors.isCut && ancestors.all.count == 60, "five steps of twelve, and no part of a sixth")
   }
 
-  @Test("Two equal saves are shown as one")
+  @Test("Two heads with equal contents are shown as one")
   func equalContents() throws {
     let result = try view([Self.version(1, contents: "x"), Self.version(2, contents: "x", progress: 1)])
     #expect(!result.isConflict)
@@ -168,7 +168,7 @@ import Testing
       try view([Self.version(1, contents: "x"), Self.version(2, contents: "x"), Self.version(3)]).heads.count == 2)
   }
 
-  @Test("Two devices show the same winner of a conflict")
+  @Test("A policy ranks the sides of a conflict in the same order on every device")
   func policies() throws {
     let root = Self.version(1)
     let far = Self.version(2, over: [1], progress: 9, playtime: 1, savedAt: 1)
@@ -179,13 +179,13 @@ import Testing
       #expect(try view(order, .longestPlayed).heads.map(\.id) == [3, 2, 4].map(Self.id))
       #expect(try view(order, .newest).heads.map(\.id) == [4, 3, 2].map(Self.id))
     }
-    // Nothing to choose by: the same everywhere all the same. Provisional ranks below.
+    // Without anything to choose by the order is the same everywhere, too. Provisional saves rank below others.
     #expect(try view([Self.version(8), Self.version(7)]).winner?.id == Self.id(7))
     #expect(try view([Self.version(8), Self.version(7, provisional: true)]).winner?.id == Self.id(8))
     #expect(try view([Self.version(7, progress: .nan), Self.version(8, progress: -5)]).winner?.id == Self.id(8))
   }
 
-  @Test("An empty or deleted slot shows no save")
+  @Test("An empty or deleted slot shows no save, and a save beside a delete is shown without a conflict")
   func nothingToShow() throws {
     #expect(try view([]).winner == nil)
     #expect(try !view([]).isDeleted)

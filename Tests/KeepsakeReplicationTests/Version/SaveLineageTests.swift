@@ -2,7 +2,7 @@ import Testing
 
 @testable import KeepsakeReplication
 
-/// What a running game's commits leave behind, as a value.
+/// What the commits of a running game pass on to the next ones, as a value.
 @Suite struct SaveLineageTests {
   private func id(_ number: UInt64) -> VersionID { VersionID(high: 0, low: number) }
 
@@ -18,7 +18,7 @@ import Testing
     #expect(lineage.newest(in: "main") == id(3) && lineage.newest(in: "other") == nil)
   }
 
-  @Test("a version is followed through all its substitutes, and a slot that goes there and back ends where it is")
+  @Test("a version is followed through all its substitutes, even if a slot's substitution is reversed")
   func followsSubstitutes() {
     var lineage = SaveLineage()
     lineage.substitute([id(1): id(2)])

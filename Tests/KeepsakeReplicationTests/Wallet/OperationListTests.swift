@@ -2,7 +2,7 @@ import KeepsakeReplication
 import KeepsakeSimulation
 import Testing
 
-/// A player without a cloud earns for years: what no bank was told must not make each coin dearer than the one before.
+/// A player without a cloud earns for years: unreported operations must not make each further one more expensive.
 @Suite struct OperationListTests {
   private static func operation(_ number: Int, _ kind: WalletOperation.Kind = .earn) -> WalletOperation {
     WalletOperation(
@@ -11,13 +11,13 @@ import Testing
       reason: "level \(number)")
   }
 
-  /// What one operation of each kind, a refused one, a repeated one and a look at the money visit, after `count`
-  /// others.
+  /// The numbers of operations that are visited after `count` others: by one operation of each kind, a repeated one, a
+  /// refused one, and reading the balances.
   private static func visits(after count: Int) throws -> [Int] {
     var wallet = Wallet(WalletState(chain: ChainID(high: 1, low: 1)))
     for number in 0..<count { try wallet.perform(operation(number)) }
     try wallet.perform(operation(count, .claim(key: "daily")))
-    // As the store holds it while a commit is under way.
+    // As the store holds it during a commit.
     let held = wallet
     func cost(_ body: () throws -> Void) rethrows -> Int {
       let before = wallet.state.operations.visits
@@ -43,14 +43,14 @@ import Testing
     return costs
   }
 
-  @Test("an operation and a balance look at as many operations after ten thousand as after five hundred: hardly any")
+  @Test("an operation or a balance visits the same few operations after ten thousand as after five hundred")
   func costsTheSame() throws {
     let few = try Self.visits(after: 500)
     #expect(few == (try Self.visits(after: 10_000)))
     #expect(few.allSatisfy { $0 <= 4 } && few.last == 0, "\(few)")
   }
 
-  @Test("the bank's answer looks at what it settles, and not at what waits behind it")
+  @Test("the bank's response visits the operations that it settles, but not those behind them")
   func settles() throws {
     func cost(_ count: Int) throws -> Int {
       var random = SeededGenerator(seed: 5)
@@ -81,7 +81,7 @@ import Testing
     #expect(try cost(5_000) == cost(20_000))
   }
 
-  @Test("a list and its copies are what arrays would be, whatever is done to them", arguments: 1...10)
+  @Test("a list and its copies behave as arrays would, whatever is done to them", arguments: 1...10)
   func isAnArray(seed: UInt64) throws {
     var random = SeededGenerator(seed: seed)
     var lists = [(OperationList(), [WalletOperation]())]
@@ -110,7 +110,7 @@ import Testing
         lists[index].0.removeAll { $0.id.low % 11 == remainder }
         lists[index].1.removeAll { $0.id.low % 11 == remainder }
       default:
-        // A copy goes its own way from here on.
+        // From here on the copy changes independently.
         if lists.count < 4 { lists.append(lists[index]) }
       }
       for (list, array) in lists {
@@ -141,7 +141,7 @@ import Testing
   }
 
   @Test(
-    "a bank that answers with amounts that can't be changes no money here",
+    "a response from the bank with impossible amounts changes nothing in the wallet",
     arguments: [Int64.min, -1, Wallet.maximumTotal + 1, .max])
   func impossibleAnswer(amount: Int64) throws {
     var random = SeededGenerator(seed: 6)
@@ -157,7 +157,7 @@ import Testing
       #expect(wallet.receive(reply, using: &random) == Wallet.Change())
       #expect(wallet == before)
     }
-    // Full as they can be, they are taken.
+    // The greatest possible amounts are accepted.
     totals.granted = Wallet.maximumTotal
     _ = wallet.receive(
       WalletReply(chain: wallet.state.chain, state: .accepted(wallet.state.head), totals: ["gems": totals]),

@@ -49,10 +49,10 @@ import Testing
     #expect(lab.cloud.decisions.values.filter { $0.verdict == .declined }.isEmpty)
   }
 
-  @Test("An online purchase goes through wherever the player's money was")
+  @Test("A device gets the spending rights that it asks for from the bank's pool in one exchange")
   func wantedLevelIsGranted() throws {
     var lab = try richLab()
-    // A third install that never comes back holds a share in the pool.
+    // A third install that never returns holds a share of the rights.
     var third = try LabDevice(writer: 9)
     try DeviceCommit.opened(in: &third.storage, using: &lab.random)
     lab.devices.append(third)
@@ -91,7 +91,7 @@ import Testing
     #expect(told.map(\.verdict) == [.declined])
   }
 
-  @Test("A purchase that is tried again after a crash is paid once")
+  @Test("A purchase that is retried, on the same or on another device, is paid once")
   func operationsCountOnce() throws {
     var lab = try richLab()
     let spend = try lab.perform(0, .spend, 10)
@@ -109,7 +109,7 @@ import Testing
     #expect(lab.wallet(1).total("gems") == 90)
   }
 
-  @Test("A copied store spends no money twice, and keeps what it earned")
+  @Test("A copied store can't spend the same money twice, and keeps what it earned")
   func forks() throws {
     var lab = try richLab()
     var copy = lab.devices[0]
@@ -123,7 +123,7 @@ import Testing
     try lab.settle(2)
     for _ in 0..<3 { for index in 0..<3 { try lab.settle(index) } }
     let declined = lab.cloud.decisions.values.filter { $0.verdict == .declined }
-    // The copy's spend could be paid from nothing that the bank itself held.
+    // The bank itself held nothing from which the copy's spend could be paid.
     #expect(declined.map(\.operation.kind) == [.spend])
     #expect(money(lab) == 57)
     let chains = lab.cloud.bank().chains
@@ -137,7 +137,7 @@ import Testing
     #expect(told.count { $0.verdict == .declined } == 1)
   }
 
-  @Test("A store that was set back to a backup goes on, and what it bought since is paid once")
+  @Test("A store restored from a backup goes on, and what was bought since the backup is paid once")
   func setBack() throws {
     var lab = try richLab()
     let old = lab.devices[0].storage
@@ -152,7 +152,7 @@ import Testing
     #expect(!lab.wallet(0).hasUnreportedOperations)
   }
 
-  @Test("Money on a chain that a late copy of a request began goes back to the player")
+  @Test("Money on a chain that a late duplicate of a request began returns to the player")
   func lateBeginning() throws {
     var lab = try richLab()
     let old = lab.devices[0].storage
@@ -164,7 +164,7 @@ import Testing
       lab.devices[0].pending = []
       try lab.perform(0, .earn, 5)
       try lab.step(0, .started)
-      // The first answer tells of the fork, and the next request is the new chain's first.
+      // The first response reports the fork, and the next request is the new chain's first.
       for _ in 0..<10 {
         guard let effect = lab.takeRequest(0) else { return nil }
         if case .exchange(_, let request) = effect, request.wallet?.follows != nil { return effect }
@@ -181,7 +181,7 @@ import Testing
     #expect(lab.wallet(0).state.chain != chain)
     for _ in 0..<2 { for index in 0..<2 { try lab.settle(index) } }
     _ = try lab.answer(to: late, cloud: &lab.cloud, using: &lab.random)
-    #expect(lab.cloud.bank().chains[chain]?.fenced == false, "it came, and looks like any other's")
+    #expect(lab.cloud.bank().chains[chain]?.fenced == false, "it has arrived, and looks like any other chain")
     for _ in 0..<3 { for index in 0..<2 { try lab.settle(index) } }
     #expect(lab.cloud.bank().chains[chain]?.totals.isEmpty == true)
     let held = Set((0..<2).map { lab.wallet($0).state.chain })
@@ -190,7 +190,7 @@ import Testing
     for index in 0..<2 { #expect(lab.wallet(index).total("gems") == money(lab)) }
   }
 
-  @Test("An answer that comes late undoes nothing that a retry had accepted")
+  @Test("A late response about a fork or about another chain doesn't change the wallet")
   func staleForkIsIgnored() throws {
     var lab = try richLab()
     var wallet = lab.wallet(0)
@@ -199,7 +199,7 @@ import Testing
     let operation = lab.operation(.spend, 1)
     try wallet.perform(operation)
     let before = wallet
-    // A fork whose head is on the chain that is held.
+    // A fork whose head is on the wallet's own chain.
     let change = wallet.receive(
       WalletReply(chain: wallet.state.chain, state: .fork(head: wallet.state.head, common: own)), using: &random)
     #expect(wallet == before)
@@ -210,7 +210,7 @@ import Testing
     #expect(wallet == before)
   }
 
-  @Test("A batch that is sent again because its answer was lost counts once, and its claim is settled")
+  @Test("A batch that is sent again because its response was lost counts once, and its claim is settled")
   func retries() throws {
     var lab = try Lab()
     try lab.settle(0)
@@ -233,7 +233,7 @@ import Testing
     #expect(!lab.wallet(0).hasUnreportedOperations)
   }
 
-  @Test("Amounts beyond the limits are errors, and make no money")
+  @Test("Amounts beyond the limits throw errors in the wallet and in the bank, and create no money")
   func limits() throws {
     var lab = try Lab()
     var wallet = lab.wallet(0)

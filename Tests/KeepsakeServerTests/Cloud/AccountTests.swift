@@ -9,7 +9,7 @@ import Testing
 
 @Suite("Registering and pairing")
 struct AccountTests {
-  @Test("a second device reaches the same player with a code, once")
+  @Test("a second device joins the same player with a pairing code, which works only once")
   func pairing() async throws {
     try await LiveServer.with { server in
       let (first, account) = try await server.client.register()
@@ -19,7 +19,7 @@ struct AccountTests {
       #expect(code.count == 8)
       #expect(pairing.json["expiresInSeconds"] as? Int == 600)
       let key = ["Keepsake-App-Key": server.appKey]
-      // As a person types it.
+      // The code as a person might type it: in lower case, with a hyphen.
       let typed = code.prefix(4).lowercased() + "-" + code.suffix(4)
       let joined = try await server.client.call(
         "POST", "/v1/pairing/join", headers: key, json: #"{"code": "\#(typed)", "name": "Handheld"}"#)
@@ -36,7 +36,7 @@ struct AccountTests {
     }
   }
 
-  @Test("a code that is ten minutes old lets nobody in")
+  @Test("a pairing code expires after ten minutes")
   func oldCode() async throws {
     let now = Mutex<Int64>(1_000_000)
     let clock = Clock(now)
@@ -51,7 +51,7 @@ struct AccountTests {
     }
   }
 
-  @Test("whoever guesses codes is stopped after ten, and the right code then waits, too")
+  @Test("after ten wrong pairing codes even a right one is refused with Retry-After; ten minutes later one works again")
   func guesses() async throws {
     let now = Mutex<Int64>(1_000_000)
     let clock = Clock(now)
@@ -78,7 +78,7 @@ struct AccountTests {
     }
   }
 
-  @Test("a new code of a player replaces the one before")
+  @Test("a player's new pairing code replaces the previous one")
   func replacedCode() async throws {
     try await LiveServer.with { server in
       let (first, _) = try await server.client.register()
@@ -94,7 +94,7 @@ struct AccountTests {
     }
   }
 
-  @Test("a code of one app lets nobody into another")
+  @Test("a pairing code of one app isn't valid for another app")
   func otherApp() async throws {
     try await LiveServer.with(appKeys: ["first-app-key", "second-app-key"]) { server in
       let (first, _) = try await server.client.register()
@@ -106,7 +106,7 @@ struct AccountTests {
   }
 
   @Test(
-    "names with a NUL, too long, or of the wrong type are refused, not a failure of the server",
+    "registering with a name that has a NUL, is too long or of the wrong type, or with malformed JSON, returns 400",
     arguments: [
       #"{"name": "a\u0000b"}"#, #"{"name": "LONG"}"#, #"{"name": 5}"#, #"{"name": "#, "",
       "[]", "\u{FEFF}", "DEEP", #"{"name": "\ud800"}"#,
@@ -122,7 +122,7 @@ struct AccountTests {
     }
   }
 
-  @Test("without the app's key nobody registers")
+  @Test("registering without the app's key, or with a wrong one, is refused")
   func appKeys() async throws {
     try await LiveServer.with { server in
       let none = try await server.client.call("POST", "/v1/devices", json: "{}")
@@ -133,7 +133,7 @@ struct AccountTests {
     }
   }
 
-  @Test("a token that was changed, cut or made elsewhere opens nothing")
+  @Test("a token that was altered, truncated or signed with another secret is refused with status 401")
   func tokens() async throws {
     try await LiveServer.with { server in
       let (client, account) = try await server.client.register()
@@ -159,7 +159,7 @@ struct AccountTests {
     }
   }
 
-  @Test("a device is still known after its server was restarted, and after a restore from before it registered")
+  @Test("the app key and a device's token remain valid when the server restarts without its database")
   func restored() async throws {
     try await TemporaryFolder.with { folder in
       let server = try await LiveServer.start(data: folder)

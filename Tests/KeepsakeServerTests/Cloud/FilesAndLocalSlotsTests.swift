@@ -9,25 +9,21 @@ import Testing
 
 @Archivable private struct Cave: Equatable { var level = 1 }
 
-/// The game's own file on its way from one device to the other, and slots that never go: through the calls that games
-/// use, and a real server.
+/// Tracked files that are synced to another device, and slots that stay local: through the public API and a real
+/// server.
 @Suite("Tracked files and local slots, over real HTTP", .hangLimit) struct FilesAndLocalSlotsTests {
   private let cave: Slot<Cave> = "cave"
 
   private func hash(_ url: URL) throws -> ContentHash { ContentHash(of: try Data(contentsOf: url)) }
 
-  @Test(
-    """
-    a large file comes whole to another device over a connection that breaks in the middle; what stays here never \
-    goes there
-    """)
+  @Test("a large file reaches another device complete over a connection that breaks; a local slot stays local")
   func file() async throws {
     try await TemporaryFolder.with { folder in
       let server = try await LiveServer.start(data: folder.appendingPathComponent("server"))
-      // One cut, after half of the file has come down.
+      // Cuts the connection once, after half of the file has been downloaded.
       let proxy = try CuttingProxy(to: server.running.port, down: 1_500_000)
       let (mine, theirs) = (folder.appendingPathComponent("level.dat"), folder.appendingPathComponent("placed.dat"))
-      // Random, so that nothing makes it smaller.
+      // Random, so that it can't be compressed.
       var random = SystemRandomNumberGenerator()
       let words = (0..<375_000).map { _ in random.next() }
       try words.withUnsafeBytes { Data($0) }.write(to: mine)
@@ -48,7 +44,7 @@ import Testing
       #expect(try hash(theirs) == hash(mine))
       #expect(try tablet.saves.load(cave) == nil && tablet.saves.list().isEmpty)
 
-      // Back, as what changed.
+      // A change is sent back.
       var bytes = try Data(contentsOf: theirs)
       bytes[1_000_000] ^= 0xFF
       try bytes.write(to: theirs)
@@ -58,7 +54,7 @@ import Testing
       guard case .updated = try file.update() else { throw NeverHappened("the update") }
       #expect(try hash(mine) == hash(theirs))
 
-      // Out of the cloud: the other one's file isn't touched.
+      // Removed from the cloud: the file on the other device isn't touched.
       try file.keepLocal(cloudCopy: .removed)
       try await phone.cloud.sync()
       try await until("it went") { try tablet.files.list().isEmpty }

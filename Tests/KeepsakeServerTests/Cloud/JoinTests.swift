@@ -5,11 +5,11 @@ import KeepsakeServer
 import TestSupport
 import Testing
 
-/// Games, through the calls that games use, and a real server.
+/// Games that connect and join a player, through the public API and a real server.
 @Suite("Connecting and joining", .hangLimit) struct JoinTests {
   private static let level = ProgressKey<Int>.max("level", default: 1)
 
-  @Test("a device that joins right after it connected stays the player that it joined")
+  @Test("a device that joins a player right after connecting remains with that player, also after a restart")
   func joinAtOnce() async throws {
     try await TemporaryFolder.with { folder in
       try await LiveServer.with { server in
@@ -40,7 +40,8 @@ import Testing
     }
   }
 
-  @Test("what a guest had reset and chosen gives way at once to the player that it joins, and after a restart")
+  @Test(
+    "the values that a guest set or reset are replaced at once by those of the player it joins, also after a restart")
   func guestGivesWay() async throws {
     let hat = ProgressKey<String>.latest("hat", default: "none")
     try await TemporaryFolder.with { folder in
@@ -51,7 +52,7 @@ import Testing
           return game
         }
         let player = try open("player")
-        // What was chosen before a device first heard from its cloud counts for no more than what the guest chose.
+        // A value that was set before the device's first fetch ranks no higher than the guest's values.
         try await player.cloud.sync()
         try player.progress.record(60, for: Self.level)
         try player.progress.set("crown", for: hat)
@@ -68,7 +69,7 @@ import Testing
         try await guest.cloud.join(try await player.cloud.pairingCode())
         try await guest.cloud.sync()
         #expect(guest.progress[Self.level] == 60 && guest.progress[hat] == "crown")
-        // What is played from here on counts from there.
+        // From here on, changes apply to the joined player's values.
         try await guest.progress.record(61, for: Self.level).value
         #expect(guest.progress[Self.level] == 61)
         try guest.close()
@@ -83,7 +84,7 @@ import Testing
     }
   }
 
-  @Test("an address that is written another way doesn't make this device a stranger")
+  @Test("a device keeps its player when the server's URL is written differently")
   func addressChanges() async throws {
     try await TemporaryFolder.with { folder in
       try await LiveServer.with { server in

@@ -10,7 +10,7 @@ import Testing
 
 @Archivable private struct Atlas: Equatable { var tiles: [UInt64] = [] }
 
-/// A save that is asked for: through the calls that games use, and a real server.
+/// Saves that are downloaded on request, through the public API and a real server.
 @Suite("Downloads on demand, over real HTTP", .hangLimit) struct OnDemandTests {
   private let atlas: Slot<Atlas> = "atlas"
 
@@ -22,19 +22,15 @@ import Testing
     }
   }
 
-  /// Not compared in the expectation, which would print it.
+  /// Compares outside the expectation, which would print the whole world.
   private func holds(_ world: Atlas, _ game: GameData) throws -> Bool { try game.saves.load(atlas) == world }
 
-  @Test(
-    """
-    a large save comes when it is asked for, over a connection that breaks in the middle, and no byte twice; evicted, \
-    it comes again
-    """)
+  @Test("downloading a large save on request resumes after a broken connection, and works again after eviction")
   func asked() async throws {
     try await TemporaryFolder.with { folder in
       let server = try await LiveServer.start(data: folder.appendingPathComponent("server"))
       let proxy = try CuttingProxy(to: server.running.port, down: 1_500_000)
-      // Random, so that nothing makes it smaller: 3 MB.
+      // 3 MB, random so that they can't be compressed.
       var random = SystemRandomNumberGenerator()
       let world = Atlas(tiles: (0..<375_000).map { _ in random.next() })
       let phone = try GameData.open("com.example.atlas", at: folder.appendingPathComponent("phone"))
@@ -47,7 +43,7 @@ import Testing
       try await tablet.cloud.join(try await phone.cloud.pairingCode())
       try await until("the save is listed") { try tablet.saves.list().map(\.isDownloaded) == [false] }
       #expect(try isNotDownloaded(tablet))
-      #expect(proxy.count == 0 && proxy.down < 200_000, "nothing of it came")
+      #expect(proxy.count == 0 && proxy.down < 200_000, "nothing of it was downloaded")
 
       let seen = Fractions()
       let following = Task { [tablet] in
@@ -58,7 +54,7 @@ import Testing
       }
       proxy.cut { seen.all.contains { $0 > 0.4 } }
       while try isNotDownloaded(tablet) {
-        // Requested again when the connection has broken.
+        // Requested again after the connection has broken.
         do { try await tablet.saves.download(atlas) } catch let error as GameDataError where error.code == .unreachable
         {}
       }
@@ -68,7 +64,7 @@ import Testing
       #expect(try holds(world, tablet))
       #expect(
         proxy.down < 3_500_000,
-        "of the 1.5 MB before the cut the device had 1.2 MB, which doesn't come again: \(proxy.down) bytes came")
+        "of the 1.5 MB before the cut the device had 1.2 MB, which isn't sent again: \(proxy.down) bytes were sent")
       #expect(fractions == fractions.sorted() && fractions.contains { $0 > 0.3 && $0 < 1 }, "\(fractions)")
 
       try tablet.saves.evict(atlas, keepingHistory: false)
@@ -81,7 +77,7 @@ import Testing
     }
   }
 
-  /// The fractions that a status showed, in order.
+  /// The download fractions that the status reported, in order.
   private final class Fractions: Sendable {
     private let state = Mutex<[Double]>([])
     var all: [Double] { state.withLock { $0 } }

@@ -10,8 +10,8 @@ import Testing
 
 @Archivable private struct Cave: Equatable { var level = 1 }
 
-/// A player's devices, and leaving: through the calls that games use, and a real server.
-@Suite("Devices, accounts and leaving, over real HTTP", .hangLimit) struct PlayerTests {
+/// A player's devices, removing them, signing out, and deleting everything: through the public API and a real server.
+@Suite("Devices, accounts and signing out, over real HTTP", .hangLimit) struct PlayerTests {
   private static let level = ProgressKey<Int>.max("level", default: 1)
   private static let cave: Slot<Cave> = "cave"
   private static let gems: Currency = "gems"
@@ -35,7 +35,7 @@ import Testing
     return game
   }
 
-  /// Two devices of one player, with money that both may spend half of.
+  /// Two devices of one player, with money of which each may spend half.
   private func pair(in folder: URL, _ server: LiveServer) async throws -> (phone: GameData, tablet: GameData) {
     let phone = try open(.named("ada"), on: "phone", in: folder, server)
     try await phone.saves.save(Cave(level: 6), to: Self.cave)
@@ -74,10 +74,7 @@ import Testing
   }
 
   @Test(
-    """
-    a device that was removed is refused from then on, says so, and keeps what it has; its money is the others' \
-    again; a code lets it back
-    """)
+    "a removed device is refused with that reason and keeps its data; others can spend its money; a code readmits it")
   func removes() async throws {
     try await with { server, folder in
       let (phone, tablet) = try await pair(in: folder, server)
@@ -98,7 +95,7 @@ import Testing
       #expect(await code { _ = try await tablet.cloud.pairingCode() } == .refused)
       #expect(await code { _ = try await tablet.cloud.devices() } == .refused)
       #expect(try tablet.saves.load(Self.cave)?.level == 8)
-      // All money can be spent on what is left.
+      // All money can be spent on the remaining device.
       try phone.wallet.earn(1, Self.gems, for: "a round")
       try await phone.cloud.sync()
       #expect(phone.wallet[Self.gems] == Balance(total: 105, spendable: 105, pending: 0))
@@ -114,7 +111,7 @@ import Testing
     }
   }
 
-  @Test("the stream of a removed device ends, those of the others go on")
+  @Test("the event stream of a removed device ends; those of the player's other devices continue")
   func streams() async throws {
     let hub = EventHub()
     let (lost, kept, container) = (DeviceID(high: 0, low: 1), DeviceID(high: 0, low: 2), ContainerID(high: 0, low: 1))
@@ -130,7 +127,7 @@ import Testing
     #expect(await notices.next() == nil && hub.count == 0)
   }
 
-  @Test("the token of a removed device opens no door, and nobody removes another player's device")
+  @Test("every route refuses a removed device's token, and a player can't remove another player's device")
   func doors() async throws {
     try await with { server, _ in
       let (first, account) = try await server.client.register()
@@ -156,7 +153,7 @@ import Testing
     }
   }
 
-  @Test("export names everything that a player has, and nothing of others, over any number of pages")
+  @Test("an export of several pages contains all of a player's data, and none of another player's")
   func exports() async throws {
     try await with { server, folder in
       let other = try open(.guest, on: "other", in: folder, server)
@@ -189,22 +186,18 @@ import Testing
     }
   }
 
-  @Test(
-    """
-    deleting everything leaves nothing of the player and all of the others; the devices keep theirs, and are refused \
-    for ever
-    """)
+  @Test("deleting everything removes only that player's data; the player's devices keep theirs and are refused")
   func deletes() async throws {
     try await with { server, folder in
       let (phone, tablet) = try await pair(in: folder, server)
       let other = try open(.guest, on: "other", in: folder, server)
-      // One content that lies in a file of its own.
+      // A content large enough to be stored in a file of its own.
       let (client, account) = try await server.client.register("B")
       let file = PartedUpload(client, "large", frameBytes(2_000_000, seed: 1))
       #expect(try await file.sendRest()?.status == 201)
       try await other.saves.save(Cave(level: 3), to: Self.cave)
       try await other.cloud.sync()
-      /// The tables that have rows of a player, but for the one that keeps their tokens out.
+      /// The tables that contain rows of a player, except `retired`, by which the player's tokens are refused.
       func traces(_ container: ContainerID) throws -> Set<String> {
         let database = try DatabaseQueue(path: folder.appendingPathComponent("server/cloud.sqlite").path)
         return try database.read { db in
@@ -226,7 +219,7 @@ import Testing
       try phone.progress.record(7, for: Self.level)
       try await phone.cloud.sync()
       _ = try await phone.cloud.pairingCode()
-      // Left of an offer that was never whole.
+      // A part of an offer that was never completed.
       try await DatabaseQueue(path: folder.appendingPathComponent("server/cloud.sqlite").path).write { db in
         let now = Int64(Date().timeIntervalSince1970 * 1000)
         try db.execute(sql: "INSERT INTO offerPart VALUES (?, x'01', 0, 1, ?, x'00')", arguments: [ada.bytes, now])
@@ -255,7 +248,8 @@ import Testing
     }
   }
 
-  @Test("signing out stays; forgetting sends first, frees the money, and leaves no trace of the player on the device")
+  @Test(
+    "signing out keeps the local data; signing out with forgetting sends it first, deletes it, and returns its money")
   func signsOut() async throws {
     try await with { server, folder in
       var (phone, tablet) = try await pair(in: folder, server)
@@ -275,7 +269,7 @@ import Testing
       #expect(try phone.saves.load(Self.cave)?.level == 9)
       #expect(phone.wallet[Self.gems] == Balance(total: 101, spendable: 101, pending: 0))
       #expect(try await phone.cloud.devices().map(\.name) == ["phone"])
-      // And signing in anew finds all of it.
+      // Signing in again restores all of it.
       tablet = try open(.named("ada"), on: "tablet", in: folder, server)
       try await tablet.cloud.join(try await phone.cloud.pairingCode())
       try await tablet.cloud.sync()
@@ -284,14 +278,14 @@ import Testing
     }
   }
 
-  @Test("what the cloud can't be given is named instead of forgotten; forced, it goes")
+  @Test("forgetting an account while offline fails and lists the unsent data, unless its loss is accepted")
   func wouldBeLost() async throws {
     try await TemporaryFolder.with { folder in
       let server = try await LiveServer.start(data: folder.appendingPathComponent("server"))
       let game = try open(.named("ada"), on: "phone", in: folder, server)
       try game.progress.record(5, for: Self.level)
       try await game.cloud.sync()
-      // All of it is sent, but a server that can't be told would think that the device lives.
+      // Everything was sent, but a server that can't be notified would keep listing the device.
       try await server.stop()
       #expect(await code { try await game.signOut(forgetting: true) } == .unreachable)
       #expect(FileManager.default.fileExists(atPath: game.url.path))
@@ -301,7 +295,7 @@ import Testing
       var unsent = UnsentData()
       (unsent.saves, unsent.values, unsent.currencies) = (["cave"], ["progress/level"], ["gems"])
       #expect(await code { try await game.signOut(forgetting: true) } == .wouldBeLost(unsent))
-      #expect(try game.saves.load(Self.cave)?.level == 6, "it goes on")
+      #expect(try game.saves.load(Self.cave)?.level == 6, "the game remains usable")
       game.cloud.isEnabled = false
       #expect(await code { try await game.signOut(forgetting: true) } == .wouldBeLost(unsent))
       try await game.signOut(forgetting: true, losing: true)
@@ -313,8 +307,7 @@ import Testing
     try GameData.forget(account, of: "com.example.players", in: folder.appendingPathComponent(device))
   }
 
-  @Test(
-    "after everything was deleted in the cloud each device's copy is the only one, and is forgotten only on purpose")
+  @Test("after everything was deleted in the cloud, forgetting a device's copy fails unless its loss is accepted")
   func forgetsAfterDeletion() async throws {
     try await with { server, folder in
       let (phone, tablet) = try await pair(in: folder, server)
@@ -325,11 +318,11 @@ import Testing
       (all.saves, all.values, all.currencies) = (["cave"], ["progress/level"], ["gems"])
       for game in [phone, tablet] {
         #expect(await code { try await game.signOut(forgetting: true) } == .wouldBeLost(all))
-        #expect(try game.saves.load(Self.cave)?.level == 6, "it goes on")
+        #expect(try game.saves.load(Self.cave)?.level == 6, "the game remains usable")
         try game.close()
       }
       #expect(gameCode { try forget(.named("ada"), on: "tablet", in: folder) } == .wouldBeLost(all))
-      // Also one that never connects again.
+      // Also for a game that never connects again.
       let away = try GameData.open(
         "com.example.players", account: .named("ada"), in: folder.appendingPathComponent("tablet"))
       #expect(await code { try await away.signOut(forgetting: true) } == .wouldBeLost(all))
@@ -338,7 +331,7 @@ import Testing
     }
   }
 
-  @Test("whoever deletes everything in the cloud and closes is told, too, that the copy here is the only one")
+  @Test("forgetting fails right after everything was deleted in the cloud, also on a device that hasn't learned of it")
   func forgetsAtOnceAfterDeletion() async throws {
     try await with { server, folder in
       let (phone, tablet) = try await pair(in: folder, server)
@@ -348,7 +341,7 @@ import Testing
       var all = UnsentData()
       (all.saves, all.currencies) = (["cave"], ["gems"])
       #expect(gameCode { try forget(.named("ada"), on: "phone", in: folder) } == .wouldBeLost(all))
-      // This one has not heard of it, and is asked to forget without ever connecting.
+      // This device hasn't learned of the deletion, and is signed out with `forgetting` without ever connecting.
       let away = try GameData.open(
         "com.example.players", account: .named("ada"), in: folder.appendingPathComponent("tablet"))
       #expect(await code { try await away.signOut(forgetting: true) } == .wouldBeLost(all))
@@ -356,7 +349,7 @@ import Testing
     }
   }
 
-  @Test("the player's last device isn't forgotten, as nobody could reach the cloud's copy any more, but on purpose")
+  @Test("forgetting fails on the player's last device, unless the loss of access to the cloud's copy is accepted")
   func lastDevice() async throws {
     try await with { server, folder in
       let (phone, tablet) = try await pair(in: folder, server)
@@ -364,14 +357,14 @@ import Testing
       try await tablet.signOut(forgetting: true)
       try await phone.cloud.sync()
       #expect(await code { try await phone.signOut(forgetting: true) } == .lastDevice)
-      #expect(try phone.saves.load(Self.cave)?.level == 6, "it goes on")
+      #expect(try phone.saves.load(Self.cave)?.level == 6, "the game remains usable")
       #expect(try await phone.cloud.devices().map(\.name) == ["phone"])
       try await phone.signOut(forgetting: true, losing: true)
       #expect(!FileManager.default.fileExists(atPath: phone.url.path))
     }
   }
 
-  @Test("a device doesn't come back with a code that it asked for before it was removed")
+  @Test("a removed device can't rejoin with a pairing code that it requested before it was removed")
   func codeOfRemoved() async throws {
     try await with { server, folder in
       let (phone, tablet) = try await pair(in: folder, server)
@@ -385,7 +378,7 @@ import Testing
           .unsent
       }
       #expect(await code { try await tablet.cloud.sync() } == .refused)
-      #expect(try unsent()?.saves == ["cave"], "nobody can tell what the cloud has by now")
+      #expect(try unsent()?.saves == ["cave"], "it isn't known what the cloud has by now")
       try await tablet.cloud.join(try await phone.cloud.pairingCode())
       for _ in 0..<2 { try await tablet.cloud.sync() }
       #expect(try await phone.cloud.devices().count == 2)
@@ -394,7 +387,8 @@ import Testing
     }
   }
 
-  @Test("a guest with a cloud of its own signs in: the account's devices get everything, and money is there once")
+  @Test(
+    "adopting a guest that had its own cloud gives the account's devices all of its data, and counts its money once")
   func adopts() async throws {
     try await with { server, folder in
       let guest = try open(.guest, on: "phone", in: folder, server)

@@ -4,13 +4,13 @@ import Keepsake
 import TestSupport
 import Testing
 
-/// Who plays alone in the evening must not find that three devices talked to each other all night.
-@Suite("Quiet over HTTP", .serialized, .hangLimit)
+/// After a write, a player's devices must soon stop exchanging messages.
+@Suite("Quiet devices over HTTP", .serialized, .hangLimit)
 struct QuietTests {
   private static let level = ProgressKey<Int>.max("level", default: 0)
   private static let mostExchanges = 2
 
-  @Test("after the last write every device is quiet within two exchanges, and then only asks once a minute")
+  @Test("after a write each device makes at most two exchanges, and then polls only once a minute")
   func threeDevices() async throws {
     try await TemporaryFolder.with { folder in
       let server = try await ServerProcess.start(data: folder.appendingPathComponent("server"))
@@ -41,19 +41,19 @@ struct QuietTests {
         let (before, place) = (devices.map(\.proxy.exchanges), try phone.place)
         try await write(phone.game)
         try await phone.until("sending \(what)") { try $0.isQuiet && $0.place.seq > place.seq }
-        // On a busy machine a status is behind what it tells of.
+        // On a busy machine a status is updated later than what it describes.
         for device in devices { try await device.until("showing \(what)") { try Seen(on: $0) == Seen(on: phone) } }
         try await settle(devices)
         let counts = zip(devices, before).map { $0.proxy.exchanges - $1 }
         lines.append("\(what): \(counts)")
         for (device, count) in zip(devices, counts) {
-          #expect(count <= Self.mostExchanges, "\(what): \(device.name) asked \(count) times")
+          #expect(count <= Self.mostExchanges, "\(what): \(device.name) made \(count) exchanges")
         }
         #expect(counts[0] >= 1, "\(what) was sent by no exchange")
         let isSame = try devices.allSatisfy { try Seen(on: $0) == Seen(on: phone) }
         #expect(isSame, "\(what)")
       }
-      // From here on each device asks when its minute is over, and not otherwise.
+      // From here on each device makes an exchange when its minute is over, and only then.
       for minute in 1...3 {
         let before = devices.map(\.proxy.counts)
         for device in devices { try await device.poll() }

@@ -24,7 +24,7 @@ struct QuotaTests {
     }
   }
 
-  /// Bytes of which nothing repeats.
+  /// Bytes without repetitions, so that they can't be compressed.
   private func bulk(_ count: Int, seed: UInt64) -> Data {
     frameBytes(1 << 20, seed: seed) + frameBytes(count - (1 << 20), seed: seed + 1)
   }
@@ -33,11 +33,7 @@ struct QuotaTests {
     try FileManager.default.contentsOfDirectory(atPath: folder.appendingPathComponent("server/contents").path)
   }
 
-  @Test(
-    """
-    what can't fit is refused with the three numbers before its bytes are sent, whole, in parts or asked for; nothing \
-    of it stays
-    """)
+  @Test("an upload beyond the quota, whole, in parts or queried, is refused with limit, usage and need, and not stored")
   func refusedBefore() async throws {
     try await with(quota: 3_000_000) { server, folder in
       let (client, _) = try await server.client.register()
@@ -65,7 +61,7 @@ struct QuotaTests {
           "GET", upload.path + "/upload", headers: upload.headers.merging(["Keepsake-Total": total]) { $1 })
         #expect(answer.status == 400, "\(total)")
       }
-      // Exactly what is left still fits, and another player has room of their own.
+      // What exactly fills the quota is accepted, and another player has a quota of their own.
       let exact = try await client.call(
         "PUT", upload.path, headers: ["Keepsake-Length": "5"], body: frameBytes(1_000_000, seed: 3))
       #expect(exact.status == 201)
@@ -75,9 +71,7 @@ struct QuotaTests {
   }
 
   @Test(
-    """
-    a save that found no room is there by itself after the player deleted another one, on this device or the other one
-    """,
+    "a save refused for lack of room syncs automatically after another save is deleted, on this or the other device",
     arguments: [true, false])
   func deleteMakesRoom(onThisDevice: Bool) async throws {
     try await with(quota: 2_500_000) { server, folder in
@@ -85,7 +79,7 @@ struct QuotaTests {
       let second = try await first.pair(with: server, in: folder)
       try await first.sync.start()
       try await second.sync.start()
-      // What no packing shrinks much, and large enough for a file of its own on the server.
+      // Hardly compressible, and large enough to be stored in a file of its own on the server.
       try first.save(bulk(1_900_000, seed: 1), to: "old")
       try await first.sync.sync()
       try await second.sync.sync()
@@ -110,7 +104,7 @@ struct QuotaTests {
   }
 
   @Test(
-    "a save whose bytes are damaged at the server comes whole to a new device, small or in a file of its own",
+    "a save damaged on the server, small or in a file of its own, is uploaded again and reaches a new device",
     arguments: [5_000, 1_800_000])
   func heals(count: Int) async throws {
     try await with(quota: 2_000_000) { server, folder in
@@ -122,7 +116,7 @@ struct QuotaTests {
       try Self.damage(folder.appendingPathComponent("server"))
       let second = try await first.pair(with: server, in: folder)
       try await second.sync.start()
-      // The stream tells the first device nothing: it hears of it when it asks, as it does each minute.
+      // The first device gets no event about it: it learns of it with its poll each minute.
       try await second.until("finding out") {
         second.sync.status.phase == .idle && second.sync.status.lastFetchedMilliseconds != nil
       }

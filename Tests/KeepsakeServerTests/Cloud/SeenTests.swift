@@ -8,7 +8,7 @@ import Testing
 
 @testable import KeepsakeServer
 
-/// Which of a player's devices have a save: by the calls that games use, over real HTTP.
+/// Which of a player's devices have a save, through the public API, over real HTTP.
 @Suite("Which devices have a save, over real HTTP", .serialized, .hangLimit)
 struct SeenTests {
   private static let world: Slot<Chapter> = "world"
@@ -27,7 +27,7 @@ struct SeenTests {
     try await device.until("listening") { $0.game.cloud.status.isListening }
   }
 
-  /// Tries again where a connection turns out to be one of a server that was.
+  /// Repeats a call that fails because its connection was to a server that has ended.
   private func insisting<Result>(_ call: () async throws -> Result) async throws -> Result {
     let start = ContinuousClock.now
     while true {
@@ -47,17 +47,14 @@ struct SeenTests {
     try await insisting { try await device.game.saves.seenBy(Self.world)?.map(\.name) }
   }
 
-  /// Waits until `device` has the chapter, and has said so in a poll.
+  /// Waits until `device` has the chapter, and has reported its position to the server.
   private func has(_ number: Int, _ device: PlayedDevice) async throws {
     try await device.until("chapter \(number)") { try $0.game.saves.load(Self.world)?.number == number }
     for _ in 0..<2 { try await send(device) }
   }
 
   @Test(
-    """
-    seen by nobody, by one, by two; not by one that is away, nor by one that was removed; also after the server and \
-    the device were started anew
-    """)
+    "`seenBy` lists only devices that have the newest save and aren't removed, also after server and device restart")
   func three() async throws {
     try await TemporaryFolder.with { folder in
       let data = folder.appendingPathComponent("server")
@@ -76,8 +73,8 @@ struct SeenTests {
       try await resume(console)
       try await has(1, console)
       #expect(try await names(phone) == ["tablet", "console"])
-      // Each device hears of the others, and not of itself. The phone made it, and has said nothing since; it does by
-      // itself, with its next poll.
+      // Each device gets the others, without itself. The phone made the save and hasn't presented a newer cursor since;
+      // it does so automatically with its next poll.
       phone.letMinutePass()
       for _ in 0..<2 { try await send(phone) }
       #expect(try await names(tablet) == ["phone", "console"])
@@ -115,11 +112,7 @@ struct SeenTests {
     }
   }
 
-  @Test(
-    """
-    who follows a status is told when another device has the save, without a call of the game, and one that only \
-    listens wakes nobody
-    """)
+  @Test("status updates report which devices have got the save without further calls, and a poll wakes no other device")
   func follows() async throws {
     try await TemporaryFolder.with { folder in
       let server = try await start(folder.appendingPathComponent("server"))
@@ -141,8 +134,8 @@ struct SeenTests {
       }
       try await settle([phone, tablet, console])
       let before = console.proxy.counts
-      // A minute on the tablet: its poll says what it has. The others' time stands still, so nothing but an event could
-      // wake them.
+      // A minute passes on the tablet, and its poll reports what it has. The other devices' clocks don't move, so only
+      // an event could wake them.
       try await tablet.poll()
       try await settle([phone, tablet, console])
       #expect(console.proxy.counts == before)
@@ -159,7 +152,7 @@ struct SeenTests {
   }
 
   @Test(
-    "a server that was restored from a backup says of nobody that has a save of after it, until they are heard again")
+    "a server restored from a backup lists no device for a save made after the backup until that device syncs again")
   func restored() async throws {
     try await TemporaryFolder.with { folder in
       let (data, backup) = (folder.appendingPathComponent("server"), folder.appendingPathComponent("backup"))
@@ -192,7 +185,7 @@ struct SeenTests {
 
   @Test(
     """
-    the question names versions; what can't be one, or is too many, is refused, and an unasked list says nothing of them
+    the device list names holders only of the versions in the query, and a query with invalid or too many ids is refused
     """)
   func question() async throws {
     try await LiveServer.with { server in
@@ -216,7 +209,7 @@ struct SeenTests {
   }
 }
 
-/// How a cloud keeps it.
+/// How a server stores which devices have a save.
 @Suite struct ReachedStorageTests {
   private func exchange(_ request: ExchangeRequest, by device: DeviceID, in storage: SQLiteCloudStorage) async throws
     -> ExchangeResponse
@@ -256,9 +249,7 @@ struct SeenTests {
     try await storage.devices(of: Self.container, holding: [Self.version.id])[Self.version.id]
   }
 
-  @Test(
-    "a device that stands where it stood is written nothing of; one that moved is, and it is no change of the container"
-  )
+  @Test("a device's position is written only if it changed, and is not a change of the container")
   func writes() async throws {
     try await with { storage, _ in
       let (first, second) = (DeviceID(high: 3, low: 1), DeviceID(high: 3, low: 2))
@@ -284,7 +275,7 @@ struct SeenTests {
     }
   }
 
-  @Test("an older server's database knows of no device what it has, and takes it down from then on")
+  @Test("a migrated database of an older server knows no device's position, and records positions from then on")
   func migrated() async throws {
     try await TemporaryFolder.with { folder in
       let contents = folder.appendingPathComponent("contents")

@@ -10,7 +10,7 @@ import Testing
 
 @Suite("Two devices over real HTTP", .hangLimit)
 struct TwoDevicesTests {
-  /// Runs `body` with a server, two devices of one player, and removes all of it.
+  /// Runs `body` with a server and two devices of one player, and removes everything afterwards.
   private func with(
     _ body: (_ server: LiveServer, _ first: Device, _ second: Device, _ folder: URL) async throws -> Void
   ) async throws {
@@ -32,7 +32,7 @@ struct TwoDevicesTests {
     }
   }
 
-  @Test("a game saved on one device is there on the other, byte for byte, small and large, version by version")
+  @Test("small and large saves reach the other device byte for byte, and a save made there reaches the first one")
   func saves() async throws {
     try await with { _, first, second, _ in
       try await first.sync.start()
@@ -47,7 +47,7 @@ struct TwoDevicesTests {
       for (slot, count) in [("small", 100), ("middle", 200_000), ("large", 4_000_000)] {
         #expect(try second.heads(of: slot) == [saveBytes(count, seed: 1)])
       }
-      // And back again, as a change of what was loaded.
+      // And back: a save made from the loaded one.
       let loaded = try second.headIDs(of: "large")
       try second.save(saveBytes(4_000_000, seed: 9), to: "large", parents: .versions(loaded))
       try await second.sync.sync()
@@ -58,7 +58,7 @@ struct TwoDevicesTests {
     }
   }
 
-  @Test("of a save too large for one piece only what changed is sent, and the other device gets all of it")
+  @Test("of a save in segments only the change is sent and received, and the other device has the whole save")
   func largeSaves() async throws {
     try await with { _, first, second, _ in
       try await first.sync.start()
@@ -69,7 +69,7 @@ struct TwoDevicesTests {
       try await second.sync.sync()
       let sent = try #require(first.traffic).bytesSent
       let received = try #require(second.traffic).bytesReceived
-      // Put in near the beginning, so that everything behind it moves.
+      // Inserted near the beginning, so that everything behind it moves.
       bytes.insert(contentsOf: Data("a new room\n".utf8), at: 2_000_000)
       try first.save(bytes, to: "world", parents: .versions(first.headIDs(of: "world")))
       let head = try #require(first.headIDs(of: "world").first)
@@ -84,7 +84,7 @@ struct TwoDevicesTests {
     }
   }
 
-  @Test("progress made on one device shows on the other by itself, without anyone asking")
+  @Test("progress made on one device reaches the other by an event, without a request")
   func events() async throws {
     try await with { _, first, second, _ in
       try await first.sync.start()
@@ -103,12 +103,12 @@ struct TwoDevicesTests {
       }
       #expect(cells == [CellKey(collection: "progress", key: "level")])
       #expect(try second.cell("level") == .max(.int(7)))
-      // The event brought it: nothing was asked.
+      // The event contained the value: no request was sent.
       #expect(second.traffic?.bytesSent == sent)
     }
   }
 
-  @Test("behind a proxy that holds streams back, a value still shows on the other device by itself")
+  @Test("a value reaches the other device automatically even behind a proxy that withholds event streams")
   func heldStreams() async throws {
     try await TemporaryFolder.with { folder in
       let server = try await LiveServer.start(data: folder.appendingPathComponent("server"))
@@ -130,7 +130,7 @@ struct TwoDevicesTests {
     }
   }
 
-  @Test("two saves made apart are both kept, on both devices, and the choice made on one is made on the other")
+  @Test("concurrent saves are both kept on both devices, and resolving the conflict on one resolves it on the other")
   func conflict() async throws {
     try await with { _, first, second, _ in
       try first.save(Data("common".utf8), to: "quest")
@@ -156,7 +156,7 @@ struct TwoDevicesTests {
   }
 
   @Test(
-    "over a network that cuts every connection somewhere, everything arrives in the end, once",
+    "everything arrives exactly once over a network that cuts every connection at some point",
     arguments: [1, 2, 3] as [UInt64])
   func cutNetwork(seed: UInt64) async throws {
     try await TemporaryFolder.with { folder in
@@ -196,7 +196,7 @@ struct TwoDevicesTests {
     }
   }
 
-  @Test("without a server a game saves on, is told so, and catches up once the server is there")
+  @Test("while the server is unreachable saving works and `sync` throws; the save is sent when the server is back")
   func unreachable() async throws {
     try await TemporaryFolder.with { folder in
       let data = folder.appendingPathComponent("server")
@@ -215,7 +215,7 @@ struct TwoDevicesTests {
       }
       #expect(device.sync.status.waitingCommits == 1)
       let again = try await LiveServer.start(data: data, port: port)
-      // By itself: the pause after a failure, or the event stream, ends.
+      // Automatically, when the pause after a failure or the event stream ends.
       try await device.until("sending") { device.sync.status.phase == .idle && device.sync.status.waitingCommits == 0 }
       try await other.sync.start()
       try await other.sync.sync()
@@ -226,7 +226,7 @@ struct TwoDevicesTests {
     }
   }
 
-  @Test("while it is paused, nothing goes out; afterwards everything does")
+  @Test("while sync is paused nothing is sent and `sync` throws; afterwards everything is sent")
   func pause() async throws {
     try await with { _, first, second, _ in
       try await first.sync.start()
@@ -245,7 +245,7 @@ struct TwoDevicesTests {
     }
   }
 
-  @Test("a store is never mixed with another player's container unless the player says so; then nothing of it is lost")
+  @Test("a store connects to another player's container only if rebinding is requested, and then loses nothing")
   func otherContainer() async throws {
     try await with { server, first, _, folder in
       try first.save(Data("guest".utf8), to: "a")
@@ -276,7 +276,7 @@ struct TwoDevicesTests {
     }
   }
 
-  @Test("a token that isn't taken stops the sending, visibly, and keeps everything here")
+  @Test("a refused token halts sync, which the status reports, and everything is kept on the device")
   func wrongToken() async throws {
     try await with { _, first, _, folder in
       var credentials = first.credentials
@@ -297,7 +297,7 @@ struct TwoDevicesTests {
     }
   }
 
-  @Test("after its server was restored from a backup, a player's devices bring back what it lost")
+  @Test("after a server is restored from a backup, a player's devices send it what it lost")
   func restoredServer() async throws {
     try await TemporaryFolder.with { folder in
       let data = folder.appendingPathComponent("server")

@@ -5,28 +5,22 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// What can go wrong in the middle of each kind of transfer, over real HTTP: the game is told, loses nothing, and needs
-/// to do nothing.
+/// Faults in the middle of each kind of transfer, over real HTTP: the game gets a report, loses nothing, and needs to
+/// do nothing.
 @Suite("Faults in the middle of transfers", .hangLimit)
 struct FaultMatrixTests {
   @Test(
-    """
-    the server is killed, or the connection cut, in the middle of any transfer: told, nothing lost, and it goes on by \
-    itself
-    """,
+    "a server killed or a connection cut during any transfer is reported, and sync resumes without loss",
     arguments: [FaultMatrix.Fault.serverKilled, .connectionCut])
   func broken(fault: FaultMatrix.Fault) async throws { try await FaultMatrix.run(fault) }
 
   @Test(
-    """
-    the server's disk gets full in the middle of any transfer: told, nothing refused or lost, and it goes on when \
-    there is room
-    """,
+    "a full server disk during any transfer is reported and refuses nothing, and sync resumes when there is room",
     .needsPrivateMounts)
   func serverDisk() async throws { try await FaultMatrix.run(.serverDiskFull) }
 
   @Test(
-    "a device's disk gets full in the middle of any transfer: told, nothing lost, and it goes on when there is room",
+    "a full device disk during any transfer is reported, and sync resumes without loss when there is room",
     .needsPrivateMounts)
   func deviceDisk() async throws {
     let output = try await DeviceDisk.runChild("FaultMatrixOnDeviceDisk")
@@ -36,15 +30,11 @@ struct FaultMatrixTests {
     #expect(hasPassed, "\(output)")
   }
 
-  @Test(
-    """
-    the player's quota is used up in the middle of any transfer: told with its numbers, nothing lost, the rest goes \
-    on, and it goes when there is room
-    """)
+  @Test("a quota used up during any transfer is reported with its numbers, and delays only the save that it refuses")
   func quota() async throws { try await FaultMatrix.run(.quotaUsedUp) }
 }
 
-/// What runs where the device's disk is small.
+/// The test that runs in a child process, where the device's disk is small.
 @Suite(.serialized, .partOfAnotherTest(where: DeviceDisk.isChild))
 struct FaultMatrixOnDeviceDisk {
   @Test func deviceDisk() async throws {
@@ -53,7 +43,7 @@ struct FaultMatrixOnDeviceDisk {
   }
 }
 
-/// Transfers on one side, what befalls them on the other.
+/// The matrix of transfers and of the faults that they meet.
 enum FaultMatrix {
   enum Fault: String, Sendable {
     case serverKilled = "server killed"
@@ -63,19 +53,19 @@ enum FaultMatrix {
     case quotaUsedUp = "quota used up"
   }
 
-  /// What the game is told while the fault lasts.
+  /// What the game gets while the fault lasts.
   enum Told: Equatable {
     case waiting(String?)
     case storeFailed
-    /// `storeFailed`, unless the little that comes finds room in what the database's log holds already: then it is
-    /// there.
+    /// `storeFailed`, unless the little that was received fits into the space that the database's log already has: then
+    /// it is stored.
     case storeFailedOrThere
     case notListening
-    /// The transfer goes through all the same, because of this.
+    /// The transfer succeeds despite the fault, for this reason.
     case nothing(String)
-    /// The cloud's refusal stands in the status, with its numbers; everything else goes on.
+    /// The status contains the cloud's refusal with its numbers; everything else continues.
     case refused
-    /// The call of the game throws this.
+    /// The game's call throws an error that contains this text.
     case thrown(String?)
   }
 

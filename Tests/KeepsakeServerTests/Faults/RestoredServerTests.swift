@@ -9,16 +9,17 @@ import Testing
 
 @testable import Keepsake
 
-/// The operator puts yesterday's backup back, while players' games run and listen. Nothing of today may be lost.
+/// The operator restores yesterday's backup while players' games run and listen. Nothing of today may be lost.
 @Suite("Yesterday's backup under running devices", .serialized, .hangLimit)
 struct RestoredServerTests {
-  /// Of a device that had more than the backup has: one brings all of it, when what the cloud lacks of large saves has
-  /// been put. One that slept asks when it wakes, and once more when the others have brought what it missed.
+  /// The most exchanges of a device that has more than the backup: one sends everything, after the contents of large
+  /// saves that the cloud lacks were uploaded. A device that was offline makes one when it resumes, and one more when
+  /// the others have sent what it missed.
   private static let mostExchanges = 1
   private static let mostOfSleeper = 2
 
-  /// What a server's folder holds, taken while the server runs: the database by SQLite's own backup, and then the files
-  /// that never change.
+  /// Copies a server's folder while the server runs: the database by SQLite's own backup, and then the files, which
+  /// never change.
   static func backUp(_ data: URL, to backup: URL) throws {
     let manager = FileManager.default
     try manager.createDirectory(at: backup, withIntermediateDirectories: true)
@@ -51,8 +52,7 @@ struct RestoredServerTests {
 
   @Test(
     """
-    a server restored from yesterday's backup has all of today back after one exchange of each device, without a call \
-    of the game
+    after a server restore from a backup, one automatic exchange per device (two if it was offline) restores everything
     """)
   func restored() async throws {
     try await TemporaryFolder.with { folder in
@@ -74,7 +74,7 @@ struct RestoredServerTests {
       try await settle(all)
       try Self.backUp(data, to: backup)
 
-      // Today, which the observer sleeps through.
+      // Today, during which the observer is offline.
       try await pause([observer])
       let watch = CheckpointWatch(observer)
       for number in 2...4 { try await checkpoint(number, on: phone) }
@@ -99,7 +99,8 @@ struct RestoredServerTests {
       try FileManager.default.moveItem(at: backup, to: data)
       server = try await ServerProcess.start(data: data, port: port)
       let before = all.map(\.proxy.counts)
-      // Nothing is done on any device: no poll is due, the event streams tell them when they are there again.
+      // Nothing is done on any device and no poll is due: the event streams notify the devices when they are connected
+      // again.
       observer.game.cloud.isEnabled = true
       try await observer.until("hearing of today") { try Seen(on: $0) == today }
       try await settle(all)
@@ -113,11 +114,11 @@ struct RestoredServerTests {
       for (device, count) in zip(all, counts) {
         #expect(
           count <= (device.name == "observer" ? Self.mostOfSleeper : Self.mostExchanges),
-          "\(device.name) asked \(count) times")
+          "\(device.name) made \(count) exchanges")
       }
       let halves = watch.end()
       #expect(halves.isEmpty, "\(halves)")
-      // It is really there, and not only on the devices: a new one gets all of it.
+      // Everything is really in the cloud, and not only on the devices: a new device gets all of it.
       let fresh = try await PlayedDevice.playing("fresh", in: folder, to: port, with: phone)
       #expect(try Seen(on: fresh) == today)
       for device in all + [fresh] { try device.close() }
@@ -126,7 +127,7 @@ struct RestoredServerTests {
   }
 }
 
-/// Looks, again and again, whether a device shows half of a checkpoint: a value and a save that say the same number.
+/// Checks continuously whether a device shows half of a checkpoint, which is a value and a save with the same number.
 private final class CheckpointWatch: Sendable {
   private struct State {
     var halves: [String] = []
@@ -167,7 +168,7 @@ private final class CheckpointWatch: Sendable {
     }
   }
 
-  /// Stops looking; what was seen.
+  /// Stops checking, and returns what was found.
   func end() -> [String] {
     state.withLock { $0.isEnding = true }
     while !state.withLock({ $0.hasEnded }) { usleep(1_000) }

@@ -8,7 +8,7 @@ import Testing
 @testable import KeepsakeServer
 @testable import KeepsakeSync
 
-@Suite("Transfers that break off", .hangLimit)
+@Suite("Interrupted transfers", .hangLimit)
 struct ResumeTests {
   private static let part = SyncLimits.uploadPartBytes
 
@@ -22,7 +22,7 @@ struct ResumeTests {
     EncodedContent(hash: ContentHash(of: Data(name.utf8)), length: 5, base: nil, bytes: frameBytes(count, seed: seed))
   }
 
-  @Test("an upload cut anywhere goes on there: at most one part is sent twice")
+  @Test("an upload that is cut at any point resumes there, and at most one part is sent twice")
   func cutUploads() async throws {
     try await LiveServer.with { server in
       let credentials = try await HTTPAccount(url: server.url, appKey: server.appKey).register(name: "A")
@@ -42,7 +42,7 @@ struct ResumeTests {
     }
   }
 
-  @Test("a download cut anywhere goes on there: no byte comes twice")
+  @Test("a download that is cut at any point resumes there, and no byte is received twice")
   func cutDownloads() async throws {
     try await LiveServer.with { server in
       let credentials = try await HTTPAccount(url: server.url, appKey: server.appKey).register(name: "A")
@@ -65,12 +65,12 @@ struct ResumeTests {
     }
   }
 
-  @Test("what came of a content is never mixed with what another device put in its place meanwhile")
+  @Test("a partly downloaded content is never combined with different bytes that were uploaded meanwhile")
   func changedMeanwhile() async throws {
     try await TemporaryFolder.with { folder in
       let server = try await LiveServer.start(data: folder)
       let credentials = try await HTTPAccount(url: server.url, appKey: server.appKey).register(name: "A")
-      // As large as before, and smaller than what was kept of it.
+      // As large as before, and smaller than the part that was kept.
       for count in [2_000_000, 30_000] {
         let old = content("a\(count)", 2_000_000, seed: 1)
         let new = content("a\(count)", count, seed: 2)
@@ -93,7 +93,7 @@ struct ResumeTests {
     }
   }
 
-  @Test("several transfers at a time, over a network that cuts, all arrive")
+  @Test("several concurrent transfers all complete over a network that cuts connections")
   func parallel() async throws {
     try await LiveServer.with { server in
       let credentials = try await HTTPAccount(url: server.url, appKey: server.appKey).register(name: "A")
@@ -120,8 +120,7 @@ struct ResumeTests {
   }
 
   #if os(Linux)
-  @Test(
-    "a server that is killed between two parts, or in the middle of one, has what came, and the device goes on there")
+  @Test("a server that is killed between two parts or within one keeps what it received, and the upload resumes there")
   func killedServer() async throws {
     try await TemporaryFolder.with { folder in
       let data = folder.appendingPathComponent("server")
@@ -136,7 +135,7 @@ struct ResumeTests {
       await server.kill()
       server = try await ServerProcess.start(data: data, port: port)
       #expect(try await between.received() == Self.part)
-      // In the middle of one.
+      // Within a part.
       let middle = PartedUpload(client, "middle", frameBytes(total, seed: 2))
       #expect(try await middle.send(0..<Self.part).status == 202)
       let raw = try RawConnection(port: port)
@@ -150,7 +149,7 @@ struct ResumeTests {
       await server.kill()
       server = try await ServerProcess.start(data: data, port: port)
       #expect(try await middle.received() == half)
-      // A device that was started anew knows of neither: it learns from the first answer how far they came.
+      // A restarted device knows of neither upload: it learns from the first response how far each one got.
       for (upload, come) in [(between, Self.part), (middle, half)] {
         let transport = HTTPTransport(credentials)
         let content = EncodedContent(hash: upload.hash, length: 5, base: nil, bytes: upload.bytes)
@@ -163,7 +162,7 @@ struct ResumeTests {
     }
   }
 
-  @Test("a save of a hundred MiB goes up and comes down without being in the server's memory as a whole")
+  @Test("a content of 100 MiB is uploaded and downloaded without being held in the server's memory as a whole")
   func memory() async throws {
     try await TemporaryFolder.with { folder in
       let server = try await ServerProcess.start(data: folder.appendingPathComponent("server"))
@@ -182,10 +181,7 @@ struct ResumeTests {
   }
 
   @Test(
-    """
-    while the server's disk is full a device is told to wait, nothing is refused, and the upload goes on when there \
-    is room
-    """,
+    "while the server's disk is full, uploads are delayed by a minute and not refused, and resume when there is room",
     .needsPrivateMounts)
   func fullDisk() async throws {
     try await TemporaryFolder.with { folder in
@@ -199,7 +195,7 @@ struct ResumeTests {
       let failure = await #expect(throws: TransportFailure.self) { try await transport.putContent(content) { _ in } }
       #expect(failure?.kind == .server(retryAfterMilliseconds: 60_000), "\(String(describing: failure))")
       #expect(failure?.message.contains("storage_full") == true && failure?.quota == nil)
-      // In one piece, too.
+      // An upload in one piece, too.
       let whole = try await client.call(
         "PUT", "/v1/contents/\(ContentHash(of: Data("b".utf8)))", headers: ["Keepsake-Length": "5"],
         body: frameBytes(5_000_000, seed: 3))
@@ -216,7 +212,7 @@ struct ResumeTests {
   }
   #endif
 
-  /// Repeats what is interrupted. How often isn't what is tested: on Linux, Foundation now and then overlooks what
+  /// Repeats what is interrupted. The number of attempts isn't tested: on Linux, Foundation sometimes misses what
   /// arrives over a connection that replaces a broken one, until the request times out.
   private func retry<Result>(_ work: () async throws -> Result) async throws -> Result {
     while true {

@@ -8,11 +8,9 @@ import Testing
 @testable import KeepsakeServer
 @testable import KeepsakeSync
 
-@Suite("A server in a process of its own", .hangLimit)
+@Suite("A server in a separate process", .hangLimit)
 struct ServerProcessesTests {
-  @Test(
-    "nothing is lost and nothing counts twice while the server is killed and started again, in the middle of everything"
-  )
+  @Test("nothing is lost or counted twice when the server is killed and restarted several times during syncs")
   func restarts() async throws {
     try await TemporaryFolder.with { folder in
       let data = folder.appendingPathComponent("server")
@@ -53,7 +51,7 @@ struct ServerProcessesTests {
     }
   }
 
-  @Test("an operator's stop ends at once though devices listen, and they come back to the next server by themselves")
+  @Test("a server stops on SIGTERM though a device listens, and the device reconnects to the next server automatically")
   func stopWhileListening() async throws {
     try await TemporaryFolder.with { folder in
       let data = folder.appendingPathComponent("server")
@@ -62,7 +60,7 @@ struct ServerProcessesTests {
       let device = try Device(try await account.register(name: "First"), in: folder)
       try await device.sync.start()
       try await device.until("listening") { device.sync.status.isListening }
-      // Waits until the process is gone, which it must be with success.
+      // Waits until the process has ended, which must be with success.
       await server.end(by: SIGTERM)
       try await device.until("noticing") { !device.sync.status.isListening }
       let next = try await ServerProcess.start(data: data, port: server.port)

@@ -17,7 +17,7 @@ struct UploadPartsTests {
   }
 
   @Test(
-    "a save sent in parts is the save, however large, and also after the server was stopped between them",
+    "a content of any size can be uploaded in parts, also if the server restarts between them",
     arguments: [2, 1 << 20, 3_333_333])
   func parts(count: Int) async throws {
     try await TemporaryFolder.with { folder in
@@ -38,13 +38,14 @@ struct UploadPartsTests {
       #expect(try await upload.isStoredWhole())
       #expect(try await upload.received() == nil)
       #expect(try incoming(folder).isEmpty)
-      // An answer that was lost: the same again.
+      // The same part once more, as after a lost response.
       #expect(try await upload.send(middle..<count).status == 200)
       try await server.stop()
     }
   }
 
-  @Test("a part that came already, or half of it, is passed over; one that would leave a hole is told where to go on")
+  @Test(
+    "bytes received already are skipped; a part that would leave a gap gets status 409 with the offset to continue at")
   func offsets() async throws {
     try await LiveServer.with { server in
       let (client, _) = try await server.client.register()
@@ -55,7 +56,7 @@ struct UploadPartsTests {
       #expect(try await upload.send(0..<1_000).status == 202)
       #expect(try await upload.send(0..<1_000).json["received"] as? Int == 1_000)
       #expect(try await upload.send(500..<2_000).json["received"] as? Int == 2_000)
-      // What is passed over is not looked at, so wrong bytes in it harm nothing.
+      // Skipped bytes aren't read, so wrong ones do no harm.
       #expect(
         try await upload.send(0..<2_000, body: Data(repeating: 0, count: 2_000)).json["received"] as? Int == 2_000)
       let hole = try await upload.send(2_001..<3_000)
@@ -66,8 +67,7 @@ struct UploadPartsTests {
     }
   }
 
-  @Test(
-    "parts that lie about their place, their size or their frame are refused with a reason, and what was right goes on")
+  @Test("parts with a wrong range, size or frame are refused with a reason, and the upload can continue")
   func wrongParts() async throws {
     try await LiveServer.with { server in
       let (client, _) = try await server.client.register()
@@ -100,7 +100,7 @@ struct UploadPartsTests {
       let other = PartedUpload(client, "a", frameBytes(5_000, seed: 4))
       #expect(try await other.received() == 0)
       #expect(try await other.send(1_000..<2_000).code == "wrong_offset")
-      // A body without its length that goes on beyond its range.
+      // A body without a length, which is longer than its range.
       let raw = try RawConnection(port: server.running.port)
       let head =
         """
@@ -115,14 +115,14 @@ struct UploadPartsTests {
     }
   }
 
-  @Test("a frame that came together wrong is never taken: the device is told to begin again, and then it is right")
+  @Test("a frame that was assembled with wrong bytes is refused and discarded, and can then be uploaded again")
   func mismatch() async throws {
     try await TemporaryFolder.with { folder in
       let server = try await LiveServer.start(data: folder)
       let (client, _) = try await server.client.register()
       let upload = PartedUpload(client, "a", frameBytes(3_000_000, seed: 5))
       #expect(try await upload.send(0..<2_000_000).status == 202)
-      // As a power cut leaves it: the length is there, the bytes are not.
+      // As a power cut may leave the file: its length is right, its bytes are not.
       let file = try #require(try incoming(folder).first)
       var bytes = try Data(contentsOf: file)
       bytes[1_234_567] ^= 1
@@ -138,7 +138,7 @@ struct UploadPartsTests {
     }
   }
 
-  @Test("two devices that send the same save at once don't mix their parts, and one of the two is enough")
+  @Test("two devices that upload the same content at once don't mix their parts, and one complete upload suffices")
   func twoDevices() async throws {
     try await TemporaryFolder.with { folder in
       let server = try await LiveServer.start(data: folder)
@@ -148,7 +148,7 @@ struct UploadPartsTests {
         "POST", "/v1/pairing/join", headers: ["Keepsake-App-Key": server.appKey], json: #"{"code": "\#(code)"}"#)
       let second = Client(server: server, token: joined.json["token"] as? String)
       let mine = PartedUpload(first, "a", frameBytes(3_000_000, seed: 6))
-      // The same content as another device encoded it, and as it is.
+      // The same content in another device's encoding, and in the same encoding.
       let yours = [PartedUpload(second, "a", frameBytes(2_500_000, seed: 7)), PartedUpload(second, "a", mine.bytes)]
       #expect(try await mine.send(0..<1_000_000).status == 202)
       for upload in yours {
@@ -169,7 +169,7 @@ struct UploadPartsTests {
     }
   }
 
-  @Test("nobody learns what another player has, nor goes on with another's upload")
+  @Test("a player can't learn of another player's contents, nor continue another player's upload")
   func playersApart() async throws {
     try await LiveServer.with { server in
       let (first, _) = try await server.client.register()
@@ -187,7 +187,7 @@ struct UploadPartsTests {
     }
   }
 
-  @Test("a device whose base the cloud lost hears it with the first part, not after the last")
+  @Test("an upload whose base the cloud lacks is refused with the first part, not after the last")
   func baseMissing() async throws {
     try await LiveServer.with { server in
       let (client, _) = try await server.client.register()
@@ -198,7 +198,7 @@ struct UploadPartsTests {
     }
   }
 
-  @Test("a later request goes on where an older one hangs, as behind a connection that died unnoticed")
+  @Test("a later request continues an upload whose earlier request hangs, as over a connection that died unnoticed")
   func hangingRequest() async throws {
     try await LiveServer.with { server in
       let (client, _) = try await server.client.register()
@@ -213,7 +213,7 @@ struct UploadPartsTests {
       await raw.send(Data(head.utf8) + upload.bytes.prefix(70_000))
       try await until("the first part") { try await upload.received() == 70_000 }
       #expect(try await upload.send(70_000..<150_000).json["received"] as? Int == 150_000)
-      // The older one comes back to life: it has no say any more.
+      // The earlier request continues after all: it is refused.
       await raw.send(upload.bytes[70_000..<200_000])
       #expect(await raw.read(until: "superseded").hasPrefix("HTTP/1.1 409"))
       #expect(try await upload.received() == 150_000)
@@ -222,7 +222,7 @@ struct UploadPartsTests {
     }
   }
 
-  @Test("uploads that nobody ends are gone after a day, while the server runs and when it starts, and not before")
+  @Test("unfinished uploads are deleted after a day, not before, both while the server runs and when it starts")
   func oldUploads() async throws {
     try await TemporaryFolder.with { folder in
       let hours = Mutex<Double>(0)
@@ -236,12 +236,12 @@ struct UploadPartsTests {
       #expect(try await other.send(0..<1_000).status == 202)
       #expect(try await upload.received() == 1_000)
       hours.withLock { $0 = 25 }
-      // Any part is an occasion to look.
+      // The server looks for old uploads whenever a part arrives.
       #expect(try await other.send(1_000..<2_000).status == 202)
       #expect(try await upload.received() == 0)
       #expect(try incoming(folder).count == 1)
       try await server.stop()
-      // Things that no upload of ours is: they go, and harm nothing.
+      // Files that belong to no upload: they are deleted, and do no harm.
       let place = folder.appendingPathComponent("incoming")
       try Data("x".utf8).write(to: place.appendingPathComponent("1f2e3d"))
       try FileManager.default.createDirectory(
@@ -252,7 +252,7 @@ struct UploadPartsTests {
       #expect(try await again.received() == 2_000)
       #expect(try incoming(folder).count == 1)
       try await server.stop()
-      // A server that was off for long.
+      // A server that was off for a long time.
       server = try await LiveServer.start(data: folder, clock: clock)
       again.client = Client(server: server, token: account.token)
       #expect(try await again.received() == 0)
@@ -261,14 +261,17 @@ struct UploadPartsTests {
     }
   }
 
-  @Test("one player can't fill the disk with uploads that never end, and isn't locked out by them either")
+  @Test(
+    """
+    a player's unfinished uploads are limited in number and bytes, and the one idle for longest gives way after a while
+    """)
   func limits() async throws {
     try await TemporaryFolder.with { folder in
       let minutes = Mutex<Double>(0)
       let clock: @Sendable () -> Int64 = { Int64((Date().timeIntervalSince1970 + minutes.withLock { $0 } * 60) * 1000) }
       let server = try await LiveServer.start(data: folder, clock: clock)
       let (client, _) = try await server.client.register()
-      // By their number.
+      // Limited in number.
       for number in 0..<ServerLimits.uploadsPerPlayer {
         #expect(
           try await PartedUpload(client, "\(number)", frameBytes(10, seed: UInt64(number))).send(0..<1).status == 202)
@@ -279,17 +282,17 @@ struct UploadPartsTests {
         refused.status == 429 && refused.code == "too_many_uploads" && refused.headers["retry-after"] == "60",
         "\(refused.json)")
       #expect(try incoming(folder).count == ServerLimits.uploadsPerPlayer)
-      // Those that are begun go on, and another player isn't concerned.
+      // Uploads that have begun continue, and another player isn't affected.
       #expect(try await PartedUpload(client, "0", frameBytes(10, seed: 0)).send(1..<9).status == 202)
       let (other, _) = try await server.client.register()
       #expect(try await PartedUpload(other, "0", frameBytes(10, seed: 0)).send(0..<1).status == 202)
-      // After a while the one that was left alone for longest makes room.
+      // After a while the upload that was idle for longest gives way.
       minutes.withLock { $0 = 11 }
       #expect(try await next.send(0..<1).status == 202)
       #expect(try await PartedUpload(client, "0", frameBytes(10, seed: 0)).received() == 9)
       #expect(try await PartedUpload(client, "1", frameBytes(10, seed: 1)).received() == 0)
       #expect(try incoming(folder).count == ServerLimits.uploadsPerPlayer + 1)
-      // By their bytes, as they say it: two of the largest, and no byte more.
+      // Limited by the bytes that they declare: two of the largest size, and not a byte more.
       let (third, _) = try await server.client.register()
       for number in 0..<3 {
         let answer = try await PartedUpload(third, "\(number)", frameBytes(10, seed: 7)).send(

@@ -6,7 +6,7 @@ import Testing
 @testable import KeepsakeServer
 @testable import KeepsakeSync
 
-@Suite("Exchanges with their frames behind the JSON")
+@Suite("Binary exchanges, with the frames behind the JSON")
 struct BinaryExchangeTests {
   private let type = ExchangeBody.contentType
 
@@ -23,7 +23,9 @@ struct BinaryExchangeTests {
   }
 
   @Test(
-    "a value of a rule that the server doesn't know is taken and passed on unchanged, and two of them are both kept")
+    """
+    values of a rule that the server doesn't know are accepted and passed on unchanged, and concurrent ones are all kept
+    """)
   func laterRules() async throws {
     try await LiveServer.with { server in
       let (client, _) = try await server.client.register()
@@ -65,7 +67,7 @@ struct BinaryExchangeTests {
     }
   }
 
-  @Test("JSON and binary mean the same, both ways, and binary takes a quarter less")
+  @Test("JSON and binary exchanges have the same meaning in both directions, and binary ones are a quarter smaller")
   func same() async throws {
     try await LiveServer.with { server in
       var answers: [ExchangeResponse] = []
@@ -80,7 +82,7 @@ struct BinaryExchangeTests {
         #expect(isBinary == (body.count < 110_000))
         let answer = try await client.call("POST", "/v1/exchange", headers: ["Content-Type": sends], body: body)
         #expect(answer.status == 200 && answer.headers["content-type"] == "application/json", "\(answer.json)")
-        // What came is there, for a device that starts from nothing.
+        // A device that starts from nothing gets what was sent.
         let hears = try await client.call(
           "POST", "/v1/exchange", headers: ["Content-Type": sends, "Accept": wants],
           body: try isBinary
@@ -104,7 +106,7 @@ struct BinaryExchangeTests {
     }
   }
 
-  @Test("a binary body that isn't one is the sender's mistake, never the server's")
+  @Test("malformed binary bodies are refused with status 400, never as a server error")
   func badBodies() async throws {
     try await LiveServer.with { server in
       let (client, _) = try await server.client.register()
@@ -140,7 +142,7 @@ struct BinaryExchangeTests {
     }
   }
 
-  @Test("a device's small saves travel without a third more for base64")
+  @Test("a device sends and receives small saves in binary, without a third more for base64")
   func onTheWire() async throws {
     try await LiveServer.with { server in
       let credentials = try await HTTPAccount(url: server.url, appKey: server.appKey).register(name: "A")

@@ -7,8 +7,8 @@ import Testing
 @testable import KeepsakeServer
 @testable import KeepsakeSync
 
-/// What a client in another language has to get right by the document alone: it is killed in the middle, and its server
-/// is set back.
+/// What a client in another language has to get right from the document alone: being killed at any point, being copied,
+/// and a server that is restored from a backup.
 @Suite(
   "A client in another language, when things go wrong",
   .enabled(if: PythonDevice.obstacle == nil, PythonDevice.obstacle),
@@ -21,7 +21,7 @@ struct ForeignClientFaultTests {
   ]
 
   @Test(
-    "killed in the middle of a request or an answer and started again, it counts once and saves once",
+    "a client that is killed in the middle of a request or response and restarted counts once and saves once",
     arguments: points.indices)
   func killed(at index: Int) async throws {
     let (request, point) = Self.points[index]
@@ -43,7 +43,7 @@ struct ForeignClientFaultTests {
         ["counter", "coins", "5"], ["set", "bag", "put", "lily"], ["set", "bag", "take", "rose"],
         ["save", "main", save.path],
       ])
-      // Meanwhile the other one goes on, so that there is something to hear, too.
+      // Meanwhile the other device continues, so that there are changes to fetch, too.
       try device.change(["coins": .add(plus: 10, minus: 0), "level": .max(.int(3))])
       try await device.sync.sync()
       let trap = proxy.hold(request, at: point)
@@ -70,7 +70,8 @@ struct ForeignClientFaultTests {
     }
   }
 
-  @Test("what comes in pages is shown when all of it is here, also after it was killed between two pages")
+  @Test(
+    "changes received in pages are shown only when all have arrived, also if the client is killed between two pages")
   func staged() async throws {
     try await TemporaryFolder.with { folder in
       let server = try await LiveServer.start(data: folder.appendingPathComponent("server"))
@@ -89,7 +90,7 @@ struct ForeignClientFaultTests {
       trap.decide(.cut)
       let halves = try await python.shown()
       #expect(halves.slots.isEmpty && halves.cursor.seq == 2)
-      // Two more, and not from the beginning.
+      // Two more exchanges, and not all of them from the beginning.
       #expect(try await python.sync(limit: 1).exchanges == 2)
       #expect(try python.cells() == device.cells())
       #expect(try await python.load("main") == [ContentHash(of: saveBytes(300_000, seed: 1))])
@@ -99,7 +100,7 @@ struct ForeignClientFaultTests {
     }
   }
 
-  @Test("a copy of all that it keeps counts and gathers beside the original, and neither takes anything from the other")
+  @Test("a copied client counts and inserts beside the original, and neither loses anything of the other")
   func copied() async throws {
     try await TemporaryFolder.with { folder in
       let server = try await LiveServer.start(data: folder.appendingPathComponent("server"))
@@ -130,9 +131,7 @@ struct ForeignClientFaultTests {
   }
 
   @Test(
-    """
-    when the server is set back to yesterday's backup, it offers all that it has, in parts, and nothing of today is lost
-    """)
+    "after the server is restored from yesterday's backup, a client offers everything in parts, and nothing is lost")
   func restored() async throws {
     try await TemporaryFolder.with { folder in
       let (data, backup) = (folder.appendingPathComponent("server"), folder.appendingPathComponent("backup"))
@@ -153,8 +152,8 @@ struct ForeignClientFaultTests {
       try FileManager.default.copyItem(at: data, to: backup)
       server = try await LiveServer.start(data: data, port: port, appKeys: keys)
 
-      // Today: more than one request takes, small and large saves over what was loaded, and a checkpoint. The other
-      // device doesn't hear of it.
+      // Today: more than fits into one request, and a checkpoint with a large save that is made from the loaded one.
+      // The other device doesn't learn of it.
       _ = try await python.load("main")
       let large = frameBytes(700_000, seed: 5)
       let save = try python.file(large)
@@ -166,7 +165,7 @@ struct ForeignClientFaultTests {
       }
       let before = try await python.sync()
       #expect(before.waiting == 0 && before.restarts == 0)
-      // Played after the last exchange: it waits with all else.
+      // Changes made after the last exchange, which wait with everything else.
       try await python.together([["counter", "coins", "7"], ["set", "bag", "put", "rose"]])
 
       try await server.stop()
@@ -175,7 +174,7 @@ struct ForeignClientFaultTests {
       server = try await LiveServer.start(data: data, port: port, appKeys: keys)
       let after = try await python.sync()
       #expect(after.restarts == 1 && after.waiting == 0)
-      // To hear of it, the parts, and the last one again with what the cloud lacked.
+      // One exchange to learn of it, the parts, and the last part again with what the cloud lacked.
       #expect((4...6).contains(after.exchanges), "\(after.exchanges)")
       #expect(after.cursor.seq > 0)
 
@@ -191,7 +190,7 @@ struct ForeignClientFaultTests {
       #expect(try device.count("coins") == 13)
       #expect(try device.cell("level") == .max(.int(2)))
       #expect(try device.cells() == python.cells())
-      // And it is at rest: nothing is offered a second time.
+      // Then the client is quiet: nothing is offered a second time.
       let seq = try await python.sync().cursor.seq
       #expect(try await python.sync().cursor.seq == seq)
       try await device.close()

@@ -8,13 +8,14 @@ import Testing
 @testable import KeepsakeServer
 @testable import KeepsakeSync
 
-/// Whoever writes a client in another language from docs/PROTOCOL.md gets one that loses nothing, and doubles nothing.
+/// A client in another language that was written from docs/PROTOCOL.md loses nothing and duplicates nothing.
 @Suite(
   "A client in another language beside Keepsake's own",
   .enabled(if: PythonDevice.obstacle == nil, PythonDevice.obstacle),
   .hangLimit)
 struct ForeignClientTests {
-  /// Runs `body` with a server, a device of Keepsake's and one of the other language, both of one player.
+  /// Runs `body` with a server, one of Keepsake's own devices, and the client in the other language, both of one
+  /// player.
   private func with(
     quota: Int64? = nil,
     _ body: (_ server: LiveServer, _ device: Device, _ python: PythonDevice, _ folder: URL) async throws -> Void
@@ -41,7 +42,7 @@ struct ForeignClientTests {
     Set(try device.heads(of: slot).map { ContentHash(of: $0) })
   }
 
-  @Test("a game saved on either is there on the other, byte for byte: small, large, in pieces, as a delta, empty")
+  @Test("saves of either client reach the other byte for byte: small, large, in segments, as deltas, and empty")
   func saves() async throws {
     try await with { server, device, python, folder in
       var saves = [
@@ -57,7 +58,7 @@ struct ForeignClientTests {
       let pieces = try device.store.read { try $0.version(try $0.heads(of: "large")[0])?.record.contents.count }
       #expect(pieces ?? 0 > 1)
 
-      // What changed a little goes as a delta, to who has its base and to who hasn't.
+      // A small change is sent as a delta, to a client that has its base and to one that hasn't.
       for slot in saves.keys {
         let head = try device.headIDs(of: slot)
         saves[slot, default: Data()].insert(contentsOf: Data("a new room\n".utf8), at: 50)
@@ -73,9 +74,9 @@ struct ForeignClientTests {
         for (slot, bytes) in saves { #expect(try await other.load(slot) == [ContentHash(of: bytes)], "\(slot)") }
       }
 
-      // And the other way: over what was loaded, and where nothing was.
+      // And in the other direction: replacing what was loaded, and in a new slot.
       saves = ["small": saveBytes(70, seed: 2), "large": saveBytes(2_500_000, seed: 2), "empty": Data()]
-      // Twice in one commit: the first is never sent, and the second replaces what was loaded all the same.
+      // Two saves of a slot in one commit: the first is never sent, and the second still replaces what was loaded.
       try await python.together([
         ["save", "small", try python.file(saveBytes(60, seed: 3)).path], ["max", "rooms", "1"],
       ])
@@ -89,7 +90,7 @@ struct ForeignClientTests {
       for (slot, bytes) in saves { #expect(try hashes(device, of: slot) == [ContentHash(of: bytes)], "\(slot)") }
       let title = try device.store.read { try $0.version(try $0.heads(of: "small")[0])?.record.metadata.title }
       #expect(title == "Cave")
-      // A delete by one is a delete for both; the history is not a head again.
+      // A delete by one applies to both; no older version becomes a head again.
       try await python.run("delete", "small")
       try await python.sync()
       try await device.sync.sync()
@@ -101,7 +102,9 @@ struct ForeignClientTests {
     }
   }
 
-  @Test("two saves made apart are both kept on both, and whoever chooses chooses for both", arguments: [true, false])
+  @Test(
+    "concurrent saves are kept by both clients, and resolving the conflict in either one applies to both",
+    arguments: [true, false])
   func conflict(choosesHere: Bool) async throws {
     try await with { _, device, python, _ in
       try device.save(Data("common".utf8), to: "quest")
@@ -135,7 +138,7 @@ struct ForeignClientTests {
     }
   }
 
-  @Test("values of every rule that both changed at the same time end the same on both, and nothing of either is lost")
+  @Test("values of every rule that both clients change concurrently end equal in both, and no change is lost")
   func values() async throws {
     try await with { server, device, python, _ in
       try device.change([
@@ -186,7 +189,7 @@ struct ForeignClientTests {
       #expect(try device.cell("rooms") == .dictionary(Dictionary(uniqueKeysWithValues: rooms)))
       #expect(try device.cell("pet") == .optional(.max(.int(5))))
 
-      // What neither of them writes: a rule that comes later, and a best with what was taken back.
+      // What neither client writes: values of a later rule, and a best with withdrawn scores.
       let client = Client(server: server, token: device.credentials.token)
       let (one, two, three) = (
         String(repeating: "1", count: 32), String(repeating: "2", count: 32), String(repeating: "3", count: 32)
@@ -219,7 +222,7 @@ struct ForeignClientTests {
       try await device.sync.sync()
       #expect(try python.cells() == device.cells())
       guard case .later(let vote)? = try device.cell("vote") else {
-        Issue.record("the later value is gone")
+        Issue.record("the value of the later rule is gone")
         return
       }
       #expect(vote.entries.count == 2)
@@ -232,7 +235,7 @@ struct ForeignClientTests {
     }
   }
 
-  @Test("a thousand changes come in pages and are shown together; a thousand go at once")
+  @Test("a thousand changes are fetched in pages, and a thousand are sent in one exchange")
   func pages() async throws {
     try await with { _, device, python, _ in
       for hundred in 0..<10 {
@@ -255,7 +258,9 @@ struct ForeignClientTests {
     }
   }
 
-  @Test("what one does shows on the other by itself, by the stream and by long polls", arguments: ["stream", "poll"])
+  @Test(
+    "a device's changes reach a listening client automatically, by event stream and by long poll",
+    arguments: ["stream", "poll"])
   func listening(kind: String) async throws {
     try await with { _, device, python, _ in
       try device.raise("level", to: 1)
@@ -263,14 +268,15 @@ struct ForeignClientTests {
       try await python.sync()
       let listener = try python.start(["listen", kind, "1000"])
       if kind == "stream" {
-        // The first says where the container stands, and that is where this device is: from here on it hears all.
+        // The first event contains the container's position, which is this client's too: from here on it gets every
+        // event.
         #expect(try await listener.lines(1)[0].contains(#""enough": true"#))
       }
       try device.raise("level", to: 2)
       try await device.sync.sync()
       let lines = try await listener.lines(kind == "stream" ? 2 : 1)
       if kind == "stream" {
-        // It brought the value itself: nothing was asked.
+        // The event contained the value itself: no request was sent.
         #expect(lines[1].contains(#""enough": true"#), "\(lines)")
       }
       try device.save(saveBytes(200_000, seed: 3), to: "main")
@@ -283,8 +289,7 @@ struct ForeignClientTests {
   }
 
   @Test(
-    "what a full cloud refuses stays, with the reason and the numbers; the rest goes on, and it goes when there is room"
-  )
+    "a save refused for its quota stays queued with reason and numbers until there is room, and everything else syncs")
   func refusals() async throws {
     try await with(quota: 2_500_000) { _, device, python, _ in
       let (old, new) = (frameBytes(1_000_000, seed: 1), frameBytes(1_000_000, seed: 3) + frameBytes(900_000, seed: 4))

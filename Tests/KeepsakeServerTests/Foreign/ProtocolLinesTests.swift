@@ -7,13 +7,13 @@ import Testing
 @testable import KeepsakeStore
 import TestSupport
 
-@Suite("The lines for curl in docs/PROTOCOL.md")
+@Suite("The curl commands in docs/PROTOCOL.md")
 struct ProtocolLinesTests {
   private static let hasTools = ["curl", "zstd", "bash"].allSatisfy { tool in
     ["/usr/bin", "/bin", "/usr/local/bin"].contains { FileManager.default.isExecutableFile(atPath: "\($0)/\(tool)") }
   }
 
-  /// What the document has of them, from the first to the last.
+  /// The document's blocks of commands, in their order.
   private enum Block: Int, CaseIterable {
     case frames, wholeContent, export, parts, fromTheMiddle, exchange, byHand
   }
@@ -23,13 +23,13 @@ struct ProtocolLinesTests {
     let blocks = document.components(separatedBy: "```sh\n").dropFirst().compactMap {
       $0.components(separatedBy: "```").first
     }
-    // Each is run below.
+    // Each of them is run below.
     try #require(blocks.count == Block.allCases.count)
     return Dictionary(uniqueKeysWithValues: zip(Block.allCases, blocks))
   }
 
   @Test(
-    "who follows the document by hand puts a save into the cloud, whole and in parts, and gets it back",
+    "the document's commands upload a save whole and in parts, download it, export it, and make an exchange",
     .enabled(if: hasTools))
   func lines() async throws {
     let all = try Self.blocks()
@@ -39,7 +39,7 @@ struct ProtocolLinesTests {
       try FileManager.default.createDirectory(at: place, withIntermediateDirectories: true)
       let save = frameBytes(3_000_000, seed: 1)
       try save.write(to: place.appendingPathComponent("save"))
-      // One player for what goes whole, another for what goes in parts and comes from the middle on.
+      // One player for the upload as a whole, another for the upload in parts and the download from the middle.
       for (index, kinds) in [[Block.wholeContent], [.export, .parts, .fromTheMiddle, .exchange]].enumerated() {
         let blocks = kinds.compactMap { all[$0] }
         let (client, _) = try await server.client.register()
@@ -66,7 +66,10 @@ struct ProtocolLinesTests {
   }
 
   @Test(
-    "who follows it from nothing has two devices of one player, of which the second gets what the first saved",
+    """
+    the document's full example makes two devices of a player, syncs a save from one to the other, and deletes \
+    everything
+    """,
     .enabled(if: hasTools))
   func byHand() async throws {
     let script = try #require(Self.blocks()[.byHand])
@@ -83,7 +86,7 @@ struct ProtocolLinesTests {
       }
       let heard = try String(contentsOf: place.appendingPathComponent("answer"), encoding: .utf8)
       #expect(heard.contains(#""slot":"main""#) && heard.contains(#""max":{"int":6}"#), "\(heard)")
-      // It ends with what it began with: nothing of the player is left.
+      // The example deletes what it has made: nothing of the player is left.
       let tokens = try String(contentsOf: place.appendingPathComponent("tokens"), encoding: .utf8).split(
         whereSeparator: \.isWhitespace)
       #expect(tokens.count == 2 && tokens[0] != tokens[1])
@@ -94,9 +97,7 @@ struct ProtocolLinesTests {
     }
   }
 
-  @Test(
-    "each side unpacks the frames of the other, in full and as deltas: ours and those of the program zstd",
-    .enabled(if: hasTools))
+  @Test("Keepsake and the program zstd decompress each other's frames, in full and as deltas", .enabled(if: hasTools))
   func frames() async throws {
     let script = try #require(Self.blocks()[.frames])
     try await TemporaryFolder.with { folder in
@@ -106,12 +107,12 @@ struct ProtocolLinesTests {
       try after.write(to: folder.appendingPathComponent("after"))
       let output = try await run(script, in: folder, [:])
       func frame(_ name: String) throws -> Data { try Data(contentsOf: folder.appendingPathComponent(name)) }
-      // Theirs by us.
+      // The program's frames, read by Keepsake.
       let isFull = try Zstd.decompress(frame("before.zst"), length: before.count) == before
       let isDelta = try Zstd.decompress(frame("delta.zst"), prefix: before, length: after.count) == after
       #expect(isFull && isDelta, "\(output)")
       #expect(try frame("delta.zst").count < 5_000)
-      // Ours by them: the last line of the script once more.
+      // Keepsake's frames, read by the program: the last line of the script once more.
       try Zstd.compress(before).write(to: folder.appendingPathComponent("before.zst"))
       try Zstd.compress(after, prefix: before).write(to: folder.appendingPathComponent("delta.zst"))
       _ = try await run(try #require(script.split(separator: "\n").last.map(String.init)), in: folder, [:])

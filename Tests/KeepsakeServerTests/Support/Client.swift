@@ -8,7 +8,7 @@ import Testing
 import FoundationNetworking
 #endif
 
-/// Says anything to a server, right or wrong.
+/// Sends any request to a server, valid or not.
 struct Client: Sendable {
   let url: URL
   let appKey: String

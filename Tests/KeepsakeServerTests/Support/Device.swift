@@ -8,12 +8,12 @@ import Testing
 
 @testable import KeepsakeSync
 
-/// A device as a game has one: a store in a folder, and a service that keeps it and a cloud the same.
+/// A device as a game has one: a store in a folder, and a service that syncs it with a cloud.
 final class Device: Sendable {
   let store: Store
   let credentials: CloudCredentials
   let sync: SyncService<Store>
-  /// Nil with a transport of the test's own.
+  /// Nil if the test supplies its own transport.
   let traffic: TrafficCounter?
 
   init(_ credentials: CloudCredentials, in folder: URL, transport: (any Transport)? = nil) throws {
@@ -69,7 +69,7 @@ final class Device: Sendable {
     try commit(CommitDraft(cells: [CellDraft(CellKey(collection: "progress", key: key), .set(.string(value)))]))
   }
 
-  /// One commit with a change of each of these values of progress.
+  /// Changes all of these progress values in one commit.
   func change(_ changes: [String: CellDraft.Change]) throws {
     let cells = changes.map { CellDraft(CellKey(collection: "progress", key: $0.key), $0.value) }
     try commit(CommitDraft(cells: cells.sorted { $0.key < $1.key }))
@@ -112,7 +112,7 @@ final class Device: Sendable {
     try await TestSupport.until("\(what); the status is \(sync.status)", condition)
   }
 
-  /// Sends until it succeeds: connections that died before are found out by failing once.
+  /// Syncs until it succeeds: a connection that died earlier is noticed only when a request fails.
   func retrySend() async {
     for _ in 0..<50 {
       do {

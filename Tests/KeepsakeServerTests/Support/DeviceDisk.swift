@@ -3,16 +3,16 @@ import Foundation
 import TestSupport
 import Testing
 
-/// A small disk for a device in the test's own process: only where that process has a mount namespace of its own, so
-/// that nothing is left behind. For it the test program runs once more.
+/// A small disk for a device in the test's own process. The process must have a mount namespace of its own, so that
+/// nothing is left behind: the test program is run again in one.
 struct DeviceDisk: Sendable {
   private static let variable = "KEEPSAKE_TEST_DEVICE_DISK"
-  /// What a child prints that came to its end.
+  /// What a child process prints when it has passed.
   static let passed = "the child came to its end"
 
   static var isChild: Bool { ProcessInfo.processInfo.environment[variable] != nil }
 
-  /// Runs a suite in a child that may mount disks; what it printed.
+  /// Runs a suite in a child process that may mount disks, and returns what it printed.
   static func runChild(_ suite: String) async throws -> String {
     try await onThread {
       let ended = try PrivateMounts.run(
@@ -31,7 +31,7 @@ struct DeviceDisk: Sendable {
     try await Self.execute(["mount", "-t", "tmpfs", "-o", "size=\(mebibytes)m", "keepsake", folder.path])
   }
 
-  /// Before the folder is removed.
+  /// Unmounts the disk; to be called before the folder is removed.
   func unmount() async throws {
     try await Self.execute(["umount", "-l", folder.path])
   }
@@ -42,7 +42,7 @@ struct DeviceDisk: Sendable {
   }
 }
 
-/// A file that takes whatever room is left on its disk, to the last byte.
+/// A file that takes all free space of its disk, to the last byte.
 struct Ballast: Sendable {
   let file: URL
 

@@ -5,30 +5,31 @@ import Synchronization
 import TestSupport
 import Testing
 
-// A player's quota that another device of the player's uses up while a transfer of the phone's is held.
+// A player's quota, which another of the player's devices uses up while a transfer of the phone is held.
 extension FaultStage {
-  /// How there is room again.
+  /// How room is made again.
   enum Remedy: Sendable {
     case deletedElsewhere, deletedHere
     case raised(to: Int64)
 
-    /// Only a device's own delete tells it that there is room, before it asks again.
+    /// Only by its own delete does a device learn before its next poll that there is room.
     var needsPoll: Bool { if case .deletedHere = self { false } else { true } }
   }
 
-  /// Small at first: what fills it has to be brought to the other devices, too.
+  /// Small at first, because what fills it has to be downloaded by the other devices, too.
   static let firstQuota: Int64 = 500_000
-  /// Two large saves, which may be those before and after a replacement, and room to be used up.
+  /// Room for two large saves (which may be the ones before and after a replacement), and some to be used up.
   private static let secondQuota: Int64 = 7_200_000
-  /// And one large save more.
+  /// Room for one more large save.
   private static let thirdQuota: Int64 = 10_700_000
-  /// A value that goes beyond the quota, by about half of this.
+  /// The size of a value that exceeds the quota by about half of this.
   private static let overflowBytes: Int64 = 120_000
-  /// What the records of a cell's saves and deletes take, and its values, more or less: it is known well enough if the
-  /// error of all cells together is less than half of `overflowBytes`.
+  /// Roughly what the records of a matrix cell's saves and deletes and its values take. It is exact enough if the error
+  /// of all cells together is less than half of `overflowBytes`.
   private static let recordBytes: Int64 = 800
 
-  /// All kinds of transfers. Refused are new saves, wherever the cloud finds that there is no room for them.
+  /// All kinds of transfers. Only new saves are refused, at every point where the cloud can find that there is no room
+  /// for them.
   static let underQuota: [Transfer] =
     eachKind.filter { [.smallExchange, .events, .registering, .joining].contains($0.kind) } + [
       Transfer(
@@ -65,9 +66,9 @@ extension FaultStage {
   private static let ballast: Slot<Chapter> = "ballast"
   private static let overflow: ProgressKey<String> = .latest("overflow", default: "")
 
-  // MARK: Full
+  // MARK: Using up the quota
 
-  /// The tablet saves until almost nothing is left, and then sets a value, which is taken though it goes beyond the
+  /// The tablet saves until almost no room is left, and then sets a value, which is accepted though it exceeds the
   /// quota.
   func useUpQuota(in transfer: Transfer, _ number: Int) async throws {
     let lasting = lasting(upTo: number - 1)
@@ -75,8 +76,8 @@ extension FaultStage {
     if lasting["middle"] != nil { held += Int64(Self.inlineBytes) }
     if lasting["large"] != nil { held += Int64(Self.largeBytes) }
     switch (transfer.kind, transfer.request) {
-    // It is in the cloud already, beside the one that it will replace; or it has replaced that one, which goes when
-    // there is need.
+    // The new save's contents are in the cloud already, beside those that it will replace; or it has replaced those,
+    // which are deleted when room is needed.
     case (.upload, Self.exchange): held += Int64(Self.largeBytes)
     case (.download, _) where lasting["large"] == nil: held += Int64(Self.largeBytes)
     default: break
@@ -91,14 +92,14 @@ extension FaultStage {
     #expect(tablet.game.cloud.status.refusals.isEmpty)
   }
 
-  /// There is room for what was refused.
+  /// Makes room for what was refused.
   func makeRoom(by remedy: Remedy, _ number: Int) async throws {
     switch remedy {
     case .deletedElsewhere:
       _ = try tablet.game.saves.delete(Self.ballast)
       try await tablet.until("deleting") { try $0.isQuiet }
     case .deletedHere:
-      // A delete replaces what its player has seen.
+      // A delete replaces only what its device has seen.
       try await phone.until("seeing the save that fills the cloud") {
         try $0.game.saves.load(Self.ballast)?.number == number
       }
@@ -108,16 +109,16 @@ extension FaultStage {
     }
   }
 
-  /// For the next cell.
+  /// Frees the quota for the next cell of the matrix.
   func freeQuota() async throws {
     try await settle([phone, tablet])
     if try tablet.game.saves.load(Self.ballast) != nil { _ = try tablet.game.saves.delete(Self.ballast) }
     try await tablet.game.progress.set("", for: Self.overflow).value
   }
 
-  // MARK: Told
+  // MARK: The refusal
 
-  /// Waits for the refusal, which has numbers that are right, and looks whether everything else goes on; in words.
+  /// Waits for the refusal, checks its numbers and that everything else continues, and returns a description.
   func tellRefusal(to subject: PlayedDevice, of transfer: Transfer, _ number: Int, _ what: String) async throws
     -> String
   {
@@ -136,7 +137,8 @@ extension FaultStage {
     #expect(numbers.limit == quota.withLock { $0 } && needed.contains(numbers.needed), "\(what): \(numbers)")
     #expect((numbers.limit...numbers.limit + Self.overflowBytes).contains(numbers.used), "\(what): \(numbers)")
 
-    // What was refused is here and not there, and values go both ways; that of the checkpoint, too.
+    // The refused save is on this device and not on the other, and values sync in both directions, that of the
+    // checkpoint too.
     #expect(try subject.game.saves.load(slot)?.number == number, "\(what)")
     #expect(try tablet.game.saves.load(slot)?.number == lasting(upTo: number - 1)[slot.name], "\(what)")
     if transfer.kind == .checkpoint {
@@ -152,13 +154,13 @@ extension FaultStage {
 
   private static func key(_ name: String) -> ProgressKey<Int> { .max(name, default: 0) }
 
-  /// The slot that is refused, and what it needs: contents that nothing shrinks, and a record.
+  /// The slot that is refused, and the bytes that it needs: incompressible contents, and a record.
   private static func expected(_ transfer: Transfer) -> (Slot<Chapter>, ClosedRange<Int64>) {
     let (inline, large) = (Int64(inlineBytes), Int64(largeBytes))
     switch (transfer.kind, transfer.request) {
     case (.checkpoint, _): return ("small", 1...2_000)
     case (.inlineExchange, _): return ("middle", inline...inline + 2_000)
-    // The contents are there.
+    // The contents are in the cloud already.
     case (_, exchange): return ("large", 1...2_000)
     default: return ("large", large...large + 2_000)
     }

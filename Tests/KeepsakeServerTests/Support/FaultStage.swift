@@ -5,12 +5,12 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// A server, a phone whose transfers the fault befalls, and a tablet of the same player, which is the other side.
+/// A server, a phone whose transfers meet the fault, and a tablet of the same player at the other end.
 final class FaultStage: Sendable {
   typealias Fault = FaultMatrix.Fault
   typealias Told = FaultMatrix.Told
 
-  /// One kind of transfer, and where it is held.
+  /// One kind of transfer, and the point at which it is held.
   struct Transfer: Sendable {
     enum Kind: Sendable {
       case smallExchange, checkpoint, inlineExchange, upload, download, events, registering, joining
@@ -21,7 +21,7 @@ final class FaultStage: Sendable {
     var point: WatchingProxy.Point
     var place: String
     var skipping = 0
-    /// With a quota: how there is room again for what is refused; nil where nothing is.
+    /// With a quota: how room is made for what is refused; nil if nothing is refused.
     var remedy: Remedy?
   }
   struct Row: Sendable {
@@ -30,8 +30,7 @@ final class FaultStage: Sendable {
 
   static let exchange = "POST /v1/exchange"
   static let contents = "/v1/contents/*"
-  /// The small ones first: as long as a database's log has not been begun anew, the least that is written to it needs
-  /// room.
+  /// The small ones first: until a database's log is restarted, even the smallest write to it needs room on the disk.
   static let eachKind = [
     Transfer(
       kind: .smallExchange, name: "small exchange", request: exchange, point: .insideRequest,
@@ -81,7 +80,7 @@ final class FaultStage: Sendable {
 
   let fault: Fault
   let transfers: [Transfer]
-  /// What the server gives each player.
+  /// The quota that the server gives each player.
   let quota: Mutex<Int64?>
   private let folder: URL
   private let data: URL
@@ -143,7 +142,7 @@ final class FaultStage: Sendable {
 
   // MARK: The fault
 
-  /// Lets the fault befall the request that is held.
+  /// Causes the fault while the request is held.
   private func strike(_ transfer: Transfer, _ number: Int, _ trap: Trap, _ subject: PlayedDevice) async throws {
     switch fault {
     case .serverKilled:
@@ -161,7 +160,7 @@ final class FaultStage: Sendable {
     }
   }
 
-  /// The cause is gone.
+  /// Removes the cause of the fault.
   private func mend(_ transfer: Transfer, _ number: Int, _ subject: PlayedDevice) async throws {
     switch fault {
     case .serverKilled:
@@ -186,7 +185,7 @@ final class FaultStage: Sendable {
     return Ballast(file: server.withLock { $0 }.file("ballast", on: data))
   }
 
-  /// What the game is to be told.
+  /// What the game must get.
   private func expected(_ transfer: Transfer) -> Told {
     let needsNoRoom = Told.nothing("it needs no room")
     let isOver: Bool
@@ -195,9 +194,9 @@ final class FaultStage: Sendable {
     case (.serverKilled, .events), (.connectionCut, .events): return .notListening
     case (.serverKilled, .joining), (.connectionCut, .joining): return .thrown(nil)
     case (.serverKilled, _), (.connectionCut, _): return .waiting(nil)
-    // What the server has taken already, and what it only reads, needs no room.
+    // What the server has stored already, and what it only reads, needs no room.
     case (.serverDiskFull, .download), (.serverDiskFull, .events): return needsNoRoom
-    // More parts are to come.
+    // More parts follow.
     case (.serverDiskFull, .upload): return .waiting("disk is full")
     case (.serverDiskFull, .joining): return isOver ? needsNoRoom : .thrown("disk is full")
     case (.serverDiskFull, _): return isOver ? needsNoRoom : .waiting("disk is full")
@@ -257,7 +256,7 @@ final class FaultStage: Sendable {
     }
   }
 
-  /// Begins the transfer, held at its point.
+  /// Begins the transfer, which is held at its point.
   private func begin(_ transfer: Transfer, _ number: Int, on subject: PlayedDevice) async throws -> (
     Trap, Task<Void, any Error>?
   ) {
@@ -296,7 +295,7 @@ final class FaultStage: Sendable {
     }
   }
 
-  /// Waits until the game is told what it should be; in words.
+  /// Waits until the game gets what it should, and returns a description.
   private func tell(
     _ told: Told, to subject: PlayedDevice, _ call: Task<Void, any Error>?, _ transfer: Transfer, _ number: Int,
     _ what: String
@@ -340,7 +339,8 @@ final class FaultStage: Sendable {
     }
   }
 
-  /// How it goes on, in words. No call of the game but joining again, which a player does.
+  /// Returns a description of how the transfer continues. The game makes no call except for joining again, which a
+  /// player does.
   private func goOn(_ transfer: Transfer, _ told: Told, _ number: Int, _ subject: PlayedDevice) async throws -> String {
     if case .thrown = told {
       try await subject.game.cloud.join(try await tablet.game.cloud.pairingCode())
@@ -359,19 +359,19 @@ final class FaultStage: Sendable {
     }
   }
 
-  /// Everything is on both sides.
+  /// Waits until both sides have everything, and checks that.
   private func finish(
     _ transfer: Transfer, _ told: Told, _ number: Int, _ subject: PlayedDevice, _ what: String
   ) async throws {
     try await subject.until("going through") { device in
-      // What goes on at once after an answer may have met the full disk before there was room, and was told to wait a
+      // What continued immediately after a response may have met the full disk before there was room, and has to wait a
       // minute.
       if fault == .serverDiskFull, case .waiting(let reason) = device.game.cloud.status.phase,
         reason.contains("disk is full")
       {
         device.letMinutePass()
       }
-      // Nothing else tells the device that there is room, but its own delete.
+      // Except by its own delete, a device learns only from a poll that there is room.
       if case .refused = told, transfer.remedy?.needsPoll == true, device.game.cloud.status.phase == .upToDate {
         device.letMinutePass()
       }
@@ -403,7 +403,7 @@ final class FaultStage: Sendable {
     try await settle(devices)
     let seen = try devices.map { try Seen(on: $0) }
     for (device, own) in zip(devices, seen) { #expect(own == seen[0], "\(what): \(device.name) \(own), \(seen[0])") }
-    // Each refusal is an incident, once.
+    // Each refusal emits one incident.
     let refusals = transfers.prefix(number).count { $0.remedy != nil }
     for device in devices {
       let incidents = device.game.incidents
@@ -411,14 +411,14 @@ final class FaultStage: Sendable {
         incidents.count == (device === phone ? refusals : 0) && incidents.allSatisfy { $0.kind == .refusedByCloud }
       #expect(isAsTold, "\(what): \(device.name) \(incidents)")
     }
-    // What came before is there as well.
+    // The results of the earlier cells are still there.
     let missing = lasting(upTo: number).filter {
       seen[0].progress[$0.key] != $0.value && seen[0].slots[$0.key] != [$0.value]
     }
     #expect(missing.isEmpty, "\(what): \(missing)")
   }
 
-  /// What the cells up to this one left.
+  /// What remains of the matrix cells up to this one.
   func lasting(upTo number: Int) -> [String: Int] {
     var left: [String: Int] = [:]
     for (index, transfer) in transfers.prefix(number).enumerated() {

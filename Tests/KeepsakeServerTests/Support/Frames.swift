@@ -2,7 +2,7 @@
 import Foundation
 import KeepsakeReplication
 
-/// Bytes that no packing shrinks, from a seed. What is longer than a MiB repeats it, each time with another beginning.
+/// Incompressible bytes from a seed. Beyond a MiB that MiB is repeated, each time with another beginning.
 func frameBytes(_ count: Int, seed: UInt64) -> Data {
   var state = seed
   var block = Data(capacity: 1 << 20)
@@ -20,7 +20,7 @@ func frameBytes(_ count: Int, seed: UInt64) -> Data {
   return Data(bytes.prefix(count))
 }
 
-/// An upload in parts, said by hand.
+/// An upload in parts whose requests the test makes itself.
 struct PartedUpload: Sendable {
   static let partBytes = 1 << 20
 
@@ -39,14 +39,14 @@ struct PartedUpload: Sendable {
 
   var path: String { "/v1/contents/\(hash)" }
 
-  /// Sends `range`; `body` in its place, and another range, where a test lies.
+  /// Sends `range`. A test of wrong parts passes another `body`, or another range in `says`.
   func send(_ range: Range<Int>, body: Data? = nil, says: String? = nil) async throws -> Client.Answer {
     var headers = headers
     headers["Content-Range"] = says ?? "bytes \(range.lowerBound)-\(range.upperBound - 1)/\(bytes.count)"
     return try await client.call("PUT", path, headers: headers, body: body ?? Data(bytes[range]))
   }
 
-  /// Sends all from `start` on; the last answer.
+  /// Sends everything from `start` on, and returns the last response.
   func sendRest(from start: Int = 0) async throws -> Client.Answer? {
     var last: Client.Answer?
     for first in stride(from: start, to: bytes.count, by: Self.partBytes) {
@@ -55,7 +55,7 @@ struct PartedUpload: Sendable {
     return last
   }
 
-  /// How much the server says it has; nil if it has the content.
+  /// How many bytes the server reports as received; nil if it has the content.
   func received() async throws -> Int? {
     try await client.call("GET", path + "/upload", headers: headers).json["received"] as? Int
   }

@@ -7,15 +7,15 @@ import Testing
 @testable import KeepsakeServer
 
 extension ServerConfiguration {
-  /// However slow the machine is, the server ends neither a stop that takes its time nor a request: the test does, if
-  /// it hangs.
+  /// Sets the server's limits so high that it ends no slow stop or request, however slow the machine is: the test's own
+  /// limit ends what hangs.
   mutating func waitLong() {
     let limit = Int(Patience.limit.components.seconds)
     (stopSeconds, idleSeconds, slowGraceSeconds) = (limit, limit, limit)
   }
 }
 
-/// A server on loopback with a data folder of its own, for the length of a test.
+/// A server on loopback with its own data folder, for the duration of a test.
 struct LiveServer: Sendable {
   let running: RunningServer
   let task: Task<Void, any Error>
@@ -50,7 +50,7 @@ struct LiveServer: Sendable {
     throw ServerError(.inputOutput, "The server ended before it ran.")
   }
 
-  /// As SIGTERM does.
+  /// Stops the server as SIGTERM does.
   func stop() async throws {
     running.stop()
     try await task.value

@@ -7,10 +7,10 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// A device with a game on it, by the calls that games use, behind a network of its own. Its long pauses pass only when
-/// the test says so.
+/// A device with a game that uses the public API, behind a network of its own. Its long pauses pass only when the test
+/// lets them.
 final class PlayedDevice: Sendable {
-  /// Pauses up to this long pass by themselves, and faster than they are, as many times.
+  /// Pauses up to `realPause` pass in real time, but `haste` times as fast.
   static let realPause: Duration = .seconds(10)
   static let haste = 5
 
@@ -19,7 +19,7 @@ final class PlayedDevice: Sendable {
   let proxy: WatchingProxy
   let clock: ManualClock
 
-  /// Opens the game; `connect` lets it talk.
+  /// Opens the game, without connecting it.
   init(_ name: String, in folder: URL, to port: Int) throws {
     self.name = name
     proxy = try WatchingProxy(to: port)
@@ -34,7 +34,7 @@ final class PlayedDevice: Sendable {
 
   func connect() { game.cloud.connect(.server(proxy.url, appKey: ServerProcess.appKey), deviceName: name) }
 
-  /// A device that listens, of the player of `other`, or of a new one.
+  /// A device that listens for events, of the same player as `other`, or of a new one.
   static func playing(_ name: String, in folder: URL, to port: Int, with other: PlayedDevice? = nil) async throws
     -> PlayedDevice
   {
@@ -46,11 +46,12 @@ final class PlayedDevice: Sendable {
     return device
   }
 
-  /// The pauses that are long by design are over: the one between two polls, and the one that a cloud without room asks
+  /// Ends the pauses that are long by design: the one between two polls, and the one that a cloud without room asks
   /// for.
   func letMinutePass() { clock.advance(by: .seconds(61)) }
 
-  /// Lets the device ask its cloud as it does each minute: when it sleeps until then, and until it has begun.
+  /// Lets the device poll as it does each minute: waits until it pauses, lets the pause pass, and waits until the
+  /// exchange has begun.
   func poll() async throws {
     try await until("pausing before it asks") { !$0.clock.sleeps.isEmpty }
     let before = proxy.exchanges
@@ -68,7 +69,7 @@ final class PlayedDevice: Sendable {
     try await TestSupport.until("\(name): \(what); \(game.cloud.status), \(proxy.counts)") { try condition(self) }
   }
 
-  /// All that was saved is certain in the cloud, and nothing is under way.
+  /// Whether everything saved is certain to be in the cloud, and no transfer is in progress.
   var isQuiet: Bool {
     get throws {
       let status = game.cloud.status
@@ -78,7 +79,7 @@ final class PlayedDevice: Sendable {
     }
   }
 
-  /// Up to where this device has heard: a place in the history of a cloud, which a restored one doesn't have.
+  /// How far this device has fetched: a position in the history of a cloud, which a restored one doesn't have.
   var place: Cursor.Mark {
     get throws {
       let cursor = try game.debt().cursor
@@ -87,10 +88,10 @@ final class PlayedDevice: Sendable {
   }
 }
 
-/// Waits until all devices are quiet and have heard the same, and their games show it.
+/// Waits until all devices are quiet and have fetched the same changes, and their games show them.
 ///
-/// It looks at what there is and never at a clock. What a device saved is certain only when the device has heard of it,
-/// so that what all have heard is all that they saved.
+/// It checks states, and never a clock. What a device saved is certain only when the device has fetched past it, so
+/// what all of them have fetched is everything that they saved.
 func settle(_ devices: [PlayedDevice]) async throws {
   func states() throws -> String {
     try devices.map { "\($0.name) \($0.game.cloud.status.phase) at \(try $0.place), \($0.proxy.counts)" }.joined(
@@ -115,7 +116,7 @@ func settle(_ devices: [PlayedDevice]) async throws {
 
   init() {}
 
-  /// With so many bytes that nothing shrinks.
+  /// With this many incompressible bytes.
   init(_ number: Int, bytes: Int = 0) {
     self.number = number
     pages = Self.bytes(bytes, seed: UInt64(number))

@@ -6,8 +6,8 @@ import Testing
 @testable import KeepsakeSync
 import TestSupport
 
-/// A device of another language: the client of Examples/ForeignClient, which knows docs/PROTOCOL.md and nothing of this
-/// package. Each call is a process of its own.
+/// A device in another language: the client in Examples/ForeignClient, which was written from docs/PROTOCOL.md and uses
+/// nothing of this package. Each call is a separate process.
 struct PythonDevice: Sendable {
   /// Why it can't run here; nil if it can.
   static let obstacle: Comment? = {
@@ -19,7 +19,7 @@ struct PythonDevice: Sendable {
   }()
   static let folder = Repository.root.appending(path: "Examples/ForeignClient")
 
-  /// What it prints of itself.
+  /// The state that the client prints.
   struct Shown: Decodable, Sendable {
     struct Head: Decodable, Sendable {
       var id: VersionID
@@ -28,7 +28,7 @@ struct PythonDevice: Sendable {
       var title: String?
     }
     var slots: [String: [Head]]
-    /// Groups that the cloud hasn't taken.
+    /// The number of groups that the cloud hasn't accepted.
     var waiting: Int
     var refused: [Refusal]
     var cursor: Cursor
@@ -48,7 +48,7 @@ struct PythonDevice: Sendable {
 
   init(at home: URL) { self.home = home }
 
-  /// One more device of a player.
+  /// Another device of the player of `device`.
   static func joining(
     _ device: Device, of server: LiveServer, in folder: URL, name: String = "python", via url: URL? = nil
   ) async throws -> Self {
@@ -58,7 +58,7 @@ struct PythonDevice: Sendable {
     return python
   }
 
-  // MARK: What it does
+  // MARK: Commands
 
   @discardableResult
   func run(_ words: String..., input: String = "") async throws -> String { try await run(words, input: input) }
@@ -83,7 +83,7 @@ struct PythonDevice: Sendable {
     try await run("save", slot, try file(bytes).path, title)
   }
 
-  /// The hash of the bytes of each head, as they were written to a file.
+  /// The hash of each head's bytes, which the client writes to a file.
   func load(_ slot: String) async throws -> Set<ContentHash> {
     let place = home.appendingPathComponent("loaded-\(UUID().uuidString)")
     try await run("load", slot, place.path)
@@ -93,7 +93,7 @@ struct PythonDevice: Sendable {
     return Set(try names.map { ContentHash(of: try Data(contentsOf: home.appendingPathComponent($0))) })
   }
 
-  /// All of it in one commit: each is a command and its words.
+  /// Makes all changes in one commit; each is a command with its arguments.
   func together(_ changes: [[String]]) async throws {
     let lines = try changes.map { String(decoding: try JSONEncoder().encode($0), as: UTF8.self) + "\n" }
     try await run("together", input: lines.joined())
@@ -106,7 +106,7 @@ struct PythonDevice: Sendable {
     return file
   }
 
-  /// What it keeps, of which a process that runs says nothing. The file is replaced whole.
+  /// The client's stored state, which a running process doesn't print. The file is always replaced as a whole.
   private struct State: Decodable {
     var cells: [String: CellState]
     var versions: [String: VersionRecord]
@@ -116,14 +116,14 @@ struct PythonDevice: Sendable {
     try JSONDecoder().decode(State.self, from: try Data(contentsOf: home.appendingPathComponent("state.json")))
   }
 
-  /// Waits until it shows a version with this content.
+  /// Waits until the client has a version with this content.
   func until(shows content: ContentHash) async throws {
     try await TestSupport.until("showing \(content)") {
       try state().versions.values.contains { $0.contents == [content] }
     }
   }
 
-  /// The values as it keeps them.
+  /// The values that the client stores.
   func cells() throws -> [CellKey: CellState] {
     let state = try state()
     return Dictionary(
@@ -135,7 +135,7 @@ struct PythonDevice: Sendable {
 
   // MARK: Processes
 
-  /// One that runs, and may be ended in the middle.
+  /// A running process of the client, which can be killed at any point.
   struct Running: Sendable {
     fileprivate let process: Process
     fileprivate let file: URL
@@ -143,13 +143,13 @@ struct PythonDevice: Sendable {
 
     func output() throws -> String { String(decoding: try Data(contentsOf: file), as: UTF8.self) }
 
-    /// Ends it as a power cut does.
+    /// Kills the process as a power cut would.
     func kill() async {
       Foundation.kill(process.processIdentifier, SIGKILL)
       _ = await ended.value
     }
 
-    /// Waits for so many lines of what it prints.
+    /// Waits until the process has printed this many lines.
     func lines(_ count: Int) async throws -> [String] {
       func lines() throws -> [String] { try output().split(separator: "\n").map(String.init) }
       try await TestSupport.until("\(count) lines of \((try? output()) ?? "")") { try lines().count >= count }
@@ -168,7 +168,7 @@ struct PythonDevice: Sendable {
     let process = Process()
     process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
     process.arguments = ["python3", Self.folder.appending(path: "keepsake_client.py").path, home.path] + words
-    // Its sources stay as they are, and nothing stands between it and a server on this machine.
+    // No bytecode is written beside its sources, and no proxy is used for a server on this machine.
     process.environment = ProcessInfo.processInfo.environment.merging([
       "PYTHONDONTWRITEBYTECODE": "1", "no_proxy": "127.0.0.1",
     ]) { $1 }

@@ -7,10 +7,10 @@ import Testing
 
 @testable import KeepsakeServer
 
-/// A server in a process of its own, which can be killed as a power cut or an operator does.
+/// A server in a separate process, which can be killed as by a power cut, or stopped as by an operator.
 ///
-/// The process is this test program again, told by its environment to run one test: the one below, which is the server.
-/// (An exit test would hold one of the few threads that all tasks share for as long as the server runs.)
+/// The process is this test program again, with an environment that makes it run one test: the one below, which is the
+/// server. (An exit test would block one of the few threads that all tasks share for as long as the server runs.)
 struct ServerProcess: Sendable {
   static let appKey = "app-key-for-tests"
   static let variable = "KEEPSAKE_TEST_SERVER"
@@ -22,20 +22,20 @@ struct ServerProcess: Sendable {
 
   var url: URL { URL(string: "http://127.0.0.1:\(port)") ?? URL(fileURLWithPath: "/") }
 
-  /// The most memory that it has held so far, in bytes.
+  /// The most memory that the process has used so far, in bytes.
   func peakMemory() throws -> Int {
     let status = try String(contentsOfFile: "/proc/\(process.processIdentifier)/status", encoding: .utf8)
     let line = try #require(status.split(separator: "\n").first { $0.hasPrefix("VmHWM:") })
     return try #require(Int(line.filter(\.isNumber))) * 1024
   }
 
-  /// A file on its disk, which only its process sees.
+  /// A file on the server's disk, which only its process sees.
   func file(_ name: String, on data: URL) -> URL {
     URL(fileURLWithPath: "/proc/\(process.processIdentifier)/root\(data.path)/\(name)")
   }
 
   /// Starts a server; it listens when this returns. With `diskMebibytes` its data folder is a file system of that size,
-  /// which goes with it.
+  /// which ends with the process.
   static func start(data: URL, port: Int = 0, diskMebibytes: Int? = nil, quota: Int64? = nil) async throws
     -> ServerProcess
   {
@@ -74,22 +74,22 @@ struct ServerProcess: Sendable {
     }
   }
 
-  /// Ends it in the middle of whatever it does; returns when it has ended.
+  /// Kills the process, whatever it is doing; returns when it has ended.
   func kill() async {
     Glibc.kill(process.processIdentifier, SIGKILL)
     _ = await ended.value
   }
 
-  /// Ends it as an operator does; the test fails unless it ends well.
+  /// Stops the process as an operator does; the test fails unless it ends with success.
   func end(by signal: Int32) async {
     Glibc.kill(process.processIdentifier, signal)
-    #expect(await ended.value == .exit, "the server didn't end well")
+    #expect(await ended.value == .exit, "the server didn't end with success")
   }
 }
 
 struct ServerProcessTests {
   @Test(
-    "(the server of other tests)",
+    "runs the server of other tests in a separate process",
     .partOfAnotherTest(where: ProcessInfo.processInfo.environment[ServerProcess.variable] != nil))
   func serve() async throws {
     let words = try #require(ProcessInfo.processInfo.environment[ServerProcess.variable]).split(separator: "\n")

@@ -6,7 +6,7 @@ import Testing
 @testable import KeepsakeStore
 
 extension GameCommit {
-  /// A save of a game that loaded `loaded` once, and has played on since.
+  /// A save of a game that loaded `loaded` once and has continued since.
   init(_ number: UInt64, slot: String = "main", loaded: [VersionID] = [], spending gems: Int64 = 0) {
     let save = SaveDraft(
       id: id(number), slot: slot, parents: .game(SaveOrigin(load: 1, loaded: loaded)),
@@ -19,7 +19,7 @@ extension GameCommit {
   }
 }
 
-/// What the commits of a game leave behind for the next ones, where some of them fail.
+/// How commits of a game affect the next ones, also if some of them fail.
 @Suite struct GameCommitTests {
   let folder: TemporaryFolder
   let store: Store
@@ -29,7 +29,7 @@ extension GameCommit {
     store = try Store.open(at: folder.store)
   }
 
-  /// What `body` submits shares one transaction.
+  /// Makes the commits that `body` submits share one transaction.
   private func together(_ body: () throws -> Void) throws {
     let gate = Gate()
     let blocker = try store.submit { _, _ in gate.pass() }
@@ -45,7 +45,7 @@ extension GameCommit {
 
   private func heads(_ slot: String) throws -> [VersionID] { try store.read { try $0.heads(of: slot) } }
 
-  @Test("each save of a batch replaces the one before it, whatever the game loaded before them")
+  @Test("each save of a batch replaces the one before it, though the game loaded none of them")
   func goesOn() throws {
     defer { try? store.close() }
     var pending: [PendingCommit<GameCommit.Outcome>] = []
@@ -58,10 +58,8 @@ extension GameCommit {
   }
 
   @Test(
-    """
-    a commit that fails in the middle of a batch leaves nothing behind: the next save of its slot replaces the one \
-    before it
-    """)
+    "a commit that fails within a batch leaves nothing behind, and the next save of its slot replaces the one before it"
+  )
   func failsInTheMiddle() throws {
     defer { try? store.close() }
     var pending: [PendingCommit<GameCommit.Outcome>] = []
@@ -81,7 +79,7 @@ extension GameCommit {
     #expect(try heads("main") == [id(4)])
   }
 
-  @Test("a first save that fails leaves the next one to replace what was loaded")
+  @Test("after a first save that fails, the next save replaces what was loaded")
   func failsFirst() throws {
     defer { try? store.close() }
     try store.save(Data("older".utf8), as: 1)
@@ -91,7 +89,7 @@ extension GameCommit {
     #expect(try heads("main") == [id(3)])
   }
 
-  @Test("commits that wait share one transaction: when the first is reported, the last is in the store")
+  @Test("waiting commits share one transaction: when the first is reported, the last is in the store")
   func sharesTransaction() throws {
     defer { try? store.close() }
     let known = Shared<[Int]>([])
@@ -110,7 +108,7 @@ extension GameCommit {
     #expect(known.value == [3, 3, 3])
   }
 
-  @Test("results are reported in the order of the commits, those that failed among them")
+  @Test("results are reported in the order of the commits, including failed ones")
   func reportsInOrder() throws {
     defer { try? store.close() }
     let reported = Shared<[UInt64]>([])
@@ -127,7 +125,7 @@ extension GameCommit {
     #expect(reported.value == [1, 2, 3, 4, 5, 6])
   }
 
-  @Test("a save that shares its transaction with its slot's leaving the cloud goes on from the version that stays here")
+  @Test("a save in the same transaction in which its slot becomes local continues from the slot's local version")
   func goesOnFromSubstitute() throws {
     defer { try? store.close() }
     _ = try store.submit(GameCommit(1)).wait()
@@ -143,9 +141,7 @@ extension GameCommit {
     #expect(try heads(save.slot) == [id(2)] && heads("main") == [id(1)])
   }
 
-  @Test(
-    "a slot in conflict can't leave the cloud, and a save after the attempt replaces what it would have replaced before"
-  )
+  @Test("a slot in conflict can't become local, and a save after the attempt covers what it would have covered before")
   func refusesToLeave() throws {
     defer { try? store.close() }
     _ = try store.submit(GameCommit(1)).wait()

@@ -20,7 +20,7 @@ struct ContentAlignmentTests {
   }
 
   @Test(
-    "what is new is compared with what stood in its place",
+    "a changed content gets as its base the earlier content at the same position",
     arguments: [
       ("abcd", "abcd", "abcd"), ("aXcd", "abcd", "abcd"), ("Xbcd", "abcd", "abcd"), ("abcX", "abcd", "abcd"),
       ("aXYd", "abcd", "abcd"),
@@ -31,20 +31,20 @@ struct ContentAlignmentTests {
     #expect(bases(parts(new), in: parts(old), new + old) == expected)
   }
 
-  /// Lengths before and now of contents that have all changed: which of the earlier ones each is compared with.
+  /// Lengths of contents before and after all of them changed, and the earlier content that each is compared with.
   @Test(
-    "which of several changed contents is which is told by their lengths",
+    "if several contents changed, their lengths decide which earlier content each is compared with",
     arguments: [
-      // Changed where they stand; a cut more; a cut less.
+      // Changed in place; one more cut; one cut less.
       ([500, 2_000, 900], [500, 2_000, 900], "abc"), ([500, 2_000, 900], [500, 1_200, 800, 900], "abbc"),
       ([500, 2_000, 900], [2_500, 900], "bc"),
-      // A little put in everywhere, and taken out.
+      // A little inserted everywhere, and removed.
       ([500, 2_000, 900, 700], [540, 2_060, 930, 790], "abcd"),
       ([500, 2_000, 900, 700], [460, 1_950, 820, 650], "abcd"),
-      // Much put in at the beginning, and in the middle.
+      // Much inserted at the beginning, and in the middle.
       ([500, 2_000, 900, 700], [1_700, 2_010, 905, 700], "abcd"),
       ([500, 2_000, 900, 700], [500, 4_000, 900, 700], "abcd"),
-      // Much taken out.
+      // Much removed.
       ([500, 2_000, 900, 700], [500, 900, 900, 700], "abcd"),
     ])
   func lengths(old: [Int], new: [Int], expected: String) {
@@ -52,17 +52,17 @@ struct ContentAlignmentTests {
     #expect(bases(parts(String("STUVWXYZ".prefix(new.count)), new), in: parts(letters, old), letters) == expected)
   }
 
-  /// Lengths before, now, and how what is now is better cut; nil for as it is.
+  /// Lengths before and after a change, and the better lengths after it; nil if the lengths after it stay.
   @Test(
-    "what changed is cut as it was before, where the bytes no longer say so",
+    "changed parts are cut where they were cut before, if their bytes no longer cause the same cuts",
     arguments: [
       ([500, 2_000, 900], [500, 2_000, 900], nil), ([500, 2_000, 900], [2_500, 900], [500, 2_000, 900]),
       ([500, 2_000, 900], [500, 1_200, 800, 900], [500, 2_000, 900]),
       ([500, 2_000, 900], [540, 2_960], [540, 2_000, 960]),
-      // Grown beyond what one may have: cut where its bytes say so, after all.
+      // Grown beyond the maximum of one part: cut where its bytes determine, after all.
       ([500, 2_000, 900, 700], [500, 1_200, 3_000, 900, 700], [500, 1_200, 3_000, 900, 700]),
       ([500], [300, 300, 400], [1_000]),
-      // Nothing is made smaller than it may be.
+      // No part is made smaller than the minimum.
       ([500, 2_000, 900], [2_550], [500, 2_050]), ([500, 2_000], [600], nil),
     ] as [([Int], [Int], [Int]?)])
   func recuts(old: [Int], new: [Int], expected: [Int]?) {
@@ -76,7 +76,7 @@ struct ContentAlignmentTests {
   }
 
   @Test(
-    "whatever two versions consist of, recutting keeps every byte and the bounds, and each content gets a base",
+    "for random versions, recutting keeps all bytes and the minimum length, and each content gets a base",
     arguments: 0..<200 as Range<UInt64>)
   func anything(seed: UInt64) throws {
     var random = SeededRandom(seed: seed)
@@ -97,13 +97,13 @@ struct ContentAlignmentTests {
     }
   }
 
-  @Test("records that claim impossible lengths are compared like any other", arguments: [Int.max, .min, -1, 0])
+  @Test("records with impossible lengths are aligned like any other", arguments: [Int.max, .min, -1, 0])
   func hostileLengths(length: Int) throws {
     let folder = try TemporaryFolder()
     let store = try Store.open(at: folder.store)
     defer { try? store.close() }
     let hashes = (0..<4).map { ContentHash(of: Data([UInt8($0)])) }
-    // One of them is here.
+    // One of the contents is in the store.
     _ = try store.write { try $0.keepContent(Data([0])) }
     let claims = [1, 4].map { record(1, contents: Array(hashes.prefix($0)), length: length) }
     let own = parts("WXYZ", [300 << 10, 700 << 10, 2 << 20, 1 << 20])

@@ -30,7 +30,7 @@ import Testing
     { ($0[0], $0[1]) }
   }
 
-  @Test("a long series of saves costs what changed, loads within the bound, and every kept one can be loaded")
+  @Test("a long series of saves takes one full frame and small deltas, and every version in the history can be loaded")
   func chains() throws {
     let store = try Store.open(at: folder.store)
     let series = Self.series(count: 50, seed: 1)
@@ -39,7 +39,7 @@ import Testing
     let full = try #require(sizes.filter { $0.isFull }.map(\.bytes).max())
     let deltas = sizes.filter { !$0.isFull }.map(\.bytes).sorted()
     #expect(sizes.filter { $0.isFull }.count == 1, "seed 1, \(sizes)")
-    // One or two lean on what is long gone, and hold all that changed since.
+    // One or two deltas have bases that are long gone, and contain everything that changed since.
     #expect(deltas[deltas.count / 2] * 20 < full, "seed 1, \(sizes)")
     try store.close()
 
@@ -56,7 +56,9 @@ import Testing
   }
 
   @Test(
-    "however long a series gets, no version costs more to load than the bound, and all take little more than deltas")
+    """
+    in a long series every version loads within the cost limit, and all take at most 1.5 times the bytes of plain deltas
+    """)
   func chainsAreBounded() throws {
     let store = try Store.open(at: folder.store)
     defer { try? store.close() }
@@ -85,7 +87,7 @@ import Testing
         let isSame = try transaction.plainContent(hash) == plain
         #expect(isSame)
       }
-      // Else the bound was never met.
+      // Otherwise the limit was never reached.
       #expect((50..<430).contains(longest), "seed 11, the longest chain has \(longest)")
     }
     let kept = try storedSizes(store)
@@ -93,7 +95,7 @@ import Testing
     #expect(Double(kept.reduce(0) { $0 + $1.bytes }) <= 1.5 * Double(least), "seed 11")
   }
 
-  @Test("contents that were forged to take forever to load are damage, found before they take it")
+  @Test("forged chains of bases that would take forever to decode are reported as damage before they are decoded")
   func forgedChains() throws {
     let store = try Store.open(at: folder.store)
     defer { try? store.close() }
@@ -112,7 +114,7 @@ import Testing
     #expect(
       error?.code == .damaged && error?.message.contains("chain of bases is too long") == true,
       "\(String(describing: error))")
-    // Nor does a circle go on forever.
+    // A cycle doesn't take forever either.
     let (one, other) = (ContentHash(of: Data([1])), ContentHash(of: Data([2])))
     try store.write { transaction throws in
       try transaction.contents.insert(EncodedContent(hash: one, length: 1, base: other, bytes: Data([1])))
@@ -122,7 +124,7 @@ import Testing
     #expect(errorCode { try store.read { _ = try $0.plainContent(one) } } == .damaged)
   }
 
-  @Test("what was written over something damaged in a transaction that failed is not believed to stand there")
+  @Test("the next save doesn't rely on a content that was repaired in a transaction that failed")
   func failedHealing() throws {
     struct Refused: Error {}
     var store = try Store.open(at: folder.store)
@@ -142,7 +144,7 @@ import Testing
     #expect(errorCode { _ = try store.read { try $0.plainContent(ContentHash(of: bytes)) } } == nil)
   }
 
-  @Test("real saves come back byte for byte", .needsRealFiles)
+  @Test("real saves are loaded byte for byte", .needsRealFiles)
   func corpus() throws {
     let saves = try #require(RealFiles.folder).appendingPathComponent("saves")
     let kinds = try FileManager.default.contentsOfDirectory(atPath: saves.path).sorted()
@@ -174,7 +176,9 @@ import Testing
     }
   }
 
-  @Test("every flipped byte of a kept save is found by its hash, never given to the game", arguments: [0, 1])
+  @Test(
+    "every altered byte of a stored save is detected by the save's hash, and never given to the game",
+    arguments: [0, 1])
   func findsFlippedBytes(depth: Int) throws {
     let store = try Store.open(at: folder.store)
     defer { try? store.close() }
@@ -200,7 +204,7 @@ import Testing
           sql: "UPDATE content SET bytes = ? WHERE hash = ?", arguments: [changed, hash.bytes])
       }
       store.memory.forgetPlain()
-      // The second leans on the first: it must not come back changed either.
+      // The second is a delta of the first: it must not be returned changed either.
       let code = errorCode {
         let plain = try store.read { try $0.plainContent(ContentHash(of: second)) }
         #expect(plain == second, "byte \(index) changed what the game gets")
@@ -208,11 +212,11 @@ import Testing
       }
       #expect(code == nil || code == .damaged)
     }
-    // A frame may hold a bit that means nothing; then the right bytes came back.
+    // A frame may contain a bit without meaning; then the right bytes are returned.
     #expect(harmless < 4)
   }
 
-  @Test("a save whose predecessor is damaged is kept in full, so that damage does not spread")
+  @Test("a save after a damaged one is stored in full, and saving the damaged bytes again repairs them")
   func damageDoesNotSpread() throws {
     var store = try Store.open(at: folder.store)
     let series = Self.series(count: 3, seed: 3)
@@ -225,7 +229,7 @@ import Testing
     store = try Store.open(at: folder.store)
     #expect(errorCode { _ = try store.read { try $0.plainContent(ContentHash(of: series[1])) } } == .damaged)
     try store.save(series[2], as: 3)
-    // And what is saved again heals what it stood for.
+    // Saving the same bytes again repairs the damaged content.
     try store.save(series[0], as: 4)
     try store.close()
     store = try Store.open(at: folder.store)
@@ -233,7 +237,7 @@ import Testing
     for bytes in series { #expect(try store.read { try $0.plainContent(ContentHash(of: bytes)) } == bytes) }
   }
 
-  @Test("contents go over the wire as deltas where the other has the base, in full elsewhere, and arrive as they left")
+  @Test("contents are sent as deltas if the receiver has the base, and in full otherwise, and arrive unchanged")
   func overTheWire() throws {
     let series = Self.series(count: 4, seed: 4)
     let here = try Store.open(at: folder.url.appendingPathComponent("here"))
@@ -256,14 +260,14 @@ import Testing
       #expect(try transaction.receiveContent(full) == .stored)
       #expect(try transaction.receiveContent(delta) == .stored)
       #expect(try transaction.receiveContent(skipping) == .stored)
-      // It is kept as it came, so that it costs here what it cost on the way.
+      // It is stored as it was received, so that it takes as many bytes here as it took in transfer.
       #expect(try transaction.encoded(hashes[2], against: hashes[1]) == delta)
     }
     there.memory.forgetPlain()
     for index in 1...3 { #expect(try there.read { try $0.plainContent(hashes[index]) } == series[index]) }
   }
 
-  @Test("a content that is not what it claims to be is refused, whatever it claims")
+  @Test("a received content with a wrong hash, length, frame or base is refused")
   func refusesLies() throws {
     let store = try Store.open(at: folder.store)
     defer { try? store.close() }
@@ -290,7 +294,7 @@ import Testing
     lie = good
     lie.base = hash
     lies.append(lie)
-    // A bomb: a few bytes that grow to more than they say.
+    // A decompression bomb: a few bytes that expand to more than they declare.
     lie = try EncodedContent.encoding(Data(count: 1 << 20), as: hash, against: nil)
     lie.length = plain.count
     lies.append(lie)
@@ -301,7 +305,9 @@ import Testing
     #expect(try store.write { try $0.receiveContent(good) } == .stored)
   }
 
-  @Test("an empty save and one that does not compress are kept like any other", arguments: [0, 1, 100_000])
+  @Test(
+    "empty and incompressible saves are stored like any other, and a save above 256 MiB is refused",
+    arguments: [0, 1, 100_000])
   func oddSizes(count: Int) throws {
     let store = try Store.open(at: folder.store)
     defer { try? store.close() }

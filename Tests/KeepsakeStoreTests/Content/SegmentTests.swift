@@ -6,7 +6,7 @@ import Testing
 
 @testable import KeepsakeStore
 
-/// Saves of more than a few MiB: cut where their bytes say so, kept part by part.
+/// Saves of more than a few MiB, which are cut at positions that their bytes determine, and stored in segments.
 @Suite struct SegmentTests {
   let folder: TemporaryFolder
 
@@ -21,7 +21,7 @@ import Testing
     return words.withUnsafeBytes { Data($0) }
   }
 
-  @Test("a large save is cut into about a MiB each, alike wherever it stands, and together the parts are all of it")
+  @Test("a large save is cut into segments of about a MiB that join to the whole, and a slice is cut the same way")
   func cuts() throws {
     let bytes = Self.map(24 << 20, seed: 1)
     let segments = Segmenter.segments(of: bytes)
@@ -31,17 +31,17 @@ import Testing
     let joined = segments.reduce(into: Data()) { $0.append($1) }
     let isWhole = joined == bytes
     #expect(isWhole)
-    // A slice that doesn't begin at 0, as a caller may have it.
+    // A slice that doesn't begin at 0, as a caller may pass it.
     let within = (Data([1, 2, 3]) + bytes).dropFirst(3)
     let isAlike = Segmenter.segments(of: within).map(\.count) == segments.map(\.count)
     #expect(isAlike)
     #expect(Segmenter.segments(of: Data()).count == 1)
     #expect(Segmenter.segments(of: bytes.prefix(Segmenter.threshold)).count == 1)
-    // Without a place to cut there is one at the maximum.
+    // Without a position to cut at, the cut is at the maximum length.
     #expect(Segmenter.segments(of: Data(count: 10 << 20)).map(\.count) == [4 << 20, 4 << 20, 2 << 20])
   }
 
-  @Test("bytes put in near the beginning leave the other parts what they were")
+  @Test("bytes inserted near the beginning change at most two segments")
   func cutsFollowTheBytes() {
     let bytes = Self.map(24 << 20, seed: 2)
     let longer = bytes.prefix(3 << 20) + Data("a new room".utf8) + bytes.dropFirst(3 << 20)
@@ -50,7 +50,7 @@ import Testing
     #expect(after.filter { !before.contains($0) }.count <= 2)
   }
 
-  @Test("a large save that changes in one place costs what changed, and every version of it can be loaded")
+  @Test("a small change of a large save takes few bytes, and every version of the save can be loaded")
   func costsWhatChanged() throws {
     var store = try Store.open(at: folder.store)
     var random = SeededRandom(seed: 3)
@@ -65,7 +65,7 @@ import Testing
       if number % 2 == 0 { bytes.insert(contentsOf: random.bytes(50), at: place) } else { bytes[place] ^= 1 }
     }
     let growth = zip(sizes.dropFirst(), sizes).map { $0 - $1 }
-    #expect(growth.allSatisfy { $0 < 20_000 }, "bytes kept for each of the later versions: \(growth)")
+    #expect(growth.allSatisfy { $0 < 20_000 }, "bytes stored for each of the later versions: \(growth)")
     try store.close()
     store = try Store.open(at: folder.store)
     defer { try? store.close() }
@@ -80,18 +80,20 @@ import Testing
     }
   }
 
-  /// Thousands of things side by side, as text.
+  /// Thousands of lines, as text.
   private static func text(_ lines: [String]) -> Data { Data(lines.joined(separator: "\n").utf8) }
 
   @Test(
-    "a large save that changes all over, grows, or lives near the threshold costs what changed",
+    """
+    large saves that change all over, grow or stay near the threshold take at most 1.5 times the bytes of plain deltas
+    """,
     arguments: ["all over", "at its end", "in its middle", "about the threshold"])
   func scattered(where place: String) throws {
     let store = try Store.open(at: folder.store, history: .everything)
     defer { try? store.close() }
     var random = SeededRandom(seed: 21)
     func line() -> String { "\(random.next()) \(random.next()) \(random.next())" }
-    // Of about 60 bytes each: 5.4 MB, or a little less than the threshold.
+    // Lines of about 60 bytes: 5.4 MB, or a little less than the threshold.
     let small = place == "about the threshold" ? 69_000 : 90_000
     var lines = (0..<small).map { _ in line() }
     var before: Data?
@@ -128,7 +130,7 @@ import Testing
     }
   }
 
-  @Test("a save that grows beyond the threshold, and shrinks below it again, stays what it was")
+  @Test("all versions of a save that grows beyond the threshold and shrinks below it again are loaded unchanged")
   func crossesTheThreshold() throws {
     let store = try Store.open(at: folder.store)
     defer { try? store.close() }
@@ -147,7 +149,7 @@ import Testing
     }
   }
 
-  @Test("parts of a large save whose commit failed are not kept for ever, and the save can be tried again")
+  @Test("segments of a large save whose commit failed are removed, and the save can be tried again")
   func failedCommit() throws {
     struct Refused: Error {}
     let store = try Store.open(at: folder.store)
@@ -163,13 +165,13 @@ import Testing
     try store.close()
   }
 
-  @Test("what a large save consists of is not collected while the save is on its way")
+  @Test("segments of a large save are not collected while the save is being written")
   func heldWhilePrepared() throws {
     let store = try Store.open(at: folder.store)
     defer { try? store.close() }
     let (first, second) = (Self.map(9 << 20, seed: 6), Self.map(9 << 20, seed: 7))
     try store.save(first, as: 1)
-    // Between what is written ahead and the commit another writer collects what nobody uses.
+    // Between the writing of the segments and the commit, another writer collects unused contents.
     for number in 2...4 as ClosedRange<UInt64> {
       let failure = Shared<String?>(nil)
       let done = DispatchSemaphore(value: 0)
@@ -194,7 +196,7 @@ import Testing
     }
   }
 
-  @Test("a damaged part of a large save is written anew by the next save that has it")
+  @Test("a damaged segment of a large save is written again by the next save that contains it")
   func heals() throws {
     var store = try Store.open(at: folder.store)
     let bytes = Self.map(6 << 20, seed: 8)

@@ -5,8 +5,8 @@ import KeepsakeReplication
 @testable import KeepsakeStore
 
 extension GoldenStore {
-  /// Everything that a store holds, in lines that a person can read: equal if and only if a game and its sync would see
-  /// the same. Whether it is sealed isn't in it, nor how many bytes a content takes.
+  /// Everything that a store contains, in lines that a person can read: equal if and only if a game and its sync would
+  /// see the same. They don't contain whether the store is sealed, nor how many bytes a content takes.
   static func portrait(of transaction: StoreTransaction) throws -> [String] {
     try facts(transaction) + wallet(transaction) + values(transaction) + versions(transaction) + contents(transaction)
       + traffic(transaction)

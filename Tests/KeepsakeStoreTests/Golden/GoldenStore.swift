@@ -4,10 +4,10 @@ import KeepsakeReplication
 
 @testable import KeepsakeStore
 
-/// The store of the golden files: a little of everything that a store can keep.
+/// The store of the golden files: a little of everything that a store can contain.
 ///
-/// What is written here never changes: stores of earlier releases hold just this. Something that a later release can
-/// keep goes into golden files of its own.
+/// What is written here never changes, because the stores of earlier releases contain exactly this. What only a later
+/// release can store needs golden files of its own.
 enum GoldenStore {
   static let container = ContainerID(high: 1, low: 2)
   static let writer = WriterID(7)
@@ -15,7 +15,7 @@ enum GoldenStore {
 
   // MARK: Writing
 
-  /// The same bytes whatever the process and the machine.
+  /// The same bytes in every process and on every machine.
   private static func noise(_ count: Int, seed: UInt64) -> Data {
     var state = seed
     return Data(
@@ -125,7 +125,7 @@ enum GoldenStore {
   }
 
   static func fill(_ store: Store) throws {
-    // More than the rules keep whole, each a few bytes from the one before.
+    // More than the rules keep with contents, each a few bytes different from the one before.
     for number in UInt64(1)...24 {
       try put(
         save(number), number, "main", covers: number > 1 ? [number - 1] : [],
@@ -193,7 +193,7 @@ enum GoldenStore {
     }
   }
 
-  /// What stores of the first format can't keep: a save whose contents only the cloud has.
+  /// What stores of the first format can't contain: a save whose contents are only in the cloud.
   static func fillDeferred(_ store: Store) throws {
     try store.write { transaction throws in
       let hash = ContentHash(of: Data("in the cloud".utf8))

@@ -6,12 +6,12 @@ import Testing
 
 @testable import KeepsakeStore
 
-/// What was kept by this release opens in every later one, with all that it holds.
+/// Stores of this release open in every later one, with everything that they contain.
 ///
-/// The files are the database of a closed store, compressed, and what it has to hold. With `KEEPSAKE_WRITE_FIXTURES=1`
-/// those that are missing are written; one that is there is never written again.
+/// The files are the compressed database of a closed store, and a list of what it has to contain. With
+/// `KEEPSAKE_WRITE_FIXTURES=1` missing files are written; an existing one is never written again.
 @Suite(.serialized) struct GoldenStoreTests {
-  /// A store of format 1 was written by the last release that had it, which knew of no deferred saves.
+  /// A store of format 1 was written by the last release with that format, which had no saves that aren't downloaded.
   struct Golden: CustomTestStringConvertible, Sendable {
     let name: String
     let kind: Seal.Kind
@@ -70,7 +70,7 @@ import Testing
     #expect(portrait.difference(from: expected).isEmpty)
   }
 
-  /// A store that was opened can be used, too.
+  /// Checks that the store can be written, and opened once more.
   private func goOn(_ store: Store, _ golden: Golden) throws {
     try store.save(Data("chapter 25".utf8), as: 25)
     try store.close()
@@ -80,7 +80,9 @@ import Testing
     try again.close()
   }
 
-  @Test("a store of the first release opens without a word, holds what it held, and can be written", arguments: current)
+  @Test(
+    "a store of the first release opens without an incident, contains everything that it had, and can be written",
+    arguments: current)
   func opens(golden: Golden) throws {
     try place(golden)
     let doctor = try StoreDoctor(at: folder.store, seal: golden.request)
@@ -95,9 +97,7 @@ import Testing
   }
 
   @Test(
-    """
-    a store of the first format is brought to this one with all that it holds; who only looks is told to have it opened
-    """,
+    "opening a store of the first format migrates everything in it; until then a reader and the doctor throw `misuse`",
     arguments: firstFormat)
   func migrates(golden: Golden) throws {
     try place(golden)

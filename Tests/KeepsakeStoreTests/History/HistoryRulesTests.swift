@@ -7,7 +7,7 @@ struct HistoryRulesTests {
   private static let hour = 60 * minute
   private static let day = 24 * hour
 
-  /// Lives a slot that is saved at these times and thinned after each save; what is left, newest first.
+  /// The times that remain of a slot that is saved at these times and pruned after each save, newest first.
   private func left(_ times: [Int64], _ rules: HistoryRules) -> [Int64] {
     var kept: [Int64] = []
     for time in times {
@@ -17,21 +17,22 @@ struct HistoryRulesTests {
     return kept
   }
 
-  @Test("a player who saves every minute for two days can go back by minutes, by hours and by days")
+  @Test(
+    "of saves made every minute for two days, the newest, the last of each hour and the last of the first day are kept")
   func everyMinute() {
     let times = (0..<2 * 24 * 60).map { 40 * Self.day + Int64($0) * Self.minute }
     let left = left(times, .standard)
     #expect(left.prefix(20) == times.suffix(20).reversed()[...])
-    // The last minute of each of the hours before, which are full hours.
+    // The last minute of each of the earlier hours, which are full hours.
     let hours = left.dropFirst(20).prefix(23)
     #expect(hours.allSatisfy { $0 % Self.hour == 59 * Self.minute })
     #expect(Set(hours.map { $0 / Self.hour }).count == 23)
-    // The evening of the first day, and nothing else.
+    // The last minute of the first day, and nothing else.
     #expect(left.count == 20 + 23 + 1)
     #expect(left.last == 41 * Self.day - Self.minute)
   }
 
-  @Test("a player who saves once a week keeps a year of them")
+  @Test("of saves made once a week, those of the last 52 weeks are kept by the standard rules")
   func everyWeek() {
     let times = (0..<100).map { Int64($0) * 7 * Self.day }
     #expect(left(times, .standard) == times.suffix(52).reversed())
@@ -40,7 +41,8 @@ struct HistoryRulesTests {
   }
 
   @Test(
-    "thinning twice is thinning once, and no more than the rules name is ever kept", arguments: 0..<20 as Range<UInt64>)
+    "pruning twice equals pruning once, and never more versions are kept than the rules allow",
+    arguments: 0..<20 as Range<UInt64>)
   func settles(seed: UInt64) {
     var random = SeededRandom(seed: seed)
     let rules = HistoryRules(
@@ -61,7 +63,7 @@ struct HistoryRulesTests {
     if rules.newest > 0 { #expect(left.first == times.last, "seed \(seed)") }
   }
 
-  @Test("times that no clock shows are only times")
+  @Test("extreme and negative times are handled like any others")
   func extremes() {
     #expect(HistoryRules.standard.kept([.max, .min, 0, -1]) == [true, true, true, true])
     #expect(HistoryRules(newest: 0, hourly: 1, daily: 0, weekly: 0).kept([-1, -2, 0]) == [true, false, false])

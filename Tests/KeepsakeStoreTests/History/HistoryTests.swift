@@ -11,7 +11,7 @@ import Testing
 
   init() throws { folder = try TemporaryFolder() }
 
-  @Test("a year of autosaves keeps the newest twenty, and the disk with them; what was covered is known for ever")
+  @Test("of 200 autosaves the newest twenty and few contents are kept, and pruned versions are still known as covered")
   func thins() throws {
     let store = try Store.open(at: folder.store)
     defer { try? store.close() }
@@ -27,7 +27,8 @@ import Testing
     }
   }
 
-  @Test("of three days of autosaves the last of each hour and of each day stay, and can be loaded")
+  @Test(
+    "of three days of autosaves the newest, the last of each hour and the last of each day are kept, and can be loaded")
   func keepsByTime() throws {
     let store = try Store.open(at: folder.store)
     defer { try? store.close() }
@@ -51,10 +52,7 @@ import Testing
   }
 
   @Test(
-    """
-    a game that asks for everything keeps everything, one that asks for little keeps little, and none less than the \
-    newest
-    """)
+    "a store keeps as many versions as the game's rules say, but at least the head and what it replaced in the cloud")
   func keepsAsAsked() throws {
     func kept(_ rules: HistoryRules) throws -> [UInt64] {
       let folder = try TemporaryFolder()
@@ -65,11 +63,11 @@ import Testing
     }
     #expect(try kept(.everything) == (1...40).reversed())
     #expect(try kept(HistoryRules(newest: 3, hourly: 0, daily: 0, weekly: 0)) == [40, 39, 38])
-    // The head, and what others have and may go on from.
+    // The head, and the version that other devices have and may continue from.
     #expect(try kept(HistoryRules(newest: -1, hourly: 0, daily: 0, weekly: 0)) == [40, 39])
   }
 
-  @Test("a pinned save stays, and can be loaded, however many follow; let go, it goes by the rules again")
+  @Test("a pinned version is kept and can be loaded however many follow; once unpinned, the rules apply to it again")
   func keepsPinned() throws {
     var store = try Store.open(at: folder.store)
     for number in UInt64(1)...5 { try store.save(Data("save \(number)".utf8), as: number) }
@@ -84,7 +82,7 @@ import Testing
       let record = try #require(try transaction.version(id(2))?.record)
       #expect(try transaction.plainBytes(of: record) == Data("save 2".utf8))
     }
-    // What the cloud says of it leaves the pin.
+    // A record that the cloud sends again keeps the pin.
     try store.write { transaction in try transaction.putVersion(#require(try transaction.version(id(2)))) }
     #expect(try store.read { try $0.pinnedVersions(of: "main") } == [id(2)])
     #expect(errorCode { try store.write { try $0.setPinned(true, id(3)) } } == .missing)
@@ -93,7 +91,7 @@ import Testing
     #expect(try store.read { try !$0.hasContent(ContentHash(of: Data("save 2".utf8))) })
   }
 
-  @Test("a conflict's sides, and what both came from, stay however many saves follow on one of them")
+  @Test("a conflict's sides and their common ancestor are kept, however many saves follow on one side")
   func keepsAncestors() throws {
     let store = try Store.open(at: folder.store)
     defer { try? store.close() }
@@ -118,7 +116,7 @@ import Testing
       #expect(try transaction.heads(of: "main") == [id(2), id(1100)])
       #expect(try transaction.plainContent(common[0].hashes[0]) == Data("common".utf8))
     }
-    // Once the other side is covered, nothing pins the ancestor any longer.
+    // Once the other side is covered, nothing keeps the ancestor any longer.
     try store.write { transaction in try transaction.put(1101, covers: [2, 1100]) }
     for number in UInt64(1102)...1130 {
       try store.write { transaction in try transaction.put(number, covers: [number - 1]) }
@@ -126,7 +124,8 @@ import Testing
     #expect(try store.read { try !$0.hasContent(common[0].hashes[0]) && !$0.hasContent(left[0].hashes[0]) })
   }
 
-  @Test("a save that another device brings after a hundred of ours still finds what both came from")
+  @Test(
+    "a conflict with a save that arrives after a hundred local ones still has its common ancestor, contents included")
   func knowsLineage() throws {
     let store = try Store.open(at: folder.store)
     defer { try? store.close() }
@@ -136,14 +135,14 @@ import Testing
     for number in UInt64(3)...120 { try store.save(Data("save \(number)".utf8), as: number) }
     let hash = ContentHash(of: common)
     #expect(try store.read { try !$0.hasContent(hash) })
-    // What the cloud says of it later brings back no claim on contents that are gone.
+    // A record that the cloud sends again doesn't claim contents that are gone.
     try store.write { transaction in try transaction.putVersion(#require(try transaction.version(id(1)))) }
     let uses = try store.read { transaction in
       let sql = "SELECT COUNT(*) FROM content_use WHERE version = ?"
       return try Int.fetchOne(transaction.database, sql: sql, arguments: [id(1).bytes])
     }
     #expect(uses == 0)
-    // The engine fetches the ancestor's content, then shows the other side: two saves further than the ancestor.
+    // The engine downloads the ancestor's content, then shows the other side: two saves after the ancestor.
     let content = try EncodedContent.encoding(common, as: hash, against: nil)
     try store.write { transaction in
       #expect(try transaction.receiveContent(content) == .stored)
@@ -163,7 +162,7 @@ import Testing
     #expect(try again.read { try $0.history(of: "main").map(\.record.id.low).contains(1) })
   }
 
-  @Test("what a conflict starts from stays, though only a save in another slot had brought it back")
+  @Test("a conflict's ancestor keeps its content even if that came back only with a save in another slot")
   func keepsAncestorsBroughtBack() throws {
     let store = try Store.open(at: folder.store)
     defer { try? store.close() }
@@ -171,7 +170,7 @@ import Testing
     try store.save(common, as: 1)
     for number in UInt64(2)...60 { try store.save(Data("save \(number)".utf8), as: number) }
     let hash = ContentHash(of: common)
-    // The other side comes when nobody has the bytes of the ancestor any more.
+    // The other side arrives when the bytes of the ancestor are no longer stored.
     try store.write { transaction in try transaction.put(500, covers: [1]) }
     #expect(try store.read { try !$0.hasContent(hash) })
     try store.save(common, as: 1000, slot: "other")
@@ -181,7 +180,7 @@ import Testing
     #expect(try store.read { try $0.plainContent(hash) } == common)
   }
 
-  @Test("what the other device may go on from stays, however often this one saves offline")
+  @Test("the version that another device may continue from is kept, however often this device saves offline")
   func keepsSharedBasis() throws {
     let store = try Store.open(at: folder.store)
     defer { try? store.close() }
@@ -195,7 +194,8 @@ import Testing
     #expect(try store.read { try $0.history(of: "main").count } == HistoryRules.standard.newest + 1)
   }
 
-  @Test("what two saves came from that this device merged is gone when another device merges them, too")
+  @Test(
+    "the ancestor of two saves that this device merged is kept until a concurrent merge by another device is resolved")
   func keepsWhatMergedSavesCameFrom() throws {
     let store = try Store.open(at: folder.store)
     defer { try? store.close() }
@@ -205,7 +205,7 @@ import Testing
       try transaction.put(2, covers: [1])
       try transaction.put(3, covers: [1])
     }
-    // The merge, and what is saved on from it offline.
+    // The merge, and the saves that continue from it offline.
     for number in UInt64(4)...60 {
       try store.write { transaction in
         try transaction.put(number, covers: number > 4 ? [2, 3, number - 1] : [2, 3], acknowledged: false)
@@ -213,13 +213,13 @@ import Testing
     }
     #expect(try store.read { try $0.history(of: "main").map(\.record.id.low).contains(1) })
     #expect(try store.read { try $0.plainContent(ContentHash(of: common)) } == common)
-    // The other device's merge: both start from 2 and 3, and these from 1.
+    // The other device's merge: both merges start from 2 and 3, and these from 1.
     try store.write { transaction in try transaction.put(100, covers: [2, 3]) }
     for number in UInt64(101)...130 {
       try store.write { transaction in try transaction.put(number, covers: [number - 1]) }
     }
     #expect(try store.read { try $0.plainContent(ContentHash(of: common)) } == common)
-    // Once that is settled it may go.
+    // Once that is resolved, the ancestor may be removed.
     try store.write { transaction in try transaction.put(131, covers: [60, 130]) }
     for number in UInt64(132)...160 {
       try store.write { transaction in try transaction.put(number, covers: [number - 1]) }
@@ -227,7 +227,7 @@ import Testing
     #expect(try store.read { try !$0.hasContent(ContentHash(of: common)) })
   }
 
-  @Test("records of the past are bounded too")
+  @Test("the number of records is limited, too, and versions whose records were removed are still known as covered")
   func boundsRecords() throws {
     let store = try Store.open(at: folder.store)
     defer { try? store.close() }
@@ -239,13 +239,13 @@ import Testing
     #expect(try store.read { try $0.version(id(1)) == nil && $0.isCovered(id(1)) })
   }
 
-  @Test("saves that others may have met stay in the outbox, those replaced before anyone saw them leave it")
+  @Test("replaced saves that were offered stay in the outbox; pruned ones that were never offered leave it")
   func unacknowledged() throws {
     let store = try Store.open(at: folder.store)
     defer { try? store.close() }
     try store.write { transaction throws in
       try transaction.put(1, acknowledged: false)
-      // Offered, and the answer never came.
+      // Offered, and the response never arrived.
       try transaction.putVersion(StoredVersion(record: record(1), acknowledged: false, offered: true))
       try transaction.appendToOutbox(OutboxGroup(versions: [id(1)]))
     }
@@ -258,12 +258,12 @@ import Testing
     try store.read { transaction throws in
       #expect(try transaction.history(of: "main").map(\.record.id.low) == (41...60).reversed())
       #expect(try transaction.outbox(limit: 100).flatMap(\.versions).map(\.low) == [1] + (41...60))
-      // The records of the others stay, though nobody will ask for them.
+      // The records of the others remain, though no cloud will request them.
       #expect(try transaction.unacknowledgedVersions().count == 60)
     }
   }
 
-  @Test("what a checkpoint wrote beside a save that was thinned before it left doesn't go without that save")
+  @Test("a checkpoint's values stay in the outbox together with its save, even if the save is pruned before it is sent")
   func keepsCheckpoints() throws {
     let store = try Store.open(at: folder.store)
     defer { try? store.close() }
@@ -281,7 +281,7 @@ import Testing
     }
   }
 
-  @Test("a content received for a save that is not shown yet is not collected with an old save that had the same")
+  @Test("a content received for a staged save is kept when an old save with the same content is pruned")
   func keepsStaged() throws {
     let store = try Store.open(at: folder.store)
     defer { try? store.close() }
@@ -302,7 +302,7 @@ import Testing
     #expect(try again.read { try $0.hasContent(shared) && !$0.hasContent(orphan) })
   }
 
-  @Test("what a delete took away can be brought back, however much was saved since")
+  @Test("a deleted save can still be restored, however many saves follow")
   func keepsDeleted() throws {
     let store = try Store.open(at: folder.store)
     defer { try? store.close() }
@@ -321,12 +321,12 @@ import Testing
     }
   }
 
-  @Test("records of saves that this device never had don't push out those that can be restored")
+  @Test("records of versions whose contents aren't stored don't displace versions that can be restored")
   func recordsAlone() throws {
     let store = try Store.open(at: folder.store)
     defer { try? store.close() }
     for number in UInt64(1)...20 { try store.save(Data("save \(number)".utf8), as: number) }
-    // As they come from the cloud: the newest with its bytes, those before it without.
+    // As the cloud sends them: the newest with its bytes, those before it without.
     try store.write { transaction throws in
       let newest = try transaction.keepContent(Data("save 60".utf8))
       for number in UInt64(21)...60 {
@@ -343,7 +343,7 @@ import Testing
     #expect(try store.read { try $0.history(of: "main").map(\.record.id.low) } == [61, 60] + (3...20).reversed())
   }
 
-  @Test("slots whose names only look the same have a history each")
+  @Test("slots whose names only look the same have separate histories")
   func spellings() throws {
     let store = try Store.open(at: folder.store)
     defer { try? store.close() }

@@ -11,19 +11,20 @@ import Glibc
 import Darwin
 #endif
 
-/// A child process saves without pause and writes down what it was told is durable; a thread of its own kills it.
+/// A child process saves continuously and records which commits were acknowledged; a thread of its own kills it.
 @Suite(.serialized, .hangLimit) struct CrashTests {
   /// `make kills` sets a thousand.
   static let kills = TestDepth.kills
-  /// Kills of one store; then a new one is made, which is killed while it is made, too.
+  /// Kills of one store; then a new one is created, which may be killed while it is created, too.
   static let killsPerStore = 40
-  /// A life ends a moment after its last acknowledgement, by its number: so it is as long in commits on a busy machine.
+  /// A process is killed a moment after a given number of acknowledgements, so that it makes as many commits on a busy
+  /// machine.
   static let maximumCommits = 16
   static let maximumMomentMicroseconds: UInt64 = 6_000
-  /// Handed in and not waited for.
+  /// Commits that are submitted and not waited for.
   static let maximumPending = 8
 
-  @Test("no save that was acknowledged is lost when the game is killed, and none is there by half")
+  @Test("when the game is killed, no acknowledged save is lost, and no partial one is there")
   func survivesKills() async throws {
     var commits: UInt64 = 0
     var acknowledgements: UInt64 = 0
@@ -52,7 +53,7 @@ import Darwin
     print("killed \(round) times, \(commits) commits, \(acknowledgements) acknowledged")
   }
 
-  /// The last commit of the store that a kill left, and what is wrong with it.
+  /// The last commit in the store that a kill left, and the problems of that store.
   private static func find(_ path: String) throws -> (last: UInt64, problems: [String]) {
     let copy = try TemporaryFolder.inMemory()
     let original = URL(fileURLWithPath: path).appendingPathComponent("store")
@@ -73,17 +74,17 @@ import Darwin
     return bytes.withUnsafeBytes { $0.loadUnaligned(fromByteOffset: (whole - 1) * 8, as: UInt64.self) }
   }
 
-  /// The child: opens the store and saves until it dies.
+  /// The child process: opens the store and saves until it is killed.
   private static func saveUntilKilled(path: String, seed: UInt64) throws {
     let folder = URL(fileURLWithPath: path)
     var random = SeededRandom(seed: seed)
     let acknowledgements = Shared(0)
-    // One life in four ends by the clock alone, while the store is still being opened or soon after.
+    // One process in four is killed by time alone, while the store is still being opened or soon after.
     let isShort = Int.random(in: 0..<4, using: &random) == 0
     let commits = isShort ? 0 : Int.random(in: 1...maximumCommits, using: &random)
     let moment = UInt64.random(
       in: 0..<(isShort ? 5 * maximumMomentMicroseconds : maximumMomentMicroseconds), using: &random)
-    _ = KillWorld.world("main", at: 0)  // Made here, which takes a while in a debug build.
+    _ = KillWorld.world("main", at: 0)  // Made here, because it takes a while in a debug build.
     let killer = Thread {
       while acknowledgements.value < commits { usleep(50) }
       usleep(UInt32(moment))
@@ -92,7 +93,7 @@ import Darwin
     killer.start()
     let store = try Store.open(at: folder.appendingPathComponent("store"))
     var number = try store.read { try KillWorld.last(in: $0) }
-    // Else the next commits would hide that some are gone.
+    // Otherwise the next commits would hide that some are gone.
     guard number >= (try acknowledged(path)) else { throw StoreError(.missing, "an acknowledged commit is gone") }
     let file = open(folder.appendingPathComponent("acknowledged").path, O_WRONLY | O_CREAT | O_APPEND, 0o600)
     var pending: [PendingCommit<Void>] = []

@@ -3,14 +3,14 @@ import KeepsakeReplication
 
 @testable import KeepsakeStore
 
-/// The life of a game whose every commit follows from its number alone, so that whoever finds its store knows what must
-/// be in it: saves in turns in four slots, checkpoints of all of them, deletes, and values that count the commits.
+/// A game whose every commit follows from its number alone, so that what a store must contain is known: saves in four
+/// slots in turn, checkpoints of all of them, deletes, and values that count the commits.
 enum KillWorld {
   static let slots = ["main", "auto", "quick", "options"]
   static let level = CellKey(collection: "progress", key: "level")
   static let commits = CellKey(collection: "progress", key: "commits")
   static let writer = WriterID(1)
-  /// Large enough that a delta against the save before pays.
+  /// Large enough that a delta against the previous save is worthwhile.
   private static let worldBytes = 12_000
 
   private static let bases: [Data] = slots.indices.map { index in
@@ -42,7 +42,7 @@ enum KillWorld {
   /// The slot that commit `number` deletes.
   static func deleted(by number: UInt64) -> String? { number % 10 == 8 ? slots[Int(number / 10 % 4)] : nil }
 
-  /// Hands in commit `number`, which is one whole: contents, versions, outbox and values.
+  /// Submits commit `number`, with contents, versions, outbox and values in one transaction.
   static func submit(_ number: UInt64, to store: Store) throws -> PendingCommit<Void> {
     let saved = saved(by: number)
     let contents = saved.map { (slot: $0, bytes: world($0, at: number)) }
@@ -76,7 +76,8 @@ enum KillWorld {
     return UInt64(number)
   }
 
-  /// What is wrong with a store, empty if nothing is: all of its last commit and of those before has to be there, once.
+  /// The problems of a store, empty if there are none: everything of its last commit and of those before has to be
+  /// there, once.
   static func problems(in transaction: StoreTransaction) throws -> [String] {
     var problems: [String] = []
     let last = try last(in: transaction)

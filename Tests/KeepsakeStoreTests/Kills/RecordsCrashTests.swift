@@ -12,14 +12,14 @@ import Darwin
 #endif
 
 extension CrashTests {
-  /// A quarter of what the store gets.
+  /// A quarter of the kills of the store.
   private static let killsOfRecords = max(kills / 4, 1)
-  /// One step in so many is a migration, which fills a table and changes every row.
+  /// One step in this many is a migration, which fills a table and changes every row.
   private static let migrationInterval: Int64 = 7
   private static let rowsOfMigration = 400
   private static let maximumSteps = 12
 
-  @Test("the game's own tables have every write and migration that returned when the game is killed, and none by half")
+  @Test("when the game is killed, its own tables have every write and migration that returned, and no partial one")
   func recordsSurviveKills() async throws {
     var folder = try TemporaryFolder.inMemory()
     var steps: Int64 = 0
@@ -103,7 +103,7 @@ extension CrashTests {
     return migrator
   }
 
-  /// The child.
+  /// The child process: writes and migrates until it is killed.
   private static func recordUntilKilled(path: String, seed: UInt64) throws {
     var random = SeededRandom(seed: seed)
     let isShort = Int.random(in: 0..<4, using: &random) == 0
@@ -120,7 +120,7 @@ extension CrashTests {
     try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true)
     let records = try RecordsDatabase.open(in: url) { _ in exit(EXIT_FAILURE) }
     var number = try lastStep(records)
-    // Else the next steps would hide that some are gone.
+    // Otherwise the next steps would hide that some are gone.
     guard number >= (try lastReturned(path)) else { exit(EXIT_FAILURE) }
     try records.migrate(migrator(upTo: number / migrationInterval))
     let file = open(folder.appendingPathComponent("returned").path, O_WRONLY | O_CREAT | O_APPEND, 0o600)

@@ -2,10 +2,10 @@ import Foundation
 
 /// A disk on which a recorded run is played, and what a power cut would leave of it at any moment.
 ///
-/// Certain is only what was synced. Of what came after, each write may be there, missing, or there in some of its
-/// sectors; a file may have grown before its bytes came; names may be made, changed and gone, or not yet. Which write
-/// came first doesn't matter beyond that: where two of them meet, either may be the one that is left. As SQLite assumes
-/// of today's disks, a sector that is cut short harms no byte outside of the write.
+/// Only what was synced is certain. Of what came after, each write may be there, missing, or there in some of its
+/// sectors; a file may have grown before its bytes were written; names may be created, changed and deleted, or not yet.
+/// Beyond that the order of the writes doesn't matter: where two of them overlap, either may be the one that remains.
+/// As SQLite assumes of today's disks, a torn sector harms no byte outside of the write.
 struct CutDisk {
   static let sectorBytes = 512
 
@@ -115,7 +115,7 @@ struct CutDisk {
 
   private static func cut(_ file: File, using random: inout SeededRandom) -> Data {
     guard !file.changes.isEmpty else { return file.durable }
-    // Room that a file got before its bytes came holds zeros, or what lay there before.
+    // Where a file has grown before its bytes were written, it contains zeros, or old bytes.
     let filler: UInt8 = Int.random(in: 0..<4, using: &random) == 0 ? 0xA5 : 0
     let extent = Extent.allCases.randomElement(using: &random) ?? .nothing
     let choices = choices(extent, count: file.changes.count, using: &random)
@@ -149,7 +149,7 @@ struct CutDisk {
     return bytes
   }
 
-  /// The parts of a write that fall into one sector each, as places in its bytes.
+  /// The parts of a write that are in one sector each, as ranges of its bytes.
   private static func sectors(of bytes: Data, at offset: Int) -> [Range<Data.Index>] {
     var parts: [Range<Data.Index>] = []
     var start = 0

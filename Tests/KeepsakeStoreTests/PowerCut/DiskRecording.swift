@@ -1,14 +1,14 @@
 import Foundation
 import Synchronization
 
-/// One thing that a program asked of the disk, as far as it matters to what a power cut leaves.
+/// One operation that a program requested of the disk, as far as it affects what a power cut leaves.
 ///
-/// Files are told by numbers, since a name may stand for one file and later for another.
+/// Files are identified by numbers, since a name may refer to one file and later to another.
 enum DiskEvent: Sendable {
   case create(file: Int, name: String)
   case write(file: Int, offset: Int, bytes: Data)
   case truncate(file: Int, size: Int)
-  /// The file's bytes and size are on the disk from here on; whether its name is, the folder decides.
+  /// The file's bytes and size are on the disk from here on; its name is there once the folder is synced.
   case sync(file: Int)
   case delete(name: String)
   /// The folder's names are on the disk from here on.
@@ -22,13 +22,13 @@ enum DiskEvent: Sendable {
   }
 }
 
-/// All that happened to the files of one folder, in order.
+/// Everything that happened to the files of one folder, in order.
 struct DiskRecording: Sendable {
-  /// What lay in the folder before, on the disk.
+  /// The files that were in the folder before, all of them durable.
   var initial: [String: Data] = [:]
   var events: [DiskEvent] = []
 
-  /// The name that each file had when it was made.
+  /// The name that each file had when it was created.
   var names: [Int: String] {
     var names: [Int: String] = [:]
     for (number, name) in initial.keys.sorted().enumerated() { names[number] = name }
@@ -36,22 +36,22 @@ struct DiskRecording: Sendable {
     return names
   }
 
-  /// The same run on a disk that does nothing at the syncs that `isLost` picks: what a program would leave that forgot
+  /// The same run on a disk that ignores the syncs for which `isLost` is true: what a program would leave that forgot
   /// them.
   func without(_ isLost: (DiskEvent) -> Bool) -> DiskRecording {
     var copy = self
-    // Kept as events that change nothing, so that the places of all others stay as they were noted.
+    // Kept as events that change nothing, so that the positions of all others remain as recorded.
     copy.events = events.map { $0.isSync && isLost($0) ? .truncate(file: -1, size: 0) : $0 }
     return copy
   }
 }
 
-/// Takes down what happens to a folder. Whoever does something to a file does it within `perform`, so that the order
-/// written down is the order in which the system was called.
+/// Records what happens to a folder. Every operation on a file is made within `perform`, so that the recorded order is
+/// the order of the system calls.
 final class DiskRecorder: Sendable {
   private struct State {
     var recording: DiskRecording
-    /// The file that each name stands for now.
+    /// The file that each name refers to now.
     var files: [String: Int] = [:]
     var nextFile = 0
   }
@@ -71,7 +71,7 @@ final class DiskRecorder: Sendable {
 
   var recording: DiskRecording { state.withLock { $0.recording } }
 
-  /// Calls the system, and notes the events if it succeeded.
+  /// Calls the system, and records the events if it succeeded.
   func perform(_ call: () -> Int32, events: () -> [DiskEvent]) -> Int32 {
     state.withLock { state in
       let result = call()
@@ -80,7 +80,7 @@ final class DiskRecorder: Sendable {
     }
   }
 
-  /// Opens a file by its name; notes that it was made if nobody knew it.
+  /// Opens a file by its name; records that it was created if it wasn't known.
   func open(_ name: String, _ call: () -> Int32) -> (result: Int32, file: Int) {
     state.withLock { state in
       let result = call()

@@ -4,25 +4,25 @@ import KeepsakeReplication
 
 @testable import KeepsakeStore
 
-/// What a game, its sync and the store's own upkeep do to a store in turns, from one seed.
+/// What a game, its sync and the store's own maintenance do to a store in turn, from one seed.
 enum MixedOperation: Sendable {
   /// A commit as the game makes it: saves, deletes, values, money, all or nothing.
   case commit(MixedCommit)
-  /// The next commits are handed in before the first of them is waited for, so that they share a transaction.
+  /// The next commits are submitted before the first of them is waited for, so that they share a transaction.
   case burst([MixedCommit])
-  /// The cloud has all that waited for it.
+  /// The cloud acknowledges everything that waited for it.
   case settle
-  /// A save of another device arrives beside the newest one here: a conflict, until the next save.
+  /// A save of another device arrives beside the newest one of this device: a conflict, until the next save.
   case receive(slot: String, bytes: Data, number: UInt64)
-  /// A page of changes that isn't shown yet, and the page being shown.
+  /// A page of changes is staged, and the staged changes are removed.
   case stage(number: UInt64)
   case clearStaged
-  /// The write-ahead log moves into the database; `true` cuts it off, too.
+  /// The write-ahead log is moved into the database; `true` truncates it, too.
   case checkpoint(truncates: Bool)
   /// The game ends and is started again.
   case reopen
 
-  /// How many operations of a run this is.
+  /// The number of operations of a run that this counts as.
   var count: Int { if case .burst(let commits) = self { commits.count } else { 1 } }
 }
 
@@ -43,9 +43,9 @@ struct MixedCommit: Sendable {
     saves.compactMap { save in save.bytes.map { (save.slot, $0) } }
   }
 
-  /// Within the store's transaction.
+  /// Applies the commit within the store's transaction.
   func apply(to transaction: inout StoreTransaction, _ kept: [PreparedSave]) throws {
-    // Preferences ride along; each is taken away again now and then.
+    // Preferences are changed, too; each is removed again now and then.
     if number % 3 == 0 { try transaction.setPreference(Data("choice \(number)".utf8), named: "choice \(number % 9)") }
     if number % 13 == 0 { try transaction.removePreference(named: "choice \(number % 9)") }
     var contents = kept.makeIterator()
@@ -65,7 +65,7 @@ struct MixedCommit: Sendable {
 }
 
 extension MixedOperation {
-  /// `count` operations. The same seed gives the same.
+  /// `count` operations. The same seed gives the same ones.
   static func run(of count: Int, seed: UInt64) -> [MixedOperation] {
     var maker = MixedOperationMaker(random: SeededRandom(seed: seed))
     var operations: [MixedOperation] = []
@@ -81,7 +81,7 @@ extension MixedOperation {
 
 /// Makes operations one after the other, and remembers the worlds that they save.
 private struct MixedOperationMaker {
-  /// The last is a large one, of bytes that don't compress: full frames, deltas, and logs of many pages.
+  /// The last slot has large saves of incompressible bytes: full frames, deltas, and logs of many pages.
   private static let slots = ["main", "auto", "quick", "options", "museum"]
   private static let largeBytes = 40_000
 

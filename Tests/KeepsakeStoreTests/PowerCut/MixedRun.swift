@@ -5,12 +5,12 @@ import Synchronization
 
 @testable import KeepsakeStore
 
-/// A run of mixed operations on a store: what the disk was asked for, when each operation began and was acknowledged in
-/// terms of that, and the store's state after each.
+/// A run of mixed operations on a store: the events of the disk, how many of them there were when each operation began
+/// and was acknowledged, and the store's state after each.
 struct MixedRun: Sendable {
-  /// Ways to get the order wrong, which the power cuts have to find.
+  /// Planted mistakes, which the power cuts have to find.
   enum Mistake: String, CaseIterable, Sendable {
-    /// An operation counts as acknowledged when it was handed in.
+    /// An operation counts as acknowledged when it was submitted.
     case acknowledgesEarly
     /// SQLite never waits for the disk.
     case synchronousOff
@@ -34,7 +34,8 @@ struct MixedRun: Sendable {
   /// The store's state after each operation.
   var states: [StoreDigest]
 
-  /// Plays `operations` twice: recorded, as a game would, and one by one in another store to know the states between.
+  /// Plays `operations` twice: recorded, as a game would, and one by one in another store, which gives the states
+  /// between them.
   static func play(_ operations: [MixedOperation], in folder: URL, mistake: Mistake? = nil) throws -> MixedRun {
     let recorder = DiskRecorder()
     let recorded = folder.appendingPathComponent("recorded")
@@ -50,7 +51,7 @@ struct MixedRun: Sendable {
       recording: recorder.recording, begun: notes.begun, acknowledged: notes.acknowledged, states: reference.states)
   }
 
-  /// The states that a store may show after a power cut behind the first `events` events: from the last acknowledged
+  /// The states that a store may show after a power cut after the first `events` events: from the last acknowledged
   /// operation to the last that had begun.
   func allowed(after events: Int) -> ClosedRange<Int> {
     let lower = acknowledged.lastIndex { $0 <= events } ?? 0
@@ -58,7 +59,7 @@ struct MixedRun: Sendable {
   }
 }
 
-/// When the operations of a run began and were acknowledged, in events of the disk.
+/// When the operations of a run began and were acknowledged, as numbers of events of the disk.
 private final class Notes: Sendable {
   private let recorder: DiskRecorder
   private let places: Mutex<(begun: [Int], acknowledged: [Int])>
@@ -75,8 +76,8 @@ private final class Notes: Sendable {
   func acknowledge(_ operation: Int) { places.withLock { $0.acknowledged[operation] = recorder.count } }
 }
 
-/// Does the operations to one store. With notes it plays as a game would; without, one operation after the other, and
-/// it remembers the states.
+/// Performs the operations on one store. With `notes` it plays as a game would; without, it performs one operation
+/// after the other, and records the states.
 private struct Player {
   let url: URL
   var mistake: MixedRun.Mistake?
@@ -93,7 +94,7 @@ private struct Player {
   mutating func play(_ operations: [MixedOperation]) throws {
     notes?.begin(0)
     var store = try open()
-    // Drawn at random otherwise: both stores have to have the same.
+    // Otherwise it is drawn at random, and both stores have to have the same.
     try store.write { try $0.setWallet(WalletState(chain: ChainID(high: 1, low: 2))) }
     try finish(1, store)
     for operation in operations {
@@ -129,7 +130,7 @@ private struct Player {
 
   private mutating func submit(_ commits: [MixedCommit], to store: Store) throws {
     var pending: [PendingCommit<Void>] = []
-    // The first of several waits in its transaction until all others are handed in, so that which commits share a
+    // The first of several waits in its transaction until all others are submitted, so that which commits share a
     // transaction is the same in each run.
     let hasBegun = DispatchSemaphore(value: 0)
     let allSubmitted = DispatchSemaphore(value: 0)
@@ -150,7 +151,7 @@ private struct Player {
         if mistake == .acknowledgesEarly {
           notes?.acknowledge(number)
         } else {
-          // Where the commit ends, before anything that follows it.
+          // When the commit ends, before anything that follows it.
           commit.observe { [notes] result in if case .success = result { notes?.acknowledge(number) } }
         }
         pending.append(commit)

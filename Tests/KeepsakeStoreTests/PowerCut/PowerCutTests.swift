@@ -12,7 +12,8 @@ import Testing
   /// How many points of the long run are sampled between the syncs; `make power` sets 5,000.
   static let samples = TestDepth.powerCuts
 
-  @Test("whenever the power fails, the store opens again with what was acknowledged last, or later, whole")
+  @Test(
+    "after a power cut at any point the store opens without a repair, in the last acknowledged state or a later one")
   func survivesPowerCuts() async throws {
     let (states, events, result) = try await onThread {
       let folder = try TemporaryFolder.inMemory()
@@ -24,16 +25,16 @@ import Testing
     print("\(Self.operations) operations, \(states) states, \(events) writes and syncs: \(result.summary)")
     for (loss, place) in result.losses.prefix(5) { Issue.record("\(loss) (\(place))") }
     #expect(result.losses.isEmpty)
-    // A torn log is what a power cut leaves. A recovery would be a slow start, and an exchange of everything with the
-    // cloud.
-    for repair in result.repairs.prefix(5) { Issue.record("taken for damage: \(repair)") }
+    // A torn log is normal after a power cut. A recovery would mean a slow start, and an exchange of everything with
+    // the cloud.
+    for repair in result.repairs.prefix(5) { Issue.record("mistaken for damage: \(repair)") }
     #expect(result.repairs.isEmpty)
-    // Else the operations would hardly change anything.
+    // Otherwise the operations would hardly change anything.
     #expect(states > Self.operations * 4 / 5)
     #expect(result.syncs > Self.operations * 4 / 5 && result.recoveryCuts > result.cuts / 16)
   }
 
-  @Test("a power cut while a player starts the game for the first time leaves a game that starts")
+  @Test("after a power cut during the creation of a store, the store opens without a repair")
   func survivesCutsOfCreation() async throws {
     let result = try await onThread {
       let folder = try TemporaryFolder.inMemory()
@@ -46,13 +47,14 @@ import Testing
     print("while the store is made: \(result.cuts) power cuts, \(result.recoveryCuts) more while it recovered")
     for (loss, place) in result.losses.prefix(5) { Issue.record("\(loss) (\(place))") }
     #expect(result.losses.isEmpty)
-    // A torn log is what a power cut leaves. A recovery would be a slow start, and an exchange of everything with the
-    // cloud.
-    for repair in result.repairs.prefix(5) { Issue.record("taken for damage: \(repair)") }
+    // A torn log is normal after a power cut. A recovery would mean a slow start, and an exchange of everything with
+    // the cloud.
+    for repair in result.repairs.prefix(5) { Issue.record("mistaken for damage: \(repair)") }
     #expect(result.repairs.isEmpty)
   }
 
-  @Test("a store that says \"saved\" too early is found out by the power cuts", arguments: MixedRun.Mistake.allCases)
+  @Test(
+    "power cuts detect a store that acknowledges a commit before it is durable", arguments: MixedRun.Mistake.allCases)
   func findsMistakes(mistake: MixedRun.Mistake) async throws {
     let result = try await onThread {
       let folder = try TemporaryFolder.inMemory()
@@ -63,15 +65,15 @@ import Testing
     }
     print("planted \(mistake): \(result.losses.count) losses in \(result.cuts) power cuts")
     #expect(result.losses.contains { $0.loss.isLostAcknowledgement })
-    // This one loses whole commits and damages nothing, and the cuts must not say otherwise. Without a sync for each
-    // commit the torn end of the log holds several, which looks like a log that is damaged.
+    // This mistake loses whole commits and damages nothing, and the cuts must not report otherwise. Without a sync for
+    // each commit the torn end of the log contains several, which looks like a damaged log.
     if mistake == .acknowledgesEarly {
       for (loss, place) in result.losses where !loss.isLostAcknowledgement { Issue.record("\(loss) (\(place))") }
     }
   }
 
   @Test(
-    "a store that forgets to sync its database, or the folder, is found out by the power cuts",
+    "power cuts detect a store that forgets to sync its log, its database or its folder",
     arguments: ForgottenSync.allCases)
   func findsForgottenSyncs(forgotten: ForgottenSync) async throws {
     let result = try await onThread {

@@ -4,7 +4,7 @@ import KeepsakeReplication
 
 @testable import KeepsakeStore
 
-/// Cuts the power of a recorded run at many points, and looks at what the store makes of what is left.
+/// Cuts the power of a recorded run at many points, and checks what the store makes of what is left.
 struct PowerCutTrial {
   /// What a player would have lost.
   enum Loss: Equatable, Sendable, CustomStringConvertible {
@@ -29,15 +29,15 @@ struct PowerCutTrial {
     var isLostAcknowledgement: Bool { if case .acknowledged = self { true } else { false } }
   }
 
-  /// What came of it.
+  /// The results of a trial.
   struct Result: Sendable {
     var syncs = 0
     var cuts = 0
     /// Cuts in the middle of opening what an earlier cut left.
     var recoveryCuts = 0
-    /// Cuts that the store took for damage of the disk, and repaired.
+    /// Cuts whose result the store mistook for damage, and repaired.
     var repairs: [String] = []
-    /// Each with the place and seed that bring it about again.
+    /// Each with the place and seed that reproduce it.
     var losses: [(loss: Loss, place: String)] = []
 
     var summary: String {
@@ -50,12 +50,12 @@ struct PowerCutTrial {
 
   let run: MixedRun
   let seed: UInt64
-  /// Where the stores that are left are put.
+  /// The folder for the stores that cuts leave.
   let folder: URL
-  /// One in so many cuts is followed by cuts of the recovery.
+  /// One in this many cuts is followed by cuts of the recovery.
   var recoveryInterval = 25
   var stopsAfterLosses = Int.max
-  /// What was found readable already.
+  /// States that were found readable already.
   private var known: Set<ContentHash> = []
 
   init(run: MixedRun, seed: UInt64, folder: URL) {
@@ -75,7 +75,7 @@ struct PowerCutTrial {
     return result
   }
 
-  /// Cuts behind each of these numbers of events.
+  /// Cuts after each of these numbers of events.
   mutating func cut(at points: [Int]) throws -> Result {
     let events = run.recording.events
     var result = Result()
@@ -88,7 +88,7 @@ struct PowerCutTrial {
       }
       var random = SeededRandom(seed: seed &+ UInt64(number))
       var left = disk.cut(using: &random)
-      // The log's index is never synced and may have any bytes: SQLite must not believe it.
+      // The log's index is never synced and may contain any bytes: SQLite must not rely on them.
       if Int.random(in: 0..<4, using: &random) == 0 {
         left[Store.databaseName + "-shm"] = Data(repeating: UInt8.random(in: 0...255, using: &random), count: 32 << 10)
       }
@@ -104,7 +104,7 @@ struct PowerCutTrial {
     return result
   }
 
-  /// Opens the store that a cut left, cuts that at some points, and opens the store that those left.
+  /// Opens the store that a cut left, cuts the power at some points of that, and opens the stores that these cuts left.
   private mutating func cutRecovery(
     of left: [String: Data], allowed: ClosedRange<Int>, _ place: String, _ random: inout SeededRandom,
     _ result: inout Result
@@ -126,7 +126,7 @@ struct PowerCutTrial {
     }
   }
 
-  /// What is wrong with the store that a cut left; nil if nothing is.
+  /// The loss in the store that a cut left; nil if there is none.
   private mutating func reopen(
     _ left: [String: Data], allowed: ClosedRange<Int>, _ place: String, _ result: inout Result
   ) throws -> Loss? {

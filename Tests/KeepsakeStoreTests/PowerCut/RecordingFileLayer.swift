@@ -3,11 +3,11 @@ import GRDBSQLite
 import KeepsakeStore
 import Synchronization
 
-/// SQLite's way to its files with a recorder in between, for the folders that a test names.
+/// SQLite's file layer with a recorder in between, for the folders that a test names.
 ///
-/// GRDB opens databases with the process's default file layer (`sqlite3_vfs`), so this one takes its place and stays
-/// there: every other file is given to the system's layer together with its own methods, as if nothing stood in
-/// between. The index of a write-ahead log (`-shm`) isn't recorded: SQLite makes it anew after a power cut.
+/// GRDB opens databases with the process's default file layer (`sqlite3_vfs`), so this one replaces it for the rest of
+/// the process: every other file is passed to the system's layer together with its own methods, as if there were
+/// nothing in between. The index of a write-ahead log (`-shm`) isn't recorded: SQLite makes it again after a power cut.
 enum RecordingFileLayer {
   /// Records what `body` lets SQLite do in `folder`, which must exist.
   static func record<Value>(_ folder: URL, into recorder: DiskRecorder, _ body: () throws -> Value) throws -> Value {
@@ -40,7 +40,7 @@ enum RecordingFileLayer {
   private nonisolated(unsafe) static let layer = UnsafeMutablePointer<sqlite3_vfs>.allocate(capacity: 1)
   private nonisolated(unsafe) static let methods = UnsafeMutablePointer<sqlite3_io_methods>.allocate(capacity: 1)
 
-  /// Takes the place of the system's layer, once in a process.
+  /// Replaces the system's layer, once in a process.
   private static let install: Bool = {
     guard let found = sqlite3_vfs_find(nil), let name = strdup("keepsake-recording") else { return false }
     system = found
@@ -80,10 +80,10 @@ enum RecordingFileLayer {
     return recorder.delete(name, syncsFolder: syncsFolder & 1 != 0) { delete(system, path, syncsFolder) }
   }
 
-  /// What changes a file or makes it durable is noted; all else only goes through.
+  /// What changes a file or makes it durable is recorded; everything else is only passed on.
   private static func recordingMethods() -> sqlite3_io_methods {
     var methods = sqlite3_io_methods()
-    // Version 2 has shared memory, which a write-ahead log needs; version 3 would map files into memory, past all
+    // Version 2 has shared memory, which a write-ahead log needs; version 3 would map files into memory, bypassing all
     // writes.
     methods.iVersion = 2
     methods.xClose = { RecordedFile($0).close() }

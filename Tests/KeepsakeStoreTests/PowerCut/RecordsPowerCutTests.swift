@@ -6,26 +6,23 @@ import Testing
 
 @testable import KeepsakeStore
 
-/// Power cuts at every moment of the life of the game's own tables, on the disk that `CutDisk` plays.
+/// Power cuts at every moment of the life of the game's own tables, on the disk that `CutDisk` simulates.
 @Suite(.serialized, .hangLimit) struct RecordsPowerCutTests {
-  /// Between the syncs; a tenth of what the store gets.
+  /// Points between the syncs; a tenth of those of the store.
   private static let samples = PowerCutTests.samples / 10
-  /// One in so many cuts is followed by cuts of the opening after it.
+  /// One in this many cuts is followed by cuts of the opening after it.
   private static let openingInterval = 20
 
   private struct Result {
     var cuts = 0
     var cutsOfOpenings = 0
     var losses: [String] = []
-    /// Cuts that were taken for damage of the disk.
+    /// Cuts whose result was mistaken for damage.
     var repairs: [String] = []
   }
 
   @Test(
-    """
-    whenever the power fails, the game's own tables are as after the last write or migration that returned, or a \
-    later one
-    """)
+    "after a power cut the game's own tables are as after the last write or migration that returned, or a later one")
   func survives() async throws {
     let (run, result) = try await onThread {
       let folder = try TemporaryFolder.inMemory()
@@ -41,7 +38,7 @@ import Testing
         && result.cutsOfOpenings > result.cuts / 8)
   }
 
-  @Test("a log that isn't synced at each commit is found out by the power cuts", arguments: RecordsRun.Mistake.allCases)
+  @Test("power cuts detect a log that isn't synced at each commit", arguments: RecordsRun.Mistake.allCases)
   func findsMistakes(mistake: RecordsRun.Mistake) async throws {
     let result = try await onThread {
       let folder = try TemporaryFolder.inMemory()
@@ -51,7 +48,7 @@ import Testing
     #expect(result.losses.count > 3)
   }
 
-  /// Before and after each sync, and at `samples` places anywhere.
+  /// Cuts before and after each sync, and at `samples` points anywhere.
   private static func cut(
     _ run: RecordsRun, samples: Int, seed: UInt64, in folder: URL, stopsAfterLosses: Int = .max
   ) throws -> Result {
@@ -99,7 +96,7 @@ import Testing
       let records = try RecordsDatabase.open(in: url) { told.value += [$0] }
       let state = try RecordsRun.digest(records)
       let isAllowed = allowed.contains(state)
-      // Where not even the first opening had returned there is nothing yet.
+      // If not even the first opening had returned, there may be nothing yet.
       let isNew =
         try allowed.contains(nil)
         && records.reading { try Int.fetchOne($0, sql: "SELECT COUNT(*) FROM sqlite_master") } == 0

@@ -5,13 +5,13 @@ import Testing
 
 @testable import KeepsakeStore
 
-/// A game's own tables in use, recorded as the disk saw it: what was asked of the disk, when each step began and
-/// returned in terms of that, and what the tables held after it.
+/// A recorded use of a game's own tables: the events of the disk, how many of them there were when each step began and
+/// returned, and what the tables contained after it.
 struct RecordsRun: Sendable {
-  /// Ways to get it wrong, which the power cuts have to find.
+  /// Planted mistakes, which the power cuts have to find.
   enum Mistake: CaseIterable, Sendable {
     case synchronousOff
-    /// What GRDB sets.
+    /// GRDB's own setting.
     case synchronousNormal
 
     fileprivate var pragma: String {
@@ -47,15 +47,14 @@ struct RecordsRun: Sendable {
     }
   }
 
-  /// The states that the tables may be in after a power cut behind the first `events` events; nil stands for none at
-  /// all.
+  /// The states that the tables may be in after a power cut after the first `events` events; nil means none at all.
   func allowed(after events: Int) -> [ContentHash?] {
     let lower = returned.lastIndex { $0 <= events }
     let upper = max(lower ?? 0, begun.lastIndex { $0 <= events } ?? 0)
     return (lower == nil ? [nil] : []) + states[(lower ?? 0)...upper].map { $0 }
   }
 
-  /// All that the tables hold. GRDB makes its empty list of migrations before the first one.
+  /// The hash of everything in the tables. GRDB makes its empty list of migrations before the first one.
   static func digest(_ records: RecordsDatabase) throws -> ContentHash {
     let text = try records.reading { database in
       try String.fetchAll(database, sql: "SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name").map {
@@ -86,7 +85,7 @@ struct RecordsRun: Sendable {
       switch number == 1 ? 0 : Int.random(in: 0..<24, using: &random) {
       case 0, 1:
         migrations += 1
-        // A snapshot of before may lack it: what is applied to that one is another state.
+        // A snapshot from before may lack it, and applying it to that one would give another state.
         if StoreFiles.exists(snapshot) { try FileManager.default.removeItem(at: snapshot) }
         try records.migrate(Self.migrator(upTo: migrations))
       case 2:
@@ -118,7 +117,7 @@ struct RecordsRun: Sendable {
     }
 
     private mutating func open() throws -> RecordsDatabase {
-      let opened = try RecordsDatabase.open(in: url) { told in Issue.record("told: \(told)") }
+      let opened = try RecordsDatabase.open(in: url) { told in Issue.record("unexpected: \(told)") }
       if let mistake {
         try (opened.reader as? DatabasePool)?.writeWithoutTransaction { try $0.execute(sql: mistake.pragma) }
       }
@@ -131,7 +130,7 @@ struct RecordsRun: Sendable {
       records = nil
     }
 
-    /// What a write that throws did must never be there.
+    /// The changes of a write that throws must never be there.
     private func refuse(_ number: Int, in records: RecordsDatabase) throws {
       struct Refused: Error {}
       do {

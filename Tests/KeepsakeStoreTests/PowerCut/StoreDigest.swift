@@ -18,7 +18,7 @@ struct StoreDigest: Hashable, Sendable {
   /// Also reads everything through the store's own types, so that a row that doesn't decode or a content with another
   /// hash throws.
   ///
-  /// What is stored byte for byte as it was at an earlier call reads as it did then: `known` remembers that.
+  /// A state that is stored byte for byte as at an earlier call isn't read again: `known` contains these states.
   init(checking transaction: StoreTransaction, known: inout Set<ContentHash>) throws {
     let state = try Self.text(of: Self.state, in: transaction)
     let stored = ContentHash(of: Data(try (state + Self.text(of: Self.contents, in: transaction)).utf8))
@@ -31,7 +31,7 @@ struct StoreDigest: Hashable, Sendable {
 
   private init(_ state: String, in transaction: StoreTransaction) throws {
     var text = state
-    // A new store draws its wallet's chain at random, which tells nothing until something was done with it.
+    // A new store draws its wallet's chain at random, which means nothing before the first operation.
     if let wallet = try transaction.wallet(), wallet.head.count > 0 {
       text += "\(wallet.chain) \(wallet.head.count) \(wallet.head.hash)"
     }

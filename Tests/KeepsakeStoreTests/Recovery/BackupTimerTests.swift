@@ -6,13 +6,13 @@ import Testing
 
 @testable import KeepsakeStore
 
-/// The copy that a player's saves come back from after the worst is really made while the game runs, and doesn't get in
-/// its way.
+/// The backup from which a player's saves can be restored is really made while the game runs, and doesn't block the
+/// game.
 @Suite struct BackupTimerTests {
   private static let interval = Duration.seconds(300)
   private let folder: TemporaryFolder
   private let clock = Shared(ContinuousClock.now)
-  /// A copy that has begun waits between two steps, until it may go on or is ended.
+  /// Makes a copy that has begun wait between two steps, until it may continue or is stopped.
   private let isHeld = Shared(false)
   private let copying = Shared<RollingBackup?>(nil)
   private var files: StoreFiles { StoreFiles(folder: folder.store) }
@@ -36,7 +36,7 @@ import Testing
     try store.save(Data("save \(number)".utf8), as: number)
   }
 
-  /// A store of six saves of which a copy has just begun, that takes some 80 steps and is held after one.
+  /// A store of six saves of which a copy has just begun, which takes some 80 steps and is held after one.
   private func openBeingCopied() throws -> Store {
     isHeld.value = true
     let store = try open()
@@ -52,7 +52,7 @@ import Testing
     return store
   }
 
-  /// How many saves each backup holds, the newest first.
+  /// How many saves each backup contains, the newest backup first.
   private func versions() throws -> [Int] {
     try files.presentBackups.map { url in
       let queue = try DatabaseQueue(path: url.path)
@@ -66,7 +66,7 @@ import Testing
     try await until("the copy ends") { !store.database.backup.isRunning }
   }
 
-  @Test("the first commit after the time has come starts a copy, no other one does, and copies take turns")
+  @Test("only the first commit after the interval starts a backup, and backups are written alternately")
   func copiesInTime() async throws {
     let store = try open()
     try save(1, in: store)
@@ -78,7 +78,7 @@ import Testing
     try save(3, in: store)
     try await finishCopy(of: store)
     #expect(try versions() == [3])
-    // Until the next time has come it is enough.
+    // Until the next interval has passed there is no other one.
     for number in UInt64(4)...8 {
       try save(number, in: store)
       #expect(!store.database.backup.isRunning, "save \(number)")
@@ -95,7 +95,8 @@ import Testing
     try store.close()
   }
 
-  @Test("a commit during a copy starts no second one, waits for none, and asks for the next")
+  @Test(
+    "a commit during a backup neither waits for it nor starts a second one, and the next is due a whole interval later")
   func copiesOnce() async throws {
     let store = try openBeingCopied()
     pass(Self.interval)
@@ -113,7 +114,7 @@ import Testing
     try store.close()
   }
 
-  @Test("where it can't be found out how large a database is, closing makes no copy and says why")
+  @Test("if the size of the database can't be determined, closing makes no backup and reports why")
   func unknownSize() throws {
     let store = try open()
     defer { try? store.close() }
@@ -130,7 +131,7 @@ import Testing
     #expect(other.presentBackups.isEmpty)
   }
 
-  @Test("closing ends a copy instead of waiting for it, and leaves no half of one")
+  @Test("closing stops a backup instead of waiting for it, and leaves no partial one")
   func closesInTheMiddle() async throws {
     let store = try openBeingCopied()
     try store.close()

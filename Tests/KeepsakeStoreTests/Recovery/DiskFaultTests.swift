@@ -7,8 +7,8 @@ import Testing
 
 @testable import KeepsakeStore
 
-/// The disk fails while the game saves: the save says why, what was saved before stays, and saving works again when the
-/// cause is gone.
+/// The disk fails while the game saves: the save throws the reason, earlier saves remain, and saving works again when
+/// the cause is gone.
 @Suite(.serialized) struct DiskFaultTests {
   let folder: URL
 
@@ -26,7 +26,7 @@ import Testing
   private func heads(_ store: Store) throws -> [VersionID] { try store.read { try $0.heads(of: "main") } }
 
   @Test(
-    "each cause has its own error, again and again, and the next save after it works",
+    "each cause of a failed save throws its own error, every time, and the next save after it works",
     arguments: [
       (FaultyDisk.Fault.write(SQLITE_FULL), StoreError.Code.diskFull), (.write(SQLITE_READONLY), .notPermitted),
       (.write(FaultyDisk.failedWrite), .io), (.sync(FaultyDisk.failedSync), .io),
@@ -45,7 +45,8 @@ import Testing
     try store.save(Data("second".utf8), as: 2)
     #expect(try heads(store) == [id(2)])
     #expect(try store.read { try $0.plainContent(ContentHash(of: Data("first".utf8))) } == Data("first".utf8))
-    // What may have been dropped by the disk was looked at anew, before each further try; a full disk drops nothing.
+    // After an I/O error the disk may have dropped data, so the store was reopened before each further attempt; a full
+    // disk drops nothing.
     #expect(Set(store.incidents.map(\.kind)) == (expected == .io ? [.reopened] : []))
     try store.close()
     let again = try Store.open(at: folder)
@@ -53,14 +54,14 @@ import Testing
     #expect(try heads(again) == [id(2)] && again.incidents.isEmpty)
   }
 
-  @Test("a save whose sync failed is not there afterwards, though its bytes look committed")
+  @Test("a save whose sync failed is not in the store afterwards, though its bytes look committed")
   func distrustsFailedSync() throws {
     defer { try? FileManager.default.removeItem(at: folder) }
     let store = try Store.open(at: folder)
     try store.save(Data("first".utf8), as: 1)
     let log = StoreFiles(folder: folder).log
     failing(.sync(FaultyDisk.failedSync)) { #expect(errorCode { try store.save(Data("lost".utf8), as: 2) } == .io) }
-    // The log holds a commit that SQLite itself would believe at the next opening.
+    // The log contains a commit that SQLite itself would accept at the next opening.
     #expect(try WriteAheadLog.read(log, defaultPageSize: 4_096).state == .sound)
     try store.write { transaction throws in #expect(try transaction.heads(of: "main") == [id(1)]) }
     #expect(store.incidents.map(\.kind) == [.reopened])
@@ -68,7 +69,7 @@ import Testing
     try store.close()
   }
 
-  @Test("damage that a save meets while the game runs refuses it, and the next opening repairs it")
+  @Test("after a save has met damage, the running game's saves are refused; the next opening repairs the store")
   func meetsDamage() throws {
     defer { try? FileManager.default.removeItem(at: folder) }
     let store = try Store.open(at: folder)
@@ -85,7 +86,7 @@ import Testing
     #expect(try heads(again) == [id(2)])
   }
 
-  @Test("a save that waited for one whose sync failed is not written before the disk was looked at")
+  @Test("a save that waits behind one whose sync fails is written only after the store was reopened")
   func waitsForTheLook() throws {
     defer { try? FileManager.default.removeItem(at: folder) }
     let store = try Store.open(at: folder)
@@ -116,11 +117,11 @@ import Testing
     done.wait()
     FaultyDisk.fault.withLock { $0 = nil }
     #expect(code == .io)
-    #expect(seen.value.1 > 0, "acknowledged over a failed sync, without a look at the disk: \(seen.value)")
+    #expect(seen.value.1 > 0, "acknowledged after a failed sync, without reopening the store: \(seen.value)")
   }
 
   @Test(
-    "a transaction that fails leaves nothing behind: the player's next save replaces the last that is durable",
+    "after a failed transaction the player's next save replaces the last durable one",
     arguments: [FaultyDisk.Fault.write(SQLITE_FULL), .sync(FaultyDisk.failedSync)])
   func goesOnFromDurable(fault: FaultyDisk.Fault) throws {
     defer { try? FileManager.default.removeItem(at: folder) }

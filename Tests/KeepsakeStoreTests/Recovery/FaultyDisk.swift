@@ -2,10 +2,10 @@ import Foundation
 import GRDBSQLite
 import Synchronization
 
-/// A file layer under SQLite whose writes and syncs fail on demand, for databases in folders of its own kind; all other
-/// files pass through to the layer that stood before it.
+/// A file layer under SQLite whose writes and syncs fail on demand, for databases whose path contains `mark`; all other
+/// files are passed on to the layer below.
 enum FaultyDisk {
-  /// In the path of whatever is to fail.
+  /// Part of the path of every file that is to fail.
   static let mark = "keepsake-faulty"
 
   // SQLite's extended codes, whose macros Swift doesn't see.
@@ -23,7 +23,7 @@ enum FaultyDisk {
   private nonisolated(unsafe) static var below: UnsafeMutablePointer<sqlite3_vfs>?
   private nonisolated(unsafe) static let layer = UnsafeMutablePointer<sqlite3_vfs>.allocate(capacity: 1)
 
-  /// A table of methods below, and the one that takes its place: journals have others than databases.
+  /// A table of methods of the layer below, and the one that replaces it: journals have other methods than databases.
   private struct Methods {
     let below: UnsafePointer<sqlite3_io_methods>
     let own: UnsafePointer<sqlite3_io_methods>
@@ -32,7 +32,7 @@ enum FaultyDisk {
   private nonisolated(unsafe) static var wrapped: [Methods] = []
   private static let lock = NSLock()
 
-  /// Whether the layer stands; put in place at the first use, for the rest of the process.
+  /// Whether the layer is installed, which happens at the first use, for the rest of the process.
   static let isInstalled: Bool = {
     guard let found = sqlite3_vfs_find(nil), let name = strdup("keepsake-faulty") else { return false }
     below = found

@@ -6,12 +6,10 @@ import Testing
 
 @testable import KeepsakeStore
 
-/// Of the same suite as other faults of the disk, because the faulty layer is one for the process.
+/// In the same suite as other faults of the disk, because the process has only one faulty layer.
 extension DiskFaultTests {
   @Test(
-    """
-    preferences outlive a disk that is full, read-only or failing: the game has them, and the disk when it works again
-    """,
+    "preferences set on a full, read-only or failing disk stay in the game, and are written when the disk works again",
     arguments: [
       (FaultyDisk.Fault.write(SQLITE_FULL), StoreError.Code.diskFull), (.write(SQLITE_READONLY), .notPermitted),
       (.write(FaultyDisk.failedWrite), .io), (.sync(FaultyDisk.failedSync), .io),
@@ -39,7 +37,8 @@ extension DiskFaultTests {
     try game.close()
   }
 
-  @Test("a game whose disk never works again is told, and closes")
+  @Test(
+    "if the disk never works again, the game gets an incident and can be closed, and the unsaved preference is lost")
   func preferencesLost() throws {
     defer { try? FileManager.default.removeItem(at: folder) }
     let volume = PreferenceKey("volume", default: 0.8)

@@ -40,8 +40,8 @@ extension DiskFaultTests {
 
     @Test(
       """
-      each cause has its own error, again and again; what was there stays, what failed is not there, and the next \
-      write works
+      each cause of a failed write throws its own error every time; the next write works, and only failed ones are \
+      missing
       """,
       arguments: [
         (FaultyDisk.Fault.write(SQLITE_FULL), StoreError.Code.diskFull), (.write(SQLITE_READONLY), .notPermitted),
@@ -67,7 +67,7 @@ extension DiskFaultTests {
       #expect(try numbers(again) == [1, 5])
     }
 
-    @Test("damage that a write meets refuses further ones, and the next opening looks at all of it")
+    @Test("after a write has met damage, further writes are refused until the next opening, which checks the tables")
     func meetsDamage() throws {
       defer { try? FileManager.default.removeItem(at: folder) }
       let records = try open()
@@ -85,8 +85,8 @@ extension DiskFaultTests {
 
     @Test(
       """
-      a note of damage that the disk doesn't take is written when it does, at the latest at closing; if not even \
-      then, it is told
+      a mark of damage that can't be written is written at closing at the latest; if that fails too, an incident \
+      reports it
       """)
     func owesNote() throws {
       let away = folder.appendingPathExtension("away")
@@ -114,7 +114,7 @@ extension DiskFaultTests {
       }
     }
 
-    @Test("closing without a limit waits for whoever reads")
+    @Test("closing without a time limit waits until reads have finished")
     func closesBesideRead() async throws {
       defer { try? FileManager.default.removeItem(at: folder) }
       let records = try open()
@@ -134,7 +134,7 @@ extension DiskFaultTests {
       #expect(errorCode { try records.write { _ in } } == .misuse)
     }
 
-    @Test("a write within a read that finds the disk failed says so instead of waiting for itself")
+    @Test("a write within a read that finds the disk failed throws instead of waiting for itself")
     func writesWithinRead() throws {
       defer { try? FileManager.default.removeItem(at: folder) }
       let records = try open()

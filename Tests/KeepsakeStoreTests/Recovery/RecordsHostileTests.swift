@@ -12,7 +12,7 @@ import Glibc
 import Darwin
 #endif
 
-/// Files of the game's own tables as accidents, other programs and bad company leave them.
+/// Files of the game's own tables as accidents, other programs and attackers leave them.
 @Suite(.hangLimit) struct RecordsHostileTests {
   private let folder: TemporaryFolder
   private let told = Shared<[StoreIncident]>([])
@@ -41,7 +41,7 @@ import Darwin
     for backup in files.presentBackups { try FileManager.default.removeItem(at: backup) }
   }
 
-  /// Past all that keeps a description of tables in order.
+  /// Edits the file, bypassing everything that keeps a description of tables valid.
   private func edit(_ sql: String...) throws {
     for statement in sql {
       let queue = try DatabaseQueue(path: files.database.path)
@@ -70,7 +70,7 @@ import Darwin
 
   // MARK: Damage
 
-  /// Takes one row out of the sight of its index, with a backup that is from before all of it.
+  /// Makes an index that lacks one row, and a backup from before there was any row.
   private func makeIndexLie() throws {
     try make("CREATE TABLE thing (id INTEGER PRIMARY KEY, name TEXT); CREATE INDEX by_name ON thing (name)")
     let records = try open()
@@ -86,7 +86,7 @@ import Darwin
       "INSERT INTO sqlite_master VALUES ('index', 'by_name', 'thing', \(root), 'CREATE INDEX by_name ON thing (name)')")
   }
 
-  @Test("where foreign keys make no sense, rows of lost ones stay, and the incident says that they were not checked")
+  @Test("if a recovery can't check foreign keys, rows that refer to lost ones are kept, and the incident reports that")
   func uncheckedKeys() throws {
     try make(
       """
@@ -116,7 +116,7 @@ import Darwin
     #expect(try count(records, "part") == 300)
   }
 
-  @Test("an index that lies is made anew when the tables are opened, and costs no row")
+  @Test("an index that disagrees with its table is rebuilt when the tables are opened, without loss of a row")
   func mendsIndexes() throws {
     try makeIndexLie()
     let records = try open()
@@ -127,11 +127,11 @@ import Darwin
     try records.write { try $0.execute(sql: "DELETE FROM thing WHERE id = 150") }
   }
 
-  @Test("damage of an index that a running game meets is mended at the next opening, as the error says")
+  @Test("damage of an index that a running game meets is repaired at the next opening")
   func mendsMetIndexes() throws {
     try make("CREATE TABLE thing (id INTEGER PRIMARY KEY, name TEXT); CREATE INDEX by_name ON thing (name)")
     let records = try open()
-    // Too much to be looked at in full at each opening.
+    // Too much to be checked in full at each opening.
     try records.write { database in
       for number in 1...300 {
         try database.execute(sql: "INSERT INTO thing VALUES (?, 'thing ' || ?)", arguments: [number, number])
@@ -153,7 +153,7 @@ import Darwin
     #expect(try count(again) == 299)
   }
 
-  @Test("an index page that is lost costs no row, though the backup is older than the newest rows")
+  @Test("a lost page of an index costs no row, though the backup is older than the newest rows")
   func lostIndexPage() throws {
     try make("CREATE TABLE thing (id INTEGER PRIMARY KEY, name TEXT); CREATE INDEX by_name ON thing (name)", rows: 20)
     #expect(files.presentBackups.count == 1)
@@ -172,7 +172,7 @@ import Darwin
       } == 21)
   }
 
-  @Test("rows that a recovery has to leave out are told, and those that only break a rule of the game's are kept")
+  @Test("a recovery reports the rows that it leaves out, and keeps rows that only violate the game's own constraints")
   func tellsDroppedRows() throws {
     try make(
       """
@@ -186,7 +186,7 @@ import Darwin
       CREATE TABLE thing (id INTEGER PRIMARY KEY, name TEXT);
       """, rows: 100)
     try removeBackups()
-    // Another row of the same value, unseen by the index.
+    // Another row with the same value, which the index doesn't contain.
     let unique = try root(of: "sqlite_autoindex_single_1")
     try edit(
       """
@@ -207,7 +207,7 @@ import Darwin
     #expect(told.value.first?.message.contains("1 row of single") == true, "\(told.value)")
   }
 
-  @Test("a backup of large tables that are damaged doesn't take the place of a good one")
+  @Test("a backup of large tables that are damaged doesn't replace a sound one")
   func largeBackup() async throws {
     try await onThread { [self] in
       try make("CREATE TABLE thing (id INTEGER PRIMARY KEY, name TEXT)", rows: 400)
@@ -229,7 +229,7 @@ import Darwin
   }
 
   @Test(
-    "a flipped bit anywhere: the tables open and can be written, and no row is missing unless that is told",
+    "whichever bit is flipped, the tables open and can be written, and no row is missing without an incident",
     arguments: [false, true])
   func flippedBits(backup: Bool) async throws {
     try await onThread { [self] in
@@ -246,7 +246,7 @@ import Darwin
         }
         for (url, bytes) in saved { try bytes.write(to: url) }
         var bytes = sound
-        // Half of them where pages are described.
+        // Half of them are in the headers of pages.
         let page = Int.random(in: 0..<sound.count / 4_096, using: &random) * 4_096
         let place = page + Int.random(in: 0..<(flip % 2 == 0 ? 100 : 4_096), using: &random)
         bytes[place] ^= 1 << UInt8.random(in: 0..<8, using: &random)
@@ -266,7 +266,7 @@ import Darwin
   // MARK: Other files
 
   @Test(
-    "a folder, a pipe or a device in the place of the tables is refused at once, and nothing is written",
+    "a folder, a pipe or a device under the name of the tables is refused at once, and nothing is written",
     arguments: ["folder", "pipe", "device"])
   func noFile(kind: String) async throws {
     try await onThread { [self] in
@@ -281,7 +281,7 @@ import Darwin
     }
   }
 
-  @Test("a database of another's that can't be read within a write or a read is that one's fault")
+  @Test("an error of another database within a write or a read isn't mistaken for damage of the tables")
   func othersDamage() throws {
     try make("CREATE TABLE thing (id INTEGER PRIMARY KEY, name TEXT)", rows: 3)
     let mod = folder.url.appendingPathComponent("mod.sqlite")
@@ -300,10 +300,10 @@ import Darwin
     #expect(try count(records) == 2 && told.value == [])
   }
 
-  // MARK: Bad company
+  // MARK: Attacks
 
   @Test(
-    "a database that somebody made to do harm when it is repaired does none",
+    "a database that was crafted to do harm when it is repaired does none",
     arguments: [
       ("table", "VACUUM main INTO '{}'"), ("table", "ATTACH DATABASE '{}' AS other"),
       ("index", "VACUUM main INTO '{}'"),

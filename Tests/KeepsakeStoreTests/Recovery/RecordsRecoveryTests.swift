@@ -6,8 +6,8 @@ import Testing
 
 @testable import KeepsakeStore
 
-/// The game's own tables come back after damage: from a backup, else row by row, else they begin anew; and each is
-/// told.
+/// The game's own tables are restored after damage: from a backup, else row by row, else they start from the beginning;
+/// each of these emits an incident.
 @Suite struct RecordsRecoveryTests {
   private let folder: TemporaryFolder
   private var files: RecordsFiles { RecordsFiles(folder: folder.url) }
@@ -18,7 +18,7 @@ import Testing
     try RecordsDatabase.open(in: folder.url) { told.value += [$0] }
   }
 
-  /// Some 400 rows in some 30 leaves, with an index, children, full text, and what else a game may have.
+  /// Some 400 rows in some 30 leaves, with an index, rows that refer to them, full text, and what else a game may have.
   private func fill(backup: Bool = false) throws {
     let records = try open()
     var migrator = DatabaseMigrator()
@@ -61,7 +61,7 @@ import Testing
     try bytes.write(to: files.database)
   }
 
-  /// The pages of a table, leaves and others, as SQLite's own account has them.
+  /// The leaf pages of a table, found from its root page.
   private func leaves(of table: String) throws -> [Int] {
     let queue = try DatabaseQueue(path: files.database.path)
     defer { try? queue.close() }
@@ -87,7 +87,8 @@ import Testing
     try records.reading { try Int.fetchAll($0, sql: "SELECT id FROM creature ORDER BY id") }
   }
 
-  @Test("without a backup, a lost page costs its own rows and no others, and everything else is as it was")
+  @Test(
+    "without a backup, a lost page costs only its own rows and those that refer to them; everything else is unchanged")
   func salvages() throws {
     try fill()
     let leaves = try leaves(of: "creature")
@@ -101,9 +102,9 @@ import Testing
     let ids = try ids(records)
     #expect(ids.first == 1 && ids.last == 400 && (380...390).contains(ids.count), "\(ids.count) rows")
     let missing = Set(1...400).subtracting(ids).sorted()
-    #expect(missing.last.map { $0 - missing[0] } == missing.count - 1, "one hole: \(missing)")
+    #expect(missing.last.map { $0 - missing[0] } == missing.count - 1, "one gap: \(missing)")
     try records.reading { db throws in
-      // Children of lost rows went with them, or the next migration would fail.
+      // Rows that refer to lost ones are removed, or the next migration would fail.
       #expect(try Int.fetchOne(db, sql: "SELECT COUNT(*) FROM sighting") == ids.count)
       #expect(try Row.fetchAll(db, sql: "PRAGMA foreign_key_check").isEmpty)
       #expect(try Int.fetchOne(db, sql: "SELECT COUNT(*) FROM \"odd \"\"name'; --\"") == 400)
@@ -125,7 +126,7 @@ import Testing
   }
 
   @Test(
-    "the first and the last page of a table, several at once, and all but one: what can be read is there",
+    "if the first, the last or several pages of a table are lost, all rows on the other pages are recovered",
     arguments: [[0], [-1], [0, 1, -1], [3, 4, 9, 17]])
   func salvagesEnds(lost: [Int]) throws {
     try fill()
@@ -137,7 +138,7 @@ import Testing
     #expect(ids.count >= 400 - 16 * lost.count && ids.count < 400, "\(ids.count) rows")
   }
 
-  @Test("which migrations were applied is read from the index where the table is lost, so that none runs twice")
+  @Test("if the table of migrations is lost, the applied ones are read from its index, so that none runs twice")
   func migrationsLost() throws {
     try fill()
     try lose(try #require(leaves(of: "grdb_migrations").first))
@@ -147,7 +148,7 @@ import Testing
     #expect(try ids(records).count == 400)
   }
 
-  @Test("with a backup, that one comes back whole, also where the database is gone", arguments: [false, true])
+  @Test("a damaged or missing database is replaced by the complete backup", arguments: [false, true])
   func restoresBackup(gone: Bool) throws {
     try fill(backup: true)
     #expect(files.presentBackups.count == 1)
@@ -159,7 +160,7 @@ import Testing
     #expect(told.value.map(\.kind) == [.recovered] && told.value.first?.message.contains("the backup of") == true)
   }
 
-  @Test("a backup that is damaged itself is passed over for an older one")
+  @Test("a damaged backup is skipped, and an older one is used")
   func olderBackup() throws {
     try fill()
     let records = try open()
@@ -180,7 +181,7 @@ import Testing
     #expect(try ids(again).count == 400)
   }
 
-  @Test("where nothing can be read the tables begin anew, and what was there is set aside")
+  @Test("if nothing can be read, the tables start from the beginning, and the damaged file is set aside")
   func beginsAnew() throws {
     try fill()
     let noise = Data(repeating: 0x5A, count: 50_000)
@@ -200,7 +201,7 @@ import Testing
     #expect(isKept)
   }
 
-  @Test("a recovery that was interrupted is finished, or begun again, wherever it stopped", arguments: [0, 1, 2])
+  @Test("an interrupted recovery is finished or started again, wherever it stopped", arguments: [0, 1, 2])
   func interrupted(moved: Int) throws {
     try fill(backup: true)
     try FileManager.default.createDirectory(at: files.workshop, withIntermediateDirectories: true)
@@ -219,7 +220,7 @@ import Testing
     #expect(try FileManager.default.contentsOfDirectory(atPath: files.damaged.path).count == 1)
   }
 
-  @Test("a log that lost commits in its middle is damage, not an older state in silence")
+  @Test("a log with damage among its commits is recovered as damage, and not silently taken for an older state")
   func damagedLog() throws {
     try fill(backup: true)
     let records = try open()
@@ -228,7 +229,7 @@ import Testing
         try $0.execute(sql: "UPDATE creature SET size = ? WHERE id = 1", arguments: [1_000 + number])
       }
     }
-    // As a killed game leaves it.
+    // The files as a killed game leaves them.
     let copies = folder.url.appendingPathComponent("copies")
     try FileManager.default.createDirectory(at: copies, withIntermediateDirectories: true)
     for file in [files.database, files.log] {
@@ -250,7 +251,7 @@ import Testing
   }
 
   @Test(
-    "rows that break a rule of the game's, and rules that only the game's code knows, are no damage",
+    "rows that violate a constraint of the game, and constraints that need the game's code, are not damage",
     arguments: [
       "CREATE TABLE thing (value INTEGER CHECK (value > 0)); PRAGMA ignore_check_constraints = ON",
       "CREATE TABLE thing (value INTEGER CHECK (isGood(value)))",
@@ -271,7 +272,9 @@ import Testing
     try again.close()
   }
 
-  @Test("every page lost once: the game opens its tables, is told, and can write", arguments: [false, true])
+  @Test(
+    "whichever page is lost, the tables open and can be written, and an incident reports any loss",
+    arguments: [false, true])
   func everyPage(backup: Bool) async throws {
     try await onThread { [self] in
       try fill(backup: backup)

@@ -6,8 +6,8 @@ import Testing
 
 @testable import KeepsakeStore
 
-/// Damage of each kind to a store of which everything is known: what is repaired where, what is set aside, and that a
-/// crash in the middle leaves one of two whole things. Random damage is in `KeepsakeTests/DamageTests`.
+/// Damage of each kind to a store with known contents: what is repaired where, what is set aside, and that a crash in
+/// the middle leaves either the damaged store or the new one. Random damage is in `KeepsakeTests/DamageTests`.
 @Suite struct RecoveryTests {
   let folder: TemporaryFolder
   var files: StoreFiles { StoreFiles(folder: folder.store) }
@@ -23,7 +23,7 @@ import Testing
         try transaction.setCell(CellUpdate(key: level, state: CellState(value: .max(.int(Int64(value))))))
       }
       try transaction.setPreference(Data("loud".utf8), named: "volume")
-      // So long that its row goes over several pages.
+      // So long that its row takes several pages.
       try transaction.setPreference(Data(repeating: 7, count: 20_000), named: "bindings")
       var wallet = try #require(try transaction.wallet())
       wallet.head.count = 7
@@ -84,11 +84,11 @@ import Testing
 
   // MARK: Rebuilt in place
 
-  @Test("an index that lost the newest save is made anew, and the save is there")
+  @Test("an index that lacks the newest save is rebuilt, and the save is there")
   func rebuildsIndex() throws {
     try makeStore()
-    // The index is told to be a partial one while rows are changed, so that it lacks them; then the old text is put
-    // back.
+    // The index is declared as a partial one while rows are changed, so that it lacks them; then the old declaration is
+    // restored.
     let sql = try schema("version_slot")
     try alter("UPDATE sqlite_schema SET sql = sql || ' WHERE acknowledged = 7' WHERE name = 'version_slot'")
     try alter("UPDATE version SET position = position + 1000 WHERE slot = 'main'")
@@ -112,9 +112,7 @@ import Testing
   }
 
   @Test(
-    """
-    a wrong record of which save is the newest, or needs which bytes, is put right before anything is thrown away by it
-    """,
+    "wrong heads, or wrong records of which contents a version needs, are rebuilt before they cause a loss",
     arguments: [
       """
       DELETE FROM content_use WHERE version = (SELECT id FROM version WHERE slot = 'main' ORDER BY position DESC \
@@ -142,7 +140,7 @@ import Testing
 
   // MARK: Recovered
 
-  /// Each leaves everything readable for somebody: SQLite, or the scanner of pages.
+  /// Each leaves everything readable, for SQLite or for the scanner of pages.
   static let harmless: [(String, @Sendable (inout Data) -> Void)] = [
     ("the magic", { $0[3] ^= 0x20 }), ("the page size", { $0[16] = 7 }), ("the version for writers", { $0[18] = 9 }),
     ("the schema's format", { $0[47] = 9 }), ("the text's encoding", { $0[59] = 2 }), ("the format", { $0[60] = 0x40 }),
@@ -152,7 +150,8 @@ import Testing
     ("the count of free pages", { $0[39] ^= 3 }),
   ]
 
-  @Test("damage in the header or the schema costs nothing", arguments: harmless.indices)
+  @Test(
+    "damage in the header or the schema loses nothing, and the damaged file is set aside", arguments: harmless.indices)
   func recoversHeader(index: Int) throws {
     try makeStore()
     let (name, change) = Self.harmless[index]
@@ -161,13 +160,13 @@ import Testing
     let store = try Store.open(at: folder.store)
     #expect(store.incidents.map(\.kind) == [.recovered], "\(name)")
     try check(store)
-    // What was damaged is kept, as it was, where the incident says.
+    // The damaged file is kept as it was, at the path that the incident names.
     let names = try FileManager.default.contentsOfDirectory(atPath: files.damaged.path)
     let aside = files.damaged.appendingPathComponent(try #require(names.first))
     #expect(names.count == 1 && store.incidents[0].message.contains(aside.path))
     let isKept = try Data(contentsOf: aside.appendingPathComponent(Store.databaseName)) == before
     #expect(isKept, "\(name)")
-    // The cloud is asked for everything once more.
+    // Everything is fetched from the cloud again.
     let facts = try store.read { try $0.facts() }
     #expect(facts.container == ContainerID(high: 1, low: 2) && facts.cursor.seq == 4 && facts.cursor.mark != 5)
     try store.save(Data("on".utf8), as: 13)
@@ -178,7 +177,7 @@ import Testing
     #expect(try again.read { try $0.heads(of: "main") } == [id(13)])
   }
 
-  @Test("when the newest save's row is lost, the one before stands again instead of an empty slot")
+  @Test("if the newest save's row is lost, the slot shows the save before it instead of being empty")
   func stepsBack() throws {
     try makeStore()
     try alter(
@@ -190,11 +189,11 @@ import Testing
     defer { try? store.close() }
     #expect(store.incidents.map(\.kind) == [.recovered] && store.incidents[0].message.contains("\"main\""))
     try check(store, newest: 11)
-    // Nobody else may have the lost one: what stands now is offered to the cloud.
+    // Possibly no other device has the lost save, so the one that is shown now is offered to the cloud.
     #expect(try store.read { try $0.unacknowledgedVersions() }.contains(id(11)))
   }
 
-  @Test("what the database lost, the backup gives back")
+  @Test("an unreadable or missing database is restored from the backup")
   func takesBackup() throws {
     try makeStore(backups: true)
     #expect(files.presentBackups.count == 1)
@@ -211,7 +210,7 @@ import Testing
   }
 
   @Test(
-    "where nothing can be read anywhere, opening says so and whether there was a backup, and touches nothing",
+    "if no database or backup is readable, opening throws, says whether there was a backup, and changes nothing",
     arguments: 0...2)
   func givesUp(backups: Int) throws {
     try makeStore()
@@ -230,11 +229,13 @@ import Testing
     #expect(try FileManager.default.contentsOfDirectory(atPath: folder.store.path).sorted() == before)
   }
 
-  @Test("a crash in the middle of a recovery leaves the damaged store or the new one", arguments: 0..<6)
+  @Test(
+    "after a crash at any step of a recovery, the next opening has all data, and the damaged store is set aside once",
+    arguments: 0..<6)
   func surviveCrash(step: Int) throws {
     try makeStore()
     try alterBytes { $0[3] ^= 0x20 }
-    // The state after a crash at each step, made by hand: the new database comes from a recovery of a copy.
+    // The state after a crash at each step, constructed by hand: the new database comes from a recovery of a copy.
     let copy = folder.url.appendingPathComponent("copy")
     try FileManager.default.copyItem(at: folder.store, to: copy)
     try Store.open(at: copy).close()
@@ -243,12 +244,12 @@ import Testing
     let recovered = files.workshop.appendingPathComponent("recovered.sqlite")
     try FileManager.default.createDirectory(at: files.workshop, withIntermediateDirectories: true)
     if step == 0 {
-      // Half a new database, and no note.
+      // Half of a new database, and no record of the recovery.
       try Data(count: 5_000).write(to: recovered)
     } else {
       try FileManager.default.copyItem(at: whole.database, to: recovered)
       try Data(#"{"name":"then"}"#.utf8).write(to: files.intent)
-      // A log that belongs to the damaged database must not be played into the new one.
+      // A log that belongs to the damaged database must not be applied to the new one.
       try Data(repeating: 9, count: 5_000).write(to: files.log)
     }
     if step >= 2 {
@@ -267,7 +268,7 @@ import Testing
     #expect(try FileManager.default.contentsOfDirectory(atPath: files.damaged.path).count == 1)
   }
 
-  @Test("a damaged preference takes none of the others along, nor anything else")
+  @Test("a damaged preference is lost alone: other preferences and saves remain")
   func losesOnePreference() throws {
     try makeStore()
     try alter("UPDATE preference SET body = substr(body, 1, 9) || x'00' WHERE name = 'volume'")
@@ -280,7 +281,7 @@ import Testing
 
   // MARK: Large stores
 
-  @Test("in a store too large to look at every page, a lost way to a content is still found")
+  @Test("in a store too large to check every page, a content that is missing in its index is still detected")
   func findsLostWays() throws {
     try makeStore()
     let sql = try schema("content_base")
@@ -308,7 +309,7 @@ import Testing
 
   // MARK: Backups
 
-  @Test("two backups take turns, and a damaged store never replaces a whole one")
+  @Test("two backups are written alternately, and a backup of a damaged store never replaces a sound one")
   func rollsBackups() throws {
     try makeStore()
     let store = try Store.open(at: folder.store)
@@ -324,7 +325,7 @@ import Testing
       return try queue.read { try Int.fetchOne($0, sql: "SELECT COUNT(*) FROM version") } ?? 0
     }
     #expect(try files.presentBackups.map(heads) == [25, 24])
-    // One that is stopped before its last step leaves both as they are, and nothing else.
+    // A backup that is stopped before its last step leaves both as they are, and nothing else.
     try store.database.write {
       try $0.execute(
         sql: "INSERT INTO quarantine (place, outcome, body) VALUES ('nowhere', 'used', randomblob(4000000))")

@@ -6,7 +6,7 @@ import Testing
 
 @testable import KeepsakeStore
 
-/// Damage to a board: what can be read is there again, and one bad entry costs nobody the list.
+/// Damage to a board: what can be read is recovered, and one damaged entry doesn't make the list unreadable.
 @Suite struct ScoreRecoveryTests {
   let folder: TemporaryFolder
   private static let count: UInt64 = 200
@@ -49,7 +49,7 @@ import Testing
   }
 
   @Test(
-    "an altered score is left out, all others are there, and the game hears of it",
+    "an altered score is left out, all others remain, and an incident reports it",
     arguments: [Seal.Kind.none, .signed, .sealed])
   func alteredRow(kind: Seal.Kind) throws {
     try make(SealLab.request(kind))
@@ -63,7 +63,7 @@ import Testing
     #expect(try numbers(store) == (1...Self.count).filter { $0 != 7 })
   }
 
-  @Test("a player's best comes back from its value, and its value is as it was")
+  @Test("a player's best whose row was altered is restored from its cell")
   func alteredBest() throws {
     try make()
     try SealLab.edit(folder.store) { try $0.execute(sql: "UPDATE score SET player = 'Eve' WHERE date = 1") }
@@ -73,7 +73,7 @@ import Testing
     #expect(try numbers(store) == Array(1...Self.count))
   }
 
-  @Test("damage in the header, the schema or a page of the board costs what lies on that page alone")
+  @Test("the loss of any page, header and schema included, costs at most the scores on that page")
   func lostPages() throws {
     try make()
     let whole = try Data(contentsOf: folder.store.appendingPathComponent(Store.databaseName))
@@ -98,7 +98,7 @@ import Testing
     #expect(lost > 0, "no page with scores was lost")
   }
 
-  @Test("what the database lost, the backup gives back")
+  @Test("the scores of an unreadable database are restored from the backup")
   func backup() throws {
     try make(backups: true)
     try Data("gone".utf8).write(to: folder.store.appendingPathComponent(Store.databaseName))
@@ -108,7 +108,7 @@ import Testing
     #expect(try numbers(store) == Array(1...Self.count))
   }
 
-  @Test("an index that lost scores is made anew: a player's scores are all there")
+  @Test("an index that lacks scores is rebuilt, and lists all of the players' scores")
   func lostIndex() throws {
     try make()
     try SealLab.edit(folder.store) { database in
@@ -137,7 +137,9 @@ import Testing
     #expect(found.map(\.id.low).sorted() == (1...Self.count).filter { $0 != 150 })
   }
 
-  @Test("a forged score is set aside by a seal, even as the first of the board", arguments: SealLab.kinds)
+  @Test(
+    "a seal detects a forged score, even as the first of the board: the store is refused, or the score set aside",
+    arguments: SealLab.kinds)
   func forged(kind: Seal.Kind) throws {
     try make(SealLab.request(kind))
     let forged = Self.entry(0, player: "Eve")
@@ -154,7 +156,7 @@ import Testing
     #expect(try numbers(store) == Array(1...Self.count))
   }
 
-  @Test("a new secret takes over on boards too", arguments: SealLab.kinds)
+  @Test("scores are resealed with a new secret, too", arguments: SealLab.kinds)
   func resealed(kind: Seal.Kind) throws {
     try make(SealLab.request(kind))
     let store = try Store.open(

@@ -6,15 +6,15 @@ import Testing
 
 @testable import KeepsakeStore
 
-/// Damage to a store that has a seal: what a broken disk did is repaired and blamed on nobody, what other hands did is
-/// told all the same, and nobody gets past the seal by breaking something.
+/// Damage to a store that has a seal: damage by a failing disk is repaired without a finding of the seal, tampering is
+/// reported all the same, and breaking something doesn't circumvent the seal.
 @Suite struct SealedRecoveryTests {
   let folder: TemporaryFolder
   var files: StoreFiles { StoreFiles(folder: folder.store) }
 
   init() throws { folder = try TemporaryFolder() }
 
-  /// Which page of the file a player's disk lost.
+  /// Which page of the file the disk lost.
   enum Lost: CaseIterable {
     /// The first: the header and the schema. SQLite can't open what is left.
     case first
@@ -44,7 +44,7 @@ import Testing
     for backup in files.presentBackups { try FileManager.default.removeItem(at: backup) }
   }
 
-  /// Every file with its bytes, without those that SQLite makes beside any database that it is shown.
+  /// Every file with its bytes, without those that SQLite makes beside any database that it opens.
   private func untouchables() throws -> [String: Data] {
     try SealLab.files(of: folder.store).filter { !$0.key.hasSuffix("-shm") && !$0.key.hasSuffix("-wal") }
   }
@@ -60,7 +60,7 @@ import Testing
   }
 
   @Test(
-    "a sealed store that lost a page is repaired, verifies, and blames nobody",
+    "a sealed store that lost a page is recovered, verifies, and has no findings of the seal",
     arguments: SealLab.kinds, Lost.allCases)
   func recovers(kind: Seal.Kind, lost: Lost) throws {
     try SealLab.make(SealLab.request(kind), at: folder.store)
@@ -77,7 +77,7 @@ import Testing
     if lost == .facts { #expect(try store.read { try $0.facts() }.container == ContainerID(high: 1, low: 2)) }
     try store.save(SealLab.bytes(4), as: 4)
     try store.close()
-    // Whole again: under the strictest policy, without its copy of the header, and for tools.
+    // Complete again: under the strictest policy, without its copy of the header, and for tools.
     try FileManager.default.removeItem(at: folder.store.appendingPathComponent(SealHeader.fileName))
     let again = try Store.open(at: folder.store, seal: SealLab.request(kind, policy: .reject))
     #expect(again.incidents.isEmpty && SealLab.findings(of: again) == [])
@@ -88,7 +88,7 @@ import Testing
   }
 
   @Test(
-    "who has another secret, or none, can't have a damaged store repaired, and not a byte of it is touched",
+    "with another secret, or none, a damaged store is not repaired, and not a byte of it is changed",
     arguments: SealLab.kinds, Lost.allCases)
   func refusesStrangers(kind: Seal.Kind, lost: Lost) throws {
     try SealLab.make(SealLab.request(kind), at: folder.store)
@@ -111,7 +111,7 @@ import Testing
     try checkSaves(store)
   }
 
-  @Test("where nothing is left that says how a store was sealed, opening says so and touches nothing")
+  @Test("if no copy of the seal's header can be read, opening throws `damaged` and changes nothing")
   func needsHeader() throws {
     try SealLab.make(SealLab.request(.sealed), at: folder.store)
     try removeBackups()
@@ -124,7 +124,7 @@ import Testing
   }
 
   @Test(
-    "a forgery isn't sealed anew by a recovery: it is told, and set aside or used, as ever",
+    "a recovery doesn't seal a forged row: the row is reported, and set aside or used according to the policy",
     arguments: [Seal.Policy.quarantine, .flag])
   func judgesForgeries(policy: Seal.Policy) throws {
     try SealLab.make(SealLab.request(.signed), at: folder.store)
@@ -139,12 +139,12 @@ import Testing
     #expect(level == (policy == .flag ? CellState(value: .max(.int(99))) : nil))
   }
 
-  @Test("a recovery between two secrets leaves a store that either of them opens as before", arguments: SealLab.kinds)
+  @Test("after a recovery between two secrets, the store opens unchanged with either of them", arguments: SealLab.kinds)
   func recoversBeforeRotation(kind: Seal.Kind) throws {
     try SealLab.make(SealLab.request(kind), at: folder.store)
     try damage(.versions)
-    // The game that has the new secret as well recovers, and is killed before the seal is changed: what a recovery
-    // alone leaves.
+    // The game with both secrets recovers the store, and is killed before the seal is changed: what a recovery alone
+    // leaves.
     let rotated = SealLab.request(kind, SealLab.otherSecret, previous: [SealLab.secret])
     _ = try Recovery(files, SealGate(rotated, database: nil, folder: folder.store)).run(because: ["a test"])
     let old = try Store.open(at: folder.store, seal: SealLab.request(kind, policy: .reject))
@@ -157,7 +157,7 @@ import Testing
     try checkSaves(new)
   }
 
-  @Test("the backups that were made before a store was encrypted don't outlive it in clear")
+  @Test("backups from before a store was encrypted are removed when it is encrypted")
   func clearsBackups() throws {
     let store = try Store.open(at: folder.store)
     try SealLab.fill(store)
@@ -169,7 +169,7 @@ import Testing
     #expect(try !SealLab.contains("caughtUp", in: folder.store))
   }
 
-  @Test("what a seal set aside keeps its bytes, and the next openings find nothing to put right")
+  @Test("a save that a seal has set aside keeps its bytes, and later openings find nothing more to repair")
   func keepsQuarantined() throws {
     try SealLab.make(SealLab.request(.signed), at: folder.store)
     let json = String(decoding: try JSONEncoder().encode(record(3, covers: [2])), as: UTF8.self)
@@ -189,7 +189,9 @@ import Testing
 
   // MARK: The doctor
 
-  @Test("the doctor looks into a sealed store with its secret only, and repairs it with that", arguments: SealLab.kinds)
+  @Test(
+    "the doctor needs the secret to examine a sealed store completely, and to repair a damaged signed or sealed store",
+    arguments: SealLab.kinds)
   func doctor(kind: Seal.Kind) throws {
     try SealLab.make(SealLab.request(kind), at: folder.store)
     func examine(_ seal: SealRequest?, repairs: Bool = false) throws -> StoreDoctor.Diagnosis {

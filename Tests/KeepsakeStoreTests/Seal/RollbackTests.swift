@@ -6,14 +6,14 @@ import Testing
 
 @testable import KeepsakeStore
 
-/// Rows, or a whole store, put back as they were or taken out: each verifies, and money that was spent would be there
-/// again.
+/// Rows, or a whole store, that are reset to an earlier state or removed: each row verifies, and spent money would be
+/// there again.
 @Suite struct RollbackTests {
   let folder: TemporaryFolder
 
   init() throws { folder = try TemporaryFolder() }
 
-  /// What somebody does who can't sign, and so only takes away what was signed, or puts it back.
+  /// What an attacker does who can't sign, and so can only remove what was signed, or restore an earlier state of it.
   struct Replay: Sendable, CustomTestStringConvertible {
     var testDescription: String
     var sql: [String]
@@ -70,7 +70,7 @@ import Testing
   ]
 
   @Test(
-    "rows that are taken out or put back as they were are noticed: money that was spent is not there again unnoticed",
+    "rows that are removed or reset to an earlier state are detected at the next opening, and reported once",
     arguments: SealLab.kinds, Self.replays)
   func replayed(kind: Seal.Kind, replay: Replay) throws {
     try SealLab.make(SealLab.request(kind), at: folder.store)
@@ -89,7 +89,7 @@ import Testing
     }
     try store.save(SealLab.bytes(4), as: 4)
     try store.close()
-    // Nothing is wrong with any of it yet, and the count has grown.
+    // Everything verifies so far, and the count has grown.
     let untouched = try Store.open(at: folder.store, seal: SealLab.request(kind, policy: .reject))
     #expect(SealLab.findings(of: untouched) == [])
     let count = try #require(try untouched.changeCount())
@@ -100,7 +100,7 @@ import Testing
 
     let queue = try DatabaseQueue(path: folder.store.appendingPathComponent(Store.databaseName).path)
     try queue.writeWithoutTransaction { database in
-      // Other hands know the format.
+      // The attacker knows the format.
       database.add(
         function: DatabaseFunction("covered_checksum", argumentCount: 1, pure: true) { values in
           Data.fromDatabaseValue(values[0]).flatMap { VersionID(bytes: $0) }.map { CoveredRow.checksum(of: $0) }
@@ -120,13 +120,13 @@ import Testing
     #expect(try found.read { try $0.facts().cursor.seq } == 0)
     try found.save(SealLab.bytes(5), as: 5)
     try found.close()
-    // Told once; from here on the store is what it is.
+    // Reported once; from here on the store's state is accepted.
     let again = try Store.open(at: folder.store, seal: SealLab.request(kind, policy: .reject))
     #expect(SealLab.findings(of: again) == [])
     try again.close()
   }
 
-  @Test("a sum that breaks while the game runs keeps nobody from saving, and is found at the next start")
+  @Test("a ledger that is damaged while the game runs doesn't prevent saving, and is detected at the next opening")
   func brokenLedger() throws {
     let store = try Store.open(at: folder.store, seal: SealLab.request(.signed))
     try SealLab.fill(store)
@@ -141,7 +141,7 @@ import Testing
     #expect(try again.changeCount() != nil)
   }
 
-  @Test("an older copy of the whole folder can't be told from the folder itself, and can by the count kept elsewhere")
+  @Test("an older copy of the whole folder verifies, and is recognized only by a change count that is kept elsewhere")
   func wholeRollback() throws {
     try SealLab.make(SealLab.request(.sealed), at: folder.store)
     let old = folder.url.appendingPathComponent("yesterday")

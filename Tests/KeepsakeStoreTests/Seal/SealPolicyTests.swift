@@ -6,13 +6,13 @@ import Testing
 
 @testable import KeepsakeStore
 
-/// What a game has done with rows that don't verify: what the player is given then, and what is told.
+/// What each policy does with rows that don't verify: what the player gets, and what is reported.
 @Suite struct SealPolicyTests {
   let folder: TemporaryFolder
 
   init() throws { folder = try TemporaryFolder() }
 
-  /// Raises a level and puts a save in place of another, as a save editor would.
+  /// Raises a level and replaces a save, as a save editor would.
   private func cheat(_ url: URL) throws {
     try SealLab.forge(CellState(value: .max(.int(99))), of: SealLab.level, in: url)
     let json = try JSONEncoder().encode(
@@ -25,7 +25,7 @@ import Testing
   }
 
   @Test(
-    "quarantine: a cheat gains nothing, the newest save that verifies stands, and what was forged is kept",
+    "quarantine: a forged value is not used, and the newest save that verifies is shown instead of a forged one",
     arguments: SealLab.kinds)
   func quarantines(kind: Seal.Kind) throws {
     try SealLab.make(SealLab.request(kind), at: folder.store)
@@ -43,7 +43,7 @@ import Testing
       #expect(try transaction.heads(of: "other") == [id(1_000)])
       let head = try #require(try transaction.version(id(2)))
       #expect(try transaction.plainContent(head.record.contents[0]) == SealLab.bytes(2))
-      // The cloud is asked for everything once more: it may have the value that was forged here.
+      // Everything is fetched from the cloud again: it may have the value that was forged here.
       #expect(try transaction.facts().cursor == Cursor(epoch: 3, seq: 0, mark: 0))
       #expect(try transaction.facts().caughtUp)
       #expect(try transaction.staged() == [])
@@ -53,7 +53,7 @@ import Testing
   }
 
   @Test(
-    "flag: what was forged is used, and reported at each opening from then on, also when the game has written it anew")
+    "flag: forged rows are used, and reported at each opening from then on, also if the game has written them again")
   func flags() throws {
     try SealLab.make(SealLab.request(.signed), at: folder.store)
     try cheat(folder.store)
@@ -67,7 +67,7 @@ import Testing
         #expect(try transaction.heads(of: "main") == [id(3)])
         #expect(try transaction.facts().cursor.seq == 7)
       }
-      // A value that goes on from a forged one verifies, and is no better than that.
+      // A value made from a forged one verifies, and is as doubtful as that one.
       try store.write { transaction throws in
         try transaction.setCell(CellUpdate(key: SealLab.level, state: CellState(value: .max(.int(99)))))
       }
@@ -77,19 +77,19 @@ import Testing
       try Row.fetchAll($0, sql: "SELECT place, outcome FROM quarantine ORDER BY place")
     }
     #expect(kept.map { $0["outcome"] as String? } == ["used", "used"])
-    // Damage is damage under any policy: nobody can say what it means.
+    // Damage is treated as damage under any policy: what it means is unknown.
     try SealLab.edit(folder.store) { database in
       try database.execute(sql: "UPDATE cell SET body = x'0011223344' WHERE key = 'coins'")
     }
     let store = try Store.open(at: folder.store, seal: SealLab.request(.signed, policy: .flag))
     defer { try? store.close() }
     #expect(store.incidents.map(\.kind) == [.recovered])
-    // What was used stays told, across a recovery too.
+    // What was used remains reported, also after a recovery.
     #expect(Set(SealLab.findings(of: store).map(\.place)) == ["cell progress/level", SealLab.headPlace])
   }
 
   @Test(
-    "reject: a forged store isn't opened, nothing in it is changed, and without the forgery it opens again",
+    "reject: a store with a forged row is neither opened nor changed, and opens again without the forgery",
     arguments: SealLab.kinds)
   func rejects(kind: Seal.Kind) throws {
     try SealLab.make(SealLab.request(kind), at: folder.store)
@@ -107,7 +107,9 @@ import Testing
     try Store.open(at: folder.store, seal: SealLab.request(kind, policy: .reject)).close()
   }
 
-  @Test("what is changed while the game runs is not believed either", arguments: Seal.Policy.all)
+  @Test(
+    "a row that is forged while the game runs is reported under the policy flag, and refused under the others",
+    arguments: Seal.Policy.all)
   func whileRunning(policy: Seal.Policy) throws {
     let store = try Store.open(at: folder.store, seal: SealLab.request(.signed, policy: policy))
     defer { try? store.close() }
@@ -121,7 +123,7 @@ import Testing
     }
   }
 
-  @Test("a forged outbox takes nothing from what the cloud is to get")
+  @Test("if the outbox is forged, unsent saves and all values are queued again")
   func offersAgain() throws {
     try SealLab.make(SealLab.request(.signed), at: folder.store)
     try SealLab.edit(folder.store) { database in

@@ -6,7 +6,7 @@ import Testing
 
 @testable import KeepsakeStore
 
-/// What the tests of the seal share: one game's secrets, a small store with a row of each kind, and other hands.
+/// What the tests of the seal share: one game's secrets, a small store with a row of each kind, and forgeries.
 enum SealLab {
   static let secret = Data((0..<32).map { UInt8($0) })
   static let otherSecret = Data((0..<32).map { UInt8(200 - $0) })
@@ -14,7 +14,7 @@ enum SealLab {
   static let level = CellKey(collection: "progress", key: "level")
   static let coins = CellKey(collection: "progress", key: "coins")
   static let kinds: [Seal.Kind] = [.signed, .sealed]
-  /// The newest save of `fill`, as it stands once the store was opened again.
+  /// The identity of the newest save of `fill` after the store was opened again.
   static let headPlace = RowIdentity.version(id(3), slot: "main", savedAt: 3, marks: VersionMarks())
 
   static func request(
@@ -42,7 +42,8 @@ enum SealLab {
 
   static func place(of score: ScoreEntry) throws -> String { try ScoreRow(score, RowCodec(seal: .none)).place }
 
-  /// Three saves in one slot and one in another, two values, two scores, a full outbox, something staged, a cursor.
+  /// Three saves in one slot and one in another, two values, two preferences, two scores, an outbox, a staged change
+  /// and a cursor.
   static func fill(_ store: Store) throws {
     for number in UInt64(1)...3 { try store.save(bytes(number), as: number, acknowledged: number < 3) }
     try store.save(Data("a slot of its own".utf8), as: 1_000, slot: "other")
@@ -66,7 +67,7 @@ enum SealLab {
     }
   }
 
-  /// Words that can be looked for in files: in the first save alone, and in all.
+  /// The bytes of a save, with words that can be searched for in files: the same in all saves, except for the number.
   static func bytes(_ number: UInt64) -> Data {
     var random = SeededRandom(seed: number)
     return Data("the treasure lies under the third tree, chapter \(number) ".utf8) + random.bytes(200)
@@ -86,7 +87,7 @@ enum SealLab {
     return try queue.write(body)
   }
 
-  /// The row's body as an editor would write it that knows the format and not the secret.
+  /// A row's body as an editor would write it that knows the format, but not the secret.
   static func forged(_ json: String, place: String) -> Data {
     RowCodec.checksum(of: Data(json.utf8), place: place) + Data(json.utf8)
   }
@@ -105,7 +106,7 @@ enum SealLab {
     return found.value
   }
 
-  /// Everything that a store keeps, for comparing. Contents by their plain bytes.
+  /// Everything that a store contains, for comparison. Contents by their plain bytes.
   static func state(of store: Store) throws -> [String] {
     try store.read { transaction throws in
       var lines = ["\(try transaction.facts())", "\(String(describing: try transaction.wallet()))"]
@@ -114,7 +115,7 @@ enum SealLab {
       for slot in try transaction.slots() {
         lines.append("\(slot): \(try transaction.heads(of: slot))")
         for version in try transaction.history(of: slot) {
-          // Whether others may know it changes by opening alone.
+          // Without `offered`, which opening alone changes.
           lines.append("\(version.record), acknowledged: \(version.acknowledged)")
           lines += try version.record.contents.map { try transaction.plainContent($0).base64EncodedString() }
         }
@@ -126,7 +127,7 @@ enum SealLab {
     }
   }
 
-  /// Every value in every table of a store. Opening alone changes bytes of the files, not what they hold.
+  /// Every value in every table of a store. Opening alone changes bytes of the files, but not these values.
   static func rows(of url: URL) throws -> [String] {
     try edit(url) { database in
       try String.fetchAll(database, sql: "SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name").flatMap {

@@ -6,13 +6,14 @@ import Testing
 
 @testable import KeepsakeStore
 
-/// A sealed store as its own game meets it: nothing is lost by it, and nobody else's secret opens it.
+/// A sealed store as its own game uses it: nothing is lost by sealing, and no other secret opens the store.
 @Suite struct SealTests {
   let folder: TemporaryFolder
 
   init() throws { folder = try TemporaryFolder() }
 
-  @Test("a player's data comes back from a signed and from a sealed store as it went in", arguments: SealLab.kinds)
+  @Test(
+    "signed and sealed stores contain a player's data unchanged when they are opened again", arguments: SealLab.kinds)
   func reopens(kind: Seal.Kind) throws {
     var store = try Store.open(at: folder.store, seal: SealLab.request(kind))
     try SealLab.fill(store)
@@ -23,14 +24,14 @@ import Testing
     #expect(SealLab.findings(of: store) == [])
     try store.save(SealLab.bytes(4), as: 4)
     try store.close()
-    // Signed stays readable for support and tools; of what is sealed no word may stand in any file.
+    // A signed store remains readable for support and tools; no word of a sealed one may be in any file.
     #expect(try SealLab.contains("caughtUp", in: folder.store) == (kind == .signed))
     let frames = try SealLab.edit(folder.store) { try Data.fetchAll($0, sql: "SELECT bytes FROM content") }
     #expect(frames.count == 5)
     #expect(frames.allSatisfy { ($0.prefix(4) == Data([0x28, 0xB5, 0x2F, 0xFD])) == (kind == .signed) })
   }
 
-  @Test("two commits of the same bytes are never encrypted alike: equal saves can't be told")
+  @Test("equal rows are encrypted with different nonces, so that equal saves can't be recognized")
   func freshNonces() throws {
     try SealLab.make(SealLab.request(.sealed), at: folder.store)
     let staged = CloudChange(
@@ -44,7 +45,7 @@ import Testing
   }
 
   @Test(
-    "another secret, game, profile or player opens nothing, and not a row of the player's store is touched",
+    "with another secret, game, profile or player a store isn't opened, and no row of it is changed",
     arguments: SealLab.kinds)
   func refusesStrangers(kind: Seal.Kind) throws {
     try SealLab.make(SealLab.request(kind, player: "ada"), at: folder.store)
@@ -77,7 +78,7 @@ import Testing
     try Store.open(at: folder.store, seal: SealLab.request(kind, player: "ada")).close()
   }
 
-  @Test("a secret that can be guessed, or a player without a name, is refused before there is a store")
+  @Test("secrets of fewer than 16 bytes and empty player names are refused as misuse")
   func refusesWeakness() throws {
     let weak = Data(repeating: 7, count: 15)
     #expect(errorCode { _ = try Store.open(at: folder.store, seal: SealLab.request(.signed, weak)) } == .misuse)
@@ -90,7 +91,7 @@ import Testing
   // MARK: Changing the seal
 
   @Test(
-    "a game that gets a seal takes its players' data along, and from then on believes nothing unsealed",
+    "a game that adopts a seal keeps its players' data, and from then on accepts nothing unsealed",
     arguments: SealLab.kinds)
   func adopts(kind: Seal.Kind) throws {
     var store = try Store.open(at: folder.store)
@@ -98,12 +99,12 @@ import Testing
     let state = try SealLab.state(of: store)
     try store.close()
     #expect(try SealLab.contains("caughtUp", in: folder.store))
-    // Whoever can take a seal off could otherwise have anything signed.
+    // Otherwise an attacker who can remove a seal could have anything signed.
     #expect(errorCode { _ = try Store.open(at: folder.store, seal: SealLab.request(kind)) } == .otherSeal)
     store = try Store.open(at: folder.store, seal: SealLab.request(kind, adopts: true))
     #expect(try SealLab.state(of: store) == state)
     try store.close()
-    // No page may still hold what was there before.
+    // No page of a sealed store may still contain the earlier text.
     #expect(try SealLab.contains("caughtUp", in: folder.store) == (kind == .signed))
     store = try Store.open(at: folder.store, seal: SealLab.request(kind))
     #expect(try SealLab.state(of: store) == state)
@@ -116,7 +117,7 @@ import Testing
     #expect(try store.read { try $0.cell(SealLab.level) } == nil)
   }
 
-  @Test("signed becomes sealed and sealed becomes signed in one opening, with an older secret too")
+  @Test("a signed store becomes sealed, and a sealed one signed, in one opening, also with a new secret")
   func changesKind() throws {
     try SealLab.make(SealLab.request(.signed), at: folder.store)
     var store = try Store.open(at: folder.store, seal: SealLab.request(.signed))
@@ -132,7 +133,7 @@ import Testing
       #expect(SealLab.findings(of: store) == [])
       try store.close()
       #expect(try SealLab.contains("caughtUp", in: folder.store) == (kind == .signed))
-      // Whole under the one key: nothing of the one before is needed.
+      // Complete with the new key: the one before isn't needed for anything.
       store = try Store.open(at: folder.store, seal: SealLab.request(kind, secret))
       #expect(try SealLab.state(of: store) == state)
       #expect(SealLab.findings(of: store) == [])
@@ -142,7 +143,9 @@ import Testing
 
   // MARK: Rotation
 
-  @Test("a new secret takes over step by step; a crash between steps loses nothing", arguments: SealLab.kinds)
+  @Test(
+    "a new secret replaces the old one step by step, and a crash between two steps loses nothing",
+    arguments: SealLab.kinds)
   func rotates(kind: Seal.Kind) throws {
     try SealLab.make(SealLab.request(kind), at: folder.store)
     var store = try Store.open(at: folder.store, seal: SealLab.request(kind))
@@ -152,10 +155,10 @@ import Testing
     try store.close()
 
     let rotated = SealLab.request(kind, SealLab.otherSecret, previous: [SealLab.secret])
-    // Signed stores have nothing to do for contents: only rows, which one opening does.
+    // In signed stores no contents are resealed, only rows, for which one opening is enough.
     let steps = kind == .sealed ? 3 : 1
     for step in 1...steps {
-      // Each opening does a part; what it leaves is what a crash at its end would leave.
+      // Each opening does a part, and leaves what a crash at its end would leave.
       store = try Store.open(at: folder.store, seal: rotated)
       #expect(try SealLab.state(of: store) == state, "opening \(step)")
       #expect(SealLab.findings(of: store) == [], "opening \(step)")
@@ -173,7 +176,8 @@ import Testing
   }
 
   @Test(
-    "a new secret takes over by one call, in any state that a crash between its steps leaves", arguments: SealLab.kinds)
+    "a new secret replaces the old one in one call, from any state that a crash between its steps leaves",
+    arguments: SealLab.kinds)
   func rotatesByCall(kind: Seal.Kind) throws {
     try SealLab.make(SealLab.request(kind), at: folder.store)
     let rotated = SealLab.request(kind, SealLab.otherSecret, previous: [SealLab.secret])
@@ -187,7 +191,7 @@ import Testing
       SealKey(secret: $0, salt: header.salt, owner: SealLab.owner, player: nil)
     }
     let seal = StoreSeal(kind: kind, policy: .quarantine, keys: keys)
-    // As the opening leaves the store that writes the new header and dies at once.
+    // The state of a store whose opening wrote the new header and was killed at once.
     try SealLab.edit(folder.store) { database in
       var begun = header
       begun.earlierKeys = [header.key]
@@ -197,7 +201,7 @@ import Testing
     }
     var crashes = 0
     while true {
-      // A byte at a time is a row at a time.
+      // With a limit of one byte, each step is one row.
       let done = try SealLab.edit(folder.store) { database -> Bool in
         try SealLedger.keep(on: database, key: keys[0])
         var resealing = try Resealing(from: seal, to: seal, in: database)
@@ -222,7 +226,7 @@ import Testing
     #expect(crashes > 10)
   }
 
-  @Test("once the new secret has taken over, what the old one signs is not believed any more")
+  @Test("after a new secret has replaced the old one, rows that the old one signed are no longer accepted")
   func retiresOldKeys() throws {
     try SealLab.make(SealLab.request(.signed), at: folder.store)
     let old = try SealLab.edit(folder.store) { database in
@@ -244,7 +248,7 @@ import Testing
 
   // MARK: Header
 
-  @Test("a store whose seal was torn out is found out while its copy stands, and a header by other hands opens nothing")
+  @Test("a store whose seal was removed isn't opened as unsealed while its copy exists, and a forged header is refused")
   func guardsHeader() throws {
     try SealLab.make(SealLab.request(.sealed), at: folder.store)
     var store = try Store.open(at: folder.store, seal: SealLab.request(.sealed))
@@ -263,7 +267,7 @@ import Testing
     try store.close()
     #expect(try !Data(contentsOf: copy).isEmpty)
 
-    // Each field, changed by somebody who knows the format: the secret no longer proves it.
+    // Each field, changed by somebody who knows the format: the secret no longer verifies it.
     let body = try SealLab.edit(folder.store) { database in
       try #require(try Data.fetchOne(database, sql: "SELECT body FROM fact WHERE name = 'seal'"))
     }
@@ -284,9 +288,9 @@ import Testing
     }
   }
 
-  // MARK: Tools and the wire
+  // MARK: Tools and transfers
 
-  @Test("support reads a signed store without the secret, a sealed one with it; a wrong secret is told")
+  @Test("tools read a signed store without the secret, and a sealed one only with it; a wrong secret throws an error")
   func readers() throws {
     for kind in SealLab.kinds {
       let url = folder.url.appendingPathComponent(kind.rawValue)
@@ -309,7 +313,7 @@ import Testing
     #expect(try StoreReader.open(at: plain, seal: SealRequest(secret: SealLab.secret)).seal == .none)
   }
 
-  @Test("what a sealed device sends, another device can read, and the other way round")
+  @Test("contents that a sealed store sends can be read, and sent on unchanged, by a store with another secret")
   func travels() throws {
     let here = try Store.open(at: folder.url.appendingPathComponent("here"), seal: SealLab.request(.sealed))
     let there = try Store.open(

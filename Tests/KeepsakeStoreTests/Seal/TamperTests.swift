@@ -6,13 +6,13 @@ import Testing
 
 @testable import KeepsakeStore
 
-/// Other hands in a sealed store: what they change is found, and the player who changed nothing loses nothing by it.
+/// Tampering with a sealed store: changes are detected, and a player who changed nothing loses nothing.
 @Suite struct TamperTests {
   let folder: TemporaryFolder
 
   init() throws { folder = try TemporaryFolder() }
 
-  /// Reads every row of a store with the secret; nil if all is well.
+  /// Reads every row of a store with the secret; nil if everything verifies.
   private static func objection(_ reader: StoreReader) -> StoreError.Code? {
     errorCode {
       try reader.read { transaction throws in
@@ -29,7 +29,7 @@ import Testing
     }
   }
 
-  @Test("no byte of any row can be changed unnoticed, even by who repairs the checksum", arguments: SealLab.kinds)
+  @Test("a change of any byte of any row is detected, even if the checksum is corrected", arguments: SealLab.kinds)
   func everyByte(kind: Seal.Kind) async throws {
     let url = folder.store
     try SealLab.make(SealLab.request(kind), at: url)
@@ -39,7 +39,7 @@ import Testing
     print("\(kind.rawValue): \(flips) bytes of \(rows) rows changed, with the checksum wrong and right")
   }
 
-  /// Changes each byte of each row and puts it back; `wrong` tells what was not answered as it should be.
+  /// Changes each byte of each row and restores it; `wrong` lists the changes that weren't detected as they should be.
   private static func flipEveryByte(of url: URL) throws -> (rows: Int, flips: Int, wrong: [String]) {
     let reader = try StoreReader.open(at: url, seal: SealRequest(secret: SealLab.secret))
     let queue = try DatabaseQueue(path: url.appendingPathComponent(Store.databaseName).path)
@@ -81,7 +81,7 @@ import Testing
     return (rows.count, flips, wrong)
   }
 
-  @Test("no byte of a sealed content, nor what is said of it, can be changed unnoticed")
+  @Test("a change of any byte of a sealed content, or of its recorded length, is detected")
   func everyFrameByte() throws {
     let store = try Store.open(at: folder.store, seal: SealLab.request(.sealed))
     let bytes = Data("a short save".utf8)
@@ -104,7 +104,7 @@ import Testing
       try SealLab.edit(folder.store) { try $0.execute(sql: "UPDATE content SET bytes = ?", arguments: [changed]) }
       #expect(load() == .damaged, "byte \(index)")
     }
-    // The frame in clear, as an unsealed store has it.
+    // The unencrypted frame, as an unsealed store has it.
     let clear = try Zstd.compress(bytes)
     for edit in [
       ("UPDATE content SET bytes = ?", [clear.databaseValue]),
@@ -123,7 +123,7 @@ import Testing
   struct Move: Sendable, CustomTestStringConvertible {
     var testDescription: String
     var sql: String
-    /// The row in quarantine, by its new name.
+    /// The row's identity in quarantine, by its new name.
     var place: String
   }
 
@@ -180,7 +180,7 @@ import Testing
   ]
 
   @Test(
-    "a row that is moved is set aside, even where its checksum is made to fit its new place",
+    "a moved row is treated as damage, or set aside if its checksum was corrected",
     arguments: SealLab.kinds, Self.moves)
   func movedRows(kind: Seal.Kind, move: Move) throws {
     for repaired in [false, true] {
@@ -197,7 +197,7 @@ import Testing
       }
       let store = try Store.open(at: url, seal: SealLab.request(kind))
       let findings = SealLab.findings(of: store)
-      // A wrong checksum is a broken disk: the row is gone, and nobody is blamed.
+      // A wrong checksum counts as a failing disk: the row is dropped, without a finding of the seal.
       #expect(store.incidents.contains { $0.kind == .recovered } == !repaired)
       #expect(findings.map(\.place) == (repaired ? [move.place] : []))
       #expect(findings.allSatisfy { !$0.isDamage && $0.outcome == .setAside })
@@ -210,7 +210,7 @@ import Testing
     }
   }
 
-  @Test("rows of another store, player or profile are not taken, whatever the secret", arguments: SealLab.kinds)
+  @Test("rows of another store, player, profile, game or secret are not accepted", arguments: SealLab.kinds)
   func strangersRows(kind: Seal.Kind) throws {
     let twins: [(String, SealRequest)] = [
       ("another store", SealLab.request(kind, player: "ada")), ("another player", SealLab.request(kind, player: "eve")),
@@ -229,7 +229,8 @@ import Testing
       let theirs = folder.url.appendingPathComponent(what)
       try SealLab.make(SealLab.request(kind, player: "ada"), at: mine)
       try SealLab.make(request, at: theirs)
-      // The same names in both: only the keys differ. With the other's salt too, where only the player or profile does.
+      // Both have the same names: only the keys differ. The salts differ, too, even if only the player or profile is
+      // another.
       let (level, wallet, head) = try SealLab.edit(theirs) { database in
         (
           try Data.fetchOne(database, sql: "SELECT body FROM cell WHERE key = 'level'"),
@@ -250,7 +251,7 @@ import Testing
     }
   }
 
-  @Test("a save that is moved into another slot is noticed", arguments: SealLab.kinds)
+  @Test("a save that is moved into another slot is detected", arguments: SealLab.kinds)
   func otherSlot(kind: Seal.Kind) throws {
     try SealLab.make(SealLab.request(kind), at: folder.store)
     let before = RowIdentity.version(
@@ -269,7 +270,7 @@ import Testing
   }
 
   @Test(
-    "in a sealed store that is open, nobody makes an older save stand by saying that it is the newest",
+    "in an open sealed store a forged head is detected, so that an older save isn't shown as the newest",
     arguments: SealLab.kinds)
   func heads(kind: Seal.Kind) throws {
     let store = try Store.open(at: folder.store, seal: SealLab.request(kind))

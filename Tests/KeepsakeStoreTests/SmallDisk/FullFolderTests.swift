@@ -4,10 +4,10 @@ import Keepsake
 import TestSupport
 import Testing
 
-/// The folder that a player's devices share is full, or may only be read: what was saved waits on the device.
+/// The folder that a player's devices share is full or read-only: what was saved waits on the device.
 @Suite struct FullFolderTests {
   @Test(
-    "a shared folder that is full, and one that may not be written, cost nothing; all goes when there is room",
+    "a full or read-only shared folder loses nothing, and everything is sent when it can be written again",
     .needsPrivateMounts)
   func waits() async throws {
     let failure = try await onThread { try SmallDisk.run("FullFolderOnDisk") }
@@ -15,7 +15,7 @@ import Testing
   }
 }
 
-/// What runs on the small disk. The stores lie elsewhere.
+/// The test that runs on the small disk. The stores are elsewhere.
 @Suite(.serialized, .partOfAnotherTest(where: SmallDisk.mounted != nil))
 struct FullFolderOnDisk {
   private static let level = ProgressKey<Int>.max("level", default: 0)
@@ -69,7 +69,7 @@ struct FullFolderOnDisk {
     try SmallDisk.remount("ro")
     try await play(3, game)
     await #expect { try await game.cloud.sync() } throws: { ($0 as? GameDataError)?.code == .unreachable }
-    // Who may only read still hears.
+    // A device that can only read still fetches.
     let reader = try open(tablet, cloud)
     try await reader.cloud.sync()
     #expect(try reader.saves.load(Slot<Run>("run"))?.number == 2)
@@ -77,7 +77,7 @@ struct FullFolderOnDisk {
     try await game.cloud.sync()
     try await reader.cloud.sync()
     #expect(try reader.saves.load(Slot<Run>("run"))?.number == 3)
-    // What values a game holds in memory is told to it by itself.
+    // The values that a game holds in memory are updated automatically.
     try await until("the level is told") { reader.progress[Self.level] == 3 }
     let left = try FileManager.default.subpathsOfDirectory(atPath: cloud.path).filter { $0.hasSuffix(".partial") }
     #expect(left == [])

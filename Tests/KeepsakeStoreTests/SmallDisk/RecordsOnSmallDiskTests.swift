@@ -9,16 +9,14 @@ import Testing
 
 /// A player's disk is really full, and the game writes its own tables.
 @Suite struct RecordsOnSmallDiskTests {
-  @Test(
-    "records on a disk that is full, and on one that may not be written, cost nothing that was committed",
-    .needsPrivateMounts)
+  @Test("nothing that was committed to the game's own tables is lost on a full or read-only disk", .needsPrivateMounts)
   func keepsEverything() async throws {
     let failure = try await onThread { try SmallDisk.run("RecordsChildOfFullDisk") }
     #expect(failure == nil)
   }
 }
 
-/// What runs on the small disk.
+/// The test that runs on the small disk.
 @Suite(.serialized, .partOfAnotherTest(where: SmallDisk.mounted != nil))
 struct RecordsChildOfFullDisk {
   private static let maximumRows = 1_000
@@ -26,7 +24,7 @@ struct RecordsChildOfFullDisk {
 
   init() throws { folder = try #require(SmallDisk.mounted) }
 
-  private func open() throws -> RecordsDatabase { try RecordsDatabase.open(in: folder) { Issue.record("told: \($0)") } }
+  private func open() throws -> RecordsDatabase { try RecordsDatabase.open(in: folder) { Issue.record("got: \($0)") } }
 
   private func add(_ number: Int, to records: RecordsDatabase) throws {
     try records.write { try $0.execute(sql: "INSERT INTO thing VALUES (?, zeroblob(20000))", arguments: [number]) }
@@ -52,7 +50,7 @@ struct RecordsChildOfFullDisk {
 
   @Test func fillsUp() throws {
     let filler = folder.appendingPathComponent("filler")
-    // What is given back later: room for the database, its log and a backup.
+    // Removed later: room for the database, its log and a backup.
     try Data(count: 3 << 20).write(to: filler)
     var records = try open()
     try records.write { try $0.execute(sql: "CREATE TABLE thing (number INTEGER PRIMARY KEY, body BLOB)") }
@@ -81,7 +79,8 @@ struct RecordsChildOfFullDisk {
     try add(rows + 1, to: records)
     #expect(try count(records) == rows + 1)
     try records.close()
-    // All is in one file now, and what SQLite needs beside it, even to read, has no room but what was kept for it.
+    // Everything is in one file now. What SQLite needs beside it, even to read, has no room except what was reserved
+    // for it.
     try fill(filler)
     records = try open()
     #expect(try count(records) == rows + 1)

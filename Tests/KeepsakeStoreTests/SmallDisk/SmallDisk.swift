@@ -4,9 +4,9 @@ import TestSupport
 import Testing
 
 /// A file system of a few MiB, for tests that fill it: a tmpfs in a mount namespace that only one child process sees,
-/// so that nothing is left behind, however that ends.
+/// so that nothing is left behind, however the process ends.
 ///
-/// The child is this test program again, told by its environment to run one test there.
+/// The child is this test program again, with an environment that makes it run one test there.
 enum SmallDisk {
   /// In the child: where the file system is mounted.
   static let variable = "KEEPSAKE_TEST_SMALL_DISK"
@@ -30,7 +30,7 @@ enum SmallDisk {
     output.contains("Suite \(suite) passed after") && output.contains("Test run with 1 test in 1 suite passed after")
   }
 
-  /// In the child: may it be written?
+  /// In the child: mounts the file system again with `option`, `ro` or `rw`.
   static func remount(_ option: String) throws {
     let (status, output) = try execute(["mount", "-o", "remount,\(option)", try #require(mounted).path], [:])
     try #require(status == 0, "\(output)")

@@ -6,17 +6,16 @@ import Testing
 
 @testable import KeepsakeStore
 
-/// A full disk, and one that may not be written: a score that was acknowledged stays, another fails by a typed error.
+/// A full and a read-only disk: an acknowledged score remains, and a further one fails with a typed error.
 @Suite struct SmallDiskScoresTests {
-  @Test(
-    "a disk that is full, and one that may not be written, cost no score that was acknowledged", .needsPrivateMounts)
+  @Test("no acknowledged score is lost on a full or read-only disk", .needsPrivateMounts)
   func keepsScores() async throws {
     let failure = try await onThread { try SmallDisk.run("SmallDiskScoresChild") }
     #expect(failure == nil)
   }
 }
 
-/// What runs on the small disk.
+/// The test that runs on the small disk.
 @Suite(.serialized, .partOfAnotherTest(where: SmallDisk.mounted != nil))
 struct SmallDiskScoresChild {
   private static func entry(_ number: UInt64) -> ScoreEntry {

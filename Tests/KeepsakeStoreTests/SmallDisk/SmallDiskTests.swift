@@ -6,17 +6,17 @@ import Testing
 
 @testable import KeepsakeStore
 
-/// A player's disk is really full: the game says so, shows everything that it ever acknowledged, and saves again when
-/// there is room.
+/// A player's disk is really full: saving throws `diskFull`, everything that was ever acknowledged is there, and saving
+/// works again when there is room.
 @Suite struct SmallDiskTests {
-  @Test("a disk that is full, and one that may not be written, cost nothing that was acknowledged", .needsPrivateMounts)
+  @Test("nothing that was acknowledged is lost on a full or read-only disk", .needsPrivateMounts)
   func keepsEverything() async throws {
     let failure = try await onThread { try SmallDisk.run("SmallDiskChild") }
     #expect(failure == nil)
   }
 }
 
-/// What runs on the small disk.
+/// The test that runs on the small disk.
 @Suite(.serialized, .partOfAnotherTest(where: SmallDisk.mounted != nil))
 struct SmallDiskChild {
   private static let saveBytes = 40_000
@@ -34,7 +34,7 @@ struct SmallDiskChild {
     return random.bytes(number > smallest ? 10 : saveBytes)
   }
 
-  /// Takes whatever room is left, to the last byte.
+  /// Fills the disk to the last byte.
   private func fill() throws {
     if !FileManager.default.fileExists(atPath: filler.path) { try Data().write(to: filler) }
     let handle = try FileHandle(forWritingTo: filler)
@@ -49,12 +49,12 @@ struct SmallDiskChild {
     try handle.close()
   }
 
-  /// Not acknowledged by any cloud: the next opening has something to write, too.
+  /// Makes a save that no cloud has acknowledged, so that the next opening has something to write, too.
   private func save(_ number: UInt64, in store: Store) throws {
     try store.save(Self.bytes(number), as: number, slot: number > Self.smallest ? "small" : "main", acknowledged: false)
   }
 
-  /// The last save for which there was room. History is thinned, so a game may go on for long.
+  /// The last save for which there was room. History is pruned, so this may take many saves.
   private func saveUntilFull(after first: UInt64, in store: Store) -> UInt64 {
     var number = first
     while number < first + 1_000 {
@@ -112,7 +112,7 @@ struct SmallDiskChild {
     let number = saveUntilFull(after: 0, in: store)
     #expect(number > 5)
     try fill()
-    // Into what the save that failed had taken of the log, smaller ones still fit, and then values: until not even
+    // Smaller saves, and then values, still fit into the part of the log that the failed save had taken: until not even
     // those do.
     let small = saveUntilFull(after: Self.smallest, in: store)
     let level = recordUntilFull(in: store)
@@ -132,14 +132,15 @@ struct SmallDiskChild {
 
     try FileManager.default.removeItem(at: filler)
     try save(number + 1, in: store)
-    // What the opening had no room for came before it: a copy of the store may hold the save that it replaced.
+    // The write that opening had no room for was made before this one: a copy of the store may contain the save that
+    // was replaced.
     #expect(try isOffered(number, in: store))
     #expect(try !isOffered(number + 1, in: store))
     try check(store, number + 1, small, level, "with room again")
     try store.close()
 
-    // Closed while there was room, and begun when there is none: first as it was closed, then as a copy that lacks what
-    // SQLite made beside it.
+    // Closed while there was room, and opened when there is none: first as it was closed, then as a copy that lacks the
+    // files that SQLite made beside it.
     for suffix in ["", "-wal", "-shm"] {
       let file = folder.appendingPathComponent(Store.databaseName + suffix)
       if !suffix.isEmpty, FileManager.default.fileExists(atPath: file.path) {
@@ -152,7 +153,7 @@ struct SmallDiskChild {
       try fill()
       #expect(errorCode { try save(number + 2, in: store) } == .diskFull)
       try store.close()
-      // Else what the next one needs is never there again.
+      // Otherwise what the next one needs would never be there again.
       try FileManager.default.removeItem(at: filler)
       try open().close()
     }

@@ -25,7 +25,7 @@ import Testing
     for other in devices.dropFirst() { #expect(other.view == devices[0].view, sourceLocation: sourceLocation) }
   }
 
-  @Test("values, saves, a conflict and a delete reach the other device and a third that comes later")
+  @Test("values, saves, a conflict and a delete reach the other device, and a third one that joins later")
   func converge() throws {
     let (first, second) = (try device(1), try device(2))
     try first.raise("level", to: 6)
@@ -57,11 +57,7 @@ import Testing
     expectEqual(first, second, third)
   }
 
-  @Test(
-    """
-    what newer devices wrote by a rule that nobody else knows reaches each of them, through old ones and their \
-    snapshots too
-    """)
+  @Test("values of an unknown rule reach the newer devices that know it, even through an older device's snapshots")
   func laterRules() throws {
     let key = CellKey(collection: "progress", key: "vote")
     func write(_ text: String, _ number: UInt64, over: [UInt64] = [], on device: FolderDevice) {
@@ -75,7 +71,7 @@ import Testing
       guard case .later(let later)? = device.storage.cell(key)?.value else { return [] }
       return Set(later.entries.values.map { String(decoding: $0.content, as: UTF8.self) })
     }
-    // Every exchange of the one in the middle ends in a snapshot of all that it knows.
+    // Every exchange of the old device ends in a snapshot of everything that it knows.
     var options = FolderOptions()
     options.segmentsBeforeSnapshot = 1
     let (first, old, second) = (try device(1), try device(2, options), try device(3))
@@ -93,13 +89,13 @@ import Testing
     write("ann bob", 3, over: [1, 2], on: second)
     for device in [second, first, old] { try device.sync() }
     for device in [first, old, second] { #expect(texts(device) == ["ann bob"]) }
-    // Who comes later has it from whoever wrote it down.
+    // A device that joins later gets the values from any device that wrote them.
     let third = try device(4)
     try third.sync()
     #expect(Set(["ann bob"]).isSubset(of: texts(third)) && texts(third).isSubset(of: ["ann", "bob", "ann bob"]))
   }
 
-  @Test("a checkpoint is one file, named by its hash, and nothing in the folder is ever written again")
+  @Test("a checkpoint is one file, named by its hash, and no file in the folder is ever written again")
   func layout() throws {
     let (first, second) = (try device(1), try device(2))
     try first.commit(
@@ -133,11 +129,7 @@ import Testing
     for (path, date) in before { #expect(after[path] == date, "\(path)") }
   }
 
-  @Test(
-    """
-    a game that is started again goes on where it was: nothing is written anew, and what it said that it has isn't \
-    told again
-    """)
+  @Test("after a restart a device goes on where it was: it writes nothing again and receives nothing again")
   func reopening() throws {
     let (first, second) = (try device(1), try device(2))
     try first.raise("level", to: 1)
@@ -153,7 +145,7 @@ import Testing
     #expect(second.answers.count == 1)
     #expect(second.answers.allSatisfy { !$0.restart && $0.changes.isEmpty })
     #expect(try first.stateFiles == files)
-    // One that only ever listened hears all of it again, and writes nothing.
+    // A device that has never written anything receives everything again, and writes nothing.
     let reader = try device(3)
     try reader.sync()
     try reader.reopen()
@@ -165,7 +157,7 @@ import Testing
     expectEqual(second, reader)
   }
 
-  @Test("killed between writing and hearing that it is written: the save is there once")
+  @Test("a save is in the folder only once if the game is killed after it was written and before the response")
   func lostAnswer() throws {
     let (first, second) = (try device(1), try device(2))
     try first.raise("level", to: 1)
@@ -186,7 +178,7 @@ import Testing
     expectEqual(first, second)
   }
 
-  @Test("a device set back to its backup gets everything again, and what it saves then stands beside it")
+  @Test("a device restored from a backup receives everything again, and its next save is kept beside what it missed")
   func backup() throws {
     let (first, second) = (try device(1), try device(2))
     try first.save("one")
@@ -206,7 +198,7 @@ import Testing
     expectEqual(restored, second)
   }
 
-  @Test("a copied store and its original go on from the same place, each for itself, and both are heard")
+  @Test("a copied store and its original continue separately, and other devices receive the changes of both")
   func copiedStore() throws {
     let first = try device(1)
     try first.save("one")
@@ -226,7 +218,7 @@ import Testing
     expectEqual(first, copy, third)
   }
 
-  @Test("what this device wrote is gone from the folder: it is written again, all of it, and the other gets it")
+  @Test("if a device's files disappear from the folder, it writes everything again, and the other device receives it")
   func ownSegmentGone() throws {
     let (first, second) = (try device(1), try device(2))
     try first.raise("level", to: 5)
@@ -235,7 +227,7 @@ import Testing
     for name in try first.stateFiles { try FileManager.default.removeItem(at: first.state(name)) }
     try first.listen()
     #expect(try first.stateFiles.count == 1)
-    // Also while it doesn't run, and with the contents.
+    // Also while the game isn't running, and together with the contents.
     for name in try first.stateFiles { try FileManager.default.removeItem(at: first.state(name)) }
     try FileManager.default.removeItem(at: folder.appendingPathComponent("contents"))
     try first.reopen()
@@ -245,11 +237,7 @@ import Testing
     expectEqual(first, second)
   }
 
-  @Test(
-    """
-    an earlier one of its segments was lost while the game didn't run: nobody could go on from there, so all is \
-    written again
-    """)
+  @Test("if an earlier segment is lost while the game isn't running, everything is written again for other devices")
   func earlierSegmentGone() throws {
     let (first, second) = (try device(1), try device(2))
     try first.raise("a", to: 1)
@@ -264,7 +252,7 @@ import Testing
     #expect(second.value("a") == 1 && second.value("b") == 2)
   }
 
-  @Test("a store that comes from a server, or from a recovery, offers all that it holds")
+  @Test("a store whose cursor comes from a server or a recovery offers everything that it holds")
   func otherCursor() throws {
     let first = try device(1)
     try first.save("one")
@@ -288,7 +276,7 @@ import Testing
     expectEqual(first, second)
   }
 
-  @Test("a new device with much to hear and something to say writes it once")
+  @Test("a new device that has many pages to receive writes its own changes only once")
   func pages() throws {
     let first = try device(1)
     let value = Scalar.string(String(repeating: "v", count: 200_000))
@@ -308,7 +296,7 @@ import Testing
     expectEqual(first, second)
   }
 
-  @Test("a wallet has no bank here: the device asks once, and is quiet; what it earned can be spent")
+  @Test("without a bank a device doesn't keep asking for one, and what it earned can be spent")
   func wallet() throws {
     let first = try device(1)
     func perform(_ kind: WalletOperation.Kind, _ amount: Int64) throws {
@@ -328,7 +316,7 @@ import Testing
     #expect(first.storage.outboxCount() == 0)
   }
 
-  @Test("who comes first is no longer provisional; a fresh install that finds a save is")
+  @Test("the first device's save stops being provisional; that of a fresh install that finds a save remains so")
   func provisional() throws {
     let (first, second) = (try device(1), try device(2))
     let settled = try first.save("long played")

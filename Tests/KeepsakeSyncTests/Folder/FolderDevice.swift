@@ -12,7 +12,7 @@ final class CloudFolders {
 
   init() throws { folder = try .inMemory() }
 
-  /// A folder that is a cloud already.
+  /// Creates a folder that is already set up as a cloud.
   func make(_ name: String = "cloud", container: ContainerID = FolderDevice.container) throws -> URL {
     let folder = url.appendingPathComponent(name)
     try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
@@ -21,9 +21,9 @@ final class CloudFolders {
   }
 }
 
-/// A device with the real engine over the real folder; its store is in memory, and a test decides when it does what.
+/// A device with the real engine and a real folder; its store is in memory, and a test decides when it does what.
 final class FolderDevice {
-  /// As `SimulatedDevice.connect` has it.
+  /// The same as that of `SimulatedDevice.connect`.
   static let container = ContainerID(high: 0, low: 1)
 
   var storage = SimulatedDevice()
@@ -38,10 +38,10 @@ final class FolderDevice {
   var notifications: [EngineNotification] = []
   var requests: [ExchangeRequest] = []
   var answers: [ExchangeResponse] = []
-  /// The process is killed before it has the answer to its next exchange with items.
+  /// The process is killed before it receives the response to its next exchange with items.
   var losesAnswer = false
   private(set) var wasKilled = false
-  /// Looked at after each commit of the store.
+  /// Called after each commit of the store.
   var check: (FolderDevice) -> Void = { _ in }
 
   init(
@@ -58,7 +58,7 @@ final class FolderDevice {
     try reopen()
   }
 
-  /// The game ended, somehow, and is started again.
+  /// Starts the game again, however it ended.
   func reopen() throws {
     engine = DeviceEngine(options: engineOptions)
     writer = WriterID(using: &random)
@@ -71,7 +71,7 @@ final class FolderDevice {
 
   // MARK: Syncing
 
-  /// Sends and hears until nothing is left to do, or something fails.
+  /// Sends and fetches until nothing is left to do, or something fails.
   @discardableResult
   func sync() throws -> EngineStatus.Phase {
     wasKilled = false
@@ -79,7 +79,7 @@ final class FolderDevice {
     return engine.status.phase
   }
 
-  /// What the event stream does each second.
+  /// Does what the event stream does each second.
   func listen() throws {
     wasKilled = false
     let seq = try cloud.poll()
@@ -163,7 +163,7 @@ final class FolderDevice {
       savedAtMilliseconds: now, tombstone: text == nil)
   }
 
-  /// Saves over all that is here; nil deletes.
+  /// Makes a save that replaces all heads; nil deletes.
   @discardableResult
   func save(_ text: String?, slot: String = "main") throws -> VersionID {
     try commit(CommitDraft(saves: [draft(text, slot: slot)]))[0].id
@@ -178,7 +178,7 @@ final class FolderDevice {
     return value
   }
 
-  /// What the heads of a slot hold, sorted; nil for a head without its content, "" for a delete.
+  /// The contents of a slot's heads, sorted; nil for a head without its content, "" for a delete.
   func texts(_ slot: String = "main") -> [String?] {
     storage.heads(of: slot).map { id in
       guard let record = storage.version(id)?.record else { return nil }

@@ -13,8 +13,8 @@ import Musl
 import Darwin
 #endif
 
-/// Files of hands that mean ill, and folders that aren't what they were.
-@Suite("A folder that isn't as it should be") struct FolderHostileTests {
+/// Hostile files, and folders that aren't what they were before.
+@Suite("Hostile, damaged and missing shared folders") struct FolderHostileTests {
   let folders: CloudFolders
   let folder: URL
 
@@ -49,7 +49,7 @@ import Darwin
     #"{"collection":"progress","key":"\#(key)","generation":0,"value":\#(value)}"#
   }
 
-  @Test("no altered bit of a segment or a content is taken for what was written")
+  @Test("a file with an altered bit is refused or decodes to the same, and a truncated or longer one is refused")
   func everyBit() throws {
     let device = try FolderDevice(folder, seed: 1)
     try device.raise("level", to: 1)
@@ -62,7 +62,7 @@ import Darwin
       for bit in 0..<8 {
         var altered = segment
         altered[index] ^= 1 << bit
-        // The checksum may be spelled in capitals; what it says is the same.
+        // The checksum may be written in capitals; its value is the same.
         if StateSegment(altered) != nil {
           #expect(Character(UnicodeScalar(altered[index])).isUppercase, "byte \(index), bit \(bit)")
         }
@@ -81,7 +81,7 @@ import Darwin
     #expect(StateSegment(segment + [0x20]) == nil && ContentFile.decoded(content + [0]) == nil)
   }
 
-  @Test("segments that say what no device says are left alone, and everything else goes on")
+  @Test("segments that no device would write are ignored, and everything else goes on")
   func forgedSegments() throws {
     let state = folder.appendingPathComponent("state")
     try FileManager.default.createDirectory(at: state, withIntermediateDirectories: true)
@@ -130,7 +130,7 @@ import Darwin
       #expect(StateSegment(segment(text)) == nil, "\(index)")
       try segment(text).write(to: state.appendingPathComponent("bad \(index)"))
     }
-    // Whole, and of another player, of nobody, or after what never was.
+    // Well-formed, but of another player, or following a segment that never existed.
     let strange = [
       body(container: ContainerID(high: 5, low: 5), cells: cell("a", #"{"max":{"int":9}}"#)),
       body(previous: "\"previous\":\"\(ContentHash(of: Data()))\",", cells: cell("a", #"{"max":{"int":9}}"#)),
@@ -147,8 +147,7 @@ import Darwin
     try device.cloud.tidy(now: device.now)
   }
 
-  @Test(
-    "a version that says otherwise than the one of its name that is known, or replaces another slot's, is never joined")
+  @Test("a version that contradicts the known one with its id, or covers another slot's, is never applied")
   func contradictions() throws {
     let device = try FolderDevice(folder, seed: 1)
     let id = try device.save("one")
@@ -173,7 +172,7 @@ import Darwin
     #expect(device.value("a") == nil && device.texts() == ["one"])
   }
 
-  @Test("links, folders, pipes, huge files and names that are no text stand where segments should, and hold up nobody")
+  @Test("links, folders, pipes, huge files and names that aren't text among the segments hold up no device")
   func strangeFiles() throws {
     let (first, second) = (try FolderDevice(folder, seed: 1), try FolderDevice(folder, seed: 2))
     try first.raise("a", to: 1)
@@ -201,7 +200,7 @@ import Darwin
     #expect(second.value("a") == 1 && first.value("b") == 1)
   }
 
-  @Test("a link in place of `state` or `contents` leads nobody out of the folder; the player is told")
+  @Test("a link in place of `state` or `contents` isn't followed, and sync fails with a message that names it")
   func linkedFolders() throws {
     let outside = folders.url.appendingPathComponent("outside")
     try FileManager.default.createDirectory(at: outside, withIntermediateDirectories: true)
@@ -221,9 +220,7 @@ import Darwin
     }
   }
 
-  @Test(
-    "a folder that vanishes is waited for, an emptied one is never taken for a new one, and what came meanwhile goes on"
-  )
+  @Test("a folder that vanishes or is empty counts as unreachable, and sync goes on when it is back")
   func vanishes() throws {
     let device = try FolderDevice(folder, seed: 1)
     try device.raise("a", to: 1)
@@ -254,7 +251,7 @@ import Darwin
     #expect(second.value("a") == 2 && second.texts() == ["one"])
   }
 
-  @Test("another player's folder is refused; of two identities the smaller holds for everybody, whatever file it is in")
+  @Test("another player's folder is refused; of two identities the smaller one counts, whatever its file is called")
   func identities() throws {
     let device = try FolderDevice(folder, seed: 1)
     try device.raise("a", to: 1)
@@ -263,16 +260,16 @@ import Darwin
     let own = try Data(contentsOf: identity)
     try FileManager.default.removeItem(at: identity)
     #expect(try FolderTransport.container(of: folder, making: larger) == larger)
-    // Whoever is second gets what is there.
+    // The second device gets the identity that is there.
     #expect(try FolderTransport.container(of: folder, making: smaller) == larger)
     #expect(failure(try device.sync())?.kind == .unauthorized)
     #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path) == ["keepsake.json"])
 
-    // Its own comes, as a conflicted copy, and is the smaller one.
+    // The device's own identity arrives, as a conflicted copy, and is the smaller one.
     try own.write(to: folder.appendingPathComponent("Keepsake (conflicted copy 2).json"))
     #expect(try FolderTransport.container(of: folder, making: nil) == FolderDevice.container)
     #expect(try device.sync() == .idle)
-    // Damaged ones don't count.
+    // Damaged identities don't count.
     for length in 0..<own.count {
       try own.prefix(length).write(to: identity)
       #expect(try FolderTransport.container(of: folder, making: nil) == FolderDevice.container, "\(length)")
@@ -296,9 +293,9 @@ import Darwin
     }
   }
 
-  @Test("nobody can write: what was saved waits, and goes when they can")
+  @Test("while the folder can't be written to, saves wait, and they are sent once it can")
   func blockedPlace() throws {
-    // As root permissions bind nobody, so something else is in the way: a file where a folder has to be made.
+    // Permissions don't bind root, so something else is in the way: a file where a folder has to be made.
     let device = try FolderDevice(folder, seed: 1)
     try device.save("one")
     let place = device.contentFile("one").deletingLastPathComponent()

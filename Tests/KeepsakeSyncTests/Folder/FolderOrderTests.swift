@@ -5,11 +5,12 @@ import Testing
 
 @testable import KeepsakeSync
 
-/// What programs that carry a folder do to its files: late, in any order, in pieces, twice, under other names, gone.
-@Suite("Files of a folder that come as they like") struct FolderOrderTests {
+/// What programs that sync a folder do to its files: they arrive late, in any order, in pieces, twice, under other
+/// names, or never.
+@Suite("Files of a shared folder in any order and condition") struct FolderOrderTests {
   let folders: CloudFolders
   let folder: URL
-  /// Where the first device writes; a test carries its files over one by one.
+  /// Where the first device writes; a test copies its files one by one.
   let elsewhere: URL
 
   init() throws {
@@ -33,7 +34,7 @@ import Testing
       at: elsewhere.appendingPathComponent("contents"), to: folder.appendingPathComponent("contents"))
   }
 
-  /// A device that syncs after each of `steps`; the files that each one made, in order.
+  /// Runs the steps on a device, and syncs after each of them. Returns the files that each one wrote, in order.
   private func written(by device: FolderDevice, _ steps: [(FolderDevice) throws -> Void]) throws -> [String] {
     var order: [String] = []
     for step in steps {
@@ -45,7 +46,7 @@ import Testing
     return order
   }
 
-  @Test("segments that come last first are shown when the first is here, and all at once")
+  @Test("segments that arrive in reverse order are applied all at once when the first one arrives")
   func anyOrder() throws {
     let first = try FolderDevice(elsewhere, seed: 1)
     let files = try written(
@@ -59,9 +60,7 @@ import Testing
     #expect(second.value("a") == 3)
   }
 
-  @Test(
-    "what a device sends says nothing of another's checkpoint that it happens to know: that comes as a whole, by itself"
-  )
+  @Test("a device's segment contains no part of another's checkpoint, which arrives as a whole in its own segment")
   func nobodyElsesHalf() throws {
     let (first, second) = (try FolderDevice(elsewhere, seed: 1), try FolderDevice(elsewhere, seed: 2))
     let keys = ["x", "y"].map { CellKey(collection: "progress", key: $0) }
@@ -79,7 +78,7 @@ import Testing
     #expect(third.value("x") == 5 && third.value("y") == 5)
   }
 
-  @Test("the name of a segment means nothing: copies, conflicted copies and other spellings are taken once")
+  @Test("the file name of a segment doesn't matter: copies, conflicted copies and other spellings are applied once")
   func names() throws {
     let first = try FolderDevice(elsewhere, seed: 1)
     let files = try written(by: first, [{ try $0.raise("a", to: 1) }, { try $0.raise("a", to: 2) }])
@@ -91,14 +90,14 @@ import Testing
     try second.sync()
     #expect(second.value("a") == 2)
     #expect(second.answers.flatMap(\.changes).count == 1)
-    // What came under a false name is replaced by what belongs there.
+    // A file with a false name is replaced by the one that belongs there.
     try FileManager.default.removeItem(at: second.state(files[1]))
     try carry(state: files[1])
     try second.listen()
     #expect(second.value("a") == 2)
   }
 
-  @Test("half of a segment, at any length, is no segment; the rest comes, and it is one")
+  @Test("a segment truncated at any length is ignored, and is applied once it is complete")
   func halves() throws {
     let first = try FolderDevice(elsewhere, seed: 1)
     let files = try written(by: first, [{ try $0.raise("a", to: 1) }])
@@ -114,7 +113,7 @@ import Testing
     #expect(second.value("a") == 1)
   }
 
-  @Test("a save is shown when its contents are here; what doesn't need them isn't held up by another device's")
+  @Test("a checkpoint is shown once its contents have arrived, and doesn't hold up what another device changed")
   func contentsLater() throws {
     let first = try FolderDevice(elsewhere, seed: 1)
     let files = try written(
@@ -132,7 +131,7 @@ import Testing
     try second.sync()
     // The save and the value belong together.
     #expect(second.value("a") == nil && second.texts() == [] && second.value("b") == 1)
-    // Half a content.
+    // A truncated content, and a damaged one.
     let whole = try Data(contentsOf: first.contentFile("one"))
     let place = second.contentFile("one")
     try FileManager.default.createDirectory(at: place.deletingLastPathComponent(), withIntermediateDirectories: true)
@@ -149,10 +148,10 @@ import Testing
         && second.notifications.allSatisfy { if case .damaged = $0 { false } else { true } })
   }
 
-  @Test("contents that never come hold up a save until the next one replaces it")
+  @Test("contents that never arrive hold up a save and what follows it until a later save replaces it")
   func contentsNever() throws {
     let first = try FolderDevice(elsewhere, seed: 1)
-    // One that the storage of these tests doesn't make a delta of.
+    // A text that the simulated storage doesn't encode as a delta.
     let two = try #require((0..<100).map { "two \($0)" }.first { ContentHash(of: Data($0.utf8)).bytes[0] & 3 == 0 })
     let files = try written(by: first, [{ try $0.save("lost") }, { try $0.raise("a", to: 1) }, { try $0.save(two) }])
     let second = try FolderDevice(folder, seed: 2)
@@ -168,11 +167,11 @@ import Testing
     #expect(second.value("a") == 1 && second.texts() == [two])
   }
 
-  @Test("a delta whose base isn't here counts as not here")
+  @Test("a delta whose base hasn't arrived counts as not arrived")
   func basesToo() throws {
     let first = try FolderDevice(elsewhere, seed: 1)
     var texts: [String] = []
-    // The storage of these tests makes deltas of about three in four.
+    // The simulated storage encodes about three in four as deltas.
     let files = try written(by: first, (0..<6).map { number in { try $0.save("text \(number)") } })
     for number in 0..<6 { texts.append("text \(number)") }
     let deltas = try texts.filter { text in
@@ -194,7 +193,7 @@ import Testing
     #expect(second.texts() == [last])
   }
 
-  @Test("a delta against what isn't in the folder is refused, and what is there as a whole stays as it is")
+  @Test("a delta whose base isn't in the folder is refused, and a content that is in the folder isn't written again")
   func puts() throws {
     let device = try FolderDevice(folder, seed: 1)
     let (base, whole) = (ContentHash(of: Data("base".utf8)), Data("whole".utf8))
@@ -208,7 +207,7 @@ import Testing
     #expect(try device.cloud.content(delta.hash) == delta)
   }
 
-  @Test("contents that a head needs and the folder lost are put there again by whoever has them")
+  @Test("contents that a head needs and that the folder lost are written again by a device that has them")
   func putAgain() throws {
     let first = try FolderDevice(folder, seed: 1)
     try first.save("one")

@@ -6,17 +6,12 @@ import Testing
 
 @testable import KeepsakeSync
 
-/// Three devices, each with a copy of the folder of its own, and between them a program that carries files as badly as
-/// it can.
-@Suite("A folder carried badly", .hangLimit) struct FolderShuffleTests {
+/// Three devices, each with its own copy of the folder, and between them a program that syncs files as badly as it can.
+@Suite("A badly synced folder", .hangLimit) struct FolderShuffleTests {
   static let rounds = TestDepth.folderRounds
   static let firstSeed: UInt64 = 2026
 
-  @Test(
-    """
-    whatever order, delay, pieces, copies and losses files come with: all devices end up the same, and nobody sees \
-    half a checkpoint
-    """)
+  @Test("devices end up the same and never show half a checkpoint, whatever happens to files on their way")
   func shuffle() async throws {
     let counts = try await onThread {
       var counts: [FolderWorld.Happening: Int] = [:]
@@ -29,7 +24,7 @@ import Testing
       }
       return counts
     }
-    // Each of these has to have happened, or the test shows less than it says.
+    // Each of these has to have happened, or the test covers less than it claims.
     for what in FolderWorld.Happening.allCases {
       #expect(counts[what, default: 0] > 0, "from seed \(Self.firstSeed): never \(what)")
     }
@@ -40,7 +35,7 @@ import Testing
   }
 }
 
-/// The devices, their folders, and what was promised.
+/// The devices, their folders, and what was acknowledged.
 struct FolderWorld {
   enum Happening: String, CaseIterable, Sendable {
     case commits, carried, halves, conflictedCopies, temporaries, deletions, comebacks, killed, lostAnswers, backups,
@@ -52,9 +47,9 @@ struct FolderWorld {
     var counts: [Happening: Int] = [:]
     var problems: [String] = []
   }
-  /// Of one world. Where a device begins again, what it offers still fits into one exchange.
+  /// The rounds of one world. What a device offers when it starts over still fits into one exchange.
   static let rounds = 40
-  /// A quiet point comes each time after so many rounds.
+  /// The number of rounds from one quiet point to the next.
   private static let quietEvery = 10
 
   private(set) var report = Report()
@@ -62,13 +57,13 @@ struct FolderWorld {
   private var random: SeededGenerator
   private var devices: [FolderDevice] = []
   private var places: [URL] = []
-  /// Copies of stores, with how far each device had come.
+  /// Copies of stores, each with its cursor.
   private var backups: [(device: Int, storage: SimulatedDevice)] = []
   private var counters: [Int64] = [0, 0, 0]
-  /// What was acknowledged as being in the folder: never to be lost.
+  /// What was acknowledged as being in the folder, and must never be lost.
   private var promised: [Int64] = [0, 0, 0]
   private var saved: Set<VersionID> = []
-  /// Files that were removed somewhere on purpose, for coming back.
+  /// Files that were removed on purpose, and may come back.
   private var removed: [(path: String, bytes: Data)] = []
   private let problems = ProblemList()
 
@@ -78,7 +73,7 @@ struct FolderWorld {
     var options = FolderOptions()
     options.segmentsBeforeSnapshot = 6
     options.snapshotMilliseconds = 1 << 50
-    // In every other world what a device offers again takes several requests.
+    // In every other world what a device offers when it starts over takes several requests.
     var engine = DeviceEngine.Options()
     if seed % 2 == 0 {
       (engine.pieceCells, engine.pieceVersions, engine.maximumCells, engine.maximumVersions) = (1, 2, 3, 3)
@@ -121,7 +116,7 @@ struct FolderWorld {
     let device = devices[index]
     switch pick(12) {
     case 0...4:
-      // One checkpoint: two values and a save of the device's own slot, which say the same number.
+      // One checkpoint: two values and a save of the device's own slot, all with the same number.
       counters[index] += 1
       let number = counters[index]
       var saves = [device.draft("\(number)", slot: "own \(index)")]
@@ -164,14 +159,14 @@ struct FolderWorld {
     }
   }
 
-  /// Nothing waits to be sent: what the device shows is certain from here on.
+  /// Records what the device shows, which must not be lost from here on, because nothing waits to be sent.
   private mutating func promise(_ index: Int) {
     let storage = devices[index].storage
     for other in 0..<3 { promised[other] = max(promised[other], devices[index].value("left \(other)") ?? 0) }
     for slot in storage.slots() { saved.formUnion(storage.heads(of: slot)) }
   }
 
-  /// Values and save of one checkpoint are shown together or not at all.
+  /// Checks that the values and the save of a checkpoint are shown together or not at all.
   private static func checkWhole(_ device: FolderDevice, _ index: Int, _ problems: ProblemList) {
     for other in 0..<3 {
       let (left, right) = (device.value("left \(other)"), device.value("right \(other)"))
@@ -187,7 +182,7 @@ struct FolderWorld {
 
   // MARK: Carrying
 
-  /// Plain files of a copy, by path within it, without what belongs to nobody.
+  /// The segments and contents in a copy of the folder, by relative path, without any other files.
   private func files(_ index: Int) throws -> [String] {
     let names = try FileManager.default.subpathsOfDirectory(atPath: places[index].path).filter { path in
       path.hasPrefix("state/") || path.split(separator: "/").count == 3
@@ -202,7 +197,7 @@ struct FolderWorld {
   private func write(_ bytes: Data, _ index: Int, _ path: String) throws {
     let url = places[index].appendingPathComponent(path)
     try FileManager.default.createDirectory(at: url.deletingLastPathComponent(), withIntermediateDirectories: true)
-    // In place, as a program that is no better does it.
+    // In place, as a bad program does it.
     try bytes.write(to: url)
   }
 
@@ -235,7 +230,7 @@ struct FolderWorld {
         "\(path.dropLast(url.lastPathComponent.count)).~tmp~\(url.lastPathComponent.prefix(8))")
       count(.temporaries)
     case 11, 14:
-      // Never the last whole one.
+      // Never the last intact copy.
       guard isWhole(path, bytes), let other = try? Data(contentsOf: there), other == bytes else { return }
       try FileManager.default.removeItem(at: places[from].appendingPathComponent(path))
       removed = removed.suffix(40) + [(path, bytes)]
@@ -261,7 +256,7 @@ struct FolderWorld {
 
   // MARK: Quiet points
 
-  /// Every whole file everywhere, as often as anybody writes something new.
+  /// Copies every intact file everywhere, until no device writes anything new.
   private mutating func settle(_ round: Int) throws {
     var isQuiet = false
     for _ in 0..<12 where !isQuiet {
@@ -287,7 +282,7 @@ struct FolderWorld {
         let after = Set(try files(index))
         if after != before { isQuiet = false }
         if after.isStrictSubset(of: before) { count(.removals) }
-        // What a device removed goes everywhere.
+        // What a device removed is removed everywhere.
         for path in before.subtracting(after) {
           for place in places where FileManager.default.fileExists(atPath: place.path + "/" + path) {
             try FileManager.default.removeItem(at: place.appendingPathComponent(path))
@@ -320,7 +315,7 @@ struct FolderWorld {
   }
 }
 
-/// What was found wrong; shared with the checks that devices run.
+/// The problems that were found; shared with the checks that devices run.
 final class ProblemList {
   private(set) var all: [String] = []
 

@@ -5,7 +5,7 @@ import Testing
 
 @testable import KeepsakeSync
 
-/// How a folder stays small, and what that must never take away.
+/// How a folder stays small, and what must never be removed from it.
 @Suite("Snapshots of a folder, and what they replace") struct FolderSnapshotTests {
   private static let day: Int64 = 86_400_000
   let folders: CloudFolders
@@ -36,12 +36,12 @@ import Testing
       [.modificationDate: Date(timeIntervalSince1970: Double(milliseconds) / 1000)], ofItemAtPath: file.path)
   }
 
-  @Test("after some segments everything is written as one, which a device that comes later needs alone")
+  @Test("after some segments everything is written as a snapshot, which is all that a later device needs")
   func snapshot() throws {
     let (first, second) = (try device(1), try device(2))
     try play(first, 1...5)
     #expect(try first.stateFiles.count == 6)
-    // Nobody has said that they have it: nothing goes.
+    // No device has confirmed that it has the snapshot: nothing is removed.
     try first.cloud.tidy(now: first.now)
     #expect(try first.stateFiles.count == 6)
     try second.sync()
@@ -60,14 +60,14 @@ import Testing
     try third.sync()
     #expect(third.texts() == ["save 5"] && third.value("level") == 5 && third.value("other") == 1)
     #expect(third.view == first.view)
-    // Both go on from there, also when they are started again, and nothing is written anew.
+    // Both go on from there, also after a restart, and nothing is written again.
     for device in [first, second] {
       try device.reopen()
       try device.sync()
       #expect(!device.answers.contains { $0.restart })
     }
     #expect(try first.stateFiles.count == 2)
-    // What went comes back, as a sync program may have it: it changes nothing, and goes again.
+    // A sync program may restore what was removed: it changes nothing, and is removed again.
     for (name, data) in bytes { try data.write(to: first.state(name)) }
     try first.listen()
     try third.listen()
@@ -79,8 +79,7 @@ import Testing
     #expect(second.value("level") == 6)
   }
 
-  @Test(
-    "a device that was away goes on from a segment that is long gone, and is heard by those who only know the snapshot")
+  @Test("a device that was offline can continue from a removed segment, and newer devices receive its changes")
   func away() throws {
     let (first, second) = (try device(1), try device(2))
     try second.raise("other", to: 1)
@@ -94,7 +93,7 @@ import Testing
     try first.listen()
     try first.cloud.tidy(now: first.now)
     #expect(try first.stateFiles.count == 2)
-    // Its only segment is gone, but named.
+    // Its only segment is gone, but the snapshot names it.
     try second.reopen()
     try second.raise("other", to: 2)
     try second.sync()
@@ -105,11 +104,7 @@ import Testing
     #expect(fourth.value("other") == 2 && fourth.value("third") == 1 && fourth.texts() == ["save 5"])
   }
 
-  @Test(
-    """
-    what one device's snapshot replaced is remembered by another's that replaces that, so who was away longer is \
-    heard, too
-    """)
+  @Test("a snapshot also names what earlier snapshots replaced, so a device offline for longer can still continue")
   func awayForLonger() throws {
     let (first, second, away) = (try device(1), try device(2), try device(3))
     try away.raise("away", to: 1)
@@ -121,7 +116,7 @@ import Testing
     try second.sync()
     try first.listen()
     try first.cloud.tidy(now: first.now)
-    // From here on it knows of what is gone by the snapshot alone.
+    // From here on it knows of the removed segments only from the snapshot.
     try second.reopen()
     try second.sync()
     try play(second, 6...9)
@@ -139,7 +134,7 @@ import Testing
     #expect(late.value("away") == 2 && late.texts() == ["save 10"])
   }
 
-  @Test("in a folder of one device what is replaced goes after seven days")
+  @Test("in a folder with a single device, replaced segments are removed after seven days")
   func alone() throws {
     let first = try device(1)
     try play(first, 1...5)
@@ -158,7 +153,7 @@ import Testing
     #expect(!first.answers.contains { $0.restart })
   }
 
-  @Test("a snapshot whose answer is lost takes nothing from its writer: what it holds of others still comes")
+  @Test("a device that loses the response to its snapshot still receives what the snapshot contains of others")
   func lostAnswer() throws {
     let (first, second) = (try device(1), try device(2))
     try play(first, 1...4)
@@ -177,9 +172,7 @@ import Testing
     #expect(first.view == second.view)
   }
 
-  @Test(
-    "contents that nothing needs go when they are 30 days old; those of heads, what they replaced, and their bases stay"
-  )
+  @Test("unneeded contents are removed after 30 days; those of heads, of what they replaced, and their bases are kept")
   func contents() throws {
     let (first, second) = (try device(1), try device(2))
     try play(first, 1...5)
@@ -194,7 +187,7 @@ import Testing
     let partial = old.deletingLastPathComponent().appendingPathComponent(".x.1.a.partial")
     try Data([1]).write(to: partial)
     let chain = (1...5).map { number in first.contentFile("save \(number)") }
-    // One that the storage of these tests doesn't make a delta of, so that what it replaces is no base.
+    // A text that the simulated storage doesn't encode as a delta, so that what it replaces isn't its base.
     let last = try #require((0..<100).map { "last \($0)" }.first { ContentHash(of: Data($0.utf8)).bytes[0] & 3 == 0 })
     try first.save(last)
     try first.sync()
@@ -209,7 +202,7 @@ import Testing
     #expect(isThere(chain[4]))
     try second.sync()
     #expect(second.texts() == [last])
-    // One that went is put again when a save needs it.
+    // A removed content is written again when a save needs it.
     try first.save("old")
     try first.sync()
     #expect(isThere(old))

@@ -6,10 +6,10 @@ import Testing
 
 @testable import KeepsakeSync
 
-/// A shared folder that devices of this release wrote is read, and gone on with, by every later one.
+/// Every later release can read, and continue in, a shared folder that devices of this release wrote.
 ///
-/// With `KEEPSAKE_WRITE_FIXTURES=1` the folder and what it has to hold are written where they are missing; what is
-/// there is never written again.
+/// With `KEEPSAKE_WRITE_FIXTURES=1` the folder and its expected contents are written if they are missing; existing ones
+/// are never overwritten.
 @Suite(.serialized) struct GoldenFolderTests {
   private static let fixtures = Repository.root.appending(path: "Tests/KeepsakeSyncTests/Fixtures/v1")
   private static let recorded = fixtures.appending(path: "folder")
@@ -22,14 +22,14 @@ import Testing
 
   private static func key(_ name: String) -> CellKey { CellKey(collection: "progress", key: name) }
 
-  /// Two devices, with values of every rule, saves, a delta, a conflict, a delete, and a snapshot.
+  /// Fills a folder from two devices, with values of every rule, saves, a delta, a conflict, a delete, and a snapshot.
   private static func fill(_ folder: URL) throws {
     var options = FolderOptions()
     options.segmentsBeforeSnapshot = 4
     let (first, second) = (
       try FolderDevice(folder, seed: 1, options: options), try FolderDevice(folder, seed: 2, options: options)
     )
-    // What is reset has to be known as the cloud has it.
+    // A reset requires that the device has caught up.
     try first.sync()
     let score = BestScore(
       order: .descending,
@@ -107,7 +107,7 @@ import Testing
     return folder
   }
 
-  @Test("a device of a later release finds in a folder of the first one all that it holds")
+  @Test("a device reads everything that a folder of the first release contains")
   func reads() throws {
     let folder = try place()
     #expect(try FolderTransport.container(of: folder, making: nil) == FolderDevice.container)
@@ -123,7 +123,7 @@ import Testing
       device.notifications.allSatisfy { if case .damaged = $0 { false } else { true } }, "\(device.notifications)")
   }
 
-  @Test("every file of a folder of the first release is read as what it was")
+  @Test("every file of a folder of the first release is decoded, and encoded as the same bytes")
   func files() throws {
     let folder = try place()
     let files = try Self.files(in: folder)
@@ -145,7 +145,7 @@ import Testing
     }
   }
 
-  @Test("devices of a later release go on in a folder of the first one, and what they write there reaches each other")
+  @Test("devices of this release continue in a folder of the first one, and receive each other's changes")
   func goesOn() throws {
     let folder = try place()
     let (first, second) = (try FolderDevice(folder, seed: 98), try FolderDevice(folder, seed: 99))

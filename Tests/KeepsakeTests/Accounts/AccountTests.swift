@@ -8,7 +8,7 @@ import Testing
 
 @testable import Keepsake
 
-/// Two people, one tablet: who signs in finds what was theirs, and nothing of the other's.
+/// Several players share a tablet: each account that signs in finds its own data, and none of another account.
 @Suite struct AccountTests {
   let folder: TemporaryFolder
   let clock = TestClock()
@@ -29,9 +29,7 @@ import Testing
     try GameData.accounts(of: "com.example.space", in: folder.url, seal: seal)
   }
 
-  @Test(
-    "signing in, out and over wipes nothing: each account comes back as it was left, and none has anything of another's"
-  )
+  @Test("switching between accounts keeps the data of each, and no account sees another's data")
   func comesBack() throws {
     let people: [Account] = [.guest, .named("ada"), .named("Ada"), .named("ben@example.com")]
     for (number, account) in people.enumerated() {
@@ -60,7 +58,7 @@ import Testing
     }
   }
 
-  @Test("two accounts are open at once and have nothing in common; one and the same is open once")
+  @Test("two accounts can be open at once without sharing data or a cloud; one account can't be opened twice")
   func atOnce() async throws {
     let clouds = [MemoryCloud(), MemoryCloud(id: ContainerID(high: 8, low: 8))]
     let ada = try open(.named("ada"))
@@ -76,7 +74,7 @@ import Testing
     try ben.wallet.earn(5, .gems, for: "a quest")
     for game in [ada, ben] { try await game.cloud.sync() }
     #expect(try ben.saves.load(.main) == nil && ben.progress[.level] == 1 && ada.wallet[.gems].total == 0)
-    // Nor may one begin to talk to the other's cloud.
+    // Syncing with the other account's cloud is refused.
     ada.cloud.connect(clouds[1].address)
     await #expect(throws: GameDataError.self) { try await ada.cloud.sync() }
     guard case .refused = ada.cloud.status.phase else {
@@ -87,7 +85,7 @@ import Testing
     #expect(try ben.saves.load(.main) == nil)
   }
 
-  @Test("what was played before a game had accounts is the guest's, and accounts are no profiles")
+  @Test("data from before a game had accounts belongs to the guest, and accounts aren't listed as profiles")
   func guest() throws {
     let before = try GameData.open("com.example.space", at: folder.url.appendingPathComponent("default"))
     try before.saves.capture(World(level: 4), to: .main).wait()
@@ -100,7 +98,7 @@ import Testing
     #expect(try GameData.profiles(in: folder.url) == ["default"])
   }
 
-  @Test("the list says what each account holds, open or not, and what no cloud has of it")
+  @Test("the list shows the contents of each account, open or not, and which of them aren't in a cloud yet")
   func lists() async throws {
     #expect(try accounts() == [])
     clock.advance(by: .seconds(60))
@@ -131,7 +129,7 @@ import Testing
     #expect(sent.unsent.isEmpty && sent.hasCloud && sent.money == [.gems: 7])
   }
 
-  @Test("an account whose data can't be looked at is listed without contents; a folder under a wrong name isn't listed")
+  @Test("an unreadable account is listed without contents; a folder that doesn't match its account isn't listed")
   func unreadable() throws {
     let seal = Seal.sealed(Data(repeating: 7, count: 32))
     try open(.named("ada"), seal: seal).close()
@@ -145,7 +143,7 @@ import Testing
     #expect(try accounts(seal: seal).map(\.account) == [.named("ben")])
   }
 
-  @Test("any text may be an account's name; none leads out of the folder, and two spellings are one account")
+  @Test("a name of 1 to 1,024 bytes is valid, stays inside the folder, and is compared in normalized form")
   func names() throws {
     for name in ["../../default", "con", "a/b", "default", ".", "nul\u{0}", String(repeating: "x", count: 1024), "用户"] {
       let game = try open(.named(name))
@@ -160,7 +158,7 @@ import Testing
     #expect(storeErrorCode { _ = try open(.named("Zoe\u{308}")) } == .inUse)
   }
 
-  @Test("an account is forgotten only when a cloud has all of it, or on purpose; the others stay")
+  @Test("an account is forgotten only if a cloud has all of it or the caller accepts the loss; others remain")
   func forgets() async throws {
     let cloud = MemoryCloud()
     for name in ["ada", "ben"] {
@@ -184,7 +182,7 @@ import Testing
     #expect(try accounts().map(\.account) == [.named("ben")])
     try forget("ben", losing: true)
     #expect(try accounts() == [])
-    // And the cloud still has it.
+    // The cloud still has the data.
     let again = try open(.named("ada"))
     defer { end(again) }
     again.cloud.connect(cloud.address)

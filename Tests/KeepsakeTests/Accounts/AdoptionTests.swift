@@ -9,10 +9,11 @@ import Testing
 
 @testable import Keepsake
 
-/// Played for a week as a guest, then signed in: nothing of the week is lost, and nothing of it counts twice.
+/// A player signs in after playing as a guest: the account adopts the guest's data, without losing any of it or
+/// counting any of it twice.
 @Suite struct AdoptionTests: WithAccounts {
   let place: AccountsFolder
-  /// The account's.
+  /// The account's cloud.
   let cloud = MemoryCloud()
 
   init() throws { place = try AccountsFolder() }
@@ -21,12 +22,12 @@ import Testing
     try with(account, in: place) { $0.wallet[.gems] }
   }
 
-  /// What the account's bank has of it.
+  /// The balance in the account's bank.
   private func bank() -> Int64 { Bank(cloud.container.bank()).balance("gems") }
 
   // MARK: Values and saves
 
-  @Test("values join by their rules, and what the player chose with the account stays")
+  @Test("values join by their rules, the account's own choices are kept, and adopting again changes nothing")
   func values() async throws {
     let hat = PreferenceKey("hat", default: "none", synced: true)
     let ada = try open(Self.ada)
@@ -69,12 +70,12 @@ import Testing
         #expect(adoption == Adoption(), "adopting twice changes nothing")
       }
     }
-    // A score that the account removes doesn't come back.
+    // A score that the account removed isn't adopted again.
     let worst = try #require(try ada.scores.top(10, of: .easy).last)
     try ada.scores.remove(worst)
     try ada.adopt(.guest)
     #expect(try ada.scores.top(10, of: .easy).compactMap(\.value.int) == [950, 900])
-    // On every device of the account.
+    // The account's other devices receive the same.
     try await ada.cloud.sync()
     let there = try open(Self.ada, in: "tablet")
     defer { end(there) }
@@ -84,11 +85,7 @@ import Testing
     #expect(try there.scores.top(10, of: .easy).compactMap(\.value.int) == [950])
   }
 
-  @Test(
-    """
-    saves come beside the account's own, with their history; the next save settles it, and adopting again brings \
-    nothing back
-    """)
+  @Test("a guest's saves are adopted once, with their history, and conflict with the account's own until resolved")
   func saves() async throws {
     let ada = try open(Self.ada)
     defer { end(ada) }
@@ -118,7 +115,7 @@ import Testing
     there.cloud.connect(cloud.address)
     try await there.cloud.sync()
     #expect(try there.saves.load(.main) == World(level: 4, cleared: ["a"]) && there.saves.load(.asking)?.text == "both")
-    // The guest goes on playing what it has, and that can be adopted, too.
+    // The guest continues with its own saves, and its new version can be adopted, too.
     try with(.guest) { (guest: GameData) throws in
       #expect(try guest.saves.load(.main)?.level == 4)
       try guest.saves.capture(World(level: 5, cleared: ["a", "b"]), to: .main).wait()
@@ -127,7 +124,7 @@ import Testing
     #expect(try ada.saves.load(.main) == World(level: 5, cleared: ["a", "b"]) && ada.saves.conflict(.main) == nil)
   }
 
-  @Test("a save of several parts, its history and hundreds of values go over and reach the account's other device")
+  @Test("a save of several segments, its history and 500 values are adopted and reach the account's other device")
   func large() async throws {
     var random = SeededGenerator(seed: 7)
     // Above 4 MiB a save is cut into segments.
@@ -161,7 +158,7 @@ import Testing
 
   // MARK: Money
 
-  @Test("the guest's money moves once: the account has it, the guest doesn't, also when it is adopted again")
+  @Test("a guest's money moves to the account once; adopting again moves only what the guest earned since")
   func money() async throws {
     try with(.guest) { (guest: GameData) throws in
       try guest.wallet.earn(100, .gems, for: "a quest")
@@ -186,7 +183,7 @@ import Testing
     #expect(bank() == 2 && ada.wallet[.gems].total == 2)
   }
 
-  @Test("a starter gift that both claimed is paid once, and one that only the guest claimed is paid")
+  @Test("a gift that both the guest and the account claimed is paid once; one that only the guest claimed is paid")
   func claims() async throws {
     let ada = try open(Self.ada)
     defer { end(ada) }
@@ -204,11 +201,7 @@ import Testing
     }
   }
 
-  @Test(
-    """
-    money that a guest's own bank knows moves as far as this device may spend it, but for gifts, which the account \
-    gets anew
-    """)
+  @Test("if a guest has a bank of its own, its spendable money is adopted, except for gifts")
   func connectedGuest() async throws {
     let theirs = MemoryCloud(id: ContainerID(high: 8, low: 8))
     let guest = try open(.guest)
@@ -225,7 +218,7 @@ import Testing
     try ada.progress.set("crown", for: .hat)
     try ada.progress.record(6, for: .level)
     try await ada.cloud.sync()
-    // Later, and having heard from a cloud as well.
+    // Changed later than the account's values, by a guest that has synced, too.
     clock.advance(by: .seconds(3600))
     try guest.progress.set("cap", for: .hat)
     try guest.progress.record(9, for: .level)
@@ -234,12 +227,12 @@ import Testing
     for round in 1...2 {
       let adoption = try ada.adopt(.guest, emptying: true)
       #expect(adoption.money == (round == 1 ? [.gems: 58] : [:]), "round \(round)")
-      #expect(adoption.left.money == [.gems: 100] && !adoption.isEmptied, "what stays with the guest isn't deleted")
+      #expect(adoption.left.money == [.gems: 100] && !adoption.isEmptied, "a guest that still has money isn't deleted")
       try await ada.cloud.sync()
       #expect(ada.progress[.hat] == "crown" && ada.progress[.level] == 6, "round \(round)")
       #expect(bank() == 158 && ada.wallet[.gems].total == 158, "round \(round)")
     }
-    // The guest's bank hears that it is gone.
+    // The guest's bank learns that the money is gone.
     let again = try open(.guest)
     defer { end(again) }
     again.cloud.connect(theirs.address)
@@ -247,7 +240,7 @@ import Testing
     #expect(again.wallet[.gems].total == 100 && Bank(theirs.container.bank()).balance("gems") == 100)
   }
 
-  @Test("copies of one guest's data, adopted by one account on two devices, count each operation once")
+  @Test("if two devices adopt copies of one guest into the same account, each operation counts once")
   func copies() async throws {
     try with(.guest) { (guest: GameData) throws in
       try guest.wallet.earn(100, .gems, for: "a quest")
@@ -264,7 +257,7 @@ import Testing
       try await ada.cloud.sync()
       try ada.adopt(.guest)
       for _ in 0..<2 { try await ada.cloud.sync() }
-      // What the first of them saved over stays replaced.
+      // What the first device has replaced remains replaced.
       #expect(
         try ada.saves.conflict(.asking) == nil
           && ada.saves.load(.asking)?.text == (place == "device" ? "guest" : "device"))
@@ -282,7 +275,7 @@ import Testing
 
   // MARK: Crashes
 
-  /// A guest with a bit of everything, the account with money of its own.
+  /// Creates a guest with saves, progress, money and scores, and an account with money of its own.
   private func play() throws {
     try with(Self.ada) { try $0.wallet.earn(7, .gems, for: "a quest") }
     try with(.guest) { (guest: GameData) throws in
@@ -296,7 +289,7 @@ import Testing
 
   private enum Step: CaseIterable { case opened, packed, taken, settled }
 
-  /// Does the steps up to this one, and dies.
+  /// Adopts up to and including this step, and stops there, as in a crash.
   private func adoptUntil(_ step: Step, as account: Account = ada) throws {
     let game = try open(account)
     defer { end(game) }
@@ -313,7 +306,7 @@ import Testing
   }
 
   @Test(
-    "cut off after any step, any number of times, adopting ends the same, and the money is never in two places",
+    "an adoption interrupted after any step, once or twice, can be completed; money is never in both stores",
     arguments: [1, 2])
   func crashes(times: Int) throws {
     for step in Step.allCases {
@@ -323,7 +316,7 @@ import Testing
       let (guest, account) = (try money(.guest), try money(Self.ada))
       #expect(guest.total == (step == .opened ? 100 : 0), "after \(step)")
       #expect(account.total == (step == .opened || step == .packed ? 7 : 107), "after \(step)")
-      // Nobody else gets what is under way.
+      // No other account can adopt a guest whose adoption has begun.
       if step == .packed || step == .taken {
         try with(.named("ben")) { (ben: GameData) throws in
           #expect(gameErrorCode { try ben.adopt(.guest) } == .promised(to: Self.ada), "after \(step)")
@@ -339,7 +332,7 @@ import Testing
         #expect(try ada.wallet.ledger().count == 3, "after \(step)")
       }
       #expect(try money(.guest).total == 0, "after \(step)")
-      // What was adopted is the account's; the next account gets values and saves, and no money.
+      // The adopted money belongs to the account: another account adopts values and saves, but no money.
       try with(.named("ben")) { (ben: GameData) throws in
         let adoption = try ben.adopt(.guest)
         #expect(adoption.money.isEmpty)
@@ -348,7 +341,7 @@ import Testing
     }
   }
 
-  @Test("a guest set back to a backup from the middle of being adopted gives its money to the same account, once")
+  @Test("a guest restored from a backup made during its adoption doesn't give the account its money twice")
   func restoredInTheMiddle() throws {
     try play()
     try adoptUntil(.packed)
@@ -365,9 +358,9 @@ import Testing
     }
   }
 
-  // MARK: Emptying, and what stays
+  // MARK: Emptying, and what remains
 
-  @Test("emptied on request, the guest begins anew")
+  @Test("a guest that is emptied on request no longer exists after adoption, and a new one starts with nothing")
   func empties() throws {
     try play()
     try with(Self.ada) { (ada: GameData) throws in
@@ -380,7 +373,7 @@ import Testing
     }
   }
 
-  @Test("what can't be adopted is named, and keeps the guest from being emptied")
+  @Test("data that can't be adopted is reported, and the guest isn't emptied")
   func leaves() throws {
     let file = folder.url.appendingPathComponent("level.dat")
     try Data("level".utf8).write(to: file)
@@ -400,7 +393,7 @@ import Testing
       (left.localSaves, left.files, left.hasRecords) = (["kept", "kept there"], ["level.dat"], true)
       #expect(adoption.left == left && !adoption.isEmptied)
       #expect(adoption.saves == ["main"] && ada.wallet[.gems].total == 107)
-      // What syncs comes as saves do, and is known again by its bytes.
+      // A synced file is adopted like a save, and tracking the same bytes again adds no head.
       #expect(adoption.files == ["synced.dat"] && ada.takeChanges().contains(.files(["synced.dat"])))
       #expect(try ada.files.names() == ["synced.dat"])
       #expect(try ada.files.track(file, as: "synced.dat").heads().count == 1)
@@ -409,11 +402,7 @@ import Testing
     #expect(try with(.guest) { try $0.saves.load(.main)?.level } == 4)
   }
 
-  @Test(
-    """
-    who may not adopt: the same account, data opened without one, one that is open, one that isn't there; nothing \
-    changes
-    """)
+  @Test("an account can't adopt itself, or missing or open data; data without an account can't adopt; nothing changes")
   func refusals() throws {
     try play()
     try with(Self.ada) { (ada: GameData) throws in

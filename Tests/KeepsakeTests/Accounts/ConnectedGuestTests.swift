@@ -7,10 +7,11 @@ import Testing
 
 @testable import Keepsake
 
-/// A guest that has a cloud, and maybe other devices, becomes an account's: its cloud goes on without what was adopted.
+/// An account adopts a guest that has a cloud, and maybe other devices: the guest's cloud continues without what was
+/// adopted.
 @Suite struct ConnectedGuestTests: WithAccounts {
   let place: AccountsFolder
-  /// The guest's.
+  /// The guest's cloud.
   let theirs = MemoryCloud(id: ContainerID(high: 8, low: 8))
 
   init() throws { place = try AccountsFolder() }
@@ -23,7 +24,7 @@ import Testing
     try GameData.forget(.guest, of: "com.example.space", in: folder.url.appendingPathComponent("device"))
   }
 
-  /// Opens the guest, connected to its own cloud, and has it send before and after.
+  /// Opens the guest, connected to its own cloud, and syncs before and after the body.
   private func withConnectedGuest(in place: String = "device", _ body: (GameData) throws -> Void = { _ in })
     async throws
   {
@@ -35,7 +36,7 @@ import Testing
     try await guest.cloud.sync()
   }
 
-  @Test("a guest whose bank hasn't heard that the money went isn't emptied: its other device could spend it once more")
+  @Test("a guest isn't emptied before its bank knows that the money moved, or another device could spend it again")
   func emptiesOnceTold() async throws {
     try await withConnectedGuest { try $0.wallet.earn(100, .gems, for: "a quest") }
     let ada = try open(Self.ada)
@@ -56,7 +57,7 @@ import Testing
     #expect(ada.wallet[.gems].total == 100)
   }
 
-  @Test("what a guest's store kept back from the game is adopted, too")
+  @Test("changes that a guest has received but not yet delivered to the game are adopted, too")
   func keptBack() async throws {
     try await withConnectedGuest()
     try await withConnectedGuest(in: "tablet") { (there: GameData) throws in
@@ -76,7 +77,7 @@ import Testing
     #expect(try ada.saves.load(.main)?.level == 4 && ada.progress[.level] == 9)
   }
 
-  @Test("a guest of which something is still on its way isn't emptied")
+  @Test("a guest with a staged version whose content hasn't arrived isn't emptied")
   func incoming() async throws {
     try await withConnectedGuest { try $0.saves.capture(World(level: 4), to: .main).wait() }
     let store = try Store.open(at: guestURL, history: .everything)
@@ -96,11 +97,11 @@ import Testing
     }
   }
 
-  @Test("money on its way to an account keeps a guest from being forgotten, whatever its bank knows by then")
+  @Test("a guest can't be forgotten while its money is on the way to an account, even if its bank knows of it")
   func forgetsNoParcel() async throws {
     try await withConnectedGuest { try $0.wallet.earn(100, .gems, for: "a quest") }
     try with(Self.ada) { (ada: GameData) throws in
-      // And dies.
+      // The adoption is interrupted here.
       let source = try Store.open(at: guestURL, history: .everything)
       try Adopter(from: source, into: ada.core, for: try #require(ada.options.accounts)).pack()
       try source.close()

@@ -7,11 +7,11 @@ import Testing
 
 @testable import Keepsake
 
-/// A device that has never reached its cloud, and what it does about it.
+/// A device that has never reached its cloud: when it retries to register, and how long a load waits.
 @Suite(.hangLimit) struct RegistrationTests {
   private let clock = ManualClock()
 
-  /// Nobody listens there.
+  /// No server listens at this address.
   private static let nowhere = URL(string: "http://127.0.0.1:1/")
 
   private func open(_ device: Device, seed: UInt64) throws -> GameData {
@@ -26,7 +26,7 @@ import Testing
   }
 
   @Test(
-    "registering is tried again after pauses that grow, and that differ from device to device",
+    "registration is retried after pauses that grow and differ between devices, until the cloud is switched off",
     arguments: [61, 62] as [UInt64])
   func triesAgain(seed: UInt64) async throws {
     let device = try Device()
@@ -44,13 +44,13 @@ import Testing
         "seed \(seed), up to \(longest) s")
       clock.advance(by: pause)
     }
-    // Switched off, nothing waits any more.
+    // Once the cloud is switched off, nothing waits any more.
     try await until { clock.sleeps.count == 1 }
     game.cloud.isEnabled = false
     try await until { clock.sleeps.isEmpty && game.cloud.status.phase == .paused }
   }
 
-  @Test("a load that may wait for the cloud gives what is here when the time is over, by the game's clock")
+  @Test("a load that waits for the cloud returns the local save when its time limit passes by the game's clock")
   func waitsByTheClock() async throws {
     let device = try Device()
     let game = try open(device, seed: 63)
@@ -63,7 +63,7 @@ import Testing
     #expect(try await loading.value?.level == 4)
   }
 
-  /// A cloud that never answers.
+  /// A cloud that never responds.
   private final class SilentCloud: Transport {
     private func never() async throws(TransportFailure) {
       do {

@@ -5,7 +5,7 @@ import Testing
 
 @testable import KeepsakeArchive
 
-/// One file, one save: it must come back whole, and no program may destroy what a newer one kept.
+/// A save as a single file: it is read back unchanged, and no game overwrites the save of a newer one.
 @Suite struct ArchiveFileTests {
   private let folder: URL
   private let url: URL
@@ -16,7 +16,7 @@ import Testing
     url = folder.appendingPathComponent("world.save")
   }
 
-  /// Runs a test and takes its folder away; one that stays behind harms nobody.
+  /// Runs a test, then removes its folder. A failure to remove it is ignored.
   private func cleaning(_ body: () throws -> Void) rethrows {
     defer { try? FileManager.default.removeItem(at: folder) }
     try body()
@@ -33,7 +33,7 @@ import Testing
 
   private let words = (0..<2_000).map { "word \($0 % 50)" }
 
-  @Test("a save comes back whatever compression it was written with, and a large one takes less room")
+  @Test("a save can be read with any compression; by default, only saves that get smaller are compressed")
   func compressions() throws {
     try cleaning {
       let plain = try Archive.encode(words)
@@ -45,7 +45,7 @@ import Testing
           compression == .none ? file == plain : file.count < plain.count / 4 && ArchiveFrame.isFrame(file),
           "\(compression)")
       }
-      // Nothing to gain: a file of one block, and noise.
+      // Neither a file of one block nor random bytes get smaller.
       try Archive.write([1, 2, 3], to: url)
       #expect(try Data(contentsOf: url) == Archive.encode([1, 2, 3]))
       var random = SystemRandomNumberGenerator()
@@ -57,7 +57,7 @@ import Testing
     }
   }
 
-  @Test("a compressed save that is cut off or altered anywhere is told as damage, never as another world")
+  @Test("a compressed save that is truncated or altered anywhere is refused, or decodes to the same value")
   func damage() throws {
     try cleaning {
       try Archive.write(words, to: url, compression: .zstd(level: 3))
@@ -81,30 +81,30 @@ import Testing
         try bad.write(to: url)
         #expect(code { _ = try Archive.read([String].self, from: url) } == .damaged)
       }
-      // A frame in a frame is nobody's.
+      // A frame inside a frame is not an archive.
       try Zstd.compress(good).write(to: url)
       #expect(code { _ = try Archive.read([String].self, from: url) } == .notAnArchive)
     }
   }
 
-  @Test("a few kilobytes that claim to be gigabytes are refused before they take the memory")
+  @Test("a small file that claims or contains more bytes than the limits allow is refused")
   func bombs() throws {
     try cleaning {
       var limits = ArchiveLimits.standard
       limits.archiveBytes = 1 << 20
-      // Says what it holds.
+      // The header declares the size of the content.
       try Zstd.compress(Data(count: 64 << 20)).write(to: url)
       #expect(code { _ = try Archive.read([String].self, from: url, limits: limits) } == .limit)
-      // Doesn't say: a window of 1 MiB, and runs of 128 KiB of the same byte, 16 GiB in all.
+      // No declared size: a window of 1 MiB, and runs of 128 KiB of the same byte, 16 GiB in all.
       let block: [UInt8] = [0x02, 0x00, 0x10, 0x00]
       let runs = [UInt8]((0..<131_072).map { _ in block }.joined()) + [0x03, 0x00, 0x10, 0x00]
       try Data([0x28, 0xB5, 0x2F, 0xFD, 0x00, 0x50] + runs).write(to: url)
       #expect(code { _ = try Archive.read([String].self, from: url, limits: limits) } == .limit)
       #expect(code { _ = try Archive.read([String].self, from: url) } == .limit)
-      // Claims little and holds much: a single segment of 100 bytes by its header.
+      // Declares little and contains much: a single segment of 100 bytes by its header.
       try Data([0x28, 0xB5, 0x2F, 0xFD, 0x20, 100] + runs).write(to: url)
       #expect(code { _ = try Archive.read([String].self, from: url, limits: limits) } == .damaged)
-      // Claims 2^60 bytes, holds 3.
+      // Declares 2^60 bytes, contains 3.
       try Data([0x28, 0xB5, 0x2F, 0xFD, 0xE0, 0, 0, 0, 0, 0, 0, 0, 0x10, 0x19, 0, 0, 1, 2, 3]).write(to: url)
       #expect(code { _ = try Archive.read([String].self, from: url, limits: limits) } == .limit)
       // Needs a window of 2 GiB.
@@ -123,12 +123,12 @@ import Testing
     }
     try Archive.write(older, to: url, replacingNewer: true)
     #expect(try Data(contentsOf: url) == Archive.encode(older), "\(name)")
-    // Neither a save of the same program nor one of an older one stands in the way.
+    // A save of the same game or of an older one can be overwritten.
     try Archive.write(older, to: url)
     try Archive.write(newer, to: url)
   }
 
-  @Test("a game that wasn't updated doesn't destroy the save of one that was")
+  @Test("writing over a newer game's save throws and leaves it unchanged, unless replacing it is allowed")
   func newerSaves() throws {
     try cleaning {
       try isProtected(Updated.Hero(), Outdated.Hero(), "root")
@@ -140,7 +140,7 @@ import Testing
     }
   }
 
-  @Test("an archive of a later format is left alone, and only a whole one")
+  @Test("a file of a later archive format can't be overwritten, unless it is damaged")
   func newerFormat() throws {
     try cleaning {
       var bytes = [UInt8](try Archive.encode(words).dropLast(8))
@@ -157,7 +157,7 @@ import Testing
     }
   }
 
-  @Test("what is damaged, empty or no archive doesn't keep the player from saving, and isn't taken for a missing file")
+  @Test("a damaged, empty or foreign file throws when it is read, and can be overwritten by a save")
   func replaced() throws {
     try cleaning {
       try Archive.write(Updated.Hero(), to: url)
@@ -185,7 +185,7 @@ private enum Outdated {
     init() {}
   }
   @Archivable struct Band { var riders = [Rider()] }
-  /// By hand, and with the type somewhere in its declarations.
+  /// Has a field with a hand-written conformance, and one with the type itself.
   @Archivable struct Loose {
     var note = HandWritten()
     var hero: Hero?

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Keepsake
 
-/// What a game had before it knew of `@Archivable`.
+/// Settings of a game from before it used `@Archivable`.
 private struct Settings: Codable, Equatable {
   var volume = 0.5
   var names: [String: Set<String>] = ["pads": ["left", "right"]]
@@ -16,7 +16,7 @@ private struct Settings: Codable, Equatable {
 
   init() throws { device = try Device() }
 
-  @Test("one line saves a Codable value, one line loads it; damage and another type are typed errors")
+  @Test("one call writes a `Codable` value, and one reads it; damage and another type throw typed errors")
   func files() throws {
     let url = device.folder.url.appendingPathComponent("settings.save")
     #expect(try Archive.read(Settings.self, from: url) == nil)
@@ -37,7 +37,7 @@ private struct Settings: Codable, Equatable {
     } throws: { ($0 as? ArchiveError)?.code == .damaged }
   }
 
-  @Test("generic code writes an archivable value so that it is read as one")
+  @Test("an archivable value that generic code writes as `Codable` can be read as archivable")
   func genericFiles() throws {
     func save<Value: Codable>(_ value: Value, _ url: URL) throws -> Value? {
       try Archive.write(value, to: url)

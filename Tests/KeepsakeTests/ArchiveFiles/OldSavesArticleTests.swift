@@ -3,7 +3,7 @@ import Keepsake
 import TestSupport
 import Testing
 
-// The code of the article OldSaves, word by word: the last test compares them.
+// The code of the article OldSaves, word for word: the last test compares the two.
 
 @Archivable(subclasses: [OldBoss.self]) class OldHero {
   var name: String
@@ -63,7 +63,7 @@ func takeOver(save: Data, defaults: Data, scores: Data, into game: GameData) thr
   return settings.unfit.map(\.reason) + list.unfit.map(\.reason)
 }
 
-/// An older game's files, taken over as the article says.
+/// Imports an older game's files as the article describes.
 @Suite struct OldSavesArticleTests {
   private static let save: PropertyList = [
     "$version": 100_000, "$archiver": "NSKeyedArchiver", "$top": ["root": .uid(1)],
@@ -88,7 +88,7 @@ func takeOver(save: Data, defaults: Data, scores: Data, into game: GameData) thr
     ],
   ]
 
-  @Test("an old game's object, settings and scores are taken over, once, and what doesn't fit is told")
+  @Test("an old game's object, settings and scores are imported once, and values that don't fit are reported")
   func takesOver() throws {
     let device = try Device()
     let save = try Self.save.encoded(as: .binary)
@@ -110,10 +110,10 @@ func takeOver(save: Data, defaults: Data, scores: Data, into game: GameData) thr
     }
   }
 
-  @Test("the circle of the old objects closes, and a subclass stays one")
+  @Test("a cycle of references in an old save is decoded, and an object of a subclass keeps its class")
   func circle() throws {
     let hero = try oldHero(from: Self.save.encoded(as: .xml))
-    // Nothing but the file's own references held it.
+    // Only the save's own references kept the target alive, so the weak reference is nil.
     #expect(hero.target == nil)
     var list = try #require(Self.save.dictionary)
     list.removeAll { $0.key == "$top" }

@@ -3,8 +3,7 @@ import Keepsake
 import TestSupport
 import Testing
 
-/// Files that people edit: what is wrong has to be said so that they can mend it, and nothing they write may end the
-/// game.
+/// Files that people edit: errors say what has to be corrected, and no content crashes the game.
 @Suite struct StructuredFileTests {
   struct Quest: Codable, Equatable {
     var name: String
@@ -33,7 +32,7 @@ import Testing
   }
 
   @Test(
-    "a value comes back from JSON and from a property list, and is the same bytes each time",
+    "a value is read back from JSON and from a property list, and is written as the same bytes each time",
     arguments: ["level.json", "LEVEL.PLIST"])
   func roundTrips(name: String) throws {
     let url = folder.url.appendingPathComponent(name)
@@ -77,14 +76,14 @@ import Testing
     Mistake(json: "[1,2]", code: .mismatch, description: "expected a dictionary, found a list of 2"),
   ]
 
-  @Test("what doesn't fit is said with its path, what was expected and what was found", arguments: mistakes)
+  @Test("a value that doesn't fit is reported with its path, what was expected and what was found", arguments: mistakes)
   func mismatches(_ mistake: Mistake) throws {
     struct File: Codable { var quests: [Quest] }
     let found = error { _ = try StructuredFile.decode(File.self, from: Data(mistake.json.utf8), as: .json) }
     #expect(found?.description == mistake.description && found?.code == mistake.code)
   }
 
-  @Test("a number beyond its type, a key that is no word, and a property list say where, too")
+  @Test("errors have the right path for a number out of range, a key with a space, and a property list")
   func others() throws {
     struct File: Codable { var sizes: [String: Int8] }
     let large = error {
@@ -103,7 +102,7 @@ import Testing
   }
 
   @Test(
-    "bytes that are no file of the format are a typed error, never a crash",
+    "bytes that aren't a file of the format throw a typed error instead of crashing",
     arguments: ["", "{", "{]", "= nonsense {", "<plist>", "bplist00garbage", String(repeating: "[", count: 200_000)])
   func malformed(text: String) throws {
     for format in StructuredFile.Format.allCases {
@@ -112,9 +111,7 @@ import Testing
     }
   }
 
-  @Test(
-    "lists nested without end are refused before Foundation's reader runs out of stack; as deep as people write is read"
-  )
+  @Test("100,000 nested lists are refused before Foundation's parser overflows the stack; 200 are parsed")
   func deep() throws {
     func list(_ depth: Int) -> Data {
       Data(
@@ -127,7 +124,7 @@ import Testing
   }
 
   @Test(
-    "nor is a nesting read that hides its beginnings and ends where others would count them wrongly",
+    "deep nesting is refused even if comments, CDATA or an encoding disguise where elements begin and end",
     arguments: [
       "<array><!--</array>-->", "<array><string><![CDATA[</array>]]></string>", "<array><?a </array>?>",
       "<dict><key>a</key>",
@@ -146,7 +143,7 @@ import Testing
     }
   }
 
-  @Test("comments, CDATA and an ordinary DOCTYPE are read; definitions of a file's own are not")
+  @Test("comments, CDATA and the usual DOCTYPE are read; a DOCTYPE with its own entities is refused")
   func ordinaryXML() throws {
     struct File: Codable { var sizes: [String] }
     func file(_ doctype: String) -> Data {
@@ -166,7 +163,7 @@ import Testing
     #expect(found?.code == .malformed)
   }
 
-  @Test("what can't be written is known before anything is, and the file that was there stays")
+  @Test("a value that can't be encoded is detected before anything is written, and the old file is unchanged")
   func unencodable() throws {
     struct Weather: Codable {
       var days: [Double]
@@ -182,7 +179,7 @@ import Testing
     #expect(!StructuredFile.canEncode(7, as: .propertyList))
   }
 
-  @Test("a name that says nothing, a folder in the way and a file beyond all measure are typed errors")
+  @Test("an unknown extension, a folder at the path, an unwritable path and a huge file throw typed errors")
   func places() throws {
     #expect(
       error { try StructuredFile.write(1, to: folder.url.appendingPathComponent("level.txt")) }?.code == .unknownFormat)

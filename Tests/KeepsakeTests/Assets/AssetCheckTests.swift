@@ -9,13 +9,9 @@ import Glibc
 import Darwin
 #endif
 
-/// A player whose installation is broken hears it before play, all of it, and never sees garbage.
+/// A broken installation is reported in full before play, and damaged assets are never loaded.
 @Suite struct AssetCheckTests {
-  @Test(
-    """
-    all that is missing, damaged, stale, unreadable and extra is told at once, a sentence each, and the same errors \
-    meet whoever loads it
-    """)
+  @Test("a check reports all missing, damaged, stale, unreadable and extra files, and loading them throws the same")
   func report() async throws {
     let world = try AssetWorld(["gone": 10, "Images/altered": 10, "cut": 10, "edited": 10, "linked": 10, "good": 10])
     let sound = try await AssetLibrary(at: world.url).check(.full)
@@ -58,16 +54,12 @@ import Darwin
     let batch = assets.load(["good", "gone", "cut"])
     await #expect { try await batch.waitUntilLoaded() } throws: { "\($0)".contains("2 of 3") }
     #expect(batch.failures.count == 2 && assets["good"] == world.bytes["good"])
-    // A later load, when the file is back, succeeds.
+    // Once the file is restored, it can be loaded.
     try world.write(try #require(world.bytes["gone"]), to: "gone")
     #expect(try await assets.data(for: "gone") == world.bytes["gone"])
   }
 
-  @Test(
-    """
-    the quick check hashes only what was changed after the manifest was made; extra files alone are no reason not to \
-    play
-    """)
+  @Test("the quick check hashes only files changed after the manifest was made; extra files alone are no failure")
   func quick() async throws {
     let world = try AssetWorld(["altered": 10, "edited": 10, "touched": 10])
     try world.write(Data(count: 10), to: "altered")
@@ -85,7 +77,7 @@ import Darwin
     try told.throwIfUnsound()
   }
 
-  @Test("a check can be watched, and ends when its task is cancelled")
+  @Test("a check reports its progress, and ends early if its task is cancelled")
   func watched() async throws {
     let world = try AssetWorld(["a": 300_000, "b": 100, "c": 0])
     let assets = try AssetLibrary(at: world.url)
@@ -101,10 +93,12 @@ import Darwin
     task.cancel()
     await #expect(throws: CancellationError.self) { _ = try await task.value }
     gate.open("told")
-    #expect(gate.reads.count <= 2, "the thread has better things to do as well")
+    #expect(gate.reads.count <= 2, "a cancelled check stops early")
   }
 
-  @Test("no path leads out of the folder, whoever names it", arguments: HostilePaths.all)
+  @Test(
+    "a path that leads out of the folder or is invalid on some system is refused, also in a manifest",
+    arguments: HostilePaths.all)
   func hostile(path: String) async throws {
     let world = try AssetWorld(["Images/Ship.png": 10])
     let assets = try AssetLibrary(at: world.url)
@@ -116,13 +110,12 @@ import Darwin
         assets.load([path]).failures.map(\.code) == [.refusedPath] && assets[path] == nil
           && assets.size(of: path) == nil)
     }
-    // Nor may a manifest name it, though its checksum is right.
+    // A manifest that lists the path is refused, although its checksum is right.
     try HostilePaths.manifest([(path, 10)]).write(to: world.manifest)
     #expect(assetErrorCode { _ = try AssetLibrary(at: world.url) } == .damagedManifest)
   }
 
-  @Test(
-    "letters spelled in another of Unicode's forms are the same asset; another case is another one, on every platform")
+  @Test("a path in another Unicode normalization form names the same asset; one in another letter case doesn't")
   func spellings() async throws {
     let world = try AssetWorld(["Caf\u{E9}/\u{C5}.png": 10])
     let assets = try AssetLibrary(at: world.url)
@@ -132,7 +125,7 @@ import Darwin
     }
   }
 
-  @Test("a symbolic link is never followed, in whichever part of a path and whenever it came there")
+  @Test("a symbolic link in the folder is never followed, even if made while the game runs; the folder may be one")
   func links() async throws {
     let world = try AssetWorld(["Images/Ship.png": 10, "other": 10])
     let outside = try TemporaryFolder()
@@ -140,7 +133,7 @@ import Darwin
     try bytes.write(to: outside.url.appendingPathComponent("Ship.png"))
     let assets = try AssetLibrary(at: world.url)
     #expect(try assets.url(for: "Images/Ship.png").path == world.file("Images/Ship.png").path)
-    // The folder becomes a link while the game runs; behind it stand even the right bytes.
+    // The folder is replaced by a link while the game runs; the link even leads to the right bytes.
     try FileManager.default.removeItem(at: world.file("Images"))
     try FileManager.default.createSymbolicLink(at: world.file("Images"), withDestinationURL: outside.url)
     await #expect { try await assets.data(for: "Images/Ship.png") } throws: { ($0 as? AssetError)?.code == .unreadable }
@@ -148,13 +141,13 @@ import Darwin
     #expect(
       try await assets.check().findings.map(\.kind) == [.extra, .unreadable], "the link itself, and the asset behind it"
     )
-    // A game that names its folder by a link means what is behind it.
+    // If the library's folder itself is a link, it is followed.
     let link = outside.url.appendingPathComponent("link")
     try FileManager.default.createSymbolicLink(at: link, withDestinationURL: world.url)
     #expect(try await AssetLibrary(at: link).data(for: "other") == world.bytes["other"])
   }
 
-  @Test("a pipe, a folder or a locked folder in an asset's place is an error, and holds nobody")
+  @Test("a pipe or folder at an asset's path throws instead of blocking, as does a library that isn't a folder")
   func otherKinds() async throws {
     let world = try AssetWorld(["pipe": 0, "folder": 0, "good": 1])
     for path in ["pipe", "folder"] { try FileManager.default.removeItem(at: world.file(path)) }
@@ -170,7 +163,7 @@ import Darwin
     #expect(assetErrorCode { _ = try AssetLibrary(at: world.file("nowhere")) } == .missing)
   }
 
-  @Test("loading and checking write nothing: the folder stays as it is to the last date")
+  @Test("loading and checking write nothing: sizes, dates and permissions in the folder are unchanged")
   func writesNothing() async throws {
     let world = try AssetWorld(["a": 100, "Images/b": 100])
     func state() throws -> [String: [String]] {
@@ -194,7 +187,7 @@ import Darwin
     #expect(try state() == before && before.count == 5)
   }
 
-  @Test("while a game is being made it runs without a manifest, and a file that changes is told")
+  @Test("a library without a manifest uses the files that it finds, and reports one that changes as stale")
   func withoutManifest() async throws {
     let world = try AssetWorld(["a": 100])
     try FileManager.default.removeItem(at: world.manifest)
@@ -209,7 +202,7 @@ import Darwin
   }
 }
 
-/// Names that lead elsewhere on some system.
+/// Paths that lead out of the folder, or are invalid, on some system.
 enum HostilePaths {
   static let all: [String] = [
     "", "/", "/etc/passwd", "..", "../Ship.png", "Images/../../Ship.png", "Images/..", ".", "./Images/Ship.png",
@@ -224,7 +217,7 @@ enum HostilePaths {
     Array(repeating: "p", count: 33).joined(separator: "/"), String(repeating: "x/", count: 20_000) + "y",
   ]
 
-  /// A manifest's file with these assets, whatever they are, under a right checksum.
+  /// The bytes of a manifest with these assets, valid or not, and a right checksum.
   static func manifest(_ assets: [(path: String, size: Int)], format: Int = 1) throws -> Data {
     let hash = ContentHash(of: Data())
     let lines = assets.map { "\(hash) \($0.size) \($0.path)\n" }.joined()

@@ -5,12 +5,12 @@ import Testing
 
 @testable import Keepsake
 
-/// Images and sounds come while the game goes on, the important ones first, and nobody waits in vain.
+/// Assets load in the background while the game runs, the important ones first, and every wait ends.
 @Suite struct AssetLoadingTests {
   /// Long enough for any machine; a test that waits so long has failed.
   private static let patience = Patience.limit
 
-  @Test("a game loads its images in the background, waits as it likes, and has their bytes")
+  @Test("assets load in the background, and a game can wait for them in a task or on a thread")
   func loads() async throws {
     let world = try AssetWorld(["Images/Ship.png": 5_000, "Sounds/Boom.wav": 70_000, "empty": 0])
     let assets = try AssetLibrary(at: world.url)
@@ -29,7 +29,7 @@ import Testing
     assets.removeUnpinned()
     withExtendedLifetime(batch) {
       #expect(
-        assets["Sounds/Boom.wav"] == nil && assets["Images/Ship.png"] != nil, "a batch that lives keeps what it loaded")
+        assets["Sounds/Boom.wav"] == nil && assets["Images/Ship.png"] != nil, "a live batch keeps what it loaded")
     }
     let again = try await onThread {
       let batch = assets.load(["Sounds/Boom.wav"])
@@ -41,12 +41,12 @@ import Testing
     #expect(nothing.isLoaded && nothing.progress.fraction == 1)
   }
 
-  @Test("what the player waits for comes first, then whoever asked first, and a request can be raised")
+  @Test("assets load by priority, then in the order of the requests, and a request's priority can be raised")
   func priorities() async throws {
     let world = try AssetWorld([
       "block1": 1, "block2": 1, "low1": 1, "low2": 1, "normal": 1, "high": 1, "raised": 1, "shared": 1,
     ])
-    // One thread is held to the end, so that the other one's order can be seen.
+    // One thread is blocked until the end, so that the order of the other one's reads can be seen.
     let gate = ReadGate(holding: ["block1", "block2"])
     let assets = try AssetLibrary(at: world.url, reading: { gate.pass($0) })
     let reads = try await onThread {
@@ -68,7 +68,7 @@ import Testing
     #expect(reads == ["raised", "high", "shared", "normal", "low1", "low2"])
   }
 
-  @Test("however many ask for an asset at once, it is read once and all get it")
+  @Test("an asset that several tasks and threads request at once is read once, and all of them get it")
   func coalesced() async throws {
     let world = try AssetWorld(["a": 300_000])
     let gate = ReadGate(holding: ["a"])
@@ -84,8 +84,7 @@ import Testing
     #expect(gate.reads == ["a"])
   }
 
-  @Test(
-    "a batch that is cancelled ends at once, frees nobody else's request, and what nobody wants any longer isn't read")
+  @Test("cancelling a batch ends it at once; only assets that another batch has requested are still read")
   func cancellation() async throws {
     let world = try AssetWorld(["block1": 1, "block2": 1, "mine": 10, "ours": 10])
     let gate = ReadGate(holding: ["block1", "block2"])
@@ -106,11 +105,11 @@ import Testing
     try await other.waitUntilLoaded()
     try await blocks.waitUntilLoaded()
     blocks.cancel()
-    #expect(blocks.isLoaded, "cancelling what is loaded does nothing")
+    #expect(blocks.isLoaded, "cancelling a loaded batch does nothing")
     #expect(!gate.reads.contains("mine") && assets["ours"] == world.bytes["ours"])
   }
 
-  @Test("a task that is cancelled stops waiting; the batch and the others who wait go on")
+  @Test("cancelling a task ends only its own wait; the batch and other waiting tasks continue")
   func cancelledTasks() async throws {
     let world = try AssetWorld(["a": 10])
     let gate = ReadGate(holding: ["a"])
@@ -126,7 +125,7 @@ import Testing
     try await batch.waitUntilLoaded()
   }
 
-  @Test("a wait that takes too long says so, and loading goes on")
+  @Test("a wait that exceeds its time limit throws, and loading continues")
   func timeOut() async throws {
     let world = try AssetWorld(["a": 10, "b": 10])
     let gate = ReadGate(holding: ["a"])
@@ -138,8 +137,7 @@ import Testing
     try await batch.waitUntilLoaded()
   }
 
-  @Test(
-    "a progress bar moves with the bytes, never back, within a large file as well, and is full only when all is there")
+  @Test("the progress of a batch never decreases, and reaches 1 only if everything was loaded")
   func progress() async throws {
     let world = try AssetWorld(["large": 5 * AssetFolder.chunkBytes + 1, "small": 999, "tiny": 1])
     let assets = try AssetLibrary(at: world.url)
@@ -151,7 +149,7 @@ import Testing
     var seen: [Double] = []
     for await progress in updates { seen.append(progress.fraction) }
     #expect(seen == seen.sorted() && seen.last == 1, "\(seen)")
-    // A stream that begins when all is over has one element.
+    // A stream that begins after loading has ended has one element.
     var late: [AssetProgress] = []
     for await progress in batch.progressUpdates { late.append(progress) }
     #expect(late == [batch.progress])
@@ -160,7 +158,7 @@ import Testing
     #expect(failing.progress.fraction < 1 && failing.progress.filesDone == 1)
   }
 
-  @Test("a file that is still being read counts as far as it was read, at once, for whoever watches")
+  @Test("a file that is still being read counts with the bytes read so far, and streams are updated at once")
   func progressWithinFiles() async throws {
     var queue = AssetQueue()
     let assets = [(asset: 7, size: 1_000), (asset: 8, size: 10)]
@@ -175,7 +173,7 @@ import Testing
     #expect(await updates.next() == expected)
   }
 
-  @Test("a game that never yields reads on its own thread what it needs now, ahead of all that waits")
+  @Test("a synchronous load reads on the calling thread, even while all of the library's threads are busy")
   func blocking() async throws {
     let world = try AssetWorld(["block1": 1, "block2": 1, "now": 10])
     let gate = ReadGate(holding: ["block1", "block2"])
@@ -183,7 +181,7 @@ import Testing
     let blocks = assets.load(["block1", "block2"])
     let now = try await onThread {
       gate.waitFor(["block1", "block2"])
-      // Both threads of the library are at something else.
+      // Both threads of the library are busy.
       return try assets.data(for: "now")
     }
     #expect(now == world.bytes["now"] && !blocks.isDone)
@@ -192,7 +190,7 @@ import Testing
     try await blocks.waitUntilLoaded()
   }
 
-  @Test("an image is decoded once, kept by path and type, and an error in decoding is the game's own")
+  @Test("an asset is decoded once for each path and type, and errors of the decoding closure are thrown as they are")
   func values() async throws {
     struct Image: Sendable, Equatable { var bytes: Int }
     struct NoImage: Error {}
@@ -213,11 +211,7 @@ import Testing
     #expect(assets.heldBytes == 500, "two files, two values of one and one of the other")
   }
 
-  @Test(
-    """
-    what is asked for comes although the game lets go of the batch, and nothing of a library stays when the game lets \
-    go of it
-    """)
+  @Test("a requested asset loads even if its batch is released, and a released library frees its loader")
   func lettingGo() async throws {
     let world = try AssetWorld(["a": 10])
     weak var loader: AssetLoader?
@@ -229,13 +223,13 @@ import Testing
       while assets["a"] == nil, ContinuousClock.now < end { await Task.yield() }
       #expect(assets["a"] == world.bytes["a"])
     }
-    // Its threads end, and with them the last that holds it.
+    // The loader's threads end, and with them the last reference to it.
     let end = ContinuousClock.now + Self.patience
     while loader != nil, ContinuousClock.now < end { await Task.yield() }
     #expect(loader == nil)
   }
 
-  @Test("a game finds its assets at game.assets, and is told if it attached none")
+  @Test("`game.assets` is the library that the game attached, and throws if there is none")
   func attached() async throws {
     let world = try AssetWorld(["a": 10])
     let device = try Device()
@@ -249,10 +243,7 @@ import Testing
   }
 
   @Test(
-    """
-    threads and tasks that ask, wait, cancel and let go all at once get right bytes or a typed error, and never wait \
-    for ever
-    """,
+    "concurrent loads, waits, cancels and releases get right bytes or a typed error, within the budget",
     arguments: [11, 12, 13])
   func stress(seed: UInt64) async throws {
     let sizes = Dictionary(uniqueKeysWithValues: (0..<40).map { ("asset\($0)", $0 * 997 % 9_000) })
@@ -278,7 +269,7 @@ import Testing
                 do {
                   try assets.load(paths, pinned: Bool.random(using: &random)).wait(within: Self.patience)
                 } catch let error as AssetError where error.code == .overBudget {
-                  // Others have pinned what there is.
+                  // Other batches have pinned the whole budget.
                 }
               default: #expect(try assets.data(for: paths[0]) == world.bytes[paths[0]], "seed \(seed)")
               }
@@ -288,7 +279,7 @@ import Testing
               do {
                 try batch.wait(within: Self.patience)
               } catch let error as AssetError where error.code == .overBudget || error.code == .cancelled {
-                // The same.
+                // Other batches have pinned the whole budget, or this one was cancelled.
               }
             }
           }

@@ -2,14 +2,13 @@ import Foundation
 import Keepsake
 import Testing
 
-/// The list that a game's files are compared with: the same for the same files, and never believed when it can't be
-/// right.
+/// The list that a game's files are checked against: the same for the same files, and refused if it can't be right.
 @Suite struct AssetManifestTests {
   private func code(_ text: String) -> AssetError.Code? {
     assetErrorCode { _ = try AssetManifest(decoding: Data(text.utf8)) }
   }
 
-  @Test("the same files give the same manifest, sorted, an asset a line, and it is read back as it was written")
+  @Test("the same files give the same manifest, sorted, one asset per line, and it is read back unchanged")
   func stable() throws {
     let world = try AssetWorld(["b": 3, "B2/a": 2, "a/\u{E9} \u{1F680}.png": 1, "a-b": 0])
     let bytes = try Data(contentsOf: world.manifest)
@@ -31,7 +30,7 @@ import Testing
     #expect(try AssetLibrary(at: empty.url).paths == [])
   }
 
-  @Test("a manifest with any byte altered or any end lost is refused, or still says the same")
+  @Test("a manifest with any bit flipped or cut at any length is refused, or still has the same meaning")
   func altered() throws {
     let world = try AssetWorld(["Images/Ship.png": 1204, "b": 7])
     let bytes = try Data(contentsOf: world.manifest)
@@ -54,11 +53,11 @@ import Testing
         #expect(code(String(decoding: bytes.prefix(index), as: UTF8.self)) == .damagedManifest, "\(index)")
       }
     }
-    // White space, for the most part.
+    // Mostly changed white space.
     #expect(same < 100, "\(same)")
   }
 
-  @Test("one file under two names, or two that are one where names ignore case, can't be in a manifest")
+  @Test("a manifest is refused if its paths collide, also when case is ignored, or aren't in normalized form")
   func duplicates() throws {
     for pair in [
       ["a", "a"], ["Ship.png", "ship.PNG"], ["Images/a", "images/b"], ["a", "a/b"], ["A/b", "a"], ["\u{E9}", "\u{C9}"],
@@ -67,13 +66,12 @@ import Testing
       let data = try HostilePaths.manifest(pair.map { ($0, 0) })
       #expect(assetErrorCode { _ = try AssetManifest(decoding: data) } == .damagedManifest, "\(pair)")
     }
-    // Neither can a name in another of Unicode's forms, which some file systems would take for another file.
+    // A path that isn't normalized is refused, because some file systems would take it for another file.
     let data = try HostilePaths.manifest([("e\u{301}", 0)])
     #expect(assetErrorCode { _ = try AssetManifest(decoding: data) } == .damagedManifest)
   }
 
-  @Test(
-    "sizes that can't be, numbers that are none, and other JSON are typed errors; a newer format asks for an update")
+  @Test("impossible sizes, invalid numbers and other JSON are reported as damage, a newer format as newer")
   func hostile() throws {
     for size in [-1, Int(Int32.max) + 1, .max, .min] {
       let data = try HostilePaths.manifest([("a", size)])
@@ -94,13 +92,13 @@ import Testing
     #expect(code("{\"format\":9223372036854775807}") == .newerManifest)
   }
 
-  @Test("a manifest of more than it can list, or a file of no end, is refused before memory is taken for it")
+  @Test("a manifest that lists too many assets, or whose file is 1 TiB large, is refused")
   func huge() throws {
     let list = String(repeating: "{\"path\":\"\",\"size\":0,\"sha256\":\"\"},", count: 200_001).dropLast()
     #expect(code("{\"format\":1,\"checksum\":\"\",\"assets\":[\(list)]}") == .damagedManifest)
     let world = try AssetWorld(["a": 1])
     let handle = try FileHandle(forWritingTo: world.manifest)
-    // A hole: no room is taken on the disk.
+    // A sparse file: it takes no space on the disk.
     try handle.truncate(atOffset: 1 << 40)
     try handle.close()
     #expect(assetErrorCode { _ = try AssetLibrary(at: world.url) } == .damagedManifest)
@@ -108,7 +106,7 @@ import Testing
     #expect(try AssetLibrary(at: world.url).paths == ["a"])
   }
 
-  @Test("a size that lies takes no memory: the file is looked at first")
+  @Test("a file that is smaller than its manifest says is refused by its size, before memory is allocated")
   func lies() async throws {
     let world = try AssetWorld(["a": 1])
     try HostilePaths.manifest([("a", Int(Int32.max))]).write(to: world.manifest)
@@ -119,7 +117,7 @@ import Testing
     #expect(assets.heldBytes == 0)
   }
 
-  @Test("a folder with names that can't be loaded everywhere gets no manifest, and all of them are named")
+  @Test("no manifest is made of a folder with names that aren't portable, and the error lists all of them")
   func refused() throws {
     let world = try AssetWorld(["good": 1])
     let before = try Data(contentsOf: world.manifest)
@@ -129,7 +127,7 @@ import Testing
     try FileManager.default.createSymbolicLink(at: world.file("link"), withDestinationURL: world.file("good"))
     do {
       try world.makeManifest()
-      Issue.record("it was made")
+      Issue.record("a manifest was made")
     } catch let error as AssetError {
       #expect(error.code == .refusedPath && error.message.contains("7 names"), "\(error)")
       for name in ["aux.png", "a:b", "Good", "trailing. ", "sub/a\\u{202e}b", "link"] {
@@ -139,7 +137,7 @@ import Testing
     #expect(try Data(contentsOf: world.manifest) == before)
   }
 
-  @Test("files that claim to be larger than any disk are refused by name, in a manifest and without one")
+  @Test("an enormous file is refused when a manifest is made, and when a library is opened without one")
   func hugeFiles() throws {
     let world = try AssetWorld(["a": 3])
     let huge = world.url.appendingPathComponent("huge.bin")
@@ -147,7 +145,7 @@ import Testing
       let file = world.url.appendingPathComponent(name)
       #expect(FileManager.default.createFile(atPath: file.path, contents: nil))
       let handle = try FileHandle(forWritingTo: file)
-      // As large as the file system here takes, up to what overflows a sum.
+      // As large as this file system allows, up to sizes whose sum overflows.
       for size in [UInt64(7) << 60, 7 << 50, 3 << 40, 1 << 32] where (try? handle.truncate(atOffset: size)) != nil {
         break
       }

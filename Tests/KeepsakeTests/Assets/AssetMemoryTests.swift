@@ -9,8 +9,7 @@ import Testing
 @Suite struct AssetMemoryTests {
   private static let patience = Patience.limit
 
-  @Test(
-    "a game whose assets are ten times its budget loads them all, never holds more, and gets again what was evicted")
+  @Test("a library ten times its budget loads all assets, never exceeds the budget, and reloads evicted assets")
   func budget() async throws {
     let paths = (0..<100).map { "asset\($0)" }
     let world = try AssetWorld(Dictionary(uniqueKeysWithValues: paths.map { ($0, 1_000) }))
@@ -21,7 +20,7 @@ import Testing
       at: world.url, budget: 10_000,
       reading: { path in
         gate.pass(path)
-        // While a read is under way its bytes count already.
+        // The bytes of a read in progress already count.
         most.note(library.value?.heldBytes ?? 0)
       })
     library.value = assets
@@ -37,7 +36,7 @@ import Testing
     #expect(gate.reads.count > 180)
   }
 
-  @Test("what was used least recently goes first")
+  @Test("the assets and values that were used least recently are evicted first")
   func leastRecentlyUsed() async throws {
     let world = try AssetWorld(["a": 100, "b": 100, "c": 100, "d": 100])
     let assets = try AssetLibrary(at: world.url, budget: 300)
@@ -45,14 +44,14 @@ import Testing
     #expect(assets["a"] != nil)
     _ = try await assets.data(for: "d")
     #expect(assets["b"] == nil && assets["a"] != nil && assets["c"] != nil && assets["d"] != nil)
-    // A value takes room as well, and goes as well.
+    // A decoded value counts towards the budget and is evicted like an asset.
     #expect(try await assets.value(for: "a", cost: 200) { $0.count } == 100)
     #expect(assets.heldBytes == 300 && assets["a"] != nil && assets["c"] == nil && assets["d"] == nil)
     _ = try await assets.data(for: "b")
     #expect(assets.heldBytes <= 300 && assets["b"] != nil)
   }
 
-  @Test("what a batch pins stays while it lives; what doesn't fit beside it is refused at once, or given and not kept")
+  @Test("assets pinned by a batch stay loaded; others that don't fit fail at once, or are returned but not kept")
   func pins() async throws {
     let world = try AssetWorld(["a": 400, "b": 400, "c": 400, "small": 100, "huge": 2_000])
     let assets = try AssetLibrary(at: world.url, budget: 1_000)
@@ -62,18 +61,18 @@ import Testing
     #expect(second.isDone && second.failures.map(\.code) == [.overBudget])
     #expect(second.failures.first?.message.contains("1000 bytes, of which 800 are pinned") == true)
     await #expect(throws: AssetError.self) { try await second.waitUntilLoaded() }
-    // One that waits for it and can't be pinned fails by itself, with its path; the others come.
+    // In an unpinned batch, only the asset that doesn't fit fails, with its path; the others are loaded.
     let unpinned = assets.load(["small", "c"], pinned: false)
     await #expect { try await unpinned.waitUntilLoaded() } throws: { error in
       (error as? AssetError)?.code == .overBudget && (error as? AssetError)?.path == "c"
     }
     #expect(assets["small"] != nil)
-    #expect(try await assets.data(for: "c") == world.bytes["c"] && assets["c"] == nil, "given and not kept")
+    #expect(try await assets.data(for: "c") == world.bytes["c"] && assets["c"] == nil, "returned, but not kept")
     let huge = try await onThread { try assets.data(for: "huge") }
     #expect(huge == world.bytes["huge"] && assets["huge"] == nil)
     #expect(assets["a"] != nil && assets["b"] != nil && assets.heldBytes <= 1_000)
     #expect(assets.load(["huge"]).failures.map(\.code) == [.overBudget])
-    // Pinned twice, it stays until both are gone.
+    // An asset that two batches pinned stays until both are released.
     var third: AssetBatch? = assets.load(["a"])
     first = nil
     assets.removeUnpinned()
@@ -81,14 +80,14 @@ import Testing
     try await third?.waitUntilLoaded()
     third?.cancel()
     assets.removeUnpinned()
-    #expect(assets["a"] != nil, "cancelling what is loaded lets go of nothing")
+    #expect(assets["a"] != nil, "cancelling a loaded batch unpins nothing")
     third = nil
     assets.removeUnpinned()
     #expect(assets["a"] == nil && assets.heldBytes == 0)
     try await assets.load(["c", "a"]).waitUntilLoaded()
   }
 
-  @Test("a batch that is cancelled gives its pins back, and a later one finds room")
+  @Test("cancelling a batch unpins its assets, which makes room for a later batch")
   func cancelledPins() async throws {
     let world = try AssetWorld(["a": 900, "b": 900])
     let gate = ReadGate(holding: ["a"])
@@ -99,14 +98,14 @@ import Testing
     first.cancel()
     let second = assets.load(["b"])
     #expect(second.failures.isEmpty)
-    // There is no room beside what is still being read, so it waits for that to end.
+    // The read in progress still takes the room, so the second batch waits for it to end.
     #expect(assets.heldBytes == 900)
     gate.open("a")
     try await second.waitUntilLoaded()
     #expect(assets["b"] == world.bytes["b"] && assets.heldBytes == 900)
   }
 
-  @Test("a library without any room gives what is asked for and keeps nothing")
+  @Test("a library with a budget of 0 returns what is requested, and keeps nothing")
   func nothingKept() async throws {
     let world = try AssetWorld(["a": 100, "empty": 0])
     let assets = try AssetLibrary(at: world.url, budget: 0)
@@ -115,11 +114,11 @@ import Testing
     try await assets.load(["empty"]).waitUntilLoaded()
     #expect(assetErrorCode { _ = try AssetLibrary(at: world.url, budget: -1) } == .misuse)
     #expect(
-      try await assets.value(for: "a", cost: .max) { $0.count } == 100, "a cost beyond everything is no reason to trap")
+      try await assets.value(for: "a", cost: .max) { $0.count } == 100, "the largest possible cost doesn't trap")
     #expect(try await assets.value(for: "a", cost: -1) { $0.count } == 100)
   }
 
-  @Test("a large file that is mapped has the same bytes, counts in full, and is read instead where it wasn't asked for")
+  @Test("a large file that is mapped has the same bytes, counts in full, and is refused if it was altered")
   func mapped() async throws {
     let large = AssetLibrary.largeFileBytes
     let world = try AssetWorld(["large": large + 3, "small": large - 1])
@@ -141,7 +140,7 @@ import Testing
   }
 
   @Test(
-    "whatever is pinned, read, used and let go of, the budget holds and what is pinned finds room",
+    "pinning, reading, using and releasing never exceed the budget, and pinned assets always have room",
     arguments: [1, 2, 3, 4, 5])
   func invariants(seed: UInt64) async throws {
     try await onThread { Self.useCache(seed) }
@@ -174,7 +173,7 @@ import Testing
         case .later:
           sawLater += 1
           #expect(!reading.isEmpty, "seed \(seed), step \(step): nothing would ever end the wait")
-        case .never: #expect(!isPinned, "seed \(seed), step \(step): a pinned asset found no room")
+        case .never: #expect(!isPinned, "seed \(seed), step \(step): no room for a pinned asset")
         }
       case 5:
         guard !reading.isEmpty else { break }
@@ -192,6 +191,6 @@ import Testing
     for assets in pinned { cache.unpin(assets) }
     for asset in reading { cache.finish(asset, nil) }
     cache.empty()
-    #expect(cache.heldBytes == 0 && cache.pinnedBytes == 0, "seed \(seed): it all adds up")
+    #expect(cache.heldBytes == 0 && cache.pinnedBytes == 0, "seed \(seed): nothing is held any more")
   }
 }

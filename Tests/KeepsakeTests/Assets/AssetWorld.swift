@@ -5,7 +5,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// A folder of assets as a game ships it, made of a seed, with its manifest.
+/// A folder of assets as a game ships it, generated from a seed, with its manifest.
 struct AssetWorld {
   static let seed: UInt64 = 2026
   let folder: TemporaryFolder
@@ -30,7 +30,7 @@ struct AssetWorld {
 
   func file(_ path: String) -> URL { url.appendingPathComponent(path) }
 
-  /// Dated before the manifest, as files are that were packed.
+  /// Writes a file with a date before the manifest's, as packed files have, or after it.
   func write(_ data: Data, to path: String, isNewer: Bool = false) throws {
     try FileManager.default.createDirectory(
       at: file(path).deletingLastPathComponent(), withIntermediateDirectories: true)
@@ -44,7 +44,7 @@ struct AssetWorld {
   }
 }
 
-/// Stands in the way of reads: notes their order, and holds those it is told to hold.
+/// Records the order of reads, and blocks the given ones until they are let through.
 final class ReadGate: @unchecked Sendable {
   // Unchecked: guarded by the condition.
   private let condition = NSCondition()
@@ -72,7 +72,7 @@ final class ReadGate: @unchecked Sendable {
     }
   }
 
-  /// Blocks until the reads of these have begun. For threads of a test's own.
+  /// Blocks until the reads of these paths have begun. Only for a test's own threads.
   func waitFor(_ paths: Set<String>) {
     condition.withLock {
       while !paths.isSubset(of: noted) { condition.wait() }
@@ -80,7 +80,7 @@ final class ReadGate: @unchecked Sendable {
   }
 }
 
-/// The largest of the numbers that any thread noted.
+/// The largest number that any thread recorded.
 final class Peak: Sendable {
   private let largest = Mutex(0)
 

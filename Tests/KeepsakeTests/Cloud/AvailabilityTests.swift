@@ -7,11 +7,11 @@ import Testing
 
 @testable import Keepsake
 
-/// Is the cloud there, and play that needs a fresh answer from it.
+/// Whether the cloud is available, and loads that need a current response from it.
 @Suite struct AvailabilityTests {
   let cloud = MemoryCloud()
 
-  @Test("says why not: not connected, switched off, unreachable; and a retry doesn't make it waver")
+  @Test("`availability` has the reason if the cloud is unavailable, and retries or a full cloud don't change it")
   func reasons() async throws {
     let game = try Device().open()
     #expect(game.cloud.availability == .unavailable(.notConnected))
@@ -21,7 +21,7 @@ import Testing
     cloud.isCut = true
     game.cloud.isEnabled = true
     try await until { game.cloud.availability == .unavailable(.unreachable) }
-    // Each of these is busy for a moment.
+    // Each attempt is in progress for a moment.
     let seen = Shared<Set<CloudAvailability>>([])
     let updates = game.cloud.statusUpdates
     let reader = Task { for await status in updates { seen.value.insert(status.availability) } }
@@ -31,7 +31,7 @@ import Testing
     cloud.isCut = false
     try await game.cloud.sync()
     #expect(game.cloud.availability == .available && game.cloud.availability.isAvailable)
-    // That there is no room is no matter of the cloud as such.
+    // A full cloud is still available.
     cloud.isFull = true
     try await game.saves.save(World(), to: .main)
     await #expect(throws: GameDataError.self) { try await game.cloud.sync() }
@@ -43,7 +43,7 @@ import Testing
   }
 
   @Test(
-    "a cloud in trouble and one that refuses are told apart",
+    "each kind of transport failure has its reason: in trouble, refused or unreachable",
     arguments: [
       (TransportFailure.Kind.server(retryAfterMilliseconds: nil), CloudAvailability.Reason.inTrouble),
       (.unauthorized, .refused),
@@ -57,7 +57,7 @@ import Testing
     #expect(game.cloud.availability == .unavailable(reason))
   }
 
-  @Test("play that needs the newest gets it, or why not, and never what is older", .hangLimit)
+  @Test("a load that requires a response returns the newest save or throws, and never returns an older one", .hangLimit)
   func needsAnswer() async throws {
     let here = try Device().open()
     let there = try Device().open()
@@ -87,11 +87,11 @@ import Testing
     await #expect { try await there.cloud.fetchChanges(within: .seconds(60)) } throws: {
       ($0 as? GameDataError)?.code == .unreachable
     }
-    // Whoever only waits for a while gets what is here.
+    // A load that only waits for a while returns the local save.
     #expect(try await there.saves.fetch(.main, waitingUpTo: .seconds(60))?.level == 5)
   }
 
-  @Test("a cloud that says nothing is waited for no longer than was said", .hangLimit)
+  @Test("fetching changes from a cloud that doesn't respond throws when the time limit has passed", .hangLimit)
   func answersInTime() async throws {
     let game = try Device().open()
     defer { end(game) }

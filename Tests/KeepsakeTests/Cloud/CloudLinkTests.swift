@@ -3,9 +3,9 @@ import Testing
 
 @testable import Keepsake
 
-/// What a running game asks again and again.
+/// Calls that a running game makes again and again.
 @Suite struct CloudLinkTests {
-  @Test("asking two hundred thousand times takes no more stack than once")
+  @Test("calling the cloud 200,000 times takes no more stack than calling it once")
   func asksForHours() async throws {
     let game = try Device().open()
     defer { end(game) }

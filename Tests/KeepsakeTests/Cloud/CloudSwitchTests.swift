@@ -4,7 +4,7 @@ import KeepsakeTesting
 import TestSupport
 import Testing
 
-/// The player's own switch: off is off, also tomorrow, and nothing is lost by it.
+/// The player's switch for the cloud: off remains off over restarts, and nothing is lost by it.
 @Suite struct CloudSwitchTests {
   let device: Device
   let cloud = MemoryCloud()
@@ -20,7 +20,7 @@ import Testing
     }
   }
 
-  /// Does everything that would send.
+  /// Does everything that would use the cloud.
   private func play(_ game: GameData, level: Int) async throws {
     try await game.saves.save(World(level: level), to: .main)
     try await game.progress.record(level, for: .level).value
@@ -32,7 +32,7 @@ import Testing
     #expect(game.cloud.status.phase == .paused)
   }
 
-  @Test("switched off it stays off over restarts, and nothing leaves the device; switched on, all of it goes")
+  @Test("a cloud that is switched off stays off over restarts and receives nothing; switched on, it gets everything")
   func survivesRestarts() async throws {
     var game = try device.open()
     #expect(game.cloud.isEnabled)
@@ -63,7 +63,7 @@ import Testing
     #expect(try there.saves.load(.main)?.level == 4 && there.progress[.level] == 4 && there.wallet[.gems].total == 3)
   }
 
-  @Test("switched off in the middle, and back: what other devices did meanwhile comes, too")
+  @Test("after the cloud was switched off and on again, both devices have what the other one did meanwhile")
   func inTheMiddle() async throws {
     let game = try device.open()
     let there = try Device(clock: device.clock).open()
@@ -87,7 +87,7 @@ import Testing
     #expect(game.progress[.coinsFound] == 3 && there.progress[.level] == 5)
   }
 
-  @Test("a shared folder is neither read nor written while it is off")
+  @Test("a shared folder is not written to while the cloud is switched off")
   func folder() async throws {
     let folder = try TemporaryFolder()
     let game = try device.open()

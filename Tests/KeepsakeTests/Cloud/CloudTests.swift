@@ -13,7 +13,7 @@ import Testing
 
   init() throws { home = try Household() }
 
-  /// Phone and tablet, of one player, that have heard from their cloud.
+  /// Opens the games of the phone and the tablet, connected and synced.
   private func bothConnected() async throws -> (here: GameData, there: GameData) {
     let here = try phone.open()
     let there = try tablet.open()
@@ -24,7 +24,7 @@ import Testing
     return (here, there)
   }
 
-  @Test("what was captured, recorded and set before a sync is in the cloud when it returns")
+  @Test("captures, progress and preferences from before a sync are in the cloud when `sync` returns")
   func sendsCaptures() async throws {
     let (here, there) = try await bothConnected()
     defer {
@@ -43,7 +43,7 @@ import Testing
     }
   }
 
-  @Test("a game left on the phone goes on where it was on the tablet")
+  @Test("a game played on the phone continues on the tablet, and later saves sync automatically")
   func handsOver() async throws {
     let here = try phone.open()
     let there = try tablet.open()
@@ -51,7 +51,7 @@ import Testing
       end(here)
       end(there)
     }
-    // Played before there was any cloud.
+    // Played before a cloud was connected.
     let version = try await here.saves.save(World(level: 6, cleared: ["a"]), to: .main, SaveMetadata(title: "Cave"))
     #expect(version.state == .queued)
     try here.progress.record(6, for: .level)
@@ -66,13 +66,13 @@ import Testing
     #expect(try there.saves.load(.main) == World(level: 6, cleared: ["a"]))
     #expect(try there.saves.list().first?.current.metadata.title == "Cave")
     try await until { there.progress[.level] == 6 }
-    // From here on all goes by itself.
+    // From here on, everything syncs automatically.
     try await there.saves.save(World(level: 7, cleared: ["a", "b"]), to: .main)
     try await until { try here.saves.load(.main)?.level == 7 }
     #expect(try here.saves.conflict(.main) == nil)
   }
 
-  @Test("both devices played offline: nothing is lost, nothing goes back, and both end up the same")
+  @Test("after both devices played offline, both have the same merged state, and nothing is lost")
   func bothOffline() async throws {
     let (here, there) = try await bothConnected()
     defer {
@@ -105,7 +105,7 @@ import Testing
       try await until { game.progress[.level] == 6 && game.progress[.coinsFound] == 7 }
     }
     #expect(try here.saves.conflict(.main)?.sides.count == 2)
-    // The next save of either ends it for both.
+    // The next save on either device resolves the conflict for both.
     let world = try #require(try here.saves.load(.main))
     try await here.saves.save(world, to: .main, SaveMetadata(title: "both"))
     try await here.cloud.sync()
@@ -114,7 +114,7 @@ import Testing
     #expect(try there.saves.load(.main) == world)
   }
 
-  @Test("what changed on the other device is told, with the keys and the slots")
+  @Test("changes from another device are reported with their keys and slots, by the stream and when polled")
   func tellsChanges() async throws {
     let here = try phone.open()
     let there = try tablet.open()
@@ -136,7 +136,7 @@ import Testing
     await listener.value
   }
 
-  @Test("the player's switch keeps everything off the network, and loses nothing")
+  @Test("while the player has switched the cloud off nothing is sent, and switching it on sends what waited")
   func switchedOff() async throws {
     let here = try phone.open()
     defer { end(here) }
@@ -153,7 +153,7 @@ import Testing
     await #expect { try await here.cloud.sync() } throws: { ($0 as? GameDataError)?.code == .notConnected }
   }
 
-  @Test("gems earned on one device can be counted on the other, a gift is paid once")
+  @Test("gems earned on one device are in the other's balance, and a gift claimed on both is paid once")
   func wallet() async throws {
     let here = try phone.open()
     let there = try tablet.open()
@@ -175,7 +175,7 @@ import Testing
     #expect(here.wallet[.gems].spendable + there.wallet[.gems].spendable <= 130)
   }
 
-  @Test("a game that asks for the newest starts from it, and from its own if the cloud can't be reached")
+  @Test("`fetch` returns the newest save of the cloud, or the local one if the cloud can't be reached")
   func fetches() async throws {
     let here = try phone.open()
     defer { end(here) }
@@ -191,13 +191,13 @@ import Testing
     #expect(try await there.saves.fetch(.main, waitingUpTo: .seconds(60))?.level == 5)
   }
 
-  @Test("a game that asks for the newest waits no longer than it said, whatever its cloud does", .hangLimit)
+  @Test("`fetch` waits no longer than its limit, even for a cloud whose request doesn't end when cancelled", .hangLimit)
   func fetchesInTime() async throws {
     let here = try phone.open()
     defer { end(here) }
     try await here.saves.save(World(level: 5), to: .main)
     let (gate, answer) = AsyncStream<Void>.makeStream()
-    // As the first registration at a server that takes the connection and says nothing: it doesn't end when it is
+    // Like the first registration at a server that accepts the connection and never responds: it doesn't end when it is
     // cancelled.
     let asking = Task { for await _ in gate {} }
     let stub = StubCloud(of: here, fetching: { await asking.value })
@@ -207,7 +207,7 @@ import Testing
     await asking.value
   }
 
-  @Test("what waited when the game ended is sent by its next run")
+  @Test("changes that were waiting when the game ended are sent by its next run")
   func survivesRestart() async throws {
     var here = try phone.open()
     here.cloud.connect(cloud.address)
@@ -227,7 +227,7 @@ import Testing
     #expect(try there.saves.load(.main)?.level == 8)
   }
 
-  @Test("a status stream begins with what is, and ends with the game")
+  @Test("a status stream has at least one element, and ends when the game is closed")
   func statusStream() async throws {
     let here = try phone.open()
     let updates = here.cloud.statusUpdates
@@ -240,7 +240,7 @@ import Testing
     #expect(here.cloud.status.phase == .off)
   }
 
-  @Test("what another device saves doesn't push out what can be restored here")
+  @Test("versions from another device don't displace a device's own history, and each listed one can be loaded")
   func recordsFillHistory() async throws {
     let (here, there) = try await bothConnected()
     defer {
@@ -253,7 +253,7 @@ import Testing
     }
     try await here.cloud.sync()
     try await until { try there.saves.load(.main)?.level == 25 }
-    // The phone is switched off meanwhile.
+    // The phone is disconnected meanwhile.
     here.cloud.disconnect()
     for level in 26...50 {
       clock.advance(by: .seconds(60))
@@ -263,7 +263,7 @@ import Testing
     here.cloud.connect(cloud.address)
     try await here.cloud.sync()
     try await until { try here.saves.load(.main)?.level == 50 }
-    // The twenty newest of its own, and what came: each can be loaded.
+    // The twenty newest versions of its own and the received ones: each can be loaded.
     let history = try here.saves.history(of: .main)
     #expect(history.count >= 20)
     for version in history { _ = try here.saves.value(of: version.id, in: .main) }

@@ -8,7 +8,7 @@ import Testing
 @testable import Keepsake
 @testable import KeepsakeStore
 
-/// Nothing changes under a running game.
+/// Received changes don't appear in a running game before it wants them to.
 @Suite struct DeliveryTests: AtHome {
   let home: Household
 
@@ -16,7 +16,7 @@ import Testing
 
   private static let theme = PreferenceKey("theme", default: "light", synced: true)
 
-  /// The phone, which shows what comes at once, and the tablet, which doesn't; both have heard from the cloud.
+  /// Opens the phone's game, which applies changes at once, and the tablet's with the given delivery, both synced.
   private func connected(_ delivery: CloudDelivery = .manually) async throws -> (here: GameData, there: GameData) {
     let here = try phone.open()
     let there = try tablet.open()
@@ -28,7 +28,7 @@ import Testing
     return (here, there)
   }
 
-  /// All that the phone has is on the tablet, shown or not, and the bank has dealt with it.
+  /// Syncs until the tablet has received everything from the phone, delivered or not, and the bank has processed it.
   private func exchange(_ here: GameData, _ there: GameData) async throws {
     for _ in 0..<3 {
       try await here.cloud.sync()
@@ -54,11 +54,7 @@ import Testing
     ]
   }
 
-  @Test(
-    """
-    what came is shown by `deliver` and not before: saves, values, preferences, scores and money together, and the \
-    news of them
-    """)
+  @Test("received saves, values, preferences, scores and money are shown together by `deliver`, and not before")
   func showsTogether() async throws {
     let (here, there) = try await connected()
     defer {
@@ -71,7 +67,7 @@ import Testing
     try await until { there.cloud.status.hasArrivals && there.cloud.status.phase == .upToDate }
     #expect(try shows(there) == [false, false, false, false, false, false])
     #expect(there.takeChanges().isEmpty)
-    #expect(try !there.cloud.update(), "by hand means by hand")
+    #expect(try !there.cloud.update(), "with manual delivery, `update` delivers nothing")
     #expect(try there.cloud.deliver())
     #expect(try shows(there) == [true, true, true, true, true, true])
     let changes = there.takeChanges()
@@ -84,11 +80,7 @@ import Testing
     #expect(try !there.cloud.deliver())
   }
 
-  @Test(
-    """
-    with `onUpdate` it is shown by the update of the cloud or of an autosave, and a game that looks in each frame \
-    doesn't read for nothing
-    """)
+  @Test("with `onUpdate`, updating the cloud or an autosave delivers changes, and does no work if there are none")
   func showsAtUpdate() async throws {
     let (here, there) = try await connected(.onUpdate)
     defer {
@@ -111,7 +103,7 @@ import Testing
     #expect(there.progress[.level] == 7)
   }
 
-  @Test("what the game writes itself shows at once, and a save replaces only what it had seen")
+  @Test("the game's own writes are shown at once, and a save replaces only versions that the game has seen")
   func ownWrites() async throws {
     let (here, there) = try await connected()
     defer {
@@ -137,7 +129,7 @@ import Testing
     #expect(there.progress[.level] == 6)
   }
 
-  @Test("what was kept back when the game ended is there at its next start, without a network")
+  @Test("changes not delivered when the game ended can be delivered at its next start without a network")
   func survivesRestart() async throws {
     var (here, there) = try await connected()
     try fill(here)
@@ -155,7 +147,7 @@ import Testing
     #expect(!there.cloud.status.hasArrivals)
   }
 
-  @Test("whoever waits for the newest gets it, and whoever changes their mind too")
+  @Test("fetching the newest save delivers received changes, and so does changing to immediate delivery")
   func fetchesAndGivesUp() async throws {
     let (here, there) = try await connected()
     defer {
@@ -178,7 +170,7 @@ import Testing
     try await until { there.progress[.level] == 8 }
   }
 
-  @Test("money stands still but for what is done here, and no more can be spent than shows")
+  @Test("until delivery, only this device's operations change the balance, and no more than it can be spent")
   func moneyStandsStill() async throws {
     let (here, there) = try await connected()
     defer {
@@ -187,7 +179,7 @@ import Testing
     }
     try here.wallet.earn(100, .gems, for: "quest")
     try await exchange(here, there)
-    // The bank has given this device a share of it.
+    // The bank has granted this device a share of it.
     let granted = try there.core.store.read { try WalletHold.balances(in: $0)["gems"]?.spendable ?? 0 }
     #expect(granted >= 10)
     #expect(there.wallet[.gems] == Balance(total: 0, spendable: 0, pending: 0))
@@ -204,7 +196,7 @@ import Testing
       try checkpoint.spend(6, .gems, for: "sword")
     }.wait()
     #expect(there.wallet[.gems].total == 0)
-    // Done before under this id: changes nothing, and needs nothing.
+    // Repeating an operation with the same id changes nothing and needs no balance.
     try there.wallet.spend(3, .gems, for: "bow", id: spent)
     try await exchange(here, there)
     #expect(there.wallet[.gems] == Balance(total: 0, spendable: 0, pending: 50))
@@ -220,7 +212,7 @@ import Testing
     #expect(there.wallet[.gems].total == 142)
   }
 
-  @Test("a restored cloud gets what was kept back here, also if the device that wrote it is gone")
+  @Test("a restored cloud gets undelivered changes back from this device, even if the device that made them is gone")
   func survivesRestoredCloud() async throws {
     let (here, there) = try await connected()
     defer { end(there) }
@@ -243,7 +235,7 @@ import Testing
     #expect(try new.saves.load(.main)?.level == 6 && new.progress[.level] == 6)
   }
 
-  @Test("what this device alone did is no news from others: nothing waits, and it has caught up")
+  @Test("a device's own changes don't count as arrivals, and the device has caught up")
   func ownEcho() async throws {
     let there = try tablet.open()
     defer { end(there) }
@@ -255,7 +247,7 @@ import Testing
     #expect(try !there.cloud.status.hasArrivals && !there.cloud.deliver())
   }
 
-  @Test("what the game has overtaken meanwhile shows nothing, and doesn't wait again after the delivery")
+  @Test("a received value that the game has exceeded meanwhile isn't shown, and no longer waits after `deliver`")
   func overtaken() async throws {
     let (here, there) = try await connected()
     defer {
@@ -265,7 +257,7 @@ import Testing
     try here.progress.record(5, for: .level)
     try await exchange(here, there)
     try await until { there.cloud.status.hasArrivals }
-    // Instead of the service, which would ask the cloud at once.
+    // Replaces the service, which would exchange with the cloud at once.
     let commits = Mutex(0)
     let stub = StubCloud(of: there, onCommit: { commits.withLock { $0 += 1 } })
     defer { withExtendedLifetime(stub) {} }
@@ -273,13 +265,13 @@ import Testing
     try await until { commits.withLock { $0 } == 1 }
     #expect(try !there.cloud.deliver())
     #expect(!there.cloud.status.hasArrivals)
-    #expect(commits.withLock { $0 } == 2, "its service says again what is left")
+    #expect(commits.withLock { $0 } == 2, "the service is notified after the delivery")
     try await exchange(here, there)
     try await until { !there.cloud.status.hasArrivals && there.cloud.status.phase == .upToDate }
     #expect(there.progress[.level] == 7 && here.progress[.level] == 7)
   }
 
-  @Test("set to at once, it shows what waits where nothing is connected, and where the player's switch is off")
+  @Test("immediate delivery shows waiting changes even without a connection or with the cloud switched off")
   func atOnceWithoutService() async throws {
     var (here, there) = try await connected()
     defer {
@@ -295,7 +287,7 @@ import Testing
     #expect(try there.saves.load(.main)?.level == 6 && there.progress[.level] == 6)
     #expect(!there.cloud.status.hasArrivals)
 
-    // And begun with it.
+    // The same if the game is opened with immediate delivery.
     there.cloud.delivery = .manually
     there.cloud.connect(cloud.address)
     try here.progress.record(7, for: .level)
@@ -310,7 +302,7 @@ import Testing
     }
   }
 
-  @Test("where the money can't be read the rest shows all the same, and what the bank said is kept on")
+  @Test("if the wallet can't be read, everything else is delivered, and the bank's changes are kept for later")
   func unreadableMoney() async throws {
     let (here, there) = try await connected()
     defer {

@@ -9,7 +9,7 @@ import Testing
 
 @testable import Keepsake
 
-/// Saves that stay in the cloud until they are asked for.
+/// Saves that remain in the cloud until the game downloads them.
 @Suite(.hangLimit) struct DownloadTests: AtHome {
   let home: Household
 
@@ -18,7 +18,7 @@ import Testing
   private let diary = Slot<Journal>("diary")
   private static let limit = 100_000
 
-  /// Too much, and too little like anything else, to come inside an answer.
+  /// Text that is too long, and compresses too badly, to be part of a response.
   private func pages(_ seed: UInt64, _ count: Int = 600_000) -> Journal {
     var random = SeededGenerator(seed: seed)
     return Journal(text: (0..<count / 8).map { _ in String(random.next(), radix: 36) }.joined())
@@ -48,7 +48,7 @@ import Testing
     gameErrorCode { _ = try game.saves.load(diary) } == .notDownloaded
   }
 
-  @Test("a large save is listed and not here until it is asked for; a small one is")
+  @Test("a large save is listed but not downloaded until the game requests it; a small one is downloaded")
   func onDemand() async throws {
     let text = pages(1)
     let (here, there) = try await played(text)
@@ -63,19 +63,19 @@ import Testing
     #expect(try isNotDownloaded(there))
     let status = try there.saves.status(of: diary)
     #expect(!status.isDownloaded && status.arrival == nil && status.state == .stored)
-    #expect(there.incidents.isEmpty, "it is no damage")
+    #expect(there.incidents.isEmpty, "a save that isn't downloaded isn't damaged")
     #expect(try there.saves.history(of: diary).isEmpty)
 
     try await there.saves.download(diary)
     #expect(try holds(text, there))
     #expect(try there.saves.list().allSatisfy(\.isDownloaded) && there.saves.status(of: diary).isDownloaded)
     #expect(try there.saves.history(of: diary).count == 1)
-    // At once, and without a network.
+    // Downloading it again needs no network.
     cloud.isCut = true
     try await there.saves.download(diary)
   }
 
-  @Test("what isn't here stays so over a restart, and comes when the policy says so")
+  @Test("a save that isn't downloaded remains so over restarts, until the policy downloads everything")
   func restarted() async throws {
     let text = pages(2)
     let (here, there) = try await played(text)
@@ -94,11 +94,7 @@ import Testing
     #expect(try holds(text, greedy))
   }
 
-  @Test(
-    """
-    what replaces a save that is here comes by itself; what replaces one that isn't stays away, and is what is \
-    downloaded
-    """)
+  @Test("a new version is downloaded by itself only if the one it replaces was; a download gets the newest one")
   func replaced() async throws {
     let (here, there) = try await played(pages(3))
     defer {
@@ -116,7 +112,7 @@ import Testing
     try await until { try holds(pages(5), there) }
   }
 
-  @Test("a save beside one that isn't here replaces nothing, and brings it: a conflict has both sides")
+  @Test("saving beside a save that isn't downloaded replaces nothing and downloads it: both are in conflict")
   func conflict() async throws {
     let (here, there) = try await played(pages(6))
     defer {
@@ -124,7 +120,7 @@ import Testing
       end(there)
     }
     #expect(try isNotDownloaded(there))
-    // As a game does that takes an error for an empty slot.
+    // Like a game that takes the error for an empty slot.
     try await there.saves.save(Journal(text: "begun anew"), to: diary)
     #expect(try there.saves.load(diary)?.text == "begun anew")
     try await until { try there.saves.conflict(diary) != nil }
@@ -136,7 +132,7 @@ import Testing
     #expect(isBoth)
   }
 
-  @Test("whoever wants the newest gets what isn't here")
+  @Test("`fetch` downloads a save that isn't downloaded yet")
   func fetched() async throws {
     let (here, there) = try await played(pages(7))
     defer {
@@ -148,7 +144,9 @@ import Testing
     #expect(isWhole)
   }
 
-  @Test("who couldn't fetch it and begins anew replaces nothing, also after a restart", arguments: [true, false])
+  @Test(
+    "saving after a failed fetch or an offline restart replaces nothing, and conflicts with the cloud's save",
+    arguments: [true, false])
   func failedFetch(restarted: Bool) async throws {
     var (here, there) = try await played(pages(15))
     defer {
@@ -173,7 +171,7 @@ import Testing
     try await until { try there.saves.conflict(diary) != nil }
   }
 
-  @Test("two slots with the same bytes come together, and neither is let go of while the other needs them")
+  @Test("two slots with the same content download it together, and neither can evict what the other one needs")
   func sameBytes() async throws {
     let other = Slot<Journal>("before the battle")
     let (here, there) = try await played(pages(16))
@@ -192,7 +190,7 @@ import Testing
     #expect(try holds(pages(16), there))
   }
 
-  @Test("what was given up as damaged is no download, also where the game takes it later")
+  @Test("with manual delivery, a version given up as damaged doesn't count as not downloaded; the one before loads")
   func damagedOrLeft() async throws {
     let here = try await connected(phone)
     try await here.saves.save(World(level: 1), to: .main)
@@ -208,9 +206,9 @@ import Testing
     try await until { there.cloud.status.phase == .off }
     try await here.saves.save(pages(18), to: diary)
     try await here.cloud.sync()
-    // Nobody is left who could give it back.
+    // No device is left that could upload it again.
     end(here)
-    // Only the small save's bytes are left there, and the first diary's.
+    // The cloud keeps only the contents of the small save and of the first diary.
     var damaged = cloud.container
     let kept = try there.core.store.read { transaction in
       try ["diary", "main"].flatMap { try transaction.heads(of: $0) }.flatMap {
@@ -227,7 +225,7 @@ import Testing
     #expect(try holds(pages(17), there), "the newest good version")
   }
 
-  @Test("a save is let go of only when the cloud certainly has it, and comes back whole")
+  @Test("a save can be evicted only if the cloud certainly has it, and can be downloaded again in full")
   func evicted() async throws {
     let game = try phone.open()
     defer { end(game) }
@@ -243,18 +241,18 @@ import Testing
     #expect(refuses(), "pinned")
     try game.saves.unpin(version.id)
     game.cloud.downloads = .ahead
-    #expect(refuses(), "it would come right back")
+    #expect(refuses(), "it would be downloaded again at once")
     game.cloud.downloads = .onDemand(above: Self.limit)
     cloud.isCut = true
     let text = pages(14)
     try await game.saves.save(text, to: diary)
-    #expect(refuses(), "the newest isn't there yet")
+    #expect(refuses(), "the newest version isn't in the cloud yet")
     cloud.isCut = false
     try await game.cloud.sync()
 
     try game.saves.evict(diary, keepingHistory: true)
     #expect(try isNotDownloaded(game))
-    #expect(try game.saves.history(of: diary).count == 2, "the older ones stay")
+    #expect(try game.saves.history(of: diary).count == 2, "the older versions remain")
     let old = try #require(try game.saves.history(of: diary).last)
     let isOld = try game.saves.value(of: old.id, in: diary) == pages(9)
     #expect(isOld)
@@ -266,14 +264,14 @@ import Testing
       try transaction.heads(of: "diary").flatMap { try transaction.version($0)?.record.contents ?? [] }.count(
         where: transaction.hasContent)
     }
-    #expect(bytes == 0, "its bytes are gone from here")
+    #expect(bytes == 0, "its content is removed from this device")
     try await game.cloud.sync()
-    #expect(try isNotDownloaded(game), "and stay so")
+    #expect(try isNotDownloaded(game), "a sync doesn't download it")
     try await game.saves.download(diary)
     #expect(try holds(text, game))
   }
 
-  @Test("a cloud that lost a save gets it from the device that has it; the one that hasn't says so, and gets it then")
+  @Test("a restored cloud gets a lost save from a device that has it; another device reports it until then")
   func restoredCloud() async throws {
     let backup = cloud.container
     let (here, there) = try await played(pages(10))
@@ -282,8 +280,8 @@ import Testing
     cloud.container = backup
     do { try await there.cloud.sync() } catch let error as GameDataError { #expect(error.code == .refused) }
     try await until { there.cloud.status.refusals.map(\.slot) == ["diary"] }
-    #expect(try isNotDownloaded(there), "still known, and still not here")
-    #expect(cloud.container.heads(of: "main").count == 1, "everything else is there again")
+    #expect(try isNotDownloaded(there), "still known, and still not downloaded")
+    #expect(cloud.container.heads(of: "main").count == 1, "the cloud has everything else again")
     await #expect { try await there.saves.download(diary) } throws: { ($0 as? GameDataError)?.code == .missing }
     let again = try await connected(phone)
     defer { end(again) }
@@ -294,7 +292,7 @@ import Testing
     #expect(try holds(pages(10), there))
   }
 
-  @Test("of several saves that a restored cloud lost each is told of, in a few exchanges")
+  @Test("if a restored cloud lost several saves, each is reported, within a few exchanges")
   func restoredCloudLostMany() async throws {
     let backup = cloud.container
     let (here, there) = try await played(pages(20))
@@ -311,7 +309,7 @@ import Testing
     #expect(cloud.exchanges - before <= 8, "\(cloud.exchanges - before) exchanges")
   }
 
-  @Test("a repaired store still knows what it left in the cloud")
+  @Test("a repaired store still knows which save is not downloaded")
   func repaired() async throws {
     let (here, there) = try await played(pages(11))
     defer { end(here) }
@@ -321,7 +319,7 @@ import Testing
     let database = try DatabaseQueue(path: url.appendingPathComponent("store.sqlite").path)
     try await database.write { try $0.execute(sql: "UPDATE cell SET body = x'00'") }
     try database.close()
-    // Everything goes into a new database.
+    // The repair copies everything into a new database.
     do {
       let doctor = try StoreDoctor(at: url)
       let diagnosis = try doctor.examine()
@@ -335,7 +333,7 @@ import Testing
     #expect(try holds(pages(11), again))
   }
 
-  @Test("what isn't here can't be copied, exported or kept local by mistake")
+  @Test("a save that isn't downloaded can't be copied, exported or made local, but can be deleted")
   func refusesDetours() async throws {
     let (here, there) = try await played(pages(12))
     defer {
@@ -346,13 +344,13 @@ import Testing
     #expect(gameErrorCode { _ = try there.saves.export(diary) } == .notDownloaded)
     #expect(gameErrorCode { try there.saves.keepLocal(diary, cloudCopy: .removed) } == .notDownloaded)
     #expect(try there.saves.list().count == 2)
-    // A delete needs no bytes.
+    // Deleting a save doesn't need its content.
     try there.saves.delete(diary)
     try await settle(there, here)
     #expect(try here.saves.load(diary) == nil)
   }
 
-  @Test("a tracked file that isn't here is listed, refused, downloaded and placed")
+  @Test("a tracked file that isn't downloaded is listed, and can be placed only once it is downloaded")
   func files() async throws {
     let folder = try TemporaryFolder()
     let (here, there) = (try await connected(phone), try await frugal(tablet))

@@ -17,8 +17,7 @@ import Testing
     tablet = try Device(clock: clock)
   }
 
-  @Test(
-    "a game left on one device goes on where it was on the other, large saves too, and comes by itself from then on")
+  @Test("a game continues on another device, large saves included, and later saves arrive automatically")
   func handsOver() async throws {
     let (here, there) = (try phone.open(), try tablet.open())
     defer {
@@ -27,7 +26,7 @@ import Testing
     }
     try await here.saves.save(World(level: 6, cleared: ["a"]), to: .main, SaveMetadata(title: "Cave"))
     try here.progress.record(6, for: .level)
-    // Too large to go within an exchange.
+    // Too large to be part of an exchange.
     var random = SystemRandomNumberGenerator()
     let noise = (0..<900_000).map { _ in UInt8.random(in: 0...255, using: &random) }
     try await here.saves.save(Blob(bytes: noise), to: Slot<Blob>("large"))
@@ -48,7 +47,7 @@ import Testing
     #expect(here.cloud.status.isListening)
   }
 
-  @Test("closed and opened again, both go on; another folder is refused unless the player joins it")
+  @Test("a game continues with its folder after a restart; another folder is refused unless the player joins it")
   func otherFolder() async throws {
     var game = try phone.open()
     game.cloud.connect(.folder(folder.url))
@@ -80,7 +79,7 @@ import Testing
     end(there)
   }
 
-  @Test("a folder that isn't there is waited for and never made; what was saved goes when it comes")
+  @Test("a missing or removed folder is waited for, not created, and gets the waiting changes when it appears")
   func missingFolder() async throws {
     let place = folder.url.appendingPathComponent("stick")
     let game = try phone.open()
@@ -96,7 +95,7 @@ import Testing
     #expect(reason.contains("doesn't exist"))
     try FileManager.default.createDirectory(at: place, withIntermediateDirectories: true)
     try await game.cloud.sync()
-    // Taken away in the middle: nothing is lost, and it goes on by itself.
+    // Removed in the middle: nothing is lost, and sync continues automatically.
     let away = folder.url.appendingPathComponent("away")
     try FileManager.default.moveItem(at: place, to: away)
     try game.progress.record(6, for: .level)
@@ -105,11 +104,7 @@ import Testing
     try await until { game.cloud.status.waitingCommits == 0 && game.cloud.status.phase == .upToDate }
   }
 
-  @Test(
-    """
-    another player's folder in the place of this one's, while the game runs or not: nothing is read from it or \
-    written to it, and all goes on after
-    """)
+  @Test("if another player's folder is at the path, during play or at a start, nothing is read, written or lost")
   func swapped() async throws {
     func files(_ url: URL) throws -> Set<String> { Set(try FileManager.default.subpathsOfDirectory(atPath: url.path)) }
     let place = folder.url.appendingPathComponent("stick")
@@ -154,7 +149,7 @@ import Testing
     try game.close()
   }
 
-  @Test("pairing codes make no sense for a folder, and an error says what to do instead")
+  @Test("pairing codes are refused for a folder, and the error says what to do instead")
   func noPairing() async throws {
     let game = try phone.open()
     defer { end(game) }
@@ -167,7 +162,7 @@ import Testing
     #expect(game.cloud.status.phase == .upToDate)
   }
 
-  @Test("without a bank a claim stays pending, what was earned here can be spent, and the device is quiet")
+  @Test("without a bank, claims stay pending, money earned on this device can be spent, and sync is up to date")
   func money() async throws {
     let game = try phone.open()
     defer { end(game) }

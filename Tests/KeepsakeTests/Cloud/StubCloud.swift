@@ -3,13 +3,13 @@ import KeepsakeSync
 
 @testable import Keepsake
 
-/// A game's cloud with some of its answers replaced. To be kept for as long as it shall answer.
+/// A game's cloud with some of its methods replaced. The test has to retain it for as long as it is used.
 final class StubCloud: CloudLink {
   private let original: any CloudLink
   private let onCommit: (@Sendable () -> Void)?
   private let fetching: (@Sendable () async throws -> Void)?
 
-  /// Stands before the game's cloud from here on.
+  /// Replaces the game's cloud from now on.
   init(
     of game: GameData, onCommit: (@Sendable () -> Void)? = nil, fetching: (@Sendable () async throws -> Void)? = nil
   ) {

@@ -7,7 +7,7 @@ import Testing
 
 @testable import Keepsake
 
-/// The game's own file on the player's other devices: listed, placed, brought up to date, never written over.
+/// A game's own file on the player's other devices: listed, placed, updated, never overwritten.
 @Suite(.hangLimit) struct FilesOnDevicesTests: AtHome {
   let home: Household
 
@@ -34,7 +34,7 @@ import Testing
     try versions.map { String(decoding: try file.data(of: $0.id), as: UTF8.self) }
   }
 
-  @Test("a file that one device wrote is listed and placed on another, and goes on from there in both directions")
+  @Test("a file tracked on one device is listed and placed on another, and then syncs in both directions")
   func places() async throws {
     let (here, there) = (try await connected(phone), try await connected(tablet))
     defer {
@@ -74,7 +74,7 @@ import Testing
     #expect(text(tablet) == "three" && here.incidents.isEmpty && there.incidents.isEmpty)
   }
 
-  @Test("after a restart a file that wasn't changed here doesn't take back what others wrote meanwhile")
+  @Test("after a restart, a file that wasn't changed on this device doesn't undo what another device wrote")
   func restarts() async throws {
     let (here, there, _, theirs) = try await shared()
     defer { end(there) }
@@ -91,7 +91,7 @@ import Testing
     #expect(text(phone) == "two")
   }
 
-  @Test("an edit that nobody knows of is never written over: both stand, on both devices, until the player chooses")
+  @Test("an unsynced edit is never overwritten: both versions remain on both devices until the player chooses")
   func conflicts() async throws {
     let (here, there, mine, theirs) = try await shared()
     defer {
@@ -102,17 +102,17 @@ import Testing
     _ = try await theirs.write(Data("theirs".utf8)).value
     try await settle(there, here)
     clock.advance(by: .seconds(60))
-    // Not even captured.
+    // Not captured yet.
     try put("mine", phone)
     guard case .conflict(let versions) = try mine.update() else { throw NeverHappened("the update") }
     #expect(text(phone) == "mine")
     #expect(try texts(versions, mine) == ["mine", "theirs"])
     try await settle(here, there)
-    #expect(try texts(theirs.heads(), theirs) == ["mine", "theirs"], "the same order everywhere")
+    #expect(try texts(theirs.heads(), theirs) == ["mine", "theirs"], "the same order on both devices")
     #expect(try there.files.list().first?.isConflicted == true)
     guard case .conflict = try theirs.update() else { throw NeverHappened("the update") }
     #expect(text(tablet) == "theirs")
-    // The player takes the other one.
+    // The player chooses the other version.
     try mine.restore(versions[1].id)
     #expect(text(phone) == "theirs")
     #expect(try mine.heads().count == 1 && here.files.list().first?.isConflicted == false)
@@ -121,7 +121,7 @@ import Testing
     #expect(try texts(mine.history(), mine).contains("mine"))
   }
 
-  @Test("nothing that stands somewhere is replaced by placing; the very same bytes are taken as they are")
+  @Test("placing never replaces a file, link or folder at the URL; a file with the same bytes is accepted")
   func occupied() async throws {
     let (here, there) = (try await connected(phone), try await connected(tablet))
     defer {
@@ -144,7 +144,7 @@ import Testing
     #expect(
       storeErrorCode { try there.files.place("level.dat", at: URL(fileURLWithPath: "/proc/nowhere/level.dat")) }
         == .missing)
-    // The name is free for whoever comes now.
+    // The failed calls haven't taken the name.
     try put("one", tablet)
     try there.files.place("level.dat", at: url(tablet))
     #expect(gameErrorCode { try there.files.place("level.dat", at: url(tablet, "twice")) } == .misuse)
@@ -158,11 +158,7 @@ import Testing
     #expect(left.isEmpty)
   }
 
-  @Test(
-    """
-    a file of the same name that another device made by itself stands beside this one; one with the same bytes is the \
-    same
-    """)
+  @Test("files of one name made on two devices become two heads, unless their bytes are the same")
   func sameName() async throws {
     let (here, there) = (try await connected(phone), try await connected(tablet))
     defer {
@@ -180,7 +176,7 @@ import Testing
     try put("another", tablet)
     theirs = try there.files.track(url(tablet))
     try await settle(there, here)
-    // It went on from the bytes that it had.
+    // The new version descends from the one whose bytes the file had before.
     #expect(try texts(mine.heads(), mine) == ["another"])
     let stranger = try Device(clock: clock)
     let third = try await connected(stranger)
@@ -193,7 +189,7 @@ import Testing
         && Set(texts(mine.heads(), mine)) == ["its own", "another"])
   }
 
-  @Test("a file that is gone is brought back, and one that is deleted elsewhere is touched nowhere")
+  @Test("`update` restores a missing file, and removing a file from the cloud changes no device's file")
   func gone() async throws {
     let (here, there, mine, theirs) = try await shared()
     defer {
@@ -203,7 +199,7 @@ import Testing
     try FileManager.default.removeItem(at: url(tablet))
     guard case .updated = try theirs.update() else { throw NeverHappened("the update") }
     #expect(text(tablet) == "one")
-    // The phone takes it out of the cloud.
+    // The phone removes it from the cloud.
     try mine.keepLocal(cloudCopy: .removed)
     try await settle(here, there)
     #expect(try mine.isLocal && there.files.list().isEmpty && theirs.heads().isEmpty && theirs.update() == .unchanged)
@@ -211,7 +207,7 @@ import Testing
     _ = try await theirs.capture().value
     _ = try await mine.write(Data("two".utf8)).value
     try await settle(there, here)
-    #expect(try there.files.list().isEmpty, "a file that nobody changed doesn't come back by itself")
+    #expect(try there.files.list().isEmpty, "an unchanged file isn't sent again by itself")
     #expect(try mine.status().state == .local(.kept))
     _ = try await theirs.write(Data("theirs".utf8)).value
     try await settle(there, here)
@@ -224,7 +220,7 @@ import Testing
     #expect(text(phone) == "two" && text(tablet) == "theirs")
   }
 
-  @Test("a file that stays here is told to nobody, over restarts; its history goes on when it syncs, and back")
+  @Test("a local file isn't sent, also after a restart, and keeps its history when it begins to sync")
   func staysHere() async throws {
     var here = try await connected(phone)
     try put("one", phone)
@@ -250,7 +246,7 @@ import Testing
     #expect(text(tablet) == "three")
   }
 
-  @Test("files whose versions an older release kept on this device stay there until the game says otherwise")
+  @Test("a file whose versions an older release kept local remains local until the game syncs it")
   func fromBefore() async throws {
     let store = try Store.open(at: phone.url)
     _ = try store.write { transaction in
@@ -276,7 +272,7 @@ import Testing
     #expect(cloud.container.slots() == ["\u{E000}file/level.dat"])
   }
 
-  @Test("names that begin with an accent, or are as long as a name may be, are names like others")
+  @Test("names that begin with a combining accent, or have the greatest length, work like others")
   func names() async throws {
     let here = try await connected(phone)
     defer { end(here) }

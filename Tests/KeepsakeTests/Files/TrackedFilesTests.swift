@@ -6,7 +6,7 @@ import KeepsakeStore
 import TestSupport
 import Testing
 
-/// The game's own file, written by its own code: each state that it had can be brought back.
+/// A file that the game's own code writes: each of its states can be restored.
 @Suite struct TrackedFilesTests {
   let device: Device
   private var url: URL { device.folder.url.appendingPathComponent("level.dat") }
@@ -16,8 +16,7 @@ import Testing
   private func put(_ text: String) throws { try Data(text.utf8).write(to: url) }
   private var text: String? { (try? Data(contentsOf: url)).map { String(decoding: $0, as: UTF8.self) } }
 
-  @Test(
-    "each version of a file is kept, also over restarts, and comes back byte for byte; bringing one back can be undone")
+  @Test("each version of a file is kept over restarts and restored byte for byte, and restoring can be undone")
   func versions() throws {
     var game = try device.open()
     try put("one")
@@ -42,14 +41,14 @@ import Testing
     try file.restore(history[3].id)
     #expect(text == "one")
     #expect(try !file.hasChanged())
-    // What it replaced was kept.
+    // The replaced content was kept.
     let before = try #require(try file.history().first { try file.data(of: $0.id) == Data("not captured yet".utf8) })
     try file.restore(before.id)
     #expect(text == "not captured yet")
     #expect(try game.files.names() == ["level.dat"])
   }
 
-  @Test("nothing is written into a file whose content can't be kept before")
+  @Test("a file isn't written if its current content can't be kept first")
   func lostBefore() throws {
     let game = try device.open()
     defer { end(game) }
@@ -57,7 +56,7 @@ import Testing
     let file = try game.files.track(url)
     try file.capture().wait()
     try put("drawn by hand")
-    // Somebody else writes into the database and doesn't end.
+    // Another connection begins a write transaction, and doesn't end it.
     var configuration = Configuration()
     configuration.allowsUnsafeTransactions = true
     let other = try DatabaseQueue(
@@ -72,7 +71,7 @@ import Testing
     #expect(states == ["generated", "drawn by hand", "one"])
   }
 
-  @Test("a saved game can't be put among a file's versions, nor can reading there change what comes next")
+  @Test("calls with a slot that is named like a file's versions are refused, and leave the versions unchanged")
   func apartFromSaves() throws {
     let game = try device.open()
     defer { end(game) }
@@ -94,7 +93,7 @@ import Testing
     #expect(try file.history().count == 2)
   }
 
-  @Test("a file that hasn't changed writes nothing")
+  @Test("capturing a file that hasn't changed adds no version")
   func unchanged() throws {
     let game = try device.open()
     defer { end(game) }
@@ -106,7 +105,7 @@ import Testing
     #expect(try file.history().count == 1)
   }
 
-  @Test("versions of files are no saved games, and nothing is offered to a cloud of a file that stays here")
+  @Test("versions of files aren't listed as saves, and those of a local file aren't queued for a cloud")
   func staysHere() throws {
     let game = try device.open()
     try put("mine")
@@ -125,14 +124,14 @@ import Testing
     }
   }
 
-  @Test("after damage of the database the files' versions are there, and still nobody else's")
+  @Test("versions of a local file survive the repair of the store, and still aren't queued for a cloud")
   func afterDamage() throws {
     var game = try device.open()
     try put("mine")
     try game.files.track(url, syncs: false).write(Data("more".utf8)).wait()
     try game.saves.capture(World(level: 2), to: .main).wait()
     try game.close()
-    // One row can't be believed any more: all others are put into a new database.
+    // One row is no longer valid: all others are copied into a new database.
     let database = device.url.appendingPathComponent("store.sqlite")
     var bytes = try Data(contentsOf: database)
     let place = try #require(bytes.range(of: Data("wallet".utf8)))
@@ -153,7 +152,7 @@ import Testing
     }
   }
 
-  @Test("a file is written as a whole, and what was in it before is kept")
+  @Test("a file is written as a whole, and its previous content is kept as a version")
   func writes() throws {
     let game = try device.open()
     defer { end(game) }
@@ -169,11 +168,7 @@ import Testing
       ])
   }
 
-  @Test(
-    """
-    folders, links, devices, names that can't be and files that aren't there are typed errors, and nothing is kept of \
-    them
-    """)
+  @Test("folders, links, devices, invalid names and missing files throw typed errors, and nothing is kept of them")
   func mistakes() throws {
     let game = try device.open()
     defer { end(game) }
@@ -200,12 +195,12 @@ import Testing
     #expect(try game.files.names() == ["level.dat"])
     try file.restore(try file.history()[0].id)
     #expect(text == "x")
-    // The name is free again for another.
+    // Untracking makes the name available to another file.
     game.files.untrack(file)
     try game.files.track(device.folder.url.appendingPathComponent("other"), as: "level.dat")
   }
 
-  @Test("a file beyond what a save may be is refused before it is read; one that can't be written stays as it was")
+  @Test("a file above the size limit is refused, and a write that fails adds no version")
   func limits() throws {
     let game = try device.open()
     defer { end(game) }

@@ -5,8 +5,8 @@ import KeepsakeStore
 import TestSupport
 import Testing
 
-/// Bytes of a store's files change under it: what the player is given is the newest that can be read, or an older state
-/// that is told of, never something else, never silence, and the game goes on saving.
+/// Bytes of a store's files are altered: the game loads the newest state that can be read, or an older one that an
+/// incident reports, never anything else, and can go on saving.
 ///
 /// `TestDepth` says how many byte flips are tried; `make damage` tries 20,000, and every page.
 @Suite(.serialized) struct DamageTests {
@@ -23,11 +23,11 @@ import Testing
     func check(_ tried: Int, mended: Bool = true) {
       #expect(broken.isEmpty, "\(broken.count) broken promises, the first: \(broken.prefix(3).joined(separator: "; "))")
       #expect(counts.values.reduce(0, +) == tried)
-      if mended { #expect(counts[.mended, default: 0] > 0, "nothing was mended: the test alters nothing that matters") }
+      if mended { #expect(counts[.mended, default: 0] > 0, "nothing was repaired: the test alters nothing relevant") }
     }
   }
 
-  @Test("one altered byte anywhere in a closed store is repaired or reported, and the game goes on")
+  @Test("one altered byte anywhere in a closed store is repaired or reported, and the game can go on saving")
   func closedStore() async throws {
     let count = (TestDepth.damagedBytes) / 2
     let result = try await onThread {
@@ -37,7 +37,7 @@ import Testing
     result.check(count)
   }
 
-  @Test("one altered byte in a killed game's log or database is repaired or reported, and the game goes on")
+  @Test("one altered byte in a killed game's log or database is repaired or reported, and the game can go on saving")
   func killedStore() async throws {
     let count = (TestDepth.damagedBytes) / 4
     let (inLog, beside) = try await onThread {
@@ -48,17 +48,17 @@ import Testing
       )
     }
     inLog.check(count)
-    // Most of what stands in the database stands in the log too, newer.
+    // Most of what is in the database is in the log, too, in a newer state.
     beside.check(count, mended: false)
   }
 
-  @Test("a lost page of a larger store is repaired or reported, and the game goes on")
+  @Test("a lost page of a larger store is repaired or reported, and the game can go on saving")
   func lostPages() async throws {
     let (result, tried) = try await onThread {
       let stores = try DamagedStores(levels: 8, ballast: 120_000, isRunning: false, seed: Self.seed)
       let whole = stores.files["store.sqlite"] ?? Data()
       let pages = whole.count / 4_096
-      // The first pages are the roots of all tables; of the rest some, evenly.
+      // The first pages are the roots of all tables; of the others, an even sample.
       let first = TestDepth.lostPages
       let some = Array(0..<first) + Array(stride(from: first, to: pages, by: max(2 * pages / first, 1)))
       let tried = TestDepth.everyPage ? Array(0..<pages) : some
@@ -73,7 +73,7 @@ import Testing
       return (result, tried.count)
     }
     result.check(tried)
-    #expect(result.counts[.older, default: 0] > 0, "no page held what no other did")
+    #expect(result.counts[.older, default: 0] > 0, "no page contained anything that wasn't elsewhere, too")
   }
 
   private static func flip(in stores: DamagedStores, _ file: String, count: Int, seed: UInt64) throws -> Result {

@@ -5,17 +5,17 @@ import KeepsakeStore
 import TestSupport
 import Testing
 
-/// A player's data whose files a test alters, one copy after the other, and what has to come back from each.
+/// A player's data, of which a test alters one copy after the other, and checks what can be loaded from each.
 final class DamagedStores {
-  /// What became of one altered store.
+  /// The outcome for one altered store.
   enum Outcome: String, CaseIterable {
-    /// Everything as it was kept.
+    /// Everything is as it was saved.
     case newest = "all as it was kept"
-    /// The same, after damage that was found and mended.
+    /// The same, after damage was found and repaired.
     case mended = "all as it was kept, with an incident"
-    /// Something older than it was kept, or not at all, and an incident says so.
+    /// Something is older than it was saved, or missing, and an incident reports it.
     case older = "something older, with an incident"
-    /// A slot that can't be read, told by its error and an incident.
+    /// A slot can't be read, which its error and an incident report.
     case unreadable = "a slot refused by a typed error, the rest given"
     /// The store isn't opened; a typed error says why, and not a byte was changed.
     case refused = "opening refused by a typed error, nothing touched"
@@ -30,8 +30,8 @@ final class DamagedStores {
   private let clock = TestClock()
   /// Name and bytes of each file.
   let files: [String: Data]
-  /// Promises that were broken, with the seed and the place. Not recorded at once: a thread of its own belongs to no
-  /// test.
+  /// The broken promises, with their seed and location. They aren't recorded as issues at once, because a thread of its
+  /// own belongs to no test.
   private(set) var broken: [String] = []
 
   /// Makes the store. With `isRunning` its files are those of a process that was killed: a part is in the write-ahead
@@ -43,7 +43,7 @@ final class DamagedStores {
     var random = SeededGenerator(seed: seed)
     var game = try GameData.open("com.example.space", at: url, environment: clock.environment)
     for level in 1...levels {
-      // Of a killed store, the first half has reached the database.
+      // In a killed store, only the first half has reached the database.
       if isRunning, level == levels / 2 + 1 {
         try game.close()
         game = try GameData.open("com.example.space", at: url, environment: clock.environment)
@@ -134,7 +134,7 @@ final class DamagedStores {
     expect(isEarned, "\(name): \(gems) gems")
     let incidents = game.incidents
     expect(
-      !(isOlder || isUnreadable) || !incidents.isEmpty, "\(name): what was given is older, and no incident says so")
+      !(isOlder || isUnreadable) || !incidents.isEmpty, "\(name): what was loaded is older, and no incident reports it")
     try saveAgain(in: game, name)
     if isUnreadable { return .unreadable }
     if isOlder { return .older }
@@ -145,7 +145,7 @@ final class DamagedStores {
     if !condition { broken.append(problem()) }
   }
 
-  /// Whatever was damaged, the game goes on.
+  /// Saves again, which has to succeed whatever was damaged.
   private func saveAgain(in game: GameData, _ name: String) throws {
     do {
       for slot in Self.slots {

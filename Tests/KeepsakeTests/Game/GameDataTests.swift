@@ -10,7 +10,7 @@ import Testing
 
   init() throws { device = try Device() }
 
-  @Test("two games can't open one folder, the error says what to do, and a closed one can be opened again")
+  @Test("a folder can't be opened twice, the error says what to do, and it can be opened again once it is closed")
   func exclusive() throws {
     let game = try device.open()
     let error = #expect(throws: StoreError.self) { try device.open() }
@@ -22,7 +22,7 @@ import Testing
     try device.open().close()
   }
 
-  @Test("data goes where the platform keeps it, and a name can't lead elsewhere")
+  @Test("data is stored in the platform's folders, and names that could lead elsewhere are refused")
   func places() throws {
     #if os(Linux)
     #expect(try StorageFolders.xdg(.data, ["XDG_DATA_HOME": "/data", "HOME": "/home/a"]).path == "/data")
@@ -50,7 +50,7 @@ import Testing
     #expect(try StorageFolders("com.example.space").profile("Ä b").path.hasSuffix("/com.example.space/Ä b"))
   }
 
-  @Test("a closed game says so at every call, and its streams end")
+  @Test("saving, loading and recording in a closed game throw, and its streams end")
   func closed() async throws {
     let game = try device.open()
     let changes = game.changes
@@ -63,7 +63,7 @@ import Testing
     for await change in changes { Issue.record("\(change)") }
   }
 
-  @Test("one line saves a file, one line loads it; missing, damaged and too new are three answers")
+  @Test("one call writes a file, and one reads it; missing, damaged and too new files have different results")
   func files() throws {
     let url = device.folder.url.appendingPathComponent("world.save")
     #expect(try Archive.read(World.self, from: url) == nil)

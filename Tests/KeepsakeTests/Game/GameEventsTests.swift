@@ -4,7 +4,7 @@ import Testing
 
 @testable import Keepsake
 
-/// What a game is told about its data, and what is kept until it asks.
+/// The incidents and changes that a game receives, and what is kept until it takes them.
 @Suite struct GameEventsTests {
   private let events = GameEvents(environment: .system)
 
@@ -12,7 +12,7 @@ import Testing
     Incident(kind: .damagedVersion, message: "\(number)", date: Date(timeIntervalSince1970: Double(number)))
   }
 
-  @Test("the same incident is kept and told once; of many the newest are kept")
+  @Test("an incident that is reported again is kept and emitted once; of many incidents, the newest are kept")
   func incidents() {
     for number in [0, 1, 0] { events.report(incident(number)) }
     #expect(events.incidents == [incident(0), incident(1)])
@@ -22,7 +22,7 @@ import Testing
     #expect(events.incidents == (5..<count).map(incident))
   }
 
-  @Test("changes are taken once, oldest first; of many the newest are kept")
+  @Test("each change is taken once, oldest first; of many changes, the newest are kept")
   func changes() {
     let count = GameEvents.maximumUntaken + 5
     for number in 0..<count { events.emit(.slots(["\(number)"])) }
@@ -30,7 +30,8 @@ import Testing
     #expect(events.takeChanges().isEmpty)
   }
 
-  @Test("a change of slots is also one of their status, and every stream ends with the game's data", .hangLimit)
+  @Test(
+    "a change of slots is also reported as one of their status, and all streams end with the game's data", .hangLimit)
   func streams() async {
     let (changes, slots, statuses) = (events.changes.stream(), events.slotTicks.stream(), events.statusTicks.stream())
     events.slotsDidChange()

@@ -5,7 +5,7 @@ import Testing
 @testable import Keepsake
 @testable import KeepsakeStore
 
-/// A disk that answers nothing, while as much waits for it as may wait.
+/// A disk that doesn't respond, while the queue of commits is full.
 @Suite struct HangingDiskTests {
   enum Call: CaseIterable {
     case suspend, terminate, flush, close, closeWithPreferences
@@ -13,9 +13,10 @@ import Testing
 
   private static let loud = PreferenceKey("loud", default: 1)
 
-  /// Lets a store hang with no room for one commit more.
+  /// Makes a store hang with a full queue of commits.
   private final class Hang: Sendable {
-    /// Beyond this the disk goes on by itself, so that a call that waits for it fails instead of hanging for ever.
+    /// After this time the disk continues by itself, so that a call that waits for it fails the test instead of hanging
+    /// forever.
     static let patience = TimeInterval(Patience.limit.components.seconds)
 
     private let goesOn = DispatchSemaphore(value: 0)
@@ -41,7 +42,7 @@ import Testing
   }
 
   @Test(
-    "while the disk hangs, whatever has a limit in time gives up in time, and all is kept once it goes on",
+    "while the disk hangs, calls with a time limit throw in time, and everything is kept once it continues",
     arguments: Call.allCases)
   func givesUp(call: Call) async throws {
     let device = try Device()
@@ -62,7 +63,7 @@ import Testing
       }
       let hung = !hang.isOver
       hang.end()
-      // Nothing is closed that could not be.
+      // A game that couldn't be closed is still usable.
       if hung {
         try game.preferences.set(8, for: Self.loud)
         try autosave.terminate(within: Patience.limit)
@@ -71,7 +72,7 @@ import Testing
       return (code, hung)
     }
     #expect(code == .timedOut)
-    #expect(hung, "it waited for the disk")
+    #expect(hung, "the call waited for the disk")
     let again = try device.open()
     defer { end(again) }
     #expect(try again.saves.load(.main)?.level == 42)

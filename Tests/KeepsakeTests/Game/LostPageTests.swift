@@ -7,17 +7,13 @@ import Testing
 @testable import Keepsake
 @testable import KeepsakeStore
 
-/// A page of the disk is lost under a running game.
+/// A page of the database is lost while the game runs.
 @Suite struct LostPageTests {
   let device: Device
 
   init() throws { device = try Device() }
 
-  @Test(
-    """
-    of a save that lies on a lost page the one before is given, the game is told, saving goes on, and the next \
-    opening repairs
-    """)
+  @Test("if a save's page is lost, the save before it loads with an incident, saving works, and reopening repairs")
   func lostPage() throws {
     var game = try device.open()
     var random = SeededGenerator(seed: 77)
@@ -27,7 +23,7 @@ import Testing
     let first = Journal(text: text())
     try game.saves.capture(first, to: .byProgress).wait()
     try game.saves.capture(Journal(text: text()), to: .byProgress).wait()
-    // So that nothing of it is in memory.
+    // So that no part of it is in memory.
     try game.close()
     game = try device.open()
     let frame = try game.core.store.read { transaction in
@@ -36,7 +32,7 @@ import Testing
     }
     let file = device.url.appendingPathComponent(Store.databaseName)
     let database = try Data(contentsOf: file)
-    // One of them may lie across the end of a page, in two pieces.
+    // One of the two may cross the end of a page, and then isn't found in one piece.
     let place = try #require([50_000, 51_500].lazy.compactMap { database.range(of: frame[$0..<$0 + 32]) }.first)
       .lowerBound
     let handle = try FileHandle(forWritingTo: file)

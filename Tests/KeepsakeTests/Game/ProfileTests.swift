@@ -4,7 +4,8 @@ import KeepsakeStore
 import TestSupport
 import Testing
 
-/// Two children, one console: each has saves of their own, and deleting one's never touches the other's.
+/// Two players with profiles on one console: each has saves of their own, and deleting one profile never affects
+/// another.
 @Suite struct ProfileTests {
   let folder: TemporaryFolder
 
@@ -16,7 +17,7 @@ import Testing
     try GameData.open("com.example.space", profile: profile, at: base.appendingPathComponent(profile))
   }
 
-  @Test("profiles are listed by name, whether open or not; other folders and files are none")
+  @Test("profiles are listed by name, open or not; other folders and files aren't listed")
   func lists() throws {
     #expect(try GameData.profiles(in: base) == [])
     for name in ["default", "Ben", "Ada Ä"] {
@@ -33,7 +34,7 @@ import Testing
     #expect(try GameData.profiles(in: base) == ["Ada Ä", "Ben", "Cleo", "default"])
   }
 
-  @Test("a deleted profile is gone with all that was in it; an open one and the others stay as they are")
+  @Test("a deleted profile is gone with all of its data; an open one can't be deleted, and others are unchanged")
   func deletes() throws {
     for name in ["Ada", "Ben"] {
       let game = try open(name)
@@ -44,7 +45,7 @@ import Testing
     #expect(storeErrorCode { try GameData.deleteProfile("Ada", in: base) } == .inUse)
     try game.saves.capture(World(level: 7), to: .main).wait()
     try game.close()
-    // What a crash in the middle of another deletion left.
+    // What a crash during another deletion has left.
     let leftover = base.appendingPathComponent(StoreRemoval.prefix + "x")
     try FileManager.default.copyItem(at: base.appendingPathComponent("Ben"), to: leftover)
     #expect(try GameData.profiles(in: base) == ["Ada", "Ben"])
@@ -60,7 +61,7 @@ import Testing
     try ben.close()
   }
 
-  @Test("a name that leads elsewhere deletes nothing there")
+  @Test("a profile name that could lead elsewhere is refused, and nothing is deleted")
   func names() throws {
     try open("Ada").close()
     let names = [

@@ -8,7 +8,7 @@ import Testing
 @testable import Keepsake
 @testable import KeepsakeStore
 
-/// A game that seals what it keeps: its players notice nothing, those who cheat gain nothing.
+/// A game that seals its data: its players notice nothing, and cheaters gain nothing.
 @Suite struct SealTests {
   static let secret = Data((0..<32).map { UInt8(90 - $0) })
   let device: Device
@@ -20,8 +20,8 @@ import Testing
       "com.example.space", profile: profile, at: device.url, seal: seal, environment: device.clock.environment)
   }
 
-  /// Changes the JSON of a signed row as an editor would that repairs the checksum. A version says itself what its
-  /// place is.
+  /// Changes the JSON of a signed row, and corrects the checksum, as an editor could. The identity of a version's row,
+  /// which the checksum covers, is taken from the row.
   private func edit(_ table: String, where condition: String, place named: String? = nil, _ change: (String) -> String)
     throws
   {
@@ -43,7 +43,7 @@ import Testing
     }
   }
 
-  /// Two saves, a level, five gems.
+  /// Saves two versions, a level and five gems.
   private func play(_ seal: Seal) throws -> [Version] {
     let game = try open(seal)
     defer { end(game) }
@@ -55,7 +55,7 @@ import Testing
   }
 
   @Test(
-    "saves, progress and money come back, for the game and the profile alone",
+    "sealed saves, progress and money can be read only with the same seal and profile",
     arguments: [Seal.signed(secret), .sealed(secret, player: "ada")])
   func wholeLife(seal: Seal) throws {
     _ = try play(seal)
@@ -71,7 +71,7 @@ import Testing
     try game.reseal()
   }
 
-  @Test("five gems made five thousand in an editor are the five that were earned, and the game hears of it")
+  @Test("a balance that was edited from 5 gems to 5,000 is restored, and an incident reports it")
   func forgedMoney() throws {
     _ = try play(.signed(Self.secret))
     try edit("fact", where: "name = 'wallet'", place: "fact wallet") {
@@ -87,7 +87,7 @@ import Testing
     #expect(game.incidents.map(\.kind) == [.tampered])
     #expect(game.incidents.first?.message.contains("wallet") == true)
     #expect(game.takeChanges().contains { if case .incident = $0 { true } else { false } })
-    // The rest is as it was.
+    // Everything else is unchanged.
     #expect(try game.saves.load(.main) == World(level: 6))
     #expect(game.progress[.level] == 6)
     try game.wallet.spend(1, .gems, for: "a sweet")
@@ -96,7 +96,7 @@ import Testing
   }
 
   @Test(
-    "nonsense in the wallet keeps nobody from playing, also where what doesn't verify is used",
+    "a nonsensical wallet row doesn't keep the game from opening, even if unverified rows are used",
     arguments: [Seal.Policy.quarantine, .flag])
   func nonsense(policy: Seal.Policy) throws {
     _ = try play(.signed(Self.secret))
@@ -110,7 +110,7 @@ import Testing
     try game.wallet.spend(5, .gems, for: "sword")
   }
 
-  @Test("an operation of five gems made one of five thousand is set aside, and the five gems are still there")
+  @Test("a wallet operation that was edited from 5 gems to 5,000 is set aside, and the 5 gems remain")
   func forgedOperation() throws {
     _ = try play(.signed(Self.secret))
     let page = "wallet page 000000000000"
@@ -126,7 +126,7 @@ import Testing
     #expect(try game.wallet.ledger().map(\.reason) == ["sword", "recovered"])
   }
 
-  @Test("a save that was edited gives way to the newest that wasn't, and the game is told which")
+  @Test("instead of an edited save, the newest unedited one is loaded, and the incident names both")
   func forgedSave() throws {
     let versions = try play(.signed(Self.secret))
     try edit("version", where: "id = (SELECT id FROM version ORDER BY position DESC)") {
@@ -143,7 +143,7 @@ import Testing
     #expect(try game.saves.conflict(.main) == nil)
   }
 
-  @Test("an encrypted save whose bytes were changed gives way to the one before, as any damaged save does")
+  @Test("instead of an encrypted save with altered bytes, the one before is loaded, as for any damaged save")
   func changedBytes() throws {
     let versions = try play(.sealed(Self.secret))
     let queue = try DatabaseQueue(path: device.url.appendingPathComponent(Store.databaseName).path)
@@ -161,12 +161,12 @@ import Testing
     #expect(game.incidents.first?.version == versions[0].id && game.incidents.first?.usedInstead == versions[1].id)
   }
 
-  @Test("what was forged on a device comes back from the cloud as it was, and the forgery never reaches it")
+  @Test("forged progress and saves are restored from the cloud, and the forgeries are never sent")
   func healsFromCloud() async throws {
     let cloud = MemoryCloud()
     let seal = Seal.signed(Self.secret)
     let tablet = try Device(clock: device.clock)
-    // The other device doesn't seal: what travels is neither signed nor sealed.
+    // The other device doesn't seal: what is synced is neither signed nor encrypted.
     let there = try tablet.open()
     defer { end(there) }
     var here = try open(seal)
@@ -198,7 +198,7 @@ import Testing
     #expect(here.incidents.map(\.kind) == [.tampered, .tampered])
   }
 
-  @Test("a log that prints the seal doesn't print the secret or the player")
+  @Test("printing a seal shows neither its secrets nor its player")
   func printsNoSecret() {
     let seal = Seal.sealed("correct horse battery".utf8, previous: [Data("staple staple staple".utf8)], player: "ada")
     var dumped = ""

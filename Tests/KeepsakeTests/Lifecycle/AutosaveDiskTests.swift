@@ -5,13 +5,13 @@ import KeepsakeSimulation
 import TestSupport
 import Testing
 
-/// The disk of a game with an autosave fills up: a file system of two MiB in a mount namespace that only
-/// a child process sees.
+/// The disk of a game with an autosave fills up: a file system of two MiB in a mount namespace that only a child
+/// process sees.
 @Suite struct AutosaveDiskTests {
   static let variable = "KEEPSAKE_TEST_AUTOSAVE_DISK"
 
   @Test(
-    "a full disk is a typed error of update(), and saving goes on by itself when there is room", .needsPrivateMounts)
+    "`update` throws a typed error while the disk is full, and saves again once there is space", .needsPrivateMounts)
   func goesOn() async throws {
     let message: String? = try await onThread {
       let (status, output) = try Self.run(
@@ -22,7 +22,7 @@ import Testing
     #expect(message == nil)
   }
 
-  /// Whether a suite of one test ran and passed. The count alone doesn't say it: it includes tests that were skipped.
+  /// Whether a suite of one test ran and passed. The count alone doesn't show it: it includes tests that were skipped.
   static func hasPassed(_ suite: String, _ output: String) -> Bool {
     output.contains("Suite \(suite) passed after") && output.contains("Test run with 1 test in 1 suite passed after")
   }
@@ -33,7 +33,7 @@ import Testing
   }
 }
 
-/// What runs on the small disk.
+/// The test that runs on the small disk.
 @Suite(.partOfAnotherTest(where: ProcessInfo.processInfo.environment[AutosaveDiskTests.variable] != nil))
 struct AutosaveDiskChild {
   @Test func goesOn() throws {
@@ -42,7 +42,7 @@ struct AutosaveDiskChild {
     let game = try GameData.open(
       "com.example.space", at: disk.appendingPathComponent("data"), environment: clock.environment)
     var level = 0
-    // 100 kB that don't compress, other ones for each level.
+    // 100 kB that don't compress, different for each level.
     let autosave = Autosave(
       game, to: Slot<Journal>("journal"), every: .seconds(30), atSignals: .ignored, within: Patience.limit
     ) {
@@ -54,11 +54,11 @@ struct AutosaveDiskChild {
     func saved() throws -> Int? {
       try game.saves.load(Slot<Journal>("journal")).flatMap { Int($0.text.prefix { $0 != ":" }) }
     }
-    /// What `update()` says about a save that is due, or that it made it.
+    /// Updates after some time has passed. Returns the error of a save that was due, or nil if it succeeded.
     func tick(after span: Duration) throws -> StoreError.Code? {
       clock.advance(by: span)
       try autosave.update()
-      // The capture is decided when the history is read; the next look at it tells.
+      // Reading the history waits for the capture; the next update throws if it failed.
       _ = try game.saves.history(of: "journal")
       return storeErrorCode { try autosave.update() }
     }

@@ -17,7 +17,7 @@ import Darwin
 
   init() throws { device = try Device() }
 
-  /// The level that comes back.
+  /// The level that is loaded afterwards.
   private func level(of slot: Slot<World> = .main) throws -> Int? {
     let game = try device.open()
     defer { end(game) }
@@ -25,7 +25,7 @@ import Darwin
   }
 
   @Test(
-    "a game that is told to end saves what the player has, then ends by the signal",
+    "a game that receives a termination signal saves its current state, and ends by that signal",
     arguments: [SIGTERM, SIGINT, SIGHUP])
   func signals(number: Int32) async throws {
     let path = device.url.path
@@ -44,22 +44,22 @@ import Darwin
   }
 
   @Test(
-    "a closed terminal and a service manager tell a game twice at once: it saves, and ends by the first signal",
+    "a game that receives two termination signals in quick succession saves, and ends by the first",
     arguments: [(SIGHUP, SIGHUP), (SIGTERM, SIGHUP), (SIGTERM, SIGTERM)])
   func toldTwice(first: Int32, second: Int32) async throws {
     let path = device.url.path
     await #expect(processExitsWith: .signal(first)) {
       [path = path as String, first = first as Int32, second = second as Int32] in
       let game = try GameData.open("com.example.space", at: URL(fileURLWithPath: path))
-      // However long this machine takes to get there, nobody insists.
+      // However slow this machine is, the second signal doesn't end the game at once.
       SignalNotes.insistence.store(UInt64(UInt32.max), ordering: .relaxed)
       let autosave = Autosave(game, to: .main, every: .seconds(3_600), within: patience) {
-        // While it saves, too.
+        // One during the save, too.
         kill(getpid(), second)
         return World(level: 42)
       }
       kill(getpid(), first)
-      // Two that wait together would come in the order of their numbers.
+      // Two pending signals would be delivered in the order of their numbers.
       while SignalNotes.endSignal == 0 { usleep(1_000) }
       kill(getpid(), second)
       while true {
@@ -70,7 +70,7 @@ import Darwin
     #expect(try level() == 42)
   }
 
-  @Test("a game that is told to end saves every slot that it autosaves, not the first only")
+  @Test("a game that receives a termination signal saves all slots that it autosaves, not only the first")
   func signalsWithTwo() async throws {
     let path = device.url.path
     await #expect(processExitsWith: .signal(SIGTERM)) { [path = path as String] in
@@ -88,7 +88,7 @@ import Darwin
     #expect(try level(of: "second") == 2)
   }
 
-  @Test("a game that wants to end by itself is told")
+  @Test("with `saveAndContinue`, a game that receives a termination signal saves, and ends by itself")
   func continues() async throws {
     let path = device.url.path
     await #expect(processExitsWith: .exitCode(7)) { [path = path as String] in
@@ -108,7 +108,7 @@ import Darwin
     #expect(try level() == 5)
   }
 
-  @Test("a game that lets go of an autosave while it is told to end saves the others, and ends")
+  @Test("a game that releases an autosave during a termination signal saves the others, and ends")
   func signalsWithOneGone() async throws {
     let path = device.url.path
     await #expect(processExitsWith: .signal(SIGTERM)) { [path = path as String] in
@@ -119,7 +119,7 @@ import Darwin
       }
       kill(getpid(), SIGTERM)
       while !first.isEndRequested { try first.update() }
-      // The second menu closes instead of being updated: the end waits for nobody else.
+      // The second autosave is released instead of updated: the end waits for no other.
       withExtendedLifetime(second) {}
       second = nil
       exit(7)
@@ -128,7 +128,7 @@ import Darwin
     #expect(try level(of: "second") == nil)
   }
 
-  @Test("a game that hangs is ended by the signal after the deadline, and what was saved last stands")
+  @Test("a game that hangs is ended by the signal after the deadline, and its last save is kept")
   func hanging() async throws {
     let path = device.url.path
     await #expect(processExitsWith: .signal(SIGTERM)) { [path = path as String] in
@@ -143,7 +143,7 @@ import Darwin
     #expect(try level() == 41)
   }
 
-  @Test("a player who insists a second later ends a game that hangs at once")
+  @Test("a second signal, sent more than a second after the first, ends a game that hangs at once")
   func insisting() async throws {
     let path = device.url.path
     await #expect(processExitsWith: .signal(SIGINT)) { [path = path as String] in
@@ -161,7 +161,7 @@ import Darwin
   }
 
   @Test(
-    "a game that can't save when it is told to end says why, and ends by the signal all the same",
+    "a game that can't save at a termination signal reports why, and still ends by the signal",
     arguments: [true, false])
   func failing(tellsGame: Bool) async throws {
     let path = device.url.path
@@ -185,7 +185,7 @@ import Darwin
     #expect(try game.saves.load(Slot<Zoo>("zoo")).map { $0.beast == nil } == true)
   }
 
-  @Test("a game without a loop that is told to end saves, from a task of an actor")
+  @Test("a game without a loop saves at a termination signal, from an actor's task")
   func fromAnActor() async throws {
     let path = device.url.path
     await #expect(processExitsWith: .signal(SIGTERM)) { [path = path as String] in
@@ -196,8 +196,8 @@ import Darwin
   }
 
   #if os(Linux)
-  /// Sends signals to a game, from outside: it can't do that itself while it is stopped. After each stop it waits until
-  /// the game has written one more byte into the file. A game that doesn't stop or go on is killed.
+  /// Sends signals to a game from outside, because the game can't do that while it is stopped. After each stop, it
+  /// waits until the game has written one more byte to the file. A game that doesn't stop or continue is killed.
   private static let conductor = """
     pid=$1; stops=$2; file=$3; end=$4
     give_up() { kill -KILL $pid; exit 1; }
@@ -215,9 +215,9 @@ import Darwin
     kill -$end $pid
     """
 
-  /// Begins to send signals to this process, which is made one that the system lets stop.
+  /// Starts to send signals to this process, after making it one that the system allows to be stopped.
   static func conduct(stops: Int, _ file: URL, thenEnd signal: String) throws {
-    // In a group of its own, whose parent is in the same session: somebody who could let it go on.
+    // In a process group of its own, whose parent is in the same session and could continue it.
     setpgid(0, 0)
     try Data().write(to: file)
     let process = Process()
@@ -226,8 +226,7 @@ import Darwin
     try process.run()
   }
 
-  @Test(
-    "a game that is stopped a hundred times goes on each time, saved before, and its clock does not count the stops")
+  @Test("a game that is stopped a hundred times is saved before each stop, and its playtime excludes the stops")
   func stops() async throws {
     let path = device.url.path
     let file = device.folder.url.appendingPathComponent("resumed")
@@ -244,7 +243,7 @@ import Darwin
         try autosave.update()
         if calls.resumed > world.level {
           guard calls == (world.level + 1, world.level + 1), !autosave.isSuspended,
-            // The first stop takes a second at the least.
+            // The first stop takes at least a second.
             ContinuousClock.now - begin - autosave.playtime > .milliseconds(900)
           else { exit(3) }
           world.level += 1
@@ -256,7 +255,7 @@ import Darwin
     #expect(try level() == 100)
   }
 
-  /// Kills this process as soon as it is stopped, for nobody would let it go on.
+  /// Kills this process as soon as it is stopped, because nothing would continue it.
   private static func killWhenStopped() throws -> Process {
     setpgid(0, 0)
     let process = Process()
@@ -267,14 +266,15 @@ import Darwin
     return process
   }
 
-  /// Returns when it was heard, which another thread may do: one that still waits would be dropped at the next.
+  /// Sends a signal, and returns when it was received, maybe on another thread: a pending one would be discarded by the
+  /// next.
   private static func send(_ number: Int32, heardAs stop: SignalNotes.Stop) {
     kill(getpid(), number)
     while SignalNotes.stop != stop { usleep(1_000) }
   }
 
   @Test(
-    "a stop that is taken back before the game has stopped leaves it running, and the next one stops it",
+    "a stop that is cancelled before the game has stopped leaves it running, and the next one stops it",
     arguments: [false, true])
   func stopTakenBack(whileSaving: Bool) async throws {
     let path = device.url.path
@@ -321,7 +321,7 @@ import Darwin
     #expect(try level() == 42)
   }
 
-  @Test("a game that was stopped and never comes back was saved before it stopped")
+  @Test("a game that is stopped and never continued was saved before it stopped")
   func stoppedForEver() async throws {
     let path = device.url.path
     let file = device.folder.url.appendingPathComponent("resumed")
@@ -340,7 +340,7 @@ import Darwin
     #expect(try level(of: "second") == 2)
   }
 
-  @Test("a game that is told to end while it is stopped goes on to save what it has, and ends")
+  @Test("a game that receives a termination signal while it is stopped continues, saves, and ends")
   func toldWhileStopped() async throws {
     let path = device.url.path
     let file = device.folder.url.appendingPathComponent("resumed")
@@ -358,8 +358,7 @@ import Darwin
     #expect(try level() == 2)
   }
 
-  @Test(
-    "a game of several autosaves is told by each of them that it was stopped and goes on, also from an actor's task")
+  @Test("with several autosaves, each reports every resume after a stop, also when an actor's tasks run them")
   func stopsWithSeveral() async throws {
     let path = device.url.path
     let file = device.folder.url.appendingPathComponent("resumed")
@@ -373,7 +372,7 @@ import Darwin
     #expect(try level(of: "other") == 7)
   }
 
-  @Test("a game that hangs can be stopped, and its clock does not count that either")
+  @Test("a game that hangs can be stopped, and its playtime excludes the stop")
   func stopsWhileHanging() async throws {
     let path = device.url.path
     let file = device.folder.url.appendingPathComponent("resumed")
@@ -385,8 +384,7 @@ import Darwin
       try Self.conduct(stops: 1, file, thenEnd: "USR1")
       try Data(count: 1).write(to: file)
       while hangs.load(ordering: .acquiring) { usleep(1_000) }
-      // The one that let the process go on may come later to saying how long it was stopped than this thread comes
-      // here.
+      // The thread that receives the continue signal may record the length of the stop after this one gets here.
       while ContinuousClock.now - begin - autosave.playtime <= .milliseconds(900) {
         guard ContinuousClock.now - begin < patience else { exit(3) }
         try autosave.update()
@@ -402,7 +400,7 @@ private let hangs = Atomic(true)
 /// A deadline that no save comes near, on any machine.
 private let patience = Patience.limit
 
-/// A game that lives in an actor and lets a task see to its saves.
+/// A game in an actor, whose autosaves are run by its tasks.
 private actor Keeper {
   private let main: Autosave<World>
   private let other: Autosave<World>
@@ -411,7 +409,7 @@ private actor Keeper {
     main = Autosave(game, to: .main, every: .seconds(3_600), within: patience) { World(level: file == nil ? 43 : 44) }
     other = Autosave(game, to: "other", every: .seconds(3_600), within: patience) { World(level: 7) }
     var resumed = (main: 0, other: 0)
-    // Both have to be told before the next stop may come.
+    // Both have to be notified before the next stop.
     func note() {
       guard resumed.main == resumed.other, let file else { return }
       do { try Data(count: resumed.main).write(to: file) } catch { exit(3) }

@@ -8,7 +8,7 @@ import Testing
 
   init() throws { device = try Device() }
 
-  @Test("an autosave saves when it is time, at once when it matters, and nothing when nothing changed")
+  @Test("an autosave saves after its interval, at once when requested, and not at all if nothing changed")
   func saves() throws {
     let game = try device.open()
     defer { end(game) }
@@ -40,7 +40,7 @@ import Testing
     #expect(try game.saves.history(of: .main).first?.metadata.title == "t")
   }
 
-  @Test("a save that could not be kept is told by the next update")
+  @Test("`saveNow` throws if the game's data is closed")
   func tellsFailure() throws {
     let game = try device.open()
     let world = World(level: 1)
@@ -49,7 +49,7 @@ import Testing
     #expect(throws: StoreError.self) { try autosave.saveNow() }
   }
 
-  @Test("a burst of changes makes one save when it is over, and one in between if it doesn't end")
+  @Test("a burst of changes makes one save when it ends, and another after the longest delay if it lasts")
   func debounces() throws {
     let game = try device.open()
     defer { end(game) }
@@ -72,7 +72,7 @@ import Testing
   }
 
   @Test(
-    "an interval of nothing, less than nothing or for ever is no trap",
+    "zero and negative intervals save at each update, enormous ones only on request, and none of them traps",
     arguments: [Duration.zero, .seconds(-3_600), .seconds(Int64.min), .seconds(Int64.max)])
   func strangeSpans(span: Duration) throws {
     let game = try device.open()
@@ -93,7 +93,7 @@ import Testing
     #expect(try game.saves.load(.main)?.level == 3)
   }
 
-  @Test("a world that can't be encoded is told by update(), and saved once it can be")
+  @Test("`update` throws for a value that can't be encoded, but not in each frame, and saves it once it can be")
   func badWorld() throws {
     let game = try device.open()
     defer { end(game) }
@@ -105,7 +105,7 @@ import Testing
     for _ in 0..<3 {
       let error = #expect(throws: ArchiveError.self) { try autosave.update() }
       #expect(error?.code == .unlistedClass)
-      // Not in each frame.
+      // But not in each frame.
       try autosave.update()
       device.clock.advance(by: .seconds(1))
     }
@@ -121,7 +121,7 @@ import Testing
     #expect(try game.saves.load(slot).map { $0.beast == nil } == true)
   }
 
-  @Test("a slot that can't be written to is a typed error each time, and no trap")
+  @Test("each update of an autosave to an invalid slot name throws a typed error")
   func badSlot() throws {
     let game = try device.open()
     defer { end(game) }
@@ -131,7 +131,7 @@ import Testing
     for _ in 0..<2 { #expect(gameErrorCode { try autosave.update() } == .misuse) }
   }
 
-  @Test("a suspended game is saved before it is told, stands still, and goes on where its clock was")
+  @Test("suspending saves before the game is notified, and pauses autosaves and the clock until it resumes")
   func suspends() throws {
     let game = try device.open()
     defer { end(game) }
@@ -139,7 +139,7 @@ import Testing
     var told: [String] = []
     let autosave = Autosave(game, to: .main, every: .seconds(30), atSignals: .ignored, within: Patience.limit) { world }
     autosave.onSuspend = {
-      // What the game does to be stopped is not part of the save.
+      // What the game does to suspend itself isn't part of the save.
       world.level = 100
       told.append("suspended")
     }
@@ -152,7 +152,7 @@ import Testing
     device.clock.advance(by: .seconds(3_600))
     autosave.setNeedsSave(now: true)
     try autosave.update()
-    #expect(try saved() == 1, "it stands still")
+    #expect(try saved() == 1, "nothing is saved while it is suspended")
     #expect(autosave.playtime == .seconds(10))
     world.level = 2
     try autosave.saveNow().wait()
@@ -162,17 +162,17 @@ import Testing
     #expect(!autosave.isSuspended && told == ["suspended", "resumed"] && autosave.playtime == .seconds(10))
     device.clock.advance(by: .seconds(29))
     try autosave.update()
-    #expect(try saved() == 2, "the hour does not count")
+    #expect(try saved() == 2, "the suspended hour does not count")
     device.clock.advance(by: .seconds(1))
     try autosave.update()
     #expect(try saved() == 3)
     #expect(autosave.playtime == .seconds(40))
-    // Unchanged: nothing is written, and the game is told all the same.
+    // Unchanged: nothing is written, but the game is notified.
     try autosave.suspend()
     #expect(try told.count == 3 && game.saves.history(of: .main).count == 3)
   }
 
-  @Test("a game that an engine tells to end is saved when the call returns, and told once")
+  @Test("`terminate` saves before it returns, each time, and notifies the game once")
   func terminates() throws {
     let game = try device.open()
     defer { end(game) }
@@ -187,8 +187,7 @@ import Testing
     #expect(try autosave.isEndRequested && told == 1 && game.saves.load(.main)?.level == 2)
   }
 
-  @Test(
-    "a task that drives an autosave goes on after failures, and ends when the game is told to or the task is cancelled")
+  @Test("an autosave run by a task continues after failures, and ends when the game ends or the task is cancelled")
   func runs() async throws {
     let game = try device.open()
     defer { end(game) }
@@ -205,7 +204,7 @@ import Testing
     await autosave.run(every: .zero)
     #expect(failures.map { ($0 as? ArchiveError)?.code } == [.unlistedClass, .unlistedClass, .unlistedClass])
     #expect(try autosave.isEndRequested && game.saves.load(slot).map { $0.beast == nil } == true)
-    // Told to end already: returns at once.
+    // The end was requested already: returns at once.
     await autosave.run()
     let cancelled = Task { @MainActor in
       let unheard = Autosave(game, to: .main, atSignals: .ignored, within: Patience.limit) { World(level: 1) }
@@ -227,7 +226,7 @@ import Testing
     LifecycleNotifications(center: center, suspend: [names.suspend], resume: [names.resume], terminate: [names.end])
   }
 
-  @Test("an app that is told on the game's thread is saved when the notification returns, for it may never run again")
+  @Test("a notification on the game's thread saves before it returns, because the app may never run again")
   func notifiedOnSameThread() throws {
     let game = try device.open()
     defer { end(game) }
@@ -253,7 +252,7 @@ import Testing
     #expect(try told.count == 2 && game.saves.load(.main)?.level == 2)
   }
 
-  @Test("an app whose game has a thread of its own is held at the notification until that thread has saved")
+  @Test("a notification on another thread blocks that thread until the game's thread has saved")
   func notifiedElsewhere() async throws {
     let game = try device.open()
     defer { end(game) }
@@ -266,7 +265,7 @@ import Testing
       let held = Shared(false)
       let poster = Thread {
         center.post(name: Self.names.suspend, object: nil)
-        // Of another thread: what was saved when the notification returned.
+        // Read on another thread: what was saved when the notification returned.
         held.value = (try? game.saves.load(.main)?.level) == 5
         center.post(name: Self.names.resume, object: nil)
         center.post(name: Self.names.end, object: nil)
@@ -282,7 +281,7 @@ import Testing
   }
 }
 
-/// Has something that can't be saved while the beast is a dragon: a class that isn't listed.
+/// Can't be saved while the beast is a dragon, because that class isn't listed.
 @Archivable struct Zoo {
   var beast: Beast?
 }

@@ -31,7 +31,7 @@ import Testing
   }
 
   @Test(
-    "an old game's settings become preferences of every type, and stay after a restart",
+    "an old game's settings become preferences of every type, and are kept over a restart",
     arguments: PropertyList.Format.allCases)
   func takes(format: PropertyList.Format) throws {
     var game = try device.open()
@@ -56,7 +56,7 @@ import Testing
     #expect(game.incidents.isEmpty)
   }
 
-  @Test("what the player set already stays unless it is asked for, and doing it again changes nothing")
+  @Test("preferences that the player has set are kept unless the game replaces them; a second import changes nothing")
   func keeps() throws {
     let game = try device.open()
     defer { end(game) }
@@ -71,7 +71,7 @@ import Testing
     #expect(third.kept.isEmpty && game.preferences[.volume] == 0.25 && game.preferences[.lives] == 5)
   }
 
-  @Test("what doesn't fit is told with the reason, and everything else is taken")
+  @Test("values that don't fit are reported with the reason, and all others are imported")
   func unfit() throws {
     let game = try device.open()
     defer { end(game) }
@@ -94,7 +94,7 @@ import Testing
     #expect(game.incidents.isEmpty)
   }
 
-  @Test("all settings can be taken under names of the game's own, and read by keys of the types that they have")
+  @Test("all settings can be imported under names of the game's own, and read with keys of their types")
   func all() throws {
     var game = try device.open()
     let old: PropertyList = [
@@ -121,7 +121,7 @@ import Testing
     #expect(game.incidents.isEmpty)
   }
 
-  @Test("a file is read where it lies, and settings are no longer taken once the game's data is closed")
+  @Test("settings can be imported from a file, but not after the game's data is closed")
   func files() throws {
     let game = try device.open()
     let file = device.folder.url.appending(path: "com.example.old.plist")

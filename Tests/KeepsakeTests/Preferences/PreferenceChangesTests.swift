@@ -8,14 +8,14 @@ import Testing
 
 @testable import Keepsake
 
-/// Who hears of a change: the same game, a view, another device.
+/// How changes of preferences reach the game, its views, and other devices.
 @Suite struct PreferenceChangesTests {
   let clock = TestClock()
   let device: Device
 
   init() throws { device = try Device(clock: clock) }
 
-  /// Whether somebody who tracks `look` is told of what `change` does.
+  /// Whether an observer of `look` is notified of `change`.
   private func notices(_ look: () -> Void, _ change: () throws -> Void) rethrows -> Bool {
     let told = Shared(false)
     withObservationTracking(look) { told.value = true }
@@ -23,7 +23,7 @@ import Testing
     return told.value
   }
 
-  @Test("who looks at a preference is told when it changes, and only then")
+  @Test("an observer of a preference is notified when it changes, and only then")
   func observation() throws {
     let game = try device.open()
     defer { end(game) }
@@ -108,9 +108,7 @@ import Testing
       })
   }
 
-  @Test(
-    "whoever begins to look after many looked and set without being told is told of each change",
-    arguments: [false, true])
+  @Test("observing a preference after many unobserved reads and writes reports each change", arguments: [false, true])
   func observedLate(isSynced: Bool) throws {
     let game = try device.open()
     defer { end(game) }
@@ -120,14 +118,14 @@ import Testing
       #expect(preferences[key] == number)
     }
     for number in 101...110 {
-      // Somebody else's look doesn't count for this one.
+      // Observing another preference makes no difference.
       _ = notices({ _ = preferences[.volume] }, { preferences[.volume] = Double(number) })
       #expect(notices({ _ = preferences[key] }, { preferences[key] = number }))
       preferences[key] = -number
     }
   }
 
-  @Test("whoever is told may look and set, where it is told")
+  @Test("an observer may read and set preferences while it is being notified")
   func reentrant() throws {
     let game = try device.open()
     defer { end(game) }
@@ -143,7 +141,7 @@ import Testing
     #expect(seen.value == [0.8] && preferences[.lives] == 9 && preferences[.volume] == 0.1)
   }
 
-  @Test("what is set here and what comes from another device is told by name")
+  @Test("the stream of changes names each preference that the game sets or another device has changed")
   func stream() async throws {
     let game = try device.open()
     let changes = game.preferences.changes
@@ -159,7 +157,7 @@ import Testing
     #expect(await iterator.next() == nil)
   }
 
-  @Test("a property reads and sets the preference")
+  @Test("a `@Preference` property reads and sets the preference, and can be observed")
   func wrapper() throws {
     struct Options {
       @Preference<Double> var volume: Double
@@ -184,7 +182,7 @@ import Testing
 
   // MARK: Other devices
 
-  /// A value of another device, as the exchange would put it into the store.
+  /// Applies a value of another device, as an exchange would store it.
   private func arrive(_ text: String?, as name: String, in game: GameData, at milliseconds: Int64 = 20_000_000_000)
     throws
   {
@@ -202,7 +200,7 @@ import Testing
     try game.preferences.received([key])
   }
 
-  @Test("a synced preference is the same on the player's devices, the one set last; the others stay on theirs")
+  @Test("a synced preference has its latest value on all of the player's devices; local ones stay on theirs")
   func syncs() async throws {
     let cloud = MemoryCloud()
     let tablet = try Device(clock: clock)
@@ -228,20 +226,20 @@ import Testing
     clock.advance(by: .seconds(5))
     try here.preferences.remove(.hat)
     try await until { there.preferences[.hat] == "none" && !there.preferences.contains(.hat) }
-    // Nothing of the others is even in a place from where it could be sent.
+    // Local preferences are neither in the cells nor in the outbox.
     let sent = try here.core.store.read {
       try $0.cells(in: nil).map(\.key) + $0.outbox(limit: 100).flatMap(\.cells).map(\.key)
     }
     #expect(sent.allSatisfy { $0.key == "hat" })
   }
 
-  @Test("what the player sets while news arrives isn't undone by it, and what is newer comes through afterwards")
+  @Test("a value that was just set isn't undone by an older one that arrives, and a newer one replaces it")
   func race() async throws {
     let game = try device.open()
     defer { end(game) }
     game.preferences[.hat] = "mine"
     try arrive("theirs", as: "hat", in: game)
-    #expect(game.preferences[.hat] == "mine", "set here and not committed yet")
+    #expect(game.preferences[.hat] == "mine", "set on this device and not committed yet")
     try await game.preferences.flush()
     #expect(game.preferences[.hat] == "mine")
     let cell = try game.core.store.read { try $0.cell(CellKey(collection: "preferences", key: "hat")) }
@@ -253,7 +251,7 @@ import Testing
     #expect(game.preferences[.hat] == "later")
   }
 
-  @Test("of two states the later one stays, also where the later one comes while it is told of the earlier")
+  @Test("of two received values the later one is kept, even if it arrives while observers learn of the earlier one")
   func laterWhileTold() throws {
     let game = try device.open()
     defer { end(game) }
@@ -261,10 +259,10 @@ import Testing
       let key = PreferenceKey(name, default: "none", synced: true)
       let hasCome = Shared(false)
       withObservationTracking {
-        // Who looks at the names is told of each that comes.
+        // An observer of the names is notified of each new one.
         _ = name == "hat" ? [game.preferences[key]] : game.preferences.names
       } onChange: { [self] in
-        // What comes now is told as well.
+        // The observer is notified of the value that arrives now, too.
         guard !hasCome.value else { return }
         hasCome.value = true
         do {
@@ -287,7 +285,7 @@ import Testing
     #expect(game.preferences[PreferenceKey("removed", default: "none", synced: true)] == "none")
   }
 
-  @Test("a view that blocks while it is told of another device's value holds up neither commits nor other news")
+  @Test("an observer that blocks when it is notified of a received value blocks neither commits nor other values")
   func blockingObserver() async throws {
     let game = try device.open()
     defer { end(game) }
@@ -297,7 +295,7 @@ import Testing
     let patience = DispatchTimeInterval.seconds(600)
     let wasHeldUp = Shared(false)
     try await onThread { [self] in
-      // The store is held up before anything else is submitted, so that the two commits share a transaction.
+      // The store is blocked before anything else is submitted, so that the two commits share a transaction.
       let gate = Gate()
       let first = try game.core.store.submit { _, _ in gate.pass() }
       gate.waitForArrival()
@@ -309,7 +307,7 @@ import Testing
         told.signal()
         if released.wait(timeout: .now() + patience) == .timedOut { wasHeldUp.value = true }
       }
-      // Comes behind the commit, and is in the store by the time that one's values are looked at again.
+      // Follows the preferences' commit, and is stored before that commit's values are read again.
       let second = try game.core.store.submit { transaction, _ in
         let stamp = Stamp(caughtUp: true, milliseconds: 30_000_000_000, writer: WriterID(9))
         try transaction.setCell(
@@ -331,7 +329,7 @@ import Testing
     try await until { game.preferences[.hat] == "theirs" }
   }
 
-  @Test("a name that a later release declares the other way gives its default and an incident; nothing is sent or lost")
+  @Test("a key that changes between local and synced has its default and an incident; nothing is sent or lost")
   func declaredOtherwise() throws {
     var game = try device.open()
     let local = PreferenceKey("hat", default: "local default")
@@ -345,17 +343,17 @@ import Testing
     #expect(game.incidents.map(\.kind) == [.unreadable, .unreadable])
     #expect(game.incidents.first?.message.contains("\"hat\"") == true)
     #expect(try game.core.store.read { try $0.cells(in: "preferences").map(\.key.key) } == ["shoes"])
-    // Chosen anew, both stand, each in its place.
+    // After a new choice there are two values, a local and a synced one.
     game.preferences[.hat] = "crown"
     try game.close()
     game = try device.open()
     defer { end(game) }
     #expect(game.preferences[local] == "my hat")
-    #expect(gameErrorCode { try game.preferences.set("x", for: .hat) } == .misuse, "both ways in one program")
+    #expect(gameErrorCode { try game.preferences.set("x", for: .hat) } == .misuse, "declared both ways in one program")
     #expect(try game.core.store.read { try $0.cells(in: "preferences").count } == 2)
   }
 
-  @Test("what another program keeps under the name by another rule is left alone")
+  @Test("a value that another program keeps under the same name with another rule isn't read or overwritten")
   func foreignCell() throws {
     let game = try device.open()
     defer { end(game) }
@@ -368,7 +366,7 @@ import Testing
       CellState(value: .latest(Stamp(caughtUp: true, milliseconds: 1, writer: WriterID(2)), .string("x"))),
       as: CellKey(collection: "preferences", key: "b"), in: game)
     #expect(game.preferences[PreferenceKey("b", default: "c", synced: true)] == "c")
-    // Set before the news came: the rest of the commit isn't held up by it.
+    // Set before the value arrived: the rest of the commit is stored all the same.
     let scarf = CellKey(collection: "preferences", key: "scarf")
     let scarfKey = PreferenceKey("scarf", default: "", synced: true)
     game.preferences[scarfKey] = "red"
@@ -379,7 +377,7 @@ import Testing
     #expect(game.incidents.contains { $0.kind == .failedCommit && $0.message.contains("scarf") })
   }
 
-  @Test("many large synced preferences set at once all arrive")
+  @Test("many large synced preferences that are set at once all reach the other device")
   func manyLarge() async throws {
     let cloud = MemoryCloud()
     let tablet = try Device(clock: clock)

@@ -47,7 +47,7 @@ extension PreferenceKey<[Int]> { static var order: Self { PreferenceKey("order",
 extension PreferenceKey<Bindings> { static var bindings: Self { PreferenceKey("bindings", default: Bindings()) } }
 extension PreferenceKey<Window> { static var window: Self { PreferenceKey("window", default: Window()) } }
 
-/// What the store of a game has of a preference; nil if nothing.
+/// The bytes of a preference in a game's store; nil if there are none.
 func storedPreference(_ name: String, of game: GameData) throws -> Data? {
   try game.core.store.read { try $0.preferences().kept.first { $0.name == name }?.bytes() }
 }
@@ -59,7 +59,7 @@ func storedPreference(_ name: String, of game: GameData) throws -> Data? {
 
   // MARK: Values
 
-  @Test("every kind of value comes back after a restart, as it was set")
+  @Test("a value of each kind is the same at once and after a restart")
   func kinds() throws {
     var game = try device.open()
     let date = Date(timeIntervalSince1970: 1_234.5)
@@ -113,7 +113,7 @@ func storedPreference(_ name: String, of game: GameData) throws -> Data? {
     #expect(game.incidents.isEmpty)
   }
 
-  @Test("a default is never stored, so a later release may give another; one that was chosen stays chosen")
+  @Test("a default isn't stored, so that a later release may change it; a value that was set is kept")
   func defaults() throws {
     var game = try device.open()
     #expect(game.preferences[.volume] == 0.8 && !game.preferences.contains(.volume))
@@ -132,7 +132,7 @@ func storedPreference(_ name: String, of game: GameData) throws -> Data? {
     #expect(game.preferences.names == ["lives", "page"])
   }
 
-  @Test("what is removed is its default again, here and after a restart")
+  @Test("a removed preference has its default again, at once and after a restart")
   func removes() throws {
     var game = try device.open()
     game.preferences[.volume] = 0.1
@@ -156,7 +156,7 @@ func storedPreference(_ name: String, of game: GameData) throws -> Data? {
 
   // MARK: Commits
 
-  @Test("what is set comes to the disk by itself, without anybody's waiting")
+  @Test("a preference that was set is committed automatically, without a flush")
   func commitsItself() async throws {
     let game = try device.open()
     defer { end(game) }
@@ -168,7 +168,7 @@ func storedPreference(_ name: String, of game: GameData) throws -> Data? {
   }
 
   @Test(
-    "flushing, a checkpoint and closing make durable what was set before",
+    "flushing, a checkpoint and closing make the preferences that were set before durable",
     arguments: ["flush", "flush in a task", "checkpoint", "close"])
   func durable(way: String) async throws {
     let game = try device.open()
@@ -190,10 +190,10 @@ func storedPreference(_ name: String, of game: GameData) throws -> Data? {
     #expect(again.preferences[.volume] == 0.1 && again.preferences[.hat] == "crown")
   }
 
-  /// In a task the compiler would choose the other one.
+  /// In a task, the compiler would choose the asynchronous one.
   private func flush(_ game: GameData) throws { try game.preferences.flush() }
 
-  @Test("what is set back between two commits that share a transaction is as it was set last")
+  @Test("of two values in commits that share a transaction, the last one is stored, even if it is the old one")
   func backInOneTransaction() throws {
     let game = try device.open()
     defer { end(game) }
@@ -202,7 +202,7 @@ func storedPreference(_ name: String, of game: GameData) throws -> Data? {
     let gate = Gate()
     let first = try game.core.store.submit { _, _ in gate.pass() }
     gate.waitForArrival()
-    // The three that wait go into one transaction: the first has 0.2, and the last 0.1, which the store had before.
+    // The three waiting commits share a transaction: the first has 0.2, and the last 0.1, which the store had before.
     game.preferences[.volume] = 0.2
     game.preferences.commitSoon()
     let second = try game.core.store.submit { [preferences = game.preferences] _, _ in preferences[.volume] = 0.1 }
@@ -215,13 +215,13 @@ func storedPreference(_ name: String, of game: GameData) throws -> Data? {
     #expect(game.preferences[.volume] == 0.1)
   }
 
-  @Test("a commit that fails is told, keeps what was set in memory, and the next one has all of it")
+  @Test("a failed commit is reported and keeps its values in memory, and the next commit stores all of them")
   func failedCommit() throws {
     let game = try device.open()
     defer { end(game) }
     try game.preferences.set(0.1, for: .volume)
     try game.preferences.flush()
-    // Somebody else writes into the database and doesn't end.
+    // Another connection begins a write transaction, and doesn't end it.
     var configuration = Configuration()
     configuration.allowsUnsafeTransactions = true
     let other = try DatabaseQueue(
@@ -242,12 +242,9 @@ func storedPreference(_ name: String, of game: GameData) throws -> Data? {
     #expect(try game.core.store.read { try $0.cells(in: "preferences").map(\.key.key) } == ["hat"])
   }
 
-  // MARK: What can't be read
+  // MARK: Unreadable values
 
-  @Test(
-    """
-    another type than was stored gives the default and an incident with the name; the stored value stays until it is set
-    """)
+  @Test("reading as another type gives the default and an incident with the name; the value is kept until it is set")
   func wrongType() throws {
     var game = try device.open()
     game.preferences[.nick] = "Ada"
@@ -263,7 +260,7 @@ func storedPreference(_ name: String, of game: GameData) throws -> Data? {
       #expect(game.preferences[PreferenceKey("several", default: [Difficulty.hard])] == [.hard], when)
       #expect(game.incidents.map(\.kind) == Array(repeating: .unreadable, count: 4), when)
       #expect(game.incidents.filter { $0.message.contains("\"nick\"") }.count == 2, when)
-      // Whole numbers are numbers.
+      // A whole number can be read as any type of number.
       #expect(game.preferences[PreferenceKey("lives", default: 0.5)] == 7, when)
       #expect(game.preferences[PreferenceKey("lives", default: UInt8(0))] == 7, when)
       #expect(game.preferences[PreferenceKey("difficulty", default: "")] == "hard", when)
@@ -282,7 +279,7 @@ func storedPreference(_ name: String, of game: GameData) throws -> Data? {
     #expect(try storedPreference("nick", of: game) == Archive.encode(6))
   }
 
-  @Test("reading as a type that holds less of a value takes nothing from it")
+  @Test("reading a preference as a less precise type doesn't change its stored value")
   func narrowReader() throws {
     var game = try device.open()
     game.preferences[.volume] = 0.1
@@ -293,7 +290,7 @@ func storedPreference(_ name: String, of game: GameData) throws -> Data? {
     #expect(game.preferences[.volume] == 0.1)
   }
 
-  @Test("a damaged preference is its default with an incident; the others, the saves and the money are as they were")
+  @Test("a damaged preference has its default, with an incident; the others and the saves are unchanged")
   func damaged() throws {
     var game = try device.open()
     game.preferences[.volume] = 0.1
@@ -318,7 +315,7 @@ func storedPreference(_ name: String, of game: GameData) throws -> Data? {
     try game.close()
   }
 
-  @Test("one that is damaged after the store was checked is its default with an incident, too, until it is set")
+  @Test("a preference damaged after the store was checked has its default, with an incident, until it is set")
   func damagedLater() throws {
     let game = try device.open()
     defer { end(game) }
@@ -340,7 +337,7 @@ func storedPreference(_ name: String, of game: GameData) throws -> Data? {
     #expect(try storedPreference("volume", of: game) == Archive.encode(0.2))
   }
 
-  @Test("a preference that was changed in an editor is its default in a sealed game, and the game hears of it")
+  @Test("a preference that was edited in a sealed store has its default, and an incident reports it")
   func forged() throws {
     let secret = Data((0..<32).map { UInt8(90 - $0) })
     func open() throws -> GameData {
@@ -369,7 +366,7 @@ func storedPreference(_ name: String, of game: GameData) throws -> Data? {
 
   // MARK: Mistakes
 
-  @Test("what can't be kept is told at the call and changes nothing")
+  @Test("invalid names, values that are too large, and a closed game throw at the call, and nothing changes")
   func mistakes() throws {
     let game = try device.open()
     let preferences = game.preferences
@@ -403,7 +400,7 @@ func storedPreference(_ name: String, of game: GameData) throws -> Data? {
   }
 
   @Test(
-    "a name that can't be is refused also after it was looked at, and what else is set comes to the disk",
+    "an invalid name is refused even after it was read, and other preferences are still stored",
     arguments: [false, true])
   func mistakesAfterLooking(isSynced: Bool) throws {
     var game = try device.open()
@@ -422,10 +419,10 @@ func storedPreference(_ name: String, of game: GameData) throws -> Data? {
     #expect(game.preferences[.volume] == 0.5 && game.preferences.names == ["volume"])
   }
 
-  @Test("a synced value that no cloud would take fails alone, and what was set with it is kept")
+  @Test("a synced value that no cloud would accept fails alone, and what was set with it is kept")
   func refusedAlone() throws {
     var game = try device.open()
-    // As other hands put it into the store: no game and no cloud could.
+    // Written to the store directly: no game and no cloud could do that.
     let stamp = Stamp(caughtUp: false, milliseconds: 1, writer: WriterID(9))
     try game.core.store.write {
       try $0.setCell(
@@ -448,7 +445,7 @@ func storedPreference(_ name: String, of game: GameData) throws -> Data? {
     #expect(game.preferences[.volume] == 0.5 && game.preferences[.hat] == "crown" && game.preferences[strange] == 7)
   }
 
-  @Test("a value that can't be encoded, or is no number, harms nobody")
+  @Test("a value that can't be encoded throws, and numbers that aren't finite are kept as they are")
   func odd() throws {
     struct Refuses: Codable, Sendable {
       func encode(to encoder: any Encoder) throws { throw CocoaError(.coderInvalidValue) }
@@ -465,9 +462,7 @@ func storedPreference(_ name: String, of game: GameData) throws -> Data? {
     #expect(game.preferences.names == ["volume", "zoom"])
   }
 
-  @Test(
-    "there is an end to how many there may be, and how much they may take together; what was there can still be changed"
-  )
+  @Test("preferences have a largest count and total size; at these limits, existing ones can still be changed")
   func limits() throws {
     var game = try device.open()
     for number in 0..<Preferences.maximumKeys { game.preferences[PreferenceKey("key \(number)", default: 0)] = number }
@@ -501,7 +496,7 @@ func storedPreference(_ name: String, of game: GameData) throws -> Data? {
     try second.preferences.set(million, for: .token)
   }
 
-  @Test("a game that asks for any number of names that hold nothing is still answered, and told of changes")
+  @Test("reading very many names without values returns their defaults, and changes of them are still observed")
   func manyAbsent() throws {
     let game = try device.open()
     defer { end(game) }
@@ -516,10 +511,10 @@ func storedPreference(_ name: String, of game: GameData) throws -> Data? {
     #expect(told.value == 1 && game.preferences[PreferenceKey("asked 24999", default: 4)] == 5)
   }
 
-  @Test("each of very many names keeps its own value, here and synced, however it is spelled")
+  @Test("each of very many names keeps its own value, local or synced, in any Unicode normalization")
   func names() async throws {
-    // More than are found the short way. Lengths from nothing to three words of eight bytes, alike at both ends, and
-    // not all of ASCII.
+    // More names than the fast lookup finds, of zero to three words of eight bytes, alike at both ends, and not all
+    // ASCII.
     let stems = (0..<1_100).map {
       ["\($0)", "key \($0)!", "the setting \($0) of the game", "größe \($0)"][$0 % 4] + "\($0 / 4)"
     }
@@ -553,7 +548,7 @@ func storedPreference(_ name: String, of game: GameData) throws -> Data? {
 
   // MARK: Threads
 
-  @Test("of many writers of one key the last one's value stays, and the store has what memory says")
+  @Test("with many writers of one key, the last value is kept, and the store contains what memory contains")
   func threads() async throws {
     let game = try device.open()
     try await onThread {

@@ -11,7 +11,7 @@ import Testing
 
   init() throws { device = try Device() }
 
-  /// As from another device; what it has seen of this one's is up to the test.
+  /// Applies a value as from another device. The test decides what that device has received from this one.
   private func arrive(_ value: CellValue, _ name: String, to game: GameData) throws {
     let key = CellKey(collection: "progress", key: name)
     try game.core.store.write { transaction in
@@ -22,7 +22,7 @@ import Testing
     try game.progress.received([key])
   }
 
-  /// What an exchange would send of a key.
+  /// The state of a key that an exchange would send.
   private func outgoing(_ name: String, of game: GameData) throws -> CellValue? {
     try game.core.store.drain()
     return try game.core.store.read {
@@ -30,7 +30,7 @@ import Testing
     }
   }
 
-  @Test("a favourite that was removed stays away after a restart, and can be put in again")
+  @Test("an element that was removed from a set stays removed after a restart, and can be inserted again")
   func sets() throws {
     var game = try device.open()
     try game.progress.insert("rose", into: .favourites)
@@ -50,7 +50,7 @@ import Testing
     #expect(game.progress[.favourites] == ["rose", "tulip"], "two spellings are one element")
   }
 
-  @Test("insert, insert and remove before the first is durable end as they were meant")
+  @Test("inserting and removing before the first change is durable takes effect in the order of the calls")
   func before() throws {
     let game = try device.open()
     defer { end(game) }
@@ -73,10 +73,10 @@ import Testing
     #expect(set.elements == [.string("tulip 49")])
     #expect(
       set.writers.count == 1 && set.writers.values.first?.seen.ranges.count == 1,
-      "one range, however often something was put in")
+      "one range, however often elements were inserted")
   }
 
-  @Test("a device that puts in a favourite which another one removes meanwhile keeps it")
+  @Test("an element that a device inserts while another device removes it is kept")
   func meanwhile() throws {
     let game = try device.open()
     defer { end(game) }
@@ -84,7 +84,7 @@ import Testing
     try game.progress.insert("tulip", into: .favourites)
     let first = try #require(try outgoing("favourites", of: game))
     try game.progress.insert("oak", into: .favourites)
-    // The other one had heard of the first two, and removed what it knew of.
+    // The other device had received the first two, and removed what it knew of.
     guard case .set(let known) = first else { return #expect(Bool(false)) }
     let seen = ObservedSet(known.writers.mapValues { ObservedSet.Additions(seen: $0.seen) })
     #expect(known.elements == [.string("rose"), .string("tulip")])
@@ -92,10 +92,10 @@ import Testing
     #expect(game.progress[.favourites] == ["oak"])
     try game.progress.insert("rose", into: .favourites)
     try arrive(.set(seen), "favourites", to: game)
-    #expect(game.progress[.favourites].contains("rose"), "an old removal doesn't take it out again")
+    #expect(game.progress[.favourites].contains("rose"), "an old removal doesn't remove it again")
   }
 
-  @Test("each value of a dictionary keeps its rule's promise, over a restart and against other devices")
+  @Test("each value of a dictionary follows its rule, over a restart and with other devices' values")
   func dictionaries() throws {
     var game = try device.open()
     try game.progress.record(61, at: "cave", for: .bestTimes)
@@ -126,13 +126,13 @@ import Testing
     #expect(game.progress[.bestTimes] == ["cave": 61, "hill": 40, "sea": 12])
     try arrive(.dictionary([.string("goblin"): .counter([WriterID(5): CounterEntry(plus: 10)])]), "defeated", to: game)
     #expect(game.progress[.defeated] == ["goblin": 12])
-    // Two spellings, as a program that doesn't know of them may have written.
+    // Two spellings, as a program that doesn't normalize them may have written.
     try arrive(
       .dictionary([.string("\u{E9}"): .min(.int(5)), .string("e\u{301}"): .min(.int(4))]), "best times", to: game)
     #expect(game.progress[.bestTimes]["\u{E9}"] == 4)
   }
 
-  @Test("what was never recorded is nil, and nothing but a value takes its place")
+  @Test("an optional is nil until a value is recorded, and nil never replaces a value")
   func optionals() throws {
     var game = try device.open()
     #expect(game.progress[.firstWin] == nil)
@@ -151,13 +151,13 @@ import Testing
     #expect(game.progress[.firstWin] == 3)
   }
 
-  @Test("a change sends what it changes, not all that the key holds")
+  @Test("a change sends only what it changes, not everything in its key")
   func deltas() throws {
     let game = try device.open()
     defer { end(game) }
     let times = Dictionary(uniqueKeysWithValues: (0..<1_000).map { ("level \($0)", $0) })
     try game.progress.record(times, for: .bestTimes).wait()
-    // As if the cloud had it all.
+    // As if the cloud had received everything.
     try game.core.store.write { transaction in
       for group in try transaction.outbox(limit: 10) { try transaction.removeFromOutbox(group.id) }
     }
@@ -166,7 +166,7 @@ import Testing
     #expect(game.progress[.bestTimes].count == 1_000)
   }
 
-  @Test("a checkpoint changes sets and dictionaries with the rest, or not at all")
+  @Test("a checkpoint changes sets and dictionaries together with other values, or nothing at all")
   func checkpoints() throws {
     let game = try device.open()
     defer { end(game) }
@@ -194,7 +194,7 @@ import Testing
     #expect(code == .misuse && game.progress[.favourites] == ["tulip"])
   }
 
-  @Test("mistakes about sets and dictionaries are told at the call, with what to do, and change nothing")
+  @Test("invalid changes of sets and dictionaries throw at the call, and change nothing")
   func mistakes() throws {
     let game = try device.open()
     defer { end(game) }
@@ -210,7 +210,7 @@ import Testing
     let byRatio: ProgressKey<[Double: Int]> = .dictionary("by ratio", of: .max)
     #expect(gameErrorCode { try game.progress.record(1, at: .nan, for: byRatio) } == .misuse)
     #expect(game.progress.names.isEmpty)
-    // Another release of the game used the names otherwise.
+    // Another release of the game used the names with other rules.
     try arrive(.max(.int(1)), "favourites", to: game)
     try arrive(.dictionary([.string("cave"): .max(.int(9)), .data(Data([1])): .max(.int(9))]), "best times", to: game)
     #expect(gameErrorCode { try game.progress.insert("rose", into: .favourites) } == .misuse)
@@ -218,11 +218,11 @@ import Testing
     #expect(game.progress[.favourites].isEmpty && game.progress[.bestTimes] == ["cave": 9])
   }
 
-  @Test("a set that is full says so, stays as it was, and can be emptied")
+  @Test("inserting into a full set throws and leaves it unchanged, and a full set can be emptied")
   func fullSets() throws {
     let game = try device.open()
     defer { end(game) }
-    // Five bytes a letter, and 16 for each.
+    // Each element counts with its bytes and 16 more.
     let long = String(repeating: "flower", count: 2_000)
     var count = 0
     var code: GameDataError.Code?
@@ -237,7 +237,7 @@ import Testing
     #expect(
       gameErrorCode { try game.progress.record(1, at: String(repeating: "x", count: 200_000), for: .bestTimes) }
         == .tooLarge)
-    // What another device brings is taken, and what makes it smaller goes through.
+    // Another device's elements are accepted, and so is whatever makes the set smaller.
     let theirs = (1...20).map { ($0, Scalar.string("\($0) of theirs \(long)")) }
     let additions = ObservedSet.Additions(
       seen: NumberRanges([1...20]), present: Dictionary(uniqueKeysWithValues: theirs.map { (UInt64($0.0), $0.1) }))
@@ -250,7 +250,7 @@ import Testing
     #expect(game.progress[.favourites] == ["rose"])
   }
 
-  @Test("all progress together has a limit; what is there can still be recorded to, and what others bring is taken")
+  @Test("progress has a total limit; existing values can still be changed, and other devices' are accepted")
   func total() throws {
     var game = try device.open()
     let long = String(repeating: "x", count: 250 * 1024)
@@ -278,7 +278,7 @@ import Testing
     #expect(game.progress[.latest("one more", default: "")] == "short")
   }
 
-  @Test("the key after the last one is refused, and the last one still records")
+  @Test("a key beyond the limit is refused, and the last one within it can still be recorded")
   func keys() throws {
     let game = try device.open()
     defer { end(game) }

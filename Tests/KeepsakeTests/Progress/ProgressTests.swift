@@ -10,7 +10,7 @@ import Testing
 
   init() throws { device = try Device() }
 
-  @Test("level 6 can't be overwritten by level 2, here, from there, or after a restart")
+  @Test("level 6 can't be overwritten by level 2, whether it is recorded or received, or after a restart")
   func neverBack() throws {
     var game = try device.open()
     #expect(game.progress[.level] == 1 && !game.progress.contains(.level))
@@ -39,7 +39,7 @@ import Testing
     try game.progress.received([key])
   }
 
-  @Test("every rule keeps its promise over a restart")
+  @Test("a value of each rule is joined by that rule, and is the same after a restart")
   func rules() throws {
     var game = try device.open()
     try game.progress.record(50, for: .fastest)
@@ -67,7 +67,7 @@ import Testing
     #expect(game.progress[.coinsFound] == 17)
   }
 
-  @Test("a newer game's value of a rule that this one doesn't know isn't shown, and isn't written over")
+  @Test("a newer game's value with a rule that this game doesn't know isn't shown, and can't be overwritten")
   func laterRules() throws {
     var game = try device.open()
     let later = CellValue.later(
@@ -75,7 +75,7 @@ import Testing
     try arrive(later, "level", to: game)
     try arrive(later, "badges", to: game)
     func check(_ game: GameData) throws {
-      #expect(game.progress[.level] == 1 && game.progress[.badges].isEmpty, "as where nothing was recorded")
+      #expect(game.progress[.level] == 1 && game.progress[.badges].isEmpty, "as if nothing was recorded")
       let level = #expect(throws: GameDataError.self) { try game.progress.record(6, for: .level) }
       let badges = #expect(throws: GameDataError.self) { try game.progress.insert("brave", into: .badges) }
       #expect(level?.code == .tooNew && badges?.code == .tooNew)
@@ -90,7 +90,7 @@ import Testing
     try check(game)
   }
 
-  @Test("what is counted after the store joined another player shows once, also before it is durable")
+  @Test("after a store has joined another player, each addition to a counter shows once, durable or not")
   func countsAfterMove() throws {
     let game = try device.open()
     defer { end(game) }
@@ -109,7 +109,7 @@ import Testing
     #expect(game.progress[.coinsFound] == 200)
   }
 
-  @Test("another device's change is told, with its keys")
+  @Test("another device's change is reported with its keys")
   func changes() async throws {
     let game = try device.open()
     let keys = game.progress.changes
@@ -120,7 +120,7 @@ import Testing
     #expect(await iterator.next() == nil)
   }
 
-  @Test("mistakes are told at the call, and change nothing")
+  @Test("invalid changes throw at the call, and change nothing")
   func mistakes() throws {
     let game = try device.open()
     defer { end(game) }

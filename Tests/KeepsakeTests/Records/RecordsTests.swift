@@ -4,9 +4,9 @@ import Keepsake
 import TestSupport
 import Testing
 
-/// A game keeps its own tables, in the middle of everything else that it keeps.
+/// A game's own tables, beside everything else that it keeps.
 @Suite struct RecordsTests {
-  /// What the game's first releases do to their tables.
+  /// The migrations of the game's first releases.
   static func migrator(upTo version: Int = 2, failing: Bool = false) -> DatabaseMigrator {
     var migrator = DatabaseMigrator()
     migrator.registerMigration("creatures") { db in
@@ -36,12 +36,12 @@ import Testing
     try game.records.read { db in try String.fetchAll(db, sql: "SELECT name FROM creature ORDER BY id") }
   }
 
-  @Test("what was written is there at the next start, and a write that throws has not happened")
+  @Test("what was written is there after a restart, and a write that throws is rolled back")
   func keeps() throws {
     let device = try Device()
     let game = try device.open()
     try game.records.migrate(Self.migrator())
-    // A name is a value, whatever it says.
+    // A name is a value, whatever it contains.
     let hostile = "Robert'); DROP TABLE creature; --\u{202E}"
     try Self.add(hostile, to: game)
     struct Refused: Error {}
@@ -60,7 +60,7 @@ import Testing
     #expect(again.incidents.isEmpty)
   }
 
-  @Test("a game that keeps no records has no file for them, and a closed one says so")
+  @Test("a game without records has no file for them, and using the records of a closed game throws")
   func opensLate() throws {
     let device = try Device()
     let game = try device.open()
@@ -71,7 +71,7 @@ import Testing
     #expect(gameErrorCode { _ = try game.records.reader } == .closed)
   }
 
-  @Test("each write is on the disk when it returns: the log is synced at every commit")
+  @Test("each write is durable when it returns: the write-ahead log is synced at every commit")
   func isDurable() throws {
     let device = try Device()
     let game = try device.open()
@@ -82,7 +82,7 @@ import Testing
     #expect(settings.0 == 2 && settings.1 == "wal")
   }
 
-  @Test("an older game refuses the tables of a newer one, before and after they are open, and changes no byte of them")
+  @Test("an older game refuses a newer game's tables, before and after reading them, and changes no byte of them")
   func refusesNewer() throws {
     let device = try Device()
     let game = try device.open()
@@ -109,10 +109,7 @@ import Testing
     #expect(try Self.names(updated) == ["owl"])
   }
 
-  @Test(
-    """
-    a migration that fails says which one it was and leaves the tables as they were before it; the next release goes on
-    """)
+  @Test("a migration that fails is named in the error and rolled back, and the next release can migrate")
   func failsMigration() throws {
     let device = try Device()
     let game = try device.open()
@@ -133,7 +130,7 @@ import Testing
     try game.close()
   }
 
-  @Test("migrations that a later release merged are no newer game's")
+  @Test("migrations that a later release declares as merged don't count as those of a newer game")
   func mergesMigrations() throws {
     let device = try Device()
     let game = try device.open()
@@ -154,7 +151,7 @@ import Testing
     try updated.close()
   }
 
-  @Test("a statement that is wrong is GRDB's own error, and nothing is amiss afterwards")
+  @Test("a wrong statement throws GRDB's own error, and the records remain usable")
   func wrongStatements() throws {
     let device = try Device()
     let game = try device.open()
@@ -169,7 +166,7 @@ import Testing
     #expect(try Self.names(game) == ["owl"] && game.incidents.isEmpty)
   }
 
-  @Test("GRDB's own observation tells of each change, without the main actor")
+  @Test("GRDB's own observation reports a change, without the main actor")
   func observes() throws {
     let device = try Device()
     let game = try device.open()
@@ -189,13 +186,13 @@ import Testing
     }
     #expect(arrived.wait(timeout: .now() + 600) == .success)
     try Self.add("owl", to: game)
-    // It may tell the first value twice.
+    // It may report the first value twice.
     while counts.value.last == 0 { try #require(arrived.wait(timeout: .now() + 600) == .success) }
     #expect(counts.value.first == 0 && counts.value.last == 1)
     watching.cancel()
   }
 
-  @Test("writes from many threads all count, while others read")
+  @Test("writes from several threads are all stored, while the threads also read")
   func threads() async throws {
     let device = try Device()
     let game = try device.open()
@@ -224,7 +221,7 @@ import Testing
     try game.close()
   }
 
-  @Test("a snapshot is one whole file of a moment, replaces the one before, and leaves nothing beside it")
+  @Test("a snapshot is one complete file, replaces the one before, and leaves nothing else in the folder")
   func snapshots() throws {
     let device = try Device()
     let game = try device.open()
@@ -238,7 +235,7 @@ import Testing
     let first = try Data(contentsOf: file)
     try game.records.snapshot(to: file)
     let isSame = try Data(contentsOf: file) == first
-    #expect(isSame, "what didn't change gives the same bytes")
+    #expect(isSame, "unchanged records give the same bytes")
     try Self.add("wolf", to: game)
     try game.close()
     #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path).count == 1)
@@ -247,7 +244,7 @@ import Testing
     try queue.close()
   }
 
-  @Test("a snapshot never takes the place of the data itself, nor of a folder")
+  @Test("a snapshot can't replace the game's own data or a folder")
   func snapshotPlaces() throws {
     let device = try Device()
     let game = try device.open()
@@ -267,7 +264,7 @@ import Testing
     #expect(try Self.names(game) == ["owl"])
   }
 
-  @Test("damage costs what was written since the last backup, is told, and the damaged file stays")
+  @Test("damaged records are recovered from the backup, with an incident, and the damaged file is kept")
   func recovers() throws {
     let device = try Device()
     let game = try device.open()
@@ -280,7 +277,7 @@ import Testing
     try bytes.write(to: file)
     let again = try device.open()
     defer { end(again) }
-    #expect(again.incidents.isEmpty, "records are looked at when they are first used")
+    #expect(again.incidents.isEmpty, "records are checked when they are first used")
     try again.records.migrate(Self.migrator())
     #expect(try Self.names(again) == ["owl"])
     #expect(again.incidents.map(\.kind) == [.recovered])
@@ -293,7 +290,7 @@ import Testing
     #expect(try Self.names(again) == ["owl", "wolf"])
   }
 
-  @Test("closing waits no longer for a read than it may, and can be tried again")
+  @Test("closing waits for a read no longer than its time limit, and can be tried again")
   func closesInTime() throws {
     let device = try Device()
     let game = try device.open()
@@ -315,7 +312,7 @@ import Testing
     try game.close()
   }
 
-  @Test("closing waits no longer for whoever reads through GRDB's own interface, either")
+  @Test("closing waits no longer than its time limit for a read through GRDB's own interface")
   func closesInTimeBesideReader() async throws {
     try await onThread {
       let device = try Device()
@@ -329,7 +326,7 @@ import Testing
         do {
           try reader.read { _ in
             entered.signal()
-            // So that a close that waits for it fails instead of hanging for ever.
+            // With a limit, so that a close that waits for the read fails instead of hanging forever.
             _ = gate.wait(timeout: .now() + 600)
           }
         } catch { Issue.record("\(error)") }
@@ -337,7 +334,7 @@ import Testing
       }.start()
       entered.wait()
       #expect(storeErrorCode { try game.close(within: .milliseconds(50)) } == .timedOut)
-      #expect(gate.signal() != 0, "it did not wait until the read was over")
+      #expect(gate.signal() != 0, "closing did not wait until the read had ended")
       done.wait()
       try game.close()
       let again = try device.open()
@@ -345,7 +342,7 @@ import Testing
     }
   }
 
-  @Test("calls within calls are answered or refused, and never end the game")
+  @Test("calls within calls are executed or refused, and never crash the game")
   func nests() throws {
     let device = try Device()
     let game = try device.open()
@@ -353,7 +350,7 @@ import Testing
     try game.records.migrate(Self.migrator())
     try Self.add("owl", to: game)
     let (outer, inner) = try game.records.read { _ in
-      // Comes between the two reads, and is in neither.
+      // Written between the two reads, and seen by neither.
       try Self.add("wolf", to: game)
       return (try Self.names(game), try game.records.read { _ in try Self.names(game) })
     }
@@ -361,7 +358,7 @@ import Testing
     #expect(try Self.names(game) == ["owl", "wolf"])
     try game.records.write { db in
       try db.execute(sql: "DELETE FROM creature")
-      #expect(try Self.names(game) == ["owl", "wolf"], "a read shows what is certain")
+      #expect(try Self.names(game) == ["owl", "wolf"], "a read shows what is committed")
       #expect(storeErrorCode { try Self.add("bear", to: game) } == .misuse)
       #expect(storeErrorCode { try game.records.migrate(Self.migrator()) } == .misuse)
       try db.execute(sql: "INSERT INTO creature (name, seen) VALUES ('fox', 0)")
@@ -375,11 +372,7 @@ import Testing
     #expect(try Self.names(game) == ["fox"])
   }
 
-  @Test(
-    """
-    versions of the tables: snapshots that are tracked as a file, brought back one by one, and by a newer release of \
-    the game
-    """)
+  @Test("tracked snapshots are versions of the tables, which this and a newer release of the game can restore")
   func versions() throws {
     let device = try Device()
     let game = try device.open()
@@ -415,7 +408,7 @@ import Testing
     try #require(arrived.wait(timeout: .now() + 600) == .success)
     try game.records.restore(from: file, migrator: Self.migrator(upTo: 1))
     #expect(try Self.names(game) == ["owl"])
-    while told.value.last != 1 { try #require(arrived.wait(timeout: .now() + 600) == .success, "observers are told") }
+    while told.value.last != 1 { try #require(arrived.wait(timeout: .now() + 600) == .success, "it is observed") }
     watching.cancel()
     try game.records.restore(from: file, migrator: Self.migrator(upTo: 2))
     #expect(try game.records.read { try String.fetchAll($0, sql: "SELECT place FROM creature") } == ["forest"])
@@ -426,7 +419,7 @@ import Testing
     #expect(try Self.names(again) == ["owl", "fox"] && again.incidents.isEmpty)
   }
 
-  @Test("what is no snapshot, is damaged, of a newer game or not whole is refused, and the tables stay as they are")
+  @Test("a snapshot that is damaged, foreign, newer or incomplete is refused, and the tables are unchanged")
   func refusesSnapshots() throws {
     let device = try Device()
     let game = try device.open()
@@ -445,7 +438,7 @@ import Testing
     }
     let bytes = try Data(contentsOf: good)
     var altered = bytes
-    // In a place that nothing but a look at all of it finds.
+    // In a part that only a complete check reads.
     altered.replaceSubrange(altered.count - 4_096..<altered.count - 3_992, with: Data(repeating: 0xEE, count: 104))
     #expect(try refusal("nowhere", nil) == .missing)
     #expect(try refusal("empty", Data()) == .damaged)
@@ -471,14 +464,14 @@ import Testing
     #expect(try Self.names(game).count == 200)
   }
 
-  @Test("closing waits no longer than it may while the tables are still being opened")
+  @Test("closing waits no longer than its time limit while the tables are still being opened")
   func closesInTimeBesideOpening() async throws {
     try await onThread {
       let device = try Device()
       let first = try device.open()
       try first.records.migrate(Self.migrator())
       try first.close()
-      // Another program holds the file, which is waited for.
+      // Another program has locked the file, so that opening has to wait.
       var configuration = Configuration()
       configuration.allowsUnsafeTransactions = true
       let other = try DatabaseQueue(
@@ -486,7 +479,7 @@ import Testing
       try other.inDatabase { try $0.execute(sql: "PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE") }
       var closed: StoreError.Code?
       var attempts = 0
-      // Once more where it was closed before the other thread had begun.
+      // Tried again if the game was closed before the other thread had begun.
       let start = ContinuousClock.now
       while closed == nil, ContinuousClock.now - start < Patience.limit {
         attempts += 1

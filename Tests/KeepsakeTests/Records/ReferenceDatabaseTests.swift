@@ -11,7 +11,7 @@ import Glibc
 import Darwin
 #endif
 
-/// A database that ships with the game is the one that it was built with, or play doesn't begin with it.
+/// A database that ships with the game is opened only if it is the one that the game was built with.
 @Suite struct ReferenceDatabaseTests {
   private let folder: TemporaryFolder
 
@@ -45,7 +45,9 @@ import Darwin
     }
   }
 
-  @Test("it is read with no file made beside it, whatever its name and its journal mode", arguments: [false, true])
+  @Test(
+    "a reference database is read without creating a file beside it, whatever its name and journal mode",
+    arguments: [false, true])
   func reads(wal: Bool) throws {
     let url = try make("a?b#c%20 d'\".sqlite", wal: wal)
     let words = try ReferenceDatabase(at: url, sha256: try hash(url).uppercased())
@@ -59,7 +61,7 @@ import Darwin
     #expect(try FileManager.default.contentsOfDirectory(atPath: folder.url.path) == [url.lastPathComponent])
   }
 
-  @Test("one altered byte anywhere, a cut file and a longer one are told before play")
+  @Test("a file with any byte altered, a truncated file and a longer file are refused when they are opened")
   func otherHash() throws {
     let url = try make()
     let right = try hash(url)
@@ -78,11 +80,7 @@ import Darwin
     #expect(code(url, right) == nil)
   }
 
-  @Test(
-    """
-    missing, a folder, something else, a database that was broken when it was hashed, a log beside it: each has its \
-    own error
-    """)
+  @Test("a missing file, other kinds of files, wrong hashes, a damaged database and a log throw typed errors")
   func causes() throws {
     let url = try make()
     let right = try hash(url)
@@ -105,7 +103,7 @@ import Darwin
     #expect(code(url, right) == .misuse)
   }
 
-  @Test("a file whose name leaves no room for that of a log is read; a link in a log's place is refused")
+  @Test("a file whose name is too long to have a log is read, and a link at the path of its log is refused")
   func logNames() throws {
     let long = folder.url.appendingPathComponent(String(repeating: "w", count: 253))
     try FileManager.default.moveItem(at: make(), to: long)
@@ -116,7 +114,7 @@ import Darwin
     #expect(code(url, right) == .misuse)
   }
 
-  @Test("a page that makes no sense is told when it is read, and ends nothing")
+  @Test("a damaged page throws a typed error when it is read")
   func damagedPage() throws {
     let url = try make()
     var bytes = try Data(contentsOf: url)
@@ -134,8 +132,7 @@ import Darwin
   }
 
   @Test(
-    "a pipe, a device and a link to one are refused instead of being waited for; a link to the file is the file",
-    .hangLimit)
+    "a pipe and links to a pipe or a device are refused without blocking; a link to the file is followed", .hangLimit)
   func kinds() async throws {
     try await onThread {
       let url = try make()
@@ -153,7 +150,7 @@ import Darwin
     }
   }
 
-  @Test("a read within a read is answered, and nothing in the file runs or is loaded by opening it")
+  @Test("reads can be nested, and a view in the file can't load an extension")
   func nests() throws {
     let url = try make()
     let queue = try DatabaseQueue(path: url.path)

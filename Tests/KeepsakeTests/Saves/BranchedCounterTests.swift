@@ -10,7 +10,7 @@ import Testing
   var text = ""
 }
 
-/// Counters of a device whose saves stand beside each other, because nobody has chosen yet or a save couldn't be read.
+/// Counters in saves that are heads beside each other, because no conflict was resolved yet or a save couldn't be read.
 @Suite struct BranchedCounterTests {
   let device: Device
   let asking = Slot<Hunt>("hunt", resolving: .ask)
@@ -31,7 +31,7 @@ import Testing
     }
   }
 
-  @Test("What was counted on a branch that the player didn't choose is kept when both are merged")
+  @Test("What was counted on a branch that the player didn't choose is kept when both branches are merged")
   func counts() throws {
     let game = try device.open()
     defer { end(game) }
@@ -48,7 +48,7 @@ import Testing
     try game.saves.capture(shown, to: asking, SaveMetadata(progress: 9)).wait()
     let conflict = try #require(try game.saves.conflict(asking))
     #expect(conflict.sides.map(\.value.kills.value) == [5, 5])
-    // As a later version of the game does, or this one with both sides at hand.
+    // As a later version of the game does it, or this one once it has both sides.
     #expect(try game.saves.load(merging)?.kills.value == 10)
     var joined = conflict.sides[0].value
     joined.kills.merge(conflict.sides[1].value.kills, ancestor: conflict.ancestor?.kills)
@@ -56,7 +56,7 @@ import Testing
     #expect(try game.saves.load(asking)?.kills.value == 10)
   }
 
-  @Test("A counter takes no further entry with each save of one lineage")
+  @Test("A counter that one device saves again and again keeps a single entry")
   func oneEntry() throws {
     let game = try device.open()
     defer { end(game) }

@@ -5,13 +5,13 @@ import Testing
 
 @testable import Keepsake
 
-/// Two devices' saves in one slot, brought together as a sync would.
+/// Saves of two devices in one slot, combined as a sync would.
 @Suite struct ConflictTests {
   let device: Device
 
   init() throws { device = try Device() }
 
-  /// Lets a save of another device arrive beside what is here.
+  /// Stores a save of another device beside the local ones, as a sync would.
   func arrive<Value: Archivable>(
     _ value: Value, in slot: Slot<Value>, covers: [VersionID], id: UInt64 = 1,
     _ metadata: SaveMetadata = SaveMetadata(),
@@ -26,14 +26,14 @@ import Testing
       try transaction.putVersion(StoredVersion(record: record, acknowledged: true, offered: true))
       for covered in covers {
         try transaction.markCovered(covered)
-        // What another device went on from had been in the cloud.
+        // The versions from which another device continued had been in the cloud.
         guard let base = try transaction.version(covered)?.record else { continue }
         try transaction.putVersion(StoredVersion(record: base, acknowledged: true, offered: true))
       }
     }
   }
 
-  @Test("a new game doesn't replace the long save that arrived while nobody looked")
+  @Test("a new game doesn't replace a save that arrived unseen; once the list has shown it, a delete covers it")
   func newGameBesideArrival() throws {
     let game = try device.open()
     defer { end(game) }
@@ -41,13 +41,13 @@ import Testing
     try arrive(World(level: 60), in: .main, covers: [], to: game)
     try game.saves.capture(World(level: 1), to: .main).wait()
     #expect(try game.saves.conflict(.main)?.sides.count == 2)
-    // Once it was shown, a delete means it too.
+    // Once the list has shown it, a delete covers it, too.
     #expect(try game.saves.list().count == 1)
     try game.saves.delete(.main)
     #expect(try game.saves.list().isEmpty)
   }
 
-  @Test("what is saved while the player chooses a side doesn't ask again")
+  @Test("a save made while the player chooses a side doesn't start another conflict")
   func autosaveWhileChoosing() throws {
     let game = try device.open()
     defer { end(game) }
@@ -62,7 +62,7 @@ import Testing
     #expect(try game.saves.load(slot)?.level == 60)
   }
 
-  @Test("level 6 here and badges there become one world, and neither side goes back")
+  @Test("merging two devices' changes loses neither side's progress, and the next save ends the conflict")
   func merges() throws {
     let game = try device.open()
     defer { end(game) }
@@ -92,7 +92,7 @@ import Testing
     #expect(try game.saves.history(of: .main).count == 4, "every side is kept")
   }
 
-  @Test("a save made while another device's arrived does not swallow it unseen")
+  @Test("a save doesn't replace another device's save that arrived after the game's last load")
   func coversOnlyWhatWasLoaded() throws {
     let game = try device.open()
     defer { end(game) }
@@ -106,7 +106,7 @@ import Testing
     #expect(try game.saves.load(.main)?.level == 40)
   }
 
-  @Test("an empty slot that was looked at before another device's save arrived does not swallow it either")
+  @Test("a save into a slot that was empty when loaded doesn't replace another device's save that arrived since")
   func coversNothingAfterEmptyLoad() throws {
     let game = try device.open()
     defer { end(game) }
@@ -116,7 +116,7 @@ import Testing
     #expect(try game.saves.conflict(.main)?.sides.count == 2)
   }
 
-  @Test("a policy chooses the save with more progress, and the other stays in the history")
+  @Test("the policy `mostProgress` chooses the save with more progress, and the other stays in the history")
   func mostProgress() throws {
     let game = try device.open()
     defer { end(game) }
@@ -130,7 +130,7 @@ import Testing
     #expect(Set(texts) == ["start", "little", "much", "more"])
   }
 
-  @Test("asked, the player's choice ends the conflict; before it, play goes on and ends nothing")
+  @Test("with the policy `ask` play continues during a conflict, and the choice replaces only the offered sides")
   func asks() throws {
     let game = try device.open()
     defer { end(game) }
@@ -142,13 +142,13 @@ import Testing
     let conflict = try #require(try game.saves.conflict(.asking))
     #expect(conflict.sides.map(\.value.text) == ["mine, on", "theirs"])
     #expect(conflict.ancestor?.text == "start")
-    // What arrives while the player thinks was not offered, so the choice doesn't end it.
+    // A save that arrives while the player decides was not offered, so the choice doesn't replace it.
     try arrive(Journal(text: "late"), in: .asking, covers: [ancestor.id], id: 2, SaveMetadata(progress: 0), to: game)
     try game.saves.resolve(conflict, with: conflict.sides[1].value, conflict.sides[1].version.metadata).wait()
     #expect(try #require(try game.saves.conflict(.asking)).sides.map(\.value.text) == ["theirs", "late"])
   }
 
-  @Test("a choice that is awaited ends the conflict, and returns the slot's newest version")
+  @Test("awaiting `resolve` ends the conflict, and returns the slot's newest version")
   func awaitsTheChoice() async throws {
     let game = try device.open()
     defer { end(game) }
@@ -161,7 +161,7 @@ import Testing
     #expect(try game.saves.load(.asking)?.text == "both")
   }
 
-  @Test("the game's own way to combine is used, and what it makes replaces all sides")
+  @Test("a game's own combining closure gets the values and their ancestor, and its result replaces all sides")
   func combines() throws {
     let slot = Slot<Journal>(
       "journal",
@@ -180,7 +180,7 @@ import Testing
     #expect(try game.saves.conflict(slot) == nil)
   }
 
-  @Test("equal saves on two devices are no conflict, and a delete beside a save does not take it away")
+  @Test("a delete beside another device's save is no conflict, and doesn't remove that save")
   func noConflict() throws {
     let game = try device.open()
     defer { end(game) }
@@ -200,12 +200,12 @@ import Testing
   }
 
   @Test(
-    "an ancestor that can't be decoded is told once, and the sides are merged without it", arguments: [true, false])
+    "an ancestor that can't be decoded is reported once, and the sides are merged without it", arguments: [true, false])
   func unreadableAncestor(asked: Bool) throws {
     let game = try device.open()
     defer { end(game) }
     let slot = Slot<Park>("park")
-    // What a newer game began with.
+    // The ancestor is a newer game's save.
     try arrive(NewerPark(level: 2), in: Slot<NewerPark>("park"), covers: [], id: 1, to: game)
     let ancestor = try #require(try game.core.store.read { try $0.heads(of: "park") }.first)
     try arrive(Park(level: 3, visitors: 4), in: slot, covers: [ancestor], id: 2, SaveMetadata(progress: 2), to: game)
@@ -225,7 +225,8 @@ import Testing
   }
 
   @Test(
-    "what this game can read of a conflict is loaded although a newer game's save is in it", arguments: [true, false])
+    "the sides of a conflict that this game can read are merged, even if another is a newer game's save",
+    arguments: [true, false])
   func newerGameBeside(newerIsFurther: Bool) throws {
     let game = try device.open()
     defer { end(game) }
@@ -239,7 +240,7 @@ import Testing
       to: game)
     let merged = try #require(try game.saves.load(slot))
     #expect(merged == Park(level: 3, visitors: 5))
-    // What was saved on from it replaces the two that went into it, and leaves the newer game's save to the newer game.
+    // Saving the merged value replaces the two saves that went into it, but not the newer game's save.
     try game.saves.capture(merged, to: slot, SaveMetadata(progress: 4)).wait()
     #expect(try game.saves.load(slot) == merged)
     #expect(try game.core.store.read { try $0.heads(of: "park") }.count == 2)
@@ -253,7 +254,7 @@ import Testing
       bytes.contains { (try? Archive.decode(NewerPark.self, from: $0))?.level == 9 }, "the newer save is still a head")
   }
 
-  @Test("where nothing of a conflict can be read, that is said")
+  @Test("if no side of a conflict can be read, loading throws, and a save replaces nothing")
   func onlyNewerSaves() throws {
     let game = try device.open()
     defer { end(game) }
@@ -267,7 +268,7 @@ import Testing
     #expect(try game.core.store.read { try $0.heads(of: "park") }.count == 3, "the save replaced nothing")
   }
 
-  @Test("a third save that came from nowhere leaves two that are related their ancestor")
+  @Test("an unrelated third save doesn't keep two related ones from being merged with their ancestor")
   func strangerBesideRelatives() throws {
     let game = try device.open()
     defer { end(game) }
@@ -288,7 +289,7 @@ import Testing
     #expect(try game.saves.conflict(.main) == nil)
   }
 
-  @Test("of three saves the two that are nearest are merged from what these have in common")
+  @Test("of three saves, the two most closely related are merged with the ancestor that these have in common")
   func nearestAncestorOfThree() throws {
     let game = try device.open()
     defer { end(game) }
@@ -302,7 +303,7 @@ import Testing
     #expect(try game.saves.load(.main) == World(level: 1, cleared: ["x"], ship: [9, 9], heading: 2))
   }
 
-  @Test("the player is shown what can be read of a conflict, and a choice doesn't replace what nobody could see")
+  @Test("a conflict offers the sides that can be read, and resolving it doesn't replace the one that can't")
   func choosingBesideANewerSave() throws {
     let game = try device.open()
     defer { end(game) }
@@ -321,7 +322,7 @@ import Testing
       "only the newer game's save is left beside the choice")
   }
 
-  @Test("the game's own way to combine is given the saves that can be read, and isn't asked about one alone")
+  @Test("a combining closure gets only the saves that can be read, and isn't called for a single one")
   func combiningBesideANewerSave() throws {
     let game = try device.open()
     defer { end(game) }
@@ -334,7 +335,7 @@ import Testing
     #expect(try game.saves.load(slot) == Park(level: 2, visitors: 2))
   }
 
-  @Test("a save whose rules are in its parts is merged by them")
+  @Test("a save whose merge rules are in its nested values is merged by them")
   func rulesInParts() throws {
     let game = try device.open()
     defer { end(game) }

@@ -11,7 +11,7 @@ import Testing
   var place = 0
 }
 
-/// Two devices that each merged the same saves and went on, before one heard of the other.
+/// Two devices that each merged the same saves and continued, before one received the other's merge.
 @Suite struct CrissCrossTests {
   let device: Device
   let slot = Slot<Shore>("shore")
@@ -20,7 +20,7 @@ import Testing
 
   static func id(_ number: Int) -> VersionID { VersionID(high: 1, low: UInt64(number)) }
 
-  /// A save of any device, as a sync brings it.
+  /// Stores a save of any device, as a sync would.
   func put(_ value: Shore, _ number: Int, over covers: [Int], progress: Double, in transaction: inout StoreTransaction)
     throws
   {
@@ -34,10 +34,10 @@ import Testing
     for covered in record.covers { try transaction.markCovered(covered) }
   }
 
-  /// Save 1, and after it as often as said two that replace all before, of which one device changes place and sign, and
-  /// the other the level. Each has what both had before it.
+  /// Stores save 1, and for each rung two saves that replace all saves before them: one device changes the place and a
+  /// sign, the other one the level. Both start from the merge of the two saves before.
   ///
-  /// - Returns: What the two last ones have together.
+  /// - Returns: The merge of the last two saves.
   func ladder(_ rungs: Int, changing: Int, in game: GameData) throws -> Shore {
     var both = Shore()
     try game.core.store.write { transaction in
@@ -49,7 +49,7 @@ import Testing
         theirs.signs["bed"] = rung
         mine.level += 1
         for (number, value) in [(2 * rung + changing, theirs), (2 * rung + 1 - changing, mine)] {
-          // The first of the two is always the better one.
+          // The one with the lower number always has more progress.
           try put(value, number, over: before, progress: Double(3 * rung - number), in: &transaction)
         }
         both.place = theirs.place
@@ -61,7 +61,7 @@ import Testing
   }
 
   @Test(
-    "When two devices merged the same saves and one went on, the merge of both has the newer value",
+    "After two devices merged the same saves, merging again keeps a value that only one of them changed",
     arguments: [1, 2, 3, MergeAncestors.maximumDepth], [0, 1])
   func oneSidedChange(rungs: Int, changing: Int) throws {
     let game = try device.open()
@@ -71,12 +71,12 @@ import Testing
     let merged = try #require(try game.saves.load(slot))
     #expect(merged == expected)
     #expect(
-      try game.saves.conflict(slot)?.ancestor?.level == rungs, "what both came from is made of all that was merged")
+      try game.saves.conflict(slot)?.ancestor?.level == rungs, "the ancestor is the merge of all common ancestors")
     try game.saves.capture(merged, to: slot).wait()
     #expect(try game.saves.load(slot) == expected)
   }
 
-  @Test("What one of two merges took out stays out where the other didn't touch it")
+  @Test("An element that one of two merges removed stays removed if the other merge didn't change it")
   func removal() throws {
     let game = try device.open()
     defer { end(game) }
@@ -90,23 +90,23 @@ import Testing
     #expect(try game.saves.load(slot)?.signs == ["gate": 1])
   }
 
-  @Test("A conflict whose saves were merged many times can be loaded, with every save in it")
+  @Test("A conflict whose saves were merged very many times can still be loaded, with both of its sides")
   func beyondTheBound() throws {
     let game = try device.open()
     defer { end(game) }
     let expected = try ladder(MergeAncestors.maximumDepth + 4, changing: 0, in: game)
     let merged = try #require(try game.saves.load(slot))
-    #expect(merged.level == expected.level, "what has a rule of its own needs no ancestor")
+    #expect(merged.level == expected.level, "a field with a rule of its own needs no ancestor")
     #expect([expected.place, expected.place - 1].contains(merged.place))
     #expect(try game.saves.conflict(slot)?.sides.count == 2)
   }
 
-  @Test("A conflict can be loaded though one of the saves from which a merge starts is damaged")
+  @Test("A conflict can be loaded even if one of the ancestors for its merge is damaged")
   func damagedAncestor() throws {
     let game = try device.open()
     defer { end(game) }
     _ = try ladder(2, changing: 0, in: game)
-    // Of a version that is as old as that only the record may be left.
+    // A version as old as that may have only its record left.
     try game.core.store.write { transaction in
       var version = try #require(try transaction.version(Self.id(2)))
       version.record.contents = [ContentHash(of: Data("gone".utf8))]

@@ -7,7 +7,7 @@ import Testing
 
 @testable import Keepsake
 
-/// Ways on which a slot that stays here, or came back, could lose what is in it or give it away.
+/// Ways in which a slot that is or was local could lose its saves or give them away.
 @Suite(.hangLimit) struct LocalDetoursTests: AtHome {
   let home: Household
 
@@ -15,7 +15,7 @@ import Testing
 
   private let secret = Slot<World>("secret")
 
-  @Test("a save that never left is offered when its slot syncs again, though nothing was saved meanwhile")
+  @Test("a save that was never sent is sent when its slot syncs again, even if nothing was saved meanwhile")
   func comesBackUnsent() async throws {
     let (here, there) = (try phone.open(), try await connected(tablet))
     defer {
@@ -33,7 +33,7 @@ import Testing
     #expect(cloud.container.heads(of: "main").count == 1)
   }
 
-  @Test("a slot that stays here isn't copied or renamed into one that doesn't")
+  @Test("a local slot can't be copied or renamed to one that isn't local")
   func noDetour() async throws {
     let game = try await connected(phone)
     defer { end(game) }
@@ -47,8 +47,7 @@ import Testing
     #expect(try game.saves.load(.main)?.level == 2 && cloud.container.slots().isEmpty)
   }
 
-  @Test(
-    "nobody is said to have what was saved here, and what another device saved beside it is told whichever is better")
+  @Test("a local save counts as seen by no device, and another device's save beside it is shown, whichever is better")
   func saysWhoHasIt() async throws {
     let (here, there) = (try await connected(phone), try tablet.open())
     defer {
@@ -61,7 +60,7 @@ import Testing
     try await here.saves.save(World(level: 3), to: .main)
     #expect(try here.core.store.read { try SeenByQuery(["main"], in: $0).isEmpty })
     #expect(try here.saves.status(of: .main).elsewhere == nil)
-    // Begun anew, without having heard of the other: it stands beside what was left, and has come less far.
+    // A new game on a device that hasn't received the other save: a second head, with less progress.
     try await there.saves.save(World(level: 1), to: .main, SaveMetadata(progress: 0.1))
     there.cloud.connect(cloud.address)
     try await there.cloud.sync()
@@ -71,20 +70,20 @@ import Testing
     #expect(try here.saves.load(.main)?.level == 3)
   }
 
-  @Test("a declaration that was taken back stays taken back, also where a backup still knows it")
+  @Test("the end of a local declaration is recorded, so that a repair from a backup doesn't restore it")
   func endedInBackups() async throws {
     let game = try phone.open()
     defer { end(game) }
     try game.saves.keepLocal(secret, cloudCopy: .kept)
     try game.saves.syncAgain(secret)
     #expect(try !game.saves.isLocal(secret) && game.core.store.read { try $0.localSlots() }.isEmpty)
-    // A repair adds from older sources whatever has no word here.
+    // A repair adds from older sources whatever the store has no record of.
     let word: LocalDeclaration? = try game.core.store.read { try $0.fact("local slot/secret") }
     #expect(word != nil)
   }
 
   @Test(
-    "a file whose name leads elsewhere is not placed in a folder",
+    "a file whose name isn't a plain file name can't be placed in a folder",
     arguments: ["../level.dat", "a/b", "..", ".", "c:x", "a\\b"])
   func plainNamesOnly(name: String) async throws {
     let (here, there) = (try await connected(phone), try await connected(tablet))

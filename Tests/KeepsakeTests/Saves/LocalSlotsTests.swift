@@ -9,13 +9,13 @@ import Testing
 
 @testable import Keepsake
 
-/// Slots that stay on this device, or leave the cloud and stay here.
+/// Slots that are local from the beginning, or leave the cloud and become local.
 @Suite(.hangLimit) struct LocalSlotsTests: AtHome {
   let home: Household
 
   init() throws { home = try Household() }
 
-  /// Phone and tablet, of one player; with a save that both have.
+  /// Opens the games of the phone and the tablet, connected, with a save that both have.
   private func bothPlaying(_ level: Int? = 2) async throws -> (here: GameData, there: GameData) {
     let (here, there) = (try phone.open(), try tablet.open())
     for game in [here, there] {
@@ -29,7 +29,7 @@ import Testing
     return (here, there)
   }
 
-  /// What the cloud was ever told of a slot, as long as it keeps it.
+  /// The versions of a slot that the cloud has received and still has.
   private func told(_ slot: String = "main", _ container: MemoryContainer? = nil) -> [VersionRecord] {
     (container ?? cloud.container).changes(after: 0, limit: 10_000).compactMap { change in
       guard case .version(let record) = change.item, record.slot == slot else { return nil }
@@ -37,7 +37,7 @@ import Testing
     }
   }
 
-  /// What waits to be sent, by slot.
+  /// The slots of the versions that are queued for sending.
   private func waiting(_ game: GameData) throws -> [String] {
     try game.core.store.read { transaction in
       try transaction.outbox(limit: 1_000).flatMap(\.versions).compactMap { try transaction.version($0)?.record.slot }
@@ -46,10 +46,9 @@ import Testing
 
   private let secret = Slot<World>("secret")
 
-  // MARK: Stays
+  // MARK: Becoming local and syncing again
 
-  @Test(
-    "what is saved in a local slot stays here, over restarts and whatever else is sent, and is as any save to the game")
+  @Test("saves in a local slot are never sent, also after restarts, and work like any other saves")
   func stays() async throws {
     var game = try phone.open()
     try game.saves.keepLocal(secret, cloudCopy: .removed)
@@ -81,14 +80,14 @@ import Testing
     #expect(try game.saves.load(secret)?.level == 2)
     try game.saves.delete(secret)
     #expect(try game.saves.load(secret) == nil && game.saves.list().map(\.name) == ["main"])
-    #expect(try game.saves.isLocal(secret), "emptied, not undeclared")
+    #expect(try game.saves.isLocal(secret), "deleted, but still declared local")
     try await game.saves.save(World(level: 5), to: secret)
     try await game.cloud.sync()
     #expect(cloud.container.slots() == ["main"] && game.cloud.status.waitingCommits == 0)
     #expect(try waiting(game).isEmpty)
   }
 
-  @Test("a game that plays in the slot plays on, out and back, without loading and without a conflict")
+  @Test("a slot can become local and sync again while the game continues, without a load or a conflict")
   func playsOn() async throws {
     let (here, there) = try await bothPlaying()
     defer {
@@ -106,18 +105,14 @@ import Testing
       #expect(try there.saves.load(.main)?.level == 10 * round + 1, "round \(round)")
       #expect(try there.saves.conflict(.main) == nil && cloud.container.heads(of: "main").count == 1, "round \(round)")
     }
-    // All of it is in the history, and nothing that only says where it was.
+    // All saves are in the history, but no version that only records the slot becoming local.
     let history = try here.saves.history(of: .main).filter { !$0.isDeleted }
     let levels = try Set(history.map { try here.saves.value(of: $0.id, in: .main).level })
     #expect(levels == [2, 10, 11, 20, 21, 30, 31])
-    #expect(try here.saves.history(of: .main).filter(\.isDeleted).count == 1, "it left the cloud once")
+    #expect(try here.saves.history(of: .main).filter(\.isDeleted).count == 1, "it was removed from the cloud once")
   }
 
-  @Test(
-    """
-    a slot that leaves the cloud stays here, and goes elsewhere as by a delete; what others saved without knowing \
-    stays theirs
-    """)
+  @Test("a slot that leaves the cloud stays local, and is deleted elsewhere except for saves made there meanwhile")
   func leaves() async throws {
     let (here, there) = try await bothPlaying()
     defer {
@@ -135,7 +130,7 @@ import Testing
     #expect(try there.saves.load(.main) == nil && there.saves.list().isEmpty)
     #expect(try here.saves.load(.main)?.level == 2)
 
-    // Another device that was away.
+    // Another device that was offline.
     try here.saves.syncAgain(.main)
     try await settle(here, there)
     #expect(try there.saves.load(.main)?.level == 2)
@@ -152,31 +147,27 @@ import Testing
     #expect(elsewhere.state == .stored)
     #expect(try here.saves.value(of: elsewhere.id, in: .main).level == 3)
     #expect(try here.saves.status(of: .main).state == .local(.kept))
-    // Back: by the rules of the fields, from the save that both came from.
+    // Synced again: merged by the rules of the fields, from the common ancestor.
     try here.saves.syncAgain(.main)
     #expect(try here.saves.load(.main) == World(level: 7, cleared: ["here", "there"]))
     try await settle(here, there)
     #expect(try there.saves.load(.main) == World(level: 7, cleared: ["here", "there"]))
   }
 
-  @Test(
-    """
-    a device that only stops sending leaves the others with what they had; what they do meanwhile is no news, and \
-    merges in the end
-    """)
+  @Test("a slot that stops sending stays in the cloud; others' saves aren't reported, and merge once it syncs again")
   func onlyStops() async throws {
     let (here, there) = try await bothPlaying()
     defer {
       end(here)
       end(there)
     }
-    // Nothing is under way that could get there all the same.
+    // With the cloud switched off, no exchange in progress can still send the save.
     here.cloud.isEnabled = false
     try await until { here.cloud.status.phase == .paused }
     try await here.saves.save(World(level: 4), to: .main)
     try await here.progress.record(4, for: .level).value
     try here.saves.keepLocal(.main, cloudCopy: .kept)
-    // What waited goes no more, and what was saved beside it does.
+    // The queued save is no longer sent, but what was queued beside it is.
     #expect(try waiting(here).isEmpty && here.core.store.read { try $0.outboxCount() } == 1)
     here.cloud.isEnabled = true
     try await settle(here, there)
@@ -194,11 +185,7 @@ import Testing
     #expect(try there.saves.load(.main) == World(level: 6, cleared: ["there"]))
   }
 
-  @Test(
-    """
-    a slot in which nothing was saved meanwhile shows what the cloud has when it comes back, and a deleted one \
-    deletes nothing there
-    """)
+  @Test("an unchanged local slot shows the cloud's save when it syncs again, and a deleted one deletes nothing there")
   func nothingNew() async throws {
     let (here, there) = try await bothPlaying()
     defer {
@@ -220,7 +207,7 @@ import Testing
     #expect(try here.saves.load(.main)?.level == 3 && there.saves.load(.main)?.level == 3)
   }
 
-  @Test("what was left in the cloud can be taken out later, and what others saved since stays")
+  @Test("a copy left in the cloud can be removed later, but not what other devices have saved since")
   func removesLater() async throws {
     let (here, there) = try await bothPlaying()
     defer {
@@ -238,9 +225,9 @@ import Testing
     #expect(try there.saves.load(.main)?.level == 5 && here.saves.load(.main)?.level == 2)
   }
 
-  // MARK: Hostile
+  // MARK: Failures and invalid calls
 
-  @Test("a slot that leaves while nobody is reached and its upload waits leaves; nothing waits for ever")
+  @Test("a slot that becomes local offline, while its upload waits, isn't sent, and nothing waits forever")
   func leavesUnderWay() async throws {
     let (here, there) = try await bothPlaying(nil)
     defer {
@@ -249,7 +236,7 @@ import Testing
     }
     cloud.isCut = true
     var random = SystemRandomNumberGenerator()
-    // Too much to go inside an exchange: it waits for an upload of its own.
+    // Too large to be part of an exchange: it waits for an upload of its own.
     let text = String((0..<400_000).map { _ in Character(Unicode.Scalar(UInt8.random(in: 33...126, using: &random))) })
     try await here.saves.save(Journal(text: text), to: .asking)
     await #expect { try await here.cloud.sync() } throws: { ($0 as? GameDataError)?.code == .unreachable }
@@ -265,7 +252,7 @@ import Testing
     #expect(try there.saves.load(Slot<Journal>.asking)?.text.count == 400_001)
   }
 
-  @Test("a restored cloud gets nothing of a local slot, and learns again that it left")
+  @Test("a restored cloud receives nothing of a local slot, and learns again that the slot was removed")
   func restoredCloud() async throws {
     let (here, there) = try await bothPlaying()
     defer {
@@ -287,7 +274,7 @@ import Testing
     #expect(heads.map(\.tombstone) == [true])
     #expect(try here.saves.load(.main)?.level == 3 && here.saves.load(secret)?.level == 5)
     #expect(here.cloud.status.waitingCommits == 0)
-    // One that only stopped sending brings back nothing of what it knows, either.
+    // A slot that only stopped sending isn't sent to a restored cloud, either.
     try here.saves.syncAgain(.main)
     try await here.cloud.sync()
     try here.saves.keepLocal(.main, cloudCopy: .kept)
@@ -299,7 +286,7 @@ import Testing
     #expect(try here.saves.load(.main)?.level == 3)
   }
 
-  @Test("a checkpoint of a local slot and a synced one is all or none here, and only the synced part leaves")
+  @Test("a checkpoint of a local and a synced slot is atomic on this device, and only the synced part is sent")
   func checkpoint() async throws {
     let (here, there) = try await bothPlaying()
     defer {
@@ -326,7 +313,7 @@ import Testing
     #expect(told("secret").isEmpty)
   }
 
-  @Test("a save of the same name that another device has neither gets lost nor in the way, also if it comes first")
+  @Test("a local slot and another device's save of the same name don't affect each other, whichever comes first")
   func sameName() async throws {
     let here = try phone.open()
     let there = try tablet.open()
@@ -354,7 +341,7 @@ import Testing
     #expect(try there.saves.load(.main) == World(level: 3, cleared: ["here", "there"]))
   }
 
-  @Test("a kill at any moment finds the slot on one side or the other, with its save and what was saved since")
+  @Test("after a kill at any moment, the slot is either local or synced, and has all acknowledged saves")
   func kills() async throws {
     let world = TestWorld()
     let phone = try world.device("phone")
@@ -372,7 +359,7 @@ import Testing
         Thread {
           var number = level
           do {
-            // Ends when the dead game takes nothing more.
+            // Ends when the killed game accepts nothing more.
             while true {
               try game.saves.keepLocal(slot, cloudCopy: number % 3 == 0 ? .removed : .kept)
               try game.saves.capture(World(level: number + 1), to: slot).wait()
@@ -382,7 +369,7 @@ import Testing
               if number == level + 3 + round { enough.signal() }
             }
           } catch {
-            // What fails before there was enough fails the test by the level that is found.
+            // A failure before that fails the test, because the level that is found is too low.
             enough.signal()
           }
           ended.signal()
@@ -397,7 +384,7 @@ import Testing
     #expect(found >= 8 * 3)
   }
 
-  @Test("on a disk that takes nothing the slot stays where it was, and the game plays on")
+  @Test("if the store can't be written, a slot remains local or synced as it was, and the game can go on saving")
   func noDisk() async throws {
     let game = try phone.open()
     defer { end(game) }
@@ -405,7 +392,7 @@ import Testing
     try await game.saves.save(World(level: 2), to: .main)
     try await game.cloud.sync()
     game.cloud.disconnect()
-    // Somebody else writes into the database and doesn't end.
+    // Another connection begins a write transaction, and doesn't end it.
     var configuration = Configuration()
     configuration.allowsUnsafeTransactions = true
     let other = try DatabaseQueue(
@@ -424,7 +411,7 @@ import Testing
     #expect(try game.saves.isLocal(.main) && game.saves.conflict(.main) == nil && game.saves.load(.main)?.level == 4)
   }
 
-  @Test("a slot in conflict, names that can't be, and a save that can't be read are refused, with nothing changed")
+  @Test("a slot in conflict can't become local, invalid names are refused, and nothing changes")
   func refusals() async throws {
     let (here, there) = try await bothPlaying()
     defer {
@@ -448,7 +435,7 @@ import Testing
     #expect(try here.saves.conflict(.main)?.sides.map(\.value.level).sorted() == [4, 5])
   }
 
-  @Test("what stays here would be lost with the device's copy, and forgetting says so")
+  @Test("a local slot counts as unsent data, which would be lost with the device's copy")
   func forgetting() async throws {
     let game = try phone.open()
     defer { end(game) }
@@ -460,7 +447,7 @@ import Testing
     #expect(try game.core.store.read { try UnsentData($0, hasRecords: false) }.saves == ["main"])
   }
 
-  @Test("after damage of the database a local slot is local still")
+  @Test("a local slot is still local after the repair of a damaged store")
   func afterDamage() async throws {
     var game = try phone.open()
     game.cloud.connect(cloud.address)

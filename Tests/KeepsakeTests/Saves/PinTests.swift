@@ -3,7 +3,7 @@ import Keepsake
 import KeepsakeStore
 import Testing
 
-/// The save before the final battle, and every one before it, for as long as the player or the game wants them.
+/// Versions that a player pins, and those that the history rules keep.
 @Suite struct PinTests {
   let device: Device
 
@@ -18,11 +18,7 @@ import Testing
     _ = try game.saves.load(.main)
   }
 
-  @Test(
-    """
-    a pinned save is there after hundreds of others and a restart, says that it is pinned, and can be restored; \
-    unpinned it goes
-    """)
+  @Test("a pinned version isn't pruned, is shown as pinned and can be restored; once unpinned, it is pruned")
   func pins() throws {
     var game = try open()
     let pinned = try game.saves.capture(World(level: 1), to: .main, SaveMetadata(title: "before the battle")).wait()
@@ -42,7 +38,7 @@ import Testing
     #expect(gameErrorCode { try game.saves.pin(loose.id) } == .missing)
     #expect(gameErrorCode { try game.saves.restore(loose.id, in: .main) } == .missing)
 
-    // Restored, and the restore taken back.
+    // Restored, and the restore undone.
     let battle = try #require(history.first)
     let restored = try game.saves.restore(pinned.id, in: .main)
     #expect(!restored.isPinned && restored.metadata.title == "before the battle")
@@ -57,14 +53,14 @@ import Testing
     #expect(try !game.saves.history(of: .main).contains { $0.id == pinned.id })
   }
 
-  @Test("the newest save can be pinned too, as a list shows; a delete can't")
+  @Test("the newest version can be pinned, too, which the list shows; a tombstone can't be pinned")
   func pinsHeads() throws {
     let game = try open(HistoryRules(newest: 1, hourly: 0, daily: 0, weekly: 0))
     defer { end(game) }
     let first = try game.saves.capture(World(level: 1), to: .main).wait()
     try game.saves.pin(first.id)
     #expect(try game.saves.list().map(\.current.isPinned) == [true])
-    // The same world again is the version that is there.
+    // Capturing the same world again returns the existing version.
     #expect(try game.saves.capture(World(level: 1), to: .main).wait().isPinned)
     try play(2...5, game)
     #expect(try game.saves.list().map(\.current.isPinned) == [false])
@@ -76,7 +72,7 @@ import Testing
     #expect(try game.saves.load(.main)?.level == 1)
   }
 
-  @Test("a game keeps as much of the past as it asks for", arguments: [1, 5, 40])
+  @Test("a slot keeps as many versions as the game's history rules say", arguments: [1, 5, 40])
   func rules(newest: Int) throws {
     let game = try open(HistoryRules(newest: newest, hourly: 0, daily: 0, weekly: 0))
     defer { end(game) }
@@ -88,7 +84,7 @@ import Testing
     #expect(try game.saves.load(.main)?.level == 61 - newest)
   }
 
-  @Test("a game that keeps everything can go back to its first save after hundreds of others")
+  @Test("a game that keeps everything can restore its first version after hundreds of others")
   func everything() throws {
     let game = try open(.everything)
     defer { end(game) }

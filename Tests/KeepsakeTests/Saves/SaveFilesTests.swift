@@ -4,7 +4,7 @@ import KeepsakeStore
 import TestSupport
 import Testing
 
-/// A save as a file: sent to support, kept on a stick, brought to a machine that has no cloud.
+/// A save as a file: sent to support, kept on a memory stick, moved to a machine that has no cloud.
 @Suite struct SaveFilesTests {
   static let secret = Data((0..<32).map { UInt8(90 - $0) })
   let device: Device
@@ -15,10 +15,7 @@ import Testing
     try GameData.open(id, at: device.url, seal: seal, environment: device.clock.environment)
   }
 
-  @Test(
-    """
-    a save goes to another machine and another slot with its title and picture, and what stood there can be brought back
-    """)
+  @Test("a save is imported on another machine and slot with its metadata, and what it replaced can be restored")
   func moves() throws {
     let game = try open(device)
     defer { end(game) }
@@ -35,14 +32,14 @@ import Testing
     #expect(imported.metadata == picture && imported.id != saved.id && imported.slot == "third")
     #expect(try other.saves.load(Slot<World>("third"))?.level == 7)
     #expect(try other.saves.list().map(\.isConflicted) == [false])
-    // Again: it stands there.
+    // Importing it again changes nothing.
     #expect(try other.saves.import(from: url, to: Slot<World>("third")).id == imported.id)
     try other.saves.restore(before.id, in: Slot<World>("third"))
     #expect(try other.saves.load(Slot<World>("third"))?.level == 2)
     #expect(try other.saves.list().first?.current.metadata.title == "mine")
   }
 
-  @Test("an old version is exported as it was, an empty slot is not, and a capture made just before is in the file")
+  @Test("an old version can be exported, an empty slot can't, and a capture made just before is in the file")
   func versions() throws {
     let game = try open(device)
     defer { end(game) }
@@ -62,7 +59,7 @@ import Testing
     #expect(try game.saves.history(of: .main).contains { $0.id == first.id } == false)
   }
 
-  @Test("a file that this game can't load changes nothing: another type, a newer game's, text, a damaged one")
+  @Test("a file of another type, a newer game's, plain text and a damaged file are refused, and change nothing")
   func refused() throws {
     let game = try open(device)
     defer { end(game) }
@@ -88,10 +85,7 @@ import Testing
   }
 
   @Test(
-    """
-    under a seal a save goes to the same game on another machine and to no other; one that anybody can have changed \
-    only if the game says so
-    """,
+    "a sealed file can be imported only by the same game with the same secret, an unsealed one only on request",
     arguments: [Seal.signed(secret), .sealed(secret, player: "ada")])
   func sealed(seal: Seal) throws {
     let game = try open(device, seal)
@@ -121,7 +115,7 @@ import Testing
     #expect(try plain.saves.load(.main)?.level == 7)
   }
 
-  @Test("a save of many megabytes, kept in segments, goes through a file whole")
+  @Test("a save of several megabytes, stored in segments, is the same after an export and an import")
   func large() throws {
     let game = try open(device)
     defer { end(game) }

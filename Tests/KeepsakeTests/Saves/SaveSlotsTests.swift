@@ -10,7 +10,7 @@ import Testing
 
   init() throws { device = try Device() }
 
-  @Test("a first run has nothing to load, and a resumed game goes on from where it was")
+  @Test("a first run has nothing to load, and the next run continues with the saved game")
   func resumes() throws {
     var game = try device.open()
     #expect(try game.saves.load(.main) == nil)
@@ -33,7 +33,7 @@ import Testing
   }
 
   @Test(
-    "a name that no slot can have is refused by loading as by saving, and the error says what is wrong with it",
+    "an invalid slot name is refused by loading and saving alike, and the error says what is wrong with it",
     arguments: [
       ("", "is empty"), ("a\nb", "has control characters"),
       (String(repeating: "é", count: 129), "has 258 bytes, more than 256"),
@@ -71,7 +71,7 @@ import Testing
     #expect(try game.saves.list().isEmpty)
   }
 
-  @Test("a load sees the capture made just before it, durable or not")
+  @Test("a load returns the capture made just before it, durable or not")
   func readsItsOwnWrites() throws {
     let game = try device.open()
     defer { end(game) }
@@ -82,7 +82,7 @@ import Testing
     #expect(try game.saves.list().first?.isConflicted == false)
   }
 
-  @Test("a graph of objects comes back as the same graph, called from an actor that owns it")
+  @Test("an object graph that an actor saves is loaded as the same graph")
   func savesGraphs() async throws {
     actor Gardener {
       let game: GameData
@@ -115,7 +115,7 @@ import Testing
   }
 
   @MainActor
-  @Test("the same calls work from the main actor")
+  @Test("an object graph can be saved and loaded on the main actor")
   func savesFromMainActor() async throws {
     let game = try device.open()
     defer { end(game) }
@@ -126,7 +126,7 @@ import Testing
     #expect(try game.saves.history(of: .garden).map(\.id) == [version.id])
   }
 
-  @Test("a world that did not change writes nothing, a changed title does")
+  @Test("a capture of an unchanged world adds no version, a capture with a changed title does")
   func unchanged() throws {
     let game = try device.open()
     defer { end(game) }
@@ -138,13 +138,13 @@ import Testing
     #expect(try game.saves.history(of: .main).count == 2)
     _ = try game.saves.load(.main)
     #expect(try game.saves.capture(World(level: 3), to: .main, SaveMetadata(title: "x")).wait().id == titled.id)
-    // A world that went back is a change, though its bytes are here already.
+    // A world that is changed back is a change, although its bytes are in the store already.
     try game.saves.capture(World(level: 4), to: .main).wait()
     #expect(try game.saves.capture(World(level: 3), to: .main, SaveMetadata(title: "x")).wait().id != titled.id)
     #expect(try game.saves.load(.main)?.level == 3)
   }
 
-  @Test("a deleted slot is empty, its past can be brought back, and what was brought back is what is loaded")
+  @Test("a deleted slot is empty, its versions can be restored, and the restored version is loaded")
   func deletesAndRestores() throws {
     let game = try device.open()
     defer { end(game) }
@@ -165,7 +165,7 @@ import Testing
     #expect(try game.saves.list().first?.isConflicted == false)
   }
 
-  @Test("a new game over a slot that was never loaded replaces it")
+  @Test("a new game saved to a slot that was never loaded replaces the save in it")
   func newGame() throws {
     var game = try device.open()
     try game.saves.capture(World(level: 9), to: .main)
@@ -177,7 +177,7 @@ import Testing
     #expect(try game.saves.list().first?.isConflicted == false)
   }
 
-  @Test("what can't be saved is refused at the call, in words, and nothing is written")
+  @Test("invalid names and metadata are refused at the call, and nothing is written")
   func refusals() throws {
     let game = try device.open()
     defer { end(game) }
@@ -191,7 +191,7 @@ import Testing
     #expect(try game.saves.list().isEmpty && game.saves.load(.main) == nil)
   }
 
-  @Test("when the newest save is damaged, the newest good one is given and the damage is told")
+  @Test("if the newest save is damaged, the newest good one is loaded, and an incident reports the damage")
   func damaged() throws {
     var game = try device.open()
     var newest: VersionID?
@@ -207,7 +207,7 @@ import Testing
     #expect(incidents.first?.kind == .damagedVersion && incidents.first?.version == newest)
     let history = try game.saves.history(of: .main)
     #expect(incidents.first?.usedInstead == history[1].id)
-    // The game goes on from there, and the damaged save is no side of a conflict.
+    // The game continues from there, and the damaged save is no side of a conflict.
     try game.saves.capture(World(level: 8), to: .main).wait()
     #expect(try game.saves.load(.main)?.level == 8)
     #expect(try game.saves.list().first?.isConflicted == false)
@@ -217,12 +217,12 @@ import Testing
     game = try device.open()
     defer { end(game) }
     #expect(throws: StoreError.self) { try game.saves.load(.main) }
-    // What could not be read is not replaced by what the game begins instead.
+    // Saves that could not be read are not replaced by a new game.
     try game.saves.capture(World(level: 1), to: .main).wait()
     #expect(try game.saves.list().first?.isConflicted == true)
   }
 
-  /// Destroys the contents kept last.
+  /// Destroys the newest contents.
   private func damage(_ folder: URL, newest count: Int) throws {
     let database = try DatabaseQueue(path: folder.appendingPathComponent(Store.databaseName).path)
     try database.write { database in
@@ -237,7 +237,7 @@ import Testing
     try database.close()
   }
 
-  @Test("a save of a newer game is refused, not taken for an empty slot, and the next save does not replace it")
+  @Test("a newer game's save is refused, not taken for an empty slot, and not replaced by the next save")
   func newerSave() throws {
     var game = try device.open()
     try game.saves.capture(Newer(), to: Slot<Newer>("main")).wait()
@@ -251,7 +251,7 @@ import Testing
     #expect(try game.saves.list().first?.isConflicted == true)
   }
 
-  /// What the newer program finds, by the store that the older one worked on.
+  /// Checks what a newer game finds in a store that an older one has used.
   private func newerFinds(
     _ value: Newer, savedAs version: VersionID, _ location: Testing.SourceLocation = #_sourceLocation
   ) throws {
@@ -264,8 +264,7 @@ import Testing
     #expect(sides.contains { $0.version.id == version && $0.value == value }, sourceLocation: location)
   }
 
-  @Test(
-    "however often an older game saves and starts again, a newer game's save is there for the game that can read it")
+  @Test("a newer game's save is kept for the newer game, however often an older game saves and restarts")
   func newerSaveStays() throws {
     var game = try device.open()
     let newer = try game.saves.capture(Newer(a: 7), to: Slot<Newer>("main"), SaveMetadata(progress: 5)).wait()
@@ -279,7 +278,7 @@ import Testing
       try game.close()
     }
     try newerFinds(Newer(a: 7), savedAs: newer.id)
-    // The newer save has the most progress, so it is what a game that can read it goes on from.
+    // The newer save has the most progress, so a game that can read it continues from it.
     game = try device.open()
     defer { end(game) }
     #expect(try game.saves.load(Slot<Newer>("main")) == Newer(a: 7))
@@ -288,8 +287,7 @@ import Testing
   }
 
   @Test(
-    "a conflict that the older game's own save wins does not make it replace the newer game's",
-    arguments: [true, false])
+    "an older game's own save that wins a conflict doesn't replace the newer game's save", arguments: [true, false])
   func newerSaveThatLosesStays(isVersioned: Bool) throws {
     var game = try device.open()
     let slot = Slot<Older>("main")
@@ -326,11 +324,11 @@ import Testing
     }
   }
 
-  @Test("two saves that the game can read are still replaced by what it makes of them")
+  @Test("a save that a game makes from several heads that it can read replaces all of them")
   func readableSidesAreReplaced() throws {
     var game = try device.open()
     let slot = Slot<Older>("main")
-    // It has the most progress, so the older game never goes on from a save of its own.
+    // It has the most progress, so the older game never continues from a save of its own.
     try game.saves.capture(Newer(), to: Slot<Newer>("main"), SaveMetadata(progress: 5)).wait()
     try game.close()
     for value in 1...2 {
@@ -341,7 +339,7 @@ import Testing
     }
     game = try device.open()
     defer { end(game) }
-    // Three heads: the newer program takes what it likes of all of them, and then there is one.
+    // Three heads: the newer game loads what it makes of all of them, and its next save replaces them.
     #expect(try game.saves.conflict(Slot<Newer>("main"))?.sides.count == 3)
     _ = try game.saves.load(Slot<Newer>("main"))
     try game.saves.capture(Newer(a: 5), to: Slot<Newer>("main")).wait()

@@ -6,7 +6,7 @@ import Testing
 
 @testable import Keepsake
 
-/// What a screen of saved games does.
+/// What a screen with a list of saved games does.
 @Suite struct SlotManagingTests {
   let device: Device
 
@@ -14,7 +14,7 @@ import Testing
 
   private func level(_ game: GameData, _ name: String) throws -> Int? { try game.saves.load(Slot<World>(name))?.level }
 
-  /// Lets a save of another device arrive, which came from what the game has loaded.
+  /// Stores a save of another device that descends from what the game has loaded.
   private func arrive(_ world: World, after loaded: VersionID, in game: GameData) throws {
     let bytes = try Archive.encode(world, writer: 9)
     try game.core.store.write { transaction in
@@ -27,11 +27,7 @@ import Testing
     }
   }
 
-  @Test(
-    """
-    a list shows title, picture and all else of every slot, also of saves that can't be read, and the capture made \
-    just before
-    """)
+  @Test("the list shows all metadata of every slot, including captures made just before and unreadable saves")
   func lists() throws {
     var game = try device.open()
     for number in 1...40 {
@@ -57,7 +53,7 @@ import Testing
     #expect(throws: StoreError.self) { try game.saves.load(Slot<World>("slot 101")) }
   }
 
-  @Test("a copy is a save of its own: both go on apart, and what stood under the new name can be brought back")
+  @Test("a copy is independent of its original, and the save that it replaced can be restored")
   func copies() throws {
     let game = try device.open()
     defer { end(game) }
@@ -78,11 +74,7 @@ import Testing
     #expect(try game.saves.list().map(\.name) == ["a", "b", "c"])
   }
 
-  @Test(
-    """
-    a renamed slot is under its new name alone, its past can be brought back from the old one, and the game goes on \
-    in it
-    """)
+  @Test("a renamed slot has only its new name and continues there; its versions can be restored under the old name")
   func renames() throws {
     var game = try device.open()
     let first = try game.saves.capture(World(level: 1), to: "a").wait()
@@ -101,11 +93,11 @@ import Testing
     #expect(try level(game, "a") == 1 && level(game, "b") == 3)
     #expect(gameErrorCode { try game.saves.rename(Slot<World>("none"), to: "d") } == .missing)
     #expect(gameErrorCode { try game.saves.rename(Slot<World>("a"), to: "a\u{0}") } == .misuse)
-    // Both or nothing: the refused one left the save where it was.
+    // Both or nothing: the refused call left the save in its slot.
     #expect(try level(game, "a") == 1)
   }
 
-  @Test("another title leaves the save as it is, and a game that plays in the slot goes on without a conflict")
+  @Test("changing a save's metadata leaves its content as it is, and the running game saves without a conflict")
   func describes() throws {
     let game = try device.open()
     defer { end(game) }
@@ -124,7 +116,7 @@ import Testing
     #expect(gameErrorCode { try game.saves.setMetadata(SaveMetadata(playtime: .nan), of: .main) } == .misuse)
   }
 
-  @Test("a title given to what another device brought doesn't make the running game's next save replace that")
+  @Test("setting the title of another device's save doesn't let the running game's next save replace that save")
   func describesUnseen() throws {
     let game = try device.open()
     defer { end(game) }
@@ -137,8 +129,8 @@ import Testing
   }
 
   @Test(
-    "an import and a copy replace what the list showed, and not what arrived unseen", arguments: [true, false],
-    ["copy", "import"])
+    "an import or a copy replaces a save that the list has shown, but not one that arrived unseen",
+    arguments: [true, false], ["copy", "import"])
   func replacesShown(isShown: Bool, name: String) throws {
     let game = try device.open()
     defer { end(game) }
@@ -156,7 +148,7 @@ import Testing
     #expect(try (game.saves.conflict(.main) == nil) == isShown)
   }
 
-  @Test("a slot in conflict is neither renamed nor retitled: a side would be lost from sight")
+  @Test("a slot in conflict can be neither renamed nor retitled, which would hide a side, but it can be copied")
   func conflicts() throws {
     var game = try device.open()
     try game.saves.capture(Newer(a: 7), to: Slot<Newer>("main"), SaveMetadata(progress: 5)).wait()
@@ -169,13 +161,13 @@ import Testing
     #expect(try game.saves.list().first?.isConflicted == true)
     #expect(gameErrorCode { try game.saves.rename(slot, to: "other") } == .misuse)
     #expect(gameErrorCode { try game.saves.setMetadata(SaveMetadata(title: "x"), of: slot) } == .misuse)
-    // A copy takes nothing from sight; the older game can move a save about that it can't read.
+    // A copy hides nothing, and the older game can copy a save that it can't read.
     try game.saves.copy(slot, to: "copy")
     #expect(try game.saves.load(Slot<Newer>("copy")) == Newer(a: 7))
     #expect(try game.saves.list().map(\.name) == ["copy", "main"])
   }
 
-  @Test("a name is one slot and one value, however its letters are spelled")
+  @Test("a slot name or progress key is the same in each Unicode normalization")
   func spellings() throws {
     let game = try device.open()
     defer { end(game) }

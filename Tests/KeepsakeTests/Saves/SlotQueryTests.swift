@@ -5,7 +5,7 @@ import Testing
 
 @testable import Keepsake
 
-/// Live queries.
+/// Live queries of slots.
 @Suite struct SlotQueryTests {
   private func slot(_ name: String) -> Slot<World> { Slot(name) }
 
@@ -17,8 +17,7 @@ import Testing
     }
   }
 
-  @Test(
-    "begins with what there is, and then tells what is added, changed and removed, and nothing that isn't asked for")
+  @Test("a query begins with the matching slots, then reports additions, changes and removals of matching ones only")
   func tellsChanges() async throws {
     let game = try Device().open()
     defer { end(game) }
@@ -29,12 +28,12 @@ import Testing
     let query = try game.saves.query(matching: "level-*") { ($0.current.metadata.progress ?? 0) > 0.5 }
     var updates = query.makeAsyncIterator()
     #expect(names(try await updates.next()) == [["level-1", "level-2"]])
-    // None of these is asked for.
+    // The first two of these don't match.
     try await game.saves.save(World(level: 2), to: slot("other"), SaveMetadata(progress: 1))
     try await game.saves.save(World(level: 2), to: slot("level-3"), SaveMetadata(progress: 0.25))
     try await game.saves.save(World(level: 2), to: slot("level-2"), SaveMetadata(progress: 1))
     #expect(names(try await updates.next()) == [[], ["level-2"], []])
-    // Several at once are one update.
+    // Several changes at once are one update.
     try await game.saves.save(World(level: 2), to: slot("level-3"), SaveMetadata(progress: 1))
     try await game.saves.save(World(level: 2), to: slot("level-2"), SaveMetadata(progress: 0))
     try game.saves.delete(slot("level-1"))
@@ -43,7 +42,7 @@ import Testing
     #expect(names(try await updates.next()) == [[], ["level-3"], []])
   }
 
-  @Test("tells what other devices saved, and when the cloud has what was saved here", .hangLimit)
+  @Test("a query reports what other devices saved, and when the cloud has this device's save", .hangLimit)
   func tellsOfOthers() async throws {
     let cloud = MemoryCloud()
     let here = try Device().open()
@@ -67,11 +66,7 @@ import Testing
     #expect(states.last == .stored)
   }
 
-  @Test(
-    """
-    what a query has told of was shown: a new game in that slot replaces it, and one in a slot that nobody was shown \
-    doesn't
-    """)
+  @Test("a new game replaces another device's save that a query has reported, but not one that wasn't shown")
   func toldIsShown() async throws {
     let cloud = MemoryCloud()
     let here = try Device().open()
@@ -94,7 +89,7 @@ import Testing
     #expect(try there.saves.conflict(slot("hidden"))?.sides.count == 2)
   }
 
-  @Test("loses no update while threads write as fast as they can", .hangLimit)
+  @Test("a query loses no update while several tasks write as fast as they can", .hangLimit)
   func losesNothing() async throws {
     let game = try Device().open()
     defer { end(game) }
@@ -134,11 +129,11 @@ import Testing
       }
       try await group.waitForAll()
     }
-    // Ends only if it heard of the last save and the last delete.
+    // Ends only if the last save and the last delete were reported.
     #expect(try await reader.value == ["slot 0": rounds, "slot 2": rounds, "slot 4": rounds])
   }
 
-  @Test("ends with the game, and with its task", .hangLimit)
+  @Test("a query ends when the game is closed, and when its task is cancelled", .hangLimit)
   func ends() async throws {
     let game = try Device().open()
     let query = try game.saves.query()
@@ -186,7 +181,7 @@ import Testing
     for name in others { #expect(!pattern.matches(name), "\(name)") }
   }
 
-  @Test("a pattern that can't be is refused, and a wicked one costs no more than any other")
+  @Test("an invalid pattern is refused, and a pathological one is matched in reasonable time")
   func badPatterns() throws {
     let game = try Device().open()
     defer { end(game) }

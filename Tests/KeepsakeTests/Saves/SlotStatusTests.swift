@@ -8,11 +8,11 @@ import Testing
 
 @testable import Keepsake
 
-/// Which saves are up there, and which are here.
+/// Which saves are in the cloud, and which are on this device.
 @Suite struct SlotStatusTests {
   let cloud = MemoryCloud()
 
-  @Test("a save is local, queued and then stored, and one that the cloud refuses says why")
+  @Test("a save is local, then queued and then stored, and one that the cloud refuses has the reason")
   func goesThrough() async throws {
     let device = try Device()
     let game = try device.open()
@@ -35,7 +35,7 @@ import Testing
     cloud.isCut = false
     await #expect { try await game.cloud.sync() } throws: { ($0 as? GameDataError)?.code == .refused }
     guard case .refused(let refusal) = try game.saves.status(of: .main).state else {
-      Issue.record("it is \(try game.saves.status(of: .main).state)")
+      Issue.record("the state is \(try game.saves.status(of: .main).state)")
       return
     }
     #expect(refusal.reason == .quota && refusal.slot == "main" && refusal.message.contains("storage"))
@@ -43,12 +43,12 @@ import Testing
     cloud.isFull = false
     try await game.cloud.sync()
     try game.saves.delete(.main)
-    #expect(try game.saves.status(of: .main).state != .empty, "a delete has to get there as well")
+    #expect(try game.saves.status(of: .main).state != .empty, "a delete has to be sent as well")
     try await game.cloud.sync()
     #expect(try game.saves.status(of: .main).state == .stored)
   }
 
-  @Test("what comes shows as arrived while the game keeps it back")
+  @Test("a received save is shown as arrived until the game delivers it")
   func arrives() async throws {
     let here = try Device().open()
     let there = try Device().open()
@@ -68,7 +68,7 @@ import Testing
     #expect(try there.saves.status(of: .main).state == .stored && there.saves.status(of: .main).arrival == nil)
   }
 
-  @Test("the live status begins with what is, goes with the save, and ends with the game", .hangLimit)
+  @Test("the status stream begins with the current status, follows the save, and ends with the game", .hangLimit)
   func live() async throws {
     let game = try Device().open()
     var updates = game.saves.statusUpdates(of: .main).makeAsyncIterator()
@@ -85,7 +85,7 @@ import Testing
     #expect(left == 0)
   }
 
-  @Test("a folder can't know who has a save, and says so; what isn't in a cloud has been seen by nobody")
+  @Test("with a folder it is unknown which devices have a save, and a save outside a cloud is seen by none")
   func unknown() async throws {
     let folder = try TemporaryFolder()
     let game = try Device().open()
@@ -101,7 +101,7 @@ import Testing
     await #expect { _ = try await game.saves.seenBy(.main) } throws: { ($0 as? GameDataError)?.code == .notConnected }
   }
 
-  @Test("a large save shows how far it has come, in both directions", .hangLimit)
+  @Test("a large save shows how much of it was transferred, in both directions", .hangLimit)
   func largeSaves() async throws {
     let gates = GatedCloud(cloud)
     let here = try Device().open()
@@ -113,7 +113,7 @@ import Testing
     }
     for game in [here, there] { game.cloud.connect(.transport(gates, container: cloud.id, name: "gated")) }
     for game in [here, there] { try await game.cloud.sync() }
-    // Random, so that it can't be made small enough to go inside an exchange.
+    // Random, so that it can't be compressed enough to be part of an exchange.
     var random = SystemRandomNumberGenerator()
     let journal = Journal(
       text: String((0..<400_000).map { _ in Character(Unicode.Scalar(UInt8.random(in: 33...126, using: &random))) }))
@@ -143,7 +143,7 @@ import Testing
   }
 }
 
-/// A cloud to and from which each content stops half way, until the test lets it go on.
+/// A cloud whose transfers stop halfway, until the test lets them continue.
 private final class GatedCloud: Transport {
   private let base: MemoryCloud
   private let uploads = Gate()
@@ -183,7 +183,7 @@ private final class GatedCloud: Transport {
   }
 }
 
-/// Closed until it is opened, once and for all. Whoever doesn't open it at the end leaves tasks behind.
+/// Closed until it is opened, once and for all. If it isn't opened in the end, tasks keep waiting.
 private final class Gate: Sendable {
   /// Nil when it is open.
   private let waiting = Mutex<[CheckedContinuation<Void, Never>]?>([])

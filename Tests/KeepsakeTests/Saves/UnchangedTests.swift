@@ -12,7 +12,7 @@ import Testing
 
   init() throws { device = try Device() }
 
-  /// What the disk got of a store: the files' bytes, and SQLite's own count of commits.
+  /// What a store has on the disk: the files' bytes, and SQLite's own count of commits.
   private struct Disk: Equatable {
     var files: [String: Data] = [:]
     var log: Int
@@ -35,7 +35,7 @@ import Testing
     Seal.none, .signed(Data(repeating: 7, count: 32)), .sealed(Data(repeating: 7, count: 32)),
   ]
 
-  /// Whether `body` gave the disk anything to write.
+  /// Whether `body` wrote anything to the disk.
   private func writes(_ body: () throws -> Void) throws -> Bool {
     var configuration = Configuration()
     configuration.readonly = true
@@ -45,7 +45,7 @@ import Testing
     try body()
     let after = try Disk(device.url, watcher)
     try watcher.close()
-    #expect((before.commits == after.commits) == (before == after), "the files and SQLite's count say different things")
+    #expect((before.commits == after.commits) == (before == after), "the files and SQLite's count disagree")
     return before != after
   }
 
@@ -94,7 +94,7 @@ import Testing
     }
     #expect(try writes { try set(0.5, Bindings(), "red") })
     #expect(try !writes { try set(0.5, Bindings(), "red") })
-    // There and back between two commits, which wait for one that holds the store's writer.
+    // Changed and changed back between two commits, which wait for one that blocks the store's writer.
     #expect(
       try !writes {
         let gate = Gate()

@@ -24,7 +24,7 @@ extension Board {
 
   private func values(_ scores: [Score]) -> [Int] { scores.compactMap(\.value.int) }
 
-  @Test("a score is on the board at once and after a restart, the best first, of equal ones the earlier")
+  @Test("a board has the best score first, and the earlier of equal ones, at once and after a restart")
   func staysOnBoard() throws {
     var game = try device.open()
     for (value, player) in [(700, "Ada"), (900, "Eve"), (800, "Ada"), (900, "Bob")] {
@@ -55,12 +55,12 @@ extension Board {
     #expect(game.incidents.isEmpty)
   }
 
-  @Test("each player is found: best, rank, all scores, and one row each in a list of players")
+  @Test("each player's best, rank and scores can be found, and a list can have one row for each player")
   func players() throws {
     let game = try device.open()
     defer { end(game) }
     for round in 0..<2 {
-      // First while they wait, then from the store.
+      // First while the scores are waiting, then from the store.
       if round == 0 {
         for (value, player) in [(10, "Ada"), (50, "Eve"), (30, "Ada"), (40, "Eve"), (20, "")] {
           try game.scores.submit(value, to: .easy, player: player)
@@ -83,7 +83,7 @@ extension Board {
     #expect(gameErrorCode { _ = try game.scores.rank(of: game.scores.top(1, of: .easy)[0], on: .lap) } == .misuse)
   }
 
-  @Test("whole scores keep all their digits, and a whole fraction is the same score")
+  @Test("integer scores keep all their digits, and a floating-point score without a fraction equals the integer")
   func digits() throws {
     var game = try device.open()
     let numbers: [Int64] = [.max, 9_007_199_254_740_993, 9_007_199_254_740_992, 0, -1, .min]
@@ -98,7 +98,7 @@ extension Board {
     #expect(try game.scores.top(10, of: .lap).map(\.player) == ["half", "first", "second"])
   }
 
-  @Test("what can't be a score is refused at the call, and nothing is written")
+  @Test("invalid scores, names, dates, contexts and limits are refused at the call, and nothing is written")
   func badInput() throws {
     let game = try device.open()
     defer { end(game) }
@@ -135,8 +135,7 @@ extension Board {
     #expect(try game.scores.top(.max, of: .easy).isEmpty)
   }
 
-  @Test(
-    "boards and players with strokes and accents in their names are kept apart, and one name in two spellings isn't")
+  @Test("names with slashes and accents are kept apart, but two Unicode spellings of one name are the same")
   func names() throws {
     let game = try device.open()
     defer { end(game) }
@@ -150,7 +149,7 @@ extension Board {
     #expect(try game.core.store.read { try $0.cells(in: "scores") }.count == 3)
   }
 
-  @Test("a context of another type, or a damaged one, is an error of its own, and the score stands")
+  @Test("reading a context of another type, or a damaged one, throws, and the score is kept")
   func contexts() throws {
     let game = try device.open()
     defer { end(game) }
@@ -163,7 +162,7 @@ extension Board {
     #expect(throws: ArchiveError.self) { _ = try game.scores.top(2, of: .easy)[1].context(as: Run.self) }
   }
 
-  @Test("an order never changes under a board's name")
+  @Test("the order of a board can't be changed, not even while the board is empty")
   func otherOrder() throws {
     let game = try device.open()
     defer { end(game) }
@@ -172,7 +171,8 @@ extension Board {
     #expect(gameErrorCode { try game.scores.submit(4, to: turned) } == .misuse)
     #expect(gameErrorCode { _ = try game.scores.top(1, of: turned) } == .misuse)
     #expect(try values(game.scores.top(9, of: .easy)) == [5])
-    // Nor when it is empty: its players' values have an order, too. The call says so, and shows nothing.
+    // Not when it is empty, either, because the values of its players have an order, too. The call throws and shows
+    // nothing.
     try game.scores.removeAll(from: .easy)
     #expect(gameErrorCode { try game.scores.submit(4, to: turned) } == .misuse)
     #expect(gameErrorCode { _ = try game.scores.top(1, of: turned) } == .misuse)
@@ -181,7 +181,7 @@ extension Board {
     #expect(try values(game.scores.top(9, of: .easy)) == [6])
   }
 
-  @Test("a board keeps the best that it was told to, and each player's best; one that keeps all does")
+  @Test("a board keeps as many of the best scores as declared, and each player's best, or all scores")
   func keeping() throws {
     let game = try device.open()
     defer { end(game) }
@@ -198,13 +198,13 @@ extension Board {
     #expect(try game.scores.players(on: five) == ["strong", "weak", "weakest"])
     #expect(try game.scores.top(.max, of: all).count == 100)
     #expect(try game.scores.rank(of: "weakest", on: five) == 6)
-    // Told to keep fewer, it does from the next score on.
+    // Declared to keep fewer, it does so from the next score on.
     let two = Board("five", order: .descending, keeping: .best(2))
     try game.scores.submit(1, to: two, player: "strong").wait()
     #expect(try values(game.scores.top(.max, of: two)) == [100, 99, 3])
   }
 
-  @Test("a checkpoint keeps a save and a score, or neither")
+  @Test("a checkpoint stores a save and its scores, or neither")
   func checkpoint() throws {
     let game = try device.open()
     defer { end(game) }
@@ -236,7 +236,7 @@ extension Board {
     #expect(try values(game.scores.top(9, of: .easy)) == [500, 400])
   }
 
-  @Test("scores from many threads at once are all kept, and each reader sees what it submitted")
+  @Test("scores from many threads at once are all kept, and each thread sees what it has submitted")
   func threads() throws {
     let game = try device.open()
     defer { end(game) }
@@ -255,20 +255,20 @@ extension Board {
     #expect(try game.scores.top(.max, of: .easy) == top)
   }
 
-  @Test("a removed score is gone, and the player's next best is the best; a removed board is empty")
+  @Test("a removed score is gone, and the player's next best takes its place; a removed board is empty")
   func removing() throws {
     let game = try device.open()
     defer { end(game) }
     for value in [100, 5_000, 200] { try game.scores.submit(value, to: .easy, player: "Ada") }
     try game.scores.submit(50, to: .lap, player: "Ada")
-    // It still waits.
+    // The score still waits to be committed.
     let cheated = try #require(try game.scores.best(of: "Ada", on: .easy))
     try game.scores.remove(cheated)
     #expect(try values(game.scores.top(9, of: .easy)) == [200, 100])
     let key = ScoreEntry.key(board: "easy", player: "Ada")
     let best = try #require(try game.core.store.read { try $0.cell(key) })
     #expect(ScoreEntry(CellUpdate(key: key, state: best))?.value == .int(200))
-    // What was taken back doesn't come back from a copy of the old value.
+    // A copy of the old value doesn't restore what was removed.
     try arrive(cheated.entry.best, 0, "Ada", to: game)
     #expect(try values(game.scores.top(9, of: .easy)) == [200, 100])
     try game.scores.removeAll(from: .easy)
@@ -286,7 +286,7 @@ extension Board {
     game.scores.received([key])
   }
 
-  @Test("a board has a limit of players, and says so")
+  @Test("a board has a largest number of players, and a score of one more player throws")
   func tooManyPlayers() async throws {
     try await onThread { [device] in try Self.fillBoard(device) }
   }
@@ -303,13 +303,13 @@ extension Board {
     try game.scores.submit(5_000, to: .easy, player: "player 1").wait()
     #expect(try game.scores.top(1, of: .easy)[0].player == "player 1")
     #expect(try game.scores.top(.max, of: .easy, onePerPlayer: true).count == HighScores.maximumPlayers)
-    // Whoever is removed makes room, for one.
+    // Removing a player makes room for one other.
     try game.scores.remove(try #require(try game.scores.best(of: "player 7", on: .easy)))
     try game.scores.submit(1, to: .easy, player: "one more").wait()
     #expect(gameErrorCode { try game.scores.submit(1, to: .easy, player: "player 7").wait() } == .tooLarge)
     try game.scores.remove(try #require(try game.scores.best(of: "player 9", on: .easy)))
     #expect(try game.scores.players(on: .easy).count == HighScores.maximumPlayers - 1)
-    // Nor is there a way around it by submitting together.
+    // Submitting several together doesn't get around the limit.
     let together = try game.checkpoint { checkpoint in
       for player in ["player 7", "player 9"] { try checkpoint.submit(1, to: .easy, player: player) }
     }
@@ -324,7 +324,7 @@ extension Board {
     #expect(try game.scores.players(on: .easy).count == 9)
   }
 
-  @Test("a score that is damaged while the game runs is left out, and an incident says which board")
+  @Test("a score that is damaged while the game runs is left out, and an incident names its board")
   func damaged() throws {
     var game = try device.open()
     for value in 1...20 { try game.scores.submit(value, to: .easy) }
@@ -342,12 +342,12 @@ extension Board {
     game = try device.open()
     defer { end(game) }
     #expect(game.incidents.map(\.kind) == [.recovered])
-    // The best is a value of its own beside the board, and that was whole.
+    // The best is also a value of its own beside the board, which was intact.
     #expect(try values(game.scores.top(3, of: .easy)) == [20, 19, 18])
   }
 
   @Test(
-    "a score that somebody wrote into the database is left out at once and set aside at the next start",
+    "a score written directly into the database is left out at once, and set aside at the next start",
     arguments: [false, true])
   func forged(isSealed: Bool) throws {
     let secret = Data((0..<32).map { UInt8($0) })
@@ -377,12 +377,12 @@ extension Board {
     #expect(try game.scores.top(9, of: .easy).map(\.player) == ["Ada"] && game.scores.players(on: .easy) == ["Ada"])
   }
 
-  @Test("a score that could not be kept is shown no longer, and its Pending says why")
+  @Test("a score whose commit failed is no longer shown, and its `Pending` throws the error")
   func failedCommit() throws {
     let game = try device.open()
     try game.scores.submit(1, to: .easy).wait()
     let hands = try DatabaseQueue(path: device.url.appendingPathComponent(Store.databaseName).path)
-    // No room for another row, as far as SQLite is concerned.
+    // SQLite refuses another row.
     try hands.write {
       try $0.execute(sql: "CREATE TRIGGER full BEFORE INSERT ON score BEGIN SELECT RAISE(ABORT, 'no'); END")
     }

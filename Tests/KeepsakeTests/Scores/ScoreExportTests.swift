@@ -4,7 +4,7 @@ import Testing
 
 @testable import Keepsake
 
-/// A board leaves for other programs, and comes in from an older version of the game.
+/// Exporting a board for other programs, and taking over the scores of an older version of the game.
 @Suite struct ScoreExportTests {
   let device: Device
 
@@ -18,7 +18,7 @@ import Testing
   }
 
   @Test(
-    "a property list is the array of dictionaries that games kept of old, in XML and binary",
+    "a property list is the array of dictionaries in which games used to keep scores, in XML and binary",
     arguments: [ScoreFormat.propertyList, .binaryPropertyList])
   func propertyLists(format: ScoreFormat) throws {
     let game = try device.open()
@@ -84,7 +84,7 @@ import Testing
       try String(decoding: game.scores.export(.lap, as: .json), as: UTF8.self).filter { !$0.isWhitespace } == "[]")
   }
 
-  @Test("a context that can't be read without the game leaves as its bytes")
+  @Test("a context that can't be decoded without the game's types is exported as its bytes")
   func unreadableContext() throws {
     let score = ScoreEntry(
       board: "easy", player: "", order: .ascending, value: .int(1), dateMilliseconds: 0, id: ScoreID(high: 1, low: 2),
@@ -93,7 +93,7 @@ import Testing
     #expect(text.contains(#""contextBytes" : "AQID""#) && !text.contains(#""context" :"#))
   }
 
-  @Test("the high scores of an older game, an array of dictionaries, become a board with their dates")
+  @Test("an older game's scores can be submitted with their dates, which decide between equal scores")
   func comesIn() throws {
     let game = try device.open()
     defer { end(game) }

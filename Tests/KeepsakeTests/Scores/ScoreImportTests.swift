@@ -3,7 +3,7 @@ import Testing
 
 @testable import Keepsake
 
-/// A list of high scores of an older game.
+/// Importing an older game's list of high scores.
 @Suite struct ScoreImportTests {
   let device: Device
 
@@ -26,7 +26,7 @@ import Testing
   private let expected = ["900 Ada 100", "900 Ada 100", "800 Ada 300", "700.5 Eve 200", "650  400", "10 7 0"]
 
   @Test(
-    "an old list's scores come onto the board, with players and dates of any form, and twice is once",
+    "an old list's scores are imported, with players and dates of any form, and a second import adds nothing",
     arguments: PropertyList.Format.allCases)
   func takes(format: PropertyList.Format) throws {
     var game = try device.open()
@@ -41,7 +41,7 @@ import Testing
     game = try device.open()
     defer { end(game) }
     #expect(try board(game) == expected)
-    // A longer list of later brings what is new.
+    // Of a longer list from later, only what is new is imported.
     guard case .array(let entries) = Self.old else {
       Issue.record("\(Self.old)")
       return
@@ -52,7 +52,7 @@ import Testing
     #expect(try game.scores.best(of: "Ada", on: .easy)?.value == .int(900) && game.incidents.isEmpty)
   }
 
-  @Test("an entry that can be no score is told with its place, and the others are taken")
+  @Test("an entry that can't be a score is reported with its index, and the others are imported")
   func unfit() throws {
     let game = try device.open()
     defer { end(game) }
@@ -85,7 +85,7 @@ import Testing
     #expect(throws: GameDataError.self) { try game.scores.importScores(from: data, to: turned, columns: columns) }
   }
 
-  @Test("two devices that take the same list have each of its scores once, and a long list is taken whole")
+  @Test("two devices that import the same list have the same score ids, and a long list is imported completely")
   func long() throws {
     let list = PropertyList.array(
       (0..<1_000).map { ["points": .integer(Int128($0 % 900)), "name": .string("p\($0 % 50)")] })

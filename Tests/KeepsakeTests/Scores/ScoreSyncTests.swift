@@ -32,7 +32,7 @@ import Testing
     try game.scores.top(9, of: board).compactMap(\.value.int)
   }
 
-  @Test("each player's best shows on the other device, once, with its context; other scores stay where they were made")
+  @Test("each player's best reaches the other device once, with its context; other scores stay on their device")
   func bestsTravel() async throws {
     try await both { here, there in
       for (value, player) in [(900, "Ada"), (800, "Ada"), (500, "Eve")] {
@@ -48,14 +48,14 @@ import Testing
       var iterator = changes.makeAsyncIterator()
       #expect(await iterator.next() == ["easy"])
 
-      // What comes back is no news, and no second row.
+      // What comes back is neither reported nor stored a second time.
       for game in [here, there, here, there] { try await game.cloud.sync() }
       #expect(here.takeChanges().allSatisfy { if case .scores = $0 { false } else { true } })
       #expect(there.takeChanges().filter { if case .scores = $0 { true } else { false } } == [.scores(["easy"])])
       #expect(try values(there) == [900, 700, 500] && values(here) == [900, 800, 500])
       #expect(here.incidents.isEmpty && there.incidents.isEmpty)
     }
-    // And after a restart of both.
+    // The same after a restart of both.
     try await both { here, there in
       let shown = (try values(there), try values(here))
       #expect(shown == ([900, 700, 500], [900, 800, 500]))
@@ -63,7 +63,7 @@ import Testing
     }
   }
 
-  @Test("two devices that scored the same offline agree whose came first")
+  @Test("two devices that made the same score offline agree on which of them was first")
   func ties() async throws {
     try await both { here, there in
       try await connect(here, there)
@@ -81,7 +81,7 @@ import Testing
     }
   }
 
-  @Test("a score that is removed goes from every device, and what was second there stands")
+  @Test("a removed score disappears from every device, and the next best score takes its place")
   func removalTravels() async throws {
     try await both { here, there in
       try here.scores.submit(100, to: .easy, player: "Ada")
@@ -98,14 +98,14 @@ import Testing
       try await here.cloud.sync()
       try await there.cloud.sync()
       try await until { try values(there) == [50] }
-      #expect(try values(here) == [], "what the tablet keeps for itself stays there")
+      #expect(try values(here) == [], "a score that is only on the tablet stays there")
       for game in [there, here, there, here] { try await game.cloud.sync() }
-      #expect(try values(here) == [] && values(there) == [50], "and isn't offered again")
+      #expect(try values(here) == [] && values(there) == [50], "and isn't sent")
     }
   }
 
   @Test(
-    "a better score that another device made offline outlives the removal of a worse one, whoever sends first",
+    "a better score that another device made offline survives the removal of a worse one, whichever syncs first",
     arguments: [false, true])
   func removedUnseen(removerIsFirst: Bool) async throws {
     try await both { here, there in
@@ -122,7 +122,7 @@ import Testing
     }
   }
 
-  @Test("when a best is removed, the best that any device still has takes its place", arguments: [nil, 100])
+  @Test("when a best is removed, the best score that any device still has takes its place", arguments: [nil, 100])
   func nextOfAll(own: Int?) async throws {
     try await both { here, there in
       if let own { try here.scores.submit(own, to: .easy, player: "Ada") }
@@ -137,7 +137,7 @@ import Testing
     }
   }
 
-  @Test("what was removed while a device was away doesn't come back from it, however much it was")
+  @Test("scores that were removed while a device was offline aren't restored by it, however many they were")
   func removedTwice() async throws {
     try await both { here, there in
       try here.scores.submit(100, to: .easy, player: "Ada")
@@ -156,7 +156,7 @@ import Testing
     }
   }
 
-  @Test("two devices that each removed what the other one has next agree about what is left")
+  @Test("two devices that each removed a best while offline agree on the best that is left")
   func removedCrosswise() async throws {
     try await both { here, there in
       for value in [800, 900] { try here.scores.submit(value, to: .easy, player: "Ada") }
@@ -171,20 +171,20 @@ import Testing
       cloud.isCut = false
       for game in [here, there, here, there] { try await game.cloud.sync() }
       try await until { try values(here).first == 850 && values(there).first == 850 }
-      // And the next score is the player's best again, on both.
+      // The next score is the player's best again, on both.
       try here.scores.submit(870, to: .easy, player: "Ada")
       try await here.cloud.sync()
       try await until { try values(there).first == 870 }
     }
   }
 
-  @Test("a guest's scores join the player's, and what the guest had removed is only the guest's affair")
+  @Test("scores that a device removed before it first connects are not sent, and others' scores aren't removed")
   func removedBefore() async throws {
     try await both { here, there in
       try here.scores.submit(100, to: .easy, player: "Ada")
       try here.scores.submit(10, to: .easy, player: "Eve")
       try here.scores.submit(9_000, to: .easy, player: "Ada")
-      // Before there was any cloud: the value is gone from what is sent, too.
+      // Removed before the first connection: the value isn't sent, either.
       try here.scores.remove(try #require(try here.scores.best(of: "Ada", on: .easy)))
       try await connect(here)
       try there.scores.submit(70, to: .easy, player: "Ada")

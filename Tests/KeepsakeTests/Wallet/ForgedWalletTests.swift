@@ -8,8 +8,8 @@ import Testing
 @testable import Keepsake
 @testable import KeepsakeStore
 
-/// Somebody who knows the format writes nonsense into the wallet's row of a store without a seal. A player must be able
-/// to play all the same, and what was earned must be there.
+/// Someone who knows the format writes nonsense into the wallet's row of a store without a seal. The player has to be
+/// able to play all the same, and to have what was earned.
 @Suite struct ForgedWalletTests {
   let device: Device
 
@@ -53,7 +53,7 @@ import Testing
       replacement: #""recent":["# + String(repeating: #""00000000000000010000000000000002","#, count: 1_000)),
   ]
 
-  /// Changes a row as an editor would that repairs the checksum.
+  /// Changes a row and corrects its checksum, as an editor could.
   private func forge(_ name: String, _ replacement: String, inPlaceOf pattern: String = "^.*$") throws {
     try edit { database in
       let body = try #require(
@@ -80,7 +80,7 @@ import Testing
 
   private func chain(_ game: GameData) throws -> ChainID? { try game.core.store.read { try $0.wallet()?.chain } }
 
-  /// A save, progress, a preference, and 40 operations with 57 gems at their end, over two lives.
+  /// Stores a save, progress, and 40 operations that leave 57 gems, in two runs of the game.
   private func play() throws -> (ChainID?, [LedgerEntry]) {
     var game = try device.open()
     try game.saves.capture(World(level: 6), to: .main).wait()
@@ -96,7 +96,7 @@ import Testing
     return (try chain(game), try game.wallet.ledger())
   }
 
-  /// Everything is there, and the wallet goes on.
+  /// Checks that everything is there, and that the wallet works.
   private func check(_ game: GameData, _ ledger: [LedgerEntry]) throws {
     #expect(try game.saves.load(.main) == World(level: 6))
     #expect(game.progress[.level] == 6)
@@ -104,17 +104,14 @@ import Testing
     #expect(try game.wallet.ledger() == ledger)
     #expect(
       gameErrorCode { try game.wallet.spend(58, .gems, for: "castle") } == .insufficient(spendable: 57, balance: 57))
-    // What was done counts once, and what was claimed is asked for once.
+    // Repeated operations count once, and so do repeated claims.
     try game.wallet.earn(3, .gems, for: "level 1", id: try #require(ledger.last?.id))
     try game.wallet.claim(100, .gems, key: "daily", for: "gift")
     #expect(game.wallet[.gems] == Balance(total: 57, spendable: 57, pending: 100))
   }
 
   @Test(
-    """
-    nonsense in the wallet's row keeps nobody from playing, and the money is what it was, by the backup or by the \
-    operations
-    """,
+    "the game opens with nonsense in the wallet's row, and recovers the money from the backup or the operations",
     arguments: zip(nonsense, nonsense.indices.map { $0 % 2 == 0 }))
   func recovers(nonsense: Nonsense, hasBackup: Bool) throws {
     let (before, ledger) = try play()
@@ -125,7 +122,7 @@ import Testing
     #expect(game.incidents.first?.message.contains("wallet") == true, "\(game.incidents)")
     try check(game, ledger)
     #expect(try (chain(game) == before) == hasBackup)
-    // What was written there is kept aside.
+    // The forged row is set aside.
     let damaged = try FileManager.default.subpathsOfDirectory(atPath: device.url.appendingPathComponent("damaged").path)
     let kept = try #require(damaged.first { $0.hasSuffix(Store.databaseName) })
     let aside = try DatabaseQueue(path: device.url.appendingPathComponent("damaged").appendingPathComponent(kept).path)
@@ -140,7 +137,7 @@ import Testing
     #expect(try game.wallet.ledger().map(\.reason) == ["potion"] + ledger.map(\.reason))
   }
 
-  @Test("a wallet whose row was taken out is put together from its operations, and told")
+  @Test("a wallet row that was deleted is rebuilt from the operations, and an incident reports it")
   func takenOut() throws {
     let (_, ledger) = try play()
     try edit { try $0.execute(sql: "DELETE FROM fact WHERE name = 'wallet'") }
@@ -151,7 +148,7 @@ import Testing
     try check(game, ledger)
   }
 
-  @Test("nonsense in the place of a page of operations costs no money, and leaves the others in the ledger, once")
+  @Test("nonsense in a page of operations costs no money, and the ledger keeps all other operations, once")
   func nonsensePage() throws {
     let (_, ledger) = try play()
     try forge(WalletPage.name(of: 0), "{}")
@@ -159,13 +156,13 @@ import Testing
     defer { end(game) }
     #expect(game.incidents.map(\.kind) == [.rebuilt])
     #expect(game.wallet[.gems] == Balance(total: 57, spendable: 57, pending: 100))
-    // Operations 1 to 32 are made up as one; the others are what they were.
+    // Operations 1 to 32 are replaced by a single one; the others are unchanged.
     let entries = try game.wallet.ledger()
     #expect(entries.map(\.reason) == ["recovered"] + ledger.prefix(8).map(\.reason))
     #expect(entries.first?.amount == 92)
   }
 
-  @Test("without any operation left the game still opens, the wallet begins anew, and the incident says so")
+  @Test("if no operation is left, the game still opens with a new wallet, and the incident says so")
   func nothingLeft() throws {
     _ = try play()
     try removeBackups()
@@ -180,11 +177,7 @@ import Testing
     #expect(game.wallet[.gems].spendable == 1)
   }
 
-  @Test(
-    """
-    nonsense that comes while the game runs is an error that says what to do; all else goes on, and the next start \
-    has the money
-    """)
+  @Test("a wallet row forged during play throws with advice, all else works, and a restart recovers the money")
   func whileRunning() throws {
     let (before, ledger) = try play()
     var game = try device.open()
@@ -209,11 +202,7 @@ import Testing
     #expect(try chain(game) == before)
   }
 
-  @Test(
-    """
-    with a cloud the bank says what there is: what it knew counts once, what it had not heard counts, and all can be \
-    spent
-    """)
+  @Test("with a cloud, a forged wallet is recovered from the bank and the unsent operations, and all can be spent")
   func cloud() async throws {
     let cloud = MemoryCloud()
     var game = try device.open()
@@ -231,7 +220,7 @@ import Testing
     defer { end(game) }
     #expect(game.incidents.map(\.kind) == [.recovered])
     #expect(game.incidents.first?.message.contains("connect") == true, "\(game.incidents)")
-    // Until the bank was asked nobody knows what can be spent here.
+    // Until the bank responds, it is unknown how much can be spent on this device.
     #expect(
       gameErrorCode { try game.wallet.spend(1, .gems, for: "sweet") } == .insufficient(spendable: 0, balance: 107))
     cloud.isCut = false

@@ -12,7 +12,7 @@ import Testing
     @Merge(combining: Purse.joined) var purse = Purse()
   }
 
-  @Test("gold is earned, spent within what there is, and gone when the game ends")
+  @Test("gold is earned, spent up to the balance, and gone when the game ends")
   func run() throws {
     var purse = Purse()
     try purse.earn(20, .gold)
@@ -27,7 +27,7 @@ import Testing
     #expect(purse == Purse() && purse.endGame().isEmpty)
   }
 
-  @Test("amounts that make no sense are refused and change nothing", arguments: [0, -1, Int.min])
+  @Test("amounts that aren't positive are refused and change nothing", arguments: [0, -1, Int.min])
   func mistakes(amount: Int) throws {
     var purse = Purse()
     try purse.earn(5, .gold)
@@ -36,7 +36,7 @@ import Testing
     #expect(purse[.gold] == 5)
   }
 
-  @Test("a purse is full before its sums wrap around")
+  @Test("a purse refuses more than its largest amount, before sums overflow")
   func full() throws {
     var purse = Purse()
     try purse.earn(Purse.maximumAmount, .gold)
@@ -46,7 +46,7 @@ import Testing
     #expect(purse == Purse())
   }
 
-  @Test("what two devices earned and spent in one run is joined, and never becomes a debt or too much")
+  @Test("two devices' changes of a purse are joined, and no amount becomes negative or exceeds the limit")
   func joined() throws {
     func purse(_ amounts: [Currency: Int]) throws -> Purse {
       var purse = Purse()
@@ -65,7 +65,7 @@ import Testing
     #expect(Purse.joined(before, before, before) == before)
   }
 
-  @Test("a purse is joined as the rule of a property")
+  @Test("a purse can be joined by the merge rule of a property")
   func joinedByRule() throws {
     var before = Shared()
     try before.purse.earn(20, .gold)
@@ -76,7 +76,7 @@ import Testing
     #expect(mine.purse[.gold] == 12)
   }
 
-  @Test("loading an older save brings back the gold that was there then; gems stay what they are")
+  @Test("restoring an older save restores its gold, but not the gems of the wallet")
   func olderSave() throws {
     let device = try Device()
     let game = try device.open()
@@ -95,7 +95,7 @@ import Testing
     #expect(game.wallet[.gems].total == 0)
   }
 
-  @Test("a purse that somebody filled with an editor is refused, as its save is", arguments: [0, -5, Int.max])
+  @Test("a purse with an impossible amount is refused when it is decoded", arguments: [0, -5, Int.max])
   func forged(amount: Int) throws {
     let bytes = try Archive.encode(Forged(amounts: ["gold": amount]))
     #expect { try Archive.decode(Purse.self, from: bytes) } throws: { ($0 as? ArchiveError)?.code == .mismatch }

@@ -6,11 +6,11 @@ import KeepsakeSimulation
 import TestSupport
 import Testing
 
-/// A full disk, and one that may not be written: money that was acknowledged is there, and nothing is half done.
+/// A full disk and a read-only disk: acknowledged money is kept, and nothing is half done.
 @Suite struct WalletDiskTests {
   static let variable = "KEEPSAKE_TEST_WALLET_DISK"
 
-  @Test("a full disk, and one that may not be written, cost neither gems nor gold, and give none", .needsPrivateMounts)
+  @Test("a full disk and a read-only disk cost neither gems nor gold, and create none", .needsPrivateMounts)
   func goesOn() async throws {
     let message: String? = try await onThread {
       let (status, output) = try AutosaveDiskTests.run(
@@ -22,7 +22,7 @@ import Testing
   }
 }
 
-/// What runs on the small disk.
+/// The test that runs on the small disk.
 @Suite(.partOfAnotherTest(where: ProcessInfo.processInfo.environment[WalletDiskTests.variable] != nil))
 struct WalletDiskChild {
   @Archivable struct Run: Equatable {
@@ -43,7 +43,7 @@ struct WalletDiskChild {
     try GameData.open("com.example.space", at: disk.appendingPathComponent("data"), environment: clock.environment)
   }
 
-  /// A run in which gold was earned, with something in it that doesn't compress.
+  /// A run in which gold was earned, with contents that don't compress.
   private static func run(level: Int, gold: Int) throws -> Run {
     var random = SeededGenerator(seed: UInt64(level))
     var run = Run(
@@ -53,7 +53,7 @@ struct WalletDiskChild {
     return run
   }
 
-  /// Until not a byte goes in.
+  /// Fills the disk to the last byte.
   private func fill() throws {
     let filler = disk.appendingPathComponent("filler")
     try Data().write(to: filler)
@@ -99,9 +99,9 @@ struct WalletDiskChild {
       gameErrorCode { try game.wallet.spend(gems + 1, .gems, for: "castle") }
         == .insufficient(spendable: Int64(gems), balance: Int64(gems))
     )
-    try check("after what failed")
+    try check("after operations that failed")
 
-    // The gold that was spent for it comes back with the save, and the gems were never spent.
+    // If the checkpoint fails, the save still has its gold, and the gems are not spent.
     var second = try Self.run(level: 2, gold: 20)
     try second.purse.spend(15, "gold")
     #expect(gameErrorCode { try second.purse.spend(6, "gold") } == .insufficient(spendable: 5, balance: 5))
@@ -112,7 +112,7 @@ struct WalletDiskChild {
       }
     }
     #expect(storeErrorCode { try buy(50).wait() } == .diskFull)
-    // What can't be paid is told as that, however full the disk is.
+    // A price above the balance is reported as that, however full the disk is.
     #expect(
       gameErrorCode { try game.wallet.spend(gems + 50, .gems, for: "armour") }
         == .insufficient(spendable: Int64(gems), balance: Int64(gems)))
@@ -124,14 +124,14 @@ struct WalletDiskChild {
     #expect(try game.saves.load(slot) == first)
     try check("opened while full")
     #expect(storeErrorCode { try game.wallet.spend(5, .gems, for: "potion") } == .diskFull)
-    try check("opened while full, after what failed")
+    try check("opened while full, after an operation that failed")
 
     try FileManager.default.removeItem(at: disk.appendingPathComponent("filler"))
     for _ in 0..<2 { try game.wallet.earn(5, .gems, for: "quest", id: quest) }
     gems += 5
     try buy(50).wait()
     gems -= 50
-    try check("with room again")
+    try check("with space again")
     #expect(try game.saves.load(slot) == second)
     try game.close()
 
@@ -140,7 +140,7 @@ struct WalletDiskChild {
     try remount("rw")
     game = try open()
     #expect(game.incidents.isEmpty)
-    try check("after a disk that may not be written")
+    try check("after a read-only disk")
     #expect(try game.saves.load(slot) == second)
     try game.wallet.spend(gems, .gems, for: "castle")
     gems = 0

@@ -7,7 +7,7 @@ import Testing
 
   init() throws { device = try Device() }
 
-  @Test("what was earned can be spent, never more, and both are there after a restart")
+  @Test("earned money can be spent, but no more than the balance, which is the same after a restart")
   func earnsAndSpends() throws {
     var game = try device.open()
     #expect(game.wallet[.gems] == Balance(total: 0, spendable: 0, pending: 0))
@@ -24,7 +24,7 @@ import Testing
     #expect(try game.wallet.currencies() == [.gems])
   }
 
-  @Test("an operation repeated under its id counts once, a claim waits for the bank")
+  @Test("an operation repeated with its id counts once, as does a repeated claim, which waits for the bank")
   func repeats() throws {
     let game = try device.open()
     defer { end(game) }
@@ -36,7 +36,7 @@ import Testing
     #expect(game.wallet[.gems] == Balance(total: 10, spendable: 10, pending: 100))
   }
 
-  @Test("the ledger says what was done, when and why, newest first, and has it after a restart")
+  @Test("the ledger has each operation's kind, amount, date and reason, newest first, also after a restart")
   func ledger() throws {
     let clock = device.clock
     var game = try device.open()
@@ -64,7 +64,7 @@ import Testing
     try check(game)
   }
 
-  @Test("more than any player can have is refused, not wrapped around")
+  @Test("amounts, names and goods beyond the limits are refused, and the balance is unchanged")
   func limits() throws {
     let game = try device.open()
     defer { end(game) }
@@ -79,7 +79,7 @@ import Testing
     #expect(game.wallet[.gems].total == 1 << 40)
   }
 
-  @Test("amounts and names that make no sense are refused", arguments: [0, -5, Int.max])
+  @Test("invalid amounts and empty currency names are refused", arguments: [0, -5, Int.max])
   func mistakes(amount: Int) throws {
     let game = try device.open()
     defer { end(game) }
@@ -88,7 +88,7 @@ import Testing
     #expect(try game.wallet.currencies().isEmpty)
   }
 
-  @Test("a checkpoint is all or nothing: a sword that can't be paid is not in the saved world either")
+  @Test("a checkpoint is atomic: a sword that can't be paid for isn't in the saved world, either")
   func checkpoints() throws {
     var game = try device.open()
     try game.wallet.earn(60, .gems, for: "start")
@@ -107,7 +107,7 @@ import Testing
       try checkpoint.spend(50, .gems, for: "another sword")
     }
     #expect(gameErrorCode { try refused.wait() } == .insufficient(spendable: 10, balance: 10))
-    // The game plays on from the save that stands, not from the one that failed.
+    // The game continues from its last successful save, not from the one that failed.
     try game.saves.capture(World(level: 4), to: .main).wait()
     #expect(try game.saves.list().first?.isConflicted == false)
     func check(_ game: GameData) throws {

@@ -60,7 +60,7 @@ package final class CuttingProxy: Sendable {
 
   package func stop() {
     Sockets.shutDown(listener)
-    // A cut that a test which has failed leaves waiting.
+    // Releases a cut that a failed test has left waiting.
     cut { true }
   }
 

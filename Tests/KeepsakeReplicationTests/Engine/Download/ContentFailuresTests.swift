@@ -2,12 +2,12 @@ import Testing
 
 @testable import KeepsakeReplication
 
-/// Contents that downloads didn't bring.
+/// Contents whose downloads failed.
 struct ContentFailuresTests {
   private let one = Samples.hash(1)
   private let two = Samples.hash(2)
 
-  @Test("a content is given up at the last failure that it may have, and others aren't")
+  @Test("a content is given up when it reaches the maximum number of failures, and other contents aren't")
   func counting() {
     var failures = ContentFailures()
     #expect(!failures.failed(one, atMost: 3) && !failures.failed(one, atMost: 3) && !failures.failed(two, atMost: 3))
@@ -16,7 +16,7 @@ struct ContentFailuresTests {
     #expect(failures.givenUp == [one])
   }
 
-  @Test("what was given up gets all its tries again; what wasn't keeps its count")
+  @Test("a content that was given up gets all its attempts again; one that wasn't keeps its count")
   func retry() {
     var failures = ContentFailures()
     for _ in 0..<2 { _ = failures.failed(one, atMost: 2) }
@@ -28,7 +28,7 @@ struct ContentFailuresTests {
     #expect(failures.failed(two, atMost: 2) == true)
   }
 
-  @Test("what is gone is so until an exchange has looked")
+  @Test("a content that is gone counts as gone until an exchange has looked for it")
   func gone() {
     var failures = ContentFailures()
     failures.isGone(one)

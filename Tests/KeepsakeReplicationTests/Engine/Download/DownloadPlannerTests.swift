@@ -4,11 +4,11 @@ import Testing
 
 @testable import KeepsakeReplication
 
-/// Which contents are downloaded, and what becomes of those that come.
+/// Which contents are downloaded, and what becomes of those that arrive.
 struct DownloadPlannerTests {
   private func planner() -> DownloadPlanner { DownloadPlanner(DeviceEngine.Options()) }
 
-  @Test("contents of staged heads are needed; those that are here, or that a staged version replaces, aren't")
+  @Test("contents of staged heads are needed, but neither those on the device nor those of replaced versions")
   func staged() throws {
     var (planner, storage) = (planner(), SimulatedDevice())
     let here = storage.addContent(Samples.bytes(9))
@@ -22,7 +22,7 @@ struct DownloadPlannerTests {
     #expect(planner.isWaiting && !planner.isSatisfied)
   }
 
-  @Test("of a conflict both sides are needed, and the ancestor only to merge better")
+  @Test("both sides of a conflict are needed, and the ancestor only for a better merge: its loss isn't reported")
   func conflicts() throws {
     var (planner, storage) = (planner(), SimulatedDevice())
     planner.rules = DownloadRules(largest: 1)
@@ -35,7 +35,7 @@ struct DownloadPlannerTests {
     #expect(try planner.missing(in: storage).map(\.hash) == [Samples.hash(3)])
   }
 
-  @Test("a large save of a slot that isn't here is left in the cloud until the game asks for the slot")
+  @Test("a large save of a slot that isn't on the device is left in the cloud until the game asks for the slot")
   func rules() throws {
     var (planner, storage) = (planner(), SimulatedDevice())
     planner.rules = DownloadRules(largest: 99)
@@ -48,7 +48,7 @@ struct DownloadPlannerTests {
     #expect(try planner.missing(in: storage).map(\.hash) == [Samples.hash(1)])
   }
 
-  @Test("what was left in the cloud and is asked for holds up nothing else, and is finished when all of it is here")
+  @Test("a download that the game asks for holds up nothing else, and is finished when all of it has arrived")
   func notDownloaded() throws {
     var (planner, storage) = (planner(), SimulatedDevice())
     planner.rules = DownloadRules(largest: 99)
@@ -67,7 +67,7 @@ struct DownloadPlannerTests {
     #expect(storage.notDownloadedVersions().isEmpty && !planner.hasNotDownloaded)
   }
 
-  @Test("needs are worked out once, until they are invalidated or the rules change")
+  @Test("what is needed is worked out only once, until it is invalidated")
   func caching() throws {
     var (planner, storage) = (planner(), SimulatedDevice())
     #expect(try planner.missing(in: storage).isEmpty)
@@ -78,7 +78,7 @@ struct DownloadPlannerTests {
     #expect(planner.lengthInAll(of: Samples.id(1)) == 100)
   }
 
-  @Test("a base is downloaded before what is needed, and brings what waited for it")
+  @Test("a base is downloaded before other contents, and completes those that waited for it")
   func bases() throws {
     var (planner, storage) = (planner(), SimulatedDevice())
     storage.stage([
@@ -96,7 +96,7 @@ struct DownloadPlannerTests {
     #expect(storage.hasContent(Samples.hash(1)) && storage.cloudDepth(of: Samples.hash(1)) == 1 && planner.held.isEmpty)
   }
 
-  @Test("a base that came another way brings what waited for it, too")
+  @Test("a base that arrived in another way completes the contents that waited for it, too")
   func takeHeld() throws {
     var (planner, storage) = (planner(), SimulatedDevice())
     var losses = DownloadLosses()
@@ -106,7 +106,7 @@ struct DownloadPlannerTests {
     #expect(storage.hasContent(Samples.hash(1)) && planner.held.isEmpty && losses.givenUp.isEmpty)
   }
 
-  @Test("a content that comes damaged again and again is given up, and the game and the cloud are told")
+  @Test("a content that repeatedly arrives damaged is given up and reported, until a change names it again")
   func damage() throws {
     var (planner, storage) = (planner(), SimulatedDevice())
     storage.stage([Samples.change(Samples.record(1, contents: [Samples.hash(1)]))])
@@ -120,13 +120,13 @@ struct DownloadPlannerTests {
     let losses = try planner.received(Samples.hash(1), damaged, in: &storage)
     #expect(losses.givenUp == [Samples.hash(1)] && losses.damaged == [Samples.hash(1)])
     #expect(try planner.missing(in: storage).isEmpty)
-    // A change that names it once more makes it worth another try.
+    // A change that names it once more allows another attempt.
     planner.reconsider(storage.staged())
     planner.invalidate()
     #expect(try planner.missing(in: storage).count == 1)
   }
 
-  @Test("a content that is gone isn't asked for until an exchange has looked, and is given up in the end")
+  @Test("a content that is gone isn't requested until an exchange has looked for it, and is given up in the end")
   func gone() throws {
     var (planner, storage) = (planner(), SimulatedDevice())
     storage.stage([Samples.change(Samples.record(1, contents: [Samples.hash(1)]))])
@@ -143,7 +143,7 @@ struct DownloadPlannerTests {
     #expect(try planner.missing(in: storage).count == 1)
   }
 
-  @Test("a content that nobody asked for isn't kept")
+  @Test("a content that wasn't requested isn't kept")
   func unwanted() throws {
     var (planner, storage) = (planner(), SimulatedDevice())
     _ = try planner.missing(in: storage)
@@ -151,7 +151,7 @@ struct DownloadPlannerTests {
     #expect(!storage.hasContent(Samples.hash(1)))
   }
 
-  @Test("of a conflict both sides are downloaded, however large they are and though neither is here")
+  @Test("both sides of a conflict are downloaded, however large they are, even if neither is on the device")
   func largeConflict() throws {
     var (planner, storage) = (planner(), SimulatedDevice())
     planner.rules = DownloadRules(largest: 1)
@@ -163,7 +163,7 @@ struct DownloadPlannerTests {
     #expect(try Set(planner.missing(in: storage).map(\.hash)) == [Samples.hash(1), Samples.hash(2)])
   }
 
-  @Test("a save of just the allowed size is downloaded, and so is a larger one that replaces a save that is here")
+  @Test("a save of exactly the allowed size is downloaded, and so is a larger one that replaces one on the device")
   func notTooLarge() throws {
     var (planner, storage) = (planner(), SimulatedDevice())
     planner.rules = DownloadRules(largest: 99)
@@ -176,7 +176,7 @@ struct DownloadPlannerTests {
     #expect(try planner.missing(in: storage).map(\.hash) == [Samples.hash(2), Samples.hash(3)])
   }
 
-  @Test("a slot that the game asks for has what was given up tried again")
+  @Test("if the game asks for a slot, its contents that were given up are tried again")
   func askedAgain() throws {
     var (planner, storage) = (planner(), SimulatedDevice())
     storage.stage([Samples.change(Samples.record(1, contents: [Samples.hash(1)]))])
@@ -187,7 +187,7 @@ struct DownloadPlannerTests {
     #expect(try planner.missing(in: storage).map(\.hash) == [Samples.hash(1)])
   }
 
-  @Test("what waits for a base goes with the version that needed it, and with the cloud that it came from")
+  @Test("a waiting content is dropped with the version that needs it, and when syncing restarts with another cloud")
   func dropsHeld() throws {
     var (planner, storage) = (planner(), SimulatedDevice())
     storage.stage([Samples.change(Samples.record(1, contents: [Samples.hash(1)]))])
@@ -201,7 +201,7 @@ struct DownloadPlannerTests {
     #expect(try planner.missing(in: storage).isEmpty && planner.held.isEmpty)
   }
 
-  @Test("a content that isn't the one that was asked for counts as damaged, and isn't kept")
+  @Test("a content other than the requested one counts as damaged, and isn't kept")
   func another() throws {
     var (planner, storage) = (planner(), SimulatedDevice())
     storage.stage([Samples.change(Samples.record(1, contents: [Samples.hash(1)]))])

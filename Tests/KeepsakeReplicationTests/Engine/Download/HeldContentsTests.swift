@@ -2,9 +2,9 @@ import Testing
 
 @testable import KeepsakeReplication
 
-/// Contents that came before their bases.
+/// Contents that arrived before their bases.
 struct HeldContentsTests {
-  @Test("a base lets go of what waited for it, and of nothing else")
+  @Test("a base releases the contents that waited for it, and no others")
   func release() {
     var held = HeldContents()
     #expect(held.hold(Samples.content(1, base: 2)) == true)
@@ -15,7 +15,7 @@ struct HeldContentsTests {
     #expect(held.hashes == [Samples.hash(4)] && !held.needs(Samples.hash(2)))
   }
 
-  @Test("what is needed in the end of a base is what the chain began with")
+  @Test("the root of a base is the content with which the chain that waits for it begins")
   func roots() {
     var held = HeldContents()
     #expect(held.roots(of: Samples.hash(3)) == [Samples.hash(3)])
@@ -26,7 +26,7 @@ struct HeldContentsTests {
     #expect(held.isEmpty)
   }
 
-  @Test("what nobody needs in the end is let go of")
+  @Test("contents that no needed content depends on are dropped")
   func keepOnly() {
     var held = HeldContents()
     #expect(held.hold(Samples.content(1, base: 2)) == true)
@@ -36,7 +36,7 @@ struct HeldContentsTests {
     #expect(held.hashes == [Samples.hash(1), Samples.hash(2)])
   }
 
-  @Test("a content without a base, or one that is held, changes nothing")
+  @Test("a content without a base isn't held, and one that is held already isn't held twice")
   func nothingToHold() {
     var held = HeldContents()
     #expect(held.hold(Samples.content(1)) == true)
@@ -45,7 +45,7 @@ struct HeldContentsTests {
     #expect(held.all.map(\.content.base) == [Samples.hash(2)])
   }
 
-  @Test("bases that go in a circle aren't held")
+  @Test("contents whose bases form a cycle aren't held")
   func circles() {
     var held = HeldContents()
     #expect(held.hold(Samples.content(1, base: 1)) == false)
@@ -55,7 +55,7 @@ struct HeldContentsTests {
     #expect(held.all.count == 2)
   }
 
-  @Test("a chain of bases is held up to the longest, and no further")
+  @Test("a chain of bases is held up to the maximum length, and no further")
   func longChains() {
     var held = HeldContents()
     for number in 0..<HeldContents.maximumChain {
@@ -65,7 +65,7 @@ struct HeldContentsTests {
     #expect(held.hold(Samples.content(next, base: next + 1)) == false)
   }
 
-  @Test("a chain of bases is as long as the longest that leads to it")
+  @Test("the depth of a base is the length of the longest chain that leads to it")
   func branches() {
     var held = HeldContents()
     for (number, base) in [(1, 2), (2, 5), (4, 5), (5, 6)] {

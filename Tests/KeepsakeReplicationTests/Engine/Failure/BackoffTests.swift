@@ -32,7 +32,7 @@ struct BackoffTests {
     }
   }
 
-  @Test("a pause is as long as the server asks for, up to the longest that it may ask for")
+  @Test("a pause is as long as the server asks for, up to a maximum")
   func serversAskForTime() {
     var random = SeededGenerator(seed: 5)
     var backoff = Backoff(options())
@@ -41,7 +41,7 @@ struct BackoffTests {
     #expect(backoff.failed(.exchange, failure, atLeast: 60_000, using: &random) == 5_000)
   }
 
-  @Test("what fails during a pause is the same failure, and only a longer wish of the server's makes it longer")
+  @Test("failures during a pause count as the same one, and only a longer delay that the server asks for extends it")
   func failsTogether() {
     var random = SeededGenerator(seed: 5)
     var backoff = Backoff(options())
@@ -52,7 +52,7 @@ struct BackoffTests {
     #expect(backoff.attempts == 1)
   }
 
-  @Test("a content that failed holds up contents only; an exchange that fails then is a failure of its own")
+  @Test("a failed content pauses only contents; an exchange that then fails is another failure")
   func contentsAlone() {
     var random = SeededGenerator(seed: 5)
     var backoff = Backoff(options())
@@ -62,7 +62,7 @@ struct BackoffTests {
     #expect(backoff.exchangeFailure == failure && backoff.attempts == 2)
   }
 
-  @Test("failures count until all that failed has succeeded")
+  @Test("failures are counted until everything that failed has succeeded")
   func successes() {
     var random = SeededGenerator(seed: 5)
     var backoff = Backoff(options())

@@ -14,8 +14,7 @@ struct CloudRepairTests {
     return storage
   }
 
-  @Test(
-    "what is here, in history too, is planned and counts as missing in the cloud; what isn't here is left to others")
+  @Test("requested contents that the device has, even in history, are planned, and count as missing in the cloud")
   func planning() throws {
     var (repair, storage) = (CloudRepair(), storage())
     let planned = try repair.plan([Samples.hash(1), Samples.hash(2)], now: 0, interval: 10, in: &storage)
@@ -37,7 +36,7 @@ struct CloudRepairTests {
     #expect(try repair.plan(wanted, now: 0, interval: 10, in: &storage) == wanted)
   }
 
-  @Test("what the cloud doesn't ask for any more isn't uploaded")
+  @Test("a content that the cloud no longer asks for isn't uploaded")
   func dropped() throws {
     var (repair, storage) = (CloudRepair(), storage())
     _ = try repair.plan([Samples.hash(1)], now: 0, interval: 10, in: &storage)
@@ -47,7 +46,7 @@ struct CloudRepairTests {
     #expect(try repair.plan([Samples.hash(1)], now: 1, interval: 10, in: &storage).count == 1)
   }
 
-  @Test("damage is reported until the cloud was told")
+  @Test("damage is reported until the cloud has received the report")
   func reporting() {
     var repair = CloudRepair()
     repair.report(Samples.hash(1))
@@ -57,7 +56,7 @@ struct CloudRepairTests {
     #expect(repair.damaged == [Samples.hash(2)])
   }
 
-  @Test("of many damaged contents only some are planned at a time")
+  @Test("only a limited number of damaged contents is planned at a time")
   func many() throws {
     var (repair, storage) = (CloudRepair(), SimulatedDevice())
     let hashes = (1...ExchangeRules.maximumWanted + 1).map { storage.addContent(Samples.bytes($0)) }

@@ -2,12 +2,12 @@ import Testing
 
 @testable import KeepsakeReplication
 
-/// What the cloud doesn't take, and when it is tried again.
+/// What the cloud refuses, and when it is sent again.
 struct OutboxRefusalsTests {
   private let quota = Refusal(item: "a", reason: .quota, message: "full")
   private let invalid = Refusal(item: "b", reason: .invalid, message: "wrong")
 
-  @Test("a refused group isn't sent until it is tried again, and once more refused it isn't again")
+  @Test("a refused group is sent again only when it is retried, and not after it was refused once more")
   func retry() {
     var refusals = OutboxRefusals()
     let group = Samples.group(1, refusals: [quota])
@@ -18,7 +18,7 @@ struct OutboxRefusalsTests {
     #expect(!refusals.isSendable(group))
   }
 
-  @Test("want of room is told once until a reset, other refusals each time")
+  @Test("a refusal for lack of room is reported once until a reset, other refusals each time")
   func reporting() {
     var refusals = OutboxRefusals()
     let group = Samples.group(1, refusals: [quota, invalid])
@@ -28,7 +28,7 @@ struct OutboxRefusalsTests {
     #expect(refusals.refused(group, now: 3) == [quota, invalid])
   }
 
-  @Test("a second try is due after the interval, or when the clock was turned back, and only for want of room")
+  @Test("a retry is due after the interval, or if the clock was set back, and only after a lack of room")
   func secondTry() {
     var refusals = OutboxRefusals()
     _ = refusals.refused(Samples.group(1, refusals: [invalid]), now: 100)
@@ -40,7 +40,7 @@ struct OutboxRefusalsTests {
     #expect(refusals.isSecondTryDue(now: .max, after: .max))
   }
 
-  @Test("the same numbers twice are no news")
+  @Test("the same quota numbers twice aren't news")
   func room() {
     var refusals = OutboxRefusals()
     #expect(refusals.learned(QuotaUse(limit: 10, used: 5)) == true)
@@ -48,7 +48,7 @@ struct OutboxRefusalsTests {
     #expect(refusals.learned(QuotaUse(limit: 10, used: 4)) == true)
   }
 
-  @Test("a reset forgets what was tried, and keeps what the status shows")
+  @Test("a reset forgets what was retried, and keeps what the status shows")
   func reset() {
     var refusals = OutboxRefusals()
     refusals.current = [EngineRefusal(slot: "main", refusal: quota)]

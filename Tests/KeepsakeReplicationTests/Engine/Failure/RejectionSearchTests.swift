@@ -2,7 +2,7 @@ import Testing
 
 @testable import KeepsakeReplication
 
-/// Who is to blame for a rejected exchange.
+/// Which part of a rejected exchange is to blame.
 struct RejectionSearchTests {
   private func sent(_ groups: Int, hasWallet: Bool = false) -> SentExchange {
     var sent = SentExchange(cursor: .start)
@@ -11,7 +11,7 @@ struct RejectionSearchTests {
     return sent
   }
 
-  @Test("groups go one by one, then without the wallet, and then the group that is left is to blame")
+  @Test("groups are sent one by one, then without the wallet, and then the remaining group is refused")
   func search() {
     var search = RejectionSearch()
     #expect(search.rejected(sent(3, hasWallet: true)) == .tryAgain)
@@ -21,14 +21,14 @@ struct RejectionSearchTests {
     #expect(search.rejected(sent(1)) == .refuse(group: 1))
   }
 
-  @Test("an exchange that carries nothing has nothing to blame")
+  @Test("a rejected exchange that carried nothing halts the engine")
   func halt() {
     var search = RejectionSearch()
     #expect(search.rejected(sent(0)) == .halt)
     #expect(!search.isSingle && !search.skipsWallet)
   }
 
-  @Test("a reset lets all go together again; an empty outbox does so for groups, not for the wallet")
+  @Test("a reset sends everything together again; an empty outbox does so for groups, but not for the wallet")
   func reset() {
     var search = RejectionSearch()
     search.sendSingly()
@@ -40,7 +40,7 @@ struct RejectionSearchTests {
     #expect(!search.isSingle && !search.skipsWallet)
   }
 
-  @Test("contents may be missing so many times in a row, and the count begins again when something was taken")
+  @Test("contents may be missing only so many times in a row; the count restarts when something is accepted")
   func missing() {
     var search = RejectionSearch()
     for _ in 0..<RejectionSearch.maximumMissingRounds {

@@ -35,7 +35,7 @@ struct DeltaBasesTests {
     #expect(found?.hash == Samples.hash(2) && found?.depth == 2)
   }
 
-  @Test("a content with too many bases is no base itself")
+  @Test("a content with too many bases isn't used as a base itself")
   func depth() throws {
     var storage = line(3)
     storage.setCloudDepth(0, of: Samples.hash(1))
@@ -44,7 +44,7 @@ struct DeltaBasesTests {
     #expect(try base(of: 3, in: storage, maximumDepth: 4).known?.hash == Samples.hash(2))
   }
 
-  @Test("a nearer content that is on its way is named beside the known one")
+  @Test("a nearer content that is being uploaded is returned beside the one that the cloud has")
   func uploading() throws {
     var storage = line(4)
     storage.setCloudDepth(0, of: Samples.hash(1))
@@ -52,7 +52,7 @@ struct DeltaBasesTests {
     #expect(found.known?.hash == Samples.hash(1) && found.uploading == Samples.hash(3))
   }
 
-  @Test("of a version with several parents all are looked at")
+  @Test("all parents of a version are searched for a base")
   func parents() throws {
     var storage = line(1)
     add(2, over: [], to: &storage)
@@ -61,7 +61,7 @@ struct DeltaBasesTests {
     #expect(try base(of: 3, in: storage).known?.hash == Samples.hash(2))
   }
 
-  @Test("a base is looked for in so many versions, and no further back")
+  @Test("only a limited number of earlier versions is searched for a base")
   func lookBack() throws {
     let last = UInt64(DeltaBases.maximumLookBack) + 1
     var storage = line(last + 1)
@@ -70,7 +70,7 @@ struct DeltaBasesTests {
     #expect(try base(of: last + 1, in: storage).known == nil)
   }
 
-  @Test("a content is no base of itself, and one that isn't on this device is none either")
+  @Test("neither the content itself nor one that isn't on the device is used as a base")
   func unusable() throws {
     var storage = SimulatedDevice()
     let hash = storage.addContent(Samples.bytes(1))

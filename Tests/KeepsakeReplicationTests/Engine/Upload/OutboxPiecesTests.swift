@@ -13,7 +13,7 @@ struct OutboxPiecesTests {
     OutboxPieces(cells: cells, versions: versions, bytes: bytes, isPiece: true)
   }
 
-  @Test("a group ends where the next item would be too many, and nothing is lost")
+  @Test("a group ends where the next item would be one too many, and no item is lost")
   func counts() throws {
     var storage = SimulatedDevice()
     var pieces = pieces(cells: 2, versions: 3)
@@ -25,7 +25,7 @@ struct OutboxPiecesTests {
     #expect(groups.map(\.isPiece) == [true, true, true])
   }
 
-  @Test("a group ends where the next item would make it too large; one item may be larger alone")
+  @Test("a group ends where the next item would make it too large; a single item may be larger")
   func sizes() throws {
     var storage = SimulatedDevice()
     var pieces = pieces(bytes: Samples.record(1).size * 2)

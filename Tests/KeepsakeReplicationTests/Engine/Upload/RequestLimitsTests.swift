@@ -13,7 +13,7 @@ struct RequestLimitsTests {
   private let groups = (1...4).map { Samples.group(Int64($0), versions: [UInt64($0)]) }
   private let known = Dictionary(uniqueKeysWithValues: (1...4).map { (Samples.id($0), Samples.record($0)) })
 
-  @Test("the oldest groups go together as long as they fit")
+  @Test("the oldest groups are sent together as far as they fit")
   func fitting() {
     #expect(limits().fitting(groups, known).count == 4)
     #expect(limits(versions: 3).fitting(groups, known).map(\.id) == [1, 2, 3])
@@ -21,7 +21,7 @@ struct RequestLimitsTests {
     #expect(limits(bytes: two).fitting(groups, known).count == 2)
   }
 
-  @Test("the first group goes whatever it takes, and alone where groups are sent one by one")
+  @Test("the first group is sent whatever its size, and alone if groups are sent one by one")
   func first() {
     #expect(limits(versions: 0).fitting(groups, known).map(\.id) == [1])
     #expect(limits(isSingle: true).fitting(groups[1...], known).map(\.id) == [2])

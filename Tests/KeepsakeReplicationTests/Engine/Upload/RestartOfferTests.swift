@@ -15,7 +15,7 @@ struct RestartOfferTests {
     return RequestLimits(options, isSingle: false)
   }
 
-  /// The groups of the next part, and whether it is the last one.
+  /// The next part, and the ids of its groups.
   private func next(
     _ offer: inout RestartOffer, versions: Int = 2, of groups: [OutboxGroup]? = nil
   ) -> (part: OfferPart, groups: [Int64])? {
@@ -24,7 +24,7 @@ struct RestartOfferTests {
       .map { ($0.part, $0.groups.map(\.id)) }
   }
 
-  @Test("what fits into one request isn't cut into parts")
+  @Test("an offer that fits into one request isn't split into parts")
   func whole() {
     var offer = RestartOffer()
     #expect(offer.groups(of: groups, known, limits(versions: 100)) == groups)
@@ -45,7 +45,7 @@ struct RestartOfferTests {
     #expect(seen == [[1, 2], [3, 4], [5]])
   }
 
-  @Test("once parts were sent the offer is what it was, whatever waits by now")
+  @Test("once a part has been sent the offer stays the same, whatever is queued by then")
   func unchanged() throws {
     var offer = RestartOffer()
     let part = try #require(next(&offer))
@@ -66,7 +66,7 @@ struct RestartOfferTests {
     offer.tookPart()
     let last = next(&offer)
     #expect(last?.part.number == 2)
-    // The first ones are gone: again at once.
+    // The first parts are gone: they are sent again at once.
     #expect(offer.kept(0, of: last?.part, patience: 8) == false)
     let first = next(&offer)
     #expect(first?.groups == [1, 2])
@@ -74,7 +74,7 @@ struct RestartOfferTests {
     #expect(offer.kept(0, of: first?.part, patience: 8) == true)
   }
 
-  @Test("a cloud that loses parts again and again is left alone for a while")
+  @Test("a device pauses after the cloud has lost parts several times")
   func patience() {
     var offer = RestartOffer()
     var waits: [Bool] = []
@@ -87,7 +87,7 @@ struct RestartOfferTests {
     #expect(waits == [false, false, true, false])
   }
 
-  @Test("what the cloud says of another offer changes nothing")
+  @Test("a response about another offer changes nothing")
   func strangers() {
     var offer = RestartOffer()
     #expect(
@@ -109,7 +109,7 @@ struct RestartOfferTests {
     #expect(!offer.waitsForUploads)
   }
 
-  @Test("a cloud that says it keeps more parts than there are is sent the last one; for fewer than none, the first")
+  @Test("if the cloud claims to keep more parts than exist, the last one is sent; if fewer than none, the first")
   func senselessCounts() throws {
     var offer = RestartOffer()
     let first = try #require(next(&offer))
@@ -120,7 +120,7 @@ struct RestartOfferTests {
     #expect(next(&offer)?.part.number == 0)
   }
 
-  @Test("an offer takes no more than a cloud keeps of it: neither parts nor bytes")
+  @Test("an offer has no more parts and bytes than a cloud keeps of it")
   func bounded() {
     let count = ExchangeRules.maximumOfferParts + 1
     let many = (1...count).map { Samples.group(Int64($0), versions: [UInt64($0)], isPiece: true) }

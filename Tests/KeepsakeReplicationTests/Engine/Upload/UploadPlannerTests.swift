@@ -53,7 +53,7 @@ struct UploadPlannerTests {
     #expect(plan.uploads.map(\.hash) == records[1].contents && plan.uploads[0].lengthInAll == plan.uploads[0].length)
   }
 
-  @Test("a content that the cloud has, or that is on its way, isn't planned once more")
+  @Test("a content that the cloud has, or that is being uploaded, isn't planned again")
   func known() throws {
     var (planner, storage) = (planner(), SimulatedDevice())
     let records = [save(1, count: 500, in: &storage), save(2, count: 500, in: &storage)]
@@ -62,7 +62,7 @@ struct UploadPlannerTests {
     #expect(plan.groups.map(\.id) == [1] && plan.uploads.isEmpty && plan.contents.isEmpty)
   }
 
-  @Test("a group doesn't overtake one of the same slot that waits")
+  @Test("a group doesn't overtake a waiting group of the same slot")
   func order() throws {
     var (planner, storage) = (planner(), SimulatedDevice())
     let records = [
@@ -73,7 +73,7 @@ struct UploadPlannerTests {
     #expect(plan.groups.map(\.id) == [3])
   }
 
-  @Test("an offer of all waits as a whole")
+  @Test("an offer of everything waits as a whole for uploads")
   func offer() throws {
     var (planner, storage) = (planner(), SimulatedDevice())
     let records = [save(1, count: 500, in: &storage), save(2, count: 10, in: &storage)]
@@ -84,13 +84,13 @@ struct UploadPlannerTests {
     #expect(ready.groups.count == 2 && !ready.isOfferWaiting)
   }
 
-  @Test("a head whose content is lost is named; history and saves that were left in the cloud need none")
+  @Test("a head whose content is lost is reported; history and saves that aren't downloaded need no contents")
   func lost() throws {
     var (planner, storage) = (planner(), SimulatedDevice())
     let lost = Samples.record(1, contents: [Samples.hash(1)])
     storage.keep(lost)
     guard case .lost(let version, let hash) = try planner.plan(candidates([lost], [[1]]), in: storage) else {
-      Issue.record("nothing is lost")
+      Issue.record("no lost content is reported")
       return
     }
     #expect(version == lost.id && hash == Samples.hash(1))
@@ -101,7 +101,7 @@ struct UploadPlannerTests {
     #expect(try plan(&planner, candidates([lost], [[1]]), in: storage).groups.count == 1)
   }
 
-  @Test("one large content is encoded in a step; for the next one another step is needed")
+  @Test("only one large content is encoded in a step; the next one requires another step")
   func largeContents() throws {
     var (planner, storage) = (planner(), SimulatedDevice())
     let size = UploadPlanner.largeContentBytes + 1
@@ -120,7 +120,7 @@ struct UploadPlannerTests {
     #expect(try planner.encode(second.uploads[0], in: storage)?.content?.hash == records[0].contents[0])
   }
 
-  @Test("a content is a delta, unless the cloud needs it in full")
+  @Test("a content is sent as a delta, unless the cloud needs it in full")
   func full() throws {
     var (planner, storage) = (planner(), SimulatedDevice())
     // The simulated storage makes a delta of some contents only.
@@ -145,7 +145,7 @@ struct UploadPlannerTests {
     #expect(try plan(&planner, request, in: storage).uploads.map(\.content?.base) == [base.contents[0]])
   }
 
-  @Test("a large content waits for the base that is on its way")
+  @Test("a large content waits for its base that is being uploaded")
   func waitsForBase() throws {
     var (planner, storage) = (planner(), SimulatedDevice())
     let base = save(1, slot: "main", count: 500, in: &storage)
@@ -154,7 +154,7 @@ struct UploadPlannerTests {
     #expect(plan.groups.isEmpty && plan.uploads.isEmpty)
   }
 
-  @Test("a save waits for the upload of the one that replaces it, and isn't uploaded itself, also if it is lost")
+  @Test("a save waits for the upload of the one that replaces it, and isn't uploaded itself, even if it is lost")
   func replaced() throws {
     for isHere in [true, false] {
       var (planner, storage) = (planner(), SimulatedDevice())
@@ -166,7 +166,7 @@ struct UploadPlannerTests {
     }
   }
 
-  @Test("a version is left out if the one that replaces it says all that it says, and needs no contents anyway")
+  @Test("a version is left out if its replacement covers all that it covers; a replaced one needs no contents anyway")
   func leftOut() {
     let records = [
       Samples.record(1), Samples.record(2, covers: [1]), Samples.record(4, covers: [9]), Samples.record(5, covers: [4]),
