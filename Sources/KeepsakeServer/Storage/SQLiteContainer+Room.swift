@@ -15,7 +15,7 @@ extension SQLiteContainer {
   func recountedBytes() throws -> Int64 {
     let sum = try row(
       """
-      SELECT (SELECT total(length(state)) FROM cell WHERE container = ?1) + (SELECT total(length(record)) FROM version \
+      SELECT (SELECT total(length(state)) FROM cell WHERE container = ?1) + (SELECT total(length(record)) FROM version
       WHERE container = ?1)
         + (SELECT total(coalesce(length(bytes), size)) FROM content WHERE container = ?1)
       """, [id])
@@ -91,11 +91,11 @@ extension SQLiteContainer {
     let found = try rows(
       """
       WITH RECURSIVE needing (hash) AS (
-        VALUES (?2) UNION SELECT content.hash FROM content JOIN needing ON content.base = needing.hash \
+        VALUES (?2) UNION SELECT content.hash FROM content JOIN needing ON content.base = needing.hash
         WHERE content.container = ?1
       )
       SELECT DISTINCT holder.version FROM holder JOIN needing ON holder.hash = needing.hash
-      WHERE holder.container = ?1 AND NOT EXISTS (SELECT 1 FROM covered WHERE covered.container = ?1 \
+      WHERE holder.container = ?1 AND NOT EXISTS (SELECT 1 FROM covered WHERE covered.container = ?1
       AND covered.id = holder.version)
       ORDER BY holder.version
       """, [id, hash.bytes])

@@ -25,7 +25,7 @@ enum Schema {
             container BLOB NOT NULL, seq INTEGER NOT NULL, mark INTEGER NOT NULL, PRIMARY KEY (container, seq)
           ) STRICT, WITHOUT ROWID;
           CREATE TABLE cell (
-            container BLOB NOT NULL, collection BLOB NOT NULL, key BLOB NOT NULL, seq INTEGER NOT NULL, \
+            container BLOB NOT NULL, collection BLOB NOT NULL, key BLOB NOT NULL, seq INTEGER NOT NULL,
             state BLOB NOT NULL,
             UNIQUE (container, collection, key), UNIQUE (container, seq)
           ) STRICT;
@@ -55,7 +55,7 @@ enum Schema {
             created INTEGER NOT NULL, seen INTEGER NOT NULL, PRIMARY KEY (container, id)
           ) STRICT, WITHOUT ROWID;
           CREATE TABLE pairing (
-            app BLOB NOT NULL, code BLOB NOT NULL, container BLOB NOT NULL, player BLOB NOT NULL, \
+            app BLOB NOT NULL, code BLOB NOT NULL, container BLOB NOT NULL, player BLOB NOT NULL,
             expires INTEGER NOT NULL,
             PRIMARY KEY (app, code)
           ) STRICT, WITHOUT ROWID;
@@ -68,7 +68,7 @@ enum Schema {
       try db.execute(
         sql: """
           CREATE TABLE offerPart (
-            container BLOB NOT NULL, offer BLOB NOT NULL, number INTEGER NOT NULL, size INTEGER NOT NULL, \
+            container BLOB NOT NULL, offer BLOB NOT NULL, number INTEGER NOT NULL, size INTEGER NOT NULL,
             touched INTEGER NOT NULL,
             items BLOB NOT NULL, UNIQUE (container, offer, number)
           ) STRICT;

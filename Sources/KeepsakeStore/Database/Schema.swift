@@ -118,7 +118,7 @@ enum Schema {
         -- rank: which score it is, in bytes that sort the best of a board first (ScoreRank). Each player's best is a
         -- cell, too.
         CREATE TABLE score (
-          board TEXT NOT NULL, rank BLOB NOT NULL, date INTEGER NOT NULL, id BLOB NOT NULL, player TEXT NOT NULL, \
+          board TEXT NOT NULL, rank BLOB NOT NULL, date INTEGER NOT NULL, id BLOB NOT NULL, player TEXT NOT NULL,
           body BLOB NOT NULL,
           PRIMARY KEY (board, rank, date, id)) WITHOUT ROWID;
         CREATE INDEX score_player ON score (board, player, rank, date, id);
@@ -127,7 +127,7 @@ enum Schema {
         -- what it says about which versions come from which; its contents are not. pinned: kept whole, whatever the
         -- rules say.
         CREATE TABLE version (
-          position INTEGER PRIMARY KEY AUTOINCREMENT, id BLOB NOT NULL UNIQUE, slot TEXT NOT NULL, \
+          position INTEGER PRIMARY KEY AUTOINCREMENT, id BLOB NOT NULL UNIQUE, slot TEXT NOT NULL,
           saved_at INTEGER NOT NULL,
           acknowledged INTEGER NOT NULL, offered INTEGER NOT NULL, thinned INTEGER NOT NULL, pinned INTEGER NOT NULL,
           tombstone INTEGER NOT NULL, body BLOB NOT NULL);
@@ -142,7 +142,7 @@ enum Schema {
 
         -- base: the content whose plain bytes the frame takes as its prefix; none for a full frame.
         CREATE TABLE content (
-          position INTEGER PRIMARY KEY, hash BLOB NOT NULL UNIQUE, length INTEGER NOT NULL, base BLOB, \
+          position INTEGER PRIMARY KEY, hash BLOB NOT NULL UNIQUE, length INTEGER NOT NULL, base BLOB,
           bytes BLOB NOT NULL);
         CREATE INDEX content_base ON content (base) WHERE base IS NOT NULL;
         CREATE TABLE content_use (hash BLOB NOT NULL, version BLOB NOT NULL, PRIMARY KEY (hash, version)) WITHOUT ROWID;

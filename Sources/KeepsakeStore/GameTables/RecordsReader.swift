@@ -52,7 +52,7 @@ package final class RecordsReader: Sendable {
     let names = try String.fetchAll(
       database,
       sql: """
-        SELECT name FROM sqlite_master AS item WHERE type = 'table' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' \
+        SELECT name FROM sqlite_master AS item WHERE type = 'table' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\'
         AND name NOT LIKE 'grdb\\_%' ESCAPE '\\'
           AND NOT EXISTS (SELECT 1 FROM sqlite_master AS owner WHERE owner.sql LIKE 'CREATE VIRTUAL%'
             AND substr(item.name, 1, length(owner.name) + 1) = owner.name || '_')

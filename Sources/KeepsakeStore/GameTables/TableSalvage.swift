@@ -72,7 +72,7 @@ struct TableSalvage {
         let index = "sqlite_autoindex_\(Self.migrations)_1"
         let sql =
           """
-          INSERT OR IGNORE INTO main.\(Self.migrations) SELECT identifier FROM damaged.\(Self.migrations) \
+          INSERT OR IGNORE INTO main.\(Self.migrations) SELECT identifier FROM damaged.\(Self.migrations)
           INDEXED BY \(index)
           """
         guard try runs(sql) else { return false }
@@ -105,7 +105,7 @@ struct TableSalvage {
       database,
       sql:
         """
-        SELECT type, name, sql FROM damaged.sqlite_master WHERE typeof(sql) = 'text' \
+        SELECT type, name, sql FROM damaged.sqlite_master WHERE typeof(sql) = 'text'
         AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY rowid
         """
     ).compactMap { row in

@@ -39,7 +39,7 @@ struct History {
       transaction.statement(
         """
         SELECT hash FROM content
-        WHERE hash NOT IN (SELECT hash FROM content_use) AND hash NOT IN (SELECT base FROM content \
+        WHERE hash NOT IN (SELECT hash FROM content_use) AND hash NOT IN (SELECT base FROM content
         WHERE base IS NOT NULL)
         """))
     let history = History(transaction: transaction)
@@ -133,10 +133,10 @@ struct History {
   private func dropRecords(of slot: String) throws {
     try transaction.run(
       """
-      DELETE FROM version WHERE slot = ?1 AND thinned AND (acknowledged OR NOT offered) AND id NOT IN (SELECT id \
+      DELETE FROM version WHERE slot = ?1 AND thinned AND (acknowledged OR NOT offered) AND id NOT IN (SELECT id
       FROM head WHERE slot = ?1)
         AND position < (
-        SELECT position FROM version WHERE slot = ?1 AND thinned ORDER BY position DESC \
+        SELECT position FROM version WHERE slot = ?1 AND thinned ORDER BY position DESC
         LIMIT 1 OFFSET \(Self.recordsKept - 1))
       """, [slot])
   }

@@ -70,16 +70,21 @@ struct StoreAudit {
     }
   }
 
-  /// Excludes SQLite's own tables, which statistics may add.
+  /// The statements that created the tables, with one space for any white space: how they are laid out in the program
+  /// may change between releases. Excludes SQLite's own tables, which statistics may add.
   private static func schema(of database: Database) throws -> [[String]] {
     let rows = try Row.fetchAll(
       database,
       sql: """
-        SELECT type, name, tbl_name, COALESCE(sql, '') AS sql FROM sqlite_schema WHERE name NOT LIKE 'sqlite_stat%' \
+        SELECT type, name, tbl_name, COALESCE(sql, '') AS sql FROM sqlite_schema WHERE name NOT LIKE 'sqlite_stat%'
         ORDER BY name
         """)
     return try rows.map { row in
-      [try row.checked("type"), try row.checked("name"), try row.checked("tbl_name"), try row.checked("sql")]
+      let sql: String = try row.checked("sql")
+      return [
+        try row.checked("type"), try row.checked("name"), try row.checked("tbl_name"),
+        sql.split(whereSeparator: \.isWhitespace).joined(separator: " "),
+      ]
     }
   }
 
@@ -110,7 +115,7 @@ struct StoreAudit {
     let counts = try Row.fetchOne(
       database,
       sql: """
-        SELECT (SELECT COUNT(*) FROM content NOT INDEXED) AS rows, COUNT(*) AS entries, COALESCE(SUM(a.hash = b.hash), \
+        SELECT (SELECT COUNT(*) FROM content NOT INDEXED) AS rows, COUNT(*) AS entries, COALESCE(SUM(a.hash = b.hash),
         0) AS agree
         FROM content a INDEXED BY \(index) JOIN content b NOT INDEXED ON b.position = a.position
         """)
@@ -172,9 +177,9 @@ struct StoreAudit {
     let contents = try Int.fetchOne(
       database,
       sql: """
-        SELECT COUNT(*) FROM content WHERE typeof(hash) != 'blob' OR LENGTH(hash) != 32 OR typeof(length) != 'integer' \
+        SELECT COUNT(*) FROM content WHERE typeof(hash) != 'blob' OR LENGTH(hash) != 32 OR typeof(length) != 'integer'
         OR length < 0
-          OR length > \(EncodedContent.maximumContentBytes) OR typeof(bytes) != 'blob' OR (base IS NOT NULL AND \
+          OR length > \(EncodedContent.maximumContentBytes) OR typeof(bytes) != 'blob' OR (base IS NOT NULL AND
           (typeof(base) != 'blob' OR LENGTH(base) != 32))
         """)
     if let contents, contents > 0 { findings.damage.append("\(contents) contents have values of the wrong type") }

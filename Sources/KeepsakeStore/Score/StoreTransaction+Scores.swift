@@ -101,7 +101,7 @@ extension StoreTransaction {
     return try scores(
       count,
       """
-      SELECT \(ScoreRow.columns) FROM score WHERE board = ? AND player = ? AND rank >= ? AND rank < ? ORDER BY rank, \
+      SELECT \(ScoreRow.columns) FROM score WHERE board = ? AND player = ? AND rank >= ? AND rank < ? ORDER BY rank,
       date, id
       """, [board, player, from, below])
   }
@@ -129,7 +129,7 @@ extension StoreTransaction {
         WITH RECURSIVE name (player) AS (
           SELECT MIN(player) FROM score WHERE board = ?1
           UNION ALL
-          SELECT (SELECT MIN(player) FROM score WHERE board = ?1 AND player > name.player) FROM name \
+          SELECT (SELECT MIN(player) FROM score WHERE board = ?1 AND player > name.player) FROM name
           WHERE player IS NOT NULL)
         SELECT player FROM name WHERE player IS NOT NULL
           AND EXISTS (SELECT 1 FROM score WHERE board = ?1 AND score.player = name.player AND rank >= ?2 AND rank < ?3)
@@ -169,7 +169,7 @@ extension StoreTransaction {
       WITH RECURSIVE name (player) AS (
         SELECT MIN(player) FROM score WHERE board = ?1
         UNION ALL
-        SELECT (SELECT MIN(player) FROM score WHERE board = ?1 AND player > name.player) FROM name \
+        SELECT (SELECT MIN(player) FROM score WHERE board = ?1 AND player > name.player) FROM name
         WHERE player IS NOT NULL
         LIMIT ?2)
       SELECT COUNT(player) FROM name

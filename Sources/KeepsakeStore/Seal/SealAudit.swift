@@ -108,7 +108,7 @@ struct SealAudit {
         """, arguments: [finding.place, finding.outcome.rawValue, row.body])
     try database.execute(
       sql: """
-        DELETE FROM quarantine WHERE id <= (SELECT id FROM quarantine ORDER BY id DESC \
+        DELETE FROM quarantine WHERE id <= (SELECT id FROM quarantine ORDER BY id DESC
         LIMIT 1 OFFSET \(Self.maximumQuarantined))
         """)
     if finding.outcome == .setAside { try row.table.delete(row, in: database) }
