@@ -42,41 +42,55 @@ struct PreferenceFigures: Codable {
   // MARK: Setting
 
   private static func sets(_ way: Way, _ folder: URL) throws -> Sets {
-    Progress.report("sets: \(way.title), \(way.batch * way.batches)")
+    let (batch, batches) = way.size
+    Progress.report("sets: \(way.title), \(batch * batches)")
     let setter = try way.setter(in: folder)
     let clock = ContinuousClock()
-    var times: [Double] = []
-    var processor: [Double] = []
-    var all = Duration.zero
+    // What reading the clocks takes, which counts where a batch is one set.
+    let (free, reading) = middle((0..<100).map { _ in timed(clock) {} })
+    var costs: [(processor: Double, wall: Double)] = []
+    var all = 0.0
     var value = 0.0
-    for round in 0...way.batches {
+    for round in 0...batches {
       // A new value each, or there would be nothing to do.
-      let (used, start) = (threadMicroseconds(), clock.now)
-      for number in 0..<way.batch {
-        value += 0.001
-        try setter.set(value, number % Names.all.count)
+      let cost = try timed(clock) {
+        for number in 0..<batch {
+          value += 0.001
+          try setter.set(value, number % Names.all.count)
+        }
       }
-      let (took, costs) = (clock.now - start, threadMicroseconds() - used)
       // The first one has nothing before it.
-      if round == 0 {
-        try setter.flush()
-        continue
+      if round > 0 {
+        costs.append((max(cost.processor - free, 0), max(cost.wall - reading, 0)))
+        all += cost.wall
       }
-      times.append(took / .microseconds(1) / Double(way.batch))
-      processor.append(costs / Double(way.batch))
-      all += took
+      if round == 0 || round == batches || way.isFirst {
+        let flush = try timed(clock) { try setter.flush() }
+        if round > 0 { all += flush.wall }
+      }
     }
-    let start = clock.now
-    try setter.flush()
-    all += clock.now - start
-    let last = (way.batch - 1) % Names.all.count
+    let last = (batch - 1) % Names.all.count
     try BenchmarkError.require(try setter.value(last) == value, "\(way.title) lost what was set last")
     try setter.finish()
-    let count = way.batch * way.batches
+    let (processor, wall) = middle(costs)
+    let (count, each) = (batch * batches, Double(batch))
     return Sets(
-      way: way.rawValue, count: count, processorMicroseconds: processor.sorted()[processor.count / 2],
-      returnMicroseconds: times.sorted()[times.count / 2],
-      durableMicroseconds: all / .microseconds(1) / Double(count))
+      way: way.rawValue, count: count, processorMicroseconds: processor / each, returnMicroseconds: wall / each,
+      durableMicroseconds: all / Double(count))
+  }
+
+  /// Microseconds of this thread on a processor, and by the clock on the wall.
+  private static func timed(
+    _ clock: ContinuousClock, _ body: () throws -> Void
+  ) rethrows -> (processor: Double, wall: Double) {
+    let (used, start) = (threadMicroseconds(), clock.now)
+    try body()
+    let wall = (clock.now - start) / .microseconds(1)
+    return (threadMicroseconds() - used, wall)
+  }
+
+  private static func middle(_ costs: [(processor: Double, wall: Double)]) -> (processor: Double, wall: Double) {
+    (costs.map(\.processor).sorted()[costs.count / 2], costs.map(\.wall).sorted()[costs.count / 2])
   }
 
   /// Of this thread alone.

@@ -24,28 +24,39 @@ protocol Setter: AnyObject {
 
 /// In the order of the table.
 enum Way: String, CaseIterable {
-  case keepsake, observed, defaults, synchronized, pool, queue
+  case keepsake, first, observed, defaults, defaultsFirst, synchronized, pool, queue
 
   var title: String {
     switch self {
     case .keepsake: "Keepsake"
+    case .first: "Keepsake, the first set after a commit"
     case .observed: "Keepsake, settings that are observed"
-    case .defaults: "UserDefaults"
-    case .synchronized: "UserDefaults, synchronize after each"
+    case .defaults: "UserDefaults on Linux"
+    case .defaultsFirst: "UserDefaults on Linux, the first set after synchronize"
+    case .synchronized: "UserDefaults on Linux, synchronize after each"
     case .pool: "GRDB, a write each (pool, not synced)"
     case .queue: "GRDB, a write each (queue, synced)"
     }
   }
 
-  /// Sets of one batch, which takes some milliseconds of each way, and batches.
-  var batch: Int { self == .keepsake || self == .observed ? 5_000 : self == .defaults || self == .pool ? 100 : 5 }
-  var batches: Int { self == .keepsake || self == .observed ? 60 : self == .defaults || self == .pool ? 30 : 20 }
+  /// Sets of one batch, which takes some milliseconds of each way unless each set is to be the first, and batches.
+  var size: (batch: Int, batches: Int) {
+    switch self {
+    case .keepsake, .observed: (5_000, 60)
+    case .first, .defaultsFirst: (1, 60)
+    case .defaults, .pool: (100, 30)
+    case .synchronized, .queue: (5, 20)
+    }
+  }
+
+  /// Whether everything is made durable before each batch.
+  var isFirst: Bool { self == .first || self == .defaultsFirst }
 
   func setter(in folder: URL) throws -> any Setter {
     switch self {
-    case .keepsake: try KeepsakeSetter(folder, isObserved: false)
-    case .observed: try KeepsakeSetter(folder, isObserved: true)
-    case .defaults: try DefaultsSetter(synchronizes: false)
+    case .keepsake, .first: try KeepsakeSetter(folder.appending(path: "\(self)"), isObserved: false)
+    case .observed: try KeepsakeSetter(folder.appending(path: "\(self)"), isObserved: true)
+    case .defaults, .defaultsFirst: try DefaultsSetter(synchronizes: false)
     case .synchronized: try DefaultsSetter(synchronizes: true)
     case .pool: try DatabaseSetter(DatabasePool(path: folder.appending(path: "pool.sqlite").path))
     case .queue: try DatabaseSetter(DatabaseQueue(path: folder.appending(path: "queue.sqlite").path))
@@ -57,7 +68,7 @@ private final class KeepsakeSetter: Setter {
   private let game: GameData
 
   init(_ folder: URL, isObserved: Bool) throws {
-    game = try GameData.open("benchmark", at: folder.appending(path: "game \(isObserved)"))
+    game = try GameData.open("benchmark", at: folder)
     // As a game does that shows its settings.
     let look = { [game] in for number in Names.all.indices { _ = game.preferences[.level(number)] } }
     // Whoever observes is told once, and from the first time on it has to be seen at each set whether somebody is
