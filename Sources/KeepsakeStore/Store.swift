@@ -48,6 +48,7 @@ package final class Store: Sendable {
   static func open(
     at url: URL, seal request: SealRequest, history: HistoryRules = .standard, writer: WriterID, backups: BackupSchedule
   ) throws -> Store {
+    try request.seal.check()
     try makeFolder(url)
     let lock = try StoreLock(at: url.appendingPathComponent("lock"))
     let (database, incidents) = try StoreError.translating("opening the store") {

@@ -254,7 +254,7 @@ import Glibc
     #expect(try FileManager.default.contentsOfDirectory(atPath: folder.store.path).sorted() == names)
   }
 
-  @Test("opening another program's database throws `misuse`, and an unreadable one throws `damaged`")
+  @Test("opening another program's database throws `misuse`, an unreadable one `damaged`, and neither is changed")
   func refusesForeign() throws {
     let other = folder.url.appendingPathComponent("other")
     try FileManager.default.createDirectory(at: other, withIntermediateDirectories: true)
@@ -262,12 +262,15 @@ import Glibc
     let queue = try DatabaseQueue(path: file.path)
     try queue.write { try $0.execute(sql: "CREATE TABLE mine (x); PRAGMA application_id = 7") }
     try queue.close()
+    let theirs = try Data(contentsOf: file)
     #expect(errorCode { _ = try Store.open(at: other) } == .misuse)
-    try Data(
+    #expect(try Data(contentsOf: file) == theirs)
+    let text = Data(
       "hello, this is not a database at all, but long enough to look like one, 100 bytes and a few more on top".utf8
     )
-    .write(to: file)
+    try text.write(to: file)
     #expect(errorCode { _ = try Store.open(at: other) } == .damaged)
+    #expect(try Data(contentsOf: file) == text)
     #expect(errorCode { _ = try Store.open(at: file) } == .misuse)
   }
 

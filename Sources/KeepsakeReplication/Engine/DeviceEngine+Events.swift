@@ -25,8 +25,16 @@ extension DeviceEngine {
     downloads.invalidate()
     fetching.appliedEvent()
     downloads.reconsider(step.changes)
+    // A delete may have made room for what was refused, and only the response to an exchange says how much there is.
+    if refusals.lacksRoom, step.hasDelete { fetching.isDue = true }
     try take(step.contents, &effects, in: &storage)
     // Done even while the outbox waits after a failure.
     try showIfComplete(&effects, in: &storage)
+  }
+}
+
+extension CloudEvent.Step {
+  fileprivate var hasDelete: Bool {
+    changes.contains { if case .version(let record) = $0.item { record.tombstone } else { false } }
   }
 }

@@ -6,7 +6,7 @@ import Testing
 /// Every way in which two devices can write up to four times to a cell, with everything, nothing, or only the latest
 /// change delivered between the writes. Whatever the order, all devices end with the same value, and it is the one that
 /// was meant.
-@Suite(.serialized) struct CellWriteTests {
+@Suite struct CellWriteTests {
   struct Rule: CustomTestStringConvertible, Sendable {
     var name: String
     /// The changes from which each write is chosen.

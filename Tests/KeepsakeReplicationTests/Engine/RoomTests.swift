@@ -53,17 +53,24 @@ import Testing
     #expect(refusals(lab).isEmpty && lab.devices[0].storage.outboxCount() == 0 && told(lab) == 1)
   }
 
-  @Test("a delete by another device makes room as well: the next response reports it, and the save is sent")
-  func otherDeviceDeletes() throws {
+  @Test(
+    "a delete by another device makes room as well, however it is announced: a response reports it, and the save is sent",
+    arguments: [false, true])
+  func otherDeviceDeletes(isInEvent: Bool) throws {
     var lab = try tightLab(devices: 2)
     let save = try lab.save(0, second, slot: "new", over: .everyHead)
     try lab.settle(0, .committed)
     #expect(lab.cloud.version(save.id) == nil)
     try lab.settle(1)
+    try lab.settle(0, .announced(CloudEvent(seq: lab.cloud.position().seq)))
+    let before = lab.cloud.position()
+    #expect(lab.devices[0].storage.facts().cursor == before)
     try lab.save(1, "", slot: "old", over: .everyHead, tombstone: true)
     try lab.settle(1, .committed)
     // Not a minute has passed: only what the cloud says can be the reason.
-    try lab.settle(0, .announced(CloudEvent(seq: lab.cloud.position().seq)))
+    let step = try isInEvent ? CloudAcceptance.step(since: before, in: lab.cloud) : nil
+    #expect((step != nil) == isInEvent)
+    try lab.settle(0, .announced(CloudEvent(seq: lab.cloud.position().seq, step: step)))
     #expect(lab.cloud.heads(of: "new") == [save.id] && refusals(lab).isEmpty)
   }
 

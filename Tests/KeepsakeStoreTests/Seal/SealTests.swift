@@ -78,13 +78,14 @@ import Testing
     try Store.open(at: folder.store, seal: SealLab.request(kind, player: "ada")).close()
   }
 
-  @Test("secrets of fewer than 16 bytes and empty player names are refused as misuse")
+  @Test("secrets of fewer than 16 bytes and empty player names are refused as misuse, before a store is created")
   func refusesWeakness() throws {
     let weak = Data(repeating: 7, count: 15)
     #expect(errorCode { _ = try Store.open(at: folder.store, seal: SealLab.request(.signed, weak)) } == .misuse)
     #expect(
       errorCode { _ = try Store.open(at: folder.store, seal: SealLab.request(.sealed, previous: [weak])) } == .misuse)
     #expect(errorCode { _ = try Store.open(at: folder.store, seal: SealLab.request(.signed, player: "")) } == .misuse)
+    #expect(!FileManager.default.fileExists(atPath: folder.store.path))
     try Store.open(at: folder.store, seal: SealLab.request(.signed, weak + weak)).close()
   }
 

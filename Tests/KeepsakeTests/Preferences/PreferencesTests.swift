@@ -290,12 +290,13 @@ func storedPreference(_ name: String, of game: GameData) throws -> Data? {
     #expect(game.preferences[.volume] == 0.1)
   }
 
-  @Test("a damaged preference has its default, with an incident; the others and the saves are unchanged")
+  @Test("a damaged preference has its default, with an incident; other preferences, saves and money are unchanged")
   func damaged() throws {
     var game = try device.open()
     game.preferences[.volume] = 0.1
     game.preferences[.nick] = "Ada"
     try game.saves.capture(World(level: 5), to: .main).wait()
+    try game.wallet.earn(7, .gems, for: "a quest")
     try game.close()
     let queue = try DatabaseQueue(path: device.url.appendingPathComponent(Store.databaseName).path)
     try queue.write {
@@ -308,6 +309,7 @@ func storedPreference(_ name: String, of game: GameData) throws -> Data? {
     #expect(game.incidents.map(\.kind) == [.recovered])
     #expect(game.preferences[.nick] == "Ada" && game.preferences[.volume] == 0.8)
     #expect(try game.saves.load(.main)?.level == 5)
+    #expect(game.wallet[.gems].total == 7)
     game.preferences[.volume] = 0.3
     try game.close()
     game = try device.open()

@@ -150,7 +150,7 @@ import Darwin
     }
   }
 
-  @Test("reads can be nested, and a view in the file can't load an extension")
+  @Test("reads can be nested, nothing can be inserted, and a view in the file can't load an extension")
   func nests() throws {
     let url = try make()
     let queue = try DatabaseQueue(path: url.path)
@@ -167,5 +167,9 @@ import Darwin
     let count = try words.read { _ in try words.read { try Int.fetchOne($0, sql: "SELECT COUNT(*) FROM word") } }
     #expect(count == 2_000)
     #expect(throws: DatabaseError.self) { try words.read { try Row.fetchAll($0, sql: "SELECT * FROM wilder") } }
+    #expect(throws: DatabaseError.self) {
+      try words.read { _ = try Row.fetchAll($0, sql: "INSERT INTO word VALUES ('new') RETURNING text") }
+    }
+    #expect(try words.read { try Int.fetchOne($0, sql: "SELECT COUNT(*) FROM word") } == 2_000)
   }
 }
