@@ -54,7 +54,7 @@ import Testing
   }
 
   @Test(
-    "a delete by another device makes room as well, however it is announced: a response reports it, and the save is sent",
+    "a delete by another device makes room as well, however it is announced, and the refused save is sent at once",
     arguments: [false, true])
   func otherDeviceDeletes(isInEvent: Bool) throws {
     var lab = try tightLab(devices: 2)
