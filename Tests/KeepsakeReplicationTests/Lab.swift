@@ -153,3 +153,13 @@ struct Lab {
     CommitDraft(cells: [CellDraft(CellKey(collection: "progress", key: "level"), .max(.int(value)))])
   }
 }
+
+extension EngineEffect {
+  /// The number of the request that the engine waits for; nil for other effects.
+  var request: UInt64? {
+    switch self {
+    case .exchange(let number, _), .upload(let number, _), .download(let number, _): number
+    case .wake, .notify: nil
+    }
+  }
+}

@@ -1,4 +1,21 @@
 // Which versions have to be reported to the cloud as covered.
+extension DeviceStorage {
+  /// Returns what a save that replaces `record` has to cover of what `record` covers, because the cloud may know it
+  /// from no other version.
+  ///
+  /// That excludes what was replaced here before it was sent, and what an acknowledged version covers that `record`
+  /// covers, too. Otherwise `covers` would grow from save to save in a game that saves more often than exchanges
+  /// complete, since each save is replaced before it is acknowledged.
+  func unreportedCovers(of record: VersionRecord) throws -> Set<VersionID> {
+    var unreported = Set(record.covers)
+    for id in record.covers {
+      guard let version = try version(id), version.acknowledged else { continue }
+      if version.neverLeft { unreported.remove(id) } else { unreported.subtract(version.record.covers) }
+    }
+    return unreported
+  }
+}
+
 extension DeviceEngine {
   /// Returns these versions and those of their ancestors that this device knows, newest first.
   func ancestry(of versions: [VersionID], in storage: some DeviceStorage) throws -> [VersionID] {
@@ -15,13 +32,15 @@ extension DeviceEngine {
   }
 
   /// Lets the versions that replace `record` cover what it covered, because `record` won't be sent. Refused ones do so
-  /// too, since the cloud learns this from no other version.
+  /// too, since the cloud learns this from no other version. They count as offered from then on, so that they are sent
+  /// even if they are replaced before.
   func inheritCovers(
     of record: VersionRecord, by waiting: [VersionID], in storage: inout some DeviceStorage
   ) throws {
     for id in waiting {
       guard var later = try storage.version(id), later.record.covers.contains(record.id) else { continue }
       later.record.covers = Set(later.record.covers).union(record.covers).sorted()
+      later.offered = true
       try storage.putVersion(later)
     }
   }

@@ -96,15 +96,17 @@ extension DeviceEngine {
           try storage.setCell(offer)
           offers.append(offer)
         }
-      case .version(var record):
-        let local = try storage.version(record.id)
-        if let known = local?.record { record = known.joined(with: record) }
+      case .version(let received):
+        let local = try storage.version(received.id)
+        let record = local?.record.joined(with: received) ?? received
         if try storage.isCovered(record.id) { replacedHere[record.slot, default: []].insert(record.id) }
         if local?.neverLeft == true { unsent.insert(record.id) }
         covered.formUnion(record.covers)
-        let stored = StoredVersion(record: record, acknowledged: true, offered: true)
+        // What it covers here in addition may be waiting to be sent.
+        let isWaiting = local?.acknowledged == false && !Set(received.covers).isSuperset(of: record.covers)
+        let stored = StoredVersion(record: record, acknowledged: !isWaiting, offered: true)
         guard stored != local else { continue }
-        if local?.acknowledged == false { acknowledged.append(record.id) }
+        if local?.acknowledged == false, !isWaiting { acknowledged.append(record.id) }
         if local?.record != record { slots.insert(record.slot) }
         try storage.putVersion(stored)
         for id in record.covers { try storage.markCovered(id) }

@@ -102,6 +102,31 @@ import Testing
     #expect(story.lab.devices[0].storage.outboxCount() == 0)
   }
 
+  @Test("covers that are added to a save are sent even if an event brings the save as the cloud has it before")
+  func tellsWhatTheCloudLacks() throws {
+    var lab = try Lab(devices: 2)
+    let save = try lab.save(0, "save", over: .everyHead)
+    try lab.settle(0)
+    try lab.settle(1)
+    // Each device adds something that the save covers, as for a version that came back after it was replaced there.
+    for index in 0..<2 {
+      let stored = lab.devices[index].storage.version(save.id)
+      var version = try #require(stored)
+      version.record.covers = [VersionID(high: 0, low: UInt64(index))]
+      version.acknowledged = false
+      lab.devices[index].storage.putVersion(version)
+      lab.devices[index].storage.appendToOutbox(OutboxGroup(versions: [save.id]))
+    }
+    let before = lab.cloud.position()
+    try lab.settle(0)
+    let step = try CloudAcceptance.step(since: before, in: lab.cloud)
+    try lab.settle(1, .announced(CloudEvent(seq: lab.cloud.position().seq, step: step)))
+    #expect(lab.devices[1].exchanges > 0)
+    try lab.settle(1)
+    #expect(lab.cloud.version(save.id)?.record.covers.map(\.low) == [0, 1])
+    #expect(lab.devices[1].storage.version(save.id)?.acknowledged == true)
+  }
+
   @Test("until others know what the original's save was made from, the original shows the same conflict as they do")
   func goesByWhatOthersKnow() throws {
     let story = try story()
