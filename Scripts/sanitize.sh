@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Runs the suites of the archive, the store and the synchronization under a sanitizer, the server's only for addresses
-# (docs/TESTING.md says why):
+# Runs the suites of the archive, the store and the synchronization under a sanitizer, the server's only under
+# AddressSanitizer (docs/TESTING.md says why):
 #   Scripts/sanitize.sh thread|address
 # Builds into a folder of its own (.build-thread, .build-address), which takes about as long as a first build. Ends with
 # status 1 if a test fails or something is reported.
@@ -12,7 +12,7 @@ suites="KeepsakeArchiveTests|KeepsakeStoreTests|KeepsakeSyncTests"
 preload=
 case $sanitizer in
   thread)
-    # What the standard library does inside a contended lock, ThreadSanitizer doesn't see.
+    # A contended Mutex is locked inside the standard library, where ThreadSanitizer doesn't see it.
     if [ "$(uname)" = Linux ]; then
       preload=$PWD/.build-$sanitizer/libmutex.so
       mkdir -p "${preload%/*}"
@@ -30,6 +30,7 @@ esac
 flags=(--traits Cloud --sanitize="$sanitizer" --scratch-path ".build-$sanitizer")
 log=.build-$sanitizer/sanitize.log
 suites=${SUITES:-$suites}
+export KEEPSAKE_SANITIZER=$sanitizer
 
 Scripts/stage.sh "build for the $sanitizer sanitizer" "$swift" build "${flags[@]}" --build-tests
 # As in Scripts/test.sh.

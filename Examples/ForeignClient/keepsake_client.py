@@ -87,8 +87,8 @@ class Device:
         body = {"name": name} if code is None else {"name": name, "code": code}
         self.server = Server({"url": url})
         path = "/v1/devices" if code is None else "/v1/pairing/join"
-        answer = self.server.json("POST", path, body, {"Keepsake-App-Key": app_key}, once=True)
-        self.state["account"] = {"url": url, **answer}
+        response = self.server.json("POST", path, body, {"Keepsake-App-Key": app_key}, once=True)
+        self.state["account"] = {"url": url, **response}
         self.keep()
 
     # What the player sees and does.

@@ -1,6 +1,6 @@
-// Tells ThreadSanitizer of locks that it doesn't see. Synchronization.Mutex takes a lock that is contended inside the
-// standard library, which isn't built for the sanitizer: every such hand-over from one thread to the next looks like a
-// race. Scripts/sanitize.sh preloads this; it calls the library's functions, and says what they mean.
+// Reports locks to ThreadSanitizer that it doesn't see. Synchronization.Mutex takes a contended lock inside the standard
+// library, which isn't built for the sanitizer: every handover from one thread to the next would look like a race.
+// Scripts/sanitize.sh preloads this; it calls the library's functions and reports them as acquire and release.
 //
 // Linux only: https://github.com/swiftlang/swift/blob/main/stdlib/public/Synchronization/Mutex/LinuxImpl.swift
 #define _GNU_SOURCE
@@ -10,7 +10,7 @@
 #define SELF __attribute__((swift_context)) void *self
 #define SWIFT __attribute__((swiftcall))
 
-// In the program that is checked, and not in the processes that start it.
+// Defined in the program that is checked, but not in the processes that start it.
 __attribute__((weak)) void __tsan_acquire(void *address);
 __attribute__((weak)) void __tsan_release(void *address);
 

@@ -3,6 +3,7 @@ import TestSupport
 import Testing
 
 /// The snippets in the README and the articles must compile: each is type-checked with the modules that were built.
+/// Those in documentation comments must be valid syntax.
 struct SnippetTests {
   static let articles = "Sources/Keepsake/Documentation.docc"
 
@@ -43,22 +44,25 @@ struct SnippetTests {
   /// Type-checks a program. Returns the compiler's messages, or an empty text if the program compiles.
   static func check(_ program: SnippetDocument.Program) throws -> String {
     let compiler = try #require(compiler)
+    let usual: Set = ["import Foundation", "import Keepsake"]
+    let imports = program.isManifest ? ["import PackageDescription"] : program.imports.union(usual).sorted()
+    return try compile(
+      imports.joined(separator: "\n") + "\n" + program.source,
+      ["-typecheck", "-parse-as-library", "-swift-version", "6", "-module-name", "Snippets", "-suppress-warnings"]
+        + (program.isManifest ? manifestOptions(of: compiler) : moduleOptions()))
+  }
+
+  /// Runs the compiler on a source text. Returns its messages, or an empty text if it accepts the text.
+  static func compile(_ source: String, _ options: [String]) throws -> String {
     let folder = FileManager.default.temporaryDirectory.appending(path: "keepsake-snippets-\(UUID().uuidString)")
     try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
     defer { try? FileManager.default.removeItem(at: folder) }
     let file = folder.appending(path: "Snippets.swift")
-    let usual: Set = ["import Foundation", "import Keepsake"]
-    let imports = program.isManifest ? ["import PackageDescription"] : program.imports.union(usual).sorted()
-    try Data((imports.joined(separator: "\n") + "\n" + program.source).utf8).write(to: file)
+    try Data(source.utf8).write(to: file)
 
     let process = Process()
-    process.executableURL = compiler
-    process.arguments =
-      [
-        "-typecheck", "-parse-as-library", "-swift-version", "6", "-module-name", "Snippets", "-suppress-warnings",
-        file.path,
-      ]
-      + (program.isManifest ? manifestOptions(of: compiler) : moduleOptions())
+    process.executableURL = try #require(compiler)
+    process.arguments = options + [file.path]
     let output = folder.appending(path: "output")
     try Data().write(to: output)
     process.standardOutput = try FileHandle(forWritingTo: output)
@@ -92,6 +96,33 @@ struct SnippetTests {
     }
     #expect(count > 40)
     #expect(skipped.count <= 2 && skipped.allSatisfy { $0.count > 10 }, "\(skipped)")
+  }
+
+  @Test("Every Swift snippet of a documentation comment is valid syntax")
+  func commentsParse() throws {
+    let sources = Repository.root.appending(path: "Sources")
+    let files = try #require(FileManager.default.enumerator(at: sources, includingPropertiesForKeys: nil))
+    var program: [String] = []
+    for case let file as URL in files where file.pathExtension == "swift" {
+      let text = try String(contentsOf: file, encoding: .utf8)
+      var isSnippet = false
+      for (index, line) in text.split(separator: "\n", omittingEmptySubsequences: false).enumerated() {
+        let line = line.drop { $0 == " " }
+        let comment = line.dropFirst(3)
+        if !line.hasPrefix("///") {
+          isSnippet = false
+        } else if comment.contains("```") {
+          isSnippet = comment.hasSuffix("```swift")
+          if isSnippet { program.append("#sourceLocation(file: \"\(file.lastPathComponent)\", line: \(index + 2))") }
+        } else if isSnippet {
+          // What a snippet leaves out.
+          program.append(String(comment.replacing(/^ *\.\.\.$/, with: "").replacing("{ ... }", with: "{ }")))
+        }
+      }
+    }
+    #expect(program.count { $0.hasPrefix("#sourceLocation") } > 80)
+    let said = try Self.compile(program.joined(separator: "\n") + "\n", ["-frontend", "-parse"])
+    #expect(said.isEmpty, "\(said)")
   }
 
   @Test("A snippet that uses an unknown name is reported with the line of the document")

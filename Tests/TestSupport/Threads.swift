@@ -9,6 +9,26 @@ package func onThread<Value: Sendable>(_ body: @escaping @Sendable () throws -> 
   }
 }
 
+/// Runs on a thread with a small stack and waits for that thread. What recurses too deep ends the process.
+///
+/// - Parameter bytes: The stack's size: by default that of secondary threads on Apple's systems. Eight times as much
+///   under AddressSanitizer.
+package func onSmallStack<Value: Sendable>(
+  of bytes: Int = 512 << 10, _ body: @escaping @Sendable () -> Value
+) -> Value {
+  let result = Shared<Value?>(nil)
+  let done = DispatchSemaphore(value: 0)
+  let thread = Thread {
+    result.value = body()
+    done.signal()
+  }
+  thread.stackSize = Sanitizer.isAddress ? 8 * bytes : bytes
+  thread.start()
+  done.wait()
+  guard let value = result.value else { preconditionFailure("the thread ended without a result") }
+  return value
+}
+
 /// A value that threads of a test share.
 package final class Shared<Value: Sendable>: @unchecked Sendable {
   // Unchecked: guarded by the lock.

@@ -100,9 +100,12 @@ public final class Records: Sendable {
   /// GRDB's reader, for observing the database:
   ///
   /// ```swift
-  /// let observation = ValueObservation.tracking { db in try Int.fetchOne(db, sql: "SELECT COUNT(*) FROM creature") ??
-  /// 0 } let watching = observation.start(in: try game.records.reader, scheduling: .async(onQueue: .global())) { error
-  /// in
+  /// let observation = ValueObservation.tracking { db in
+  ///   try Int.fetchOne(db, sql: "SELECT COUNT(*) FROM creature") ?? 0
+  /// }
+  /// let watching = observation.start(
+  ///   in: try game.records.reader, scheduling: .async(onQueue: .global())
+  /// ) { error in
   ///   ...
   /// } onChange: { count in
   ///   ...

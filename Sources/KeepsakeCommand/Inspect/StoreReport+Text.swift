@@ -23,9 +23,9 @@ extension VersionReport {
 
 extension SlotReport {
   var lines: [String] {
-    let place = local ? "  stays on this device" : ""
-    let heads = conflict ? "  CONFLICT: \(heads.count) heads" : ""
-    return [Printable.text(slot) + place + heads] + versions.map { "  " + $0.line }
+    let localMark = local ? "  stays on this device" : ""
+    let conflictMark = conflict ? "  CONFLICT: \(heads.count) heads" : ""
+    return [Printable.text(slot) + localMark + conflictMark] + versions.map { "  " + $0.line }
   }
 }
 

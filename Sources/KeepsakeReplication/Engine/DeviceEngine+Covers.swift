@@ -1,21 +1,4 @@
 // Which versions have to be reported to the cloud as covered.
-extension DeviceStorage {
-  /// Returns what a save that replaces `record` has to cover of what `record` covers, because the cloud may know it
-  /// from no other version.
-  ///
-  /// That excludes what was replaced here before it was sent, and what an acknowledged version covers that `record`
-  /// covers, too. Otherwise `covers` would grow from save to save in a game that saves more often than exchanges
-  /// complete, since each save is replaced before it is acknowledged.
-  func unreportedCovers(of record: VersionRecord) throws -> Set<VersionID> {
-    var unreported = Set(record.covers)
-    for id in record.covers {
-      guard let version = try version(id), version.acknowledged else { continue }
-      if version.neverLeft { unreported.remove(id) } else { unreported.subtract(version.record.covers) }
-    }
-    return unreported
-  }
-}
-
 extension DeviceEngine {
   /// Returns these versions and those of their ancestors that this device knows, newest first.
   func ancestry(of versions: [VersionID], in storage: some DeviceStorage) throws -> [VersionID] {
@@ -31,16 +14,41 @@ extension DeviceEngine {
     return order
   }
 
+  /// Lets the saves that cover an accepted version stop naming what that covers itself: the cloud knows it by now.
+  ///
+  /// Without this `covers` would grow from save to save in a game that saves faster than exchanges complete: each save
+  /// is replaced before it is acknowledged, and what replaces it inherits what it covers.
+  ///
+  /// - Parameters:
+  ///   - accepted: The versions that the cloud has accepted, as they are stored here.
+  ///   - waiting: The versions in the outbox.
+  func shortenCovers(
+    after accepted: [VersionRecord], waiting: Set<VersionID>, in storage: inout some DeviceStorage
+  ) throws {
+    for (slot, accepted) in Dictionary(grouping: accepted, by: \.slot) {
+      let known = Dictionary(uniqueKeysWithValues: accepted.map { ($0.id, $0.covers) })
+      for head in try storage.heads(of: slot) where waiting.contains(head) {
+        guard let version = try storage.version(head) else { continue }
+        // A refused save among them counts as settled once all that it covers is covered by what replaces it.
+        for id in [head] + version.record.covers where waiting.contains(id) {
+          guard var later = try storage.version(id), !later.acknowledged else { continue }
+          let settled = later.record.covers.reduce(into: Set<VersionID>()) { $0.formUnion(known[$1] ?? []) }
+          guard !settled.isDisjoint(with: later.record.covers) else { continue }
+          later.record.covers.removeAll(where: settled.contains)
+          try storage.putVersion(later)
+        }
+      }
+    }
+  }
+
   /// Lets the versions that replace `record` cover what it covered, because `record` won't be sent. Refused ones do so
-  /// too, since the cloud learns this from no other version. They count as offered from then on, so that they are sent
-  /// even if they are replaced before.
+  /// too, since the cloud learns this from no other version.
   func inheritCovers(
     of record: VersionRecord, by waiting: [VersionID], in storage: inout some DeviceStorage
   ) throws {
     for id in waiting {
       guard var later = try storage.version(id), later.record.covers.contains(record.id) else { continue }
       later.record.covers = Set(later.record.covers).union(record.covers).sorted()
-      later.offered = true
       try storage.putVersion(later)
     }
   }

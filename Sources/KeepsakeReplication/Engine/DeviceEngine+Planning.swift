@@ -92,7 +92,7 @@ extension DeviceEngine {
   /// of a store that offers everything again name only the ones directly before them, and the cloud may learn from no
   /// other version what those replaced.
   private func isCoveredWhole(_ record: VersionRecord, in storage: some DeviceStorage) throws -> Bool {
-    let covered = try storage.unreportedCovers(of: record).union([record.id])
+    let covered = Set(record.covers + [record.id])
     return try storage.heads(of: record.slot).contains { id in
       try storage.version(id).map { covered.isSubset(of: $0.record.covers) } ?? false
     }

@@ -88,13 +88,15 @@ extension DeviceEngine {
     }
     // Some may cover more by now than when they were sent: they are sent once more.
     let further = Set(waiting.values.flatMap(\.versions))
-    var acknowledged: [VersionID] = []
+    var accepted: [VersionRecord] = []
     for id in sent.versions + sent.skipped where !further.contains(id) {
       guard var version = try storage.version(id), !version.acknowledged else { continue }
       version.acknowledged = true
       try storage.putVersion(version)
-      acknowledged.append(id)
+      accepted.append(version.record)
     }
+    try shortenCovers(after: accepted, waiting: further, in: &storage)
+    let acknowledged = accepted.map(\.id)
     if !acknowledged.isEmpty { effects.append(.notify(.acknowledged(acknowledged.sorted()))) }
     try retryAfterDelete(acknowledged, in: storage)
   }

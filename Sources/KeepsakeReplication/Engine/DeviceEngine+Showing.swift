@@ -102,8 +102,10 @@ extension DeviceEngine {
         if try storage.isCovered(record.id) { replacedHere[record.slot, default: []].insert(record.id) }
         if local?.neverLeft == true { unsent.insert(record.id) }
         covered.formUnion(record.covers)
-        // What it covers here in addition may be waiting to be sent.
-        let isWaiting = local?.acknowledged == false && !Set(received.covers).isSuperset(of: record.covers)
+        // Whether what it covers here in addition still has to be sent.
+        let isWaiting =
+          try local?.acknowledged == false && !Set(received.covers).isSuperset(of: record.covers)
+          && isToBeSent(record.id, in: storage)
         let stored = StoredVersion(record: record, acknowledged: !isWaiting, offered: true)
         guard stored != local else { continue }
         if local?.acknowledged == false, !isWaiting { acknowledged.append(record.id) }
@@ -127,6 +129,10 @@ extension DeviceEngine {
     if !slots.isEmpty { effects.append(.notify(.slots(slots.sorted()))) }
     if !cells.isEmpty { effects.append(.notify(.cells(cells.sorted()))) }
     if !acknowledged.isEmpty { effects.append(.notify(.acknowledged(acknowledged.sorted()))) }
+  }
+
+  private func isToBeSent(_ id: VersionID, in storage: some DeviceStorage) throws -> Bool {
+    try storage.outbox(limit: storage.outboxCount()).contains { $0.refusals.isEmpty && $0.versions.contains(id) }
   }
 
   /// Returns this device's own best, to be offered where another device took a player's best back.

@@ -188,7 +188,10 @@ package enum DeviceCommit {
       // For a replaced version that the cloud has, its id is enough. For one that the cloud may never get, what that
       // one covers has to be covered too.
       if !replaced.acknowledged || replaced.neverLeft {
-        covers.formUnion(try storage.unreportedCovers(of: replaced.record))
+        for older in replaced.record.covers {
+          if let version = try storage.version(older), version.neverLeft { continue }
+          covers.insert(older)
+        }
       }
       if !replaced.acknowledged, !replaced.offered || !isConnected,
         group.removeVersion(id) || pending?.removeVersion(id) == true, !replaced.offered

@@ -87,6 +87,9 @@ extension World {
             """)
         }
         for id in heads {
+          if storage.version(id)?.acknowledged == false {
+            violation("device \(index) still waits for \(short(id)) to be acknowledged")
+          }
           for hash in storage.version(id)?.record.contents ?? [] where !storage.hasContent(hash) {
             violation("device \(index) shows \(short(id)) without its contents")
           }

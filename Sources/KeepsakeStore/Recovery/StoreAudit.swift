@@ -70,8 +70,8 @@ struct StoreAudit {
     }
   }
 
-  /// The statements that created the tables, with one space for any white space: how they are laid out in the program
-  /// may change between releases. Excludes SQLite's own tables, which statistics may add.
+  /// The statements that created the tables, with one space for any white space, so that a release may break their
+  /// lines elsewhere. Excludes SQLite's own tables, which statistics may add.
   private static func schema(of database: Database) throws -> [[String]] {
     let rows = try Row.fetchAll(
       database,

@@ -1,5 +1,6 @@
 import Foundation
 import KeepsakeInspection
+import TestSupport
 import Testing
 
 @testable import ArchiveWorlds
@@ -167,19 +168,6 @@ private enum Now {
   private func error(_ body: () throws -> Void) -> ArchiveError? {
     do { try body() } catch { return error as? ArchiveError }
     return nil
-  }
-
-  private func onSmallStack(_ body: @escaping @Sendable () -> String) -> String {
-    nonisolated(unsafe) var result = "nothing"
-    let done = DispatchSemaphore(value: 0)
-    let thread = Thread {
-      result = body()
-      done.signal()
-    }
-    thread.stackSize = 512 << 10
-    thread.start()
-    done.wait()
-    return result
   }
 
   // MARK: Mismatches

@@ -222,18 +222,10 @@ import Testing
   }
 
   private func errorOnSmallStack(_ body: @escaping @Sendable () throws -> Void) -> ArchiveError? {
-    nonisolated(unsafe) var result: ArchiveError?
-    let done = DispatchSemaphore(value: 0)
-    let thread = Thread {
-      do { try body() } catch {
-        result = error as? ArchiveError ?? ArchiveError(.unsupported, "\(error)")
-      }
-      done.signal()
+    onSmallStack {
+      do { try body() } catch { return error as? ArchiveError ?? ArchiveError(.unsupported, "\(error)") }
+      return nil
     }
-    thread.stackSize = 512 << 10
-    thread.start()
-    done.wait()
-    return result
   }
 
   // MARK: Stable bytes

@@ -1,5 +1,6 @@
 import Foundation
 import KeepsakeInspection
+import TestSupport
 import Testing
 
 @testable import ArchiveWorlds
@@ -14,17 +15,8 @@ import Testing
   private let forge = Forged.self
 
   /// Runs on a thread with half the stack that Apple's systems give to secondary threads.
-  private func onSmallStack<T: Sendable>(_ body: @escaping @Sendable () throws -> T) throws -> T {
-    nonisolated(unsafe) var result: Result<T, any Error>?
-    let done = DispatchSemaphore(value: 0)
-    let thread = Thread {
-      result = Result { try body() }
-      done.signal()
-    }
-    thread.stackSize = 256 << 10
-    thread.start()
-    done.wait()
-    return try #require(result).get()
+  private func onHalfStack<T: Sendable>(_ body: @escaping @Sendable () throws -> T) throws -> T {
+    try onSmallStack(of: 256 << 10) { Result { try body() } }.get()
   }
 
   private func field(_ key: String, _ type: [UInt8]) -> [UInt8] { forge.join(forge.string(key), [0], type) }
@@ -69,9 +61,9 @@ import Testing
 
   @Test func theDeepestArchiveFitsOnASmallStackInEveryForm() throws {
     for (name, bytes) in chains(levels: ArchiveLimits.standard.describedDepth / 2 - 1) {
-      let decoded = try onSmallStack { try Archive.decode(Known.self, from: bytes).number }
+      let decoded = try onHalfStack { try Archive.decode(Known.self, from: bytes).number }
       #expect(decoded == 7, "\(name)")
-      let (text, json, line) = try onSmallStack {
+      let (text, json, line) = try onHalfStack {
         try ArchiveInspection.verify(bytes)
         let inspection = try ArchiveInspection(of: bytes)
         let again = try ArchiveInspection(of: bytes)
@@ -87,7 +79,7 @@ import Testing
     for (name, bytes) in chains(levels: 100_000) {
       for attempt in 0..<3 {
         let error = #expect(throws: ArchiveError.self, "\(name)") {
-          try onSmallStack {
+          try onHalfStack {
             switch attempt {
             case 0: _ = try Archive.decode(Known.self, from: bytes)
             case 1: _ = try ArchiveInspection(of: bytes)
@@ -104,7 +96,7 @@ import Testing
     let bytes = archive([structure("S", field("a", forge.named(1)))], deep: [])
     for attempt in 0..<3 {
       let error = #expect(throws: ArchiveError.self) {
-        try onSmallStack {
+        try onHalfStack {
           switch attempt {
           case 0: _ = try Archive.decode(Known.self, from: bytes)
           case 1: _ = try ArchiveInspection(of: bytes)

@@ -51,40 +51,6 @@ import Testing
     #expect(lab.devices[0].storage.outboxCount() == 0)
   }
 
-  @Test(
-    "Covers don't grow although every save is replaced before the exchange that sends it ends, even if some get lost",
-    arguments: [false, true])
-  func savesFasterThanExchanges(contentsAreUploaded: Bool) throws {
-    var options = DeviceEngine.Options()
-    if contentsAreUploaded { options.inlineBytes = 100 }
-    var lab = try Lab(devices: 2, options: options)
-    try lab.settle(0)
-    var draws = SeededGenerator(seed: 7)
-    var last = try lab.save(0, "first", over: .everyHead)
-    for number in 0..<300 {
-      try lab.step(0, .sync)
-      // Each request is in flight while the game saves up to twice.
-      for effect in lab.takeRequests() {
-        for save in 0..<Int.random(in: 1...2, using: &draws) {
-          let text = (0..<20).map { _ in "\(UInt64.random(in: 0 ... .max, using: &draws))" }.joined()
-          last = try lab.save(0, "\(number) \(save) \(text)", over: .versions([last.id]))
-          #expect(last.covers.count <= 6)
-        }
-        let answer = try lab.answer(to: effect, of: 0, cloud: &lab.cloud, using: &lab.random)
-        guard let answer, let request = effect.request else { continue }
-        let isLost = number % 10 == 9
-        let failure = TransportFailure(.interrupted, "cut")
-        try lab.step(0, isLost ? .failed(request: request, failure) : answer)
-        if isLost { lab.now += 600_000 }
-      }
-    }
-    #expect(lab.cloud.position().seq > 100, "too few of them were sent in between")
-    for index in [0, 1, 0] { try lab.settle(index) }
-    #expect(lab.cloud.heads(of: "main") == [last.id])
-    for device in lab.devices { #expect(device.storage.heads(of: "main") == [last.id]) }
-    #expect(lab.devices[0].storage.outboxCount() == 0)
-  }
-
   @Test("Saves that couldn't be sent because no network was reachable aren't covered by the saves after them")
   func unreachableLeavesNoTrace() throws {
     var lab = try Lab()

@@ -175,7 +175,7 @@ struct ResumeTests {
       #expect(try await large.sendRest()?.status == 201)
       #expect(try await large.isStoredWhole())
       let extra = try server.peakMemory() - before
-      #expect(extra < 48 << 20, "\(extra) bytes more for \(account.device)")
+      if !Sanitizer.isAddress { #expect(extra < 48 << 20, "\(extra) bytes more for \(account.device)") }
       await server.end(by: SIGTERM)
     }
   }
