@@ -32,7 +32,7 @@ package enum TestDepth {
   /// How often two devices write to a cell, with every delivery between the writes.
   package static let interleavedWrites = count(3, deep: 4)
   /// Objects of a list of which each refers to the next.
-  package static let listedObjects = count(200_000, deep: 1_000_000)
+  package static let listedObjects = count(100_000, deep: 1_000_000)
   /// Saves, and values, that a device missed or couldn't send while it was offline.
   package static let missedSaves = count(2_000, deep: 10_000)
   package static let missedValues = count(1_000, deep: 5_000)
