@@ -182,9 +182,9 @@ package final class MemoryCloud: Transport {
     try content(hash)
   }
 
-  package func events(since cursor: @escaping @Sendable () async -> Cursor?) -> AsyncThrowingStream<
-    CloudEvent, any Error
-  > {
+  package func events(
+    since cursor: @escaping @Sendable () async -> Cursor?
+  ) -> AsyncThrowingStream<CloudEvent, any Error> {
     let (stream, continuation) = AsyncThrowingStream<CloudEvent, any Error>.makeStream()
     let id = UUID()
     let options = Task { [weak self] in

@@ -46,9 +46,9 @@ extension ProgressStore {
   /// - Returns: A handle that reports when the change is durable.
   /// - Throws: As `record(_:for:)`.
   @discardableResult
-  public func add<Key: ProgressValue>(_ amount: Int, at entry: Key, to key: ProgressKey<[Key: Int]>) throws -> Pending<
-    Void
-  > {
+  public func add<Key: ProgressValue>(
+    _ amount: Int, at entry: Key, to key: ProgressKey<[Key: Int]>
+  ) throws -> Pending<Void> {
     try perform(key.draft(.add, [entry: amount]))
   }
 

@@ -81,9 +81,9 @@ extension SaveSlots {
   }
 
   /// Returns what makes one value of the saves that were read.
-  func resolver<Value: Archivable>(_ slot: Slot<Value>, _ reading: SlotReading, _ context: Any?) -> ConflictResolver<
-    Value
-  > {
+  func resolver<Value: Archivable>(
+    _ slot: Slot<Value>, _ reading: SlotReading, _ context: Any?
+  ) -> ConflictResolver<Value> {
     ConflictResolver(slot: slot, reading: reading, context: context) { [core] version, error in
       core.events.report(
         Incident(

@@ -119,9 +119,9 @@ private struct CodedKeyedDecoding<Key: CodingKey>: KeyedDecodingContainerProtoco
   func decodeNil(forKey key: Key) throws -> Bool { try inner(key).isNil }
   func decode<T: Decodable>(_ type: T.Type, forKey key: Key) throws -> T { try inner(key).decode(type) }
 
-  func nestedContainer<Nested: CodingKey>(keyedBy type: Nested.Type, forKey key: Key) throws -> KeyedDecodingContainer<
-    Nested
-  > {
+  func nestedContainer<Nested: CodingKey>(
+    keyedBy type: Nested.Type, forKey key: Key
+  ) throws -> KeyedDecodingContainer<Nested> {
     KeyedDecodingContainer(try CodedKeyedDecoding<Nested>(inner(key)))
   }
 

@@ -64,9 +64,9 @@ package final class HTTPTransport: Transport {
     return devices.allSatisfy { $0.has != nil } ? devices : nil
   }
 
-  package func events(since cursor: @escaping @Sendable () async -> Cursor?) -> AsyncThrowingStream<
-    CloudEvent, any Error
-  > {
+  package func events(
+    since cursor: @escaping @Sendable () async -> Cursor?
+  ) -> AsyncThrowingStream<CloudEvent, any Error> {
     streams.events(since: cursor) { [contents] in contents.cloudDidRestart() }
   }
 
