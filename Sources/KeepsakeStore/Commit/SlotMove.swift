@@ -170,7 +170,15 @@ private struct Crossing {
     _ saves: [SaveDraft], in transaction: inout StoreTransaction, _ random: inout SystemRandomNumberGenerator
   ) throws {
     if !saves.isEmpty {
-      try DeviceCommit.apply(CommitDraft(saves: saves), now: now, writer: writer, in: &transaction, using: &random)
+      let draft = CommitDraft(saves: saves)
+      let records = try DeviceCommit.apply(draft, now: now, writer: writer, in: &transaction, using: &random)
+      // What was withdrawn may have been in flight, and no other version reports that it was replaced. So each of these
+      // is sent, even if it is replaced before: it counts as offered.
+      for record in records where !record.key.isLocal {
+        guard var version = try transaction.version(record.id) else { continue }
+        version.offered = true
+        try transaction.putVersion(version)
+      }
     }
     if let base = try transaction.fileBase(of: slot), let same = substitutes[base] {
       try transaction.setFileBase(same, of: slot)
