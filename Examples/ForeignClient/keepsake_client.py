@@ -284,14 +284,14 @@ class Device:
                 self.keep()
                 return None
         self.fresh.clear()  # From here on, other devices may know them.
-        answer = self.server.json("POST", "/v1/exchange", request)
+        response = self.server.json("POST", "/v1/exchange", request)
         self.told["exchanges"] += 1
-        state["clock"] = answer["serverTimeMilliseconds"] - int(time.time() * 1000)
-        if answer.get("restart"):
-            self.begin_epoch(answer["cursor"]["epoch"])
+        state["clock"] = response["serverTimeMilliseconds"] - int(time.time() * 1000)
+        if response.get("restart"):
+            self.begin_epoch(response["cursor"]["epoch"])
             return None
-        self.stage(answer.get("changes") or [], answer.get("contents") or [], answer["cursor"])
-        more, outcome = answer.get("more", False), answer.get("outcome")
+        self.stage(response.get("changes") or [], response.get("contents") or [], response["cursor"])
+        more, outcome = response.get("more", False), response.get("outcome")
         if groups and outcome:
             kind, details = only(outcome)
             if kind == "accepted" and not more:
@@ -307,7 +307,7 @@ class Device:
             elif kind == "held":
                 self.held(details["parts"], offer)
         self.keep()
-        for name in answer.get("wanted") or []:
+        for name in response.get("wanted") or []:
             if self.contents.has(name):
                 self.contents.put(name)
         return more
@@ -438,7 +438,7 @@ class Device:
                 if not self.contents.has(name) and not self.contents.fetch(name):
                     return False
             except WrongContent as wrong:
-                state["damaged"] += {name, str(wrong)}
+                state["damaged"] += sorted({name, str(wrong)})
         state.update(cells=cells, versions=versions, staged=[], caughtUp=True)
         self.keep()
         waiting = [versions[name] for name in self.unacknowledged()]

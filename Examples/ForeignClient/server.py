@@ -45,9 +45,9 @@ class Server:
             pause = 0.5 * 2**attempt * random.uniform(0.5, 1)
             request = urllib.request.Request(self.account["url"].rstrip("/") + path, body, headers, method=method)
             try:
-                with urllib.request.urlopen(request, timeout=TIMEOUT_SECONDS) as answer:
-                    if answer.headers.get("Keepsake-Protocol") == "1":
-                        return answer.status, answer.headers, answer.read()
+                with urllib.request.urlopen(request, timeout=TIMEOUT_SECONDS) as response:
+                    if response.headers.get("Keepsake-Protocol") == "1":
+                        return response.status, response.headers, response.read()
                     last = Failure("network", "The response didn't come from the cloud.")
             except urllib.error.HTTPError as error:
                 if error.headers.get("Keepsake-Protocol") == "1":
@@ -160,7 +160,7 @@ class Contents:
         self.server.request("PUT", f"/v1/contents/{name}", frame, {"Keepsake-Length": str(length)})
 
     def receive(self, contents):
-        """Those of an answer: bases stand before what leans on them.
+        """Those of a response: bases come before what is encoded against them.
         What can't be read here is asked for when it is needed."""
         for one in contents:
             if not self.has(one["hash"]) and (not one.get("base") or self.has(one["base"])):

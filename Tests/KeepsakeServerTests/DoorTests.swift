@@ -224,6 +224,20 @@ struct DoorTests {
     }
   }
 
+  #if os(Linux)
+  @Test("a server can be started again at once even if its process started another program while stopping it")
+  func releasesLockOfChildren() async throws {
+    try await TemporaryFolder.with { folder in
+      let server = try await LiveServer.start(data: folder)
+      let copies = try copiedDescriptors(of: folder.appendingPathComponent("lock"))
+      defer { for copy in copies { close(copy) } }
+      #expect(copies.count == 1)
+      try await server.stop()
+      try await LiveServer.start(data: folder).stop()
+    }
+  }
+  #endif
+
   @Test("a server refuses to start on the data of a newer version")
   func newer() async throws {
     try await TemporaryFolder.with { folder in

@@ -99,11 +99,7 @@ import Glibc
   @Test("a store can be opened again at once even if the game started another program while closing it")
   func releasesLockOfChildren() throws {
     let store = try Store.open(at: folder.store)
-    // What a child process has open until it runs its own program.
-    let lock = folder.store.appendingPathComponent("lock").resolvingSymlinksInPath().path
-    let copies = try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").compactMap(Int32.init).filter {
-      (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/fd/\($0)")) == lock
-    }.map { dup($0) }
+    let copies = try copiedDescriptors(of: folder.store.appendingPathComponent("lock"))
     defer { for copy in copies { close(copy) } }
     #expect(copies.count == 1)
     try store.close()

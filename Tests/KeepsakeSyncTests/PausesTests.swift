@@ -106,7 +106,7 @@ struct PausesTests {
         if tries == 5 { cloud.state.withLock { $0.isAway = false } }
         clock.advance(by: .milliseconds(1))
       }
-      try await until("the cloud's answer") { service.status.phase == .idle && cloud.exchanges == 6 }
+      try await until("the cloud's response") { service.status.phase == .idle && cloud.exchanges == 6 }
       await service.stop()
       // No task goes on sleeping for a service that has stopped.
       try await until("the end of all sleep") { clock.sleeps.isEmpty }

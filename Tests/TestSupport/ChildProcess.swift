@@ -40,3 +40,15 @@ package enum ChildProcess {
       status: status, output: try Data(contentsOf: files[1]), errors: try String(contentsOf: files[2], encoding: .utf8))
   }
 }
+
+#if os(Linux)
+/// Returns copies of this process's descriptors of an open file: what a child process has open until it runs its own
+/// program. The caller closes them.
+package func copiedDescriptors(of file: URL) throws -> [Int32] {
+  let path = file.resolvingSymlinksInPath().path
+  let folder = "/proc/self/fd"
+  return try FileManager.default.contentsOfDirectory(atPath: folder).compactMap(Int32.init).filter {
+    (try? FileManager.default.destinationOfSymbolicLink(atPath: "\(folder)/\($0)")) == path
+  }.map { dup($0) }
+}
+#endif

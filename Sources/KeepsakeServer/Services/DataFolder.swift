@@ -61,7 +61,12 @@ final class DataFolder: Sendable {
   /// Releases the lock, so that another server can use the folder.
   func unlock() {
     lock.withLock { lock in
-      if let descriptor = lock, descriptor >= 0 { close(descriptor) }
+      if let descriptor = lock, descriptor >= 0 {
+        // A child process that is being started also has the descriptor, until it runs its own program: if it were only
+        // closed here, the lock would stay with the child. If unlocking fails, closing is all that is left.
+        _ = flock(descriptor, LOCK_UN)
+        close(descriptor)
+      }
       lock = nil
     }
   }

@@ -95,7 +95,7 @@ struct Quorum {
     let first = try #require(taken)
     _ = try lab.answer(to: first, cloud: &lab.cloud, using: &lab.random)
     guard case .exchange(let number, _) = first else { throw CancellationError() }
-    try lab.step(1, .failed(request: number, TransportFailure(.interrupted, "the answer is lost")))
+    try lab.step(1, .failed(request: number, TransportFailure(.interrupted, "the response is lost")))
     try lab.settle(0)
     try cast("cid", 0, in: &lab)
     try lab.settle(0)

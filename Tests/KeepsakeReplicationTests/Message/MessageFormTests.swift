@@ -187,7 +187,7 @@ import Testing
 
   static let forms: [Form] = [
     Form("a request", request, requestText),
-    Form("an answer", response, responseText),
+    Form("a response", response, responseText),
     Form("a cell", cell, cellText),
     Form("a cell with a set", setCell, setCellText),
     Form("a cell with a dictionary", dictionaryCell, dictionaryCellText),
@@ -236,7 +236,7 @@ import Testing
     // With only the required fields.
     Form("a bare request", ExchangeRequest(cursor: .start, limit: 100), bareRequest),
     Form(
-      "a bare answer",
+      "a bare response",
       ExchangeResponse(
         outcome: nil, changes: [], contents: [], wallet: nil, cursor: cursor, more: false, serverTimeMilliseconds: 5),
       #"{"cursor":\#(cursorText),"serverTimeMilliseconds":5}"#),
@@ -316,7 +316,7 @@ import Testing
       shown.insert(try #require(names[try plain(example)], "no message looks like this: \(example)"))
     }
     let expected: Set = [
-      "a request", "a bare request", "an answer", "a bare answer", "a delete", "missing", "refused",
+      "a request", "a bare request", "a response", "a bare response", "a delete", "missing", "refused",
       "a refusal for want of room",
       "a chain that stands", "a chain that begins",
       "a closed chain",

@@ -91,7 +91,7 @@ import Testing
       for _ in 0..<2 { try await phone.cloud.remove(lost) }
       #expect(try await phone.cloud.devices().map(\.name) == ["phone"])
       #expect(await code { try await tablet.cloud.sync() } == .refused)
-      try await until("told") { refusal(tablet)?.contains("was removed") == true }
+      try await until("the refusal") { refusal(tablet)?.contains("was removed") == true }
       #expect(await code { _ = try await tablet.cloud.pairingCode() } == .refused)
       #expect(await code { _ = try await tablet.cloud.devices() } == .refused)
       #expect(try tablet.saves.load(Self.cave)?.level == 8)

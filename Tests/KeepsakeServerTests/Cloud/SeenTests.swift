@@ -141,7 +141,7 @@ struct SeenTests {
       #expect(console.proxy.counts == before)
       try await console.poll()
       try await settle([phone, tablet, console])
-      try await phone.until("being told") {
+      try await phone.until("showing which devices have it") {
         $0.letMinutePass()
         return try $0.game.saves.status(of: Self.world).seenBy?.map(\.name) == ["tablet", "console"]
       }

@@ -122,7 +122,7 @@ struct TwoDevicesTests {
       try await second.sync.start()
       try await second.until("listening") { second.sync.status.isListening }
       try first.raise("level", to: 7)
-      try await second.until("told") { try second.cell("level") == .max(.int(7)) }
+      try await second.until("the level") { try second.cell("level") == .max(.int(7)) }
       try await first.close()
       try await second.close()
       proxy.stop()

@@ -102,7 +102,7 @@ struct RestoredServerTests {
       // Nothing is done on any device and no poll is due: the event streams notify the devices when they are connected
       // again.
       observer.game.cloud.isEnabled = true
-      try await observer.until("hearing of today") { try Seen(on: $0) == today }
+      try await observer.until("showing what was saved today") { try Seen(on: $0) == today }
       try await settle(all)
 
       for device in all {

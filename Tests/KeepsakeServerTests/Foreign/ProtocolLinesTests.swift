@@ -84,8 +84,8 @@ struct ProtocolLinesTests {
       for part in [#""status":"ok""#, #""stored":"#, #""accepted":{"seq":2}"#, #"{"seq":2}"#, #""name":"Tablet""#] {
         #expect(output.contains(part), "\(part) is missing in \(output)")
       }
-      let heard = try String(contentsOf: place.appendingPathComponent("answer"), encoding: .utf8)
-      #expect(heard.contains(#""slot":"main""#) && heard.contains(#""max":{"int":6}"#), "\(heard)")
+      let received = try String(contentsOf: place.appendingPathComponent("response"), encoding: .utf8)
+      #expect(received.contains(#""slot":"main""#) && received.contains(#""max":{"int":6}"#), "\(received)")
       // The example deletes what it has made: nothing of the player is left.
       let tokens = try String(contentsOf: place.appendingPathComponent("tokens"), encoding: .utf8).split(
         whereSeparator: \.isWhitespace)

@@ -42,14 +42,14 @@ extension FaultStage {
         remedy: .deletedElsewhere),
       Transfer(
         kind: .inlineExchange, name: "exchange with a save", request: exchange, point: .beforeAnswer,
-        place: "before the answer"),
+        place: "before the response"),
       Transfer(
         kind: .inlineExchange, name: "exchange with a save", request: exchange, point: .insideRequest,
         place: "half of the request",
         remedy: .raised(to: secondQuota)),
     ] + eachKind.filter { $0.kind == .download } + [
       upload("PUT " + contents, .insideRequest, "half of the second part", skipping: 1, .deletedElsewhere),
-      upload("PUT " + contents, .beforeAnswer, "before a part's answer", .deletedHere),
+      upload("PUT " + contents, .beforeAnswer, "before a part's response", .deletedHere),
       upload("PUT " + contents, .insideRequest, "half of the last part", skipping: largeBytes >> 20, .deletedElsewhere),
       upload(exchange, .insideRequest, "half of the exchange after the last part", .deletedHere),
       upload("PUT " + contents, .insideRequest, "half of the second part", skipping: 1, .raised(to: thirdQuota)),
@@ -122,7 +122,7 @@ extension FaultStage {
   func tellRefusal(to subject: PlayedDevice, of transfer: Transfer, _ number: Int, _ what: String) async throws
     -> String
   {
-    try await subject.until("being told of the quota, with nothing else waiting") {
+    try await subject.until("reporting the refusal, with nothing else waiting") {
       let status = $0.game.cloud.status
       return status.phase == .upToDate && !status.refusals.isEmpty && status.waitingCommits == 1
     }

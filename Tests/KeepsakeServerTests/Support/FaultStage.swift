@@ -37,10 +37,10 @@ final class FaultStage: Sendable {
       place: "half of the request"),
     Transfer(
       kind: .smallExchange, name: "small exchange", request: exchange, point: .beforeAnswer,
-      place: "before the answer"),
+      place: "before the response"),
     Transfer(
       kind: .smallExchange, name: "small exchange", request: exchange, point: .insideAnswer(after: 40),
-      place: "in the answer"),
+      place: "in the response"),
     Transfer(
       kind: .events, name: "event stream", request: "GET /v1/events", point: .insideAnswer(after: 60),
       place: "in an event"),
@@ -49,29 +49,29 @@ final class FaultStage: Sendable {
       place: "half of the request"),
     Transfer(
       kind: .inlineExchange, name: "exchange with a save", request: exchange, point: .beforeAnswer,
-      place: "before the answer"),
+      place: "before the response"),
     Transfer(
       kind: .upload, name: "upload in parts", request: "PUT " + contents, point: .insideRequest,
       place: "half of the second part",
       skipping: 1),
     Transfer(
       kind: .upload, name: "upload in parts", request: "PUT " + contents, point: .beforeAnswer,
-      place: "before a part's answer"),
+      place: "before a part's response"),
     Transfer(
       kind: .download, name: "download", request: "GET " + contents, point: .insideAnswer(after: 200_000),
-      place: "in the answer"),
+      place: "in the response"),
     Transfer(
       kind: .registering, name: "registering", request: "POST /v1/devices", point: .insideRequest,
       place: "half of the request"),
     Transfer(
       kind: .registering, name: "registering", request: "POST /v1/devices", point: .beforeAnswer,
-      place: "before the answer"),
+      place: "before the response"),
     Transfer(
       kind: .joining, name: "joining", request: "POST /v1/pairing/join", point: .insideRequest,
       place: "half of the request"),
     Transfer(
       kind: .joining, name: "joining", request: "POST /v1/pairing/join", point: .beforeAnswer,
-      place: "before the answer"),
+      place: "before the response"),
   ]
   private static let serverMebibytes = 96
   private static let deviceMebibytes = 96
@@ -306,21 +306,21 @@ final class FaultStage: Sendable {
     }
     switch told {
     case .waiting(let part):
-      try await subject.until("being told to wait") {
+      try await subject.until("waiting, with a reason") {
         reason($0.game.cloud.status).map { reason in part.map { reason.contains($0) } ?? !reason.isEmpty } == true
       }
       return "waiting: " + (reason(subject.game.cloud.status) ?? "")
     case .storeFailed:
-      try await subject.until("being told of the store") { hasFailed($0.game.cloud.status) }
+      try await subject.until("reporting the store's failure") { hasFailed($0.game.cloud.status) }
       return "storeFailed"
     case .storeFailedOrThere:
       let level = ProgressKey<Int>.max("level", default: 0)
-      try await subject.until("being told of the store") {
+      try await subject.until("reporting the store's failure") {
         hasFailed($0.game.cloud.status) || $0.game.progress[level] == number
       }
       return hasFailed(subject.game.cloud.status) ? "storeFailed" : "nothing: the log had room"
     case .notListening:
-      try await subject.until("being told that nothing is heard") { !$0.game.cloud.status.isListening }
+      try await subject.until("reporting that it isn't listening") { !$0.game.cloud.status.isListening }
       return "isListening is false"
     case .nothing(let reason):
       try await call?.value

@@ -78,7 +78,7 @@ struct FullFolderOnDisk {
     try await reader.cloud.sync()
     #expect(try reader.saves.load(Slot<Run>("run"))?.number == 3)
     // The values that a game holds in memory are updated automatically.
-    try await until("the level is told") { reader.progress[Self.level] == 3 }
+    try await until("the level") { reader.progress[Self.level] == 3 }
     let left = try FileManager.default.subpathsOfDirectory(atPath: cloud.path).filter { $0.hasSuffix(".partial") }
     #expect(left == [])
     try game.close()
