@@ -13,7 +13,7 @@ import Testing
 struct SeenTests {
   private static let world: Slot<Chapter> = "world"
 
-  private func start(_ data: URL, port: Int = 0) async throws -> LiveServer {
+  private func start(_ data: URL, port: Int? = nil) async throws -> LiveServer {
     try await LiveServer.start(data: data, port: port, appKeys: [ServerProcess.appKey])
   }
 

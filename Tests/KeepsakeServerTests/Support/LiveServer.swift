@@ -24,11 +24,14 @@ struct LiveServer: Sendable {
   var appKey: String { running.appKeys[0] }
 
   /// Starts a server; it listens when this returns.
+  ///
+  /// - Parameter port: Where an earlier server listened; nil for an unused one.
   static func start(
-    data: URL, port: Int = 0, appKeys: [String] = [], clock: (@Sendable () -> Int64)? = nil,
+    data: URL, port: Int? = nil, appKeys: [String] = [], clock: (@Sendable () -> Int64)? = nil,
     change: (inout ServerConfiguration) -> Void = { _ in }
   ) async throws -> LiveServer {
-    var configuration = ServerConfiguration(data: data, port: port, appKeys: appKeys)
+    if let port { try await until("the port \(port) to be free") { !TestPort.isOpen(port) } }
+    var configuration = ServerConfiguration(data: data, port: try port ?? TestPort.unused(), appKeys: appKeys)
     configuration.waitLong()
     change(&configuration)
     if let clock { configuration.clock = clock }

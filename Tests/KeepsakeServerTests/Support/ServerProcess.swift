@@ -36,9 +36,12 @@ struct ServerProcess: Sendable {
 
   /// Starts a server; it listens when this returns. With `diskMebibytes` its data folder is a file system of that size,
   /// which ends with the process.
-  static func start(data: URL, port: Int = 0, diskMebibytes: Int? = nil, quota: Int64? = nil) async throws
-    -> ServerProcess
-  {
+  ///
+  /// - Parameter port: Where an earlier server listened; nil for an unused one.
+  static func start(
+    data: URL, port: Int? = nil, diskMebibytes: Int? = nil, quota: Int64? = nil
+  ) async throws -> ServerProcess {
+    let port = try port ?? TestPort.unused()
     let note = data.deletingLastPathComponent().appendingPathComponent("running-\(UUID().uuidString)")
     let process = Process()
     let command = [CommandLine.arguments[0], "--testing-library", "swift-testing", "--filter", "ServerProcessTests"]

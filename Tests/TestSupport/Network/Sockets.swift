@@ -47,6 +47,15 @@ enum Sockets {
     return (listener, port)
   }
 
+  /// Returns whether a server could listen on a port. Binds it for a moment, in a way that keeps no server from it.
+  static func canBind(_ port: Int) -> Bool {
+    let descriptor = socket(AF_INET, stream, 0)
+    defer { close(descriptor) }
+    var reuses: Int32 = 1
+    setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &reuses, socklen_t(MemoryLayout<Int32>.size))
+    return withAddress(port) { bind(descriptor, $0, $1.pointee) == 0 }.result
+  }
+
   /// Calls `serve` with each connection, on a thread of its own, until the listener is shut down.
   static func listen(on listener: Int32, _ serve: @escaping @Sendable (Int32) -> Void) {
     Thread.detachNewThread {
