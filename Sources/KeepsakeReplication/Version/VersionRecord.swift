@@ -79,7 +79,9 @@ package struct VersionRecord: Hashable, Sendable {
 package struct StoredVersion: Hashable, Sendable {
   package var record: VersionRecord
   /// Nothing about it has to be sent any more: the cloud has it, or knows it as covered, and this store's cursor has
-  /// passed that; or it was replaced here before any other device could know it (then `offered` is false).
+  /// passed that; or it was replaced here before any other device could know it (then `offered` is false). It may also
+  /// be history that the cloud never gets: adopted from another store, or with contents that nobody has any more. So
+  /// this doesn't mean that the cloud knows what it covers.
   package var acknowledged: Bool
   /// Other devices may know it: it was offered to the cloud, received from it, or was here when the store was opened (a
   /// copy of the store may have it too).
