@@ -114,6 +114,8 @@ extension FaultStage {
     try await settle([phone, tablet])
     if try tablet.game.saves.load(Self.ballast) != nil { _ = try tablet.game.saves.delete(Self.ballast) }
     try await tablet.game.progress.set("", for: Self.overflow).value
+    // Otherwise the next cell's save might be sent, and refused, before the quota is free.
+    try await tablet.until("freeing the quota") { try $0.isQuiet }
   }
 
   // MARK: The refusal
