@@ -26,7 +26,7 @@ func flowerGarden() async throws {
     pot.plant(flower, id: flower)
     pot.water(waterings)
     try await game.saves.save(pot, to: .pot("windowsill"))
-    try game.progress.record(level, for: .level)
+    try await game.progress.record(level, for: .level).value
     try game.wallet.spend(40, .gems, for: "a sunshade")
     #expect(throws: GameDataError.self) { try game.wallet.spend(40, .gems, for: "a fountain") }
   }
