@@ -120,6 +120,9 @@ struct SyncServiceTests {
     }
   }
 
+  /// How many calls wait for the service.
+  private static func waiterCount(of service: isolated SyncService<Store>) -> Int { service.waiters.count }
+
   @Test("`sync` throws if the service isn't running, and if it is stopped or the task is cancelled meanwhile")
   func notRunning() async throws {
     try await withStore { store in
@@ -128,7 +131,7 @@ struct SyncServiceTests {
       try await service.start()
       let waiting = Task { try await service.sync() }
       let cancelled = Task { try await service.sync() }
-      try await until("starting") { service.status.phase == .busy }
+      try await until("both waiting") { await Self.waiterCount(of: service) == 2 }
       cancelled.cancel()
       await #expect(throws: CancellationError.self) { try await cancelled.value }
       await service.stop()

@@ -1,6 +1,7 @@
 import Foundation
 import KeepsakeTesting
 import TestSupport
+import Testing
 
 @testable import Keepsake
 
@@ -38,6 +39,25 @@ extension AtHome {
   /// Syncs all games twice, so that each has sent its changes and fetched those of the others.
   func settle(_ games: GameData...) async throws {
     for game in games + games { try await game.cloud.sync() }
+  }
+
+  /// Heals the network once none of these games has a request in flight that was sent while it was cut.
+  func heal(_ games: GameData...) async throws { try await cloud.heal(for: games, of: clock) }
+}
+
+extension MemoryCloud {
+  /// Heals the network, which is cut, once none of these games has a request in flight: one that was sent before would
+  /// still fail, and with it a `sync` that was called after the network was healed.
+  func heal(for games: [GameData], of clock: TestClock) async throws {
+    clock.holdsPauses.value = true
+    defer { clock.holdsPauses.value = false }
+    // The first attempt may end by the failure of a content while others are in flight. The second one sends only an
+    // exchange, because contents wait until one has succeeded.
+    for game in games + games {
+      await #expect { try await game.cloud.sync() } throws: { ($0 as? GameDataError)?.code == .unreachable }
+      try await until { game.cloud.status.transfers.isEmpty }
+    }
+    isCut = false
   }
 }
 

@@ -15,11 +15,17 @@ final class TestClock: Sendable {
   /// Short pauses really pass. Longer ones never end, so that nothing arrives merely because a device polled its cloud.
   private static let longestPause = Duration.seconds(10)
 
+  /// While this is true, no pause ends, so that no device tries again by itself.
+  let holdsPauses = Shared(false)
+
   var environment: GameEnvironment {
     GameEnvironment(
       nowMilliseconds: { [milliseconds] in milliseconds.value },
       uptime: { [milliseconds] in .milliseconds(milliseconds.value) },
-      sleep: { try await Task.sleep(for: $0 <= Self.longestPause ? $0 : .seconds(1 << 30)) })
+      sleep: { [holdsPauses] pause in
+        try await Task.sleep(for: pause <= Self.longestPause ? pause : .seconds(1 << 30))
+        while holdsPauses.value { try await Task.sleep(for: .milliseconds(5)) }
+      })
   }
 }
 

@@ -169,8 +169,8 @@ private enum Later {
     }
   }
 
-  /// Reads each input that once crashed a reader, mostly found by fuzzing, with every reader.
-  @Test func whatOnceCrashedIsAnErrorOrAValue() throws {
+  /// Reads each input with which fuzzing crashed a reader, with every reader.
+  @Test func everyInputFoundByFuzzingIsAnErrorOrAValue() throws {
     let folder = Repository.root.appending(path: "Tests/KeepsakeArchiveTests/Fixtures/crashers")
     let files = try FileManager.default.contentsOfDirectory(at: folder, includingPropertiesForKeys: nil)
     #expect(!files.isEmpty)

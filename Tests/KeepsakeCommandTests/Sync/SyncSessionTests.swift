@@ -280,7 +280,9 @@ import Testing
 
   private static func withServer<Value>(_ body: (RunningServer) async throws -> Value) async throws -> Value {
     let data = TemporaryFolder.url("cloud")
-    var configuration = ServerConfiguration(data: data, port: 0)
+    // Nothing else gets this port when the server has stopped.
+    let port = try TestPort.unused()
+    var configuration = ServerConfiguration(data: data, port: port)
     // However slow the machine is, the server ends no request.
     let limit = Int(Patience.limit.components.seconds)
     (configuration.stopSeconds, configuration.idleSeconds, configuration.slowGraceSeconds) = (limit, limit, limit)
@@ -306,6 +308,7 @@ import Testing
     _ = await task.result
     // A leftover folder does no harm.
     try? FileManager.default.removeItem(at: data)
+    try await until("the port \(port) to be closed") { !TestPort.isOpen(port) }
     return try result.get()
   }
 }

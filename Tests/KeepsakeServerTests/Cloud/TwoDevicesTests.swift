@@ -205,6 +205,7 @@ struct TwoDevicesTests {
       let device = try await Device.register(with: server, in: folder)
       let other = try await device.pair(with: server, in: folder)
       try await server.stop()
+      try await until("the port \(port) to be closed") { !TestPort.isOpen(port) }
       try await device.sync.start()
       try device.save(Data("offline".utf8), to: "a")
       await #expect {

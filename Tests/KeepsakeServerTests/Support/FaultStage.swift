@@ -261,6 +261,12 @@ final class FaultStage: Sendable {
     Trap, Task<Void, any Error>?
   ) {
     let code = transfer.kind == .joining ? try await tablet.game.cloud.pairingCode() : ""
+    if transfer.kind == .events {
+      // The stream to be held is the next one: the earlier one has ended, and the status shows that.
+      try await subject.until("listening") { $0.game.cloud.status.isListening }
+      subject.proxy.cutOff()
+      try await subject.until("noticing the end of its stream") { !$0.game.cloud.status.isListening }
+    }
     let trap = subject.proxy.hold(transfer.request, at: transfer.point, skipping: transfer.skipping)
     switch transfer.kind {
     case .smallExchange: try await subject.game.progress.record(number, for: .max("level", default: 0)).value
@@ -274,11 +280,8 @@ final class FaultStage: Sendable {
     case .upload: try await subject.game.saves.save(Chapter(number, bytes: Self.largeBytes), to: "large")
     case .download: try await tablet.game.saves.save(Chapter(number, bytes: Self.largeBytes), to: "large")
     case .events:
-      subject.proxy.cutOff()
       subject.proxy.heal()
-      try await subject.until("listening again") {
-        $0.game.cloud.status.isListening && ($0.proxy.counts["GET /v1/events"] ?? 0) > 1
-      }
+      try await subject.until("listening again") { $0.game.cloud.status.isListening }
       try await tablet.game.progress.record(number, for: .max("level", default: 0)).value
     case .registering: subject.connect()
     case .joining: return (trap, Task { try await subject.game.cloud.join(code) })

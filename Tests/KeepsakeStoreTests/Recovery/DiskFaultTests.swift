@@ -92,32 +92,30 @@ import Testing
     let store = try Store.open(at: folder)
     defer { try? store.close() }
     try store.save(Data("first".utf8), as: 1)
-    let (entered, gate, done) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+    let gate = Gate()
     let failed = try store.submit { transaction, _ in
       try transaction.put(2, covers: [1])
-      entered.signal()
-      gate.wait()
+      gate.pass()
     }
-    entered.wait()
-    let seen = Shared<(String, Int)>(("", 0))
-    Thread {
+    gate.waitForArrival()
+    let second = WatchedThread { () throws -> (outcome: String, incidents: Int) in
       do {
         try store.write { transaction in
           FaultyDisk.fault.withLock { $0 = nil }
           try transaction.put(3, covers: [1])
         }
-        seen.value = ("written", store.incidents.count)
-      } catch { seen.value = ("\(error)", store.incidents.count) }
-      done.signal()
-    }.start()
-    Thread.sleep(forTimeInterval: 0.5)
+        return ("written", store.incidents.count)
+      } catch { return ("\(error)", store.incidents.count) }
+    }
+    let hasWaited = second.waitUntilBlocked()
     FaultyDisk.fault.withLock { $0 = .sync(FaultyDisk.failedSync) }
-    gate.signal()
+    gate.open()
     let code = errorCode { try failed.wait() }
-    done.wait()
+    let seen = try second.value()
     FaultyDisk.fault.withLock { $0 = nil }
+    #expect(hasWaited, "the second save must wait for the first")
     #expect(code == .io)
-    #expect(seen.value.1 > 0, "acknowledged after a failed sync, without reopening the store: \(seen.value)")
+    #expect(seen.incidents > 0, "acknowledged after a failed sync, without reopening the store: \(seen)")
   }
 
   @Test(

@@ -75,9 +75,26 @@ import Testing
     let assets = try AssetLibrary(at: world.url, reading: { gate.pass($0) })
     let expected = try #require(world.bytes["a"])
     let batches = [assets.load(["a"]), assets.load(["a"], priority: .low)]
-    let tasks = (0..<4).map { _ in Task { try await assets.data(for: "a") == expected } }
-    let threads = (0..<4).map { _ in Task { try await onThread { try assets.data(for: "a") == expected } } }
-    try await onThread { gate.waitFor(["a"]) }
+    // Signalled by each reader just before its call.
+    let calls = DispatchSemaphore(value: 0)
+    let tasks = (0..<4).map { _ in
+      Task { () async throws -> Bool in
+        calls.signal()
+        return try await assets.data(for: "a") == expected
+      }
+    }
+    let threads = (0..<4).map { _ in
+      Task { () async throws -> Bool in
+        try await onThread {
+          calls.signal()
+          return try assets.data(for: "a") == expected
+        }
+      }
+    }
+    try await onThread {
+      gate.waitFor(["a"])
+      for _ in 0..<8 { calls.wait() }
+    }
     gate.open("a")
     for task in tasks + threads { #expect(try await task.value) }
     for batch in batches { try await batch.waitUntilLoaded() }

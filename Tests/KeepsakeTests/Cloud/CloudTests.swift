@@ -96,7 +96,7 @@ import Testing
     }
     #expect(here.cloud.status.waitingCommits > 0)
 
-    cloud.isCut = false
+    try await heal(here, there)
     try await here.cloud.sync()
     try await there.cloud.sync()
     try await here.cloud.sync()
@@ -255,6 +255,7 @@ import Testing
     try await until { try there.saves.load(.main)?.level == 25 }
     // The phone is disconnected meanwhile.
     here.cloud.disconnect()
+    try await until { here.cloud.status.phase == .off }
     for level in 26...50 {
       clock.advance(by: .seconds(60))
       try await there.saves.save(World(level: level), to: .main)

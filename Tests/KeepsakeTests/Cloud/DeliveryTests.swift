@@ -162,6 +162,8 @@ import Testing
     try here.wallet.earn(5, .gems, for: "quest")
     try await exchange(here, there)
     #expect(there.progress[.level] == 6)
+    // Without those that the fetch delivered.
+    _ = there.takeChanges()
     there.cloud.delivery = .immediately
     try await until { there.progress[.level] == 7 && there.wallet[.gems].total == 35 }
     #expect(there.takeChanges().contains(.wallet))

@@ -234,17 +234,20 @@ import Darwin
       let game = try GameData.open("com.example.space", at: URL(fileURLWithPath: path))
       var world = World(level: 0)
       var calls = (suspended: 0, resumed: 0)
+      // Before the playtime begins, and below the clock is read after the playtime: no pause of this thread makes the
+      // difference less than the stops.
+      let begin = ContinuousClock.now
       let autosave = Autosave(game, to: .main, every: .seconds(3_600), within: patience) { world }
       autosave.onSuspend = { calls.suspended += 1 }
       autosave.onResume = { calls.resumed += 1 }
-      let begin = ContinuousClock.now
       try Self.conduct(stops: 100, file, thenEnd: "TERM")
       while true {
         try autosave.update()
         if calls.resumed > world.level {
+          let playtime = autosave.playtime
           guard calls == (world.level + 1, world.level + 1), !autosave.isSuspended,
             // The first stop takes at least a second.
-            ContinuousClock.now - begin - autosave.playtime > .milliseconds(900)
+            ContinuousClock.now - begin - playtime > .milliseconds(900)
           else { exit(3) }
           world.level += 1
           try Data(count: world.level).write(to: file)
@@ -378,8 +381,8 @@ import Darwin
     let file = device.folder.url.appendingPathComponent("resumed")
     await #expect(processExitsWith: .exitCode(7)) { [path = path as String, file = file as URL] in
       let game = try GameData.open("com.example.space", at: URL(fileURLWithPath: path))
-      let autosave = Autosave(game, to: .main, every: .seconds(3_600), within: .milliseconds(100)) { World(level: 1) }
       let begin = ContinuousClock.now
+      let autosave = Autosave(game, to: .main, every: .seconds(3_600), within: .milliseconds(100)) { World(level: 1) }
       signal(SIGUSR1) { _ in hangs.store(false, ordering: .releasing) }
       try Self.conduct(stops: 1, file, thenEnd: "USR1")
       try Data(count: 1).write(to: file)

@@ -237,6 +237,9 @@ import Testing
   func race() async throws {
     let game = try device.open()
     defer { end(game) }
+    // The commit that would follow by itself, a frame later, is held back; `flush` commits without it.
+    game.preferences.queue.suspend()
+    defer { game.preferences.queue.resume() }
     game.preferences[.hat] = "mine"
     try arrive("theirs", as: "hat", in: game)
     #expect(game.preferences[.hat] == "mine", "set on this device and not committed yet")
@@ -366,7 +369,10 @@ import Testing
       CellState(value: .latest(Stamp(caughtUp: true, milliseconds: 1, writer: WriterID(2)), .string("x"))),
       as: CellKey(collection: "preferences", key: "b"), in: game)
     #expect(game.preferences[PreferenceKey("b", default: "c", synced: true)] == "c")
-    // Set before the value arrived: the rest of the commit is stored all the same.
+    // Set before the value arrived: the rest of the commit is stored all the same. The commit that would follow by
+    // itself is held back until then.
+    game.preferences.queue.suspend()
+    defer { game.preferences.queue.resume() }
     let scarf = CellKey(collection: "preferences", key: "scarf")
     let scarfKey = PreferenceKey("scarf", default: "", synced: true)
     game.preferences[scarfKey] = "red"

@@ -120,6 +120,7 @@ import Testing
       end(there)
     }
     there.cloud.disconnect()
+    try await until { there.cloud.status.phase == .off }
     try here.saves.keepLocal(.main, cloudCopy: .removed)
     #expect(try here.saves.load(.main)?.level == 2)
     #expect(try here.saves.status(of: .main).state == .local(.kept))
@@ -135,6 +136,7 @@ import Testing
     try await settle(here, there)
     #expect(try there.saves.load(.main)?.level == 2)
     there.cloud.disconnect()
+    try await until { there.cloud.status.phase == .off }
     try await there.saves.save(World(level: 3, cleared: ["there"]), to: .main)
     try here.saves.keepLocal(.main, cloudCopy: .removed)
     try await here.saves.save(World(level: 7, cleared: ["here"]), to: .main)
@@ -242,7 +244,7 @@ import Testing
     await #expect { try await here.cloud.sync() } throws: { ($0 as? GameDataError)?.code == .unreachable }
     for copy in [CloudCopy.kept, .removed] { try here.saves.keepLocal(Slot<Journal>.asking, cloudCopy: copy) }
     try await here.saves.save(Journal(text: text + "!"), to: .asking)
-    cloud.isCut = false
+    try await heal(here, there)
     try await settle(here, there)
     #expect(told("journal").allSatisfy { $0.tombstone } && here.cloud.status.waitingCommits == 0)
     #expect(try there.saves.load(Slot<Journal>.asking) == nil)
@@ -267,6 +269,7 @@ import Testing
     try await here.saves.save(World(level: 8), to: "other")
     try await here.cloud.sync()
     there.cloud.disconnect()
+    try await until { there.cloud.status.phase == .off }
     cloud.container = backup
     try await here.cloud.sync()
     #expect(told("secret").isEmpty && told("other").count == 1)
@@ -392,6 +395,7 @@ import Testing
     try await game.saves.save(World(level: 2), to: .main)
     try await game.cloud.sync()
     game.cloud.disconnect()
+    try await until { game.cloud.status.phase == .off }
     // Another connection begins a write transaction, and doesn't end it.
     var configuration = Configuration()
     configuration.allowsUnsafeTransactions = true
@@ -427,7 +431,7 @@ import Testing
     cloud.isCut = true
     try await here.saves.save(World(level: 4), to: .main)
     try await there.saves.save(World(level: 5), to: .main)
-    cloud.isCut = false
+    try await heal(here, there)
     try await settle(here, there)
     #expect(gameErrorCode { try here.saves.keepLocal(.main, cloudCopy: .removed) } == .misuse)
     #expect(try !here.saves.isLocal(.main) && here.saves.conflict(.main) != nil)

@@ -97,6 +97,7 @@ import Testing
     defer { end(game) }
     let (slots, rounds) = (6, 15)
     let query = try game.saves.query(matching: "slot ?") { !$0.name.hasSuffix("z") }
+    let latest = Shared<[String: Int]>([:])
     let reader = Task {
       var shown: [String: Int] = [:]
       for try await update in query {
@@ -114,7 +115,8 @@ import Testing
           }
           for slot in changes.removed { #expect(shown.removeValue(forKey: slot.name) != nil) }
         }
-        if shown.count == slots / 2, shown.values.allSatisfy({ $0 == rounds }) { break }
+        latest.value = shown
+        if shown["slot e"] != nil { break }
       }
       return shown
     }
@@ -131,8 +133,13 @@ import Testing
       }
       try await group.waitForAll()
     }
-    // Ends only if the last save and the last delete were reported.
-    #expect(try await reader.value == ["slot 0": rounds, "slot 2": rounds, "slot 4": rounds])
+    // Only the updates of the tasks' own writes lead to this, and not the one of the save below.
+    let expected = ["slot 0": rounds, "slot 2": rounds, "slot 4": rounds]
+    try await until("the last save and the last delete have been reported") { latest.value == expected }
+    // Ends the reader, after everything that it still has to report.
+    try await game.saves.save(World(), to: slot("slot e"))
+    let shown = try await reader.value
+    #expect(shown == expected.merging(["slot e": 0]) { $1 })
   }
 
   @Test("a query ends when the game is closed, and when its task is cancelled", .hangLimit)

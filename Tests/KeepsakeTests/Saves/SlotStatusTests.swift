@@ -32,7 +32,7 @@ import Testing
     try await game.saves.save(World(level: 2), to: .main)
     #expect(try game.saves.status(of: .main).state == .queued)
     cloud.isFull = true
-    cloud.isCut = false
+    try await cloud.heal(for: [game], of: device.clock)
     await #expect { try await game.cloud.sync() } throws: { ($0 as? GameDataError)?.code == .refused }
     guard case .refused(let refusal) = try game.saves.status(of: .main).state else {
       Issue.record("the state is \(try game.saves.status(of: .main).state)")
