@@ -8,6 +8,8 @@ extension ArchiveInspection {
   /// Structs are objects with their keys, objects have `$id` and `$type`, references are `{"$ref": n}`, enum cases are
   /// their names or `{"$case": name, ...}`. Numbers that JSON doesn't have are strings. Dictionaries with keys other
   /// than strings are lists of pairs.
+  ///
+  /// - Returns: The document, in UTF-8.
   public func json() -> Data {
     var json = JSONWriter()
     json.beginObject()

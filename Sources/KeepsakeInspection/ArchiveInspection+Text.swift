@@ -6,6 +6,7 @@ extension ArchiveInspection {
   ///
   /// - Parameter longest: The maximum number of elements shown of a list, characters of a string, and objects of a
   ///   class.
+  /// - Returns: The text, ending in a line feed.
   public func text(longest: Int = 50) -> String {
     var lines: [String]
     if let foreign {

@@ -98,7 +98,13 @@ public struct ArchiveInspection: Sendable {
   /// Reads every value of an archive and keeps none. Verifies the checksum, the structure, and that each value is valid
   /// for its declared type.
   ///
-  /// Throws the same errors as `init(of:)`. Takes memory only for the archive's types and objects.
+  /// Takes time in proportion to the archive's size, and memory only for its types and objects.
+  ///
+  /// - Parameters:
+  ///   - data: The archive.
+  ///   - limits: The limits that the archive must keep.
+  /// - Returns: The archive's general properties.
+  /// - Throws: As `init(of:limits:)`.
   @discardableResult public static func verify(_ data: Data, limits: ArchiveLimits = .standard) throws -> Header {
     try data.withUnsafeBytes { bytes in
       let file = try ArchiveFile(bytes, limits: limits)

@@ -10,13 +10,24 @@ extension PropertyList {
   /// Data that contains a keyed archive is decoded if the type isn't data, as long as the archive has no objects of
   /// custom classes; use `KeyedArchive` for those.
   ///
-  /// - Throws: `PropertyListError` with the path: `missingValue`, `mismatch`, `limit`, `unsupported`; and errors of the
-  ///   type's own initialisers.
+  /// - Parameters:
+  ///   - type: The type to decode.
+  ///   - limits: The limits that property lists and archives in its data must keep.
+  /// - Returns: The value.
+  /// - Throws: `PropertyListError` with the path: `missingValue`, `mismatch`, `limit`, `unsupported`; for an archive in
+  ///   its data, the errors of `KeyedArchive.decode`; and errors of the type's own initialisers.
   public func decode<Value: Archivable>(_ type: Value.Type, limits: PropertyListLimits = .standard) throws -> Value {
     try KeyedArchive(plain: self).decode(type, limits: limits)
   }
 
   /// Decodes this property list as a `Codable` value, in the same way.
+  ///
+  /// - Parameters:
+  ///   - type: The type to decode.
+  ///   - limits: The limits that property lists and archives in its data must keep.
+  /// - Returns: The value.
+  /// - Throws: `PropertyListError` with the path: `missingValue`, `mismatch`, `limit`; for an archive in its data, the
+  ///   errors of `KeyedArchive.decode`; and errors of the type's own initialisers.
   @_disfavoredOverload
   public func decode<Value: Decodable>(_ type: Value.Type, limits: PropertyListLimits = .standard) throws -> Value {
     try KeyedArchive(plain: self).decode(type, limits: limits)

@@ -44,6 +44,10 @@ public enum PropertyList: Sendable {
     public var value: PropertyList
 
     /// Creates an entry of a dictionary.
+    ///
+    /// - Parameters:
+    ///   - key: The entry's key.
+    ///   - value: The entry's value.
     public init(_ key: String, _ value: PropertyList) {
       self.key = key
       self.value = value
@@ -60,8 +64,13 @@ public enum PropertyList: Sendable {
 
   /// Reads a property list, binary or XML.
   ///
-  /// - Throws: `PropertyListError` with the location. Whatever the bytes are, reading never ends the process, and takes
-  ///   at most some hundred times their size in memory and time in proportion to their size.
+  /// Whatever the bytes are, reading never ends the process, and takes at most some hundred times their size in memory
+  /// and time in proportion to their size.
+  ///
+  /// - Parameters:
+  ///   - data: The bytes of the file.
+  ///   - limits: The limits that the file must keep.
+  /// - Throws: `PropertyListError` with the location: `notAPropertyList`, `damaged`, `unsupported`, `cycle` or `limit`.
   public init(_ data: Data, limits: PropertyListLimits = .standard) throws {
     switch try Self.format(of: data) {
     case .binary: self = try data.withUnsafeBytes { try BinaryReader.read($0, limits: limits) }
@@ -69,8 +78,11 @@ public enum PropertyList: Sendable {
     }
   }
 
-  /// Returns the format that the first bytes indicate. Throws `PropertyListError` with `notAPropertyList` if they match
-  /// neither format.
+  /// Returns the format that the first bytes indicate. Doesn't read the rest.
+  ///
+  /// - Parameter data: The bytes of the file.
+  /// - Returns: The format.
+  /// - Throws: `PropertyListError` with `notAPropertyList` if the bytes match neither format, or if there are none.
   public static func format(of data: Data) throws -> Format {
     if data.starts(with: BinaryFormat.family) { return .binary }
     if XMLText.begins(data) { return .xml }
@@ -82,8 +94,12 @@ public enum PropertyList: Sendable {
 
   /// Returns the bytes of a file. Equal values with entries in the same order give equal bytes.
   ///
-  /// - Throws: `PropertyListError` with `unwritable` for values that the format doesn't have, and with `limit`; the
-  ///   message contains the path.
+  /// - Parameters:
+  ///   - format: The format.
+  ///   - limits: The limits that the file must keep.
+  /// - Returns: The bytes.
+  /// - Throws: `PropertyListError` with `unwritable`, and the value's path, for values that the format doesn't have;
+  ///   with `limit` beyond the limits.
   public func encoded(as format: Format, limits: PropertyListLimits = .standard) throws -> Data {
     switch format {
     case .binary: try BinaryWriter.write(self, limits: limits)
@@ -94,12 +110,18 @@ public enum PropertyList: Sendable {
   // MARK: Looking inside
 
   /// The value under a key of a dictionary. Takes time in proportion to the number of keys.
+  ///
+  /// - Parameter key: The key.
+  /// - Returns: The value; nil if there is none, or this isn't a dictionary.
   public subscript(key: String) -> PropertyList? {
     guard case .dictionary(let entries) = self else { return nil }
     return entries.last { $0.key == key }?.value
   }
 
   /// The element of an array; nil if the index is out of range.
+  ///
+  /// - Parameter index: The position, from 0.
+  /// - Returns: The element; nil if there is none, or this isn't an array.
   public subscript(index: Int) -> PropertyList? {
     guard case .array(let elements) = self, elements.indices.contains(index) else { return nil }
     return elements[index]

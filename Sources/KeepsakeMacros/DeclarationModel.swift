@@ -190,10 +190,10 @@ struct DeclarationModel {
       }
     }
     for member in members {
-      if let variable = member.decl.as(VariableDeclSyntax.self), variable.attributes.named("Unsaved") == nil,
-        (variable.attributes.named("Coded") != nil) == coded
+      if let variable = member.decl.as(VariableDeclSyntax.self), variable.isStored,
+        variable.attributes.named("Unsaved") == nil, (variable.attributes.named("Coded") != nil) == coded
       {
-        for binding in variable.bindings {
+        for binding in variable.bindings where binding.isStored {
           if let type = binding.typeAnnotation?.type { collect(type) }
           if let value = binding.initializer?.value { collect(value) }
         }

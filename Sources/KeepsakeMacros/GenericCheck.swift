@@ -14,11 +14,10 @@ struct GenericCheck {
   init(_ declaration: ClassDeclSyntax) {
     self.declaration = declaration
     for member in declaration.memberBlock.members {
-      guard let variable = member.decl.as(VariableDeclSyntax.self), variable.attributes.named("Unsaved") == nil,
-        variable.attributes.named("Coded") == nil,
-        !variable.modifiers.contains(where: { ["static", "class"].contains($0.name.text) })
+      guard let variable = member.decl.as(VariableDeclSyntax.self), variable.isStored,
+        variable.attributes.named("Unsaved") == nil, variable.attributes.named("Coded") == nil
       else { continue }
-      for binding in variable.bindings where binding.accessorBlock?.isComputed != true {
+      for binding in variable.bindings where binding.isStored {
         if let type = binding.typeAnnotation?.type { collect(type) }
       }
     }
@@ -65,13 +64,5 @@ struct GenericCheck {
         if case .type(let inner) = argument.argument { collect(inner) }
       }
     }
-  }
-}
-
-extension AccessorBlockSyntax {
-  /// Whether it has a getter, so that nothing is stored.
-  var isComputed: Bool {
-    guard case .accessors(let list) = accessors else { return true }
-    return !list.allSatisfy { ["willSet", "didSet"].contains($0.accessorSpecifier.text) }
   }
 }

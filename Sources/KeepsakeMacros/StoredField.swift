@@ -84,24 +84,13 @@ struct StoredFieldCollector<Context: MacroExpansionContext> {
     }
   }
 
-  private static func isStored(_ variable: VariableDeclSyntax) -> Bool {
-    if variable.modifiers.contains(where: { ["static", "class"].contains($0.name.text) }) { return false }
-    return variable.bindings.contains { isStored($0) }
-  }
-
-  private static func isStored(_ binding: PatternBindingSyntax) -> Bool {
-    guard let accessors = binding.accessorBlock?.accessors else { return true }
-    guard case .accessors(let list) = accessors else { return false }
-    return list.allSatisfy { ["willSet", "didSet"].contains($0.accessorSpecifier.text) }
-  }
-
   private func isSavedProperty(_ declaration: DeclSyntax) -> Bool {
     guard let variable = declaration.as(VariableDeclSyntax.self) else { return false }
-    return Self.isStored(variable) && variable.attributes.named("Unsaved") == nil
+    return variable.isStored && variable.attributes.named("Unsaved") == nil
   }
 
   private mutating func collect(_ variable: VariableDeclSyntax) {
-    guard Self.isStored(variable) else { return }
+    guard variable.isStored else { return }
     let isLet = variable.bindingSpecifier.tokenKind == .keyword(.let)
     let isLazy = variable.modifiers.contains { $0.name.text == "lazy" }
     let isUnsaved = variable.attributes.named("Unsaved") != nil
@@ -120,7 +109,7 @@ struct StoredFieldCollector<Context: MacroExpansionContext> {
       following = binding.typeAnnotation?.type ?? (binding.initializer == nil ? following : nil)
       types.append(following)
     }
-    for (binding, type) in zip(variable.bindings, types.reversed()) where Self.isStored(binding) {
+    for (binding, type) in zip(variable.bindings, types.reversed()) where binding.isStored {
       guard let name = binding.pattern.as(IdentifierPatternSyntax.self)?.identifier.text else {
         if !isUnsaved { report(.tuplePattern, on: Syntax(binding)) }
         continue
@@ -231,5 +220,21 @@ extension ExprSyntax {
     guard let segment = literal.segments.first else { return "" }
     guard case .stringSegment(let text) = segment, !text.content.text.contains("\\") else { return nil }
     return text.content.text
+  }
+}
+
+extension VariableDeclSyntax {
+  /// Whether a value of the type holds it: neither a property of the type itself nor one that is only computed.
+  var isStored: Bool {
+    !modifiers.contains { ["static", "class"].contains($0.name.text) } && bindings.contains { $0.isStored }
+  }
+}
+
+extension PatternBindingSyntax {
+  /// Whether it has no accessors, or only observers.
+  var isStored: Bool {
+    guard let accessors = accessorBlock?.accessors else { return true }
+    guard case .accessors(let list) = accessors else { return false }
+    return list.allSatisfy { ["willSet", "didSet"].contains($0.accessorSpecifier.text) }
   }
 }

@@ -34,7 +34,7 @@ package enum AtomicFile {
   /// Replaces the file at `url` with `data`, durably: after this returns, a power cut doesn't lose it. Costs three
   /// waits for the disk. A symbolic link of that name is replaced, not followed.
   ///
-  /// - Throws: `StoreError`, with the file unchanged.
+  /// - Throws: `StoreError`, with the file unchanged, or replaced if only syncing the folder failed.
   package static func write(_ data: Data, to url: URL, access: Access = .usual) throws {
     _ = try put(data, at: url, access) { temporary, path in
       guard rename(temporary, path) == 0 else { throw StoreError(errorNumber: errno, doing: "renaming to \(path)") }
@@ -107,12 +107,16 @@ package enum AtomicFile {
 
   /// Returns the bytes of the file at `url`, nil if there is none. Throws `tooLarge` before reading more than allowed.
   package static func read(_ url: URL, maximumBytes: Int) throws -> Data? {
-    let file = open(url.path, O_RDONLY | O_CLOEXEC)
+    // Without blocking, because opening a pipe would wait for its writer.
+    let file = open(url.path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
     guard file >= 0 else {
       if errno == ENOENT || errno == ENOTDIR { return nil }
       throw StoreError(errorNumber: errno, doing: "opening \(url.path)")
     }
     let handle = FileHandle(fileDescriptor: file, closeOnDealloc: true)
+    var status = stat()
+    guard fstat(file, &status) == 0 else { throw StoreError(errorNumber: errno, doing: "examining \(url.path)") }
+    guard status.st_mode & S_IFMT == S_IFREG else { throw StoreError(.io, "\(url.path) is not a regular file") }
     let bytes: Data
     do {
       // One byte more than allowed shows whether there is more; a file may grow while it is read.
@@ -151,7 +155,8 @@ package enum AtomicFile {
     }
   }
 
-  private static func sync(_ file: Int32, path: String) throws {
+  /// Waits until what was written to an open file is on the disk.
+  static func sync(_ file: Int32, path: String) throws {
     #if canImport(Darwin)
     // On Apple's systems, fsync stops at the drive's cache. Where F_FULLFSYNC isn't supported, fsync is all there is.
     if fcntl(file, F_FULLFSYNC) == 0 { return }

@@ -237,6 +237,8 @@ package final class Store: Sendable {
     let deadline = limit.map { ContinuousClock.now + $0 }
     do {
       try drain(within: limit)
+    } catch let error as StoreError where error.code == .misuse && closed.withLock({ $0 }) {
+      return  // Another call has closed it meanwhile.
     } catch let error as StoreError where [.damaged, .io, .diskFull, .notPermitted].contains(error.code) {
       // The disk or the database refuses every write. What was submitted has failed and reported that. A store in
       // trouble has to be closed before it can be opened again and repaired.

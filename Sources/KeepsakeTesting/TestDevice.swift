@@ -64,6 +64,7 @@ public final class TestDevice: Sendable {
   ///
   /// - Parameters:
   ///   - id: The game's identifier, as for `GameData.open`.
+  ///   - profile: As for `GameData.open` with a folder: part of the seal's owner; it doesn't choose the folder.
   ///   - seal: As for `GameData.open`.
   ///   - history: As for `GameData.open`.
   ///   - connecting: Whether to call `game.cloud.connect(address)`. Pass false to test code that connects itself, with

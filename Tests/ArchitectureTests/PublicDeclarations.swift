@@ -16,8 +16,15 @@ struct PublicDeclaration: Equatable {
   var labels: [String]?
   /// Whether a public protocol requires it.
   var isRequirement = false
-  /// Whether a documentation comment is directly above it, with nothing but attributes between them.
-  var isDocumented: Bool
+  /// The lines of the documentation comment directly above it, without their slashes, with nothing but attributes
+  /// between them and the declaration; empty if there is none.
+  var documentation: [String]
+  /// Whether it is there only to explain at compile time that it can't be used.
+  var isUnavailable = false
+  /// Set for functions, initialisers and subscripts.
+  var call: CallSignature?
+
+  var isDocumented: Bool { !documentation.isEmpty }
 
   /// As documentation writes it: `save(_:to:)`, `levels`.
   var signature: String { labels.map { "\(name)(\($0.map { "\($0):" }.joined()))" } ?? name }
@@ -156,26 +163,36 @@ struct PublicDeclarationScanner {
         }
       default: [(SwiftText.name(in: text[...]), nil)]
       }
-    let isDocumented = isDocumented(above: number)
+    let comment = documentation(above: number)
+    let isCall = ["func", "init", "subscript"].contains(head.keyword)
     return names.map {
       PublicDeclaration(
         file: file, line: number + 1, keyword: head.keyword, name: $0.0, labels: $0.1, isRequirement: isRequirement,
-        isDocumented: isDocumented)
+        documentation: comment.lines,
+        isUnavailable: comment.attributes.contains(/@available\([^)]*\bunavailable\b/),
+        call: isCall ? CallSignature(text[...]) : nil)
     }
   }
 
-  /// Whether the nearest line above that belongs to no attribute is a documentation comment.
-  private func isDocumented(above number: Int) -> Bool {
+  /// Returns the documentation comment whose last line is the nearest line above that belongs to no attribute, and the
+  /// attributes, with the line of the declaration itself.
+  private func documentation(above number: Int) -> (lines: [String], attributes: String) {
+    var attributes = code[number]
     var index = number - 1
     var open = 0
     while index >= 0 {
       let line = lines[index].drop { $0 == " " }
-      if open == 0, line.hasPrefix("///") { return true }
+      if open == 0, line.hasPrefix("///") {
+        let above = lines[..<index].lastIndex { line in !line.drop { $0 == " " }.hasPrefix("///") }
+        let comment = lines[((above ?? -1) + 1)...index]
+        return (comment.map { line in String(line.drop { $0 == " " }.dropFirst(3)) }, attributes)
+      }
       // An attribute may take several lines: its last one closes what its first one opens.
       for character in code[index] { open += character == ")" ? 1 : character == "(" ? -1 : 0 }
-      guard open > 0 || line.hasPrefix("@") || line.hasPrefix("#") || line.hasPrefix("//") else { return false }
+      guard open > 0 || line.hasPrefix("@") || line.hasPrefix("#") || line.hasPrefix("//") else { break }
+      attributes = code[index] + "\n" + attributes
       index -= 1
     }
-    return false
+    return ([], attributes)
   }
 }

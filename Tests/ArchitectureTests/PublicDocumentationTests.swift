@@ -29,6 +29,73 @@ struct PublicDocumentationTests {
     }
   }
 
+  /// The modules in which every public call is documented in standard blocks.
+  static let modules: Set<String> = ["Keepsake", "KeepsakeInspection", "KeepsakeInterchange", "KeepsakeTesting"]
+
+  @Test("The documentation of each public call has a block for every parameter, for its result and for its errors")
+  func blocks() throws {
+    var count = 0
+    for declaration in try PublicDeclarationScanner.ofLibraries()
+    where declaration.isDocumented && !declaration.isUnavailable && !Self.witnesses.contains(declaration.signature) {
+      let module = declaration.file.components(separatedBy: "/").dropFirst().first ?? ""
+      guard Self.modules.contains(module), let call = declaration.call else { continue }
+      count += 1
+      let differences = DocumentationBlocks(declaration.documentation).differences(from: call)
+      let place = "\(declaration.file):\(declaration.line): \(declaration.keyword) \(declaration.signature)"
+      #expect(differences.isEmpty, "\(place): its documentation \(differences.joined(separator: ", "))")
+    }
+    // Fewer would mean that the scanner misses some.
+    #expect(count > 250)
+  }
+
+  @Test("What a call takes, returns and throws is compared with the blocks of its documentation")
+  func blocksAreCompared() {
+    let source = """
+      public struct Shelf {
+        /// Puts a book on the shelf.
+        ///
+        /// - Parameters:
+        ///   - book: The book,
+        ///     which isn't copied.
+        ///   - position: From 0.
+        /// - Returns: Its number.
+        /// - Throws: `ShelfError` if there is no room.
+        @discardableResult
+        public mutating func insert<Book: Printed>(_ book: Book, at position: Int = (1 + 2)) async throws
+          -> Int
+        {}
+        /// Finds a book.
+        ///
+        /// - Parameter name: Its title.
+        public func find(
+          title name: String, in part: (Int, Int) -> Bool, _: Int
+        ) throws(ShelfError) -> Book? where Book: Printed { nil }
+        /// Empties the shelf.
+        ///
+        /// - Parameter all: Everything.
+        /// - Returns: Nothing.
+        /// - Throws: Nothing.
+        public func empty() -> Void {}
+        /// The number of a book.
+        public subscript(book: Book) -> Int { 0 }
+        /// Not for use.
+        @available(*, unavailable, message: "use insert")
+        public init(text: String) throws {}
+      }
+      """
+    let found = PublicDeclarationScanner(file: "", text: source).declarations().compactMap { declaration in
+      declaration.call.map {
+        DocumentationBlocks(declaration.documentation).differences(from: $0) + (declaration.isUnavailable ? ["-"] : [])
+      }
+    }
+    #expect(
+      found == [
+        [], ["doesn't describe part", "has no Returns", "has no Throws"],
+        ["describes no parameter: all", "has a needless Returns", "has a needless Throws"],
+        ["doesn't describe book", "has no Returns"], ["doesn't describe text", "has no Throws", "-"],
+      ])
+  }
+
   @Test("Every public error has a text for people: it is a LocalizedError")
   func errorTexts() throws {
     var count = 0

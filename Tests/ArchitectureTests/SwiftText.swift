@@ -116,6 +116,19 @@ enum SwiftText {
     }
   }
 
+  /// The names that a function's body has for its parameters, in order, without those that are `_`.
+  static func parameters(in text: Substring) -> [String] {
+    guard let start = text.firstIndex(of: "(") else { return [] }
+    return arguments(in: text[start...]).compactMap { argument in
+      var argument = argument.drop { $0.isWhitespace }
+      while argument.first == "@" { argument = afterAttribute(argument) }
+      // The label, and the name if it is another one.
+      guard let match = argument.prefixMatch(of: /(?<label>\w+)(?:\s+(?<name>\w+))?\s*:/) else { return nil }
+      let name = match.name ?? match.label
+      return name == "_" ? nil : String(name)
+    }
+  }
+
   /// The names of the cases of one `case`, with the labels of what each holds.
   static func cases(in text: Substring) -> [(String, [String]?)] {
     var found: [(String, [String]?)] = []

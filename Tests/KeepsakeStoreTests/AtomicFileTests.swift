@@ -3,6 +3,10 @@ import KeepsakeStore
 import TestSupport
 import Testing
 
+#if canImport(Glibc)
+import Glibc
+#endif
+
 @Suite struct AtomicFileTests {
   @Test("a file is replaced as a whole, nothing is left beside it, and different failures throw different errors")
   func replaces() throws {
@@ -29,5 +33,15 @@ import Testing
     try AtomicFile.write(Data("secret".utf8), to: file, access: .ownerOnly)
     let mode = try FileManager.default.attributesOfItem(atPath: file.path)[.posixPermissions] as? NSNumber
     #expect(mode?.intValue == 0o600)
+  }
+
+  @Test("reading a pipe or a folder in place of a file throws instead of waiting for a writer", .hangLimit)
+  func readsRegularFilesOnly() throws {
+    let folder = try TemporaryFolder()
+    let pipe = folder.url.appendingPathComponent("pipe")
+    try #require(mkfifo(pipe.path, 0o600) == 0)
+    #expect(errorCode { _ = try AtomicFile.read(pipe, maximumBytes: 10) } == .io)
+    #expect(errorCode { _ = try AtomicFile.read(folder.url, maximumBytes: 10) } == .io)
+    #expect(try AtomicFile.read(folder.url.appendingPathComponent("nothing"), maximumBytes: 10) == nil)
   }
 }

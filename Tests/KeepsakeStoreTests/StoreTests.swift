@@ -308,4 +308,15 @@ import Glibc
     #expect(again.incidents.map(\.kind) == [.recovered])
     try read(again)
   }
+
+  @Test("closing a store from several threads at the same time does nothing after the first, and throws nowhere")
+  func closesAtOnce() async throws {
+    for _ in 0..<30 {
+      let store = try Store.open(at: folder.store)
+      try await withThrowingTaskGroup(of: Void.self) { group in
+        for _ in 0..<4 { group.addTask { try await onThread { try store.close() } } }
+        try await group.waitForAll()
+      }
+    }
+  }
 }

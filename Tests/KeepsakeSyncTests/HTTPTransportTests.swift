@@ -6,6 +6,10 @@ import Testing
 
 @testable import KeepsakeSync
 
+#if canImport(FoundationNetworking)
+import FoundationNetworking
+#endif
+
 @Suite("How a device handles HTTP responses")
 struct HTTPTransportTests {
   private static let goodAnswer = ExchangeResponse(
@@ -392,5 +396,17 @@ struct HTTPTransportTests {
     private let steps = Mutex<[TransferProgress]>([])
     var all: [TransferProgress] { steps.withLock { $0 } }
     func add(_ step: TransferProgress) { steps.withLock { $0.append(step) } }
+  }
+
+  @Test("a request whose connection ends before anybody waits for it has a result", .hangLimit)
+  func endsEarly() async throws {
+    let call = HTTPCall(limit: 10, sent: nil) { _, _ in }
+    call.didComplete(URLError(.cancelled))
+    let result = await withCheckedContinuation { call.start($0) }
+    guard case .failure(.error(let error)) = result else {
+      Issue.record("\(result)")
+      return
+    }
+    #expect((error as? URLError)?.code == .cancelled)
   }
 }

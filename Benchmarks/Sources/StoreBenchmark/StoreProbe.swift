@@ -11,13 +11,17 @@ enum StoreProbe {
   case largeLoad(URL)
 
   init(_ text: String) throws {
-    let parts = text.split(separator: ":", maxSplits: 2).map(String.init)
+    let parts = text.split(separator: ":", maxSplits: 1).map(String.init)
+    let argument = parts.count == 2 ? parts[1] : ""
     switch parts.first {
-    case "saves" where parts.count == 3:
-      guard let way = DungeonSaves.Way(rawValue: parts[1]), let count = Int(parts[2]) else { fallthrough }
+    case "saves":
+      let parts = argument.split(separator: ":").map(String.init)
+      guard parts.count == 2, let way = DungeonSaves.Way(rawValue: parts[0]), let count = Int(parts[1]) else {
+        throw UsageError(message: "There is no probe \(text)")
+      }
       self = .saves(way, count)
-    case "large-save" where parts.count == 2: self = .largeSave(URL(filePath: parts[1]))
-    case "large-load" where parts.count == 2: self = .largeLoad(URL(filePath: parts[1]))
+    case "large-save" where !argument.isEmpty: self = .largeSave(URL(filePath: argument))
+    case "large-load" where !argument.isEmpty: self = .largeLoad(URL(filePath: argument))
     default: throw UsageError(message: "There is no probe \(text)")
     }
   }

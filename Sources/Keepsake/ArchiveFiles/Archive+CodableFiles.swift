@@ -6,8 +6,18 @@ extension Archive {
   ///
   ///     try Archive.write(settings, to: url)                  // struct Settings: Codable
   ///
-  /// Behaves and throws like `write` for archivable types. `Coded` describes what `Codable` costs and what it doesn't
-  /// keep. A value whose type turns out to be archivable is written as such, in generic code as well.
+  /// Behaves like `write` for archivable types. `Coded` describes what `Codable` costs and what it doesn't keep. A
+  /// value whose type turns out to be archivable is written as such, in generic code as well.
+  ///
+  /// - Parameters:
+  ///   - value: The value.
+  ///   - url: The file.
+  ///   - classes: Classes that may occur and that no `subclasses:` lists. Used only if the type is archivable.
+  ///   - compression: Whether to compress the archive into a zstd frame.
+  ///   - replacingNewer: Whether to overwrite even a newer program's save; for when the player was asked.
+  ///   - limits: The limits that the archive, and an existing one, must keep.
+  /// - Throws: As `write` for archivable types; `ArchiveError` with `unsupported` or `limit` for a value that can't be
+  ///   encoded, and errors of the type's own `encode(to:)`.
   @_disfavoredOverload
   public static func write<Value: Encodable>(
     _ value: Value, to url: URL, classes: [any Archivable.Type] = [], compression: ArchiveCompression = .automatic,
@@ -27,8 +37,17 @@ extension Archive {
 
   /// Reads the `Codable` value in a file; nil if there is no file.
   ///
-  /// Throws as `read` does for archivable types, and `ArchiveError` with `missingField` or `mismatch` for contents that
-  /// don't fit the type.
+  /// Reads archives with and without a zstd frame.
+  ///
+  /// - Parameters:
+  ///   - type: The type to decode.
+  ///   - url: The file.
+  ///   - classes: Classes of objects in the archive that no `subclasses:` lists. Used only if the type is archivable.
+  ///   - context: Available to the type in its decoder's `userInfo[.archiveContext]`.
+  ///   - limits: The limits that the archive must keep.
+  /// - Returns: The value; nil if there is no file.
+  /// - Throws: As `read` for archivable types; `ArchiveError` with `missingField` or `mismatch` for contents that don't
+  ///   fit the type, and errors of the type's own `init(from:)`.
   @_disfavoredOverload
   public static func read<Value: Decodable>(
     _ type: Value.Type, from url: URL, classes: [any Archivable.Type] = [], context: Any? = nil,

@@ -12,12 +12,16 @@ extension Archive {
   /// `GameData.saves`.
   ///
   /// - Parameters:
+  ///   - value: The value.
+  ///   - url: The file.
   ///   - classes: Classes that may occur and that no `subclasses:` lists.
   ///   - compression: Whether to compress the archive into a zstd frame.
   ///   - replacingNewer: Whether to overwrite even a newer program's save; for when the player was asked.
-  /// - Throws: `ArchiveError` with `tooNew` for a newer save, and what `encode` throws; `StoreError` if the file can't
-  ///   be written, or if it can't be determined whether it contains a newer save. The file is unchanged then. A save
-  ///   that another program writes at the same moment may go unnoticed.
+  ///   - limits: The limits that the archive, and an existing one, must keep.
+  /// - Throws: `ArchiveError` with `tooNew` for a newer save, or `limit` for an existing file that is too large to be
+  ///   checked, and what `encode` throws; `StoreError` if the file can't be written, or an existing one can't be read.
+  ///   The file is unchanged then, or, if only making its name durable failed, has the new contents. A save that
+  ///   another program writes at the same moment may go unnoticed.
   public static func write<Value: Archivable>(
     _ value: Value, to url: URL, classes: [any Archivable.Type] = [], compression: ArchiveCompression = .automatic,
     replacingNewer: Bool = false, limits: ArchiveLimits = .standard
@@ -34,10 +38,16 @@ extension Archive {
   /// Reads archives with and without a zstd frame. The three cases in which a game reacts differently are distinct: nil
   /// for a missing file (start afresh), `damaged` (go back to an older copy), `tooNew` (ask for an update).
   ///
+  /// - Parameters:
+  ///   - type: The type to decode.
+  ///   - url: The file.
+  ///   - classes: Classes of objects in the archive that no `subclasses:` lists.
+  ///   - context: Passed to `didDecode(context:)` and available as `ArchiveReader.context`.
+  ///   - limits: The limits that the archive must keep.
   /// - Returns: The value; nil if there is no file.
   /// - Throws: `ArchiveError` with `damaged` or `notAnArchive` for invalid bytes, including an empty file, `tooNew` if
-  ///   a newer program wrote it, or `limit` before more memory is used than `limits` allow; `StoreError` if the file
-  ///   exists but can't be read.
+  ///   a newer program wrote it, or `limit` before more memory is used than `limits` allow, and what `decode` throws
+  ///   for contents that don't fit the type; `StoreError` if the file exists but can't be read.
   public static func read<Value: Archivable>(
     _ type: Value.Type, from url: URL, classes: [any Archivable.Type] = [], context: Any? = nil,
     limits: ArchiveLimits = .standard

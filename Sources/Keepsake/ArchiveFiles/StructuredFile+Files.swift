@@ -6,15 +6,23 @@ import KeepsakeStore
 extension StructuredFile {
   /// Writes a value to a file, atomically and durably. Costs encoding the value and three waits for the disk.
   ///
-  /// - Parameter format: The file's format; determined by the file's name if nil.
+  /// - Parameters:
+  ///   - value: The value.
+  ///   - url: The file.
+  ///   - format: The file's format; determined by the file's name if nil.
   /// - Throws: `StructuredFileError` with `unencodable` (and the path of the value) or `unknownFormat`, with nothing
-  ///   changed; `StoreError` if the file can't be written, which is then unchanged.
+  ///   changed; `StoreError` if the file can't be written. The file is unchanged then, or, if only making its name
+  ///   durable failed, has the new contents.
   public static func write<Value: Encodable>(_ value: Value, to url: URL, as format: Format? = nil) throws {
     try AtomicFile.write(encode(value, as: format ?? named(url)), to: url)
   }
 
   /// Reads the value in a file.
   ///
+  /// - Parameters:
+  ///   - type: The type to decode.
+  ///   - url: The file. At most `maximumBytes` are read.
+  ///   - format: The file's format; determined by the file's name if nil.
   /// - Returns: The value; nil if there is no file.
   /// - Throws: `StructuredFileError` with `malformed` for bytes that aren't in the format, including an empty file,
   ///   `mismatch` or `missingValue` for contents that don't fit the type, `unknownFormat`, or `tooLarge`; `StoreError`

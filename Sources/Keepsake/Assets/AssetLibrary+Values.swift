@@ -24,7 +24,18 @@ extension AssetLibrary {
     return loader.keep(try decode(try loader.bytes(of: number)), of: number, cost: cost)
   }
 
-  /// The same, with the file read on one of the library's threads. `decode` runs in this task.
+  /// Returns the value that a function makes from an asset, with the file read on one of the library's threads.
+  ///
+  /// Otherwise as the call without `await`.
+  ///
+  /// - Parameters:
+  ///   - path: The asset.
+  ///   - cost: The size of the value in bytes, if it differs from the file's.
+  ///   - priority: The priority among all requests.
+  ///   - decode: Makes the value. Runs in this task, outside all locks.
+  /// - Returns: The value.
+  /// - Throws: `AssetError`; `CancellationError` if the task is cancelled, which doesn't affect other requests; any
+  ///   error that `decode` throws. Nothing is cached then.
   public func value<Value: Sendable>(
     for path: String, cost: Int? = nil, priority: AssetPriority = .high, decode: (Data) throws -> Value
   ) async throws -> Value {

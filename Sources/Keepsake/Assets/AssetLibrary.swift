@@ -99,6 +99,7 @@ public final class AssetLibrary: Sendable {
   /// The size of an asset in bytes, from the manifest; nil if there is no such asset.
   ///
   /// - Parameter path: The asset.
+  /// - Returns: The size; nil if there is no such asset.
   public func size(of path: String) -> Int? { source.known(path).map { source.entries[$0].size } }
 
   /// The number of bytes in memory now, including those being read; at most the budget.
@@ -153,6 +154,9 @@ public final class AssetLibrary: Sendable {
   }
 
   /// The bytes of an asset if they are in memory; nil otherwise, also for unknown paths. Counts as a use.
+  ///
+  /// - Parameter path: The asset.
+  /// - Returns: The bytes; nil if they aren't in memory.
   public subscript(path: String) -> Data? { source.known(path).flatMap { loader.loaded($0) } }
 
   /// Returns the bytes of an asset. Reads it on this thread if it isn't in memory, ahead of all waiting requests.

@@ -48,9 +48,12 @@ public struct AssetReport: LocalizedError, Sendable, Hashable, Codable, CustomSt
   /// Returns the findings of one kind.
   ///
   /// - Parameter kind: The kind.
+  /// - Returns: The findings, sorted by path.
   public func findings(_ kind: Kind) -> [Finding] { findings.filter { $0.kind == kind } }
 
   /// Throws this report unless it is sound.
+  ///
+  /// - Throws: This report, an `AssetReport`.
   public func throwIfUnsound() throws {
     if !isSound { throw self }
   }

@@ -41,7 +41,7 @@ extension Cloud {
   ///
   /// - Returns: The devices.
   /// - Throws: `GameDataError` with `notConnected`, `unreachable` or `refused`; with `misuse` if the cloud is a folder,
-  ///   which knows no devices.
+  ///   which knows no devices; `StoreError` if this device's credentials can't be read or stored.
   public func devices() async throws -> [CloudDevice] {
     CloudDevice.sorted(try await connection.asPlayer { try await HTTPAccount.devices(for: $0) }.map(CloudDevice.init))
   }

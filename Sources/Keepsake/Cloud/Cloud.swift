@@ -167,7 +167,8 @@ public final class Cloud: Sendable {
   /// changes are on this device. A capture or a setting that can't be written to the disk isn't sent: an incident
   /// reports it.
   ///
-  /// - Throws: `GameDataError` with `notConnected`, `unreachable` (retried automatically) or `refused`.
+  /// - Throws: `GameDataError` with `notConnected`, `unreachable` (retried automatically) or `refused`; `StoreError` if
+  ///   the store can't be read or written; `CancellationError` if the task is cancelled, which doesn't stop the sync.
   public func sync() async throws {
     await waitForCommits()
     try await connection.sync()
@@ -193,7 +194,8 @@ public final class Cloud: Sendable {
   ///
   /// - Parameter limit: How long to wait.
   /// - Throws: `GameDataError` with `notConnected`, `unreachable`, `refused`, or `timedOut` after `limit`;
-  ///   `availability` has the details. The fetch continues in the background.
+  ///   `availability` has the details. `StoreError` if the store can't be read or written, also as `deliver()`;
+  ///   `CancellationError` if the task is cancelled. The fetch continues in the background.
   public func fetchChanges(within limit: Duration) async throws {
     try await connection.core.fetchChanges(within: limit)
     _ = try connection.deliver()
@@ -201,9 +203,11 @@ public final class Cloud: Sendable {
 
   /// Requests a code that another device can use to join this player. It is valid once, for some minutes.
   ///
+  /// Costs one round trip, and another one if this device still has to be registered.
+  ///
   /// - Returns: The code, for the player to type on the other device.
   /// - Throws: `GameDataError` with `notConnected`, `unreachable` or `refused`; with `misuse` if the cloud is a folder,
-  ///   which the other device can use directly.
+  ///   which the other device can use directly; `StoreError` if this device's credentials can't be read or stored.
   public func pairingCode() async throws -> String { try await connection.pairingCode() }
 
   /// Joins this device to the player whose device showed the code.
@@ -212,8 +216,9 @@ public final class Cloud: Sendable {
   /// player's. Money that this device has settled with its own player's bank stays with that player.
   ///
   /// - Parameter code: A code from `pairingCode()`.
-  /// - Throws: `GameDataError` with `notConnected`, `unreachable`, `refused` for a wrong or expired code, or
-  ///   `notDownloaded` if some saves exist only in the cloud that this device would leave.
+  /// - Throws: `GameDataError` with `notConnected`, `unreachable`, `refused` for a wrong or expired code, `misuse` if
+  ///   the cloud is a folder, or `notDownloaded` if some saves exist only in the cloud that this device would leave;
+  ///   `StoreError` if the store can't be read, or this device's credentials can't be stored.
   public func join(_ code: String) async throws { try await connection.join(code) }
 
   private func reconcile() {

@@ -21,7 +21,7 @@ extension TrackedFile {
   /// - Returns: The versions, the best first, in the same order on every device.
   /// - Throws: `StoreError` if the store can't be read.
   public func heads() throws -> [Version] {
-    try settle()
+    core.slotParents.waitForCaptures(in: slot)
     return try core.store.read { transaction in
       let view = try view(in: transaction)
       return try view.heads.compactMap { head in
@@ -44,13 +44,15 @@ extension TrackedFile {
   ///
   /// - Returns: What was done.
   /// - Throws: As `capture`; `GameDataError` with `notDownloaded` if the contents of the new version are only in the
-  ///   cloud; `StoreError` if the version can't be read or the file can't be written. The file is unchanged then.
+  ///   cloud; `StoreError` if the version can't be read or the file can't be written. The file is unchanged then,
+  ///   unless the error came after it was written: from making it durable, or from recording its version. The next
+  ///   call recognizes its contents.
   @discardableResult
   public func update() throws -> Update {
     for _ in 0..<Self.maximumAttempts {
       let before = try signature()
       if before != nil { try keep(read()).wait() }
-      try settle()
+      core.slotParents.waitForCaptures(in: slot)
       let arrived = try core.store.read { try arrival(isThere: before != nil, in: $0) }
       guard case .new(let version, let bytes) = arrived else {
         if case .conflict(let versions) = arrived { return .conflict(versions) }
@@ -109,7 +111,7 @@ extension TrackedFile {
   /// - Returns: The status, as for a slot.
   /// - Throws: `StoreError` if the store can't be read.
   public func status() throws -> SlotStatus {
-    try settle()
+    core.slotParents.waitForCaptures(in: slot)
     return try SaveSlots(core: core).durableStatus(of: slot)
   }
 
@@ -124,7 +126,7 @@ extension TrackedFile {
   /// - Parameter cloudCopy: What happens to the cloud's copy.
   /// - Throws: As `SaveSlots.keepLocal`.
   public func keepLocal(cloudCopy: CloudCopy) throws {
-    try settle()
+    core.slotParents.waitForCaptures(in: slot)
     try core.keepLocal(slot, removing: cloudCopy == .removed)
   }
 
@@ -132,7 +134,7 @@ extension TrackedFile {
   ///
   /// - Throws: As `keepLocal`.
   public func syncAgain() throws {
-    try settle()
+    core.slotParents.waitForCaptures(in: slot)
     try core.syncAgain(slot)
   }
 }

@@ -26,7 +26,7 @@ public struct TrackedFile: Sendable {
   /// - Returns: A handle that completes when the version is durable.
   /// - Throws: `GameDataError` with `missing` if there is no file (its versions stay), `tooLarge` if it has more than
   ///   256 MiB, `misuse` if it isn't a regular file; `StoreError` if it can't be read, or keeps changing while it is
-  ///   read.
+  ///   read, or with `misuse` if the game's data is closed.
   @discardableResult
   public func capture() throws -> Pending<Version> { try keep(read()) }
 
@@ -37,8 +37,10 @@ public struct TrackedFile: Sendable {
   ///
   /// - Parameter data: The new contents.
   /// - Returns: A handle that completes when the version is durable.
-  /// - Throws: As `capture`; `StoreError` if the previous contents can't be kept or the file can't be written. The file
-  ///   is unchanged then.
+  /// - Throws: As `capture`; `StoreError` if the previous contents can't be kept (`timedOut` if that takes more than 10
+  ///   seconds) or the file can't be written. The file is unchanged then, unless the error came after it was written:
+  ///   from making it durable, or from keeping the new version. It then has the new contents, and the next `capture`
+  ///   keeps them.
   @discardableResult
   public func write(_ data: Data) throws -> Pending<Version> {
     try refuse(tooLarge: data.count)
@@ -56,7 +58,7 @@ public struct TrackedFile: Sendable {
   public func hasChanged() throws -> Bool {
     guard try isThere() else { return true }
     let current = try read()
-    try settle()
+    core.slotParents.waitForCaptures(in: slot)
     return try core.store.read { transaction in
       let heads = try transaction.heads(of: transaction.key(of: slot))
       let origins = try transaction.fileBase(of: slot).map { [$0] } ?? heads
@@ -77,7 +79,7 @@ public struct TrackedFile: Sendable {
   /// - Returns: The versions.
   /// - Throws: `StoreError` if the store can't be read.
   public func history() throws -> [Version] {
-    try settle()
+    core.slotParents.waitForCaptures(in: slot)
     return try core.store.read { transaction in
       core.slotParents.show(slot, try transaction.heads(of: transaction.key(of: slot)))
       let pinned = try transaction.pinned(in: slot)
@@ -91,9 +93,10 @@ public struct TrackedFile: Sendable {
   ///
   /// - Parameter version: A version from `history`.
   /// - Returns: The contents.
-  /// - Throws: `GameDataError` with `missing` if the version isn't kept; `StoreError` if it can't be read.
+  /// - Throws: `GameDataError` with `missing` if the version isn't kept, or `notDownloaded` if only the cloud has its
+  ///   contents; `StoreError` if it can't be read.
   public func data(of version: VersionID) throws -> Data {
-    try settle()
+    core.slotParents.waitForCaptures(in: slot)
     return try core.store.read { transaction in
       let record = try readable(version, in: transaction)
       return try SlotReading.bytes(of: record, in: transaction)
@@ -107,7 +110,9 @@ public struct TrackedFile: Sendable {
   ///
   /// - Parameter version: A version from `history`.
   /// - Returns: The new version.
-  /// - Throws: As `data(of:)` and `write`. The file is unchanged then.
+  /// - Throws: As `data(of:)` and `write`. The file is unchanged then, unless the error came after it was written: from
+  ///   making it durable, or from keeping the new version (`timedOut` if that takes more than 10 seconds; it then
+  ///   continues). The file then has the contents of the restored version.
   @discardableResult
   public func restore(_ version: VersionID) throws -> Version {
     let bytes = try data(of: version)
@@ -126,16 +131,6 @@ public struct TrackedFile: Sendable {
         guard let version = committed.versions.first else { throw StoreError(.io, "a save ended without a version") }
         return version
       })
-  }
-
-  /// Waits for earlier captures, so that the store includes them. Ignores their errors, which were already reported.
-  func settle() throws {
-    guard let pending = core.slotParents.pending(in: slot) else { return }
-    do {
-      _ = try pending.wait()
-    } catch {
-      return
-    }
   }
 
   private func readable(_ id: VersionID, in transaction: StoreTransaction) throws -> VersionRecord {

@@ -72,7 +72,9 @@ public final class TrackedFiles: Sendable {
   /// - Returns: The tracked file.
   /// - Throws: `GameDataError` with `missing` if the name has no version, `occupied` if another file is there,
   ///   `notDownloaded` if the contents are only in the cloud, `misuse` if the name is tracked at another location, or
-  ///   for a folder, a device or a link; `StoreError` if it can't be read or written. Nothing has changed then.
+  ///   for a folder, a device or a link; `StoreError` if it can't be read or written. Nothing has changed then, unless
+  ///   the error came after the file was written: from making it durable, or from recording its version. The file then
+  ///   exists, and the next call tracks it.
   @discardableResult
   public func place(_ name: String, at url: URL) throws -> TrackedFile {
     let file = TrackedFile(core: core, url: url.standardizedFileURL, name: name.canonical)

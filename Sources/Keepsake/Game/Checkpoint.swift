@@ -53,34 +53,80 @@ public struct Checkpoint: ~Copyable {
   }
 
   /// Records a value, as `ProgressStore.record` does.
+  ///
+  /// - Parameters:
+  ///   - value: The value.
+  ///   - key: The key.
+  /// - Throws: `GameDataError` with `misuse` if the key's rule doesn't support this. `GameData.checkpoint` throws for
+  ///   an invalid name or value.
   public mutating func record<Value>(_ value: Value, for key: ProgressKey<Value>) throws {
     cells.append(try key.draft(.record, value))
   }
 
   /// Sets a value, as `ProgressStore.set` does.
+  ///
+  /// - Parameters:
+  ///   - value: The value.
+  ///   - key: The key.
+  /// - Throws: `GameDataError` with `misuse` if the key's rule doesn't support this. `GameData.checkpoint` throws for
+  ///   an invalid name or value.
   public mutating func set<Value>(_ value: Value, for key: ProgressKey<Value>) throws {
     cells.append(try key.draft(.set, value))
   }
 
   /// Adds to a counter, as `ProgressStore.add` does.
+  ///
+  /// - Parameters:
+  ///   - amount: The difference; may be negative.
+  ///   - key: The key.
+  /// - Throws: `GameDataError` with `misuse` if the key's rule doesn't support this. `GameData.checkpoint` throws for
+  ///   an invalid name or value.
   public mutating func add(_ amount: Int, to key: ProgressKey<Int>) throws { cells.append(try key.draft(.add, amount)) }
 
   /// Adds to a counter that is nil until something is counted.
+  ///
+  /// - Parameters:
+  ///   - amount: The difference; may be negative.
+  ///   - key: The key.
+  /// - Throws: `GameDataError` with `misuse` if the key's rule doesn't support this. `GameData.checkpoint` throws for
+  ///   an invalid name or value.
   public mutating func add(_ amount: Int, to key: ProgressKey<Int?>) throws {
     cells.append(try key.draft(.add, amount))
   }
 
   /// Inserts an element, as `ProgressStore.insert` does.
+  ///
+  /// - Parameters:
+  ///   - element: The element.
+  ///   - key: The key.
+  /// - Throws: `GameDataError` with `misuse` if the key's rule doesn't support this. `GameData.checkpoint` throws for
+  ///   an invalid name or value.
   public mutating func insert<Element: ProgressValue>(_ element: Element, into key: ProgressKey<Set<Element>>) throws {
     cells.append(try key.draft(.insert, [element]))
   }
 
   /// Removes an element, as `ProgressStore.remove` does.
+  ///
+  /// - Parameters:
+  ///   - element: The element.
+  ///   - key: The key.
+  /// - Throws: `GameDataError` with `misuse` if the key's rule doesn't support this. `GameData.checkpoint` throws for
+  ///   an invalid name or value.
   public mutating func remove<Element: ProgressValue>(_ element: Element, from key: ProgressKey<Set<Element>>) throws {
     cells.append(try key.removing([element]))
   }
 
   /// Adds a score to a board, as `HighScores.submit` does, together with the rest of the checkpoint.
+  ///
+  /// - Parameters:
+  ///   - value: The score.
+  ///   - board: The board.
+  ///   - player: Who scored; empty if it doesn't matter.
+  ///   - date: When it was scored; now if nil.
+  /// - Returns: The score as the board will show it.
+  /// - Throws: `GameDataError` with `misuse` for NaN and infinities, for an invalid name or date, or for a board that
+  ///   has another order; with `tooLarge` for more than `maximumScores`; `StoreError` if the board can't be read. The
+  ///   checkpoint's handle throws `tooLarge` for a board with too many players.
   @discardableResult
   public mutating func submit(_ value: some ScoreNumber, to board: Board, player: String = "", date: Date? = nil) throws
     -> Score
@@ -88,7 +134,17 @@ public struct Checkpoint: ~Copyable {
     try add(boards.draft(value, board, player, date, nil))
   }
 
-  /// Adds a score with a context.
+  /// Adds a score to a board, with a value that belongs to it.
+  ///
+  /// - Parameters:
+  ///   - value: The score.
+  ///   - board: The board.
+  ///   - player: Who scored; empty if it doesn't matter.
+  ///   - date: When it was scored; now if nil.
+  ///   - context: The value, at most `Score.maximumContextBytes` as an archive.
+  /// - Returns: The score as the board will show it.
+  /// - Throws: As `submit(_:to:player:date:)`; `GameDataError` with `tooLarge` for a larger context; `ArchiveError`, or
+  ///   the type's own error, if the context can't be encoded.
   @discardableResult
   public mutating func submit<Context: Archivable>(
     _ value: some ScoreNumber, to board: Board, player: String = "", date: Date? = nil, context: Context
@@ -105,6 +161,15 @@ public struct Checkpoint: ~Copyable {
   }
 
   /// Adds to the player's money, as `WalletStore.earn` does, together with the rest of the checkpoint.
+  ///
+  /// - Parameters:
+  ///   - amount: At least 1.
+  ///   - currency: The currency.
+  ///   - reason: A text for the ledger.
+  ///   - id: The operation's identifier, to make a retry safe; a new one if nil.
+  /// - Returns: The operation's identifier.
+  /// - Throws: `GameDataError` with `misuse` for an invalid amount, name or reason. The checkpoint's handle throws
+  ///   `tooLarge` if the player's totals would exceed their maximum.
   @discardableResult
   public mutating func earn(
     _ amount: Int, _ currency: Currency, for reason: String, id: OperationID? = nil
@@ -114,6 +179,15 @@ public struct Checkpoint: ~Copyable {
 
   /// Spends money, as `WalletStore.spend` does. If there isn't enough, nothing of the checkpoint is committed, and its
   /// `Pending` throws the error.
+  ///
+  /// - Parameters:
+  ///   - amount: At least 1.
+  ///   - currency: The currency.
+  ///   - reason: A text for the ledger.
+  ///   - id: The operation's identifier, to make a retry safe; a new one if nil.
+  ///   - goods: What the operation grants.
+  /// - Returns: The operation's identifier.
+  /// - Throws: `GameDataError` with `misuse` for an invalid amount, name, reason or list of goods.
   @discardableResult
   public mutating func spend(
     _ amount: Int, _ currency: Currency, for reason: String, id: OperationID? = nil, goods: [Goods] = []
@@ -122,6 +196,15 @@ public struct Checkpoint: ~Copyable {
   }
 
   /// Requests a payment from the bank, as `WalletStore.claim` does.
+  ///
+  /// - Parameters:
+  ///   - amount: At least 1.
+  ///   - currency: The currency.
+  ///   - key: Identifies the payment: each player gets it once.
+  ///   - reason: A text for the ledger.
+  ///   - goods: What the operation grants.
+  /// - Returns: The operation's identifier.
+  /// - Throws: `GameDataError` with `misuse` for an invalid amount, name, key, reason or list of goods.
   @discardableResult
   public mutating func claim(
     _ amount: Int, _ currency: Currency, key: String, for reason: String, goods: [Goods] = []
@@ -138,6 +221,13 @@ public struct Checkpoint: ~Copyable {
 // Values in dictionaries, as in `ProgressStore`.
 extension Checkpoint {
   /// Records a value in a dictionary, as `ProgressStore.record(_:at:for:)` does.
+  ///
+  /// - Parameters:
+  ///   - value: The value.
+  ///   - entry: Its name in the dictionary.
+  ///   - key: The key.
+  /// - Throws: `GameDataError` with `misuse` if the key's rule doesn't support this. `GameData.checkpoint` throws for
+  ///   an invalid name or value.
   public mutating func record<Key: ProgressValue, Entry>(
     _ value: Entry, at entry: Key, for key: ProgressKey<[Key: Entry]>
   ) throws {
@@ -145,6 +235,13 @@ extension Checkpoint {
   }
 
   /// Sets a value in a dictionary, as `ProgressStore.set(_:at:for:)` does.
+  ///
+  /// - Parameters:
+  ///   - value: The value.
+  ///   - entry: Its name in the dictionary.
+  ///   - key: The key.
+  /// - Throws: `GameDataError` with `misuse` if the key's rule doesn't support this. `GameData.checkpoint` throws for
+  ///   an invalid name or value.
   public mutating func set<Key: ProgressValue, Entry>(_ value: Entry, at entry: Key, for key: ProgressKey<[Key: Entry]>)
     throws
   {
@@ -152,11 +249,25 @@ extension Checkpoint {
   }
 
   /// Adds to a count in a dictionary, as `ProgressStore.add(_:at:to:)` does.
+  ///
+  /// - Parameters:
+  ///   - amount: The difference; may be negative.
+  ///   - entry: Its name in the dictionary.
+  ///   - key: The key.
+  /// - Throws: `GameDataError` with `misuse` if the key's rule doesn't support this. `GameData.checkpoint` throws for
+  ///   an invalid name or value.
   public mutating func add<Key: ProgressValue>(_ amount: Int, at entry: Key, to key: ProgressKey<[Key: Int]>) throws {
     cells.append(try key.draft(.add, [entry: amount]))
   }
 
   /// Inserts an element into a set in a dictionary, as `ProgressStore.insert(_:at:into:)` does.
+  ///
+  /// - Parameters:
+  ///   - element: The element.
+  ///   - entry: The set's name in the dictionary.
+  ///   - key: The key.
+  /// - Throws: `GameDataError` with `misuse` if the key's rule doesn't support this. `GameData.checkpoint` throws for
+  ///   an invalid name or value.
   public mutating func insert<Key: ProgressValue, Element: ProgressValue>(
     _ element: Element, at entry: Key, into key: ProgressKey<[Key: Set<Element>]>
   ) throws {
@@ -164,6 +275,13 @@ extension Checkpoint {
   }
 
   /// Removes an element from a set in a dictionary, as `ProgressStore.remove(_:at:from:)` does.
+  ///
+  /// - Parameters:
+  ///   - element: The element.
+  ///   - entry: The set's name in the dictionary.
+  ///   - key: The key.
+  /// - Throws: `GameDataError` with `misuse` if the key's rule doesn't support this. `GameData.checkpoint` throws for
+  ///   an invalid name or value.
   public mutating func remove<Key: ProgressValue, Element: ProgressValue>(
     _ element: Element, at entry: Key, from key: ProgressKey<[Key: Set<Element>]>
   ) throws {

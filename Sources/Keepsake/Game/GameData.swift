@@ -91,7 +91,8 @@ public final class GameData: Sendable {
       try options.accounts?.recordName(in: url)
       return try GameData(store: store, options, environment: environment)
     } catch {
-      try store.close()
+      // The reason why it can't be opened matters more than what closing says.
+      try? store.close()
       throw error
     }
   }
@@ -114,12 +115,17 @@ public final class GameData: Sendable {
   /// Commits several changes together: all of them or none, on this device and on every other.
   ///
   /// Returns before the commit is durable. If `body` throws, nothing is committed. Preferences that were set earlier
-  /// are durable no later than the checkpoint.
+  /// are durable no later than the checkpoint. The call blocks only while 64 commits or 256 MiB wait for the disk; it
+  /// has no time limit of its own.
   ///
   /// - Parameter body: Adds the changes to the checkpoint.
-  /// - Returns: A handle that reports when the commit is durable.
-  /// - Throws: The error that `body` throws; `GameDataError` if a change is invalid, or with `insufficient` if
-  ///   `Cloud.delivery` holds something back and a spend exceeds what `wallet` shows.
+  /// - Returns: A handle that reports when the commit is durable. It throws what only the commit shows:
+  ///   `GameDataError` with `insufficient` for a spend, or `tooLarge` for a total, a board or a checkpoint beyond its
+  ///   limit; `StoreError` if the disk can't be written.
+  /// - Throws: The error that `body` throws; `GameDataError` with `misuse`, `tooLarge` or `tooNew` if a change is
+  ///   invalid, or with `insufficient` if `Cloud.delivery` holds something back and a spend exceeds what `wallet`
+  ///   shows; `StoreError` with `misuse` if the data is closed, with `tooLarge` if the saves have more than 256 MiB
+  ///   together, or with another code if the wallet can't be read. Nothing is committed then.
   @discardableResult
   public func checkpoint(_ body: (inout Checkpoint) throws -> Void) throws -> Pending<Void> {
     var checkpoint = Checkpoint(core: core, scores: scores)

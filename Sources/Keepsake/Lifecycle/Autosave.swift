@@ -74,6 +74,8 @@ public final class Autosave<Value: Archivable> {
   /// Starts counting; the first save comes after `interval`.
   ///
   /// - Parameters:
+  ///   - game: The game's data.
+  ///   - slot: The slot to save in.
   ///   - interval: The playtime between two captures. Zero or less: captures at each `update()`, as soon as the
   ///     previous save is durable.
   ///   - debounce: How long to wait after the last call of `setNeedsSave()` before saving. Zero or less: the next
@@ -140,8 +142,14 @@ public final class Autosave<Value: Archivable> {
   /// Captures the world if a save is due, and handles signals. If `Cloud.delivery` is `.onUpdate`, it then delivers
   /// changes received from other devices.
   ///
-  /// - Throws: `ArchiveError` if the world can't be encoded; `StoreError` (`diskFull`, `notPermitted`, `io`) if an
-  ///   earlier capture failed. The save is tried again after a second, or after the interval if that is shorter.
+  /// A suspension or an end that a signal or a notification asks for waits for the disk, up to the deadline. Delivering
+  /// costs one wait for the disk if there is something to deliver.
+  ///
+  /// - Throws: As `SaveSlots.capture`, such as `ArchiveError` if the world can't be encoded; the error of an earlier
+  ///   capture that failed, such as `StoreError` with `diskFull`, `notPermitted` or `io`. The save is tried again after
+  ///   a second, or after the interval if that is shorter. Also what `suspend` and `terminate` throw when a signal or a
+  ///   notification asks for them, such as `StoreError` with `timedOut` (if the signal then ends the process,
+  ///   `onFailure` gets the error instead); and what `Cloud.update` throws.
   public func update() throws {
     if let event = signals?.take() { try receive(event) }
     if let noted = notifications?.take() {

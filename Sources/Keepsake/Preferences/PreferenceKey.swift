@@ -60,6 +60,11 @@ extension PreferenceKey where Value: PreferenceValue {
 
 extension PreferenceKey where Value: Archivable {
   /// Creates a key whose value is stored as `Archive` encodes it: fields can be added and removed later.
+  ///
+  /// - Parameters:
+  ///   - name: At most `maximumNameBytes` bytes.
+  ///   - value: The value before anything is set.
+  ///   - isSynced: Whether all of the player's devices share it.
   public init(_ name: String, default value: Value, synced isSynced: Bool = false) {
     self.init(name, value, isSynced, ArchiveCoding<Value>.self)
   }
@@ -67,6 +72,11 @@ extension PreferenceKey where Value: Archivable {
 
 extension PreferenceKey where Value: Codable {
   /// Creates a key whose value is stored as `Coded` describes.
+  ///
+  /// - Parameters:
+  ///   - name: At most `maximumNameBytes` bytes.
+  ///   - value: The value before anything is set.
+  ///   - isSynced: Whether all of the player's devices share it.
   @_disfavoredOverload
   public init(_ name: String, default value: Value, synced isSynced: Bool = false) {
     self.init(name, value, isSynced, CodableCoding<Value>.self)
@@ -76,6 +86,11 @@ extension PreferenceKey where Value: Codable {
 extension PreferenceKey where Value: RawRepresentable, Value.RawValue: PreferenceValue {
   /// Creates a key whose raw value is stored. A raw value that this program doesn't know gives the default, with an
   /// incident, until the preference is set.
+  ///
+  /// - Parameters:
+  ///   - name: At most `maximumNameBytes` bytes.
+  ///   - value: The value before anything is set.
+  ///   - isSynced: Whether all of the player's devices share it.
   @_disfavoredOverload
   public init(_ name: String, default value: Value, synced isSynced: Bool = false) {
     self.init(name, value, isSynced, RawCoding<Value>.self)
@@ -84,6 +99,11 @@ extension PreferenceKey where Value: RawRepresentable, Value.RawValue: Preferenc
 
 extension PreferenceKey where Value: RawRepresentable & Codable, Value.RawValue: PreferenceValue {
   /// Creates a key whose raw value is stored.
+  ///
+  /// - Parameters:
+  ///   - name: At most `maximumNameBytes` bytes.
+  ///   - value: The value before anything is set.
+  ///   - isSynced: Whether all of the player's devices share it.
   @_disfavoredOverload
   public init(_ name: String, default value: Value, synced isSynced: Bool = false) {
     self.init(name, value, isSynced, RawCoding<Value>.self)
@@ -92,6 +112,11 @@ extension PreferenceKey where Value: RawRepresentable & Codable, Value.RawValue:
 
 extension PreferenceKey {
   /// Creates a key whose raw value is stored, or the fact that there is none.
+  ///
+  /// - Parameters:
+  ///   - name: At most `maximumNameBytes` bytes.
+  ///   - value: The value before anything is set.
+  ///   - isSynced: Whether all of the player's devices share it.
   @_disfavoredOverload
   public init<Wrapped: RawRepresentable & Sendable>(
     _ name: String, default value: Wrapped?, synced isSynced: Bool = false
@@ -100,6 +125,11 @@ extension PreferenceKey {
   }
 
   /// Creates a key whose raw value is stored, or the fact that there is none.
+  ///
+  /// - Parameters:
+  ///   - name: At most `maximumNameBytes` bytes.
+  ///   - value: The value before anything is set.
+  ///   - isSynced: Whether all of the player's devices share it.
   @_disfavoredOverload
   public init<Wrapped: RawRepresentable & Codable & Sendable>(
     _ name: String, default value: Wrapped?, synced isSynced: Bool = false
@@ -108,6 +138,11 @@ extension PreferenceKey {
   }
 
   /// Creates a key whose raw values are stored.
+  ///
+  /// - Parameters:
+  ///   - name: At most `maximumNameBytes` bytes.
+  ///   - value: The value before anything is set.
+  ///   - isSynced: Whether all of the player's devices share it.
   @_disfavoredOverload
   public init<Element: RawRepresentable & Sendable>(
     _ name: String, default value: [Element], synced isSynced: Bool = false
@@ -116,6 +151,11 @@ extension PreferenceKey {
   }
 
   /// Creates a key whose raw values are stored.
+  ///
+  /// - Parameters:
+  ///   - name: At most `maximumNameBytes` bytes.
+  ///   - value: The value before anything is set.
+  ///   - isSynced: Whether all of the player's devices share it.
   @_disfavoredOverload
   public init<Element: RawRepresentable & Codable & Sendable>(
     _ name: String, default value: [Element], synced isSynced: Bool = false

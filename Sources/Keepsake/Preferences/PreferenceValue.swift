@@ -8,6 +8,8 @@ public protocol PreferenceValue: Archivable, Sendable {
   /// The value in its in-memory form.
   var preferenceScalar: PreferenceScalar { get }
   /// Creates the value; nil if the form is that of another kind of value, or doesn't fit exactly.
+  ///
+  /// - Parameter preferenceScalar: The value in its in-memory form.
   init?(preferenceScalar: PreferenceScalar)
 }
 

@@ -52,6 +52,11 @@ extension Preferences {
   /// rules for everything else, and for synced preferences. `UserDefaults` also contains values of the system: return
   /// nil for those.
   ///
+  /// - Parameters:
+  ///   - data: The property list.
+  ///   - isReplacing: Whether to replace existing values.
+  ///   - name: Returns the name of the preference for a key of the property list; nil for a key not to import.
+  /// - Returns: What was imported, and what doesn't fit.
   /// - Throws: As `importDefaults(from:rules:isReplacing:)`.
   @discardableResult
   public func importDefaults(

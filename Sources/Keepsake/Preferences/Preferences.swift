@@ -11,7 +11,7 @@ import Synchronization
 ///
 /// game.preferences[.volume] = 0.5                  // visible immediately, on every thread
 /// try game.preferences.set(keys, for: .bindings)   // the same, and throws if it can't be kept
-/// game.preferences.remove(.volume)                 // back to the default
+/// try game.preferences.remove(.volume)             // back to the default
 /// ```
 ///
 /// Setting a value writes to memory. A background thread commits what was set, together, within about 16 ms on a
@@ -73,6 +73,9 @@ public final class Preferences: Sendable {
   ///
   /// Setting a value that can't be stored changes nothing and reports an incident: use `set` for values that the
   /// program doesn't choose itself. A read is a memory read; the first read of a stored value decodes it.
+  ///
+  /// - Parameter key: The key.
+  /// - Returns: The value, or the key's default.
   public subscript<Value>(key: PreferenceKey<Value>) -> Value {
     get { value(for: key) }
     set {
@@ -84,7 +87,12 @@ public final class Preferences: Sendable {
     }
   }
 
-  /// The value of a simple type, without encoding. Otherwise the same.
+  /// The value of a simple type that was set last; the key's default if none was set, or if it can't be read.
+  ///
+  /// As for other types, but setting it never encodes it.
+  ///
+  /// - Parameter key: The key.
+  /// - Returns: The value, or the key's default.
   public subscript<Value: PreferenceValue>(key: PreferenceKey<Value>) -> Value {
     get { value(for: key) }
     @inlinable set { setScalar(newValue.preferenceScalar, key.given, key.isSynced) }
@@ -132,6 +140,7 @@ public final class Preferences: Sendable {
   /// Whether a value was set and not removed since, readable or not. It may equal the default.
   ///
   /// - Parameter key: The key.
+  /// - Returns: Whether the preference has a value.
   public func contains<Value>(_ key: PreferenceKey<Value>) -> Bool {
     let look = table.withLock { $0.look(key.given, key.isSynced) }
     look.watch.access()

@@ -6,6 +6,8 @@ public protocol ProgressValue: Sendable, Hashable {
   /// The value as it is kept.
   var progressScalar: ProgressScalar { get }
   /// Creates the value; nil if the scalar is of another kind, as a newer game may have written it.
+  ///
+  /// - Parameter progressScalar: The value as it is kept.
   init?(progressScalar: ProgressScalar)
 }
 
@@ -16,12 +18,27 @@ public struct ProgressScalar: Sendable, Hashable {
   package init(_ scalar: Scalar) { self.scalar = scalar }
 
   /// Makes a whole number.
+  ///
+  /// - Parameter value: The number.
+  /// - Returns: The scalar.
   public static func int(_ value: Int64) -> Self { Self(.int(value)) }
+
   /// Makes a number.
+  ///
+  /// - Parameter value: The number. NaN is refused when it is recorded.
+  /// - Returns: The scalar.
   public static func double(_ value: Double) -> Self { Self(.double(value)) }
+
   /// Makes a text.
+  ///
+  /// - Parameter value: The text.
+  /// - Returns: The scalar.
   public static func string(_ value: String) -> Self { Self(.string(value)) }
+
   /// Makes bytes.
+  ///
+  /// - Parameter value: The bytes.
+  /// - Returns: The scalar.
   public static func data(_ value: Data) -> Self { Self(.data(value)) }
 
   /// The whole number, if it is one; nil otherwise.

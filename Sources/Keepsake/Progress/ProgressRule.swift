@@ -47,6 +47,8 @@ extension ProgressRule where Value: ProgressValue {
 
 extension ProgressRule {
   /// A set that only grows.
+  ///
+  /// - Returns: The rule.
   public static func union<Element: ProgressValue>() -> Self where Value == Set<Element> {
     Self(
       name: CellRule.union.name, verbs: [.insert], change: { .insert(Set($0.map(\.element))) },
@@ -57,6 +59,8 @@ extension ProgressRule {
   }
 
   /// A set whose elements can be removed.
+  ///
+  /// - Returns: The rule.
   public static func set<Element: ProgressValue>() -> Self where Value == Set<Element> {
     Self(
       name: CellRule.set.name, verbs: [.insert, .remove], change: { .insertElements(Set($0.map(\.element))) },
@@ -116,6 +120,7 @@ extension ProgressKey where Value: ProgressValue {
   /// - Parameters:
   ///   - name: The key's name.
   ///   - value: The value before anything is recorded.
+  /// - Returns: The key.
   public static func max(_ name: String, default value: Value) -> Self { Self(name, default: value, .max) }
 
   /// The smallest value ever recorded on any device, such as a fastest time.
@@ -123,6 +128,7 @@ extension ProgressKey where Value: ProgressValue {
   /// - Parameters:
   ///   - name: The key's name.
   ///   - value: The value before anything is recorded.
+  /// - Returns: The key.
   public static func min(_ name: String, default value: Value) -> Self { Self(name, default: value, .min) }
 
   /// The value that was set last. Only for values without an order, such as a name or a chosen hat.
@@ -130,6 +136,7 @@ extension ProgressKey where Value: ProgressValue {
   /// - Parameters:
   ///   - name: The key's name.
   ///   - value: The value before anything is recorded.
+  /// - Returns: The key.
   public static func latest(_ name: String, default value: Value) -> Self { Self(name, default: value, .latest) }
 }
 
@@ -137,6 +144,7 @@ extension ProgressKey {
   /// A set that only grows: badges, completed levels, hints seen.
   ///
   /// - Parameter name: The key's name.
+  /// - Returns: The key.
   public static func union<Element: ProgressValue>(_ name: String) -> Self where Value == Set<Element> {
     Self(name, default: [], .union())
   }
@@ -148,6 +156,7 @@ extension ProgressKey {
   /// nothing.
   ///
   /// - Parameter name: The key's name.
+  /// - Returns: The key.
   public static func set<Element: ProgressValue>(_ name: String) -> Self where Value == Set<Element> {
     Self(name, default: [], .set())
   }
@@ -156,6 +165,7 @@ extension ProgressKey {
   /// the wallet.
   ///
   /// - Parameter name: The key's name.
+  /// - Returns: The key.
   public static func counter(_ name: String) -> Self where Value == Int { Self(name, default: 0, .counter) }
 
   /// Values by name, each joined by the same rule: the best time of each level, how often each enemy was met.
@@ -171,6 +181,7 @@ extension ProgressKey {
   /// - Parameters:
   ///   - name: The key's name.
   ///   - rule: The rule for each value.
+  /// - Returns: The key.
   public static func dictionary<Key: ProgressValue, Entry>(
     _ name: String, of rule: ProgressRule<Entry>
   ) -> Self where Value == [Key: Entry] {
@@ -183,6 +194,7 @@ extension ProgressKey {
   /// - Parameters:
   ///   - name: The key's name.
   ///   - rule: The rule for the value.
+  /// - Returns: The key.
   public static func optional<Wrapped: ProgressValue>(
     _ name: String, of rule: ProgressRule<Wrapped>
   ) -> Self where Value == Wrapped? {

@@ -43,7 +43,10 @@ public final class ProgressStore: Sendable {
     self.facts = Mutex(facts)
   }
 
-  /// The key's value; its default before anything is recorded.
+  /// The key's value; its default before anything is recorded. A memory read.
+  ///
+  /// - Parameter key: The key.
+  /// - Returns: The value, joined with what is still being committed.
   public subscript<Value>(key: ProgressKey<Value>) -> Value {
     guard let value = shown(key) else { return key.defaultValue }
     return key.rule.value(value) ?? key.defaultValue
@@ -60,6 +63,11 @@ public final class ProgressStore: Sendable {
   }
 
   /// One value of a dictionary; nil before anything is recorded under that name. Doesn't read the others.
+  ///
+  /// - Parameters:
+  ///   - key: The key.
+  ///   - entry: The value's name in the dictionary.
+  /// - Returns: The value; nil if there is none.
   public subscript<Key: ProgressValue, Entry>(key: ProgressKey<[Key: Entry]>, at entry: Key) -> Entry? {
     guard case .dictionary(let entries)? = shown(key), let value = entries[entry.element] else { return nil }
     return key.rule.value(.dictionary([entry.element: value]))?[entry]
@@ -68,6 +76,7 @@ public final class ProgressStore: Sendable {
   /// Whether anything was ever recorded under a key, on this device or another.
   ///
   /// - Parameter key: The key.
+  /// - Returns: Whether the key has a value.
   public func contains<Value>(_ key: ProgressKey<Value>) -> Bool { shown(key) != nil }
 
   /// Records a value under a `max` or `min` key, or several values of a dictionary of these.
@@ -78,8 +87,10 @@ public final class ProgressStore: Sendable {
   ///   - value: The value.
   ///   - key: The key.
   /// - Returns: A handle that reports when the change is durable.
-  /// - Throws: `GameDataError` with `misuse` for NaN, an invalid name, or a key that holds a value of another rule;
-  ///   with `tooLarge` if the value or all progress would become too large.
+  /// - Throws: `GameDataError` with `misuse` for NaN, an invalid name, a key whose rule doesn't support this, or a key
+  ///   that holds a value of another rule; with `tooLarge` if the value or all progress would become too large; with
+  ///   `tooNew` if the key holds a value of a rule that only a newer release knows; `StoreError` with `misuse` if the
+  ///   game's data is closed.
   @discardableResult
   public func record<Value>(_ value: Value, for key: ProgressKey<Value>) throws -> Pending<Void> {
     try perform(key.draft(.record, value))

@@ -31,7 +31,7 @@ extension SaveSlots {
   /// - Throws: As `download(_:)` with a `Slot`.
   public nonisolated(nonsending) func download(_ slot: String) async throws {
     try Self.check(slot)
-    try waitForCaptures(in: slot)
+    await core.slotParents.captured(in: slot)
     try await core.download(slot)
   }
 
@@ -66,7 +66,7 @@ extension SaveSlots {
   /// - Throws: As `evict(_:keepingHistory:)` with a `Slot`.
   public func evict(_ slot: String, keepingHistory: Bool) throws {
     try Self.check(slot)
-    try waitForCaptures(in: slot)
+    core.slotParents.waitForCaptures(in: slot)
     try core.evict(slot, keepingHistory: keepingHistory)
   }
 }
@@ -77,7 +77,7 @@ extension TrackedFile {
   ///
   /// - Throws: As `SaveSlots.download`.
   public nonisolated(nonsending) func download() async throws {
-    try settle()
+    await core.slotParents.captured(in: slot)
     try await core.download(slot)
   }
 }

@@ -29,7 +29,7 @@ extension SaveSlots {
     _ slot: Slot<Value>, version: VersionID? = nil, sealed: Bool = true
   ) throws -> Data {
     try Self.check(slot.name)
-    try waitForCaptures(in: slot.name)
+    core.slotParents.waitForCaptures(in: slot.name)
     let side = try core.store.read { transaction in
       if let version { return try SlotReading.side(try readable(version, in: slot.name, transaction), in: transaction) }
       let view = try Resolution.view(of: try transaction.key(of: slot.name), in: transaction, policy: slot.policy.order)

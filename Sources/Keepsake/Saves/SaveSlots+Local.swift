@@ -49,7 +49,7 @@ extension SaveSlots {
   /// - Throws: As `keepLocal(_:cloudCopy:)` with a `Slot`.
   public func keepLocal(_ slot: String, cloudCopy: CloudCopy) throws {
     try Self.check(slot)
-    try waitForCaptures(in: slot)
+    core.slotParents.waitForCaptures(in: slot)
     try core.keepLocal(slot, removing: cloudCopy == .removed)
   }
 
@@ -70,13 +70,14 @@ extension SaveSlots {
   /// - Throws: As `keepLocal`.
   public func syncAgain(_ slot: String) throws {
     try Self.check(slot)
-    try waitForCaptures(in: slot)
+    core.slotParents.waitForCaptures(in: slot)
     try core.syncAgain(slot)
   }
 
   /// Whether the slot is local (`keepLocal`).
   ///
   /// - Parameter slot: The slot.
+  /// - Returns: Whether the slot is local.
   /// - Throws: `GameDataError` with `misuse` for an invalid name; `StoreError` if the store can't be read.
   public func isLocal<Value: Archivable>(_ slot: Slot<Value>) throws -> Bool {
     try Self.check(slot.name)

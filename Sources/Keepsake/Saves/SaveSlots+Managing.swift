@@ -19,8 +19,9 @@ extension SaveSlots {
   ///   - other: The slot to copy it to.
   ///   - metadata: The copy's metadata; the original's if nil.
   /// - Returns: The new version of `other`.
-  /// - Throws: `GameDataError` with `missing` if `slot` is empty, or `misuse` for an invalid name, or if `slot` is
-  ///   local and `other` isn't; `StoreError` if the save can't be read or the disk can't be written.
+  /// - Throws: `GameDataError` with `missing` if `slot` is empty, `notDownloaded` if only the cloud has the contents of
+  ///   its save, `misuse` for an invalid name or metadata, if both are the same slot, or if `slot` is local and `other`
+  ///   isn't, or `tooLarge` for too much metadata; `StoreError` if the save can't be read or the disk can't be written.
   @discardableResult
   public func copy<Value: Archivable>(
     _ slot: Slot<Value>, to other: Slot<Value>, _ metadata: SaveMetadata? = nil
@@ -89,7 +90,7 @@ extension SaveSlots {
 
   private func currentSave<Value: Archivable>(in slot: Slot<Value>, alone: Bool = false) throws -> CurrentSave {
     try Self.check(slot.name)
-    try waitForCaptures(in: slot.name)
+    core.slotParents.waitForCaptures(in: slot.name)
     return try core.store.read { transaction in
       let view = try Resolution.view(of: try transaction.key(of: slot.name), in: transaction, policy: slot.policy.order)
       guard let winner = view.winner else { throw GameDataError(.missing, "the slot \"\(slot.name)\" is empty") }

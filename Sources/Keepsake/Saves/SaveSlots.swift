@@ -36,7 +36,9 @@ public final class SaveSlots: Sendable {
   ///   - slot: The slot to save it in.
   ///   - metadata: What lists show for this version.
   /// - Returns: A handle that reports when the version is durable.
-  /// - Throws: `ArchiveError` if the value can't be encoded; `GameDataError` with `tooLarge` if it is too large.
+  /// - Throws: `ArchiveError`, or the type's own error, if the value can't be encoded; `GameDataError` with `tooLarge`
+  ///   if the value or its metadata is too large, or `misuse` for an invalid slot name or metadata; `StoreError` with
+  ///   `misuse` if the game's data is closed.
   @discardableResult
   public func capture<Value: Archivable>(
     _ value: Value, to slot: Slot<Value>, _ metadata: SaveMetadata = SaveMetadata()
@@ -148,6 +150,7 @@ public final class SaveSlots: Sendable {
     try? await core.fetchChanges(within: limit)
     try core.cloud.deliver()
     try await downloadContents(slot.name, within: limit)
+    await core.slotParents.captured(in: slot.name)
     return try load(slot, context: context)
   }
 
@@ -172,6 +175,7 @@ public final class SaveSlots: Sendable {
     try await core.fetchChanges(within: limit)
     try core.cloud.deliver()
     try await downloadContents(slot.name, within: limit)
+    await core.slotParents.captured(in: slot.name)
     return try load(slot, context: context)
   }
 
@@ -189,7 +193,7 @@ public final class SaveSlots: Sendable {
 
   /// Reads a slot's saves after earlier captures, and reports damage.
   func read<Value: Archivable>(_ slot: Slot<Value>) throws -> SlotReading {
-    try waitForCaptures(in: slot.name)
+    core.slotParents.waitForCaptures(in: slot.name)
     let reading = try core.store.read { transaction in
       try SlotReading.read(try transaction.key(of: slot.name).text, policy: slot.policy.order, in: transaction)
     }
@@ -206,16 +210,6 @@ public final class SaveSlots: Sendable {
       throw StoreError(.damaged, "nothing in the slot \"\(slot.name)\" can be read: \(damage.message)")
     }
     return reading
-  }
-
-  /// Waits for earlier captures of the slot. A capture that failed has already reported its error.
-  func waitForCaptures(in slot: String) throws {
-    guard let pending = core.slotParents.pending(in: slot) else { return }
-    do {
-      _ = try pending.wait()
-    } catch {
-      return
-    }
   }
 
   // MARK: Lists and history
@@ -279,7 +273,7 @@ public final class SaveSlots: Sendable {
   /// - Throws: `GameDataError` with `misuse` for an invalid name; `StoreError` if the store can't be read.
   public func history(of slot: String) throws -> [Version] {
     try Self.check(slot)
-    try waitForCaptures(in: slot)
+    core.slotParents.waitForCaptures(in: slot)
     return try core.store.read { transaction in
       core.slotParents.show(slot, try transaction.heads(of: try transaction.key(of: slot)))
       let pinned = try transaction.pinned(in: slot)
@@ -314,8 +308,8 @@ public final class SaveSlots: Sendable {
   ///   - version: A version from `history`.
   ///   - slot: The slot that it belongs to.
   /// - Returns: The new version.
-  /// - Throws: `GameDataError` with `missing` if the version isn't kept any more; `StoreError` if it can't be read or
-  ///   the disk can't be written.
+  /// - Throws: `GameDataError` with `missing` if the version isn't kept any more, or `notDownloaded` if only the cloud
+  ///   has its contents; `StoreError` if it can't be read or the disk can't be written.
   @discardableResult
   public func restore<Value: Archivable>(_ version: VersionID, in slot: Slot<Value>) throws -> Version {
     let side = try core.store.read { transaction in

@@ -56,9 +56,9 @@ public struct SlotStatus: Sendable, Hashable {
   /// The player's other devices that have the current save, according to the cloud's last response; nil if it wasn't
   /// asked about this save, or doesn't know.
   ///
-  /// The cloud is asked while somebody iterates `SaveSlots.statusUpdates(of:)`, immediately when the save is stored and
-  /// then every 30 seconds, and by `SaveSlots.seenBy(_:)`, which describes what being listed means. Not kept across a
-  /// restart.
+  /// The cloud is asked while somebody iterates `SaveSlots.statusUpdates(of:)`, within 30 seconds after the cloud has
+  /// the save and then every 30 seconds, and by `SaveSlots.seenBy(_:)`, which describes what being listed means. Not
+  /// kept across a restart.
   public let seenBy: [CloudDevice]?
 }
 
@@ -137,7 +137,7 @@ extension SaveSlots {
   /// - Throws: `GameDataError` with `misuse` for an invalid name; `StoreError` if the store can't be read.
   public func status(of slot: String) throws -> SlotStatus {
     try Self.check(slot)
-    try waitForCaptures(in: slot)
+    core.slotParents.waitForCaptures(in: slot)
     return try durableStatus(of: slot)
   }
 

@@ -19,8 +19,8 @@ extension HighScores {
   /// device or another, adds nothing; equal entries of a list are all kept. A score that was removed from the board
   /// comes back, and so does one with too low a rank to be kept, until the next trim.
   ///
-  /// Durable on return: waits for the disk once for each 200 scores. If a later commit fails the earlier ones stay, and
-  /// the call can be repeated.
+  /// Durable on return: the call blocks, and waits for the disk once for each 200 scores. If a later commit fails, the
+  /// earlier ones stay, and the call can be repeated.
   ///
   /// - Parameters:
   ///   - data: The property list.
@@ -29,8 +29,9 @@ extension HighScores {
   ///   - player: The player of entries that don't name one.
   ///   - undated: The date of entries without one. Always pass the same, because it is part of the identifier.
   /// - Returns: The number of imported scores, and the entries that aren't scores, with the reason.
-  /// - Throws: `PropertyListError` for bytes without such a list; `GameDataError` with `misuse` for a board that has
-  ///   another order, or `tooLarge` for one with too many players.
+  /// - Throws: `PropertyListError` for bytes without such a list; `GameDataError` with `misuse` for an invalid board or
+  ///   one that has another order, or `tooLarge` for one with too many players; `StoreError` if the store can't be read
+  ///   or the disk can't be written.
   @discardableResult
   public func importScores(
     from data: Data, to board: Board, columns: ScoreColumns, player: String = "",
@@ -65,7 +66,8 @@ extension HighScores {
     return report
   }
 
-  /// Imports an older game's list of high scores from a file.
+  /// Imports an older game's list of high scores from a file, which is read as a whole. Otherwise as
+  /// `importScores(from:to:columns:player:undated:)`: durable on return, after waiting for the disk.
   ///
   /// - Parameters:
   ///   - url: The property list.

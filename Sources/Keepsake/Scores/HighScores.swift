@@ -50,8 +50,9 @@ public final class HighScores: Sendable {
   ///   - player: Who scored; empty if it doesn't matter.
   ///   - date: When it was scored; now if nil.
   /// - Returns: A handle that reports when the score is durable.
-  /// - Throws: `GameDataError` with `misuse` for NaN and infinities, for an invalid name, or for a board that has
-  ///   another order. The handle throws `tooLarge` for a board with too many players. Nothing is written then.
+  /// - Throws: `GameDataError` with `misuse` for NaN and infinities, for an invalid name or date, or for a board that
+  ///   has another order; `StoreError` if the board can't be read, or the game's data is closed. The handle throws
+  ///   `tooLarge` for a board with too many players. Nothing is written then.
   @discardableResult
   public func submit(_ value: some ScoreNumber, to board: Board, player: String = "", date: Date? = nil) throws
     -> Pending<Score>

@@ -27,6 +27,9 @@ public struct Purse: Sendable, Hashable, Archivable {
   public init() {}
 
   /// The amount of a currency; zero if none was ever earned.
+  ///
+  /// - Parameter currency: The currency.
+  /// - Returns: The amount, from 0 to `maximumAmount`.
   public subscript(currency: Currency) -> Int { amounts[currency.name] ?? 0 }
 
   /// The currencies in the purse, sorted by name.
@@ -105,6 +108,7 @@ public struct Purse: Sendable, Hashable, Archivable {
   /// Encodes the amounts.
   ///
   /// - Parameter writer: The archive's writer.
+  /// - Throws: `ArchiveError` with `limit`.
   public func encode(to writer: inout ArchiveWriter) throws { try writer.encode(amounts, forKey: "amounts") }
 
   /// Decodes the amounts.

@@ -44,6 +44,9 @@ public final class WalletStore: Sendable {
 
   /// The balance of a currency; zeros if it was never used. If `balance(of:)` would throw, the result is zeros, and an
   /// incident reports the error.
+  ///
+  /// - Parameter currency: The currency.
+  /// - Returns: The balance.
   public subscript(currency: Currency) -> Balance {
     do {
       return try balance(of: currency)

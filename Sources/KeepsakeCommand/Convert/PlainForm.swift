@@ -54,7 +54,8 @@ struct PlainForm {
         "written out everywhere they are referred to, the objects make more than \(Self.maximumValues) values")
     }
     guard path.count <= Self.maximumDepth else {
-      throw failure("values are nested more than \(Self.maximumDepth) levels deep")
+      throw failure(
+        "values are nested more than \(Self.maximumDepth) levels deep", next: "convert it to a keyed archive")
     }
     try room.take(leaf: value)
     if let (mark, inner, _) = ArchiveMark.unmarked(value) {

@@ -49,7 +49,7 @@ struct DoctorCommand: AsyncParsableCommand {
     let url = URL(fileURLWithPath: path, isDirectory: true)
     var isFolder: ObjCBool = false
     guard FileManager.default.fileExists(atPath: path, isDirectory: &isFolder) else {
-      throw CommandFailure(.noInput, "there is nothing at \(path)")
+      throw CommandFailure.nothing(at: path)
     }
     guard isFolder.boolValue else { throw CommandFailure(.data, "\(path) is a file", next: "name the store's folder") }
     let names = [Store.databaseName, "backup-1.sqlite", "backup-2.sqlite", "recovery"]

@@ -34,7 +34,9 @@ struct HistoryCommand: AsyncParsableCommand {
       let reports = try StoreReader.open(at: url, seal: seal.request()).read { transaction in
         let slots = try transaction.slots()
         if let slot {
-          let keys = try SlotName.keys(of: slot).map(\.text).filter { try !transaction.history(of: $0).isEmpty }
+          let keys = try SlotName.keys(of: slot).map(\.text).filter { key in
+            try slots.contains(key) && !(transaction.history(of: key).isEmpty && transaction.heads(of: key).isEmpty)
+          }
           guard !keys.isEmpty else { throw StoreInput.noSlot(slot, among: slots) }
           return try keys.map { try SlotReport($0, in: transaction) }
         }
@@ -78,7 +80,13 @@ enum StoreInput {
       history: .everything)
   }
 
+  /// The failure for a slot of which the store has no version.
   static func noSlot(_ slot: String, among slots: [String]) -> CommandFailure {
+    guard !slots.contains(slot) else {
+      return CommandFailure(
+        .noInput, "the save in \"\(SlotName.shown(slot))\" is only in the cloud",
+        next: "download it with the game that it is from, then try again")
+    }
     let names = slots.prefix(namesShown).map(SlotName.shown).joined(separator: ", ")
     return CommandFailure(
       .noInput, "there is no slot \"\(SlotName.shown(slot))\"",

@@ -83,7 +83,7 @@ struct ImportCommand: AsyncParsableCommand {
       let shown = view.heads.map(\.id)
       var answer = Answer(
         slot: slot, from: save.version.description, version: "",
-        stood: (shown + view.parents.filter { !shown.contains($0) }).map(\.description))
+        heads: (shown + view.parents.filter { !shown.contains($0) }).map(\.description))
       if !view.isConflict, let winner = view.winner, winner.contents == contents, winner.metadata == save.metadata {
         answer.version = winner.id.description
         answer.unchanged = true
@@ -111,15 +111,15 @@ struct ImportCommand: AsyncParsableCommand {
     /// The version that the slot shows after the import.
     var version: String
     /// The heads before the import, the winner first.
-    var stood: [String]
+    var heads: [String]
     /// The slot showed this save already; nothing was written.
     var unchanged = false
 
     func lines(store: String) -> [String] {
       if unchanged { return ["\(Printable.text(slot)) already contains this save, as \(version)"] }
       var lines = ["imported \(from) into \(Printable.text(slot)) as \(version)"]
-      if let stood = stood.first {
-        lines.append("to undo: keepsake restore \(Quoted.shell(store)) \(Quoted.shell(slot)) \(stood)")
+      if let head = heads.first {
+        lines.append("to undo: keepsake restore \(Quoted.shell(store)) \(Quoted.shell(slot)) \(head)")
       }
       return lines
     }

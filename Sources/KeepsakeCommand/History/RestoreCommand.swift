@@ -47,8 +47,8 @@ struct RestoreCommand: AsyncParsableCommand {
         try Output.document(answer)
       } else {
         Output.text("restored \(Printable.text(slot)) from \(answer.from) as \(answer.version)")
-        if let stood = answer.stood.first {
-          Output.text("to undo: keepsake restore \(Quoted.shell(store)) \(Quoted.shell(slot)) \(stood)")
+        if let head = answer.heads.first {
+          Output.text("to undo: keepsake restore \(Quoted.shell(store)) \(Quoted.shell(slot)) \(head)")
         }
       }
     }
@@ -63,7 +63,7 @@ struct RestoreCommand: AsyncParsableCommand {
       let typed = slot
       let slot = SlotName.slot(typed)
       let history = try transaction.wholeHistory(of: slot)
-      guard !history.isEmpty else { throw StoreInput.noSlot(typed, among: try transaction.slots()) }
+      guard !history.isEmpty else { throw StoreInput.noSlot(slot, among: try transaction.slots()) }
       let chosen = try VersionChoice.choose(version, among: history.map(\.record))
       for (index, hash) in chosen.contents.enumerated() {
         progress("checking part \(index + 1) of \(chosen.contents.count)")
@@ -82,7 +82,7 @@ struct RestoreCommand: AsyncParsableCommand {
       let shown = view.heads.map(\.id)
       return Answer(
         slot: typed, from: chosen.id.description, version: id.description,
-        stood: (shown + view.parents.filter { !shown.contains($0) }).map(\.description))
+        heads: (shown + view.parents.filter { !shown.contains($0) }).map(\.description))
     }
   }
 
@@ -93,7 +93,7 @@ struct RestoreCommand: AsyncParsableCommand {
     /// The new version.
     var version: String
     /// The heads before the restore, the winner first.
-    var stood: [String]
+    var heads: [String]
   }
 }
 

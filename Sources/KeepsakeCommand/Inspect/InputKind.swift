@@ -62,7 +62,9 @@ enum InputKind {
     // Without blocking, so that a pipe without a writer can't hold up the command before it is recognized as one.
     let number = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC)
     guard number >= 0 else {
-      throw CommandFailure(.noInput, "\(path) can't be opened: \(String(cString: strerror(errno)))")
+      let number = errno
+      throw CommandFailure(
+        CommandFailure.Kind(errno: number), "\(path) can't be opened: \(String(cString: strerror(number)))")
     }
     let file = FileHandle(fileDescriptor: number, closeOnDealloc: true)
     var status = stat()
@@ -78,7 +80,7 @@ enum InputKind {
     var isFolder: ObjCBool = false
     let files = FileManager.default
     guard files.fileExists(atPath: path, isDirectory: &isFolder) else {
-      throw CommandFailure(.noInput, "there is nothing at \(path)")
+      throw CommandFailure.nothing(at: path)
     }
     guard isFolder.boolValue else { return nil }
     let url = URL(fileURLWithPath: path, isDirectory: true)

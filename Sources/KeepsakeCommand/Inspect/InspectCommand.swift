@@ -87,15 +87,13 @@ struct InspectCommand: AsyncParsableCommand {
   /// Returns the plain bytes of a version of a slot, or of the one that the slot shows; nil if there is none.
   private static func bytes(of slot: String, _ version: String?, in store: StoreTransaction) throws -> Data? {
     let slot = SlotName.slot(slot)
-    let id: VersionID?
+    let record: VersionRecord?
     if let version {
-      id = VersionID(version)
+      record = try VersionChoice.choose(version, among: try store.wholeHistory(of: slot).map(\.record))
     } else {
-      id = try Resolution.view(of: try store.key(of: slot), in: store).winner?.id
+      record = try Resolution.view(of: try store.key(of: slot), in: store).winner
     }
-    guard let id, let record = try store.version(id)?.record, record.slot == slot || record.key.slot == slot,
-      !record.tombstone
-    else { return nil }
+    guard let record, !record.tombstone else { return nil }
     return try store.plainBytes(of: record)
   }
 

@@ -12,7 +12,7 @@ extension VersionReport {
     if tombstone { marks.append("deleted") }
     if !acknowledged { marks.append("not yet in the cloud") }
     if provisional { marks.append("from before the first sync") }
-    if !here { marks.append("contents not here") }
+    if !downloaded { marks.append("not downloaded") }
     var line = "\(id)  \(savedAt)  \(Printable.size(Int64(bytes)))"
     if let title { line += "  \"\(Printable.text(title))\"" }
     if let progress { line += "  progress \(progress)" }

@@ -16,7 +16,7 @@ struct VersionReport: Codable, Hashable {
   var sha256: String?
   var contents: [String]
   /// Whether the contents are in the store. Whether they are undamaged is only known once they are read.
-  var here: Bool
+  var downloaded: Bool
   var head: Bool
   var acknowledged: Bool
   var provisional: Bool
@@ -37,7 +37,8 @@ struct VersionReport: Codable, Hashable {
     bytes = record.length
     sha256 = record.contents.count == 1 ? record.contents[0].description : nil
     contents = record.contents.map(\.description)
-    here = try record.contents.allSatisfy { try transaction.hasContent($0) }
+    downloaded =
+      try !transaction.isNotDownloaded(record) && record.contents.allSatisfy { try transaction.hasContent($0) }
     head = isHead
     acknowledged = version.acknowledged
     provisional = record.provisional
@@ -51,24 +52,24 @@ struct VersionReport: Codable, Hashable {
   }
 }
 
-/// One slot with all of its history that is kept, newest first.
+/// One slot: its heads that are only in the cloud, then its history that is kept, newest first.
 struct SlotReport: Codable, Hashable {
   /// The name that people use and commands take: for a file that the game tracks, `tracked:` and the file's name.
   var slot: String
   /// Whether it stays on this device.
   var local: Bool
   /// The slot key in the store, if it differs.
-  var place: String?
+  var slotKey: String?
   var heads: [String]
   /// Whether several devices changed it, and no version covers both sides yet.
   var conflict: Bool
   var versions: [VersionReport]
 
-  /// - Parameter place: The slot key in the store.
+  /// - Parameter key: The slot key in the store.
   init(_ key: String, in transaction: StoreTransaction) throws {
     slot = SlotName.shown(key)
     local = SlotKey(text: key).isLocal
-    self.place = slot == key ? nil : key
+    slotKey = slot == key ? nil : key
     let view = try Resolution.view(of: key, in: transaction, policy: .newest)
     // The winner first; those with the same bytes as another, and deletions, last.
     let shown = view.heads.map(\.id)
@@ -76,7 +77,10 @@ struct SlotReport: Codable, Hashable {
     conflict = view.isConflict
     let known = try Set(transaction.heads(of: key))
     let pinned = try transaction.pinnedVersions(of: key)
-    versions = try transaction.history(of: key).map {
+    let history = try transaction.history(of: key)
+    // Heads that are only in the cloud aren't part of it.
+    let remote = try known.subtracting(history.map(\.record.id)).sorted().compactMap { try transaction.version($0) }
+    versions = try (remote + history).map {
       try VersionReport(
         $0, isHead: known.contains($0.record.id), isPinned: pinned.contains($0.record.id), in: transaction)
     }

@@ -88,7 +88,9 @@ struct Verification: Codable {
     var entries: [Entry] = []
     for path in paths {
       do {
-        entries += try Self.entries(at: path)
+        entries += try Self.entries(at: path) { unread, error in
+          add(Verdict(unread, .unknown, failure: CommandFailure(error)))
+        }
       } catch {
         add(Verdict(path, .unknown, failure: CommandFailure(error).withoutInspectAdvice))
       }
@@ -115,11 +117,11 @@ struct Verification: Codable {
   // MARK: Finding
 
   /// Returns a file or store by itself, or what is in a folder, sorted by name. Links are followed only where they are
-  /// named.
-  private static func entries(at path: String) throws -> [Entry] {
+  /// named. What can't be read goes to `unread`, and the rest is found all the same.
+  private static func entries(at path: String, unread: (String, any Error) -> Void) throws -> [Entry] {
     var isFolder: ObjCBool = false
     guard FileManager.default.fileExists(atPath: path, isDirectory: &isFolder) else {
-      throw CommandFailure(.noInput, "there is nothing at \(path)")
+      throw CommandFailure.nothing(at: path)
     }
     guard isFolder.boolValue, !isStore(path) else { return [Entry(path: path, isNamed: true)] }
     var entries: [Entry] = []
@@ -127,14 +129,27 @@ struct Verification: Codable {
     var count = 0
     while let folder = folders.popLast() {
       var below: [String] = []
-      for name in try FileManager.default.contentsOfDirectory(atPath: folder).sorted() {
+      let names: [String]
+      do {
+        names = try FileManager.default.contentsOfDirectory(atPath: folder).sorted()
+      } catch {
+        unread(folder, error)
+        continue
+      }
+      for name in names {
         count += 1
         guard count <= maximumEntries else {
           throw CommandFailure(
             .data, "there are more than \(maximumEntries) files below \(path)", next: "name one of its subfolders")
         }
         let entry = folder + (folder.hasSuffix("/") ? "" : "/") + name
-        let type = try FileManager.default.attributesOfItem(atPath: entry)[.type] as? FileAttributeType
+        let type: FileAttributeType?
+        do {
+          type = try FileManager.default.attributesOfItem(atPath: entry)[.type] as? FileAttributeType
+        } catch {
+          unread(entry, error)
+          continue
+        }
         if type == .typeDirectory, !isStore(entry) { below.append(entry) }
         if type == .typeRegular || (type == .typeDirectory && isStore(entry)) {
           entries.append(Entry(path: entry, isNamed: false))
@@ -232,7 +247,7 @@ struct Verification: Codable {
     var archives = 0
     var unknown = 0
     for (index, slot) in report.slots.enumerated() {
-      for version in try store.read({ try $0.history(of: slot.place ?? slot.slot) }) where !version.record.tombstone {
+      for version in try store.read({ try $0.history(of: slot.slotKey ?? slot.slot) }) where !version.record.tombstone {
         progress("\(Printable.text(path)): slot \(index + 1) of \(report.slots.count), \(Printable.size(bytes))")
         do {
           guard let plain = try store.read({ try content(of: version.record, checked: &checked, in: $0) }) else {

@@ -101,7 +101,7 @@ struct ScoresCommand: AsyncParsableCommand {
         guard listings.count <= 1 else {
           let names = Set(listings.map(\.summary.board)).sorted().map { Printable.text($0) }.joined(separator: ", ")
           throw CommandFailure(
-            .data, "the store has \(listings.count) boards, but --plist writes one",
+            .data, "the store has \(listings.count) boards, but \(json ? "--json" : "--plist") writes one",
             next: "choose one with --board: \(names)")
         }
         let scores = listings.first?.scores.entries ?? []

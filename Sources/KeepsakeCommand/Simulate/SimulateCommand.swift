@@ -90,6 +90,10 @@ struct SimulateCommand: AsyncParsableCommand {
         answer.trace = await SimulationRun.world(seed: first.seed, options: options).lines
       }
       try show(answer, lines: Self.shownLines)
+      guard run.progress.worlds == seeds else {
+        throw CommandFailure(
+          .temporary, "stopped after \(run.progress.worlds) of \(seeds) worlds", next: "go on with --from")
+      }
     }
   }
 

@@ -29,6 +29,16 @@ struct CommandFailure: Error, Hashable, Sendable, Codable {
     case permission = 77
     /// Written by a newer version.
     case newer = 78
+
+    /// What an error number of the system means for the input.
+    init(errno number: Int32) {
+      self =
+        switch number {
+        case ENOENT, ENOTDIR: .noInput
+        case EACCES, EPERM, EROFS: .permission
+        default: .io
+        }
+    }
   }
   var kind: Kind
   var message: String
@@ -40,6 +50,14 @@ struct CommandFailure: Error, Hashable, Sendable, Codable {
     self.message = message
     self.next = next
   }
+
+  /// The failure of a command that was given a path at which there is nothing.
+  static func nothing(at path: String) -> CommandFailure {
+    CommandFailure(.noInput, "there is nothing at \(path)", next: "check the path")
+  }
+
+  /// What to do about data of a newer version.
+  private static let newerAdvice = "use a newer version of keepsake"
 
   /// What to do about a damaged store, unless the command has just tried that.
   private static let inspectAdvice = "use keepsake inspect to see what can still be read"
@@ -65,8 +83,21 @@ struct CommandFailure: Error, Hashable, Sendable, Codable {
     case let error as AssetError: self.init(asset: error)
     case let error as PropertyListError: self.init(.data, "\(error)")
     case let error as StructuredFileError: self.init(.data, "\(error)")
+    case let error as CocoaError: self.init(cocoa: error)
+    case let error as POSIXError: self.init(Kind(errno: error.code.rawValue), "\(error.localizedDescription)")
     default: self.init(.software, "\(error)")
     }
+  }
+
+  private init(cocoa error: CocoaError) {
+    let kind: Kind =
+      switch error.code {
+      case .fileNoSuchFile, .fileReadNoSuchFile: .noInput
+      case .fileReadNoPermission, .fileWriteNoPermission, .fileWriteVolumeReadOnly: .permission
+      default: .io
+      }
+    let path = (error.userInfo[NSFilePathErrorKey] as? String) ?? error.url?.path
+    self.init(kind, (path.map { "\($0): " } ?? "") + error.localizedDescription)
   }
 
   private init(store error: StoreError) {
@@ -75,7 +106,7 @@ struct CommandFailure: Error, Hashable, Sendable, Codable {
     case .io, .diskFull, .tooLarge, .timedOut:
       self.init(.io, "\(error)", next: error.code == .diskFull ? "make room and try again; nothing was changed" : nil)
     case .notPermitted: self.init(.permission, error.message)
-    case .newerFormat: self.init(.newer, error.message)
+    case .newerFormat: self.init(.newer, error.message, next: Self.newerAdvice)
     case .inUse:
       self.init(.temporary, error.message, next: "stop the game or the keepsake sync that has it open, then try again")
     case .missing: self.init(.noInput, error.message)
@@ -95,7 +126,7 @@ struct CommandFailure: Error, Hashable, Sendable, Codable {
 
   private init(archive error: ArchiveError) {
     switch error.code {
-    case .tooNew: self.init(.newer, "\(error)", next: "use a newer version of keepsake")
+    case .tooNew: self.init(.newer, "\(error)", next: Self.newerAdvice)
     case .damaged:
       self.init(.data, "\(error)", next: "go back to an older copy; keepsake history lists the versions in a store")
     default: self.init(.data, "\(error)")
@@ -127,7 +158,7 @@ struct CommandFailure: Error, Hashable, Sendable, Codable {
     switch error.code {
     case .folderInUse:
       self.init(.temporary, error.message, next: "stop the other server, or name another folder with --data")
-    case .newerData: self.init(.newer, error.message)
+    case .newerData: self.init(.newer, error.message, next: Self.newerAdvice)
     case .inputOutput: self.init(.io, error.description)
     case .damaged: self.init(.data, error.description)
     case .configuration: self.init(.data, error.message)
@@ -139,7 +170,7 @@ struct CommandFailure: Error, Hashable, Sendable, Codable {
     switch error.code {
     case .folder: self.init(.noInput, error.description)
     case .io: self.init(.io, error.description)
-    case .newer: self.init(.newer, error.description)
+    case .newer: self.init(.newer, error.description, next: Self.newerAdvice)
     case .blocked, .tooLarge, .tooMany, .content: self.init(.data, error.description)
     }
   }
@@ -148,7 +179,7 @@ struct CommandFailure: Error, Hashable, Sendable, Codable {
     switch error.code {
     case .missing, .noManifest: self.init(.noInput, error.message)
     case .unreadable: self.init(.io, error.message)
-    case .newerManifest: self.init(.newer, error.message, next: "use a newer version of keepsake")
+    case .newerManifest: self.init(.newer, error.message, next: Self.newerAdvice)
     case .stale, .cancelled, .timedOut: self.init(.temporary, error.message)
     case .refusedPath: self.init(.data, error.message, next: "rename the files, or move them out of the folder")
     case .unknown, .damaged, .overBudget, .damagedManifest, .tooLarge, .misuse: self.init(.data, error.message)

@@ -43,6 +43,9 @@ final class ProgressLine {
     }
   }
 
+  // An error that ends a command is printed on a line of its own.
+  deinit { clear() }
+
   /// Removes the line; the next update counts as something new.
   func clear() {
     began = nil

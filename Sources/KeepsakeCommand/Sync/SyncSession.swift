@@ -129,7 +129,12 @@ final class SyncSession {
     }
     let waiting = service.status.waitingCommits
     await service.stop()
-    try close(waiting: waiting)
+    do {
+      try close(waiting: waiting)
+    } catch {
+      // Why it ended matters more than what followed from that.
+      throw failure.map(explained) ?? error
+    }
     if let failure { throw explained(failure) }
     if options.once, !isSynced {
       throw CommandFailure(

@@ -4,6 +4,8 @@ import KeepsakeArchive
 extension ArchiveDifference {
   /// Returns a text for people: a line for each difference, with `+` before added values and `-` before removed ones;
   /// empty if there is none.
+  ///
+  /// - Returns: The text.
   public func text() -> String {
     var lines: [String] = []
     if !types.isEmpty { lines += ["types"] + types.map { "  " + Self.line($0) } }
@@ -53,6 +55,8 @@ extension ArchiveDifference {
 
   /// Returns a JSON document for programs, ending in a line feed. Values are written as by `ArchiveInspection.json()`;
   /// a reference refers to an object of the archive that contains it.
+  ///
+  /// - Returns: The document, in UTF-8.
   public func json() -> Data {
     var json = JSONWriter()
     json.beginObject()

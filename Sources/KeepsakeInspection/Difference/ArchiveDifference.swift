@@ -118,6 +118,8 @@ public struct ArchiveDifference: Sendable {
   /// Compares two archives.
   ///
   /// - Parameters:
+  ///   - old: The first archive.
+  ///   - new: The second archive.
   ///   - changesPerPattern: The maximum number of changes listed whose paths differ only in positions, such as all of
   ///     `tiles[].kind`.
   ///   - maximumChanges: The maximum number of changes listed in all. The others are counted.

@@ -22,12 +22,16 @@ extension KeyedArchive {
   /// `migrate` is not.
   ///
   /// - Parameters:
+  ///   - type: The type to decode.
+  ///   - data: The bytes of the archive.
   ///   - key: The key of the value at the top.
   ///   - classes: The types that may be decoded, by the names of classes in the archive. For an object, the entry for
   ///     its class is used, or else that for its nearest superclass with one. Objects are never decoded as any other
   ///     type: an object without such an entry is an error, unless it isn't read.
   ///   - keys: By class in the archive: the archive's key for a property's key. Also applies to subclasses.
   ///   - context: Passed to `didDecode(context:)`.
+  ///   - limits: The limits that the archive, and those in its data, must keep.
+  /// - Returns: The value.
   /// - Throws: `PropertyListError`: `unknownClass`, `missingValue` and `mismatch` with the path; `cycle` for objects
   ///   that need each other to be built; `unsupported` for a type that is hand-written or `@Coded`; errors in the
   ///   bytes; and errors of the types' own initialisers and hooks.
@@ -40,6 +44,16 @@ extension KeyedArchive {
   }
 
   /// Decodes an object in the same way from an archive that has already been read.
+  ///
+  /// - Parameters:
+  ///   - type: The type to decode.
+  ///   - key: The key of the value at the top.
+  ///   - classes: The types that may be decoded, by the names of classes in the archive.
+  ///   - keys: By class in the archive: the archive's key for a property's key. Also applies to subclasses.
+  ///   - context: Passed to `didDecode(context:)`.
+  ///   - limits: The limits that archives in its data must keep.
+  /// - Returns: The value.
+  /// - Throws: As `decode(_:from:key:classes:keys:context:limits:)`, but for the errors of reading the bytes.
   public func decode<Value: Archivable>(
     _ type: Value.Type, key: String = "root", classes: [String: any Archivable.Type] = [:],
     keys: [String: [String: String]] = [:],

@@ -28,14 +28,22 @@ public struct KeyedArchive: Sendable {
   /// The objects in the order of the file; the first represents nil.
   public let objects: [PropertyList]
 
-  /// Reads a keyed archive, binary or XML.
+  /// Reads a keyed archive, binary or XML. Decodes none of its objects.
   ///
-  /// - Throws: `PropertyListError`: `notAKeyedArchive` for other property lists, and the errors of `PropertyList`.
+  /// - Parameters:
+  ///   - data: The bytes of the file.
+  ///   - limits: The limits that the file must keep.
+  /// - Throws: `PropertyListError`: `notAKeyedArchive` for other property lists, `unsupported` for another version, and
+  ///   the errors of `PropertyList`.
   public init(_ data: Data, limits: PropertyListLimits = .standard) throws {
     try self.init(PropertyList(data, limits: limits))
   }
 
   /// Creates the archive from a property list that has already been read.
+  ///
+  /// - Parameter list: The property list.
+  /// - Throws: `PropertyListError` with `notAKeyedArchive` for other property lists, or `unsupported` for another
+  ///   version.
   public init(_ list: PropertyList) throws {
     guard case .array(let objects) = list["$objects"], case .dictionary(let top) = list["$top"],
       let archiver = list["$archiver"]?.string

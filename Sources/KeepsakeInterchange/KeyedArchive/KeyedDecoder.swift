@@ -18,12 +18,16 @@ extension KeyedArchive {
   /// object. An archive in an archive's data is decoded if the type isn't `Data`.
   ///
   /// - Parameters:
+  ///   - type: The type to decode.
+  ///   - data: The bytes of the archive.
   ///   - key: The key of the value at the top.
   ///   - classes: The types that may be decoded, by the names of classes in the archive. For an object, the entry for
   ///     its class is used, or else that for its nearest superclass with one. Objects are never decoded as any other
   ///     type: an object without such an entry is an error, unless it isn't read.
   ///   - keys: By class in the archive: the archive's key for a coding key. Also applies to subclasses. For types whose
   ///     `CodingKeys` can't be changed.
+  ///   - limits: The limits that the archive, and those in its data, must keep.
+  /// - Returns: The value.
   /// - Throws: `PropertyListError`: `unknownClass`, `missingValue` and `mismatch` with the path; `cycle` if objects
   ///   refer to each other, which `Codable` can't build but `@Archivable` types can; errors in the bytes; and errors of
   ///   the types' own initialisers.
@@ -36,6 +40,15 @@ extension KeyedArchive {
   }
 
   /// Decodes an object in the same way from an archive that has already been read.
+  ///
+  /// - Parameters:
+  ///   - type: The type to decode.
+  ///   - key: The key of the value at the top.
+  ///   - classes: The types that may be decoded, by the names of classes in the archive.
+  ///   - keys: By class in the archive: the archive's key for a coding key. Also applies to subclasses.
+  ///   - limits: The limits that archives in its data must keep.
+  /// - Returns: The value.
+  /// - Throws: As `decode(_:from:key:classes:keys:limits:)`, but for the errors of reading the bytes.
   @_disfavoredOverload
   public func decode<Value: Decodable>(
     _ type: Value.Type, key: String = "root", classes: [String: any Decodable.Type] = [:],

@@ -12,8 +12,16 @@ extension KeyedArchive {
   /// An object of a class is written once, however many references lead to it. Equal values give equal bytes, except if
   /// a set or dictionary has another order.
   ///
-  /// - Throws: `PropertyListError`: `unwritable` with the path for a named type without keys; `cycle` for objects that
-  ///   refer to each other, which `Codable` can't encode; `limit`; and errors of the types.
+  /// - Parameters:
+  ///   - value: The value.
+  ///   - key: The key of the value at the top.
+  ///   - classes: The types whose values become objects, by the names of their classes in the archive.
+  ///   - format: The format of the property list.
+  ///   - limits: The limits that the property list must keep.
+  /// - Returns: The bytes of the archive.
+  /// - Throws: `PropertyListError`: `unwritable` with the path for a named type without keys, and for a value that the
+  ///   format doesn't have; `cycle` for objects that refer to each other, which `Codable` can't encode; `limit` beyond
+  ///   the limits or for values nested more than 128 deep; and errors of the types.
   public static func encode<Value: Encodable>(
     _ value: Value, key: String = "root", classes: [String: any Encodable.Type] = [:],
     as format: PropertyList.Format = .binary,

@@ -28,7 +28,10 @@ public struct KeyedTree: Sendable, Equatable {
 extension KeyedArchive {
   /// Returns the whole archive as values. Takes time and memory in proportion to the file.
   ///
-  /// - Throws: `PropertyListError` with `damaged` for references to objects that don't exist, and `limit`.
+  /// - Parameter limits: Only its `values` is used: the maximum number of values in the tree.
+  /// - Returns: The tree.
+  /// - Throws: `PropertyListError` with `damaged` for references to objects that don't exist and for invalid
+  ///   descriptions of classes, or with `limit`.
   public func tree(limits: PropertyListLimits = .standard) throws -> KeyedTree {
     var builder = KeyedTreeBuilder(self, limits)
     return try builder.build()

@@ -25,6 +25,8 @@ public enum StructuredFile {
 
     /// Returns the format for a file name with the extension `json`, `json5` or `plist`, in any case; nil for any
     /// other.
+    ///
+    /// - Parameter url: The file. Only its name is used.
     public init?(_ url: URL) {
       switch url.pathExtension.lowercased() {
       case "json": self = .json
@@ -42,8 +44,13 @@ public enum StructuredFile {
   /// The maximum nesting of lists and dictionaries, the same as in Foundation's JSON reader.
   public static let maximumDepth = 512
 
-  /// Returns the bytes of a file with the value, as `write` of `Keepsake` stores them. Throws `StructuredFileError`
-  /// with `unencodable`.
+  /// Returns the bytes of a file with the value, as `write` of `Keepsake` stores them.
+  ///
+  /// - Parameters:
+  ///   - value: The value.
+  ///   - format: The format.
+  /// - Returns: The bytes.
+  /// - Throws: `StructuredFileError` with `unencodable`, also for errors of the type's own `encode(to:)`.
   public static func encode<Value: Encodable>(_ value: Value, as format: Format) throws -> Data {
     do {
       switch format {
@@ -66,6 +73,11 @@ public enum StructuredFile {
 
   /// Returns the value in the bytes of a file.
   ///
+  /// - Parameters:
+  ///   - type: The type to decode.
+  ///   - bytes: The bytes of the file, at most `maximumBytes`.
+  ///   - format: The format.
+  /// - Returns: The value.
   /// - Throws: `StructuredFileError`: `malformed` for bytes that aren't in the format, also if there are none;
   ///   `mismatch` and `missingValue` for values that don't fit the type; `tooLarge`; and errors other than
   ///   `DecodingError` of the type's own `init(from:)`.
@@ -101,6 +113,11 @@ public enum StructuredFile {
 
   /// Returns whether the value can be written: JSON allows no NaN, and a property list can't be a single number.
   /// Checked by encoding the value, without writing anything; `encode` reports what is wrong.
+  ///
+  /// - Parameters:
+  ///   - value: The value.
+  ///   - format: The format.
+  /// - Returns: Whether `encode` would succeed.
   public static func canEncode<Value: Encodable>(_ value: Value, as format: Format) -> Bool {
     do {
       _ = try encode(value, as: format)

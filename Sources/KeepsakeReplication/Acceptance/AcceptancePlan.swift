@@ -102,35 +102,31 @@ struct Plan {
   private static func placeableContents(
     _ contents: [EncodedContent], _ missing: inout Set<ContentHash>, in storage: some ContainerStorage
   ) throws -> [EncodedContent] {
-    var waiting: [EncodedContent] = []
-    for content in contents where try !storage.hasContent(content.hash) { waiting.append(content) }
     var placed: [EncodedContent] = []
     var here: Set<ContentHash> = []
-    // Each round places at least one content, or is the last.
-    while !waiting.isEmpty {
-      var later: [EncodedContent] = []
-      for content in waiting {
-        var ready = true
-        // The replacement of a damaged content must not have a base, least of all one that depends on the damaged one.
-        if content.base != nil, try storage.isSuspect(content.hash) {
-          missing.insert(content.hash)
-          continue
-        }
-        if let base = content.base, !here.contains(base) { ready = try storage.hasContent(base) }
-        if ready {
-          if here.insert(content.hash).inserted { placed.append(content) }
-        } else {
-          later.append(content)
-        }
+    // Those whose base isn't here yet, by that base.
+    var waiting: [ContentHash: [EncodedContent]] = [:]
+    for content in contents where try !storage.hasContent(content.hash) {
+      // The replacement of a damaged content must not have a base, least of all one that depends on the damaged one.
+      if content.base != nil, try storage.isSuspect(content.hash) {
+        missing.insert(content.hash)
+        continue
       }
-      if later.count == waiting.count {
-        // Either a base that the cloud has lost, or bases that form a cycle: in both cases the device sends the content
-        // in full.
-        for content in later { missing.insert(content.base ?? content.hash) }
-        break
+      if let base = content.base, !here.contains(base), try !storage.hasContent(base) {
+        waiting[base, default: []].append(content)
+        continue
       }
-      waiting = later
+      var ready = [content]
+      while let next = ready.popLast() {
+        guard here.insert(next.hash).inserted else { continue }
+        placed.append(next)
+        // In the order in which they came.
+        ready += (waiting.removeValue(forKey: next.hash) ?? []).reversed()
+      }
     }
+    // Either a base that the cloud has lost, or bases that form a cycle: in both cases the device sends the content in
+    // full.
+    missing.formUnion(waiting.keys)
     return placed
   }
 }

@@ -59,7 +59,7 @@ package enum CloudAcceptance {
     if let offer = request.wallet {
       let state = try storage.bank()
       var bank = Bank(state)
-      wallet = try bank.answer(offer, heard: request.cursor.seq, in: &storage)
+      wallet = try bank.answer(offer, fetchedUpTo: request.cursor.seq, in: &storage)
       if bank.state != state {
         try storage.setBank(bank.state)
         // There is nothing to page through, but the other devices should fetch.
@@ -243,22 +243,24 @@ package enum CloudAcceptance {
     for changes: [CloudChange], fromStart: Bool, in storage: some ContainerStorage
   ) throws -> [EncodedContent] {
     var heads: [VersionRecord] = []
-    var unheard: Set<ContentHash> = []
+    var unlisted: Set<ContentHash> = []
     for case .version(let record) in changes.map(\.item) {
-      if try storage.isCovered(record.id) { unheard.formUnion(record.contents) } else { heads.append(record) }
+      if try storage.isCovered(record.id) { unlisted.formUnion(record.contents) } else { heads.append(record) }
     }
     var result: [EncodedContent] = []
     var taken: Set<ContentHash> = []
+    // Each is looked at once, however many versions name it.
+    var seen: Set<ContentHash> = []
     var left = inlineTotalBytes
     for record in heads {
-      for hash in record.contents {
+      for hash in record.contents where seen.insert(hash).inserted {
         var chain: [EncodedContent] = []
         var next: ContentHash? = hash
         while let hash = next, !taken.contains(hash), chain.count < inlineChain,
           let content = try storage.content(hash), content.bytes.count <= inlineContentBytes
         {
           chain.append(content)
-          next = content.base.flatMap { fromStart || unheard.contains($0) ? $0 : nil }
+          next = content.base.flatMap { fromStart || unlisted.contains($0) ? $0 : nil }
         }
         let size = chain.reduce(0) { $0 + $1.bytes.count }
         guard size <= left else { continue }

@@ -150,7 +150,7 @@ package struct DeviceEngine: Sendable {
 
   /// Starts afresh: the cause of a refusal or of giving up may be gone.
   private mutating func resetFailures(in storage: inout some DeviceStorage) throws {
-    for var group in try storage.outbox(limit: Self.outboxRead) where !group.refusals.isEmpty {
+    for var group in try refusedGroups(in: storage) {
       group.refusals = []
       try storage.updateOutbox(group)
     }
@@ -162,6 +162,18 @@ package struct DeviceEngine: Sendable {
     downloads.reset()
     refusals.reset()
     repair.reset()
+  }
+
+  /// Returns the groups of the outbox with refusals. They are at its front: what follows one that was never refused
+  /// for long was never tried.
+  private func refusedGroups(in storage: some DeviceStorage) throws -> [OutboxGroup] {
+    var limit = Self.outboxRead
+    while true {
+      let groups = try storage.outbox(limit: limit)
+      let isAll = groups.count < limit || groups.suffix(Self.outboxRead).allSatisfy(\.refusals.isEmpty)
+      if isAll { return groups.filter { !$0.refusals.isEmpty } }
+      limit *= 2
+    }
   }
 
   // MARK: What next

@@ -4,18 +4,6 @@ package enum ExchangeError: Error, Hashable, Sendable, CustomStringConvertible {
   case malformed(String)
   /// More of something than one request, or one container, may have.
   case tooMany(String)
-  /// A wallet reply or the like that belongs to another protocol: the response makes no sense.
-  case badResponse(String)
-
-  /// A stable word for logs and the wire.
-  package var code: String {
-    switch self {
-    case .unsupportedProtocol: "unsupportedProtocol"
-    case .malformed: "malformed"
-    case .tooMany: "tooMany"
-    case .badResponse: "badResponse"
-    }
-  }
 
   package var description: String {
     switch self {
@@ -23,7 +11,6 @@ package enum ExchangeError: Error, Hashable, Sendable, CustomStringConvertible {
       "protocol \(version) isn't supported: this side uses protocol \(ExchangeRequest.currentProtocol)"
     case .malformed(let what): "the request is invalid: \(what)"
     case .tooMany(let what): "too many \(what)"
-    case .badResponse(let what): "the response is invalid: \(what)"
     }
   }
 }

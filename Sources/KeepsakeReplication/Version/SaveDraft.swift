@@ -92,7 +92,7 @@ package enum CommitError: Error, Hashable, Sendable, CustomStringConvertible {
     case .idTaken(let id): "there is already a save \(id)"
     case .invalid(let id, let why): "the save \(id) can't be stored: \(why)"
     case .invalidCell(let key, let why): "\(key) can't be stored: \(why)"
-    case .tooMuch(let what): "too much for one checkpoint: \(what)"
+    case .tooMuch(let what): "too much for one checkpoint, split it into several: \(what)"
     case .tooManyPlayers(let board, let maximum):
       "the board \"\(board)\" has \(maximum) players, the maximum: remove some, or use another board"
     case .inConflict(let name): "\"\(name)\" was written twice independently: resolve the conflict first"

@@ -19,10 +19,10 @@ package struct Bank: Sendable {
   /// has fetched its beginning. Otherwise a delayed copy of a request whose store was restored meanwhile would leave
   /// money on a chain that nobody has.
   ///
-  /// - Parameter heard: How far the device has fetched the container's changes: the seq of the cursor that it sent.
+  /// - Parameter seq: How far the device has fetched the container's changes: the seq of the cursor that it sent.
   /// - Throws: ``ExchangeError`` for an offer that exceeds a limit, and what the storage throws.
   package mutating func answer(
-    _ offer: WalletOffer, heard: UInt64, in storage: inout some ContainerStorage
+    _ offer: WalletOffer, fetchedUpTo seq: UInt64, in storage: inout some ContainerStorage
   ) throws -> WalletReply {
     try Self.check(offer)
     let empty = ChainHead(emptyChain: offer.chain)
@@ -53,7 +53,7 @@ package struct Bank: Sendable {
       }
     }
     if let begun = state.chains[offer.chain]?.begun {
-      guard heard >= begun else {
+      guard seq >= begun else {
         for operation in offer.late { try applyLate(operation, of: offer.follows ?? offer.chain, in: &storage) }
         return try reply(offer, .begun(empty), in: storage)
       }
@@ -146,7 +146,9 @@ package struct Bank: Sendable {
 
   /// Closes `old` and every open chain that descends from it: their rights go back to the pool.
   private mutating func fence(_ old: ChainID, sparing new: ChainID) {
-    for id in state.chains.keys.sorted() where id != new && descends(id, from: old) { close(id) }
+    // Only the open ones, because each walk is as long as a chain's history.
+    let open = state.chains.filter { !$0.value.fenced && $0.key != new }.keys.sorted()
+    for id in open where descends(id, from: old) { close(id) }
   }
 
   /// Closes the chains of a device that was removed; unknown or closed ones stay as they are.

@@ -132,9 +132,9 @@ package struct Wallet: Hashable, Sendable {
     package init() {}
   }
 
-  /// Handles the bank's reply to the offer in flight. A reply about another chain, one that contradicts this store's
-  /// own chain, or one with impossible amounts changes nothing. Costs time in proportion to the operations that it
-  /// settles.
+  /// Handles the bank's reply to the offer in flight. A reply about another chain or with impossible amounts changes
+  /// nothing; of one that contradicts this store's own chain only the decisions apply. Costs time in proportion to the
+  /// operations that it settles.
   package mutating func receive(_ reply: WalletReply, using random: inout some RandomNumberGenerator) -> Change {
     var change = Change()
     guard reply.chain == state.chain, Self.arePossible(reply.totals), Self.arePossible(reply.balances) else {
@@ -214,12 +214,17 @@ package struct Wallet: Hashable, Sendable {
   private mutating func giveBack(_ recalled: [String: Int64], using random: inout some RandomNumberGenerator) {
     for (currency, asked) in recalled.sorted(by: { $0.key < $1.key }) {
       let rights = spendable(currency)
-      let amount = min(asked, rights - rights / 2)
-      guard amount > 0 else { continue }
-      let operation = WalletOperation(
-        id: OperationID(using: &random), kind: .giveBack, currency: currency, amount: amount, reason: "recalled")
-      // It is within rights by construction; an invalid name made up by the bank isn't worth an error here.
-      _ = try? perform(operation)
+      var left = min(asked, rights - rights / 2)
+      // What these operations can't return is recalled again by the next reply.
+      for _ in 0..<WalletParcel.maximumSpends where left > 0 {
+        let operation = WalletOperation(
+          id: OperationID(using: &random), kind: .giveBack, currency: currency, amount: min(left, Self.maximumAmount),
+          reason: "recalled")
+        // It is within rights and limits by construction; an invalid name made up by the bank isn't worth an error
+        // here.
+        guard (try? perform(operation)) != nil else { break }
+        left -= operation.amount
+      }
     }
   }
 

@@ -50,20 +50,30 @@ extension CloudRoutes {
       let joining = try await request.json(Joining.self, limit: ServerLimits.accountBytes)
       let name = try Self.name(joining.name)
       let now = clock()
-      if let seconds = guesses.secondsToWait(peer: context.peerName, app: app, now: now) {
+      if let seconds = guesses.begin(peer: context.peerName, app: app, now: now) {
         throw APIError(
           .tooManyRequests, .tooManyGuesses, "Too many wrong codes; try again later.", retryAfterSeconds: seconds)
       }
-      var source = SystemRandomNumberGenerator()
-      guard let code = ReadableCode.normalize(joining.code),
-        let identity = try await storage.join(
-          Self.digest(code), app: app, as: DeviceID(using: &source), name: name, now: now)
-      else {
-        guesses.countWrong(peer: context.peerName, app: app, now: now)
+      let identity: DeviceIdentity?
+      do {
+        identity = try await join(joining.code, app: app, name: name, now: now)
+      } catch {
+        guesses.takeBack(peer: context.peerName, app: app)
+        throw error
+      }
+      guard let identity else {
         throw APIError(.notFound, .codeUnknown, "The code is wrong, used or expired; get a new one.")
       }
+      guesses.takeBack(peer: context.peerName, app: app)
       return try answer(identity)
     }
+  }
+
+  /// Returns nil for a code that is wrong, used or expired.
+  private func join(_ code: String, app: AppID, name: String, now: Int64) async throws -> DeviceIdentity? {
+    var source = SystemRandomNumberGenerator()
+    guard let code = ReadableCode.normalize(code) else { return nil }
+    return try await storage.join(Self.digest(code), app: app, as: DeviceID(using: &source), name: name, now: now)
   }
 
   private func register(player: PlayerID, container: ContainerID, app: AppID, name: String) async throws -> Response {

@@ -3,11 +3,15 @@ import Synchronization
 
 /// Counts wrong pairing codes, by peer and by app, and reports when a limit is reached.
 ///
+/// A guess counts as wrong until it is known to be right, so that many at the same time can't pass the limit together.
+///
 /// Kept in memory only: a restart resets the counts, which gives a guesser ten more tries.
 final class GuessLimiter: Sendable {
   private struct Count {
     var wrong = 0
     var since: Int64
+
+    var lessOne: Count { Count(wrong: wrong - 1, since: since) }
   }
   private struct State {
     var peers: [String: Count] = [:]
@@ -16,16 +20,15 @@ final class GuessLimiter: Sendable {
   private static let windowMilliseconds = Int64(ServerLimits.pairingSeconds) * 1000
   private let state = Mutex(State())
 
-  /// Seconds until this peer may try again; nil if it may now.
-  func secondsToWait(peer: String, app: AppID, now: Int64) -> Int? {
+  /// Counts a guess, unless this peer has to wait.
+  ///
+  /// - Returns: The seconds until this peer may try again; nil if it may now.
+  func begin(peer: String, app: AppID, now: Int64) -> Int? {
     state.withLock { state in
-      Self.wait(state.peers[peer], most: ServerLimits.guessesPerPeer, now: now)
+      let wait =
+        Self.wait(state.peers[peer], most: ServerLimits.guessesPerPeer, now: now)
         ?? Self.wait(state.apps[app], most: ServerLimits.guessesPerApp, now: now)
-    }
-  }
-
-  func countWrong(peer: String, app: AppID, now: Int64) {
-    state.withLock { state in
+      if let wait { return wait }
       Self.count(&state.peers[peer], now: now)
       Self.count(&state.apps[app], now: now)
       if state.peers.count > ServerLimits.rememberedPeers {
@@ -34,6 +37,15 @@ final class GuessLimiter: Sendable {
         // start again.
         if state.peers.count > ServerLimits.rememberedPeers { state.peers.removeAll() }
       }
+      return nil
+    }
+  }
+
+  /// Takes back the count of a guess that was right, or that wasn't tried.
+  func takeBack(peer: String, app: AppID) {
+    state.withLock { state in
+      if let count = state.peers[peer] { state.peers[peer] = count.wrong > 1 ? count.lessOne : nil }
+      if let count = state.apps[app] { state.apps[app] = count.wrong > 1 ? count.lessOne : nil }
     }
   }
 

@@ -36,7 +36,7 @@ enum PrivateFile {
         guard written > 0 else { throw failure("\(beside.path) can't be written.") }
         rest = rest.dropFirst(written)
       }
-      guard fsync(descriptor) == 0 else { throw failure("\(beside.path) can't be written to the disk.") }
+      try flush(descriptor, beside)
     }
     try move(beside, to: url)
   }
@@ -52,6 +52,14 @@ enum PrivateFile {
     let descriptor = open(url.path, (isFolder ? O_RDONLY | O_DIRECTORY : O_RDWR) | O_CLOEXEC)
     guard descriptor >= 0 else { throw failure("\(url.path) can't be opened.") }
     defer { close(descriptor) }
+    try flush(descriptor, url)
+  }
+
+  private static func flush(_ descriptor: Int32, _ url: URL) throws {
+    #if canImport(Darwin)
+    // On Apple's systems, fsync stops at the drive's cache. Where F_FULLFSYNC isn't supported, fsync is all there is.
+    if fcntl(descriptor, F_FULLFSYNC) == 0 { return }
+    #endif
     guard fsync(descriptor) == 0 else { throw failure("\(url.path) can't be written to the disk.") }
   }
 

@@ -6,9 +6,8 @@ import KeepsakeReplication
 /// about a third of all acts: some worlds have nothing but crashes, some have only a few, and some are only slow.
 struct Swarm {
   /// What may happen next on a device.
-  enum Act: String, CaseIterable {
-    case load, save, delete, writeCell, wallet, network, reopen, copy, rollBack, backUp, turnClock, collect
-    case sync = "sendNow"
+  enum Act: CaseIterable {
+    case load, save, delete, writeCell, wallet, network, reopen, copy, rollBack, backUp, turnClock, collect, sync
 
     /// The usual frequency, of about a hundred.
     fileprivate var usual: Int {

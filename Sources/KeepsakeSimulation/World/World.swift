@@ -254,8 +254,8 @@ package final class World {
       return open(index)
     }
     devices[index].engine = engine
-    if case .announced(let heard) = event, devices[index].storage.facts().cursor != cursor {
-      if heard.unknown == nil { report.statistics.steps += 1 } else { report.statistics.restartsHeard += 1 }
+    if case .announced(let news) = event, devices[index].storage.facts().cursor != cursor {
+      if news.unknown == nil { report.statistics.steps += 1 } else { report.statistics.restartsAnnounced += 1 }
     }
     check(index, after: effects)
     if crash == .afterCommit {

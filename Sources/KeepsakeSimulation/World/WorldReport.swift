@@ -31,7 +31,7 @@ package struct WorldStatistics: Hashable, Sendable {
   package var serverRestores = 0
   package var restarts = 0
   /// Times that a device learned from an event that the cloud was restored, and parts of offers that the cloud kept.
-  package var restartsHeard = 0
+  package var restartsAnnounced = 0
   package var partsHeld = 0
   package var refusals = 0
   package var pages = 0
@@ -102,7 +102,8 @@ package struct WorldStatistics: Hashable, Sendable {
     [
       \.worlds, \.devices, \.operations, \.saves, \.exchanges, \.conflicts, \.crashesBeforeCommit, \.crashesAfterCommit,
       \.reopened, \.copies, \.rollbacks, \.partitions, \.lostRequests, \.lostAnswers, \.doubled, \.lateAnswers,
-      \.serverRestores, \.restarts, \.restartsHeard, \.partsHeld, \.refusals, \.pages, \.steps, \.deliveries, \.uploads,
+      \.serverRestores, \.restarts, \.restartsAnnounced, \.partsHeld, \.refusals, \.pages, \.steps, \.deliveries,
+      \.uploads,
       \.downloads,
       \.transfersBeside, \.exchangesBeside,
       \.crashesInFlight, \.missingContents, \.forks, \.fences, \.recalls,

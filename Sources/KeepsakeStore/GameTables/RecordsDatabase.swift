@@ -252,6 +252,7 @@ package final class RecordsDatabase: BackupSource {
         "\(doing) was requested within a write of them, which would wait for itself: do it in that write, or after it")
     }
     while true {
+      guard !state.withLock({ $0.isClosed }) else { throw StoreError(.misuse, "the records are closed") }
       try heal()
       do {
         users.enter()
@@ -369,6 +370,8 @@ package final class RecordsDatabase: BackupSource {
       throw StoreError(.io, "the disk failed, and the records can't be reopened within a read: write after it")
     }
     try users.alone {
+      // It may have been closed while this waited. What is opened now would stay open.
+      guard !state.withLock({ $0.isClosed }) else { return }
       switch state.withLock({ $0.trouble }) {
       case nil: return
       case .damage:

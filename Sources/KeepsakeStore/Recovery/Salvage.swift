@@ -360,36 +360,9 @@ struct Salvage {
 
   /// Adds everything that the cloud may not have, as if it had just been committed.
   private mutating func writeOutbox() throws {
-    var group = OutboxGroup(isPiece: true)
-    var bytes = 0
-    func flush(_ group: inout OutboxGroup, _ transaction: inout StoreTransaction) throws {
-      guard !group.cells.isEmpty || !group.versions.isEmpty else { return }
-      try transaction.appendToOutbox(group)
-      group = OutboxGroup(isPiece: true)
-    }
-    // A replacing version comes before the versions it replaces, so that the cloud never mistakes history for a head.
-    for id in inOrder().reversed() {
-      guard let found = versions[id], !found.stored.acknowledged else { continue }
-      let size = found.stored.record.size
-      if group.versions.count >= DeviceCommit.maximumGroupVersions || bytes + size > DeviceCommit.maximumGroupBytes {
-        try flush(&group, &transaction)
-        bytes = 0
-      }
-      group.versions.append(id)
-      bytes += size
-    }
-    try flush(&group, &transaction)
-    bytes = 0
-    for (key, state) in cells.sorted(by: { $0.key < $1.key }) {
-      let update = CellUpdate(key: key, state: state)
-      if group.cells.count >= DeviceCommit.maximumGroupCells || bytes + update.size > DeviceCommit.maximumGroupBytes {
-        try flush(&group, &transaction)
-        bytes = 0
-      }
-      group.cells.append(update)
-      bytes += update.size
-    }
-    try flush(&group, &transaction)
+    try transaction.offerAgain(
+      inOrder().reversed().compactMap { versions[$0]?.stored }.filter { !$0.acknowledged }.map(\.record),
+      cells.sorted(by: { $0.key < $1.key }).map { CellUpdate(key: $0.key, state: $0.value) })
   }
 }
 

@@ -74,7 +74,7 @@ struct StoreFiles: BackupFiles {
       return log.state == .empty && presentBackups.isEmpty ? nil : "the database is missing or empty"
     }
     // A journal that was left behind contains the correct first page; SQLite restores it.
-    if Self.exists(journal) { return nil }
+    if Self.exists(journal), log.state != .damaged { return nil }
     var header = file.bytes(at: 0, count: 100)
     if log.state == .sound, let frame = log.frames.lastIndex(of: 1) { header = log.page(inFrame: frame) }
     guard let header else { return "the database is cut off within its header, or can't be read" }
@@ -158,7 +158,7 @@ struct StoreFiles: BackupFiles {
     let file = open(url.path, O_RDONLY | O_CLOEXEC)
     guard file >= 0 else { throw StoreError(errorNumber: errno, doing: "opening \(url.path)") }
     defer { close(file) }
-    guard fsync(file) == 0 else { throw StoreError(errorNumber: errno, doing: "syncing \(url.path)") }
+    try AtomicFile.sync(file, path: url.path)
   }
 
   /// Copies what can be read of a file, with zeros in place of what the disk can't read. Does nothing if there is no

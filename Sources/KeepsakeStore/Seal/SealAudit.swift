@@ -154,22 +154,9 @@ struct SealAudit {
   /// Appends everything that the cloud may lack, in place of the groups that the outbox has lost.
   private func offerAgain(in transaction: inout StoreTransaction) throws {
     let waiting = Set(try transaction.outbox(limit: transaction.outboxCount()).flatMap(\.versions))
-    var group = OutboxGroup(isPiece: true)
-    for id in try transaction.unacknowledgedVersions() where !waiting.contains(id) {
-      group.versions.append(id)
-      if group.versions.count >= DeviceCommit.maximumGroupVersions { try append(&group, in: &transaction) }
-    }
-    try append(&group, in: &transaction)
-    for cell in try transaction.cells(in: nil) {
-      group.cells.append(cell)
-      if group.cells.count >= DeviceCommit.maximumGroupCells { try append(&group, in: &transaction) }
-    }
-    try append(&group, in: &transaction)
-  }
-
-  private func append(_ group: inout OutboxGroup, in transaction: inout StoreTransaction) throws {
-    guard !group.cells.isEmpty || !group.versions.isEmpty else { return }
-    try transaction.appendToOutbox(group)
-    group = OutboxGroup(isPiece: true)
+    let unsent = try transaction.versions(
+      "SELECT \(VersionRow.columns) FROM version WHERE acknowledged = 0 ORDER BY position DESC", [])
+    try transaction.offerAgain(
+      unsent.map(\.record).filter { !waiting.contains($0.id) }, transaction.cells(in: nil))
   }
 }

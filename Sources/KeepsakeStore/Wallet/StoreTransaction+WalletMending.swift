@@ -102,7 +102,7 @@ extension StoreTransaction {
     let isConnected = try facts().container != nil
     if isConnected {
       state.follows = chain
-      state.late = OperationList(operations.filter { $0.kind != .giveBack })
+      state.late = OperationList(operations.filter { $0.effect != .giveBack })
     } else {
       var wallet = Wallet(state)
       // An operation that can't be paid yet may come after a lost page, so it is tried again at the end.

@@ -16,6 +16,8 @@ final class HTTPCall: Sendable {
   }
   private struct State {
     var continuation: CheckedContinuation<Result<HTTPURLResponse, Failure>, Never>?
+    /// How it ended, if that was before anybody waited for it.
+    var result: Result<HTTPURLResponse, Failure>?
     var response: HTTPURLResponse?
     var refusal: TransportFailure?
     var received: Int64 = 0
@@ -38,7 +40,11 @@ final class HTTPCall: Sendable {
   }
 
   func start(_ continuation: CheckedContinuation<Result<HTTPURLResponse, Failure>, Never>) {
-    state.withLock { $0.continuation = continuation }
+    let result = state.withLock { state in
+      if state.result == nil { state.continuation = continuation }
+      return state.result
+    }
+    if let result { continuation.resume(returning: result) }
   }
 
   func didSend(_ bytes: Int64, of inAll: Int64) {
@@ -84,12 +90,18 @@ final class HTTPCall: Sendable {
     let (continuation, result) = state.withLock {
       state -> (CheckedContinuation<Result<HTTPURLResponse, Failure>, Never>?, Result<HTTPURLResponse, Failure>) in
       defer { state.continuation = nil }
-      if let refusal = state.refusal { return (state.continuation, .failure(.refused(refusal))) }
-      if let error { return (state.continuation, .failure(.error(error))) }
-      guard let response = state.response else {
-        return (state.continuation, .failure(.error(URLError(.badServerResponse))))
-      }
-      return (state.continuation, .success(response))
+      let result: Result<HTTPURLResponse, Failure> =
+        if let refusal = state.refusal {
+          .failure(.refused(refusal))
+        } else if let error {
+          .failure(.error(error))
+        } else if let response = state.response {
+          .success(response)
+        } else {
+          .failure(.error(URLError(.badServerResponse)))
+        }
+      state.result = result
+      return (state.continuation, result)
     }
     continuation?.resume(returning: result)
   }

@@ -120,12 +120,15 @@ final class HTTPSession: Sendable {
     // The task is created while the session can't be replaced: creating a task in an invalidated session crashes the
     // process.
     let (life, task) = current.withLock { [request] life -> (Life, URLSessionTask) in
-      (life, body.map { life.session.uploadTask(with: request, from: $0) } ?? life.session.dataTask(with: request))
+      let task =
+        body.map { life.session.uploadTask(with: request, from: $0) } ?? life.session.dataTask(with: request)
+      // Before anything can cancel it: what happens to a task that nobody is registered for is lost.
+      (life.session.delegate as? HTTPDelegate)?.add(call, for: task)
+      return (life, task)
     }
     let result: Result<HTTPURLResponse, HTTPCall.Failure> = await withTaskCancellationHandler {
       await withCheckedContinuation { continuation in
         call.start(continuation)
-        (life.session.delegate as? HTTPDelegate)?.add(call, for: task)
         task.resume()
       }
     } onCancel: {

@@ -277,11 +277,11 @@ package actor SyncService<Store: DeviceStore> {
       } catch {
         event = .failed(request: number, TransportFailure(.interrupted, String(describing: error)))
       }
-      self.landed(number, event, of: generation)
+      self.finished(number, event, of: generation)
     }
   }
 
-  private func landed(_ number: UInt64, _ event: EngineEvent, of generation: UInt64) {
+  private func finished(_ number: UInt64, _ event: EngineEvent, of generation: UInt64) {
     guard generation == self.generation else { return }
     requestTasks[number] = nil
     step(event, of: generation)

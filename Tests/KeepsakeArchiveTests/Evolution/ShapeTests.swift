@@ -147,6 +147,14 @@ private enum Privately {
 }
 @Archivable private final class NumberHolder: Holder<Int, String> { var extra = 1 }
 
+private struct Opaque {}
+
+@Archivable private struct Page<Value> {
+  var number = 1
+  var value: Value? { nil }
+  static var values: [Value] { [] }
+}
+
 @Suite struct ShapeTests {
   func again<V: Archivable>(_ value: V) throws -> V { try Archive.decode(V.self, from: Archive.encode(value)) }
 
@@ -226,5 +234,12 @@ private enum Privately {
     let numbers = NumberHolder(5)
     numbers.extra = 6
     #expect(try again(numbers).value == 5 && again(numbers).extra == 6)
+  }
+
+  @Test("Computed and static properties have no part in what a generic type is saved as")
+  func computedProperties() throws {
+    let data = try Archive.encode(Page<Opaque>())
+    #expect(try Archive.decode(Page<Opaque>.self, from: data).number == 1)
+    #expect(Page<Opaque>.archiveName == "Page<Opaque>")
   }
 }

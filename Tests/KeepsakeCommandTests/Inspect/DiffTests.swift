@@ -70,6 +70,11 @@ import Testing
       let command = try DiffCommand.parse([store.path, "--slot", "pot/sill", "--from", first.id.description])
       let text = try command.difference().text()
       #expect(text.contains("+ flowers[") && text.contains("\"rose\"") && !text.contains("tulip"))
+      // As the other commands, it takes the beginning of an id, too.
+      let short = try DiffCommand.parse([
+        store.path, "--slot", "pot/sill", "--from", String(first.id.description.prefix(8)),
+      ])
+      #expect(try short.difference().text() == text)
       #expect(await status([store.path, store.path, "--slot", "pot/sill"]) == 0)
       #expect(await status([store.path, store.path]) == 2)
       #expect(await status([store.path, "--slot", "pot/none", "--from", first.id.description]) == 2)

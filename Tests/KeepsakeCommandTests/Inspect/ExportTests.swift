@@ -224,5 +224,31 @@ extension Slot<Lamp> {
       #expect(report.lines.filter { $0.contains("pinned") }.count == 1)
     }
   }
+
+  @Test("a save that is only in the cloud is listed, and commands that need its bytes say where it is")
+  func onlyInCloud() async throws {
+    try await cleaning {
+      let id = try await playing("phone") { game in
+        try shine(1...1, game)
+        return try #require(try game.saves.history(of: "lamp").first).id
+      }
+      let store = try Store.open(at: folder.appendingPathComponent("phone"), history: .everything)
+      try store.write { try $0.setNotDownloaded(true, id) }
+      try store.close()
+      let report = try StoreReader.open(at: folder.appendingPathComponent("phone"), seal: nil).read {
+        try SlotReport("lamp", in: $0)
+      }
+      #expect(report.heads == [id.description] && report.versions.map(\.id) == report.heads)
+      #expect(report.versions.map(\.downloaded) == [false] && report.lines[1].contains("not downloaded"))
+      #expect(await status(HistoryCommand.self, [path("phone"), "lamp"]) == 0)
+      do {
+        let phone = folder.appendingPathComponent("phone")
+        _ = try ExportCommand.export("lamp", nil, of: phone, to: path("file"), seal: nil)
+        Issue.record("exported")
+      } catch let failure as CommandFailure {
+        #expect(failure.kind == .noInput && failure.message == "the save in \"lamp\" is only in the cloud")
+      }
+    }
+  }
 }
 #endif

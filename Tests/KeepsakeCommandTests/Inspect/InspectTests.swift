@@ -28,7 +28,7 @@ import Darwin
     let report = try reader.read { try StoreReport($0, of: reader, path: world.state.path) }
     #expect(report.slots.map(\.slot) == ["file:a"])
     let version = try #require(report.slots.first?.versions.first)
-    #expect(version.head && version.here && version.bytes == 7)
+    #expect(version.head && version.downloaded && version.bytes == 7)
     #expect(version.sha256 == ContentHash(of: Data("level 1".utf8)).description)
     #expect(report.contents.map(\.bytes) == [7])
     #expect(report.waitingCount == 1)

@@ -118,5 +118,37 @@ import Testing
       #expect(verify([store.path]).files.map(\.state) == [.damaged])
     }
   }
+
+  @Test("a folder that can't be read is reported as unreadable, and the rest is checked all the same")
+  func unreadableFolder() async throws {
+    try await cleaning {
+      try Archive.write(Hero(), to: folder.appendingPathComponent("good"))
+      // Deeper than a path can say. Permissions wouldn't stop a test that runs as root.
+      try makeDeepFolder(in: folder)
+      let found = verify([folder.path])
+      #expect(found.files.map(\.state).sorted { $0.rawValue < $1.rawValue } == [.sound, .unreadable])
+      #expect(found.unsound == 1 && found.files.contains { $0.state == .unreadable && $0.path.count > 4_000 })
+      let removal = Process()
+      removal.executableURL = URL(fileURLWithPath: "/bin/rm")
+      removal.arguments = ["-rf", folder.appendingPathComponent("deep").path]
+      try removal.run()
+      removal.waitUntilExit()
+      #expect(removal.terminationStatus == 0)
+    }
+  }
+
+  private func makeDeepFolder(in folder: URL) throws {
+    let name = "deep" + String(repeating: "-", count: 200)
+    try FileManager.default.createDirectory(
+      at: folder.appendingPathComponent("deep"), withIntermediateDirectories: true)
+    var parent = open(folder.appendingPathComponent("deep").path, O_RDONLY | O_DIRECTORY)
+    defer { close(parent) }
+    for _ in 0..<22 {
+      try #require(parent >= 0 && mkdirat(parent, name, 0o700) == 0)
+      let child = openat(parent, name, O_RDONLY | O_DIRECTORY)
+      close(parent)
+      parent = child
+    }
+  }
 }
 #endif

@@ -285,4 +285,24 @@ import Testing
       }
     }
   }
+
+  @Test("Contents may come in any order: each is stored after the one that it is based on")
+  func contentsInAnyOrder() throws {
+    let count = 1_000
+    let chain = (0..<count).map { number in
+      content(Data("\(number)".utf8), base: number == 0 ? nil : Data("\(number - 1)".utf8))
+    }
+    var random = SeededGenerator(seed: 8)
+    for contents in [chain, chain.reversed(), chain.shuffled(using: &random)] {
+      var cloud = MemoryContainer(epoch: 1)
+      let save = version(1, contents: [Data("\(count - 1)".utf8)])
+      let response = try exchange(
+        ExchangeRequest(cursor: .start, versions: [save], contents: contents, limit: 10), &cloud)
+      guard case .accepted = response.outcome else {
+        Issue.record("\(response.outcome)")
+        continue
+      }
+      #expect(chain.allSatisfy { cloud.hasContent($0.hash) })
+    }
+  }
 }

@@ -251,13 +251,13 @@ import Testing
     var offer = wallet.offer
     offer.operations = [lab.operation(.earn, .max)]
     var bank = Bank(BankState())
-    #expect(throws: ExchangeError.self) { try bank.answer(offer, heard: 0, in: &lab.cloud) }
+    #expect(throws: ExchangeError.self) { try bank.answer(offer, fetchedUpTo: 0, in: &lab.cloud) }
     offer.operations = []
     offer.wanted = ["gems": -1]
-    #expect(throws: ExchangeError.self) { try bank.answer(offer, heard: 0, in: &lab.cloud) }
+    #expect(throws: ExchangeError.self) { try bank.answer(offer, fetchedUpTo: 0, in: &lab.cloud) }
     offer.wanted = [:]
     offer.follows = offer.chain
-    #expect(throws: ExchangeError.self) { try bank.answer(offer, heard: 0, in: &lab.cloud) }
+    #expect(throws: ExchangeError.self) { try bank.answer(offer, fetchedUpTo: 0, in: &lab.cloud) }
   }
 
   @Test("A tampered store can't spend what it never had")
@@ -273,5 +273,29 @@ import Testing
     #expect(money(lab) == 10)
     #expect(lab.wallet(0).total("gems") == 10)
     #expect(lab.wallet(0).spendable("gems") == 10)
+  }
+
+  @Test("More than one operation may hold is returned in several, and the rest is left for the next reply")
+  func returnsHugeAmounts() throws {
+    var random = SeededGenerator(seed: 3)
+    for (asked, returned) in [(Int64(5), Int64(5)), (Wallet.maximumAmount * 3, Wallet.maximumAmount * 3)] {
+      var wallet = Wallet(WalletState(chain: ChainID(high: 1, low: 2)))
+      var totals = WalletTotals()
+      totals.granted = Wallet.maximumAmount * 8
+      let reply = WalletReply(
+        chain: wallet.state.chain, state: .accepted(wallet.state.head), totals: ["gems": totals],
+        balances: ["gems": totals.granted], recalled: ["gems": asked])
+      _ = wallet.receive(reply, using: &random)
+      #expect(wallet.spendable("gems") == totals.granted - returned)
+    }
+    var wallet = Wallet(WalletState(chain: ChainID(high: 1, low: 2)))
+    var totals = WalletTotals()
+    totals.granted = Wallet.maximumTotal
+    let reply = WalletReply(
+      chain: wallet.state.chain, state: .accepted(wallet.state.head), totals: ["gems": totals],
+      balances: ["gems": totals.granted], recalled: ["gems": .max])
+    _ = wallet.receive(reply, using: &random)
+    #expect(
+      wallet.spendable("gems") == totals.granted - Wallet.maximumAmount * Int64(WalletParcel.maximumSpends))
   }
 }

@@ -114,23 +114,39 @@ extension DiskFaultTests {
       }
     }
 
+    @Test("records that were closed while their disk had failed refuse a write", .hangLimit)
+    func closedInTrouble() throws {
+      defer { try? FileManager.default.removeItem(at: folder) }
+      let records = try open()
+      try records.write { try $0.execute(sql: "CREATE TABLE thing (number INTEGER PRIMARY KEY)") }
+      failing(.sync(FaultyDisk.failedSync)) { #expect(errorCode { try add(1, to: records) } == .io) }
+      try records.close()
+      #expect(errorCode { try add(2, to: records) } == .misuse)
+    }
+
     @Test("closing without a time limit waits until reads have finished")
     func closesBesideRead() async throws {
       defer { try? FileManager.default.removeItem(at: folder) }
       let records = try open()
-      let (entered, isOver) = (DispatchSemaphore(value: 0), Shared(false))
-      Thread {
-        _ = try? records.reading { _ in
-          entered.signal()
-          Thread.sleep(forTimeInterval: 0.1)
-          isOver.value = true
+      let (gate, isOver) = (Gate(), Shared(false))
+      let (hasWaited, wasOver) = try await onThread { () throws -> (Bool, Bool) in
+        let reading = WatchedThread { () throws -> Void in
+          try records.reading { _ in
+            gate.pass()
+            isOver.value = true
+          }
         }
-      }.start()
-      try await onThread {
-        entered.wait()
-        try records.close()
+        gate.waitForArrival()
+        let closing = WatchedThread { () throws -> Bool in
+          try records.close()
+          return isOver.value
+        }
+        let hasWaited = closing.waitUntilBlocked()
+        gate.open()
+        try reading.value()
+        return (hasWaited, try closing.value())
       }
-      #expect(isOver.value)
+      #expect(hasWaited && wasOver)
       #expect(errorCode { try records.write { _ in } } == .misuse)
     }
 

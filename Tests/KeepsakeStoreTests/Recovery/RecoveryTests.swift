@@ -338,4 +338,22 @@ import Testing
     #expect(files.presentBackups.first == newest && files.presentBackups.count == 2)
     try store.close()
   }
+
+  @Test("a journal that was left behind doesn't hide a damaged write-ahead log")
+  func journalBesideDamagedLog() throws {
+    let store = try Store.open(at: folder.store)
+    defer { try? store.close() }
+    try store.write { try $0.setPreference(Data("loud".utf8), named: "volume") }
+    // As a killed process leaves it.
+    let copy = folder.url.appendingPathComponent("copy")
+    try FileManager.default.copyItem(at: folder.store, to: copy)
+    let files = StoreFiles(folder: copy)
+    try Data().write(to: files.journal)
+    #expect(try files.damageAtFirstSight() == nil)
+    var log = try Data(contentsOf: files.log)
+    try #require(log.count > 200)
+    log[100] ^= 1
+    try log.write(to: files.log)
+    #expect(try files.damageAtFirstSight() != nil)
+  }
 }

@@ -123,9 +123,7 @@ import Testing
     }
   }
 
-  @Test("if the outbox is forged, unsent saves and all values are queued again")
-  func offersAgain() throws {
-    try SealLab.make(SealLab.request(.signed), at: folder.store)
+  private func forgeOutbox() throws {
     try SealLab.edit(folder.store) { database in
       for id in try Int64.fetchAll(database, sql: "SELECT id FROM outbox") {
         try database.execute(
@@ -135,12 +133,38 @@ import Testing
           ])
       }
     }
+  }
+
+  @Test("if the outbox is forged, unsent saves and all values are queued again")
+  func offersAgain() throws {
+    try SealLab.make(SealLab.request(.signed), at: folder.store)
+    try forgeOutbox()
     let store = try Store.open(at: folder.store, seal: SealLab.request(.signed))
     defer { try? store.close() }
     #expect(SealLab.findings(of: store).count == 2)
     let groups = try store.read { try $0.outbox(limit: 10) }
     #expect(groups.flatMap(\.versions) == [id(3)])
     #expect(Set(groups.flatMap(\.cells).map(\.key)) == [SealLab.level, SealLab.coins])
+  }
+
+  @Test("what is queued again after a forgery is in groups of the usual size")
+  func offersInPieces() throws {
+    var store = try Store.open(at: folder.store, seal: SealLab.request(.signed))
+    for number in 0..<20 {
+      let key = CellKey(collection: "progress", key: "large \(number)")
+      let draft = CommitDraft(cells: [CellDraft(key, .max(.data(Data(count: 60_000))))])
+      try store.write { transaction in
+        var random = SystemRandomNumberGenerator()
+        try DeviceCommit.apply(draft, now: 1, writer: store.writer, in: &transaction, using: &random)
+      }
+    }
+    try store.close()
+    try forgeOutbox()
+    store = try Store.open(at: folder.store, seal: SealLab.request(.signed))
+    defer { try? store.close() }
+    let groups = try store.read { try $0.outbox(limit: 100) }
+    #expect(groups.flatMap(\.cells).count == 20)
+    #expect(groups.allSatisfy { $0.cells.reduce(0) { $0 + $1.size } <= DeviceCommit.maximumGroupBytes })
   }
 }
 

@@ -293,4 +293,17 @@ import Testing
     try game.progress.record(2, for: .max("9999", default: 0))
     #expect(game.progress[.max("9999", default: 0)] == 2)
   }
+
+  @Test("a checkpoint with more values than one commit may have is too large, and nothing of it is kept")
+  func tooManyValues() throws {
+    let game = try Device().open()
+    defer { end(game) }
+    let pending = try game.checkpoint { checkpoint in
+      for number in 0...ExchangeRules.maximumCells {
+        try checkpoint.record(1, for: .max("key \(number)", default: 0))
+      }
+    }
+    #expect(gameErrorCode { try pending.wait() } == .tooLarge)
+    #expect(game.progress[.max("key 1", default: 0)] == 0)
+  }
 }

@@ -4,6 +4,8 @@ import Testing
 
 @testable import Keepsake
 
+@Archivable private struct Seed { var seed = UInt64.max }
+
 /// Exporting a board for other programs, and taking over the scores of an older version of the game.
 @Suite struct ScoreExportTests {
   let device: Device
@@ -107,5 +109,14 @@ import Testing
         date: entry["date"] as? Date)
     }
     #expect(try game.scores.top(9, of: .easy).map(\.player) == ["Eve", "Ada"])
+  }
+
+  @Test("JSON keeps all digits of an unsigned number in a context")
+  func largeSeed() throws {
+    let game = try device.open()
+    defer { end(game) }
+    try game.scores.submit(1, to: .easy, context: Seed())
+    let text = String(decoding: try game.scores.export(.easy, as: .json), as: UTF8.self)
+    #expect(text.contains(#""seed" : 18446744073709551615"#), "\(text)")
   }
 }

@@ -105,7 +105,8 @@ struct Adopter {
       guard let record = try theirs.version(id)?.record, !record.tombstone, try DeviceCommit.isUnknown(id, in: mine)
       else { continue }
       if try theirs.isNotDownloaded(record) {
-        adoption.left.notDownloaded.append(key.name)
+        // A slot in conflict has several.
+        if adoption.left.notDownloaded.last != key.name { adoption.left.notDownloaded.append(key.name) }
       } else {
         living.append(id)
       }

@@ -28,6 +28,7 @@ extension GameDataError {
       // History may have pruned the version between reading it and committing its contents.
       if case .missingContent = error { return GameDataError(.missing, error.description) }
       if case .tooManyPlayers = error { return GameDataError(.tooLarge, error.description) }
+      if case .tooMuch = error { return GameDataError(.tooLarge, error.description) }
       return GameDataError(.misuse, error.description)
     case let error as AccountError:
       switch error.code {

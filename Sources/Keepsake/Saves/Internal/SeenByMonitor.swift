@@ -3,9 +3,10 @@ import KeepsakeSync
 
 /// Keeps up to date which devices have the saves whose status is observed.
 ///
-/// Asks when somebody starts to observe a slot, when an observed save has reached the cloud, and then every 30 seconds.
-/// Asks nothing while nobody observes a slot or the cloud can't be reached. All slots go into as few requests as
-/// possible.
+/// Asks within 30 seconds after somebody has started to observe a slot or an observed save has reached the cloud, and
+/// then every 30 seconds: immediately about a slot that it hasn't asked about since the last pause ended, otherwise at
+/// the end of the current pause. Asks nothing while nobody observes a slot or the cloud can't be reached. All slots go
+/// into as few requests as possible.
 actor SeenByMonitor {
   /// Other devices report what they have once a minute if they have nothing else to send. Asking more often would get
   /// the same response.

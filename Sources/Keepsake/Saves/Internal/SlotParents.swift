@@ -81,6 +81,17 @@ final class SlotParents: Sendable {
     state.withLock { $0.slots[slot]?.pending }
   }
 
+  /// Waits for earlier captures of a slot, so that the store includes them. A capture that failed has already reported
+  /// its error.
+  func waitForCaptures(in slot: String) {
+    if let pending = pending(in: slot) { _ = try? pending.wait() }
+  }
+
+  /// As `waitForCaptures`, without blocking a thread.
+  nonisolated(nonsending) func captured(in slot: String) async {
+    if let pending = pending(in: slot) { _ = try? await pending.value }
+  }
+
   /// Returns the newest captures of all slots that aren't decided yet.
   func undecided() -> [PendingCommit<CommitPipeline.Committed>] {
     state.withLock { state in state.slots.values.compactMap(\.pending).filter { $0.result == nil } }

@@ -76,6 +76,7 @@ private enum JSONValue: Codable {
   case null
   case bool(Bool)
   case int(Int64)
+  case unsigned(UInt64)
   case double(Double)
   case string(String)
   case array([JSONValue])
@@ -92,12 +93,15 @@ private enum JSONValue: Codable {
 
   init(from decoder: any Decoder) throws {
     let container = try decoder.singleValueContainer()
+    // Each attempt only asks whether the value is of that type.
     if container.decodeNil() {
       self = .null
     } else if let value = try? container.decode(Bool.self) {
       self = .bool(value)
     } else if let value = try? container.decode(Int64.self) {
       self = .int(value)
+    } else if let value = try? container.decode(UInt64.self) {
+      self = .unsigned(value)
     } else if let value = try? container.decode(Double.self) {
       self = .double(value)
     } else if let value = try? container.decode(String.self) {
@@ -115,6 +119,7 @@ private enum JSONValue: Codable {
     case .null: try container.encodeNil()
     case .bool(let value): try container.encode(value)
     case .int(let value): try container.encode(value)
+    case .unsigned(let value): try container.encode(value)
     case .double(let value): try container.encode(value)
     case .string(let value): try container.encode(value)
     case .array(let values): try container.encode(values)

@@ -145,6 +145,9 @@ struct UploadPlanner: Sendable {
     in storage: some DeviceStorage
   ) throws -> (version: VersionID, hash: ContentHash)? {
     var inside: [EncodedContent] = []
+    var insideBytes = 0
+    // With those that `own` below names.
+    var uploading = candidates.uploading.union(work.uploads.map(\.hash))
     var waits = false
     for record in group.versions.compactMap({ candidates.known[$0] }) where round.plan.visible.contains(record.id) {
       // The version that replaces it is being uploaded, and is all that will be seen.
@@ -165,15 +168,15 @@ struct UploadPlanner: Sendable {
           waits = waits || isReplaced
           continue
         }
-        let room = round.room - inside.reduce(0) { $0 + $1.bytes.count }
-        let uploading = candidates.uploading.union(work.uploads.map(\.hash)).union(own.map(\.hash))
-        switch try place(hash, index, of: record, room: room, uploading, &work, in: storage) {
+        switch try place(hash, index, of: record, room: round.room - insideBytes, uploading, &work, in: storage) {
         case .inside(let content):
           inside.append(content)
+          insideBytes += content.bytes.count
           round.placed.insert(hash)
           continue
         case .upload(let upload):
           own.append(upload)
+          uploading.insert(upload.hash)
         case .waits:
           break
         }
@@ -181,7 +184,10 @@ struct UploadPlanner: Sendable {
         length += try storage.contentLength(hash) ?? 0
         waits = true
       }
-      guard !isReplaced else { continue }
+      guard !isReplaced else {
+        uploading.subtract(own.map(\.hash))
+        continue
+      }
       for index in own.indices { own[index].lengthInAll = length }
       work.uploads += own
     }
@@ -189,7 +195,7 @@ struct UploadPlanner: Sendable {
       round.waiting.append(group)
       round.placed.subtract(inside.map(\.hash))
     } else {
-      round.room -= inside.reduce(0) { $0 + $1.bytes.count }
+      round.room -= insideBytes
       round.plan.contents += inside
     }
     return nil

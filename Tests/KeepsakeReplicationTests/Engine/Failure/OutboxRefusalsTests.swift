@@ -1,3 +1,4 @@
+import KeepsakeSimulation
 import Testing
 
 @testable import KeepsakeReplication
@@ -59,5 +60,21 @@ struct OutboxRefusalsTests {
     refusals.reset()
     #expect(!refusals.isSendable(group) && !refusals.hasTried && refusals.learned(QuotaUse(limit: 10, used: 5)))
     #expect(refusals.current.count == 1)
+  }
+
+  @Test("at the next start every refused group is tried again, however many there are")
+  func retriesAll() throws {
+    var lab = try Lab()
+    for number in 0..<700 {
+      let cell = CellUpdate(
+        key: CellKey(collection: "progress", key: "\(number)"), state: CellState(value: .max(.int(1))))
+      var group = OutboxGroup(isPiece: false)
+      group.cells = [cell]
+      if number < 600 { group.refusals = [quota] }
+      lab.devices[0].storage.appendToOutbox(group)
+    }
+    try lab.step(0, .started)
+    let groups = lab.devices[0].storage.outbox(limit: 1_000)
+    #expect(groups.count == 700 && groups.allSatisfy(\.refusals.isEmpty))
   }
 }

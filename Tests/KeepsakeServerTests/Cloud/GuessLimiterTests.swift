@@ -1,0 +1,31 @@
+#if Cloud
+import KeepsakeReplication
+import Testing
+
+@testable import KeepsakeServer
+
+struct GuessLimiterTests {
+  private let app = AppID(ofKey: "app")
+
+  @Test("guesses that haven't been answered yet count, so that many at the same time can't pass the limit together")
+  func atOnce() {
+    let limiter = GuessLimiter()
+    let waits = (0..<50).map { _ in limiter.begin(peer: "a", app: app, now: 0) }
+    #expect(waits.count { $0 == nil } == ServerLimits.guessesPerPeer)
+    #expect(limiter.begin(peer: "b", app: app, now: 0) == nil)
+  }
+
+  @Test("a right guess isn't counted, and makes room for one that had to wait")
+  func takenBack() {
+    let limiter = GuessLimiter()
+    for _ in 0..<1_000 {
+      #expect(limiter.begin(peer: "a", app: app, now: 0) == nil)
+      limiter.takeBack(peer: "a", app: app)
+    }
+    for _ in 0..<ServerLimits.guessesPerPeer { #expect(limiter.begin(peer: "a", app: app, now: 0) == nil) }
+    #expect(limiter.begin(peer: "a", app: app, now: 0) != nil)
+    limiter.takeBack(peer: "a", app: app)
+    #expect(limiter.begin(peer: "a", app: app, now: 0) == nil)
+  }
+}
+#endif
