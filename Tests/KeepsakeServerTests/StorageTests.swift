@@ -48,6 +48,40 @@ struct StorageTests {
     }
   }
 
+  @Test("a row whose columns have lost their values is an error of that request, and doesn't end the server")
+  func damagedRow() async throws {
+    try await TemporaryFolder.with { folder in
+      let contents = folder.appendingPathComponent("contents")
+      try FileManager.default.createDirectory(at: contents, withIntermediateDirectories: true)
+      let database = folder.appendingPathComponent("cloud.sqlite")
+      let storage = try SQLiteCloudStorage(database: database, contents: contents)
+      let container = ContainerID(high: 1, low: 1)
+      try await storage.transaction(on: container) { container throws in
+        try container.advance(to: .init(epoch: 1, seq: 1, mark: 11))
+        try container.putVersion(SequencedVersion(record: version(1, slot: "a"), seq: 1))
+      }
+      // As damage leaves it: the schema forbids it, and isn't checked when a row is read.
+      try await DatabaseQueue(path: database.path).writeWithoutTransaction { database in
+        try database.execute(
+          sql: """
+            PRAGMA writable_schema = ON;
+            DELETE FROM sqlite_schema WHERE type = 'trigger';
+            UPDATE sqlite_schema SET sql = replace(replace(sql, 'NOT NULL', ''), 'STRICT', '') WHERE name = 'version';
+            PRAGMA schema_version = 9999;
+            PRAGMA writable_schema = OFF;
+            """)
+      }
+      try await DatabaseQueue(path: database.path).write { try $0.execute(sql: "UPDATE version SET record = NULL") }
+      await #expect(throws: (any Error).self) {
+        try await storage.transaction(on: container) { container throws in
+          _ = try container.version(VersionID(high: 1, low: 1))
+        }
+      }
+      #expect(try await storage.transaction(on: container) { container throws in try container.position().seq } == 1)
+      try await storage.close()
+    }
+  }
+
   @Test("removed devices and deleted players get no pairing code, and their earlier codes are no longer valid")
   func codesOfRemoved() async throws {
     try await with { storage async throws in

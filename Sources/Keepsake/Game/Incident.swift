@@ -20,6 +20,9 @@ public struct Incident: Sendable, Hashable {
     case rebuilt
     /// The disk failed during a commit. The database was reopened and is intact; the failed commits reported the error.
     case diskFailed
+    /// A backup of the data, which a damaged store is repaired from, could not be made. Nothing else is wrong; a later
+    /// one is tried when it is due. Reported once for each cause.
+    case backupFailed
     /// Data doesn't verify under the game's seal: it was written or moved without the secret. The seal's policy decides
     /// whether it is set aside or used.
     case tampered

@@ -33,7 +33,7 @@ extension SQLiteCloudStorage {
       try storage.run("INSERT OR IGNORE INTO retired (container, device, at) VALUES (?, ?, ?)", [id, name, now])
       let chains: [ChainID] = try storage.rows(
         "DELETE FROM deviceChain WHERE container = ? AND device = ? RETURNING chain", [id, name]
-      ).map { try storage.identifier($0[0]) }
+      ).map { try storage.identifier($0.decode(atIndex: 0)) }
       try storage.run("DELETE FROM device WHERE container = ? AND id = ?", [id, name])
       // The removed device may have requested it, to come back with it.
       try storage.run("DELETE FROM pairing WHERE container = ?", [id])
@@ -47,7 +47,7 @@ extension SQLiteCloudStorage {
     try await transaction(on: container) { storage in
       let id = container.bytes
       for row in try storage.rows("SELECT file FROM content WHERE container = ? AND file IS NOT NULL", [id]) {
-        storage.removedFiles.append(row[0])
+        storage.removedFiles.append(try row.decode(atIndex: 0))
       }
       for table in Self.tables { try storage.run("DELETE FROM \(table) WHERE container = ?", [id]) }
       // The triggers of the deleted rows have written to it meanwhile.
@@ -76,8 +76,9 @@ extension SQLiteCloudStorage {
           [storage.id, hash?.bytes ?? Data(), limit])
         let contents = try rows.map { row in
           PlayerExport.Line.Content(
-            hash: try storage.contentHash(row[0]), length: row[1], base: try (row[2] as Data?).map(storage.contentHash),
-            frameBytes: row[3])
+            hash: try storage.contentHash(row.decode(atIndex: 0)), length: try row.decode(atIndex: 1),
+            base: try row.decode(Data?.self, atIndex: 2).map(storage.contentHash),
+            frameBytes: try row.decode(atIndex: 3))
         }
         let next: PlayerExport.Position =
           rows.count == limit ? .contents(after: contents[limit - 1].hash) : .decisions(after: nil)
@@ -117,11 +118,12 @@ extension SQLiteContainer {
       "SELECT details, chain, verdict FROM decision WHERE container = ? AND operation > ? ORDER BY operation LIMIT ?",
       [id, operation?.bytes ?? Data(), limit]
     ).map { row in
-      guard let verdict = WalletDecision.Verdict(rawValue: row[2]) else {
+      guard let verdict = WalletDecision.Verdict(rawValue: try row.decode(atIndex: 2)) else {
         throw ServerError(.damaged, "A decision of a container's bank can't be read.")
       }
       return PlayerExport.Line.Operation(
-        operation: try decode(WalletOperation.self, row[0]), chain: try identifier(row[1]), verdict: verdict)
+        operation: try decode(WalletOperation.self, row.decode(atIndex: 0)),
+        chain: try identifier(row.decode(atIndex: 1)), verdict: verdict)
     }
   }
 }

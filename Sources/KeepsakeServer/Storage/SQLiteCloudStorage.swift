@@ -253,13 +253,16 @@ final class SQLiteCloudStorage: CloudStorage {
         db, sql: "SELECT id, player, app, name, created, seen FROM device WHERE container = ? ORDER BY id",
         arguments: [container.bytes]
       ).map { row in
-        guard let device = DeviceID(bytes: row[0]), let player = PlayerID(bytes: row[1]) else {
+        guard let device = try DeviceID(bytes: row.decode(atIndex: 0)),
+          let player = try PlayerID(bytes: row.decode(atIndex: 1))
+        else {
           throw ServerError(.damaged, "A device's row can't be read.")
         }
         return DeviceRecord(
-          identity: DeviceIdentity(device: device, player: player, container: container, app: AppID(bytes: row[2])),
-          name: (row[3] as Data?).map { String(decoding: $0, as: UTF8.self) }, createdMilliseconds: row[4],
-          seenMilliseconds: row[5])
+          identity: DeviceIdentity(
+            device: device, player: player, container: container, app: AppID(bytes: try row.decode(atIndex: 2))),
+          name: try row.decode(Data?.self, atIndex: 3).map { String(decoding: $0, as: UTF8.self) },
+          createdMilliseconds: try row.decode(atIndex: 4), seenMilliseconds: try row.decode(atIndex: 5))
       }
     }
   }
@@ -291,9 +294,11 @@ final class SQLiteCloudStorage: CloudStorage {
         arguments: [app.bytes, code])
       guard let found else { return nil }
       try db.execute(sql: "DELETE FROM pairing WHERE app = ? AND code = ?", arguments: [app.bytes, code])
-      let expires: Int64 = found[2]
+      let expires: Int64 = try found.decode(atIndex: 2)
       guard expires > now else { return nil }
-      guard let container = ContainerID(bytes: found[0]), let player = PlayerID(bytes: found[1]) else {
+      guard let container = try ContainerID(bytes: found.decode(atIndex: 0)),
+        let player = try PlayerID(bytes: found.decode(atIndex: 1))
+      else {
         throw ServerError(.damaged, "A pairing code's row can't be read.")
       }
       guard try !Self.isRetired(device, of: container, in: db) else { return nil }

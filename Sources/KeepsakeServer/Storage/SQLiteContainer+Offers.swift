@@ -12,14 +12,16 @@ extension SQLiteContainer {
       """,
       [id]
     ).map { row in
-      HeldOffer(id: try identifier(row[0]), parts: row[1], bytes: row[2], touchedMilliseconds: row[3])
+      HeldOffer(
+        id: try identifier(row.decode(atIndex: 0)), parts: try row.decode(atIndex: 1),
+        bytes: try row.decode(atIndex: 2), touchedMilliseconds: try row.decode(atIndex: 3))
     }
   }
 
   func items(of offer: OfferID) throws -> [OfferItems] {
     try rows("SELECT items FROM offerPart WHERE container = ? AND offer = ? ORDER BY number", [id, offer.bytes]).map {
       row in
-      try decode(OfferItems.self, row[0])
+      try decode(OfferItems.self, row.decode(atIndex: 0))
     }
   }
 

@@ -8,7 +8,7 @@ extension SQLiteContainer {
   // MARK: Room
 
   func usedBytes() throws -> Int64 {
-    try row("SELECT used FROM usage WHERE container = ?", [id]).map { $0[0] } ?? 0
+    try row("SELECT used FROM usage WHERE container = ?", [id]).map { try $0.decode(atIndex: 0) } ?? 0
   }
 
   /// The same, counted again from the rows.
@@ -19,7 +19,7 @@ extension SQLiteContainer {
       WHERE container = ?1)
         + (SELECT total(coalesce(length(bytes), size)) FROM content WHERE container = ?1)
       """, [id])
-    return Int64(sum?[0] as Double? ?? 0)
+    return Int64(try sum?.decode(Double?.self, atIndex: 0) ?? 0)
   }
 
   func replacedHolders(in slot: String?) throws -> [SlotVersion] {
@@ -30,17 +30,20 @@ extension SQLiteContainer {
       ORDER BY slot, version
       """, [id, slot.map(bytes)])
     return try found.map {
-      SlotVersion(slot: String(decoding: $0[0] as Data, as: UTF8.self), version: try identifier($0[1]))
+      SlotVersion(
+        slot: String(decoding: try $0.decode(Data.self, atIndex: 0), as: UTF8.self),
+        version: try identifier($0.decode(atIndex: 1)))
     }
   }
 
   mutating func releaseContents(of version: VersionID) throws {
     guard
-      let slot = try row("SELECT slot FROM version WHERE container = ? AND id = ?", [id, version.bytes])?[0] as Data?
+      let slot = try row("SELECT slot FROM version WHERE container = ? AND id = ?", [id, version.bytes])?
+        .decode(Data?.self, atIndex: 0) ?? nil
     else { return }
     let held = try rows(
       "DELETE FROM holder WHERE container = ? AND slot = ? AND version = ? RETURNING hash", [id, slot, version.bytes])
-    for row in held { try removeUnneeded(row[0]) }
+    for row in held { try removeUnneeded(row.decode(atIndex: 0)) }
   }
 
   /// Removes a content that no version holds and that is no other content's base, and then its own base likewise.
@@ -54,8 +57,8 @@ extension SQLiteContainer {
           AND NOT EXISTS (SELECT 1 FROM content AS leaning WHERE leaning.container = ?1 AND leaning.base = ?2)
         RETURNING base, file
         """, [id, hash])
-      if let name = found?[1] as String? { removedFiles.append(name) }
-      next = found?[0]
+      if let name = try found?.decode(String?.self, atIndex: 1) ?? nil { removedFiles.append(name) }
+      next = try found?.decode(atIndex: 0)
     }
   }
 
@@ -67,7 +70,7 @@ extension SQLiteContainer {
         AND NOT EXISTS (SELECT 1 FROM content AS leaning WHERE leaning.container = ?1 AND leaning.base = content.hash)
       ORDER BY hash LIMIT ?3
       """, [id, milliseconds, ServerLimits.straysAtOnce])
-    for row in strays { try removeUnneeded(row[0]) }
+    for row in strays { try removeUnneeded(row.decode(atIndex: 0)) }
   }
 
   // MARK: Damage
@@ -76,7 +79,7 @@ extension SQLiteContainer {
     let found = try rows(
       "SELECT hash FROM content WHERE container = ? AND suspect = 1 ORDER BY hash LIMIT ?",
       [id, ServerLimits.suspectsAtOnce])
-    return try found.map { try contentHash($0[0]) }
+    return try found.map { try contentHash($0.decode(atIndex: 0)) }
   }
 
   mutating func suspectContent(_ hash: ContentHash) throws {
@@ -99,7 +102,7 @@ extension SQLiteContainer {
       AND covered.id = holder.version)
       ORDER BY holder.version
       """, [id, hash.bytes])
-    return try found.map { try identifier($0[0]) }
+    return try found.map { try identifier($0.decode(atIndex: 0)) }
   }
 }
 #endif

@@ -25,7 +25,9 @@ struct SQLiteContainer: CloudContainer {
 
   func position() throws -> Cursor {
     guard let row = try row("SELECT epoch, seq, mark FROM container WHERE id = ?", [id]) else { return .start }
-    return Cursor(epoch: unsigned(row[0]), seq: unsigned(row[1]), mark: unsigned(row[2]))
+    return try Cursor(
+      epoch: unsigned(row.decode(atIndex: 0)), seq: unsigned(row.decode(atIndex: 1)),
+      mark: unsigned(row.decode(atIndex: 2)))
   }
 
   mutating func advance(to position: Cursor) throws {
@@ -43,7 +45,9 @@ struct SQLiteContainer: CloudContainer {
 
   func mark(of seq: UInt64) throws -> UInt64? {
     if seq == 0 { return 0 }
-    return try row("SELECT mark FROM mark WHERE container = ? AND seq = ?", [id, signed(seq)]).map { unsigned($0[0]) }
+    return try row("SELECT mark FROM mark WHERE container = ? AND seq = ?", [id, signed(seq)]).map {
+      unsigned(try $0.decode(atIndex: 0))
+    }
   }
 
   // MARK: Cells
@@ -53,8 +57,8 @@ struct SQLiteContainer: CloudContainer {
       "SELECT seq, state FROM cell WHERE container = ? AND collection = ? AND key = ?",
       [id, bytes(key.collection), bytes(key.key)])
     guard let found else { return nil }
-    let state = try decode(CellState.self, found[1])
-    return SequencedCell(update: CellUpdate(key: key, state: state), seq: unsigned(found[0]))
+    let state = try decode(CellState.self, found.decode(atIndex: 1))
+    return SequencedCell(update: CellUpdate(key: key, state: state), seq: unsigned(try found.decode(atIndex: 0)))
   }
 
   mutating func setCell(_ cell: SequencedCell) throws {
@@ -74,7 +78,8 @@ struct SQLiteContainer: CloudContainer {
   func version(_ version: VersionID) throws -> SequencedVersion? {
     let found = try row("SELECT seq, record FROM version WHERE container = ? AND id = ?", [id, version.bytes])
     guard let found else { return nil }
-    return SequencedVersion(record: try decode(VersionRecord.self, found[1]), seq: unsigned(found[0]))
+    return try SequencedVersion(
+      record: decode(VersionRecord.self, found.decode(atIndex: 1)), seq: unsigned(found.decode(atIndex: 0)))
   }
 
   mutating func putVersion(_ version: SequencedVersion) throws {
@@ -101,7 +106,7 @@ struct SQLiteContainer: CloudContainer {
   func heads(of slot: String) throws -> [VersionID] {
     let rows = try rows(
       "SELECT id FROM version WHERE container = ? AND slot = ? AND head = 1 ORDER BY id", [id, bytes(slot)])
-    return try rows.map { try identifier($0[0]) }
+    return try rows.map { try identifier($0.decode(atIndex: 0)) }
   }
 
   func isCovered(_ version: VersionID) throws -> Bool {
@@ -118,9 +123,9 @@ struct SQLiteContainer: CloudContainer {
   func hasContent(_ hash: ContentHash) throws -> Bool {
     let found = try row("SELECT file, suspect FROM content WHERE container = ? AND hash = ?", [id, hash.bytes])
     // A content that a device received damaged is still served, but nothing may depend on it before it was put again.
-    guard let found, (found[1] as Int) == 0 else { return false }
+    guard let found, try found.decode(Int.self, atIndex: 1) == 0 else { return false }
     // A content whose file is gone counts as missing: some device still has it, and sends it again.
-    guard let name = found[0] as String? else { return true }
+    guard let name = try found.decode(String?.self, atIndex: 0) else { return true }
     return try files.file(named: name) != nil
   }
 
@@ -131,7 +136,7 @@ struct SQLiteContainer: CloudContainer {
 
   private mutating func removeContent(_ hash: ContentHash) throws {
     let found = try row("DELETE FROM content WHERE container = ? AND hash = ? RETURNING file", [id, hash.bytes])
-    if let name = found?[0] as String? { removedFiles.append(name) }
+    if let name = try found?.decode(String?.self, atIndex: 0) ?? nil { removedFiles.append(name) }
   }
 
   func content(_ hash: ContentHash) throws -> EncodedContent? {
@@ -145,14 +150,15 @@ struct SQLiteContainer: CloudContainer {
       "SELECT length, base, bytes, file FROM content WHERE container = ? AND hash = ?", [id, hash.bytes])
     guard let found else { return nil }
     let bytes: KeptContent.Bytes
-    if let name = found[3] as String? {
+    if let name = try found.decode(String?.self, atIndex: 3) {
       guard let file = try files.file(named: name) else { return nil }
       bytes = file
     } else {
-      bytes = .memory(found[2] as Data? ?? Data())
+      bytes = .memory(try found.decode(Data?.self, atIndex: 2) ?? Data())
     }
     return KeptContent(
-      hash: hash, length: found[0], base: (found[1] as Data?).flatMap(ContentHash.init(bytes:)), bytes: bytes)
+      hash: hash, length: try found.decode(atIndex: 0),
+      base: try found.decode(Data?.self, atIndex: 1).flatMap(ContentHash.init(bytes:)), bytes: bytes)
   }
 
   mutating func putContent(_ content: EncodedContent) throws {
@@ -183,7 +189,9 @@ struct SQLiteContainer: CloudContainer {
 
   func reached() throws -> [DeviceID: UInt64] {
     let rows = try rows("SELECT id, reached FROM device WHERE container = ? AND reached > 0", [id])
-    return try rows.reduce(into: [:]) { $0[try identifier($1[0])] = unsigned($1[1]) }
+    return try rows.reduce(into: [:]) {
+      $0[try identifier($1.decode(atIndex: 0))] = unsigned(try $1.decode(atIndex: 1))
+    }
   }
 
   mutating func setReached(_ seq: UInt64, by device: DeviceID) throws {
@@ -206,21 +214,23 @@ struct SQLiteContainer: CloudContainer {
       """, [id, signed(seq), limit])
     return try rows.map { row in
       let item: CloudChange.Item
-      if let collection = row[1] as Data?, let key = row[2] as Data? {
+      if let collection = try row.decode(Data?.self, atIndex: 1), let key = try row.decode(Data?.self, atIndex: 2) {
         let key = CellKey(
           collection: String(decoding: collection, as: UTF8.self), key: String(decoding: key, as: UTF8.self))
-        item = .cell(CellUpdate(key: key, state: try decode(CellState.self, row[3])))
+        item = .cell(CellUpdate(key: key, state: try decode(CellState.self, row.decode(atIndex: 3))))
       } else {
-        item = .version(try decode(VersionRecord.self, row[3]))
+        item = .version(try decode(VersionRecord.self, row.decode(atIndex: 3)))
       }
-      return CloudChange(seq: unsigned(row[0]), item: item)
+      return CloudChange(seq: unsigned(try row.decode(atIndex: 0)), item: item)
     }
   }
 
   // MARK: Bank
 
   func bank() throws -> BankState {
-    guard let found = try row("SELECT bank FROM container WHERE id = ?", [id]), let bytes = found[0] as Data? else {
+    guard let found = try row("SELECT bank FROM container WHERE id = ?", [id]),
+      let bytes = try found.decode(Data?.self, atIndex: 0)
+    else {
       return BankState()
     }
     return try decode(BankState.self, bytes)
@@ -237,7 +247,7 @@ struct SQLiteContainer: CloudContainer {
   func decision(on operation: OperationID) throws -> WalletDecision.Verdict? {
     let found = try row("SELECT verdict FROM decision WHERE container = ? AND operation = ?", [id, operation.bytes])
     guard let found else { return nil }
-    guard let verdict = WalletDecision.Verdict(rawValue: found[0]) else {
+    guard let verdict = WalletDecision.Verdict(rawValue: try found.decode(atIndex: 0)) else {
       throw ServerError(.damaged, "A decision of a container's bank can't be read.")
     }
     return verdict
@@ -258,7 +268,7 @@ struct SQLiteContainer: CloudContainer {
     let found = try row(
       "SELECT hash FROM chainHead WHERE container = ? AND chain = ? AND count = ?", [id, chain.bytes, signed(count)])
     guard let found else { return nil }
-    guard let hash = ContentHash(bytes: found[0]) else {
+    guard let hash = ContentHash(bytes: try found.decode(atIndex: 0)) else {
       throw ServerError(.damaged, "A chain of a container's bank can't be read.")
     }
     return ChainHead(count: count, hash: hash)

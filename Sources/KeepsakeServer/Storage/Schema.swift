@@ -113,21 +113,25 @@ enum Schema {
     let large = try Row.fetchCursor(db, sql: "SELECT rowid, file FROM content WHERE file IS NOT NULL")
     while let row = try large.next() {
       // A missing file takes no room; its row is removed when the content is sent again.
-      guard case .file(_, let count)? = try files.file(named: row[1]) else { continue }
-      try db.execute(sql: "UPDATE content SET size = ? WHERE rowid = ?", arguments: [count, row[0] as Int64])
+      guard case .file(_, let count)? = try files.file(named: row.decode(atIndex: 1)) else { continue }
+      try db.execute(
+        sql: "UPDATE content SET size = ? WHERE rowid = ?", arguments: [count, try row.decode(Int64.self, atIndex: 0)])
     }
     let versions = try Row.fetchCursor(db, sql: "SELECT container, id, slot, record FROM version")
     while let row = try versions.next() {
       let record: VersionRecord
       do {
-        record = try JSONDecoder().decode(VersionRecord.self, from: row[3] as Data)
+        record = try JSONDecoder().decode(VersionRecord.self, from: row.decode(Data.self, atIndex: 3))
       } catch {
         throw ServerError(.damaged, "A row of the database can't be read.", cause: error)
       }
       for hash in record.contents {
         try db.execute(
           sql: "INSERT OR IGNORE INTO holder (container, hash, version, slot) VALUES (?, ?, ?, ?)",
-          arguments: [row[0] as Data, hash.bytes, row[1] as Data, row[2] as Data])
+          arguments: [
+            try row.decode(Data.self, atIndex: 0), hash.bytes, try row.decode(Data.self, atIndex: 1),
+            try row.decode(Data.self, atIndex: 2),
+          ])
       }
     }
     try db.execute(

@@ -181,9 +181,20 @@ struct ContentTable {
     }
     // Check what leaves this store, so that damage here doesn't spread.
     let plain = try plain(hash)
-    if entry.base == base { return EncodedContent(hash: hash, length: entry.length, base: base, bytes: frame) }
+    if entry.base == base, isSound(frame, entry, plain) {
+      return EncodedContent(hash: hash, length: entry.length, base: base, bytes: frame)
+    }
     guard let base, try has(base) else { return try .encoding(plain, as: hash, against: nil) }
     return try .encoding(plain, as: hash, against: ContentBase(hash: base, plain: self.plain(base)))
+  }
+
+  /// Returns whether a frame decodes to these bytes. That the cache has them doesn't show it.
+  private func isSound(_ frame: Data, _ entry: Entry, _ plain: Data) -> Bool {
+    do {
+      return try Zstd.decompress(frame, prefix: entry.base.map(self.plain), length: entry.length) == plain
+    } catch {
+      return false  // The content is encoded afresh instead.
+    }
   }
 
   /// Stores a content from the wire, after checking its plain bytes against its hash.

@@ -41,7 +41,7 @@ package final class RecordsDatabase: BackupSource {
   private let checkpointer: WALCheckpointer
   private let state: Mutex<State>
   private let users = ConnectionUsers()
-  private let report: @Sendable (StoreIncident) -> Void
+  private let reporting: @Sendable (StoreIncident) -> Void
   private let checkpoints = DispatchQueue(label: "keepsake.records.checkpoint", qos: .utility)
   let backup: RollingBackup
   private let suspicion: Suspicion
@@ -52,7 +52,7 @@ package final class RecordsDatabase: BackupSource {
     _ files: RecordsFiles, pool: DatabasePool, checkpointer: WALCheckpointer, _ backups: BackupSchedule,
     _ report: @escaping @Sendable (StoreIncident) -> Void
   ) {
-    (self.files, self.checkpointer, self.report) = (files, checkpointer, report)
+    (self.files, self.checkpointer, self.reporting) = (files, checkpointer, report)
     state = Mutex(State(pool: pool))
     suspicion = Suspicion(at: files.suspicion)
     // A full check, however large the file is: no row has a checksum, and both backups would soon be copies of the
@@ -353,6 +353,8 @@ package final class RecordsDatabase: BackupSource {
       }
     }
   }
+
+  func report(_ incident: StoreIncident) { reporting(incident) }
 
   private func note(_ error: DatabaseError) {
     switch error.resultCode {

@@ -15,6 +15,8 @@ import Darwin
 
 /// A database of which copies are kept: the store's, or that of the game's own tables.
 protocol BackupSource: AnyObject, Sendable {
+  /// Reports that a backup could not be made.
+  func report(_ incident: StoreIncident)
   func read<Value>(_ body: (Database) throws -> Value) throws -> Value
 }
 
@@ -92,7 +94,7 @@ final class RollingBackup: Sendable {
       let bytes = try bytes()
       guard bytes <= Self.maximumBytesAtClosing, isOld(bytes) else { return }
     } catch {
-      return state.withLock { $0.failure = error }
+      return finished(error, in: database)
     }
     state.withLock { $0.isRunning = true }
     run(on: database, until: deadline ?? .distantFuture)
@@ -138,9 +140,22 @@ final class RollingBackup: Sendable {
     state.withLock { state in
       state.isRunning = false
       state.due = next
-      state.failure = failure
       if failure != nil { state.isCurrent = false }
     }
+    finished(failure, in: database)
+  }
+
+  /// Records how a copy ended. A failure is reported once, until another one or a success follows; that closing stopped
+  /// a copy is none.
+  private func finished(_ failure: StoreError?, in database: any BackupSource) {
+    let before = state.withLock { state in
+      defer { state.failure = failure }
+      return state.failure
+    }
+    guard let failure, failure.code != .timedOut, failure.code != before?.code else { return }
+    database.report(
+      StoreIncident(
+        .notBackedUp, "no backup could be made, and a later one will be tried; nothing else is wrong: \(failure)"))
   }
 
   /// Makes one copy, which replaces the older one. If it throws, both are unchanged.

@@ -35,12 +35,13 @@ struct SealAudit {
     if seal.policy == .reject, let first = failures.first(where: { !$0.finding.isDamage }) ?? failures.first {
       throw first.finding.error
     }
-    for failure in failures { try keepAside(failure) }
+    try keepAside(failures)
     var findings = failures.map(\.finding)
     let lost = failures.filter { $0.finding.outcome == .setAside }.map(\.row)
     if !lost.isEmpty { try settle(lost, &findings) }
-    return try seal.policy == .flag
-      ? findings + usedBefore().filter { old in !findings.contains { $0.place == old.place } } : findings
+    guard seal.policy == .flag else { return findings }
+    let places = Set(findings.map(\.place))
+    return try findings + usedBefore().filter { !places.contains($0.place) }
   }
 
   /// Which rows are affected is unknown. The cloud restores what it has in a newer state.
@@ -98,20 +99,37 @@ struct SealAudit {
     }
   }
 
-  /// Keeps the row unchanged in quarantine, and removes it from its table unless it is used.
-  private func keepAside(_ failure: Failure) throws {
-    let (row, finding) = (failure.row, failure.finding)
-    try database.execute(
-      sql: """
-        INSERT INTO quarantine (place, outcome, body) SELECT ?1, ?2, ?3
-        WHERE NOT EXISTS (SELECT 1 FROM quarantine WHERE place = ?1 AND outcome = ?2 AND body IS ?3)
-        """, arguments: [finding.place, finding.outcome.rawValue, row.body])
+  /// Keeps the rows unchanged in quarantine, and removes them from their tables unless they are used. Costs time in
+  /// proportion to these rows and those in quarantine.
+  private func keepAside(_ failures: [Failure]) throws {
+    struct Kept: Hashable {
+      var place: String
+      var outcome: String
+      var body: ContentHash?
+    }
+    var kept: Set<Kept> = []
+    let rows = try Row.fetchCursor(database, sql: "SELECT place, outcome, body FROM quarantine")
+    while let row = try rows.next() {
+      kept.insert(
+        Kept(
+          place: try row.checked(at: 0, "place"), outcome: try row.checked(at: 1, "outcome"),
+          body: try row.checkedOptional(at: 2, "body").map { ContentHash(of: $0) }))
+    }
+    for failure in failures {
+      let (row, finding) = (failure.row, failure.finding)
+      let body = row.body.map { ContentHash(of: $0) }
+      if kept.insert(Kept(place: finding.place, outcome: finding.outcome.rawValue, body: body)).inserted {
+        try database.execute(
+          sql: "INSERT INTO quarantine (place, outcome, body) VALUES (?, ?, ?)",
+          arguments: [finding.place, finding.outcome.rawValue, row.body])
+      }
+      if finding.outcome == .setAside { try row.table.delete(row, in: database) }
+    }
     try database.execute(
       sql: """
         DELETE FROM quarantine WHERE id <= (SELECT id FROM quarantine ORDER BY id DESC
         LIMIT 1 OFFSET \(Self.maximumQuarantined))
         """)
-    if finding.outcome == .setAside { try row.table.delete(row, in: database) }
   }
 
   // MARK: Going on without

@@ -12,8 +12,8 @@ struct SegmentChoice {
   private var followers: [SegmentHash: [SegmentHash]] = [:]
   /// How many chosen segments replace a version.
   private var coverings: [VersionID: Int] = [:]
-  /// Which chosen segments contain a version.
-  private var segmentsByVersion: [VersionID: [SegmentHash]] = [:]
+  /// Which chosen segments contain a version, and at which index.
+  private var segmentsByVersion: [VersionID: [(hash: SegmentHash, index: Int)]] = [:]
 
   init(_ waiting: [SegmentHash: StateSegment], after replica: FolderReplica) {
     self.waiting = waiting
@@ -36,8 +36,8 @@ struct SegmentChoice {
     }
     while let hash = next.popLast() {
       guard chosen.insert(hash).inserted, let segment = waiting[hash] else { continue }
-      for version in segment.versions {
-        segmentsByVersion[version.id, default: []].append(hash)
+      for (index, version) in segment.versions.enumerated() {
+        segmentsByVersion[version.id, default: []].append((hash, index))
         for id in version.covers { coverings[id, default: 0] += 1 }
       }
       next += followers[hash] ?? []
@@ -52,8 +52,8 @@ struct SegmentChoice {
     var suspects = Array(segmentsByVersion.keys)
     while let id = suspects.popLast() {
       guard coverings[id, default: 0] == 0, !memory.isCovered(id) else { continue }
-      for hash in segmentsByVersion[id] ?? [] where chosen.contains(hash) {
-        guard let version = waiting[hash]?.versions.first(where: { $0.id == id }) else { continue }
+      for (hash, index) in segmentsByVersion[id] ?? [] where chosen.contains(hash) {
+        guard let version = waiting[hash]?.versions[index] else { continue }
         var isWhole = true
         for content in version.contents where isWhole {
           if let answer = known[content] {

@@ -267,6 +267,22 @@ import Testing
     for index in 1...3 { #expect(try there.read { try $0.plainContent(hashes[index]) } == series[index]) }
   }
 
+  @Test("a stored frame that was damaged since its bytes were cached is not sent")
+  func sendsNoDamage() throws {
+    let store = try Store.open(at: folder.store)
+    defer { try? store.close() }
+    let bytes = Self.series(count: 1, seed: 9)[0]
+    try store.write { transaction in
+      let hash = try transaction.keepContent(bytes)
+      let good = try transaction.encoded(hash, against: nil)
+      try transaction.database.execute(sql: "UPDATE content SET bytes = zeroblob(LENGTH(bytes))")
+      #expect(try transaction.plainContent(hash) == bytes, "the bytes are no longer cached, so that this shows nothing")
+      let sent = try transaction.encoded(hash, against: nil)
+      #expect(sent.bytes.contains { $0 != 0 } && sent.length == good.length)
+      #expect(try Zstd.decompress(sent.bytes, prefix: nil, length: sent.length) == bytes)
+    }
+  }
+
   @Test("a received content with a wrong hash, length, frame or base is refused")
   func refusesLies() throws {
     let store = try Store.open(at: folder.store)

@@ -125,9 +125,14 @@ import Testing
     try FileManager.default.createSymbolicLink(at: other.database, withDestinationURL: other.database)
     let backup = RollingBackup(other, BackupSchedule(interval: { _ in Self.interval }, now: { [clock] in clock.value }))
     { _ in nil }
-    backup.didCommit(in: store.database)
-    backup.finish(on: store.database, until: nil)
-    #expect(backup.failure?.code == .io && backup.failure?.message.contains(other.database.path) == true)
+    // Reported once, however often it fails.
+    for _ in 0..<2 {
+      backup.didCommit(in: store.database)
+      backup.finish(on: store.database, until: nil)
+      #expect(backup.failure?.code == .io && backup.failure?.message.contains(other.database.path) == true)
+      #expect(store.incidents.map(\.kind) == [.notBackedUp])
+    }
+    #expect(store.incidents.first?.message.contains(other.database.path) == true)
     #expect(other.presentBackups.isEmpty)
   }
 
