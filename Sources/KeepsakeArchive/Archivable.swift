@@ -24,14 +24,24 @@
 ///     while let next = head.next { head.next = nil; head = next }
 public protocol Archivable {
   /// Writes the value; for a class, everything that its initialiser needs.
+  ///
+  /// - Parameter writer: Receives the fields, each under its key.
+  /// - Throws: What `writer` throws, and any error of the type.
   func encode(to writer: inout ArchiveWriter) throws
 
   /// Builds the value from what was written. May call the type's normal initialiser first and then apply the saved
   /// fields.
+  ///
+  /// - Parameter reader: Returns the saved fields by their keys.
+  /// - Throws: What `reader` throws, and any error of the type, such as `ArchiveError` with `mismatch` for a value that
+  ///   the type can't have.
   init(from reader: inout ArchiveReader) throws
 
   /// Called on each object and on the root value once everything has been decoded, but not on structs and enums inside
   /// them. Does nothing by default.
+  ///
+  /// - Parameter context: What the caller of `decode`, `read` or `load` passed as `context`; nil by default.
+  /// - Throws: Any error of the type. It ends the decoding.
   func didDecode(context: Any?) throws
 
   /// Updates a value that was saved with an older version of its type. Does nothing by default.
@@ -66,18 +76,35 @@ public protocol Archivable {
   /// - Hand-written conformances are not migrated; they check `ArchiveReader.savedVersion`.
   ///
   /// Programs that know only the older version refuse the new archives with `tooNew`.
+  ///
+  /// - Parameter saved: The saved fields by key, and the version in which they were saved.
+  /// - Throws: `ArchiveError` if a saved value can't be read as the wanted type, and any error of the type. An error
+  ///   ends the decoding.
   mutating func migrate(_ saved: inout ArchiveMigration) throws
 
   /// Calls the hooks of the object's superclasses. Written by the macro; does nothing by default.
+  ///
+  /// - Parameter saved: The saved fields of the whole object.
+  /// - Throws: What the hooks throw.
   func migrateSuperclasses(_ saved: inout ArchiveMigration) throws
 
   /// Writes those references of an object that can be set after all objects exist. Does nothing by default.
+  ///
+  /// - Parameter writer: Receives the references; in a hand-written class, each under its key.
+  /// - Throws: What `writer` throws, and any error of the type.
   func encodeReferences(to writer: inout ArchiveWriter) throws
 
   /// Reads and sets the references that `encodeReferences(to:)` wrote. Does nothing by default.
+  ///
+  /// - Parameter reader: Returns the saved references; in a hand-written class, by their keys.
+  /// - Throws: What `reader` throws, and any error of the type.
   func decodeReferences(from reader: inout ArchiveReader) throws
 
   /// Reads the fields of subclasses that inherit their initialisers. Written by the macro; does nothing by default.
+  ///
+  /// - Parameter reader: The archive's reader.
+  /// - Throws: `ArchiveError` if the saved value is damaged or doesn't fit the type, and errors of hand-written
+  ///   conformances and hooks.
   func decodeInheritedFields(from reader: inout ArchiveReader) throws
 
   /// Merges another device's changes into this value, field by field. Written by the macro if a property, or a
@@ -93,8 +120,10 @@ public protocol Archivable {
   /// Objects are changed in place and adopt objects of the other graph, so the other graph must not be used afterwards.
   /// Costs an encoding of each property without a rule, for each side.
   ///
-  /// - Parameter ancestor: The last state that both sides had in common, if it is known. Without it, properties without
-  ///   a rule keep this side's value.
+  /// - Parameters:
+  ///   - other: The other side's value.
+  ///   - ancestor: The last state that both sides had in common, if it is known. Without it, properties without a rule
+  ///     keep this side's value.
   mutating func mergeFields(from other: Self, ancestor: Self?)
 
   /// Whether `mergeFields(from:ancestor:)` does anything: whether a property, or the type of one, has a rule.
@@ -112,23 +141,54 @@ public protocol Archivable {
 
   /// Lists the fields or cases. Written by the macro; by default the type counts as hand-written, with keys for its
   /// fields.
+  ///
+  /// - Parameter fields: Receives the fields or cases.
   static func archiveFields(_ fields: ArchiveFieldList)
 
   /// The layout of a value of this type inside another; implemented by the types that come with the archive.
+  ///
+  /// - Parameter schema: The schema to which the layout is added.
+  /// - Returns: The layout's position in the schema.
   static func archiveWireType(in schema: ArchiveSchema) -> ArchiveWireType
 
   /// Writes a value as part of another: a struct's fields, or an object's number.
+  ///
+  /// - Parameters:
+  ///   - value: The value.
+  ///   - writer: The archive's writer.
+  /// - Throws: `ArchiveError` if the value can't be written, and errors of hand-written conformances.
   static func archiveWrite(_ value: Self, to writer: inout ArchiveWriter) throws
 
   /// Reads a value that `archiveWrite` wrote.
+  ///
+  /// - Parameter reader: The archive's reader.
+  /// - Returns: The value.
+  /// - Throws: `ArchiveError` if the saved value is damaged or doesn't fit the type, and errors of hand-written
+  ///   conformances and hooks.
   static func archiveRead(from reader: inout ArchiveReader) throws -> Self
 
   /// Writes the elements of an array of this type.
+  ///
+  /// - Parameters:
+  ///   - values: The address of the first element. The others follow it, as in an array.
+  ///   - count: The number of elements.
+  ///   - writer: The archive's writer.
+  /// - Throws: `ArchiveError` if the value can't be written, and errors of hand-written conformances.
   static func archiveWriteElements(_ values: UnsafeRawPointer, count: Int, to writer: inout ArchiveWriter) throws
 
   /// Writes an optional value as part of another.
+  ///
+  /// - Parameters:
+  ///   - value: The value, or nil.
+  ///   - writer: The archive's writer.
+  /// - Throws: `ArchiveError` if the value can't be written, and errors of hand-written conformances.
   static func archiveWriteOptional(_ value: Self?, to writer: inout ArchiveWriter) throws
   /// Reads an optional value that `archiveWriteOptional` wrote.
+  ///
+  /// - Parameter reader: The archive's reader.
+  /// - Returns: The value; nil if an empty optional was saved, or a weak reference to an object that wasn't saved.
+  /// - Throws: `ArchiveError` if the saved value is damaged or doesn't fit the type, and errors of hand-written
+  ///   conformances and hooks.
   static func archiveReadOptional(from reader: inout ArchiveReader) throws -> Self?
 
   /// For numbers, the code of the scalar type as which an array of them is written in one block; 0 for all other types.
@@ -277,7 +337,15 @@ extension Archivable {
 }
 
 extension Archivable where Self: AnyObject {
+  /// Writes the references in an array.
+  ///
   /// A class reference and an `AnyObject` reference have the same representation in memory.
+  ///
+  /// - Parameters:
+  ///   - values: The address of the first reference.
+  ///   - count: The number of references.
+  ///   - writer: The archive's writer.
+  /// - Throws: `ArchiveError` if the value can't be written, and errors of hand-written conformances.
   @inlinable public static func archiveWriteElements(
     _ values: UnsafeRawPointer, count: Int, to writer: inout ArchiveWriter
   ) throws {

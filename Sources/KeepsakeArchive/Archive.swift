@@ -10,9 +10,16 @@ public import Foundation
 public enum Archive {
   /// Encodes a value and every object that is reachable from it.
   ///
+  /// Works in memory, on the calling thread. A pending change of a `Counter` is in the bytes, but stays pending in the
+  /// value.
+  ///
   /// - Parameters:
+  ///   - value: The value to encode.
   ///   - writer: The id of the writer. Each `Counter` folds its pending change into this writer's entry.
   ///   - classes: Classes that may occur and that no `subclasses:` lists, such as those of other modules.
+  ///   - limits: The limits that the archive must keep. `elements`, `types` and `memoryBytes` are checked only by
+  ///     `decode`.
+  /// - Returns: The bytes of the archive.
   /// - Throws: `ArchiveError` with `unlistedClass`, `unbuildable`, `unsupported` or `limit`, and any error of a
   ///   hand-written conformance.
   public static func encode<V: Archivable>(
@@ -36,9 +43,15 @@ public enum Archive {
   }
 
   /// Returns whether a value can be encoded: all reachable classes are listed, the objects can be rebuilt, and the
-  /// limits are kept.
+  /// limits that `encode` checks are kept.
   ///
   /// Costs as much as `encode`, which reports what is wrong.
+  ///
+  /// - Parameters:
+  ///   - value: The value to check.
+  ///   - classes: As for `encode`.
+  ///   - limits: As for `encode`.
+  /// - Returns: Whether `encode` would succeed with these arguments.
   public static func canEncode<V: Archivable>(
     _ value: V, classes: [any Archivable.Type] = [], limits: ArchiveLimits = .standard
   ) -> Bool {
@@ -49,9 +62,16 @@ public enum Archive {
   /// Decodes what `encode` wrote, into the same type or a changed one.
   ///
   /// - Parameters:
+  ///   - type: The type to decode.
+  ///   - data: The bytes of an archive.
   ///   - classes: Classes of objects in the archive that no `subclasses:` lists.
   ///   - context: Passed to `didDecode(context:)` and available as `ArchiveReader.context`.
-  /// - Throws: `ArchiveError`. Whatever the bytes are, `notAnArchive`, `damaged` and `tooNew` are told apart.
+  ///   - limits: The limits that the archive must keep.
+  /// - Returns: The value.
+  /// - Throws: `ArchiveError`. Whatever the bytes are, `missing` (there are none), `notAnArchive`, `damaged` and
+  ///   `tooNew` are distinct. Other codes are `limit`; `unknownClass`, `missingField`, `unknownCase`, `mismatch`,
+  ///   `unbuildable` and `unsupported` if the contents don't fit the program's types; `unsupported` and `unlistedClass`
+  ///   if a type can't be archived as it is declared. Also errors of hand-written conformances and hooks.
   public static func decode<V: Archivable>(
     _ type: V.Type, from data: Data, classes: [any Archivable.Type] = [], context: Any? = nil,
     limits: ArchiveLimits = .standard

@@ -27,13 +27,28 @@ public struct ArchiveMigration: ~Copyable {
   /// The context that the caller passed to `decode`.
   public var context: Any? { reader.context }
 
-  /// Reads the value saved under a key, as any type that fits it. Throws `missingField` if there is none.
+  /// Reads the value saved under a key, as any type that fits it.
+  ///
+  /// - Parameters:
+  ///   - type: The type to read the value as: its saved type or one that fits, such as a wider integer type, or
+  ///     `Double` for an integer.
+  ///   - key: The key under which the value was saved.
+  /// - Returns: The value.
+  /// - Throws: `ArchiveError` with `missingField` if there is none, or only an empty optional and `type` isn't
+  ///   optional; `mismatch` if it doesn't fit `type`; and what else reading it throws.
   public mutating func decode<T: Archivable>(_ type: T.Type, forKey key: String) throws -> T {
     read.insert(key)
     return try reader.decode(type, forKey: key)
   }
 
   /// Reads the value saved under a key, or returns a default if there is none, or only an empty optional.
+  ///
+  /// - Parameters:
+  ///   - type: As for `decode(_:forKey:)`.
+  ///   - key: The key under which the value was saved.
+  ///   - value: The default. Evaluated only if it is needed.
+  /// - Returns: The value, or the default.
+  /// - Throws: As `decode(_:forKey:)` if there is a value; what the default throws if there is none.
   public mutating func decode<T: Archivable>(
     _ type: T.Type, forKey key: String, default value: @autoclosure () throws -> T
   ) throws -> T {
@@ -41,13 +56,21 @@ public struct ArchiveMigration: ~Copyable {
   }
 
   /// Reads the value saved under a key, or returns nil if there is none, or only an empty optional.
+  ///
+  /// - Parameters:
+  ///   - type: As for `decode(_:forKey:)`.
+  ///   - key: The key under which the value was saved.
+  /// - Returns: The value; nil if there is none, or only an empty optional.
+  /// - Throws: As `decode(_:forKey:)` if there is a value.
   public mutating func decodeIfPresent<T: Archivable>(_ type: T.Type, forKey key: String) throws -> T? {
     read.insert(key)
     return try reader.decodeIfPresent(type, forKey: key)
   }
 
-  /// Advances to the next class of the object, from the topmost one down, and returns whether its hook has to be
-  /// called. For generated code.
+  /// Advances to the next class of the object, from the topmost one down. For generated code.
+  ///
+  /// - Returns: Whether an older version of the class was saved, so that its hook has to be called; false behind the
+  ///   last class.
   public mutating func enterNextClass() -> Bool {
     level += 1
     guard level < levels.count else { return false }

@@ -8,6 +8,13 @@ extension Archive {
   ///
   /// If the type turns out to be archivable at run time, as in generic code, it is written as an archivable value.
   ///
+  /// - Parameters:
+  ///   - value: The value to encode.
+  ///   - writer: The id of the writer, for counters. Used only if the type is archivable.
+  ///   - classes: Classes that may occur and that no `subclasses:` lists. Used only if the type is archivable.
+  ///   - limits: The limits that the archive must keep. `elements`, `types` and `memoryBytes` are checked only by
+  ///     `decode`.
+  /// - Returns: The bytes of the archive.
   /// - Throws: `ArchiveError` with `unsupported` or `limit`, and errors of the type.
   @_disfavoredOverload
   public static func encode<V: Encodable>(
@@ -22,6 +29,12 @@ extension Archive {
   }
 
   /// Returns whether a `Codable` value can be encoded. Costs as much as `encode`, which reports what is wrong.
+  ///
+  /// - Parameters:
+  ///   - value: The value to check.
+  ///   - classes: As for `encode`.
+  ///   - limits: As for `encode`.
+  /// - Returns: Whether `encode` would succeed with these arguments.
   @_disfavoredOverload
   public static func canEncode<V: Encodable>(
     _ value: V, classes: [any Archivable.Type] = [], limits: ArchiveLimits = .standard
@@ -35,9 +48,15 @@ extension Archive {
   /// After a type has become archivable, `decode(Coded<Settings>.self, from: data).value` still reads its older
   /// archives.
   ///
-  /// - Parameter context: Available to the type in its decoder's `userInfo[.archiveContext]`.
-  /// - Throws: `ArchiveError`: `missingField` and `mismatch` if the saved values don't fit the type; `notAnArchive`,
-  ///   `damaged` and `tooNew` as for every archive; and errors of the type.
+  /// - Parameters:
+  ///   - type: The type to decode.
+  ///   - data: The bytes of an archive.
+  ///   - classes: Classes of objects in the archive that no `subclasses:` lists. Used only if the type is archivable.
+  ///   - context: Available to the type in its decoder's `userInfo[.archiveContext]`.
+  ///   - limits: The limits that the archive must keep.
+  /// - Returns: The value.
+  /// - Throws: `ArchiveError`: `missingField` and `mismatch` if the saved values don't fit the type; `missing`,
+  ///   `notAnArchive`, `damaged`, `tooNew` and `limit` as for every archive; and errors of the type.
   @_disfavoredOverload
   public static func decode<V: Decodable>(
     _ type: V.Type, from data: Data, classes: [any Archivable.Type] = [], context: Any? = nil,

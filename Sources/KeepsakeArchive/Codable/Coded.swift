@@ -26,9 +26,14 @@ public struct Coded<Value: Codable> {
   public var value: Value
 
   /// Wraps a value, so that it can be archived.
+  ///
+  /// - Parameter value: The value to wrap.
   public init(_ value: Value) { self.value = value }
 
-  /// Returns the value of a field that was read as `Coded`. For generated code.
+  /// Unwraps the value of a field that was read as `Coded`. For generated code.
+  ///
+  /// - Parameter coded: What was read.
+  /// - Returns: The wrapped value.
   public static func unwrap(_ coded: Coded) -> Value { coded.value }
 }
 

@@ -18,6 +18,10 @@ extension Optional: Archivable where Wrapped: Archivable {
 
   /// Merges two values by their fields. If only one side has a value, it is dropped if it equals the ancestor's,
   /// because the other side then removed it; otherwise it is kept.
+  ///
+  /// - Parameters:
+  ///   - other: The other side's value.
+  ///   - ancestor: The last value that both sides had in common; nil if there was none or it isn't known.
   public mutating func mergeFields(from other: Wrapped?, ancestor: Wrapped??) {
     let old = ancestor ?? nil
     switch (self, other) {

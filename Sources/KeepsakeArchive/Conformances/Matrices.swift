@@ -14,7 +14,9 @@ public protocol ArchivableMatrix: Archivable {
   static var archiveColumnCount: Int { get }
   /// The columns; there are `archiveColumnCount` of them.
   var archiveColumns: [ArchiveColumn] { get }
-  /// Creates a matrix. Called with exactly `archiveColumnCount` columns.
+  /// Creates a matrix.
+  ///
+  /// - Parameter archiveColumns: The columns. There are always exactly `archiveColumnCount`.
   init(archiveColumns: [ArchiveColumn])
 }
 

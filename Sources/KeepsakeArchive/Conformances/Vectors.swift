@@ -7,6 +7,8 @@ public protocol ArchivableScalar: SIMDScalar, Hashable, Codable {
   /// The number's bits.
   var archiveBits: ArchivableBits { get }
   /// Creates the number that has these bits.
+  ///
+  /// - Parameter archiveBits: The bits, as `archiveBits` returned them.
   init(archiveBits: ArchivableBits)
 }
 

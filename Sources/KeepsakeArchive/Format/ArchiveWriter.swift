@@ -178,16 +178,25 @@ public struct ArchiveWriter: ~Copyable {
   // MARK: For generated code
 
   /// Writes the next field of the type that is being written.
+  ///
+  /// - Parameter value: The field's value.
+  /// - Throws: `ArchiveError` if the value can't be written, and errors of hand-written conformances.
   @inlinable @inline(__always) public mutating func writeField<T: Archivable>(_ value: T) throws {
     try T.archiveWrite(value, to: &self)
   }
 
   /// Writes a weak reference, which is kept only if the object is also saved through another reference.
+  ///
+  /// - Parameter object: The object, or nil.
+  /// - Throws: `ArchiveError` with `limit` if there are too many objects.
   @inlinable public mutating func writeWeakField<T: Archivable & AnyObject>(_ object: T?) throws {
     if let object { try putWeak(object) } else { putVarint(0) }
   }
 
   /// Writes an unowned reference; the object must also be saved through another reference.
+  ///
+  /// - Parameter object: The object.
+  /// - Throws: `ArchiveError` with `limit` if there are too many objects.
   @inlinable public mutating func writeUnownedField<T: Archivable & AnyObject>(_ object: T) throws {
     try putUnowned(object)
   }
@@ -205,6 +214,9 @@ public struct ArchiveWriter: ~Copyable {
   }
 
   /// Begins an enum value.
+  ///
+  /// - Parameter index: The case's index in the declaration, from 0.
+  /// - Throws: `ArchiveError` with `limit` if values are nested too deeply.
   public mutating func writeCase(_ index: Int) throws {
     try descend()
     putVarint(UInt64(index))
@@ -216,10 +228,15 @@ public struct ArchiveWriter: ~Copyable {
   /// Writes an empty struct as one byte, so that every element of an array takes at least one byte.
   public mutating func writeEmpty() { putByte(0) }
 
-  /// Returns whether a field, by its index in its own class, belongs to the references section.
+  /// Returns whether a field belongs to the references section.
+  ///
+  /// - Parameter field: The field's index in its own class, from 0.
+  /// - Returns: Whether the field is written there.
   @inlinable public func isDeferred(_ field: Int) -> Bool { deferred.contains(fieldBase + field) }
 
   /// Called by each class of an object after its own fields.
+  ///
+  /// - Parameter ownFields: The number of the class's own fields.
   @inlinable public mutating func passFields(_ ownFields: Int) { fieldBase += ownFields }
 
   // MARK: Objects
@@ -299,11 +316,25 @@ public struct ArchiveWriter: ~Copyable {
   /// order.
   ///
   /// An error ends the encoding even if it is caught, because only a part of the value may have been written.
+  ///
+  /// - Parameters:
+  ///   - value: The value.
+  ///   - key: The field's key.
+  /// - Throws: `ArchiveError` with `unsupported` if the conformance that writes is generated, and what writing the
+  ///   value throws, such as `unlistedClass` or `limit`.
   public mutating func encode<T: Archivable>(_ value: T, forKey key: String) throws {
     try write(T.self, forKey: key) { try T.archiveWrite(value, to: &$0) }
   }
 
   /// Writes a reference under a key. It is kept only if the object is also saved through another reference.
+  ///
+  /// Read it as an optional, as in `decode(Hero?.self, forKey: "hero")`: it is nil if the object wasn't saved. In a
+  /// class it belongs in `encodeReferences(to:)`: what `init(from:)` reads is also nil if the object isn't built yet.
+  ///
+  /// - Parameters:
+  ///   - object: The object, or nil.
+  ///   - key: The field's key.
+  /// - Throws: `ArchiveError` with `unsupported` or `limit`, as `encode(_:forKey:)`.
   public mutating func encodeConditional<T: Archivable & AnyObject>(_ object: T?, forKey key: String) throws {
     try write(T?.self, forKey: key) { try $0.writeWeakField(object) }
   }

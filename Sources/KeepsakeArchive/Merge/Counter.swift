@@ -1,7 +1,8 @@
 /// A number that several devices can raise and lower concurrently without losing a change.
 ///
-/// Each writer has its own entry, which only that writer changes; the value is their sum. A change stays pending until
-/// the value is encoded, and is then folded into the entry of the writer passed to `Archive.encode(_:writer:)`.
+/// Each writer has its own entry, which only that writer changes; the value is their sum. A change is pending at first.
+/// In the bytes that `Archive.encode(_:writer:)` returns, it is part of that writer's entry. In the counter itself it
+/// stays pending, so encoding again as the same writer doesn't count it twice.
 ///
 ///     @Archivable struct World { @Merge(.counter) var kills = Counter() }
 ///     world.kills += 1
@@ -14,16 +15,18 @@ public struct Counter: Equatable, Hashable, Sendable {
   }
 
   private(set) var entries: [UInt64: Entry] = [:]
-  /// The changes since decoding that have not been encoded yet.
+  /// The changes since the counter was decoded or created.
   private(set) var pending = Entry(plus: 0, minus: 0)
 
   /// Creates a counter at zero.
   public init() {}
 
   /// Creates a counter with an initial value, which is a pending change.
+  ///
+  /// - Parameter value: The initial value.
   public init(_ value: Int) { add(value) }
 
-  /// The sum over all writers, clamped to Int's range.
+  /// The sum over all writers, clamped to `-Int.max...Int.max`.
   public var value: Int {
     var up = pending.plus
     var down = pending.minus
@@ -34,10 +37,13 @@ public struct Counter: Equatable, Hashable, Sendable {
     return up >= down ? Int(clamping: up - down) : -Int(clamping: down - up)
   }
 
-  /// Whether there is a change that hasn't been encoded yet.
+  /// Whether there is a pending change: one since the counter was decoded or created.
   public var hasPendingChange: Bool { pending != Entry(plus: 0, minus: 0) }
 
-  /// Changes the counter; a negative amount lowers it. The change is pending until the value is encoded.
+  /// Changes the counter. The change is pending.
+  ///
+  /// - Parameter amount: The amount to add; a negative amount lowers the counter. Sums are clamped, so this never
+  ///   traps.
   public mutating func add(_ amount: Int) {
     if amount >= 0 {
       pending.plus = Self.sum(pending.plus, UInt64(amount))
@@ -47,9 +53,17 @@ public struct Counter: Equatable, Hashable, Sendable {
   }
 
   /// Raises the counter.
+  ///
+  /// - Parameters:
+  ///   - counter: The counter.
+  ///   - amount: The amount to add, as for `add(_:)`.
   public static func += (counter: inout Counter, amount: Int) { counter.add(amount) }
 
   /// Lowers the counter.
+  ///
+  /// - Parameters:
+  ///   - counter: The counter.
+  ///   - amount: The amount to subtract; a negative amount raises the counter.
   public static func -= (counter: inout Counter, amount: Int) {
     if amount >= 0 {
       counter.pending.minus = sum(counter.pending.minus, UInt64(amount))
@@ -62,6 +76,14 @@ public struct Counter: Equatable, Hashable, Sendable {
   ///
   /// For each entry, the side that changed it wins; if both sides changed it, the greater numbers do. The other side's
   /// pending change is left out, because that side will save it; this side's stays pending.
+  ///
+  /// Merge counters that were just decoded, as a merge of saved games does: a change that is still pending in this
+  /// counter, but was saved and is in an entry of `other`, counts twice.
+  ///
+  /// - Parameters:
+  ///   - other: The other side's counter.
+  ///   - ancestor: The last state that both sides had in common, if it is known. Without it, the greater numbers win in
+  ///     every entry that both sides have.
   public mutating func merge(_ other: Counter, ancestor: Counter? = nil) {
     for (writer, theirs) in other.entries {
       guard let mine = entries[writer] else {

@@ -3,6 +3,11 @@ import Foundation
 extension MergeFields {
   /// Merges a property without a rule: by the rules of its type's fields, if there are any; otherwise as a whole,
   /// taking the other side's value only if this side didn't change its own.
+  ///
+  /// - Parameters:
+  ///   - value: This side's value, which becomes the merged one.
+  ///   - other: The other side's value.
+  ///   - ancestor: The last value that both sides had in common; nil if it isn't known.
   public static func unmarked<T: Archivable>(_ value: inout T, _ other: T, _ ancestor: T?) {
     guard T.archiveHasMergeRules else { return whole(&value, other, ancestor) }
     var base = ancestor
@@ -15,12 +20,22 @@ extension MergeFields {
   }
 
   /// Merges a `@Coded` property without a rule, as a whole.
+  ///
+  /// - Parameters:
+  ///   - value: This side's value, which becomes the merged one.
+  ///   - other: The other side's value.
+  ///   - ancestor: The last value that both sides had in common; nil if it isn't known.
   public static func coded<T: Codable & Equatable>(_ value: inout T, _ other: T, _ ancestor: T?) {
     if let ancestor, value == ancestor, value != other { value = other }
   }
 
   /// Merges a `@Coded` property without a rule whose values can't be compared: as a whole, by comparing their saved
   /// forms.
+  ///
+  /// - Parameters:
+  ///   - value: This side's value, which becomes the merged one.
+  ///   - other: The other side's value.
+  ///   - ancestor: The last value that both sides had in common; nil if it isn't known.
   @_disfavoredOverload public static func coded<T: Codable>(_ value: inout T, _ other: T, _ ancestor: T?) {
     var coded = Coded(value)
     whole(&coded, Coded(other), ancestor.map { Coded($0) })

@@ -19,17 +19,32 @@ public enum MergeFields {
 
   /// Takes the greater value. A value that isn't equal to itself, such as a `Double` that is NaN, counts as no value
   /// yet.
+  ///
+  /// - Parameters:
+  ///   - value: This side's value, which becomes the merged one.
+  ///   - other: The other side's value.
+  ///   - ancestor: Not used: the rule needs none.
   public static func max<T: Comparable>(_ value: inout T, _ other: T, _ ancestor: T?) {
     if replaces(other, value, >) { value = other }
   }
 
   /// Takes the lesser value. A value that isn't equal to itself, such as a `Double` that is NaN, counts as no value
   /// yet.
+  ///
+  /// - Parameters:
+  ///   - value: This side's value, which becomes the merged one.
+  ///   - other: The other side's value.
+  ///   - ancestor: Not used: the rule needs none.
   public static func min<T: Comparable>(_ value: inout T, _ other: T, _ ancestor: T?) {
     if replaces(other, value, <) { value = other }
   }
 
   /// Takes the greater value. nil counts as less than any value.
+  ///
+  /// - Parameters:
+  ///   - value: This side's value, which becomes the merged one.
+  ///   - other: The other side's value.
+  ///   - ancestor: Not used: the rule needs none.
   public static func max<T: Comparable>(_ value: inout T?, _ other: T?, _ ancestor: T??) {
     guard let new = other else { return }
     if let old = value, !replaces(new, old, >) { return }
@@ -37,6 +52,11 @@ public enum MergeFields {
   }
 
   /// Takes the lesser value. nil counts as no value yet.
+  ///
+  /// - Parameters:
+  ///   - value: This side's value, which becomes the merged one.
+  ///   - other: The other side's value.
+  ///   - ancestor: Not used: the rule needs none.
   public static func min<T: Comparable>(_ value: inout T?, _ other: T?, _ ancestor: T??) {
     guard let new = other else { return }
     if let old = value, !replaces(new, old, <) { return }
@@ -73,12 +93,23 @@ public enum MergeFields {
   // MARK: union
 
   /// `@Merge(.union)` on a set: keeps the elements of either side.
+  ///
+  /// - Parameters:
+  ///   - value: This side's value, which becomes the merged one.
+  ///   - other: The other side's value.
+  ///   - ancestor: Not used: the rule needs none.
   public static func union<T>(_ value: inout Set<T>, _ other: Set<T>, _ ancestor: Set<T>?) {
     value.formUnion(other)
   }
 
   /// `@Merge(.union)` on a dictionary: keeps the keys of either side. If both have a key, its values are merged like
   /// properties without a rule.
+  ///
+  /// - Parameters:
+  ///   - value: This side's value, which becomes the merged one.
+  ///   - other: The other side's value.
+  ///   - ancestor: The last value that both sides had in common; nil if it isn't known. Needed only for values under
+  ///     keys that both sides have.
   public static func union<K, V: Archivable>(_ value: inout [K: V], _ other: [K: V], _ ancestor: [K: V]?) {
     for (key, theirs) in other {
       guard var mine = value[key] else {
@@ -104,6 +135,11 @@ public enum MergeFields {
   // MARK: counter
 
   /// `@Merge(.counter)`: applies what both sides added and subtracted.
+  ///
+  /// - Parameters:
+  ///   - value: This side's value, which becomes the merged one.
+  ///   - other: The other side's value.
+  ///   - ancestor: The last value that both sides had in common; nil if it isn't known.
   public static func counter(_ value: inout Counter, _ other: Counter, _ ancestor: Counter?) {
     value.merge(other, ancestor: ancestor)
   }
@@ -119,6 +155,13 @@ public enum MergeFields {
   // MARK: A function of the game's own
 
   /// `@Merge(combining:)`: merges with a function of the game.
+  ///
+  /// - Parameters:
+  ///   - value: This side's value, which becomes the merged one.
+  ///   - other: The other side's value.
+  ///   - ancestor: The last value that both sides had in common; nil if it isn't known.
+  ///   - combine: The game's function. Receives this side's value, the other side's and the ancestor's, and returns the
+  ///     merged one.
   public static func combine<T>(_ value: inout T, _ other: T, _ ancestor: T?, _ combine: (T, T, T?) -> T) {
     value = combine(value, other, ancestor)
   }

@@ -55,6 +55,11 @@ package final class MergeSession {
 
 extension MergeFields {
   /// Merges the fields of an object, once for each pair of objects. Called by generated code.
+  ///
+  /// - Parameters:
+  ///   - object: This side's object.
+  ///   - other: The other side's object. Nothing is merged if it is the same.
+  ///   - merge: Merges the fields. Called before the outermost merge returns.
   public static func object<T: AnyObject>(_ object: T, _ other: T, _ merge: @escaping () -> Void) {
     MergeSession.add(object, other, merge)
   }

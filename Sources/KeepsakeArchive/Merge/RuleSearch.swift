@@ -24,6 +24,9 @@ extension MergeFields {
     return T.archiveHasMergeRules
   }
 
-  /// Returns the same for a property's type; the property itself isn't read. Called by generated code.
+  /// Returns whether a property's type has merge rules. Called by generated code.
+  ///
+  /// - Parameter property: A closure that returns the property. It isn't called.
+  /// - Returns: Whether values of the type have merge rules of their own.
   public static func hasRules<Root, T: Archivable>(_ property: (Root) -> T) -> Bool { hasRules(T.self) }
 }

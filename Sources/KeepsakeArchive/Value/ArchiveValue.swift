@@ -52,6 +52,10 @@ public enum ArchiveValue: Sendable {
     public var value: ArchiveValue
 
     /// Creates a field.
+    ///
+    /// - Parameters:
+    ///   - key: The field's key.
+    ///   - value: The field's value.
     public init(key: String, value: ArchiveValue) {
       self.key = key
       self.value = value
@@ -66,6 +70,10 @@ public enum ArchiveValue: Sendable {
     public var value: ArchiveValue
 
     /// Creates an entry.
+    ///
+    /// - Parameters:
+    ///   - key: The entry's key.
+    ///   - value: The entry's value.
     public init(key: ArchiveValue, value: ArchiveValue) {
       self.key = key
       self.value = value
@@ -83,6 +91,9 @@ public enum ArchiveValue: Sendable {
   }
 
   /// The value under a key of a struct or enum case, or under a string key of a dictionary.
+  ///
+  /// - Parameter key: The key to look up.
+  /// - Returns: The value; nil if there is no such key, and for any other kind of value.
   public subscript(key: String) -> ArchiveValue? {
     switch self {
     case .structure(_, let fields), .enumeration(_, _, let fields): fields.first { $0.key == key }?.value

@@ -6,23 +6,31 @@ public struct ContentHash: Hashable, Comparable, Sendable, Codable, CustomString
   /// The 32 bytes of the hash as four big-endian words, so that comparing and hashing cost no allocation.
   private let words: (UInt64, UInt64, UInt64, UInt64)
 
-  /// Computes the hash of `bytes`. Costs one pass over them.
+  /// Computes the hash of a content. Costs one pass over its bytes.
+  ///
+  /// - Parameter bytes: The plain bytes of the content.
   public init(of bytes: Data) {
     self.init(digest: SHA256.hash(data: bytes))
   }
 
   /// Creates a hash from a digest that was computed incrementally.
+  ///
+  /// - Parameter digest: The digest of the plain bytes.
   public init(digest: SHA256.Digest) {
     words = digest.withUnsafeBytes(Self.words(of:))
   }
 
   /// Creates a hash from its 32 bytes; nil for any other number of bytes.
+  ///
+  /// - Parameter bytes: The 32 bytes, in the order of the digest.
   public init?(bytes: Data) {
     guard bytes.count == 32 else { return nil }
     words = bytes.withUnsafeBytes(Self.words(of:))
   }
 
   /// Parses 64 hexadecimal digits; nil for anything else.
+  ///
+  /// - Parameter text: The digits, in lowercase or uppercase.
   public init?(_ text: some StringProtocol) {
     guard let parts = Hexadecimal.words(in: text, count: 4) else { return nil }
     words = (parts[0], parts[1], parts[2], parts[3])

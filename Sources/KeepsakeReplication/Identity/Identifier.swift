@@ -9,17 +9,25 @@ public struct Identifier<Kind>: Hashable, Comparable, Sendable, Codable, CustomS
   public let low: UInt64
 
   /// Creates an identifier from its 128 bits.
+  ///
+  /// - Parameters:
+  ///   - high: The first 64 bits.
+  ///   - low: The last 64 bits.
   public init(high: UInt64, low: UInt64) {
     self.high = high
     self.low = low
   }
 
-  /// Draws a new identifier from `source`.
+  /// Draws a new identifier from a random source.
+  ///
+  /// - Parameter source: The random source. Two numbers are drawn from it.
   public init(using source: inout some RandomNumberGenerator) {
     self.init(high: source.next(), low: source.next())
   }
 
   /// Parses 32 hexadecimal digits; nil for anything else.
+  ///
+  /// - Parameter text: The digits, in lowercase or uppercase.
   public init?(_ text: some StringProtocol) {
     guard let words = Hexadecimal.words(in: text, count: 2) else { return nil }
     self.init(high: words[0], low: words[1])
@@ -102,9 +110,13 @@ public struct WriterID: Hashable, Comparable, Sendable, Codable, CustomStringCon
   public let value: UInt64
 
   /// Creates the writer identified by these 64 bits.
+  ///
+  /// - Parameter value: The 64 bits.
   public init(_ value: UInt64) { self.value = value }
 
-  /// Draws a new writer from `source`.
+  /// Draws a new writer from a random source.
+  ///
+  /// - Parameter source: The random source. One number is drawn from it.
   public init(using source: inout some RandomNumberGenerator) { self.init(source.next()) }
 
   public var description: String { Hexadecimal.text(value) }

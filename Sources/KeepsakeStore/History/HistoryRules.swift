@@ -13,6 +13,12 @@ public struct HistoryRules: Sendable, Hashable {
   public var weekly: Int
 
   /// Creates rules. Counts below 0 mean 0. Hours, days and weeks in which nothing was saved don't count.
+  ///
+  /// - Parameters:
+  ///   - newest: The number of newest versions to keep.
+  ///   - hourly: The number of hours of which to keep the last version.
+  ///   - daily: The number of days, in UTC, of which to keep the last version.
+  ///   - weekly: The number of weeks, from Monday to Sunday in UTC, of which to keep the last version.
   public init(newest: Int = 20, hourly: Int = 24, daily: Int = 30, weekly: Int = 52) {
     self.newest = newest
     self.hourly = hourly

@@ -75,7 +75,16 @@ public struct Seal: Sendable {
       kind: .signed, policy: policy, secrets: [Data(secret)] + previous, player: player, adoptsUnsealed: adoptsUnsealed)
   }
 
-  /// Returns a seal that encrypts and authenticates all data. The parameters are those of `signed`.
+  /// Returns a seal that encrypts and authenticates all data.
+  ///
+  /// - Parameters:
+  ///   - secret: As for `signed`: at least 16 bytes, better 32 random ones.
+  ///   - previous: Secrets of earlier releases, as for `signed`. Data sealed with them is sealed again with `secret`.
+  ///   - player: An identifier of the player, as for `signed`.
+  ///   - policy: As for `signed`, but even with `flag`, encrypted data that doesn't verify is set aside.
+  ///   - adoptsUnsealed: Encrypts what an earlier release stored without a seal, once. As for `signed`, a game that
+  ///     always had a seal leaves this false.
+  /// - Returns: The seal.
   public static func sealed(
     _ secret: some Sequence<UInt8>, previous: [Data] = [], player: String? = nil, policy: Policy = .quarantine,
     adoptsUnsealed: Bool = false

@@ -90,6 +90,10 @@ public struct ArchiveFields {
 
 extension ArchiveReader {
   /// Called first by a generated initialiser.
+  ///
+  /// - Parameter type: The type that is read.
+  /// - Returns: The position among the saved fields.
+  /// - Throws: `ArchiveError` if what was saved can't be read as this type.
   @inlinable @inline(__always) public mutating func enter<T: Archivable>(_ type: T.Type) throws -> ArchiveFields {
     if isExact { return ArchiveFields(exact: 0) }
     return try enterMapped(type)
@@ -151,6 +155,9 @@ extension ArchiveReader {
   private var nowhere: ArchiveFields.Position { .init(node: -1, start: base, end: base) }
 
   /// Called last by a generated initialiser. Skips fields that the program no longer has.
+  ///
+  /// - Parameter fields: What `enter` returned.
+  /// - Throws: `ArchiveError` if fields that are skipped are damaged or exceed a limit.
   @inlinable @inline(__always) public mutating func leave(_ fields: inout ArchiveFields) throws {
     if fields.isMapped { try leaveMapped(&fields) }
   }
@@ -167,6 +174,10 @@ extension ArchiveReader {
   }
 
   /// Called by each class of an object after its own fields.
+  ///
+  /// - Parameters:
+  ///   - fields: What `enter` returned.
+  ///   - ownFields: The number of the class's own fields.
   @inlinable public mutating func passFields(_ fields: inout ArchiveFields, _ ownFields: Int) {
     if !fields.isExact { passMapped(&fields, ownFields) }
     fieldBase += ownFields
@@ -178,6 +189,8 @@ extension ArchiveReader {
   }
 
   /// The same for a class that has nothing to read.
+  ///
+  /// - Parameter ownFields: The number of the class's own fields.
   public mutating func passFields(_ ownFields: Int) {
     passedFields?.base += Int32(truncatingIfNeeded: ownFields)
     fieldBase += ownFields
@@ -224,6 +237,12 @@ extension ArchiveReader {
   }
 
   /// Returns whether the archive has a non-empty value for the field.
+  ///
+  /// - Parameters:
+  ///   - index: The field's index in its own struct, class or case, from 0.
+  ///   - fields: What `enter` returned.
+  /// - Returns: Whether there is a value to read.
+  /// - Throws: `ArchiveError` if fields that are skipped are damaged or exceed a limit.
   @inlinable public mutating func hasField(_ index: Int, _ fields: inout ArchiveFields) throws -> Bool {
     if fields.plainSource(index) >= 0 { return true }
     return try !fields.isAbsent(index) && findField(index, &fields)
@@ -235,11 +254,24 @@ extension ArchiveReader {
   }
 
   /// Like `hasField`, for a property that is itself optional: an empty value counts, too.
+  ///
+  /// - Parameters:
+  ///   - index: The field's index in its own struct, class or case, from 0.
+  ///   - fields: What `enter` returned.
+  /// - Returns: Whether there is a value to read, which may be an empty optional.
+  /// - Throws: `ArchiveError` if fields that are skipped are damaged or exceed a limit.
   public mutating func hasOptionalField(_ index: Int, _ fields: inout ArchiveFields) throws -> Bool {
     try seek(index, &fields) != nil
   }
 
   /// Reads a field by its index in the declaration.
+  ///
+  /// - Parameters:
+  ///   - index: The field's index in its own struct, class or case, from 0.
+  ///   - fields: What `enter` or `enterCase` returned.
+  /// - Returns: The field's value.
+  /// - Throws: `ArchiveError` with `missingField` if the archive has no value for the field, and what reading the value
+  ///   throws.
   @inlinable public mutating func field<T: Archivable>(_ index: Int, _ fields: inout ArchiveFields) throws -> T {
     if fields.isExact { return try T.archiveRead(from: &self) }
     let value: T
@@ -309,6 +341,13 @@ extension ArchiveReader {
   }
 
   /// Reads a field, or returns a default if the archive has no value for it.
+  ///
+  /// - Parameters:
+  ///   - index: The field's index in its own struct, class or case, from 0.
+  ///   - fields: What `enter` or `enterCase` returned.
+  ///   - value: The default. Evaluated only if it is needed.
+  /// - Returns: The field's value, or the default.
+  /// - Throws: What reading the value, or the default, throws.
   public mutating func field<T: Archivable>(
     _ index: Int, _ fields: inout ArchiveFields, default value: @autoclosure () throws -> T
   ) throws -> T {
@@ -319,6 +358,13 @@ extension ArchiveReader {
 
   /// Reads an optional, or returns a default if the archive has no such field. An optional that was saved empty stays
   /// empty.
+  ///
+  /// - Parameters:
+  ///   - index: The field's index in its own struct, class or case, from 0.
+  ///   - fields: What `enter` or `enterCase` returned.
+  ///   - value: The default. Evaluated only if it is needed.
+  /// - Returns: The field's value, or the default.
+  /// - Throws: What reading the value, or the default, throws.
   public mutating func field<T: Archivable>(
     _ index: Int, _ fields: inout ArchiveFields, ifAbsent value: @autoclosure () throws -> T
   ) throws -> T {
@@ -385,6 +431,11 @@ extension ArchiveReader {
   // MARK: Enums
 
   /// Called first by a generated enum initialiser.
+  ///
+  /// - Parameter type: The enum that is read.
+  /// - Returns: The case, and the position among its saved payload.
+  /// - Throws: `ArchiveError` with `unknownCase` if the program neither knows the saved case nor has a fallback, and
+  ///   with other codes if what was saved can't be read as this type.
   @inlinable public mutating func enterCase<T: Archivable>(_ type: T.Type) throws -> ArchiveFields {
     try descend()
     if !isExact { return try enterMappedCase(type) }
@@ -415,12 +466,17 @@ extension ArchiveReader {
   }
 
   /// Called last by a generated enum initialiser.
+  ///
+  /// - Parameter fields: What `enterCase` returned.
+  /// - Throws: `ArchiveError` if fields that are skipped are damaged or exceed a limit.
   @inlinable public mutating func leaveCase(_ fields: inout ArchiveFields) throws {
     ascend()
     try leave(&fields)
   }
 
-  /// Returns the error for a case number that is in no declaration.
+  /// Makes the error for a case number that is in no declaration.
+  ///
+  /// - Returns: An `ArchiveError` with `damaged`.
   public mutating func invalidCase() -> ArchiveError { damaged("An enum case is out of range") }
 
   // MARK: Optionals and lists

@@ -18,7 +18,16 @@ extension ArchiveReader {
   /// The keys that the value was saved with, in the order in which they were written.
   public var keys: [String] { keyed?.entries.map(\.key) ?? [] }
 
-  /// Reads the value under a key. Throws `missingField` if there is none.
+  /// Reads the value under a key.
+  ///
+  /// - Parameters:
+  ///   - type: The type to read the value as: its saved type or one that fits, such as a wider integer type, or
+  ///     `Double` for an integer.
+  ///   - key: The field's key.
+  /// - Returns: The value.
+  /// - Throws: `ArchiveError` with `missingField` if there is none, or only an empty optional and `type` isn't
+  ///   optional; `mismatch` if it doesn't fit `type`; `unsupported` if the conformance that reads is generated; and
+  ///   what else reading it throws.
   public mutating func decode<T: Archivable>(_ type: T.Type, forKey key: String) throws -> T {
     guard let value = try decodeIfPresent(type, forKey: key) else {
       throw ArchiveError(.missingField, "The archive has no value under this key", field: key, offset: offset)
@@ -27,13 +36,26 @@ extension ArchiveReader {
   }
 
   /// Reads the value under a key, or returns a default if there is none, or only an empty optional.
+  ///
+  /// - Parameters:
+  ///   - type: As for `decode(_:forKey:)`.
+  ///   - key: The field's key.
+  ///   - value: The default. Evaluated only if it is needed.
+  /// - Returns: The value, or the default.
+  /// - Throws: As `decode(_:forKey:)` if there is a value; what the default throws if there is none.
   public mutating func decode<T: Archivable>(
     _ type: T.Type, forKey key: String, default value: @autoclosure () throws -> T
   ) throws -> T {
     try decodeIfPresent(type, forKey: key) ?? value()
   }
 
-  /// Reads the value under a key; nil if there is none, or only an empty optional.
+  /// Reads the value under a key, if there is one.
+  ///
+  /// - Parameters:
+  ///   - type: As for `decode(_:forKey:)`.
+  ///   - key: The field's key.
+  /// - Returns: The value; nil if there is none, or only an empty optional.
+  /// - Throws: As `decode(_:forKey:)` if there is a value.
   public mutating func decodeIfPresent<T: Archivable>(_ type: T.Type, forKey key: String) throws -> T? {
     guard let keyed else {
       throw ArchiveError(

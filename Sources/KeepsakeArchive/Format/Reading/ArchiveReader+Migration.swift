@@ -1,5 +1,11 @@
 extension ArchiveReader {
   /// Called by generated initialisers of structs and enums, after everything else, if an older version was saved.
+  ///
+  /// - Parameters:
+  ///   - value: The value that was read.
+  ///   - fields: What `enter` or `enterCase` returned.
+  /// - Throws: What the value's hook throws; `ArchiveError` with `mismatch` if the hook didn't read a saved value that
+  ///   doesn't fit its field.
   public mutating func migrate<T: Archivable>(_ value: inout T, _ fields: ArchiveFields) throws {
     guard let plan = fields.plan?.takeUnretainedValue(), let start = fields.start else { return }
     var scan = fresh(at: start)
@@ -10,6 +16,13 @@ extension ArchiveReader {
   }
 
   /// Reads the payload of the fallback case. If the saved case is unknown, the payload is that case's key.
+  ///
+  /// - Parameters:
+  ///   - index: The payload's index in the case, from 0.
+  ///   - fields: What `enterCase` returned.
+  ///   - value: The payload's default value; nil if it has none.
+  /// - Returns: The key of the unknown case, or the saved payload.
+  /// - Throws: What reading the payload throws.
   public mutating func caseKey(
     _ index: Int, _ fields: inout ArchiveFields, default value: @autoclosure () -> String? = nil
   ) throws -> String {

@@ -1,5 +1,7 @@
 extension ArchiveReader {
   /// Called by generated code for each object that a value refers to without owning it.
+  ///
+  /// - Parameter object: The object; nil for none.
   public func noteUnowned(_ object: AnyObject?) {
     guard let object, core.unowned.last !== object else { return }
     core.unowned.append(object)

@@ -149,6 +149,10 @@ public struct ArchiveReader: ~Copyable {
   ///
   /// `T` is known at compile time, so the comparisons are resolved then and the most frequent types are read inline.
   /// Through the protocol, the compiler would call a witness in another module.
+  ///
+  /// - Returns: The field's value.
+  /// - Throws: `ArchiveError` if the saved value is damaged or doesn't fit the type, and errors of hand-written
+  ///   conformances and hooks.
   @inlinable @inline(__always) public mutating func readField<T: Archivable>() throws -> T {
     if T.self == Int.self { return unsafeBitCast(try Int(from: &self), to: T.self) }
     if T.self == Int32.self { return unsafeBitCast(try Int32(from: &self), to: T.self) }
@@ -160,9 +164,14 @@ public struct ArchiveReader: ~Copyable {
   }
 
   /// Skips the byte of an empty struct.
+  ///
+  /// - Throws: `ArchiveError` with `damaged` if the archive ends before it.
   public mutating func readEmpty() throws { if isExact { _ = try takeByte() } }
 
-  /// Returns whether a field, by its index in its own class, is in the references section.
+  /// Returns whether a field is in the references section.
+  ///
+  /// - Parameter field: The field's index in its own class, from 0.
+  /// - Returns: Whether the field is read there.
   @inlinable public func isDeferred(_ field: Int) -> Bool { deferred.contains(fieldBase + field) }
 
   // MARK: Objects

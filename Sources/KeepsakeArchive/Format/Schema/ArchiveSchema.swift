@@ -219,6 +219,8 @@ public final class ArchiveFieldList {
 
   /// Declares the type whose fields follow. In an object, called for each class, from the object's own class upwards;
   /// so a class that only inherits its superclass's description is detected.
+  ///
+  /// - Parameter type: The type, or one class of an object.
   public func describe<T: Archivable>(_ type: T.Type) {
     if described == nil {
       described = ObjectIdentifier(type)
@@ -238,23 +240,38 @@ public final class ArchiveFieldList {
     memory += MemoryLayout<T>.stride
   }
 
-  /// Lists a field whose type is inferred from the closure, which isn't called.
+  /// Lists a field whose type is inferred from a closure.
+  ///
+  /// - Parameters:
+  ///   - key: The field's key in archives.
+  ///   - deferrable: Whether the field may be set after the object was created, like references of classes.
+  ///   - get: A closure that returns the property. It isn't called.
   public func field<Root, T: Archivable>(_ key: String, deferrable: Bool = false, _ get: (Root) -> T) {
     field(key, T.self, deferrable: deferrable)
   }
 
-  /// Lists a case without payload by its key.
+  /// Lists a case by its key.
+  ///
+  /// - Parameter key: The case's key in archives.
   public func enumCase(_ key: String) {
     cases.append(CaseEntry(key: key, fields: []))
   }
 
   /// Lists a case without payload by its key. Cases with a raw value use the overload below, so that they can be
   /// renamed.
+  ///
+  /// - Parameters:
+  ///   - key: The case's key in archives.
+  ///   - value: The case. Only its type matters.
   public func enumCase<T>(_ key: String, _ value: T) {
     enumCase(key)
   }
 
   /// Lists a case without payload that has a raw value, which is its key.
+  ///
+  /// - Parameters:
+  ///   - key: The case's name. It isn't used.
+  ///   - value: The case.
   public func enumCase<T: RawRepresentable>(_ key: String, _ value: T) {
     enumCase("\(value.rawValue)")
   }
@@ -263,6 +280,10 @@ public final class ArchiveFieldList {
   public func fallbackCase() { fallback = cases.count - 1 }
 
   /// Adds a field to the payload of the case that was added last.
+  ///
+  /// - Parameters:
+  ///   - key: The field's label, or its position counted from "0" if it has none.
+  ///   - type: The field's type.
   public func payload<T: Archivable>(_ key: String, _ type: T.Type) {
     guard !cases.isEmpty else { return }
     cases[cases.count - 1].fields.append(FieldEntry(key: key, node: schema.node(of: type)))
