@@ -106,9 +106,11 @@ package enum AtomicFile {
   }
 
   /// Returns the bytes of the file at `url`, nil if there is none. Throws `tooLarge` before reading more than allowed.
-  package static func read(_ url: URL, maximumBytes: Int) throws -> Data? {
-    // Without blocking, because opening a pipe would wait for its writer.
-    let file = open(url.path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+  ///
+  /// - Parameter acceptsPipes: Whether a pipe or a device is read, too, and waited for; otherwise it is refused.
+  package static func read(_ url: URL, maximumBytes: Int, acceptsPipes: Bool = false) throws -> Data? {
+    // Opening a pipe waits for its writer, unless that is done without blocking.
+    let file = open(url.path, O_RDONLY | O_CLOEXEC | (acceptsPipes ? 0 : O_NONBLOCK))
     guard file >= 0 else {
       if errno == ENOENT || errno == ENOTDIR { return nil }
       throw StoreError(errorNumber: errno, doing: "opening \(url.path)")
@@ -116,7 +118,9 @@ package enum AtomicFile {
     let handle = FileHandle(fileDescriptor: file, closeOnDealloc: true)
     var status = stat()
     guard fstat(file, &status) == 0 else { throw StoreError(errorNumber: errno, doing: "examining \(url.path)") }
-    guard status.st_mode & S_IFMT == S_IFREG else { throw StoreError(.io, "\(url.path) is not a regular file") }
+    guard acceptsPipes || status.st_mode & S_IFMT == S_IFREG else {
+      throw StoreError(.io, "\(url.path) is not a regular file")
+    }
     let bytes: Data
     do {
       // One byte more than allowed shows whether there is more; a file may grow while it is read.

@@ -42,6 +42,10 @@ import Glibc
     try #require(mkfifo(pipe.path, 0o600) == 0)
     #expect(errorCode { _ = try AtomicFile.read(pipe, maximumBytes: 10) } == .io)
     #expect(errorCode { _ = try AtomicFile.read(folder.url, maximumBytes: 10) } == .io)
+    // Where a pipe is accepted, its writer is waited for.
+    let writer = Thread { try? FileHandle(forWritingTo: pipe).write(contentsOf: Data("secret".utf8)) }
+    writer.start()
+    #expect(try AtomicFile.read(pipe, maximumBytes: 10, acceptsPipes: true) == Data("secret".utf8))
     #expect(try AtomicFile.read(folder.url.appendingPathComponent("nothing"), maximumBytes: 10) == nil)
   }
 }

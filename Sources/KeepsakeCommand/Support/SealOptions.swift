@@ -27,7 +27,11 @@ struct SealOptions: ParsableArguments {
   /// Returns nil without a secret. Stores without a seal are read as usual.
   func request() throws -> SealRequest? {
     guard let secretFile else { return nil }
-    guard let secret = try AtomicFile.read(URL(fileURLWithPath: secretFile), maximumBytes: Self.maximumBytes) else {
+    guard
+      let secret = try AtomicFile.read(
+        // Such as a shell's <(...), which keeps the secret off the disk.
+        URL(fileURLWithPath: secretFile), maximumBytes: Self.maximumBytes, acceptsPipes: true)
+    else {
       throw CommandFailure(
         .noInput, "there is no file \(secretFile)", next: "name a file with the game's secret after --secret-file")
     }
