@@ -83,15 +83,19 @@ struct CommandFailure: Error, Hashable, Sendable, Codable {
     case let error as AssetError: self.init(asset: error)
     case let error as PropertyListError: self.init(.data, "\(error)")
     case let error as StructuredFileError: self.init(.data, "\(error)")
-    case let error as CocoaError: self.init(cocoa: error)
+    case let error as CocoaError where Self.fileCodes.contains(error.errorCode): self.init(file: error)
     case let error as POSIXError: self.init(Kind(errno: error.code.rawValue), "\(error.localizedDescription)")
     default: self.init(.software, "\(error)")
     }
   }
 
-  private init(cocoa error: CocoaError) {
+  /// The numbers of Foundation's errors about files; others are about what is in them.
+  private static let fileCodes = 256..<1_024
+
+  private init(file error: CocoaError) {
     let kind: Kind =
       switch error.code {
+      case .fileReadCorruptFile, .fileReadInapplicableStringEncoding, .fileReadUnknownStringEncoding: .data
       case .fileNoSuchFile, .fileReadNoSuchFile: .noInput
       case .fileReadNoPermission, .fileWriteNoPermission, .fileWriteVolumeReadOnly: .permission
       default: .io
