@@ -58,7 +58,8 @@ extension CloudRoutes {
       do {
         identity = try await join(joining.code, app: app, name: name, now: now)
       } catch {
-        guesses.takeBack(peer: context.peerName, app: app)
+        // A guess whose client has gone may have been tried.
+        if !(error is CancellationError) { guesses.takeBack(peer: context.peerName, app: app) }
         throw error
       }
       guard let identity else {

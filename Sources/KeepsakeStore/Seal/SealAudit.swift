@@ -110,10 +110,12 @@ struct SealAudit {
     var kept: Set<Kept> = []
     let rows = try Row.fetchCursor(database, sql: "SELECT place, outcome, body FROM quarantine")
     while let row = try rows.next() {
-      kept.insert(
-        Kept(
-          place: try row.checked(at: 0, "place"), outcome: try row.checked(at: 1, "outcome"),
-          body: try row.checkedOptional(at: 2, "body").map { ContentHash(of: $0) }))
+      // A row that is damaged itself can't be a duplicate, and must not keep the store from opening.
+      guard let place = String.fromDatabaseValue(row[0]), let outcome = String.fromDatabaseValue(row[1]) else {
+        continue
+      }
+      let body = Data.fromDatabaseValue(row[2]).map { ContentHash(of: $0) }
+      kept.insert(Kept(place: place, outcome: outcome, body: body))
     }
     for failure in failures {
       let (row, finding) = (failure.row, failure.finding)
