@@ -31,7 +31,7 @@ extension SaveSlots {
   /// - Throws: As `download(_:)` with a `Slot`.
   public nonisolated(nonsending) func download(_ slot: String) async throws {
     try Self.check(slot)
-    await core.slotParents.captured(in: slot)
+    await core.slotParents.awaitCaptures(in: slot)
     try await core.download(slot)
   }
 
@@ -77,7 +77,7 @@ extension TrackedFile {
   ///
   /// - Throws: As `SaveSlots.download`.
   public nonisolated(nonsending) func download() async throws {
-    await core.slotParents.captured(in: slot)
+    await core.slotParents.awaitCaptures(in: slot)
     try await core.download(slot)
   }
 }

@@ -36,7 +36,7 @@ extension SaveSlots {
   /// - Throws: As `seenBy(_:)` with a `Slot`.
   public func seenBy(_ slot: String) async throws -> [CloudDevice]? {
     try Self.check(slot)
-    await core.slotParents.captured(in: slot)
+    await core.slotParents.awaitCaptures(in: slot)
     let question = try core.store.read { try SeenByQuery([slot], in: $0) }
     guard !question.isEmpty else { return [] }
     let answers = try await question.answers { [core] in try await core.cloud.devices(having: $0) }

@@ -150,7 +150,7 @@ public final class SaveSlots: Sendable {
     try? await core.fetchChanges(within: limit)
     try core.cloud.deliver()
     try await downloadContents(slot.name, within: limit)
-    await core.slotParents.captured(in: slot.name)
+    await core.slotParents.awaitCaptures(in: slot.name)
     return try load(slot, context: context)
   }
 
@@ -175,7 +175,7 @@ public final class SaveSlots: Sendable {
     try await core.fetchChanges(within: limit)
     try core.cloud.deliver()
     try await downloadContents(slot.name, within: limit)
-    await core.slotParents.captured(in: slot.name)
+    await core.slotParents.awaitCaptures(in: slot.name)
     return try load(slot, context: context)
   }
 

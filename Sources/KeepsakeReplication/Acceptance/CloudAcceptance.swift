@@ -243,9 +243,9 @@ package enum CloudAcceptance {
     for changes: [CloudChange], fromStart: Bool, in storage: some ContainerStorage
   ) throws -> [EncodedContent] {
     var heads: [VersionRecord] = []
-    var unlisted: Set<ContentHash> = []
+    var replaced: Set<ContentHash> = []
     for case .version(let record) in changes.map(\.item) {
-      if try storage.isCovered(record.id) { unlisted.formUnion(record.contents) } else { heads.append(record) }
+      if try storage.isCovered(record.id) { replaced.formUnion(record.contents) } else { heads.append(record) }
     }
     var result: [EncodedContent] = []
     var taken: Set<ContentHash> = []
@@ -260,7 +260,7 @@ package enum CloudAcceptance {
           let content = try storage.content(hash), content.bytes.count <= inlineContentBytes
         {
           chain.append(content)
-          next = content.base.flatMap { fromStart || unlisted.contains($0) ? $0 : nil }
+          next = content.base.flatMap { fromStart || replaced.contains($0) ? $0 : nil }
         }
         let size = chain.reduce(0) { $0 + $1.bytes.count }
         guard size <= left else { continue }

@@ -164,8 +164,8 @@ package struct DeviceEngine: Sendable {
     repair.reset()
   }
 
-  /// Returns the groups of the outbox with refusals. They are at its front: what follows one that was never refused
-  /// for long was never tried.
+  /// Returns the groups of the outbox with refusals. They are near its front, because groups are sent in order and the
+  /// accepted ones leave it: where as many as are read at once have none, none follow.
   private func refusedGroups(in storage: some DeviceStorage) throws -> [OutboxGroup] {
     var limit = Self.outboxRead
     while true {

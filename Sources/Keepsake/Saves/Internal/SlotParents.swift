@@ -88,7 +88,7 @@ final class SlotParents: Sendable {
   }
 
   /// As `waitForCaptures`, without blocking a thread.
-  nonisolated(nonsending) func captured(in slot: String) async {
+  nonisolated(nonsending) func awaitCaptures(in slot: String) async {
     if let pending = pending(in: slot) { _ = try? await pending.value }
   }
 
