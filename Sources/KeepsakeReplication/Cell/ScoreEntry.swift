@@ -76,7 +76,7 @@ package struct ScoreEntry: Hashable, Sendable {
     BestScore(
       order: order,
       entry: BestScore.Entry(
-        score: value, dateMilliseconds: dateMilliseconds, payload: Self.bytes(of: id) + (context ?? Data())))
+        score: value, dateMilliseconds: dateMilliseconds, payload: id.bytes + (context ?? Data())))
   }
 
   /// Creates the score that a cell holds; nil if it holds none, or one that this release can't read.
@@ -85,7 +85,7 @@ package struct ScoreEntry: Hashable, Sendable {
       let names = Self.names(in: update.key), let id = Self.id(in: entry.payload),
       entry.payload.count <= Self.maximumPayloadBytes
     else { return nil }
-    let context = Data(entry.payload.dropFirst(Self.idBytes))
+    let context = Data(entry.payload.dropFirst(ScoreID.byteCount))
     self.init(
       board: names.board, player: names.player, order: best.order, value: entry.score,
       dateMilliseconds: entry.dateMilliseconds,
@@ -94,19 +94,10 @@ package struct ScoreEntry: Hashable, Sendable {
 
   /// Returns the id that a payload begins with; nil if the payload is too short.
   static func id(in payload: Data) -> ScoreID? {
-    guard payload.count >= idBytes else { return nil }
-    let words = payload.withUnsafeBytes { raw in
-      (0..<2).map { UInt64(bigEndian: raw.loadUnaligned(fromByteOffset: $0 * 8, as: UInt64.self)) }
-    }
-    return ScoreID(high: words[0], low: words[1])
+    ScoreID(bytes: payload.prefix(ScoreID.byteCount))
   }
 
-  private static let idBytes = 16
-  package static let maximumPayloadBytes = idBytes + maximumContextBytes
-
-  private static func bytes(of id: ScoreID) -> Data {
-    withUnsafeBytes(of: (id.high.bigEndian, id.low.bigEndian)) { Data($0) }
-  }
+  package static let maximumPayloadBytes = ScoreID.byteCount + maximumContextBytes
 
   // MARK: Names
 

@@ -103,6 +103,11 @@ public enum DeviceKind {}
 /// Identifies a registered install.
 package typealias DeviceID = Identifier<DeviceKind>
 
+/// Marks identifiers of players.
+package enum PlayerKind {}
+/// Identifies an anonymous player of a cloud.
+package typealias PlayerID = Identifier<PlayerKind>
+
 /// The 64 random bits that a store draws each time it is opened, so that a copied or restored store never writes under
 /// the same name as its original.
 public struct WriterID: Hashable, Comparable, Sendable, Codable, CustomStringConvertible {

@@ -1,10 +1,6 @@
 package import Foundation
 package import KeepsakeReplication
 
-package enum PlayerKind {}
-/// Identifies an anonymous player of a cloud.
-package typealias PlayerID = Identifier<PlayerKind>
-
 /// What a device needs to access its player's container. Store it where only the player can read it (a file of mode
 /// 0600).
 package struct CloudCredentials: Hashable, Sendable, Codable {
