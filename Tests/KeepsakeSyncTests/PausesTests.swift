@@ -22,6 +22,9 @@ struct PausesTests {
       var breaksStreams = false
       var exchanges = 0
       var streams = 0
+      /// The exchange that fails only when it is resumed, and whether the next one becomes that.
+      var held: CheckedContinuation<Void, Never>?
+      var holdsNext = false
     }
     let state = Mutex(State())
     var exchanges: Int { state.withLock { $0.exchanges } }
@@ -32,10 +35,23 @@ struct PausesTests {
         state.exchanges += 1
         return state.isAway
       }
-      if isAway { throw TransportFailure(.unreachable, "away") }
+      if isAway {
+        await hold()
+        throw TransportFailure(.unreachable, "away")
+      }
       return ExchangeResponse(
         outcome: request.cells.isEmpty ? nil : .accepted(seq: 1), changes: [], contents: [], wallet: nil,
         cursor: Cursor(epoch: 0, seq: 1, mark: 1), more: false, serverTimeMilliseconds: 0)
+    }
+
+    private func hold() async {
+      guard state.withLock({ $0.holdsNext }) else { return }
+      await withCheckedContinuation { continuation in
+        state.withLock { state in
+          state.holdsNext = false
+          state.held = continuation
+        }
+      }
     }
 
     func putContent(
@@ -154,6 +170,37 @@ struct PausesTests {
       #expect(clock.sleeps == [.milliseconds(1)])
       clock.advance(by: .milliseconds(1))
       try await until("going on") { service.status.phase == .idle }
+      await service.stop()
+    }
+  }
+
+  /// How many calls wait for the service.
+  private static func waiterCount(of service: isolated SyncService<Store>) -> Int { service.waiters.count }
+
+  @Test("an attempt that began before a call fails nobody: a second is made, and no third", arguments: [true, false])
+  func staleAttempt(isBack: Bool) async throws {
+    try await withStore { store in
+      let cloud = AwayCloud()
+      cloud.state.withLock { $0.holdsNext = true }
+      let service = SyncService(
+        store: store, transport: cloud, container: Self.container, environment: environment(of: Store.self))
+      try await service.start()
+      try await until("the first exchange") { cloud.state.withLock { $0.held != nil } }
+      let calls = [Task { try await service.sync() }, Task { try await service.fetchChanges() }]
+      try await until("both waiting") { await Self.waiterCount(of: service) == 2 }
+      let held = cloud.state.withLock { state in
+        state.isAway = !isBack
+        return state.held
+      }
+      held?.resume()
+      for call in calls {
+        if isBack {
+          try await call.value
+        } else {
+          await #expect(throws: SyncError.self) { try await call.value }
+        }
+      }
+      #expect(cloud.exchanges == 2)
       await service.stop()
     }
   }

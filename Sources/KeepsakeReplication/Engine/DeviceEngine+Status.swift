@@ -10,6 +10,9 @@ extension DeviceEngine {
   /// Whether the cloud has responded since the last failure.
   package var isReached: Bool { backoff.isReached }
 
+  /// Whether a request is in flight.
+  package var hasRequests: Bool { !inFlight.isIdle }
+
   private var phase: EngineStatus.Phase {
     switch state {
     case .stopped: return .stopped

@@ -12,7 +12,15 @@ struct SyncWaiter {
   }
 
   var goal: Goal
+  /// A request was in flight when the caller began to wait. If the network fails it, that says nothing about the time
+  /// since, and one more attempt is made.
+  var beganDuringRequest: Bool
   var continuation: CheckedContinuation<Void, any Error>
+}
+
+extension TransportFailure.Kind {
+  /// No response arrived, so trying again at once is no burden to the cloud.
+  fileprivate var isOfNetwork: Bool { self == .unreachable || self == .interrupted }
 }
 
 extension SyncService {
@@ -20,9 +28,10 @@ extension SyncService {
     guard mode == .running else { throw SyncError.notRunning }
     nextWaiter += 1
     let id = nextWaiter
+    let isRequesting = engine.hasRequests
     try await withTaskCancellationHandler {
       try await withCheckedThrowingContinuation { continuation in
-        waiters[id] = SyncWaiter(goal: goal, continuation: continuation)
+        waiters[id] = SyncWaiter(goal: goal, beganDuringRequest: isRequesting, continuation: continuation)
         step(.sync)
         if Task.isCancelled {
           cancelWaiter(id)
@@ -43,14 +52,29 @@ extension SyncService {
   func settleWaiters() {
     guard !waiters.isEmpty else { return }
     let status = engine.status
+    var needsAttempt = false
     for goal in Set(waiters.values.map(\.goal)) {
       do {
         guard let result = try outcome(of: goal, status) else { continue }
-        resumeWaiters(goal, result)
+        var settled = waiters.filter { $0.value.goal == goal }
+        if case .failure = result, case .waiting(let failure) = phase(of: goal, status), failure.kind.isOfNetwork {
+          let kept = settled.filter(\.value.beganDuringRequest).keys
+          for id in kept {
+            settled[id] = nil
+            waiters[id]?.beganDuringRequest = false
+          }
+          needsAttempt = needsAttempt || !kept.isEmpty
+        }
+        resume(settled, with: result)
       } catch {
-        resumeWaiters(goal, .failure(SyncError.store(error)))
+        resumeAll(waitingFor: goal, with: .failure(SyncError.store(error)))
       }
     }
+    if needsAttempt { step(.sync) }
+  }
+
+  private func phase(of goal: SyncWaiter.Goal, _ status: EngineStatus) -> EngineStatus.Phase {
+    goal == .fetching ? status.fetching : status.phase
   }
 
   /// Returns the outcome of a goal; nil while it isn't known.
@@ -58,7 +82,7 @@ extension SyncService {
   /// - Throws: What the store throws.
   private func outcome(of goal: SyncWaiter.Goal, _ status: EngineStatus) throws -> Result<Void, any Error>? {
     if case .contents(let slot) = goal, try !isNotDownloaded(slot) { return .success(()) }
-    switch goal == .fetching ? status.fetching : status.phase {
+    switch phase(of: goal, status) {
     case .stopped: return nil
     case .waiting(let failure), .halted(let failure): return .failure(SyncError.transport(failure))
     case .busy, .idle: break
@@ -82,13 +106,17 @@ extension SyncService {
   }
 
   func failWaiters(_ error: SyncError) {
-    for goal in Set(waiters.values.map(\.goal)) { resumeWaiters(goal, .failure(error)) }
+    for goal in Set(waiters.values.map(\.goal)) { resumeAll(waitingFor: goal, with: .failure(error)) }
   }
 
-  private func resumeWaiters(_ goal: SyncWaiter.Goal, _ result: Result<Void, any Error>) {
-    let settled = waiters.filter { $0.value.goal == goal }.sorted { $0.key < $1.key }
-    for (id, _) in settled { waiters[id] = nil }
-    for (_, waiter) in settled { waiter.continuation.resume(with: result) }
+  private func resumeAll(waitingFor goal: SyncWaiter.Goal, with result: Result<Void, any Error>) {
+    resume(waiters.filter { $0.value.goal == goal }, with: result)
+  }
+
+  /// Resumes callers in the order in which they began to wait.
+  private func resume(_ settled: [UInt64: SyncWaiter], with result: Result<Void, any Error>) {
+    for id in settled.keys { waiters[id] = nil }
+    for (_, waiter) in settled.sorted(by: { $0.key < $1.key }) { waiter.continuation.resume(with: result) }
   }
 
   private func cancelWaiter(_ id: UInt64) {

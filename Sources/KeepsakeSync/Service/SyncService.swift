@@ -90,18 +90,20 @@ package actor SyncService<Store: DeviceStore> {
 
   /// Sends everything and fetches everything: returns when the outbox is empty and the cloud's response is here.
   ///
-  /// - Throws: A `SyncError` if the next attempt fails; synchronization then continues by itself.
+  /// - Throws: A `SyncError` if the next attempt fails; synchronization then continues by itself. If the network fails
+  ///   an attempt that began before this call, one more is made.
   package func sync() async throws { try await wait(for: .everything) }
 
   /// Fetches everything: returns when everything in the cloud is here, whatever there is to send.
   ///
-  /// - Throws: A `SyncError` if the next attempt fails; synchronization then continues by itself.
+  /// - Throws: A `SyncError` if the next attempt fails; synchronization then continues by itself. If the network fails
+  ///   an attempt that began before this call, one more is made.
   package func fetchChanges() async throws { try await wait(for: .fetching) }
 
   /// Downloads the contents of a slot that were left in the cloud: returns when they are here. Cancelling the task ends
   /// this; the received part of a content is kept, and the next attempt continues from there.
   ///
-  /// - Throws: A `SyncError` if the next attempt fails, and `gone` if the cloud doesn't have them.
+  /// - Throws: A `SyncError` as `sync`, and `gone` if the cloud doesn't have them.
   package func downloadContents(_ slot: String) async throws {
     try await wait(for: .contents(of: slot))
   }
