@@ -3,7 +3,7 @@ import ArgumentParser
 import Foundation
 
 /// Plays the Flower Garden story with a real server process and devices that are processes of their own.
-struct DemoCommand: ParsableCommand {
+struct DemoCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "demo",
     abstract: "Play a story with two devices and a cloud on this machine, and check what Keepsake promises.",
@@ -16,7 +16,11 @@ struct DemoCommand: ParsableCommand {
   @Flag(help: "Leave the server running and keep the data, so that you can look at them.") var keep = false
   @Flag(help: "Print the table as JSON; the story goes to standard error.") var json = false
 
-  func run() throws {
+  func run() async throws {
+    try await CommandRun.reporting(json: json) { try play() }
+  }
+
+  private func play() throws {
     // Only recorded: whatever waits for a child then stops waiting, and everything is cleaned up on the way out.
     let signals = StopSignals(note: { ChildProcess.interrupt($0) })
     defer { withExtendedLifetime(signals) {} }
