@@ -49,7 +49,7 @@ package final class Store: Sendable {
     at url: URL, seal request: SealRequest, history: HistoryRules = .standard, writer: WriterID, backups: BackupSchedule
   ) throws -> Store {
     try request.seal.check()
-    try makeFolder(url)
+    try StoreFolder.create(url)
     let lock = try StoreLock(at: url.appendingPathComponent("lock"))
     let (database, incidents) = try StoreError.translating("opening the store") {
       try StoreDatabase.open(StoreFiles(folder: url), seal: request, history: history, backups: backups)
@@ -252,20 +252,6 @@ package final class Store: Sendable {
     commits.close()
     try StoreError.translating("closing the store") { try database.close(until: deadline) }
     lock.release()
-  }
-
-  private static func makeFolder(_ url: URL) throws {
-    var isFolder: ObjCBool = false
-    if FileManager.default.fileExists(atPath: url.path, isDirectory: &isFolder) {
-      guard isFolder.boolValue else { throw StoreError(.misuse, "\(url.path) is a file, but a store is a folder") }
-      return
-    }
-    do {
-      try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true)
-    } catch {
-      throw StoreError(.notPermitted, "the folder \(url.path) can't be created", cause: error)
-    }
-    try AtomicFile.syncFolder(url.deletingLastPathComponent().path)
   }
 }
 

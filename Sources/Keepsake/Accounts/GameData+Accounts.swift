@@ -34,22 +34,13 @@ extension GameData {
     environment: GameEnvironment
   ) throws -> GameData {
     let place = try AccountLocation(account, in: base(of: id, folder))
-    if case .named = account { try makePrivateFolder(AccountLocation.accounts(in: place.base)) }
+    if case .named = account { try StoreFolder.create(AccountLocation.accounts(in: place.base), isPrivate: true) }
     return try open(at: place.url, OpenOptions(game: id, place, seal: seal, history: history), environment)
   }
 
   private static func base(of id: String, _ folder: URL?) throws -> URL {
     try StorageFolders.check(id, "a game's identifier")
     return try folder ?? StorageFolders(id).url(for: .data)
-  }
-
-  private static func makePrivateFolder(_ url: URL) throws {
-    do {
-      try FileManager.default.createDirectory(
-        at: url, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
-    } catch {
-      throw StoreError(.notPermitted, "the folder \(url.path) can't be created", cause: error)
-    }
   }
 
   /// The account that was passed at opening; nil if none was.

@@ -76,15 +76,15 @@ public struct StorageFolders: Sendable, Hashable {
   ///
   /// - Parameter kind: What the files are for.
   /// - Returns: The folder's location.
-  /// - Throws: `StoreError` if it can't be created; otherwise as `url(for:)`.
+  /// - Throws: `StoreError` if it can't be created, such as `diskFull`, `notPermitted`, or `misuse` if a file is in its
+  ///   place; otherwise as `url(for:)`.
   public func folder(for kind: Kind) throws -> URL {
     let url = try url(for: kind)
+    try StoreFolder.create(url, isPrivate: true)
     do {
-      try FileManager.default.createDirectory(
-        at: url, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
       if !kind.isBackedUp { try Self.excludeFromBackups(url) }
     } catch {
-      throw StoreError(.notPermitted, "the folder \(url.path) can't be created", cause: error)
+      throw StoreError(.io, "the folder \(url.path) can't be excluded from backups", cause: error)
     }
     return url
   }
@@ -111,18 +111,12 @@ public struct StorageFolders: Sendable, Hashable {
     return try url(for: .data).appendingPathComponent(name, isDirectory: true)
   }
 
-  private static let devices: Set<String> = {
-    let numbered = (1...9).flatMap { ["com\($0)", "lpt\($0)"] }
-    return Set(["con", "prn", "aux", "nul"] + numbered)
-  }()
-
   /// Whether a name is a valid folder name on every platform.
   static func isName(_ name: String) -> Bool {
     let allowed = name.unicodeScalars.allSatisfy { scalar in
-      scalar.value >= 32 && !"/\\:*?\"<>|".unicodeScalars.contains(scalar) && scalar.value != 127
+      scalar.value >= 32 && scalar.value != 127 && !WindowsName.reservedCharacters.contains(scalar)
     }
-    // Windows reserves these names for devices, with any extension.
-    guard !devices.contains(name.prefix { $0 != "." }.lowercased()) else { return false }
+    guard !WindowsName.isDevice(name) else { return false }
     // A limit of 200 leaves room for suffixes within the 255 bytes that file systems allow.
     return allowed && !name.isEmpty && name.utf8.count <= 200 && !name.hasPrefix(".") && !name.hasSuffix(".")
       && !name.hasSuffix(" ")

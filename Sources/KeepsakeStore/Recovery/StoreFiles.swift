@@ -146,11 +146,8 @@ struct StoreFiles: BackupFiles {
   }
 
   static func makeFolder(_ url: URL) throws {
-    do {
-      try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true)
-    } catch {
-      throw StoreError(.notPermitted, "the folder \(url.path) can't be created", cause: error)
-    }
+    try StoreFolder.create(url)
+    // Also if it was there: an attempt that was interrupted may have created it.
     try AtomicFile.syncFolder(url.deletingLastPathComponent().path)
   }
 

@@ -65,7 +65,8 @@ import Testing
   func names() throws {
     try open("Ada").close()
     let names = [
-      "", ".", "..", "../com.example.space/Ada", "Ada/", "./Ada", "Ada/../Ada", "a\u{0}b", "con", "NUL.txt", "lpt1",
+      "", ".", "..", "../com.example.space/Ada", "Ada/", "./Ada", "Ada/../Ada", "a\u{0}b", "con", "NUL.txt", "con .txt",
+      "lpt1", "com\u{B9}",
     ]
     for name in names {
       #expect(gameErrorCode { try GameData.deleteProfile(name, in: base) } == .misuse, "\(name)")

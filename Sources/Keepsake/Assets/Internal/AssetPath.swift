@@ -67,9 +67,10 @@ struct AssetPath: Hashable, Sendable {
     switch scalar {
     case "\\": return "it has a backslash; parts are separated by /"
     case ":": return "it has a colon, which marks a drive or a stream on Windows"
-    case "*", "?", "\"", "<", ">", "|": return "Windows doesn't allow \(scalar) in names"
     case "\0": return "it has a NUL"
-    default: break
+    case "/": break
+    default:
+      if WindowsName.reservedCharacters.contains(scalar) { return "Windows doesn't allow \(scalar) in names" }
     }
     if scalar.value < 0x20 || (0x7F...0x9F).contains(scalar.value) { return "it has a control character" }
     // Two paths could look alike and differ, or be displayed in another order.
@@ -88,21 +89,8 @@ struct AssetPath: Hashable, Sendable {
       return "Windows doesn't allow a name that ends with a dot or a space"
     }
     if part.count > maximumPartBytes { return "a part of it has more than \(maximumPartBytes) bytes" }
-    if isDevice(name) { return "\"\(name)\" is a device on Windows" }
+    if WindowsName.isDevice(name) { return "\"\(name)\" is a device on Windows" }
     return nil
-  }
-
-  private static let devices: Set<String> = {
-    // Windows treats the superscript digits as digits here.
-    let digits = (0...9).map(String.init) + ["\u{B9}", "\u{B2}", "\u{B3}"]
-    return Set(["con", "prn", "aux", "nul", "conin$", "conout$"] + digits.flatMap { ["com\($0)", "lpt\($0)"] })
-  }()
-
-  /// Whether the name is a device on Windows, whatever follows the first dot, and even with spaces before it.
-  private static func isDevice(_ name: String) -> Bool {
-    var stem = name.prefix { $0 != "." }.lowercased()
-    while stem.last == " " { stem.removeLast() }
-    return devices.contains(stem)
   }
 
   /// Longer names are truncated in messages.
