@@ -51,26 +51,35 @@ final class TestFolder: Sendable {
     }
   }
 
-  /// Copies a log, again if it was restarted meanwhile. A write restarts a log whose commits are all in the database,
-  /// and a copy with the old header before new commits is something that no crash leaves.
+  /// Copies a log up to its last commit. While a game writes to it, the rest isn't what a crash leaves: new frames come
+  /// into the place of old ones during the copy, so that it would have some of both.
   private static func copyLog(_ source: URL, to target: URL) throws {
     while true {
+      let index = try LogIndex(beside: source)
       let before = try head(of: source)
-      try copyBytes(of: source, to: target)
-      if try before == head(of: source) { return }
+      // Without an index, no game has it open, and it doesn't change.
+      let count = index.map { $0.bytes(header: before) }
+      try copyBytes(of: source, upTo: count, to: target)
+      // Copied again if it was restarted meanwhile: a write restarts a log whose commits are all in the database.
+      let isSame = try before == head(of: source) && LogIndex(beside: source)?.salts == index?.salts
+      if isSame, index.map({ $0.belongs(to: before) }) ?? true { return }
       try FileManager.default.removeItem(at: target)
     }
   }
 
-  /// Copies what a file contains, up to its end. On Linux, FileManager's copy never returns if the file becomes shorter
-  /// meanwhile, as a log does that is restarted.
-  private static func copyBytes(of source: URL, to target: URL) throws {
+  /// Copies what a file contains, up to its end or to `count` bytes. On Linux, FileManager's copy never returns if the
+  /// file becomes shorter meanwhile, as a log does that is restarted.
+  private static func copyBytes(of source: URL, upTo count: Int?, to target: URL) throws {
     let input = try FileHandle(forReadingFrom: source)
     defer { try? input.close() }  // Only read from: closing can lose nothing.
     try Data().write(to: target, options: .withoutOverwriting)
     let output = try FileHandle(forWritingTo: target)
     do {
-      while let part = try input.read(upToCount: 1 << 20), !part.isEmpty { try output.write(contentsOf: part) }
+      var left = count ?? .max
+      while left > 0, let part = try input.read(upToCount: min(left, 1 << 20)), !part.isEmpty {
+        try output.write(contentsOf: part)
+        left -= part.count
+      }
     } catch {
       try? output.close()  // The first error says what happened.
       throw error
@@ -84,4 +93,40 @@ final class TestFolder: Sendable {
     defer { try? file.close() }  // Only read from: closing can lose nothing.
     return try file.read(upToCount: 32) ?? Data()
   }
+}
+
+/// SQLite's index beside a write-ahead log, as far as it says what has been committed. The file begins with two copies
+/// of a header of 48 bytes, in the machine's byte order (https://sqlite.org/walformat.html#the_wal_index_file_format).
+private struct LogIndex {
+  /// The number of frames up to the last commit.
+  private let frames: Int
+  /// The log's generation, as in its own header; new ones from when it is restarted.
+  let salts: Data
+
+  /// Reads the index; nil if there is none, or none that was ever used.
+  init?(beside log: URL) throws {
+    let url = URL(fileURLWithPath: String(log.path.dropLast("-wal".count)) + "-shm")
+    while true {
+      guard FileManager.default.fileExists(atPath: url.path) else { return nil }
+      let file = try FileHandle(forReadingFrom: url)
+      defer { try? file.close() }  // Only read from: closing can lose nothing.
+      guard let header = try file.read(upToCount: 96), header.count == 96, header[12] != 0 else { return nil }
+      // Different while a commit writes them.
+      guard header[..<48].elementsEqual(header[48...]) else { continue }
+      frames = header.withUnsafeBytes { Int($0.loadUnaligned(fromByteOffset: 16, as: UInt32.self)) }
+      salts = Data(header[32..<40])
+      return
+    }
+  }
+
+  /// The length of the log up to the last commit, by the log's own header.
+  func bytes(header: Data) -> Int {
+    guard header.count == 32 else { return 0 }
+    let pageSize = header[8..<12].reduce(0) { $0 << 8 | Int($1) }
+    return frames == 0 ? 0 : 32 + frames * (24 + pageSize)
+  }
+
+  /// Whether the index counts the frames of the log with this header. A restarted log keeps its old header until the
+  /// first write, when nothing of it counts any more.
+  func belongs(to header: Data) -> Bool { frames == 0 || header.dropFirst(16).prefix(8).elementsEqual(salts) }
 }

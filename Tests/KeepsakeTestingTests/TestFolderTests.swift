@@ -1,7 +1,9 @@
 import Foundation
+import GRDB
 import TestSupport
 import Testing
 
+@testable import KeepsakeStore
 @testable import KeepsakeTesting
 
 struct TestFolderTests {
@@ -21,5 +23,69 @@ struct TestFolderTests {
       try await copied
       #expect(try Data(contentsOf: copy) == Data(count: 10))
     }
+  }
+
+  @Test("a copy of a log that is restarted and written over meanwhile has every commit up to its end", .hangLimit)
+  func rewrittenLog() async throws {
+    try await TemporaryFolder.with { folder in
+      try await onThread {
+        let from = folder.appendingPathComponent("from")
+        try FileManager.default.createDirectory(at: from, withIntermediateDirectories: true)
+        let writer = try Self.writer(to: from)
+        let pool = try DatabasePool(path: from.appendingPathComponent("store.sqlite").path)
+        let (isOver, acknowledged, pause) = (Shared(false), Shared(0), NSLock())
+        let thread = WatchedThread {
+          while !isOver.value {
+            try pause.withLock {
+              try writer.write { try $0.execute(sql: "UPDATE pot SET number = number + 1, soil = randomblob(9000)") }
+              acknowledged.value += 1
+            }
+          }
+        }
+        defer { isOver.value = true }
+        for round in 0..<60 {
+          let to = folder.appendingPathComponent("to-\(round)")
+          // All of the log is in the database when the copy begins, so that the next write starts at its beginning.
+          pause.lock()
+          let before = acknowledged.value
+          _ = try writer.writeWithoutTransaction { try $0.checkpoint(.passive) }
+          try pool.read { database in
+            _ = try Int.fetchOne(database, sql: "SELECT number FROM pot")
+            pause.unlock()
+            try TestFolder.copy(from, to: to)
+          }
+          let log = try WriteAheadLog.read(to.appendingPathComponent("store.sqlite-wal"), defaultPageSize: 4_096)
+          #expect(log.state != .damaged, "round \(round)")
+          let copy = try DatabaseQueue(path: to.appendingPathComponent("store.sqlite").path)
+          #expect(
+            try copy.read { try Int.fetchOne($0, sql: "SELECT number FROM pot") } ?? 0 >= before, "round \(round)")
+          #expect(try copy.read { try String.fetchOne($0, sql: "PRAGMA integrity_check") } == "ok", "round \(round)")
+          try copy.close()
+          try FileManager.default.removeItem(at: to)
+        }
+        isOver.value = true
+        try thread.value()
+        try pool.close()
+        try writer.close()
+      }
+    }
+  }
+
+  /// A database with a log of several megabytes, whose writes don't wait for the disk.
+  private static func writer(to folder: URL) throws -> DatabasePool {
+    var configuration = Configuration()
+    configuration.prepareDatabase { database in
+      try database.execute(sql: "PRAGMA wal_autocheckpoint = 0")
+    }
+    let writer = try DatabasePool(
+      path: folder.appendingPathComponent("store.sqlite").path, configuration: configuration)
+    try writer.writeWithoutTransaction { try $0.execute(sql: "PRAGMA synchronous = OFF") }
+    try writer.write { database in
+      try database.execute(sql: "CREATE TABLE pot (number INTEGER, soil BLOB); INSERT INTO pot VALUES (0, x'')")
+    }
+    for _ in 0..<400 {
+      try writer.write { try $0.execute(sql: "UPDATE pot SET soil = randomblob(9000)") }
+    }
+    return writer
   }
 }
