@@ -33,26 +33,26 @@ struct TestFolderTests {
         try FileManager.default.createDirectory(at: from, withIntermediateDirectories: true)
         let writer = try Self.writer(to: from)
         let pool = try DatabasePool(path: from.appendingPathComponent("store.sqlite").path)
-        let (isOver, acknowledged, pause) = (Shared(false), Shared(0), NSLock())
-        let thread = WatchedThread {
-          while !isOver.value {
-            try pause.withLock {
-              try writer.write { try $0.execute(sql: "UPDATE pot SET number = number + 1, soil = randomblob(9000)") }
-              acknowledged.value += 1
-            }
-          }
-        }
-        defer { isOver.value = true }
-        for round in 0..<60 {
+        for round in 0..<(TestDepth.isDeep ? 300 : 60) {
           let to = folder.appendingPathComponent("to-\(round)")
           // All of the log is in the database when the copy begins, so that the next write starts at its beginning.
-          pause.lock()
-          let before = acknowledged.value
           _ = try writer.writeWithoutTransaction { try $0.checkpoint(.passive) }
-          try pool.read { database in
-            _ = try Int.fetchOne(database, sql: "SELECT number FROM pot")
-            pause.unlock()
+          let (isOver, writes) = (Shared(false), Shared(0))
+          defer { isOver.value = true }
+          let before = try pool.read { database in
+            let before = try Int.fetchOne(database, sql: "SELECT number FROM pot") ?? 0
+            let thread = WatchedThread {
+              while !isOver.value {
+                try writer.write { try $0.execute(sql: "UPDATE pot SET number = number + 1, soil = randomblob(60000)") }
+                writes.value += 1
+              }
+            }
+            // The writer is near the end of the first part that is copied at once, so that it soon writes the next.
+            while writes.value < 12 + round % 8 { Thread.sleep(forTimeInterval: 0.000_1) }
             try TestFolder.copy(from, to: to)
+            isOver.value = true
+            try thread.value()
+            return before
           }
           let log = try WriteAheadLog.read(to.appendingPathComponent("store.sqlite-wal"), defaultPageSize: 4_096)
           #expect(log.state != .damaged, "round \(round)")
@@ -63,8 +63,6 @@ struct TestFolderTests {
           try copy.close()
           try FileManager.default.removeItem(at: to)
         }
-        isOver.value = true
-        try thread.value()
         try pool.close()
         try writer.close()
       }
@@ -83,8 +81,8 @@ struct TestFolderTests {
     try writer.write { database in
       try database.execute(sql: "CREATE TABLE pot (number INTEGER, soil BLOB); INSERT INTO pot VALUES (0, x'')")
     }
-    for _ in 0..<400 {
-      try writer.write { try $0.execute(sql: "UPDATE pot SET soil = randomblob(9000)") }
+    for _ in 0..<100 {
+      try writer.write { try $0.execute(sql: "UPDATE pot SET soil = randomblob(60000)") }
     }
     return writer
   }
