@@ -93,7 +93,8 @@ let package = Package(
       swiftSettings: strict),
     // What tests of games stand on: devices, a cloud and a clock in the test's process.
     .target(
-      name: "KeepsakeTesting", dependencies: ["Keepsake", "KeepsakeReplication", "KeepsakeSimulation", "KeepsakeSync"],
+      name: "KeepsakeTesting",
+      dependencies: ["Keepsake", "KeepsakeReplication", "KeepsakeSimulation", "KeepsakeStore", "KeepsakeSync"],
       swiftSettings: strict),
     .target(
       name: "KeepsakeServer",

@@ -1,5 +1,6 @@
 import Foundation
 import Keepsake
+import KeepsakeStore
 
 /// The folder with the data of a world's devices; removed when nothing uses it any more.
 final class TestFolder: Sendable {
@@ -55,16 +56,24 @@ final class TestFolder: Sendable {
   /// into the place of old ones during the copy, so that it would have some of both.
   private static func copyLog(_ source: URL, to target: URL) throws {
     while true {
-      let index = try LogIndex(beside: source)
-      let before = try head(of: source)
-      // Without an index, no game has it open, and it doesn't change.
-      let count = index.map { $0.bytes(header: before) }
-      try copyBytes(of: source, upTo: count, to: target)
+      let reading = try LogIndex.read(beside: source)
+      if reading == .changing { continue }
+      let before = try header(of: source)
+      // Without an index, no game has the log open, and it doesn't change.
+      let length = reading.usable.map { $0.committedLength(header: before) ?? 0 }
+      try copyBytes(of: source, upTo: length, to: target)
       // Copied again if it was restarted meanwhile: a write restarts a log whose commits are all in the database.
-      let isSame = try before == head(of: source) && LogIndex(beside: source)?.salts == index?.salts
-      if isSame, index.map({ $0.belongs(to: before) }) ?? true { return }
+      let salts = try LogIndex.read(beside: source).usable?.salts
+      let isSame = try before == header(of: source) && salts == reading.usable?.salts
+      if isSame, reading.usable.map({ counts($0, header: before) }) ?? true { return }
       try FileManager.default.removeItem(at: target)
     }
+  }
+
+  /// Returns whether an index counts the frames of the log with this header. A restarted log keeps its old header until
+  /// the first write, when nothing of it counts any more.
+  private static func counts(_ index: LogIndex, header: Data) -> Bool {
+    index.committedFrames == 0 || header.dropFirst(16).prefix(8).elementsEqual(index.salts)
   }
 
   /// Copies what a file contains, up to its end or to `count` bytes. On Linux, FileManager's copy never returns if the
@@ -88,45 +97,9 @@ final class TestFolder: Sendable {
   }
 
   /// Returns SQLite's header of a write-ahead log, which changes when the log is restarted.
-  private static func head(of log: URL) throws -> Data {
+  private static func header(of log: URL) throws -> Data {
     let file = try FileHandle(forReadingFrom: log)
     defer { try? file.close() }  // Only read from: closing can lose nothing.
     return try file.read(upToCount: 32) ?? Data()
   }
-}
-
-/// SQLite's index beside a write-ahead log, as far as it says what has been committed. The file begins with two copies
-/// of a header of 48 bytes, in the machine's byte order (https://sqlite.org/walformat.html#the_wal_index_file_format).
-private struct LogIndex {
-  /// The number of frames up to the last commit.
-  private let frames: Int
-  /// The log's generation, as in its own header; new ones from when it is restarted.
-  let salts: Data
-
-  /// Reads the index; nil if there is none, or none that was ever used.
-  init?(beside log: URL) throws {
-    let url = URL(fileURLWithPath: String(log.path.dropLast("-wal".count)) + "-shm")
-    while true {
-      guard FileManager.default.fileExists(atPath: url.path) else { return nil }
-      let file = try FileHandle(forReadingFrom: url)
-      defer { try? file.close() }  // Only read from: closing can lose nothing.
-      guard let header = try file.read(upToCount: 96), header.count == 96, header[12] != 0 else { return nil }
-      // Different while a commit writes them.
-      guard header[..<48].elementsEqual(header[48...]) else { continue }
-      frames = header.withUnsafeBytes { Int($0.loadUnaligned(fromByteOffset: 16, as: UInt32.self)) }
-      salts = Data(header[32..<40])
-      return
-    }
-  }
-
-  /// The length of the log up to the last commit, by the log's own header.
-  func bytes(header: Data) -> Int {
-    guard header.count == 32 else { return 0 }
-    let pageSize = header[8..<12].reduce(0) { $0 << 8 | Int($1) }
-    return frames == 0 ? 0 : 32 + frames * (24 + pageSize)
-  }
-
-  /// Whether the index counts the frames of the log with this header. A restarted log keeps its old header until the
-  /// first write, when nothing of it counts any more.
-  func belongs(to header: Data) -> Bool { frames == 0 || header.dropFirst(16).prefix(8).elementsEqual(salts) }
 }

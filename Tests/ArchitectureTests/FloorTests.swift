@@ -17,7 +17,7 @@ struct FloorTests {
     "KeepsakeSync": ["KeepsakeReplication", "KeepsakeStore"],
     "Keepsake": ["KeepsakeArchive", "KeepsakeInterchange", "KeepsakeReplication", "KeepsakeStore", "KeepsakeSync"],
     "KeepsakeSimulation": ["KeepsakeArchive", "KeepsakeReplication", "KeepsakeStore", "KeepsakeSync", "Keepsake"],
-    "KeepsakeTesting": ["Keepsake", "KeepsakeReplication", "KeepsakeSimulation", "KeepsakeSync"],
+    "KeepsakeTesting": ["Keepsake", "KeepsakeReplication", "KeepsakeSimulation", "KeepsakeStore", "KeepsakeSync"],
     "KeepsakeServer": ["KeepsakeReplication"],
     "KeepsakeMirror": ["KeepsakeReplication", "KeepsakeStore"],
     "KeepsakeCommand": [

@@ -174,9 +174,6 @@ struct PausesTests {
     }
   }
 
-  /// How many calls wait for the service.
-  private static func waiterCount(of service: isolated SyncService<Store>) -> Int { service.waiters.count }
-
   @Test("an attempt that began before a call fails nobody: a second is made, and no third", arguments: [true, false])
   func staleAttempt(isBack: Bool) async throws {
     try await withStore { store in
@@ -187,7 +184,7 @@ struct PausesTests {
       try await service.start()
       try await until("the first exchange") { cloud.state.withLock { $0.held != nil } }
       let calls = [Task { try await service.sync() }, Task { try await service.fetchChanges() }]
-      try await until("both waiting") { await Self.waiterCount(of: service) == 2 }
+      try await until("both waiting") { await service.waiterCount == 2 }
       let held = cloud.state.withLock { state in
         state.isAway = !isBack
         return state.held

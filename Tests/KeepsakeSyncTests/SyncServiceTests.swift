@@ -120,9 +120,6 @@ struct SyncServiceTests {
     }
   }
 
-  /// How many calls wait for the service.
-  private static func waiterCount(of service: isolated SyncService<Store>) -> Int { service.waiters.count }
-
   @Test("`sync` throws if the service isn't running, and if it is stopped or the task is cancelled meanwhile")
   func notRunning() async throws {
     try await withStore { store in
@@ -131,7 +128,7 @@ struct SyncServiceTests {
       try await service.start()
       let waiting = Task { try await service.sync() }
       let cancelled = Task { try await service.sync() }
-      try await until("both waiting") { await Self.waiterCount(of: service) == 2 }
+      try await until("both waiting") { await service.waiterCount == 2 }
       cancelled.cancel()
       await #expect(throws: CancellationError.self) { try await cancelled.value }
       await service.stop()

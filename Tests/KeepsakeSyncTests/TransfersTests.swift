@@ -158,6 +158,32 @@ struct TransfersTests {
     }
   }
 
+  @Test("requests in flight when sync was called don't fail it, in whatever order the network fails them")
+  func earlierFailures() async throws {
+    try await withService { store, cloud, service in
+      for number in 0..<3 { try save("slot \(number)", parts: 1, seed: 20 + UInt64(number), in: store) }
+      service.committed()
+      try await until("three uploads") { cloud.uploads.count == 3 }
+      let earlier = cloud.uploads.map(\.content.hash)
+      let isWaiting = Shared(false)
+      let syncing = Task {
+        isWaiting.value = true
+        try await service.sync()
+      }
+      try await until("sync is called") { isWaiting.value }
+      try await until("sync waits") { await service.waiterCount == 1 }
+      for (count, hash) in earlier.enumerated() {
+        let index = try #require(cloud.uploads.firstIndex { $0.content.hash == hash })
+        cloud.end(index, .failure(TransportFailure(.unreachable, "no network")))
+        try await until("upload \(count) again") { cloud.uploads.contains { $0.content.hash == hash } }
+        #expect(await service.waiterCount == 1)
+      }
+      cloud.endAll()
+      try await syncing.value
+      #expect(service.status.waitingCommits == 0)
+    }
+  }
+
   @Test("a pause during several uploads leaves no transfer under way, and everything is sent after it")
   func pausing() async throws {
     try await withService { store, cloud, service in

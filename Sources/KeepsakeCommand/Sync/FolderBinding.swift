@@ -53,14 +53,8 @@ struct FolderBinding {
   }
 
   private func keep(_ id: String) throws {
-    do {
-      try FileManager.default.createDirectory(at: reserved, withIntermediateDirectories: true)
-    } catch {
-      throw CommandFailure(.permission, "the folder \(reserved.path) can't be created: \(error.localizedDescription)")
-    }
+    try StoreFolder.create(reserved)
     try AtomicFile.write(Data(id.utf8), to: reserved.appendingPathComponent(Self.fileName))
-    // A new folder is durable once the folder that contains it is synced.
-    try AtomicFile.syncFolder(reserved.deletingLastPathComponent().path)
   }
 
   private static var notThisFolder: CommandFailure {

@@ -15,19 +15,16 @@ struct SyncState {
   let url: URL
 
   /// Opens the state of `folder`, or the folder that was named instead, and creates it if it doesn't exist.
+  ///
+  /// - Throws: `StoreError` if the folder can't be created.
   init(folder: String, named: String?) throws {
     if let named {
       url = URL(fileURLWithPath: named, isDirectory: true)
     } else {
       url = URL(fileURLWithPath: folder, isDirectory: true).appendingPathComponent(Self.folderName, isDirectory: true)
     }
-    do {
-      // One person's credentials and saves: readable by that person only.
-      try FileManager.default.createDirectory(
-        at: url, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
-    } catch {
-      throw CommandFailure(.permission, "the folder \(url.path) can't be created: \(error.localizedDescription)")
-    }
+    // One person's credentials and saves: readable by that person only.
+    try StoreFolder.create(url, isPrivate: true)
   }
 
   /// Returns the credentials of this device; nil before it registered.

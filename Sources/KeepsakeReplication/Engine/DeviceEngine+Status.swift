@@ -10,8 +10,8 @@ extension DeviceEngine {
   /// Whether the cloud has responded since the last failure.
   package var isReached: Bool { backoff.isReached }
 
-  /// Whether a request is in flight.
-  package var hasRequests: Bool { !inFlight.isIdle }
+  /// The numbers of the requests in flight.
+  package var requests: Set<UInt64> { inFlight.requests }
 
   private var phase: EngineStatus.Phase {
     switch state {

@@ -24,6 +24,8 @@ struct InFlight: Sendable {
   private var lastRequest: UInt64?
 
   var isIdle: Bool { exchange == nil && transfers.isEmpty }
+  /// The numbers of all requests in flight.
+  var requests: Set<UInt64> { Set(transfers.map(\.request)).union(exchange.map { [$0.request] } ?? []) }
   var uploading: Set<ContentHash> { Set(transfers.filter(\.isUpload).map(\.hash)) }
   var downloading: Set<ContentHash> { Set(transfers.filter { !$0.isUpload }.map(\.hash)) }
   var isDownloading: Bool { transfers.contains { !$0.isUpload } }

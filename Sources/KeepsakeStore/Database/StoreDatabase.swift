@@ -356,9 +356,9 @@ final class StoreDatabase: BackupSource {
         throw StoreError(
           .damaged, "the store's database is damaged and can't store this save: close and reopen it to repair it")
       case .disk:
-        let committed = try FailedCommit.committedFrames(of: files.database)
+        let index = try FailedCommit.index(of: files.log)
         try pool.close()
-        try FailedCommit.trimLog(files.log, to: committed)
+        try FailedCommit.trimLog(files.log, to: index)
         var incidents: [StoreIncident] = []
         do {
           if let damage = try files.damageAtFirstSight() { throw StoreError(.damaged, damage) }

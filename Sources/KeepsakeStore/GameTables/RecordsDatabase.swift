@@ -381,9 +381,9 @@ package final class RecordsDatabase: BackupSource {
           .damaged, "the records are damaged and can't be written: close and reopen the game's data to repair them")
       case .disk:
         try StoreError.translating("reopening the records") {
-          let committed = try FailedCommit.committedFrames(of: files.database)
+          let index = try FailedCommit.index(of: files.log)
           try state.withLock { $0.pool }.close()
-          try FailedCommit.trimLog(files.log, to: committed)
+          try FailedCommit.trimLog(files.log, to: index)
           let opening = RecordsOpening(files)
           if let damage = try opening.look(.structure).damage.first {
             state.withLock { $0.trouble = .damage }

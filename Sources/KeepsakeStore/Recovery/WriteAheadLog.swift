@@ -54,7 +54,7 @@ struct WriteAheadLog {
     // The header is synced before the first frame is written: if it never arrived, nothing was committed.
     if header.allSatisfy({ $0 == 0 }) { return WriteAheadLog(.empty) }
     let isBigEndian = header.word(at: 0) & 1 == 1
-    var sum = Sum(isBigEndian: isBigEndian)
+    var sum = LogChecksum(isBigEndian: isBigEndian)
     sum.add(header[..<24])
     let isSound =
       header.word(at: 0) & ~1 == magic && header.word(at: 4) == version && sum.first == header.word(at: 24)
@@ -62,28 +62,10 @@ struct WriteAheadLog {
     let stated = Int(header.word(at: 8))
     let pageSize = stated >= 512 && stated <= 65_536 && stated & (stated - 1) == 0 ? stated : defaultPageSize
     guard isSound else { return unheaded(file, pageSize, header) }
-    let counted = try countedFrames(beside: url, salts: header[16..<24])
+    // The index is never synced, so it may be from any earlier moment, or no index at all.
+    let index = try LogIndex.read(beside: url).usable
+    let counted = index.flatMap { $0.salts.elementsEqual(header[16..<24]) ? $0.committedFrames : nil }
     return check(file, pageSize, salts: (header.word(at: 16), header.word(at: 20)), sum, counted: counted)
-  }
-
-  /// Returns how many frames of committed transactions SQLite's index beside the log counts; nil if the index doesn't
-  /// belong to this generation of the log.
-  ///
-  /// The index is never synced, so it may be from any earlier moment, or no index at all, which its checksum shows.
-  private static func countedFrames(beside log: URL, salts: ArraySlice<UInt8>) throws -> Int? {
-    let index = URL(
-      fileURLWithPath: log.path.replacingOccurrences(of: "-wal", with: "-shm", options: [.backwards, .anchored]))
-    guard let header = try RawFile(index)?.bytes(at: 0, count: 96), header[..<48].elementsEqual(header[48...]) else {
-      return nil
-    }
-    var sum = Sum(isBigEndian: UInt32(1).bigEndian == 1)
-    sum.add(header[..<40])
-    func number(_ offset: Int) -> UInt32 {
-      header.withUnsafeBytes { $0.loadUnaligned(fromByteOffset: offset, as: UInt32.self) }
-    }
-    guard header[12] != 0, number(40) == sum.first, number(44) == sum.second, header[32..<40].elementsEqual(salts)
-    else { return nil }
-    return Int(number(16))
   }
 
   /// Reads a log without a valid header. Any frame may be of the current generation, and SQLite accepts none. There was
@@ -94,7 +76,7 @@ struct WriteAheadLog {
     var committed = 0
     var isEvident = false
     // The header states the byte order of the sums, but can't be trusted here.
-    var sums = [true, false].map { Sum(isBigEndian: $0, first: start.word(at: 24), second: start.word(at: 28)) }
+    var sums = [true, false].map { LogChecksum(isBigEndian: $0, first: start.word(at: 24), second: start.word(at: 28)) }
     for index in 0..<((file.size - headerSize) / (frameHeaderSize + pageSize)) {
       let offset = headerSize + index * (frameHeaderSize + pageSize)
       guard let header = file.bytes(at: offset, count: frameHeaderSize),
@@ -119,7 +101,7 @@ struct WriteAheadLog {
   }
 
   private static func check(
-    _ file: RawFile, _ pageSize: Int, salts: (UInt32, UInt32), _ start: Sum, counted: Int?
+    _ file: RawFile, _ pageSize: Int, salts: (UInt32, UInt32), _ start: LogChecksum, counted: Int?
   ) -> WriteAheadLog {
     var sum = start
     var frames: [Int] = []
@@ -168,29 +150,5 @@ struct WriteAheadLog {
   /// Returns the page in a frame; nil if it can't be read.
   func page(inFrame index: Int) -> [UInt8]? {
     file?.bytes(at: Self.headerSize + index * (Self.frameHeaderSize + pageSize) + Self.frameHeaderSize, count: pageSize)
-  }
-
-  /// SQLite's checksum over pairs of 32-bit words.
-  private struct Sum {
-    let isBigEndian: Bool
-    var first: UInt32 = 0
-    var second: UInt32 = 0
-
-    mutating func restart(_ first: UInt32, _ second: UInt32) { (self.first, self.second) = (first, second) }
-
-    mutating func add(_ bytes: ArraySlice<UInt8>) {
-      bytes.withUnsafeBytes { raw in
-        var (left, right) = (first, second)
-        var offset = 0
-        while offset + 8 <= raw.count {
-          let a = raw.loadUnaligned(fromByteOffset: offset, as: UInt32.self)
-          let b = raw.loadUnaligned(fromByteOffset: offset + 4, as: UInt32.self)
-          left = left &+ (isBigEndian ? UInt32(bigEndian: a) : UInt32(littleEndian: a)) &+ right
-          right = right &+ (isBigEndian ? UInt32(bigEndian: b) : UInt32(littleEndian: b)) &+ left
-          offset += 8
-        }
-        (first, second) = (left, right)
-      }
-    }
   }
 }

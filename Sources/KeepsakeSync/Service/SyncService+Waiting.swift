@@ -12,9 +12,9 @@ struct SyncWaiter {
   }
 
   var goal: Goal
-  /// A request was in flight when the caller began to wait. If the network fails it, that says nothing about the time
-  /// since, and one more attempt is made.
-  var beganDuringRequest: Bool
+  /// The requests that were in flight when the caller began to wait, and still are. If the network fails one of them,
+  /// that says nothing about the time since, and one more attempt is made.
+  var earlierRequests: Set<UInt64>
   var continuation: CheckedContinuation<Void, any Error>
 }
 
@@ -28,10 +28,10 @@ extension SyncService {
     guard mode == .running else { throw SyncError.notRunning }
     nextWaiter += 1
     let id = nextWaiter
-    let isRequesting = engine.hasRequests
+    let requests = engine.requests
     try await withTaskCancellationHandler {
       try await withCheckedThrowingContinuation { continuation in
-        waiters[id] = SyncWaiter(goal: goal, beganDuringRequest: isRequesting, continuation: continuation)
+        waiters[id] = SyncWaiter(goal: goal, earlierRequests: requests, continuation: continuation)
         step(.sync)
         if Task.isCancelled {
           cancelWaiter(id)
@@ -49,21 +49,22 @@ extension SyncService {
     return DownloadRules(largest: largestDownload(), asked: Set(slots))
   }
 
+  /// Resumes the callers whose goal is reached or failed. Call this after each step.
   func settleWaiters() {
     guard !waiters.isEmpty else { return }
     let status = engine.status
+    let requests = engine.requests
+    // Those of whose earlier requests one ended in this step.
+    let retrying = Set(waiters.filter { !$0.value.earlierRequests.isSubset(of: requests) }.keys)
+    for id in retrying { waiters[id]?.earlierRequests.formIntersection(requests) }
     var needsAttempt = false
     for goal in Set(waiters.values.map(\.goal)) {
       do {
         guard let result = try outcome(of: goal, status) else { continue }
         var settled = waiters.filter { $0.value.goal == goal }
         if case .failure = result, case .waiting(let failure) = phase(of: goal, status), failure.kind.isOfNetwork {
-          let kept = settled.filter(\.value.beganDuringRequest).keys
-          for id in kept {
-            settled[id] = nil
-            waiters[id]?.beganDuringRequest = false
-          }
-          needsAttempt = needsAttempt || !kept.isEmpty
+          settled = settled.filter { !retrying.contains($0.key) }
+          needsAttempt = needsAttempt || waiters.contains { $0.value.goal == goal && retrying.contains($0.key) }
         }
         resume(settled, with: result)
       } catch {
