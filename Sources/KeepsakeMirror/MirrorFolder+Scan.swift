@@ -1,4 +1,5 @@
 import Foundation
+import KeepsakeStore
 
 #if canImport(Glibc)
 import CDispatch  // The compiler may take this module for the one that defines Glibc's stat.

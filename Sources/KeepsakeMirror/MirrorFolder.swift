@@ -1,4 +1,5 @@
 import Foundation
+package import KeepsakeStore
 
 #if canImport(Glibc)
 import CDispatch  // The compiler may take this module for the one that defines Glibc's stat.
@@ -172,16 +173,7 @@ final class MirrorFolder {
   }
 }
 
-/// Identifies a file or folder, whatever its name.
-package struct FileIdentity: Hashable, Sendable {
-  var device: UInt64
-  var inode: UInt64
-
-  init(_ status: borrowing stat) {
-    device = UInt64(truncatingIfNeeded: status.st_dev)
-    inode = UInt64(truncatingIfNeeded: status.st_ino)
-  }
-
+extension FileIdentity {
   /// Identifies the folder at `path`; symbolic links on the way are followed.
   package init(folder path: String) throws(MirrorError) { self.init(try Descriptor(folder: path).status(path: path)) }
 }

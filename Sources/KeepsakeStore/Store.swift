@@ -20,7 +20,7 @@ package final class Store: Sendable {
   let database: StoreDatabase
   private var context: StoreContext { database.context }
   var memory: ContentMemory { context.memory }
-  private let lock: StoreLock
+  let lock: StoreLock
   private let commits: CommitQueue
   private let closed = Mutex(false)
 
@@ -52,7 +52,7 @@ package final class Store: Sendable {
     try StoreFolder.create(url)
     let lock = try StoreLock(at: url.appendingPathComponent("lock"))
     let (database, incidents) = try StoreError.translating("opening the store") {
-      try StoreDatabase.open(StoreFiles(folder: url), seal: request, history: history, backups: backups)
+      try StoreDatabase.open(StoreFiles(folder: url), lock: lock, seal: request, history: history, backups: backups)
     }
     let store = Store(url: url, writer: writer, database: database, lock: lock)
     do {
@@ -215,8 +215,14 @@ package final class Store: Sendable {
   /// Seals with the current secret everything that is still sealed with an earlier one. Costs a pass over the store and
   /// a write for each megabyte sealed; other writes may happen in between. If interrupted, the next call does the rest.
   package func reseal() throws {
+    try requirePresence()
     try StoreError.translating("resealing") { try SealGate.reseal(database, context.seal, folder: url) }
   }
+
+  /// Checks that the store's files are still the ones in its folder: only then does what is beside them belong to it.
+  ///
+  /// - Throws: `StoreError` with `removed` if they aren't, which is also reported as an incident.
+  package func requirePresence() throws { try database.requirePresence() }
 
   /// Whether the store is closed or being closed.
   package var isClosed: Bool { closed.withLock { $0 } }
@@ -231,14 +237,17 @@ package final class Store: Sendable {
   /// nothing.
   ///
   /// - Throws: `timedOut` if that takes longer than `limit`; the commits then continue, and the store stays open until
-  ///   they are done.
+  ///   they are done. `removed`, after closing, if the files aren't in the folder any more.
   package func close(within limit: Duration? = nil) throws {
     guard !closed.withLock({ $0 }) else { return }
     let deadline = limit.map { ContinuousClock.now + $0 }
+    var removal: StoreError?
     do {
       try drain(within: limit)
     } catch let error as StoreError where error.code == .misuse && closed.withLock({ $0 }) {
       return  // Another call has closed it meanwhile.
+    } catch let error as StoreError where error.code == .removed {
+      removal = error
     } catch let error as StoreError where [.damaged, .io, .diskFull, .notPermitted].contains(error.code) {
       // The disk or the database refuses every write. What was submitted has failed and reported that. A store in
       // trouble has to be closed before it can be opened again and repaired.
@@ -252,6 +261,7 @@ package final class Store: Sendable {
     commits.close()
     try StoreError.translating("closing the store") { try database.close(until: deadline) }
     lock.release()
+    if let removal { throw removal }
   }
 }
 

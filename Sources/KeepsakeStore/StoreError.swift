@@ -31,6 +31,8 @@ public struct StoreError: LocalizedError, Sendable, CustomStringConvertible {
     case newerFormat
     /// The store is already open, in another process or elsewhere in this one.
     case inUse
+    /// The game's files were removed, moved or replaced while they were open (`GameData.rescue(to:)`).
+    case removed
     /// What was requested isn't stored here.
     case missing
     /// A limit was exceeded; nothing was written.

@@ -23,6 +23,8 @@ package enum TestDepth {
   package static let creationCuts = count(3, deep: 15)
   /// SIGKILLs of a saving process.
   package static let kills = count(10, deep: 200, variable: "KEEPSAKE_STORE_KILLS")
+  /// Random moments at which a game's folder is taken away.
+  package static let removals = count(30, deep: 1_000)
   /// The number of altered bytes in a store's files.
   package static let damagedBytes = count(60, deep: 300, variable: "KEEPSAKE_DAMAGE")
   /// Whether every page of a larger store is lost in turn.

@@ -38,7 +38,7 @@ extension GameData {
         .misuse,
         "data that was opened with `at:` is in a folder that the game chose: close the data and delete the folder")
     }
-    let file = CloudFile(url: url.appendingPathComponent(CloudFile.name))
+    let file = CloudFile(in: url, of: nil)
     let isEnabled = cloud.isEnabled
     let isRefused = try await losing ? false : isRefusedByCloud(file)
     try close(within: limit)

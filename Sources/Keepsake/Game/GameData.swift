@@ -163,17 +163,21 @@ public final class GameData: Sendable {
   ///
   /// - Parameter limit: How long to wait.
   /// - Throws: `StoreError` with `timedOut` if it takes longer: captures are then still being written, preferences are
-  ///   still in memory, and `close` can be called again.
+  ///   still in memory, and `close` can be called again. `removed`, with everything closed, if the game's files aren't
+  ///   in their folder any more: what was committed after they were removed is lost (see `rescue(to:)`).
   public func close(within limit: Duration = .seconds(10)) throws {
     guard !closed.withLock({ $0 }) else { return }
     let start = core.environment.uptime()
     func left() -> Duration { max(limit - (core.environment.uptime() - start), .zero) }
     try cloud.close(within: limit)
     let chosen = try preferences.close(within: left())
+    var removal: StoreError?
     do {
       // Closed before the store, whose lock also protects the records.
       try records.close(within: left())
       try core.store.close(within: left())
+    } catch let error as StoreError where error.code == .removed {
+      removal = error
     } catch {
       preferences.reopen()
       throw error
@@ -185,6 +189,7 @@ public final class GameData: Sendable {
     preferences.finish()
     scores.finish()
     core.events.finish()
+    if let removal { throw removal }
   }
 
   deinit {

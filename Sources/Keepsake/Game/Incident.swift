@@ -20,6 +20,9 @@ public struct Incident: Sendable, Hashable {
     case rebuilt
     /// The disk failed during a commit. The database was reopened and is intact; the failed commits reported the error.
     case diskFailed
+    /// The game's files were removed, moved or replaced while the game had them open. Nothing is saved any more:
+    /// `GameData.rescue(to:)` saves what is still open in another folder.
+    case removed
     /// A backup of the data, which a damaged store is repaired from, could not be made. Nothing else is wrong; a later
     /// one is tried when it is due. Reported once for each cause.
     case backupFailed

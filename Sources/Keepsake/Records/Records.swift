@@ -158,13 +158,16 @@ public final class Records: Sendable {
     }
   }
 
+  /// The tables, if they have been used.
+  var openDatabase: RecordsDatabase? { if case .open(let database) = phase.withLock({ $0 }) { database } else { nil } }
+
   // MARK: Opening and closing
 
   private func opened(objection: RecordsDatabase.Objection = { _ in nil }) throws -> RecordsDatabase {
     if let database = try known() { return database }
     return try opens.withLock {
       if let database = try known() { return database }
-      let database = try RecordsDatabase.open(in: core.store.url, objection: objection) { [weak core] in
+      let database = try RecordsDatabase.open(in: core.store.url, beside: core.store, objection: objection) { [weak core] in
         core?.events.report($0)
       }
       phase.withLock { $0 = .open(database) }

@@ -17,6 +17,9 @@ final class StoreDatabase: BackupSource {
     case disk
     /// Only the next opening can repair it.
     case damage
+    /// The files were removed or replaced during a commit, which is in the database or not: no later commit may build
+    /// on either.
+    case removal(StoreError)
   }
   private struct State {
     var pool: DatabasePool
@@ -33,6 +36,7 @@ final class StoreDatabase: BackupSource {
   }
 
   private let files: StoreFiles
+  private let presence: FilePresence
   let context: StoreContext
   var memory: ContentMemory { context.memory }
   private let checkpointer: WALCheckpointer
@@ -43,196 +47,20 @@ final class StoreDatabase: BackupSource {
   let backup: RollingBackup
   private let suspicion: Suspicion
 
-  private init(
-    _ files: StoreFiles, pool: DatabasePool, context: StoreContext, checkpointer: WALCheckpointer,
-    _ backups: BackupSchedule
+  init(
+    _ files: StoreFiles, _ presence: FilePresence, pool: DatabasePool, context: StoreContext,
+    checkpointer: WALCheckpointer, _ backups: BackupSchedule
   ) {
     self.files = files
+    self.presence = presence
     self.checkpointer = checkpointer
     self.context = context
     state = Mutex(State(pool: pool))
     users = ConnectionUsers()
-    suspicion = Suspicion(at: files.suspicion)
+    suspicion = Suspicion(at: files.suspicion, presence)
     backup = RollingBackup(files, backups) {
       try StoreAudit.run(on: StoreTransaction($0, in: StoreContext(seal: context.seal))).all.first
     }
-  }
-
-  // MARK: Opening
-
-  /// Opens the store's database and repairs it if necessary.
-  ///
-  /// - Throws: What the seal's gate throws, before anything is changed, however damaged the database is.
-  static func open(
-    _ files: StoreFiles, seal request: SealRequest, history: HistoryRules, backups: BackupSchedule
-  ) throws -> (StoreDatabase, [StoreIncident]) {
-    let reserve = StoreReserve(files)
-    do {
-      let opened = try openOnce(files, request, history, backups)
-      reserve.take()
-      return opened
-    } catch let error as StoreError where error.code == .diskFull {
-      guard try reserve.giveUp() else { throw error }
-      return try openOnce(files, request, history, backups)
-    }
-  }
-
-  private static func openOnce(
-    _ files: StoreFiles, _ request: SealRequest, _ history: HistoryRules, _ backups: BackupSchedule
-  ) throws -> (StoreDatabase, [StoreIncident]) {
-    try Recovery.finishInterrupted(files)
-    let checkpointer = WALCheckpointer()
-    var incidents: [StoreIncident] = []
-    var gate: SealGate?
-    var opened: (pool: DatabasePool, seal: StoreSeal)
-    do {
-      if let damage = try files.damageAtFirstSight() { throw StoreError(.damaged, damage) }
-      opened = try openSealed(files, request, checkpointer, &gate, &incidents)
-    } catch let error as StoreError where error.code == .damaged {
-      // If the database doesn't show its seal, the files beside it or its pages do.
-      let known = gate.flatMap { $0.found == nil ? nil : $0 }
-      let recovery = try Recovery(files, known ?? SealGate(request, database: nil, folder: files.folder))
-      let report = try recovery.run(because: [error.message])
-      incidents = [StoreIncident(.recovered, report.message)]
-      opened = try openSealed(files, request, checkpointer, &gate, &incidents)
-    }
-    try StoreFiles.remove(files.suspicion)
-    let context = StoreContext(seal: opened.seal, history: history)
-    return (StoreDatabase(files, pool: opened.pool, context: context, checkpointer: checkpointer, backups), incidents)
-  }
-
-  /// Opens and audits the database, and applies the requested seal. `gate` receives what the seal was, even if this
-  /// throws later.
-  private static func openSealed(
-    _ files: StoreFiles, _ request: SealRequest, _ checkpointer: WALCheckpointer, _ gate: inout SealGate?,
-    _ incidents: inout [StoreIncident]
-  ) throws -> (DatabasePool, StoreSeal) {
-    let pool = try connect(files)
-    do {
-      let entered = try translatingDamage { () -> StoreSeal in
-        var opening = try pool.read { try SealGate(request, database: $0, folder: files.folder) }
-        gate = opening
-        try prepare(pool, files, checkpointer)
-        if let incident = try opening.repairHeader(pool) { incidents.append(incident) }
-        try audit(pool, files, opening.seal, &incidents)
-        return try opening.enter(pool)
-      }
-      return (pool, entered)
-    } catch {
-      try? pool.close()  // The reason to give up is the error that is thrown.
-      throw error
-    }
-  }
-
-  /// For tools: rebuilds what derives from other rows, and leaves the seal as it is.
-  static func rebuild(_ files: StoreFiles, _ request: SealRequest?) throws -> [StoreIncident] {
-    var incidents: [StoreIncident] = []
-    let pool = try connect(files)
-    do {
-      try translatingDamage {
-        let seal = try pool.read { try SealGate.seal(of: $0, request, folder: files.folder) }
-        try audit(pool, files, seal, &incidents)
-        _ = try pool.writeWithoutTransaction { try $0.checkpoint(.truncate) }
-      }
-      try pool.close()
-    } catch {
-      try? pool.close()  // The reason to give up is the error that is thrown.
-      throw error
-    }
-    return incidents
-  }
-
-  /// Opens the database again after the disk has failed.
-  private static func reopen(
-    _ files: StoreFiles, _ seal: StoreSeal, _ checkpointer: WALCheckpointer, _ incidents: inout [StoreIncident]
-  ) throws -> DatabasePool {
-    let pool = try connect(files)
-    do {
-      try translatingDamage {
-        try prepare(pool, files, checkpointer)
-        try audit(pool, files, seal, &incidents)
-        try SealGate.keepLedger(of: seal, on: pool)
-      }
-      return pool
-    } catch {
-      try? pool.close()  // The reason to give up is the error that is thrown.
-      throw error
-    }
-  }
-
-  private static func connect(_ files: StoreFiles) throws -> DatabasePool {
-    do {
-      return try DatabasePool(path: files.database.path, configuration: configuration())
-    } catch let error as DatabaseError where error.isDamage {
-      throw StoreError(.damaged, "the database can't be opened: \(error.message ?? "damaged")", cause: error)
-    } catch let error as DatabaseError {
-      throw StoreError(error, doing: "opening the store")
-    }
-  }
-
-  private static func prepare(_ pool: DatabasePool, _ files: StoreFiles, _ checkpointer: WALCheckpointer) throws {
-    try pool.writeWithoutTransaction { database in
-      // GRDB sets NORMAL for a write-ahead log, with which a power cut may undo the last commits.
-      try database.execute(sql: "PRAGMA synchronous = FULL")
-      // Some systems build SQLite to overwrite deleted data with zeros, a megabyte when history is pruned.
-      try database.execute(sql: "PRAGMA secure_delete = OFF")
-      try Schema.migrate(database, at: files.database)
-      try checkpointer.install(on: database)
-    }
-  }
-
-  /// Throws `damaged` if only a recovery helps; otherwise rebuilds derived rows that are wrong.
-  private static func audit(
-    _ pool: DatabasePool, _ files: StoreFiles, _ seal: StoreSeal, _ incidents: inout [StoreIncident]
-  ) throws {
-    let context = StoreContext(seal: seal)
-    let whole = StoreFiles.exists(files.suspicion) ? true : nil
-    let findings = try pool.read { try StoreAudit.run(on: StoreTransaction($0, in: context), whole: whole) }
-    if let first = findings.damage.first { throw StoreError(.damaged, first) }
-    if !findings.isEmpty { incidents.append(try rebuild(findings, pool, context)) }
-  }
-
-  private static func translatingDamage<Value>(_ body: () throws -> Value) throws -> Value {
-    do {
-      return try body()
-    } catch let error as DatabaseError where error.isDamage {
-      throw StoreError(.damaged, "the database can't be read: \(error.message ?? "damaged")", cause: error)
-    } catch let error as DatabaseError {
-      throw StoreError(error, doing: "opening the store")
-    }
-  }
-
-  /// Rebuilds indexes and derived tables in one transaction. Throws `damaged` if that doesn't help.
-  private static func rebuild(
-    _ findings: StoreAudit.Findings, _ pool: DatabasePool, _ context: StoreContext
-  ) throws -> StoreIncident {
-    try pool.write { database in
-      let transaction = StoreTransaction(database, in: context)
-      if !findings.indexes.isEmpty { try database.execute(sql: "REINDEX") }
-      if !findings.derived.isEmpty {
-        try ContentUse.rebuild(in: transaction)
-        try HeadTable.rebuild(in: database)
-        try Counters.rebuild(in: database)
-      }
-      let rest = try StoreAudit.run(on: transaction)
-      guard rest.isEmpty else { throw StoreError(.damaged, rest.all.first ?? "") }
-    }
-    let what = findings.all.joined(separator: "; ")
-    return StoreIncident(.rebuilt, "derived data disagreed with the saves and was rebuilt; nothing was lost (\(what))")
-  }
-
-  private static func configuration() -> Configuration {
-    var configuration = Configuration()
-    configuration.label = "keepsake"
-    configuration.prepareDatabase { database in
-      // Detects damage in a page when the page is read, not when it is used.
-      try database.execute(sql: "PRAGMA cell_size_check = ON")
-      #if canImport(Darwin)
-      // On Apple's systems, fsync leaves the bytes in the drive's cache.
-      try database.execute(sql: "PRAGMA fullfsync = ON; PRAGMA checkpoint_fullfsync = ON")
-      #endif
-    }
-    return configuration
   }
 
   // MARK: Use
@@ -251,6 +79,10 @@ final class StoreDatabase: BackupSource {
         value = read
         return read
       }
+    } catch let error as DatabaseError where error.resultCode == .SQLITE_CANTOPEN {
+      // A connection more was needed, and there is nothing at the path.
+      try requirePresence()
+      throw error
     } catch let error as DatabaseError where error.resultCode == .SQLITE_CORRUPT {
       suspicion.note(error)
       // What was read around a lost page is valid, although SQLite then ends the transaction with an error.
@@ -270,14 +102,39 @@ final class StoreDatabase: BackupSource {
       do {
         let value = try pool.write { database in
           try doDuty(database)
-          return try body(database)
+          let value = try body(database)
+          try requirePresence()
+          return value
         }
+        try confirmPresence()
         backup.didCommit(in: self)
         return value
       } catch let error as DatabaseError {
         note(error)
+        try requirePresence()
         throw error
       }
+    }
+  }
+
+  /// Throws `removed`, and reports it once, if the files were removed, moved or replaced.
+  func requirePresence() throws {
+    do {
+      try presence.check()
+    } catch let error as StoreError where error.code == .removed {
+      if presence.takeReport() { report(StoreIncident(.removed, error.message)) }
+      throw error
+    }
+  }
+
+  /// Checks after a commit, before it is acknowledged. The commit can't be undone: if the files are gone, nothing more
+  /// is written until the store is opened again, even if they come back.
+  private func confirmPresence() throws {
+    do {
+      try requirePresence()
+    } catch let error as StoreError {
+      state.withLock { $0.trouble = .removal(error) }
+      throw error
     }
   }
 
@@ -320,7 +177,8 @@ final class StoreDatabase: BackupSource {
 
   /// Closes all connections, after a backup if one is due. The backup stops at `deadline`.
   func close(until deadline: ContinuousClock.Instant? = nil) throws {
-    if state.withLock({ $0.trouble == nil && !$0.isClosed }) { backup.finish(on: self, until: deadline) }
+    let isPresent = presence.isCertain
+    if isPresent, state.withLock({ $0.trouble == nil && !$0.isClosed }) { backup.finish(on: self, until: deadline) }
     if let incident = suspicion.settle() { report(incident) }
     // Not while a write reopens the database, whose new connections would stay open.
     try writing.withLock {
@@ -329,10 +187,12 @@ final class StoreDatabase: BackupSource {
       if state.withLock({ $0.trouble == nil && !$0.isClosed }) {
         _ = try? pool.writeWithoutTransaction { database in try database.checkpoint(.truncate) }
       }
+      // SQLite removes the log by its path, where another store's may be now.
+      if !isPresent { try? pool.writeWithoutTransaction { try $0.keepLog() } }
       try pool.close()
       state.withLock { $0.isClosed = true }
     }
-    StoreReserve(files).take()
+    if isPresent { StoreReserve(files).take() }
   }
 
   /// Records what a write's error means for later writes.
@@ -346,7 +206,8 @@ final class StoreDatabase: BackupSource {
     }
   }
 
-  /// Reopens the database after the disk has failed. Throws if the disk still fails, or if the database is damaged.
+  /// Reopens the database after the disk has failed. Throws if the disk still fails, if the database is damaged, or if
+  /// the files are gone.
   private func heal() throws {
     guard state.withLock({ $0.trouble != nil && !$0.isClosed }) else { return }
     try users.alone {
@@ -355,14 +216,16 @@ final class StoreDatabase: BackupSource {
       case .damage:
         throw StoreError(
           .damaged, "the store's database is damaged and can't store this save: close and reopen it to repair it")
+      case .removal(let error): throw error
       case .disk:
+        try requirePresence()
         let index = try FailedCommit.index(of: files.log)
         try pool.close()
         try FailedCommit.trimLog(files.log, to: index)
         var incidents: [StoreIncident] = []
         do {
           if let damage = try files.damageAtFirstSight() { throw StoreError(.damaged, damage) }
-          let fresh = try Self.reopen(files, context.seal, checkpointer, &incidents)
+          let fresh = try Self.reopen(files, presence, context.seal, checkpointer, &incidents)
           memory.forgetPlain()
           state.withLock { state in
             state.pool = fresh

@@ -65,6 +65,24 @@ extension RecordsDatabase {
     return try objection(database)
   }
 
+  /// Returns an objection to tables with applied migrations that `migrator` doesn't know.
+  ///
+  /// - Parameter merged: Names of earlier migrations that it merged into others, which GRDB doesn't reveal.
+  package static func objection(to migrator: DatabaseMigrator, merged: Set<String> = []) -> Objection {
+    { database in
+      let unknown = try migrator.appliedIdentifiers(database).subtracting(migrator.migrations).subtracting(merged)
+        .sorted()
+      guard !unknown.isEmpty else { return nil }
+      let names = unknown.prefix(3).map { "\"\($0)\"" }.joined(separator: ", ")
+      return StoreError(
+        .newerFormat,
+        """
+        the records were written by a newer release of the game, whose migrations this one doesn't know (\(names)): \
+        update the game
+        """)
+    }
+  }
+
   /// The files beside the database belong to the store: replacing one of them would destroy the store.
   private func refuseOwn(_ url: URL, in parent: URL) throws {
     var isFolder: ObjCBool = false

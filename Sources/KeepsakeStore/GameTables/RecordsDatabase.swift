@@ -21,6 +21,8 @@ package final class RecordsDatabase: BackupSource {
     case disk
     /// Only the next opening can repair it.
     case damage
+    /// The file was removed or replaced during a commit, which is in it or not.
+    case removal(StoreError)
   }
   private struct State {
     var pool: DatabasePool
@@ -38,6 +40,7 @@ package final class RecordsDatabase: BackupSource {
   static let busySeconds = 5.0
 
   let files: RecordsFiles
+  private let presence: FilePresence
   private let checkpointer: WALCheckpointer
   private let state: Mutex<State>
   private let users = ConnectionUsers()
@@ -48,13 +51,13 @@ package final class RecordsDatabase: BackupSource {
   /// Threads that are reading the tables, and the one that is writing them: nested calls must not wait for themselves.
   private let (readers, writers) = (ThreadMarks(), ThreadMarks())
 
-  private init(
-    _ files: RecordsFiles, pool: DatabasePool, checkpointer: WALCheckpointer, _ backups: BackupSchedule,
-    _ report: @escaping @Sendable (StoreIncident) -> Void
+  init(
+    _ files: RecordsFiles, _ presence: FilePresence, pool: DatabasePool, checkpointer: WALCheckpointer,
+    _ backups: BackupSchedule, _ report: @escaping @Sendable (StoreIncident) -> Void
   ) {
-    (self.files, self.checkpointer, self.reporting) = (files, checkpointer, report)
+    (self.files, self.presence, self.checkpointer, self.reporting) = (files, presence, checkpointer, report)
     state = Mutex(State(pool: pool))
-    suspicion = Suspicion(at: files.suspicion)
+    suspicion = Suspicion(at: files.suspicion, presence)
     // A full check, however large the file is: no row has a checksum, and both backups would soon be copies of the
     // damaged file.
     backup = RollingBackup(files, backups) { try RecordsAudit.run(on: $0, .structure).damage.first }
@@ -66,49 +69,27 @@ package final class RecordsDatabase: BackupSource {
     try? state.withLock { $0.pool }.close()
   }
 
-  // MARK: Opening
-
   /// Opens the tables in the folder of a game's data, which the caller has locked, or creates the file. Repairs what is
   /// necessary, and reports it.
   ///
+  /// - Parameter store: The open store in the same folder, if there is one.
   /// - Throws: `StoreError`: the error from `objection`, with nothing changed; `diskFull`, `notPermitted`, `io`.
   package static func open(
-    in folder: URL, objection: Objection = { _ in nil }, report: @escaping @Sendable (StoreIncident) -> Void
-  ) throws -> RecordsDatabase {
-    try open(in: folder, objection: objection, backups: .standard, report: report)
-  }
-
-  /// For tests that can't wait for a backup.
-  static func open(
-    in folder: URL, objection: Objection = { _ in nil }, backups: BackupSchedule,
+    in folder: URL, beside store: Store? = nil, objection: Objection = { _ in nil },
     report: @escaping @Sendable (StoreIncident) -> Void
   ) throws -> RecordsDatabase {
-    let files = RecordsFiles(folder: folder)
-    return try StoreError.translating("opening the records") {
-      do {
-        let opened = try openOnce(files, objection, backups, report)
-        files.reserve.take()
-        return opened
-      } catch {
-        guard StoreError.isFull(error), try files.reserve.giveUp() else { throw error }
-        return try openOnce(files, objection, backups, report)
-      }
-    }
-  }
-
-  private static func openOnce(
-    _ files: RecordsFiles, _ objection: Objection, _ backups: BackupSchedule,
-    _ report: @escaping @Sendable (StoreIncident) -> Void
-  ) throws -> RecordsDatabase {
-    let checkpointer = WALCheckpointer()
-    let pool = try RecordsOpening(files).open(checkpointer, objection, report)
-    return RecordsDatabase(files, pool: pool, checkpointer: checkpointer, backups, report)
+    // A folder that isn't the store's any more may be another store's.
+    try store?.requirePresence()
+    return try open(in: folder, lock: store?.lock, objection: objection, backups: .standard, report: report)
   }
 
   // MARK: Use
 
   /// The current connections, for what only GRDB itself offers. Different ones after the disk has failed.
   package var reader: any DatabaseReader { state.withLock { $0.pool } }
+
+  /// The current connections, for what must not open a further one.
+  var pool: DatabasePool { state.withLock { $0.pool } }
 
   /// For backups. Throws SQLite's errors unchanged.
   func read<Value>(_ body: (Database) throws -> Value) throws -> Value {
@@ -161,12 +142,15 @@ package final class RecordsDatabase: BackupSource {
           var value: Value?
           try database.inTransaction {
             value = try Self.separatingErrors(database, body)
+            try requirePresence()
             return .commit
           }
+          try confirmPresence()
           guard let value else { throw StoreError(.io, "a write of the records ended without a result") }
           return value
         } catch let error as DatabaseError {
           note(error)
+          try requirePresence()
           throw error
         }
       }
@@ -184,8 +168,11 @@ package final class RecordsDatabase: BackupSource {
     guard !isDone || migrator.eraseDatabaseOnSchemaChange else { return }
     try writing("migrating the records") { pool in
       do {
+        try requirePresence()
         try migrator.migrate(pool)
+        try confirmPresence()
       } catch {
+        try requirePresence()
         if let error = error as? DatabaseError {
           note(error)
           if let translated = StoreError(ofFile: error, doing: "migrating the records") { throw translated }
@@ -213,7 +200,9 @@ package final class RecordsDatabase: BackupSource {
       try pool.writeWithoutTransaction { database in
         guard state.withLock({ $0.trouble == nil }) else { throw Troubled() }
         do {
+          try requirePresence()
           try other.read { try $0.backup(to: database) }
+          try confirmPresence()
           // Copying page by page doesn't notify any observers.
           try database.inTransaction {
             try database.notifyChanges(in: .fullDatabase)
@@ -224,24 +213,6 @@ package final class RecordsDatabase: BackupSource {
           throw error
         }
       }
-    }
-  }
-
-  /// Returns an objection to tables with applied migrations that `migrator` doesn't know.
-  ///
-  /// - Parameter merged: Names of earlier migrations that it merged into others, which GRDB doesn't reveal.
-  package static func objection(to migrator: DatabaseMigrator, merged: Set<String> = []) -> Objection {
-    { database in
-      let unknown = try migrator.appliedIdentifiers(database).subtracting(migrator.migrations).subtracting(merged)
-        .sorted()
-      guard !unknown.isEmpty else { return nil }
-      let names = unknown.prefix(3).map { "\"\($0)\"" }.joined(separator: ", ")
-      return StoreError(
-        .newerFormat,
-        """
-        the records were written by a newer release of the game, whose migrations this one doesn't know (\(names)): \
-        update the game
-        """)
     }
   }
 
@@ -293,7 +264,7 @@ package final class RecordsDatabase: BackupSource {
     let begun = state.withLock { $0.closing }
     if begun == nil {
       guard !state.withLock({ $0.isClosed }) else { return }
-      if state.withLock({ $0.trouble == nil }) { backup.finish(on: self, until: deadline) }
+      if presence.isCertain, state.withLock({ $0.trouble == nil }) { backup.finish(on: self, until: deadline) }
       let rest = deadline.map { max($0 - .now, .zero) / .seconds(1) }
       guard users.waitUntilIdle(until: rest.map { Date(timeIntervalSinceNow: $0) } ?? .distantFuture) else {
         throw StoreError(.timedOut, "the records are still being read or written")
@@ -323,9 +294,12 @@ package final class RecordsDatabase: BackupSource {
       if state.withLock({ $0.trouble == nil }) {
         _ = try? pool.writeWithoutTransaction { try $0.checkpoint(.truncate) }
       }
+      let isPresent = presence.isCertain
+      // SQLite removes the log by its path, where another one may be now.
+      if !isPresent { try? pool.writeWithoutTransaction { try $0.keepLog() } }
       try pool.close()
       state.withLock { $0.isClosed = true }
-      files.reserve.take()
+      if isPresent { files.reserve.take() }
     }
   }
 
@@ -356,6 +330,26 @@ package final class RecordsDatabase: BackupSource {
 
   func report(_ incident: StoreIncident) { reporting(incident) }
 
+  /// Throws `removed`, and reports it once, if the file was removed, moved or replaced.
+  func requirePresence() throws {
+    do {
+      try presence.check()
+    } catch let error as StoreError where error.code == .removed {
+      if presence.takeReport() { report(StoreIncident(.removed, error.message)) }
+      throw error
+    }
+  }
+
+  /// Checks after a commit, before it is acknowledged, as `StoreDatabase` does.
+  private func confirmPresence() throws {
+    do {
+      try requirePresence()
+    } catch let error as StoreError {
+      state.withLock { $0.trouble = .removal(error) }
+      throw error
+    }
+  }
+
   private func note(_ error: DatabaseError) {
     switch error.resultCode {
     case .SQLITE_IOERR: state.withLock { $0.trouble = $0.trouble ?? .disk }
@@ -379,7 +373,9 @@ package final class RecordsDatabase: BackupSource {
       case .damage:
         throw StoreError(
           .damaged, "the records are damaged and can't be written: close and reopen the game's data to repair them")
+      case .removal(let error): throw error
       case .disk:
+        try requirePresence()
         try StoreError.translating("reopening the records") {
           let index = try FailedCommit.index(of: files.log)
           try state.withLock { $0.pool }.close()
@@ -391,7 +387,14 @@ package final class RecordsDatabase: BackupSource {
             suspicion.note(error)
             throw error
           }
-          let fresh = try opening.connect(checkpointer)
+          presence.willReopen()
+          let fresh = try opening.connect(checkpointer, presence)
+          do {
+            try presence.capture()
+          } catch {
+            try? fresh.close()  // The reason to give up is the error that is thrown.
+            throw error
+          }
           state.withLock { state in
             state.pool = fresh
             state.trouble = nil

@@ -21,7 +21,8 @@ struct RecordsOpening {
   ///
   /// - Throws: The error from `objection` if the tables are intact, with nothing changed.
   func open(
-    _ checkpointer: WALCheckpointer, _ objection: RecordsDatabase.Objection, _ report: (StoreIncident) -> Void
+    _ checkpointer: WALCheckpointer, _ presence: FilePresence, _ objection: RecordsDatabase.Objection,
+    _ report: (StoreIncident) -> Void
   ) throws -> DatabasePool {
     guard access(files.folder.path, W_OK) == 0 else {
       throw StoreError(errorNumber: errno, doing: "writing in \(files.folder.path)")
@@ -36,9 +37,15 @@ struct RecordsOpening {
     }
     if let damage = findings.damage.first { throw StoreError(.damaged, damage) }
     if !findings.indexes.isEmpty { report(try RecordsDoctor.mendIndexes(files, because: findings.indexes)) }
-    let pool = try connect(checkpointer)
-    try StoreFiles.remove(files.suspicion)
-    return pool
+    let pool = try connect(checkpointer, presence)
+    do {
+      try presence.capture()
+      try StoreFiles.remove(files.suspicion)
+      return pool
+    } catch {
+      try? pool.close()  // The reason to give up is the error that is thrown.
+      throw error
+    }
   }
 
   /// Returns what is wrong with the file. Throws the error from `objection` if the tables are intact. Changes nothing
@@ -66,11 +73,13 @@ struct RecordsOpening {
     }
   }
 
-  func connect(_ checkpointer: WALCheckpointer) throws -> DatabasePool {
+  /// - Parameter presence: What each later connection checks before it reads anything: it is opened by the path.
+  func connect(_ checkpointer: WALCheckpointer, _ presence: FilePresence?) throws -> DatabasePool {
     var configuration = Configuration()
     configuration.label = "keepsake.records"
     configuration.busyMode = .timeout(RecordsDatabase.busySeconds)
     configuration.prepareDatabase { database in
+      try presence?.check()
       // Detects damage in a page when the page is read, not when it is used.
       try database.execute(sql: "PRAGMA cell_size_check = ON")
       #if canImport(Darwin)

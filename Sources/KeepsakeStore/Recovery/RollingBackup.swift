@@ -17,6 +17,8 @@ import Darwin
 protocol BackupSource: AnyObject, Sendable {
   /// Reports that a backup could not be made.
   func report(_ incident: StoreIncident)
+  /// Throws `removed` if the database's files aren't the ones in its folder any more.
+  func requirePresence() throws
   func read<Value>(_ body: (Database) throws -> Value) throws -> Value
 }
 
@@ -152,7 +154,7 @@ final class RollingBackup: Sendable {
       defer { state.failure = failure }
       return state.failure
     }
-    guard let failure, failure.code != .timedOut, failure.code != before?.code else { return }
+    guard let failure, ![.timedOut, .removed].contains(failure.code), failure.code != before?.code else { return }
     database.report(
       StoreIncident(
         .notBackedUp, "no backup could be made, and a later one will be tried; nothing else is wrong: \(failure)"))
@@ -161,6 +163,7 @@ final class RollingBackup: Sendable {
   /// Makes one copy, which replaces the older one. If it throws, both are unchanged.
   func copy(_ database: any BackupSource, stop: @escaping () -> Bool) throws {
     let partial = files.partialBackup
+    try database.requirePresence()
     try StoreFiles.remove(partial)
     do {
       try StoreError.translating("making a backup") {
@@ -173,6 +176,8 @@ final class RollingBackup: Sendable {
           if !isDone, stop() { throw StoreError(.timedOut, "the data was closed during the backup") }
         }
       }
+      // The two copies in the folder are another store's by now.
+      try database.requirePresence()
       let older = files.backups.first { !StoreFiles.exists($0) } ?? files.presentBackups.last ?? files.backups[0]
       try StoreFiles.moveIfPresent(partial, to: older)
       try AtomicFile.syncFolder(files.folder.path)

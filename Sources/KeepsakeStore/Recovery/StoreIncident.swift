@@ -10,6 +10,8 @@ package struct StoreIncident: Sendable, Hashable, Codable {
     case reopened
     /// Damage was found while running, and the record of it for the next opening could not be written.
     case unnoted
+    /// The files were removed, moved or replaced while they were open.
+    case removed
     /// A backup could not be made, for a reason that the one before didn't have.
     case notBackedUp
   }

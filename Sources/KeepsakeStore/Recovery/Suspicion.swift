@@ -12,14 +12,17 @@ final class Suspicion: Sendable {
   }
 
   private let url: URL
+  /// Without the database's own files in the folder, what is there now isn't suspect.
+  private let presence: FilePresence
   private let state = Mutex(State.none)
 
-  init(at url: URL) { self.url = url }
+  init(at url: URL, _ presence: FilePresence) { (self.url, self.presence) = (url, presence) }
 
   /// Writes the file, once. If that fails, the damage is still the error to report, and `settle` tries again.
   func note(_ reason: any Error) {
     state.withLock { state in
       if case .noted = state { return }
+      guard presence.isCertain else { return }
       let text = Data("\(reason)\n".utf8)
       do {
         try AtomicFile.write(text, to: url)
@@ -34,7 +37,7 @@ final class Suspicion: Sendable {
   /// if that fails again.
   func settle() -> StoreIncident? {
     state.withLock { state in
-      guard case .owed(let text) = state else { return nil }
+      guard case .owed(let text) = state, presence.isCertain else { return nil }
       do {
         try AtomicFile.write(text, to: url)
         state = .noted

@@ -44,7 +44,7 @@ actor CloudConnection: CloudLink {
     self.eventHandler = eventHandler
     self.state = state
     registration = CloudRegistration(
-      file: CloudFile(url: core.store.url.appendingPathComponent(CloudFile.name)), executor: executor)
+      file: CloudFile(in: core.store.url, of: core.store), executor: executor)
     sleep = core.environment.sleep
     random = core.environment.random
   }

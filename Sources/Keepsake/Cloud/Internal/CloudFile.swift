@@ -14,10 +14,16 @@ struct CloudFile: Sendable {
 
   static let name = "cloud.json"
 
-  let url: URL
+  private let url: URL
+  /// The open store in the same folder: the file belongs to it only while the folder does.
+  private let store: Store?
+
+  /// - Parameter store: The store, if it is open.
+  init(in folder: URL, of store: Store?) { (url, self.store) = (folder.appendingPathComponent(Self.name), store) }
 
   /// Returns nil if there is no file.
   func read() throws -> Contents? {
+    try store?.requirePresence()
     guard let bytes = try AtomicFile.read(url, maximumBytes: Self.maximumBytes) else { return nil }
     do {
       return try JSONDecoder().decode(Contents.self, from: bytes)
@@ -27,6 +33,7 @@ struct CloudFile: Sendable {
   }
 
   func write(_ contents: Contents) throws {
+    try store?.requirePresence()
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.sortedKeys, .prettyPrinted, .withoutEscapingSlashes]
     try AtomicFile.write(encoder.encode(contents), to: url, access: .ownerOnly)

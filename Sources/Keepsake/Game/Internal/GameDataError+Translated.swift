@@ -48,6 +48,10 @@ extension GameDataError {
     }
   }
 
+  static var closed: GameDataError {
+    GameDataError(.closed, "the game's data is closed: open it again with GameData.open")
+  }
+
   static var notConnected: GameDataError {
     GameDataError(.notConnected, "no cloud is connected: call `connect` first")
   }

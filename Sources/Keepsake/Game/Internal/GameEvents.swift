@@ -51,6 +51,7 @@ final class GameEvents: Sendable {
       case .rebuilt: .rebuilt
       case .reopened: .diskFailed
       case .unnoted: .unreadable
+      case .removed: .removed
       case .notBackedUp: .backupFailed
       }
     report(Incident(kind: kind, message: incident.message, date: now))

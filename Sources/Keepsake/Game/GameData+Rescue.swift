@@ -1,0 +1,46 @@
+public import Foundation
+import KeepsakeStore
+import Synchronization
+
+extension GameData {
+  /// Saves everything that is committed in another folder, after the game's own was removed, moved or replaced.
+  ///
+  /// A cleaning program, a script or an unmounted disk can take the folder away while the game runs. Every save then
+  /// throws `StoreError` with `removed`, and `incidents` reports it. What was committed before is still readable in
+  /// this process, until it ends:
+  ///
+  /// ```swift
+  /// do {
+  ///   try game.saves.save(world, to: .main)
+  /// } catch let error as StoreError where error.code == .removed {
+  ///   try game.rescue(to: safeFolder)
+  ///   try? game.close()          // throws `removed` once more
+  ///   game = try GameData.open("com.example.space", at: safeFolder)
+  ///   try game.saves.save(world, to: .main)
+  /// }
+  /// ```
+  ///
+  /// The new folder is complete and durable on return, with saved games, history, progress, money, preferences and the
+  /// tables if they were used since opening; its backups are made later. It is never written over anything. The commit
+  /// that failed isn't in it, nor are preferences set since then: set and save them again. If the original comes back
+  /// later, for instance because a disk is mounted again, don't use both: they are copies of each other.
+  ///
+  /// The new data isn't connected to a cloud until the game connects it. It has the same seal.
+  ///
+  /// Costs reading and writing all of the data; commits wait meanwhile.
+  ///
+  /// - Parameter url: The new folder: one that doesn't exist, or is empty.
+  /// - Throws: `GameDataError` with `occupied` if something is there, or `closed`; `StoreError` with `diskFull` or
+  ///   `notPermitted` if the folder can't be written, or with `io` or `damaged` if what is open can't be read any more.
+  ///   Nothing is at `url` then.
+  public func rescue(to url: URL) throws {
+    guard !closed.withLock({ $0 }) else { throw GameDataError.closed }
+    do {
+      try StoreRescue.rescue(core.store, records.openDatabase, to: url)
+      try options.accounts?.recordName(in: url)
+    } catch is StoreRescue.Occupied {
+      throw GameDataError(
+        .occupied, "something is already at \(url.path), and is unchanged: choose a folder that doesn't exist yet")
+    }
+  }
+}
