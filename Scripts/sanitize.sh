@@ -17,7 +17,7 @@ case $sanitizer in
       preload=$PWD/.build-$sanitizer/libmutex.so
       mkdir -p "${preload%/*}"
       toolchain=$(dirname "$(realpath "$(command -v "$swift")")")
-      "$toolchain/clang" -shared -fPIC -O1 Scripts/sanitizer/mutex.c -o "$preload"
+      "$toolchain/clang" -shared -fPIC -O1 Scripts/shims/mutex.c -o "$preload"
     fi
     ;;
   # Leaks aren't looked for: what Foundation and the runtime keep until the process ends is reported as such.

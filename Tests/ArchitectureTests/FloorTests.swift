@@ -72,6 +72,21 @@ struct FloorTests {
     #expect(Set(folders.filter { !$0.hasPrefix(".") }) == Set(Self.floors.keys))
   }
 
+  /// Waits whose limit becomes a date on Linux, which somebody may set meanwhile.
+  static let datedWaits = [".wait(timeout: .now() +", "wait(until: Date", "lock(before:", "NSCondition"]
+
+  @Test("no wait has a limit that depends on the date (`MonotonicCondition`, `Latch` and `TimedLock` have none)")
+  func waitsDontDependOnDate() throws {
+    for target in Self.floors.keys.sorted() where target != "CZstd" {
+      for file in try Self.sources(of: target) where file.lastPathComponent != "MonotonicCondition.swift" {
+        let text = try String(contentsOf: file, encoding: .utf8)
+        for word in Self.datedWaits where text.contains(word) {
+          Issue.record("\(target)/\(file.lastPathComponent) has \(word)")
+        }
+      }
+    }
+  }
+
   /// With more files than this, it becomes hard to find something in a folder.
   static let filesPerFolder = 25
 

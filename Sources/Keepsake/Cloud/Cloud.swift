@@ -232,13 +232,13 @@ public final class Cloud: Sendable {
   /// Ends the connection within a time limit.
   func close(within limit: Duration) throws {
     guard state.close() else { return state.finish() }
-    let done = DispatchSemaphore(value: 0)
+    let done = Latch()
     let connection = connection
     Task(executorPreference: connection.executor) {
       await connection.reconcile()
-      done.signal()
+      done.open()
     }
-    guard done.wait(timeout: .now() + limit.interval) == .success else {
+    guard done.wait(within: limit) else {
       throw StoreError(.timedOut, "the cloud's last request did not end within \(limit)")
     }
   }

@@ -54,7 +54,7 @@ public final class Records: Sendable {
   private let core: GameCore
   private let phase = Mutex(Phase.unopened)
   /// Held while the file is opened, which may take long. `close` waits for it, but no longer than its limit.
-  private let opens = NSLock()
+  private let opens = TimedLock()
 
   init(core: GameCore) { self.core = core }
 
@@ -187,8 +187,6 @@ public final class Records: Sendable {
 
   /// How long closing waits for readers when the tables turn out to belong to a newer release of the game.
   private static let refusalLimit = Duration.seconds(10)
-  /// Practically forever, but within what the system's clock can count.
-  private static let longestWait = Duration.seconds(1 << 30)
 
   private func refuse(_ error: StoreError) {
     let database = phase.withLock { phase -> RecordsDatabase? in
@@ -203,7 +201,7 @@ public final class Records: Sendable {
   /// Throws only `timedOut`. Any other error is reported as an incident, and must not keep the saves from being closed.
   func close(within limit: Duration) throws {
     let start = ContinuousClock.now
-    guard opens.lock(before: Date(timeIntervalSinceNow: min(limit, Self.longestWait) / .seconds(1))) else {
+    guard opens.lock(within: limit) else {
       throw StoreError(.timedOut, "the records are still being opened")
     }
     defer { opens.unlock() }

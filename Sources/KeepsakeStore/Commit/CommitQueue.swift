@@ -41,9 +41,8 @@ final class CommitQueue: Sendable {
   private let keeper: ContentKeeper
   private let queue = DispatchQueue(label: "keepsake.store.commit", qos: .userInitiated)
   private let waiting = Mutex(Waiting())
-  /// Signalled when there is room. An NSCondition, because waiters check the locked state above again after each
-  /// signal.
-  private let room = NSCondition()
+  /// Signalled when there is room. Waiters check the locked state above again after each signal.
+  private let room = MonotonicCondition()
   /// The lineage that the durable commits left. Only the queue changes it.
   private let lineage = Mutex(SaveLineage())
 
@@ -82,8 +81,7 @@ final class CommitQueue: Sendable {
         room.wait()
         continue
       }
-      let left = deadline - ContinuousClock.now
-      guard left > .zero else {
+      guard deadline > .now else {
         throw StoreError(
           .timedOut,
           """
@@ -91,7 +89,7 @@ final class CommitQueue: Sendable {
           written
           """)
       }
-      _ = room.wait(until: Date(timeIntervalSinceNow: left.interval))
+      room.wait(until: deadline)
     }
   }
 

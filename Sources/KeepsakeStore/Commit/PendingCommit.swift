@@ -29,14 +29,11 @@ package final class PendingCommit<Value: Sendable>: Sendable {
   /// - Throws: The commit's error, or `StoreError.Code.timedOut` if `limit` expires first.
   package func wait(within limit: Duration? = nil) throws -> Value {
     if let result { return try result.get() }
-    let done = DispatchSemaphore(value: 0)
-    observe { _ in done.signal() }
-    if let limit {
-      guard done.wait(timeout: .now() + limit.interval) == .success else {
-        throw StoreError(.timedOut, "the save was not durable within \(limit); it is still being written")
-      }
-    } else {
-      done.wait()
+    let done = Latch()
+    observe { _ in done.open() }
+    guard done.wait(within: limit) else {
+      throw StoreError(
+        .timedOut, "the save was not durable within \(limit ?? .longestWait); it is still being written")
     }
     guard let result else { throw StoreError(.io, "a save ended without a result") }
     return try result.get()
@@ -78,8 +75,7 @@ package final class PendingCommit<Value: Sendable>: Sendable {
 }
 
 extension Duration {
-  /// The duration in seconds, as Dispatch expects; never negative, and never more than Dispatch can add to the current
-  /// time.
+  /// The duration in seconds; never negative, and never more than can be added to the current time.
   package var interval: Double {
     let (seconds, attoseconds) = components
     return Swift.min(Swift.max(Double(seconds) + Double(attoseconds) * 1e-18, 0), 1e9)

@@ -1,10 +1,7 @@
-import Foundation
-
 /// Counts the users of the connections, so that they are closed only while unused.
 final class ConnectionUsers: @unchecked Sendable {
   // Unchecked: `count` and `isAlone` are guarded by the condition.
-  private static let longestWait: TimeInterval = 60
-  private let condition = NSCondition()
+  private let condition = MonotonicCondition()
   private var count = 0
   private var isAlone = false
 
@@ -23,15 +20,8 @@ final class ConnectionUsers: @unchecked Sendable {
   }
 
   /// Waits until there are no users. Returns false if there still are some at `deadline`.
-  func waitUntilIdle(until deadline: Date) -> Bool {
-    condition.lock()
-    defer { condition.unlock() }
-    while count > 0 {
-      // Foundation on Linux ends the program for a date in the far future.
-      let step = min(deadline, Date(timeIntervalSinceNow: Self.longestWait))
-      if !condition.wait(until: step), Date() >= deadline { return count == 0 }
-    }
-    return true
+  func waitUntilIdle(until deadline: ContinuousClock.Instant?) -> Bool {
+    condition.withLock { condition.wait(until: deadline) { count == 0 } }
   }
 
   /// Runs `body` while there are no users. New users are blocked only once `body` runs, so that a read within a read

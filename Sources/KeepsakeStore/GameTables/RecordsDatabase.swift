@@ -265,8 +265,7 @@ package final class RecordsDatabase: BackupSource {
     if begun == nil {
       guard !state.withLock({ $0.isClosed }) else { return }
       if presence.isCertain, state.withLock({ $0.trouble == nil }) { backup.finish(on: self, until: deadline) }
-      let rest = deadline.map { max($0 - .now, .zero) / .seconds(1) }
-      guard users.waitUntilIdle(until: rest.map { Date(timeIntervalSinceNow: $0) } ?? .distantFuture) else {
+      guard users.waitUntilIdle(until: deadline) else {
         throw StoreError(.timedOut, "the records are still being read or written")
       }
     }

@@ -1,4 +1,3 @@
-import Foundation
 import KeepsakeStore
 import Synchronization
 
@@ -27,13 +26,9 @@ final class AssetAnswer<Value: Sendable>: Sendable {
   /// Blocks until there is a result. Returns nil if the limit passes first. Without a limit, only for results that the
   /// library's own threads are certain to give.
   func wait(within limit: Duration? = nil) -> Result<Value, any Error>? {
-    let done = DispatchSemaphore(value: 0)
-    listen { _ in done.signal() }
-    if let limit {
-      guard done.wait(timeout: .now() + limit.interval) == .success else { return nil }
-    } else {
-      done.wait()
-    }
+    let done = Latch()
+    listen { _ in done.open() }
+    guard done.wait(within: limit) else { return nil }
     return state.withLock { $0.result }
   }
 

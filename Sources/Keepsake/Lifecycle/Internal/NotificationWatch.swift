@@ -57,7 +57,7 @@ final class NotificationWatch {
   /// An event for the autosave's loop to handle, with the semaphore that its poster waits on.
   struct Noted: Sendable {
     var event: Event
-    var isDone = DispatchSemaphore(value: 0)
+    var isDone = Latch()
   }
 
   /// What the observers and the autosave's loop share.
@@ -107,7 +107,7 @@ final class NotificationWatch {
         let observer = center.addObserver(forName: name, object: nil, queue: nil) { [inbox] _ in
           if direct.thread === Thread.current { return direct.handle(event) }
           let noted = inbox.add(event)
-          if event != .resume { _ = noted.isDone.wait(timeout: .now() + deadline.interval) }
+          if event != .resume { noted.isDone.wait(within: deadline) }
         }
         observers.append(observer)
       }
@@ -117,11 +117,11 @@ final class NotificationWatch {
   /// Returns the next event for the loop to handle; `finished` lets its poster continue.
   func take() -> Noted? { inbox.takeFirst() }
 
-  func finished(_ noted: Noted) { noted.isDone.signal() }
+  func finished(_ noted: Noted) { noted.isDone.open() }
 
   func end() {
     for observer in observers { center.removeObserver(observer) }
     // Release posters that would wait for a game that is gone.
-    while let noted = inbox.takeFirst() { noted.isDone.signal() }
+    while let noted = inbox.takeFirst() { noted.isDone.open() }
   }
 }
