@@ -36,7 +36,7 @@ extension GameData {
   public func rescue(to url: URL) throws {
     guard !closed.withLock({ $0 }) else { throw GameDataError.closed }
     do {
-      try StoreRescue.rescue(core.store, records.openDatabase, to: url)
+      try StoreRescue.rescue(core.store.base, records.openDatabase, to: url)
       try options.accounts?.recordName(in: url)
     } catch is StoreRescue.Occupied {
       throw GameDataError(

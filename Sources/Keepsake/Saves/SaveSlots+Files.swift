@@ -36,7 +36,7 @@ extension SaveSlots {
       guard let winner = view.winner else { throw GameDataError(.missing, "the slot \"\(slot.name)\" is empty") }
       return try SlotReading.side(winner, in: transaction)
     }
-    return try SaveFile(side.version.record, bytes: side.bytes).encoded(sealed ? core.store.fileSeal : .none)
+    return try SaveFile(side.version.record, bytes: side.bytes).encoded(sealed ? core.store.base.fileSeal : .none)
   }
 
   /// Exports a save to a file, atomically and durably. Replaces an existing file.
@@ -77,7 +77,7 @@ extension SaveSlots {
   public func `import`<Value: Archivable>(
     _ file: Data, to slot: Slot<Value>, adoptsUnsealed: Bool = false, context: Any? = nil
   ) throws -> Version {
-    let save = try SaveFile(file, core.store.fileSeal, adoptsUnsealed: adoptsUnsealed)
+    let save = try SaveFile(file, core.store.base.fileSeal, adoptsUnsealed: adoptsUnsealed)
     _ = try Archive.decode(Value.self, from: save.bytes, context: context)
     return try commit(
       core.commits.draft(

@@ -37,8 +37,7 @@ public final class SaveSlots: Sendable {
   ///   - metadata: What lists show for this version.
   /// - Returns: A handle that reports when the version is durable.
   /// - Throws: `ArchiveError`, or the type's own error, if the value can't be encoded; `GameDataError` with `tooLarge`
-  ///   if the value or its metadata is too large, or `misuse` for an invalid slot name or metadata; `StoreError` with
-  ///   `misuse` if the game's data is closed.
+  ///   if the value or its metadata is too large, `misuse` for an invalid slot name or metadata, or `closed`.
   @discardableResult
   public func capture<Value: Archivable>(
     _ value: Value, to slot: Slot<Value>, _ metadata: SaveMetadata = SaveMetadata()

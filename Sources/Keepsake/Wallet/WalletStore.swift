@@ -161,6 +161,7 @@ public final class WalletStore: Sendable {
   private func perform(_ operation: WalletOperation) throws -> OperationID {
     var random = SystemRandomNumberGenerator()
     try core.translating {
+      guard !core.store.isClosed else { throw GameDataError.closed }
       try refuseUnshown([operation])
       // Also before the write, so that a reader during the write reads the store again.
       invalidate()
@@ -173,6 +174,12 @@ public final class WalletStore: Sendable {
     }
     core.cloud.didCommit()
     return operation.id
+  }
+
+  /// Reads the balances once more before the data is closed, so that they are shown afterwards.
+  func keepBalances() {
+    // If they can't be read, the next call that asks for them reports it.
+    _ = try? balances()
   }
 
   func invalidate() { known.withLock { $0.balances = nil } }

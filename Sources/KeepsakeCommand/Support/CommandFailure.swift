@@ -114,6 +114,7 @@ struct CommandFailure: Error, Hashable, Sendable, Codable {
     case .inUse:
       self.init(.temporary, error.message, next: "stop the game or the keepsake sync that has it open, then try again")
     case .missing: self.init(.noInput, error.message)
+    case .removed: self.init(.noInput, error.message, next: "put the folder back, or name the new one")
     case .misuse: self.init(.data, error.message)
     case .tampered:
       self.init(.data, error.message, next: "open the store with the game, which by default quarantines such rows")

@@ -1,4 +1,5 @@
 import Foundation
+import GRDB
 import KeepsakeStore
 import TestSupport
 import Testing
@@ -6,6 +7,8 @@ import Testing
 @testable import Keepsake
 
 @Suite struct GameDataTests {
+  private static let volume = PreferenceKey("volume", default: 1.0)
+
   let device: Device
 
   init() throws { device = try Device() }
@@ -50,16 +53,39 @@ import Testing
     #expect(try StorageFolders("com.example.space").profile("Ä b").path.hasSuffix("/com.example.space/Ä b"))
   }
 
-  @Test("saving, loading and recording in a closed game throw, and its streams end")
+  @Test("every call on a closed game throws `closed`, its streams end, and values are shown as they were")
   func closed() async throws {
     let game = try device.open()
     let changes = game.changes
+    try game.progress.record(2, for: .level)
+    try game.wallet.earn(7, .gems, for: "start")
+    game.preferences[Self.volume] = 0.5
     try game.close()
-    #expect(throws: StoreError.self) { try game.saves.capture(World(), to: .main) }
-    #expect(throws: StoreError.self) { try game.saves.load(.main) }
-    #expect(throws: StoreError.self) { try game.wallet.earn(1, .gems, for: "x") }
-    #expect(throws: StoreError.self) { try game.progress.record(3, for: .level) }
-    #expect(game.progress[.level] == 1)
+    let calls: [(String, () throws -> Void)] = [
+      ("capture", { try game.saves.capture(World(), to: .main) }), ("load", { _ = try game.saves.load(.main) }),
+      ("delete", { try game.saves.delete(.main) }), ("history", { _ = try game.saves.history(of: .main) }),
+      ("conflict", { _ = try game.saves.conflict(.main) }),
+      ("status", { _ = try game.saves.status(of: .main) }),
+      ("checkpoint", { try game.checkpoint { try $0.save(World(), to: .main) } }),
+      ("earn", { try game.wallet.earn(1, .gems, for: "x") }), ("spend", { try game.wallet.spend(1, .gems, for: "x") }),
+      ("ledger", { _ = try game.wallet.ledger() }), ("record", { try game.progress.record(3, for: .level) }),
+      ("set", { try game.preferences.set(1, for: Self.volume) }),
+      ("records", { try game.records.write { try $0.execute(sql: "SELECT 1") } }),
+      ("reseal", { try game.reseal() }), ("rescue", { try game.rescue(to: TemporaryFolder.url()) }),
+    ]
+    for (name, call) in calls { #expect(gameErrorCode(call) == .closed, "\(name)") }
+    for call in [{ try await game.cloud.sync() }, { try await game.cloud.fetchChanges(within: .seconds(1)) }] {
+      let error = await #expect(throws: GameDataError.self) { try await call() }
+      #expect([.closed, .notConnected].contains(error?.code))
+    }
+    #expect(game.progress[.level] == 2)
+    #expect(game.wallet[.gems].total == 7)
+    #expect(game.preferences[Self.volume] == 0.5)
+    #expect(game.incidents.isEmpty)
+    // What can't throw reports an incident.
+    game.preferences[Self.volume] = 1
+    #expect(game.preferences[Self.volume] == 0.5)
+    #expect(game.incidents.map(\.kind) == [.failedCommit])
     for await change in changes { Issue.record("\(change)") }
   }
 

@@ -39,8 +39,8 @@ import Testing
     try handle.seek(toOffset: UInt64(place / 4_096 * 4_096))
     try handle.write(contentsOf: Data(count: 4_096))
     try handle.close()
-    game.core.store.memory.forgetPlain()
-    game.core.store.database.pool.releaseMemory()
+    game.core.store.base.memory.forgetPlain()
+    game.core.store.base.database.pool.releaseMemory()
 
     let given = try game.saves.load(.byProgress)
     #expect(given == first)

@@ -46,7 +46,7 @@ import Testing
     let world = World(level: 1)
     let autosave = Autosave(game, to: .main, atSignals: .ignored, within: Patience.limit) { world }
     try game.close()
-    #expect(throws: StoreError.self) { try autosave.saveNow() }
+    #expect(gameErrorCode { try autosave.saveNow() } == .closed)
   }
 
   @Test("a burst of changes makes one save when it ends, and another after the longest delay if it lasts")

@@ -24,7 +24,7 @@ import Testing
 
   /// The state of a key that an exchange would send.
   private func outgoing(_ name: String, of game: GameData) throws -> CellValue? {
-    try game.core.store.drain()
+    try game.core.store.base.drain()
     return try game.core.store.read {
       try $0.outbox(limit: 10).flatMap(\.cells).last { $0.key.key == name }?.state.value
     }
@@ -67,7 +67,7 @@ import Testing
       #expect(game.progress[.favourites] == ["rose", "tulip \(round)"])
       try game.progress.remove("rose", from: .favourites)
     }
-    try game.core.store.drain()
+    try game.core.store.base.drain()
     let stored = try game.core.store.read { try $0.cell(ProgressKey.favourites.key)?.value }
     guard case .set(let set)? = stored else { return #expect(Bool(false), "\(String(describing: stored))") }
     #expect(set.elements == [.string("tulip 49")])

@@ -150,7 +150,7 @@ import Testing
       }
     }
     #expect(game.progress[.coinsFound] == 200 && game.progress[.level] == 724 && game.progress[.badges].count == 200)
-    try game.core.store.drain()
+    try game.core.store.base.drain()
     let stored = try game.core.store.read { try $0.cells(in: "progress") }
     #expect(stored.count == 3)
     let totals = stored.compactMap {

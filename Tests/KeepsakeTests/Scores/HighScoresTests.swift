@@ -66,7 +66,7 @@ extension Board {
           try game.scores.submit(value, to: .easy, player: player)
         }
       } else {
-        try game.core.store.drain()
+        try game.core.store.base.drain()
       }
       #expect(try game.scores.players(on: .easy) == ["", "Ada", "Eve"])
       #expect(try game.scores.best(of: "Ada", on: .easy)?.value == .int(30))
@@ -129,7 +129,7 @@ extension Board {
     #expect(
       gameErrorCode { try game.scores.submit(1, to: Board("none", order: .ascending, keeping: .best(0))) } == .misuse)
     #expect(gameErrorCode { _ = try game.scores.top(-1, of: .easy) } == .misuse)
-    try game.core.store.drain()
+    try game.core.store.base.drain()
     #expect(try game.core.store.read { try $0.boards() }.isEmpty)
     #expect(try game.core.store.read { try $0.cells(in: "scores") }.allSatisfy { ScoreEntry($0) == nil })
     #expect(try game.scores.top(.max, of: .easy).isEmpty)
@@ -143,7 +143,7 @@ extension Board {
     try game.scores.submit(1, to: left, player: "c")
     try game.scores.submit(2, to: right, player: "b/c")
     try game.scores.submit(3, to: Board("cafe\u{301}", order: .descending), player: "E\u{301}va")
-    try game.core.store.drain()
+    try game.core.store.base.drain()
     #expect(try values(game.scores.top(9, of: left)) == [1] && values(game.scores.top(9, of: right)) == [2])
     #expect(try game.scores.best(of: "\u{C9}va", on: Board("caf\u{E9}", order: .descending))?.value == .int(3))
     #expect(try game.core.store.read { try $0.cells(in: "scores") }.count == 3)
@@ -251,7 +251,7 @@ extension Board {
     }
     let top = try game.scores.top(.max, of: .easy)
     #expect(top.count == 200 && Set(top.map(\.id)).count == 200 && values(top) == values(top).sorted(by: >))
-    try game.core.store.drain()
+    try game.core.store.base.drain()
     #expect(try game.scores.top(.max, of: .easy) == top)
   }
 
@@ -303,7 +303,7 @@ extension Board {
     for number in 1...HighScores.maximumPlayers {
       try game.scores.submit(number, to: .easy, player: "player \(number)")
     }
-    try game.core.store.drain()
+    try game.core.store.base.drain()
     #expect(gameErrorCode { try game.scores.submit(1, to: .easy, player: "one more").wait() } == .tooLarge)
     #expect(try game.scores.best(of: "one more", on: .easy) == nil)
     try game.scores.submit(5_000, to: .easy, player: "player 1").wait()
@@ -334,7 +334,7 @@ extension Board {
   func damaged() throws {
     var game = try device.open()
     for value in 1...20 { try game.scores.submit(value, to: .easy) }
-    try game.core.store.drain()
+    try game.core.store.base.drain()
     let hands = try DatabaseQueue(path: device.url.appendingPathComponent(Store.databaseName).path)
     try hands.write { database in
       try database.execute(

@@ -44,7 +44,7 @@ actor CloudConnection: CloudLink {
     self.eventHandler = eventHandler
     self.state = state
     registration = CloudRegistration(
-      file: CloudFile(in: core.store.url, of: core.store), executor: executor)
+      file: CloudFile(in: core.store.url, of: core.store.base), executor: executor)
     sleep = core.environment.sleep
     random = core.environment.random
   }
@@ -110,7 +110,7 @@ actor CloudConnection: CloudLink {
       switch wanted.kind {
       case .transport(let transport, let container, _): try await begin(transport, container)
       case .folder(let folder):
-        guard let container = try folder.knownContainer(of: core.store) else { return keepRegistering() }
+        guard let container = try folder.knownContainer(of: core.store.base) else { return keepRegistering() }
         if folder.isJoining, try core.store.read({ try $0.facts().container }) != container {
           try refuseToLeaveContents()
         }
@@ -131,7 +131,7 @@ actor CloudConnection: CloudLink {
       now: core.environment.nowMilliseconds, random: random, sleep: sleep,
       holdsArrivals: { [deliveryBuffer] in deliveryBuffer.isHolding },
       largestDownload: { [deliveryBuffer] in deliveryBuffer.downloads.largest })
-    let service = SyncService(store: core.store, transport: transport, container: container, environment: environment)
+    let service = SyncService(store: core.store.base, transport: transport, container: container, environment: environment)
     self.service = service
     // Subscribed before the service starts, so that no event is missed.
     let statuses = service.statuses
@@ -222,7 +222,7 @@ actor CloudConnection: CloudLink {
       return
     }
     do {
-      try folder.makeContainer(for: core.store)
+      try folder.makeContainer(for: core.store.base)
     } catch {
       failed(error)
       throw GameDataError.translated(error)

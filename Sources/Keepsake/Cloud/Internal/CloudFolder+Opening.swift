@@ -26,7 +26,7 @@ extension CloudFolder {
   }
 
   func transport(_ container: ContainerID, for core: GameCore) -> FolderTransport {
-    let (store, environment) = (core.store, core.environment)
+    let (store, environment) = (core.store.base, core.environment)
     let clock = FolderTransport.Environment(now: environment.nowMilliseconds, sleep: environment.sleep)
     return FolderTransport(url, container: container, environment: clock) { hash in
       try store.read { try $0.hasContent(hash) ? $0.encoded(hash, against: nil) : nil }

@@ -14,12 +14,12 @@ final class CommitPipeline: Sendable {
   }
 
   let slotParents = SlotParents()
-  private let store: Store
+  private let store: GameStore
   private let environment: GameEnvironment
   private let events: GameEvents
   private let cloud: CloudReference
 
-  init(store: Store, environment: GameEnvironment, events: GameEvents, cloud: CloudReference) {
+  init(store: GameStore, environment: GameEnvironment, events: GameEvents, cloud: CloudReference) {
     self.store = store
     self.environment = environment
     self.events = events

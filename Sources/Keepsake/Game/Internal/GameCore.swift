@@ -4,7 +4,7 @@ import KeepsakeStore
 
 /// What the parts of a game's data share.
 final class GameCore: Sendable {
-  let store: Store
+  let store: GameStore
   let environment: GameEnvironment
   let events: GameEvents
   let commits: CommitPipeline
@@ -22,10 +22,10 @@ final class GameCore: Sendable {
   var now: Date { events.now }
 
   init(store: Store, environment: GameEnvironment) {
-    self.store = store
+    self.store = GameStore(base: store)
     self.environment = environment
     events = GameEvents(environment: environment)
-    commits = CommitPipeline(store: store, environment: environment, events: events, cloud: link)
+    commits = CommitPipeline(store: self.store, environment: environment, events: events, cloud: link)
     store.onIncident { [weak events] in events?.report($0) }
     for incident in store.incidents { events.report(incident) }
     store.sealFindings.observe { [weak events] in events?.report($0) }
