@@ -235,7 +235,16 @@ public macro Archivable(name: String? = nil, version: Int = 1, subclasses: [Any]
 /// Leaves a stored property out of archives. It needs an initial value, or must be an optional variable.
 @attached(peer) public macro Unsaved() = #externalMacro(module: "KeepsakeMacros", type: "MarkerMacro")
 
-/// Sets the key of a property or enum case in archives, if it is to differ from its name.
+/// Sets the key of a property or enum case in archives, if it is to differ from its name: the old name, if it was
+/// renamed.
+///
+/// An enum's raw values aren't in archives. So they may change, and a case that keeps its raw value needs a key when it
+/// is renamed:
+///
+///     @Archivable enum Rank: Int {
+///       case low = 1
+///       @Key("middle") case normal = 2
+///     }
 @attached(peer) public macro Key(_ key: String) = #externalMacro(module: "KeepsakeMacros", type: "MarkerMacro")
 
 /// Marks the enum case that replaces every saved case that this program doesn't know.

@@ -73,6 +73,7 @@ struct RootCheck {
     // A migration may replace all fields, and a newer version is refused when it is read. Hand-written types list no
     // fields.
     guard saved.kind == own.kind, saved.kind == .structure || saved.kind == .object, saved.version == own.version,
+      saved.superclasses == own.superclasses,
       !saved.fields.isEmpty, !own.fields.isEmpty
     else { return nil }
     return Set(saved.fields.map(\.key)).isDisjoint(with: own.fields.map(\.key)) ? .fields(of: own.name) : nil
@@ -108,9 +109,9 @@ extension Archive {
   }
 
   /// Returns the error with which `decode` refuses an archive of another type; nil if its root is of this type, or if
-  /// the bytes aren't an archive that this program can read. Costs a checksum of the bytes; reads no values.
+  /// the bytes aren't an archive that this program can read within the limits. Costs a checksum of the bytes; reads no values.
   ///
-  /// - Throws: `ArchiveError` with `limit` if a limit prevents the check, and any problem of `type` itself.
+  /// - Throws: Any problem of `type` itself.
   package static func rootMismatch<V: Archivable>(
     with type: V.Type, in data: Data, limits: ArchiveLimits = .standard
   ) throws -> ArchiveError? {
@@ -119,7 +120,8 @@ extension Archive {
       do {
         let file = try ArchiveFile(bytes, limits: limits)
         return RootCheck(file: file.schema, program: compiled.schema).mismatch(file.root, compiled.root)
-      } catch let error as ArchiveError where [.missing, .notAnArchive, .damaged, .tooNew].contains(error.code) {
+      } catch let error as ArchiveError where [.missing, .notAnArchive, .damaged, .tooNew, .limit].contains(error.code)
+      {
         return nil
       }
     }
