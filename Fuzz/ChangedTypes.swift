@@ -100,7 +100,7 @@ enum Changed {
     }
   }
 
-  @Archivable struct Saved {
+  @Archivable(name: "Pair") struct Saved {
     var second: Everything?
     var first: World
   }

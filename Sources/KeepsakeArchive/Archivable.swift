@@ -129,8 +129,20 @@ public protocol Archivable {
   /// Whether `mergeFields(from:ancestor:)` does anything: whether a property, or the type of one, has a rule.
   static var archiveHasMergeRules: Bool { get }
 
-  /// The name in the archive. A decoder finds a class by this name, so it must not change once there are saves.
+  /// The name in the archive. A decoder finds a class by this name, and checks by it that the root of an archive is of
+  /// the type asked for. So it must not change once there are saves.
   static var archiveName: String { get }
+
+  /// Names that a struct or enum had in archives earlier, if there are saves under several: an archive whose root has
+  /// one of them is read as this type. None by default.
+  ///
+  ///     @Archivable struct World {
+  ///       static var archiveFormerNames: [String] { ["Level", "Map"] }
+  ///     }
+  ///
+  /// A type that was renamed once needs only `@Archivable(name:)` with its old name, under which earlier programs can
+  /// read what it writes. Generic arguments don't count: "Grid" stands for "Grid<Int>". Not used for classes.
+  static var archiveFormerNames: [String] { get }
 
   /// The version of the type. Raise it when older programs must not read what this one writes, or when `migrate(_:)`
   /// has to be called. 1 by default.
@@ -201,7 +213,8 @@ public protocol Archivable {
 /// Makes a struct, enum or class archivable, field by field.
 ///
 /// - Parameters:
-///   - name: The name in archives, if it is to differ from the type's name. If you rename a class, pass its old name.
+///   - name: The name in archives, if it is to differ from the type's name. If you rename a class, or the type of a whole
+///     save, pass its old name.
 ///   - version: Raise it when programs that don't know the change must refuse the save, or when `migrate(_:)` has
 ///     something to do.
 ///   - subclasses: The archivable subclasses whose objects may appear where this class is declared.
@@ -222,7 +235,16 @@ public macro Archivable(name: String? = nil, version: Int = 1, subclasses: [Any]
 /// Leaves a stored property out of archives. It needs an initial value, or must be an optional variable.
 @attached(peer) public macro Unsaved() = #externalMacro(module: "KeepsakeMacros", type: "MarkerMacro")
 
-/// Sets the key of a property or enum case in archives, if it is to differ from its name.
+/// Sets the key of a property or enum case in archives, if it is to differ from its name: the old name, if it was
+/// renamed.
+///
+/// An enum's raw values aren't in archives. So they may change, and a case that keeps its raw value needs a key when it
+/// is renamed:
+///
+///     @Archivable enum Rank: Int {
+///       case low = 1
+///       @Key("middle") case normal = 2
+///     }
 @attached(peer) public macro Key(_ key: String) = #externalMacro(module: "KeepsakeMacros", type: "MarkerMacro")
 
 /// Marks the enum case that replaces every saved case that this program doesn't know.
@@ -293,6 +315,7 @@ extension Archivable {
   public mutating func mergeFields(from other: Self, ancestor: Self?) {}
   public static var archiveHasMergeRules: Bool { false }
   public static var archiveName: String { String(describing: Self.self) }
+  public static var archiveFormerNames: [String] { [] }
   public static var archiveVersion: Int { 1 }
   public static var archiveSubclasses: [any Archivable.Type] { [] }
   public static func archiveFields(_ fields: ArchiveFieldList) { fields.markKeyed() }

@@ -23,7 +23,7 @@ public struct ArchiveError: LocalizedError, Sendable, Equatable {
     case missingField
     /// The archive has an enum case that this program doesn't know.
     case unknownCase
-    /// The saved value doesn't fit the program's type.
+    /// The saved value doesn't fit the program's type, or the archive is of another type.
     case mismatch
     /// A limit of `ArchiveLimits` was exceeded.
     case limit

@@ -17,8 +17,6 @@ struct DeclarationModel {
   struct EnumCase {
     let name: String
     let key: String
-    /// Whether `@Key` was given: a raw value doesn't count.
-    let hasKey: Bool
     /// Whether it is used for cases that the program doesn't know.
     let isFallback: Bool
     let payloads: [Payload]
@@ -174,7 +172,7 @@ struct DeclarationModel {
         let name = element.name.text
         cases.append(
           EnumCase(
-            name: name, key: key ?? name.filter { $0 != "`" }, hasKey: key != nil, isFallback: fallback != nil,
+            name: name, key: key ?? name.filter { $0 != "`" }, isFallback: fallback != nil,
             payloads: payloads))
       }
     }

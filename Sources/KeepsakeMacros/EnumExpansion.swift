@@ -10,7 +10,7 @@ struct EnumExpansion {
   func listing() -> String {
     var lines = ["fields.describe(\(model.typeName).self)"]
     for enumCase in model.cases {
-      let value = enumCase.payloads.isEmpty && !enumCase.hasKey ? ", \(model.typeName).\(enumCase.name)" : ""
+      let value = enumCase.payloads.isEmpty ? ", \(model.typeName).\(enumCase.name)" : ""
       lines.append("fields.enumCase(\(model.quoted(enumCase.key))\(value))")
       for payload in enumCase.payloads {
         lines.append("fields.payload(\(model.quoted(payload.key)), (\(payload.type)).self)")

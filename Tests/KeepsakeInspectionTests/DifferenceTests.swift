@@ -126,7 +126,7 @@ import Testing
       Set(changes) == [
         "removed map[\"a\"] [] | ", "added map[\"b\"][1]  | 2", "added map[\"new \\u{1b}[2J\"]  | []",
         "removed set[2] 3 | ",
-        "added set[2]  | 4", "removed levels[.1] 1 | ", "added levels[.2]  | 2", "changed levels[.3] 3 | 4",
+        "added set[2]  | 4", "removed levels[.one] 1 | ", "added levels[.two]  | 2", "changed levels[.three] 3 | 4",
       ])
   }
 

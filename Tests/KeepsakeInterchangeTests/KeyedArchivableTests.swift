@@ -160,6 +160,17 @@ import Testing
     #expect(error?.code == .missingValue && error?.path == "name", "\(String(describing: error))")
   }
 
+  @Test("a text is the raw value of a case, or else its key, also if the case was renamed or has another's raw value")
+  func rawValues() throws {
+    for (text, metal) in [
+      ("tin", .iron), ("lead", .tin), ("iron", .iron), ("au", .aurum), ("gold", .aurum), ("aurum", .unknown),
+    ] as [(String, OldGame.Metal)] {
+      let list = Self.archive([["metal": .string(text), "$class": .uid(2)], Self.name("Ingot")])
+      let ingot = try KeyedArchive(list).decode(OldGame.Ingot.self, classes: ["Ingot": OldGame.Ingot.self])
+      #expect(ingot.metal == metal, "\(text)")
+    }
+  }
+
   @Test("objects that require each other, and structs that contain themselves or expand too far, are typed errors")
   func circles() throws {
     let twins = Self.archive([

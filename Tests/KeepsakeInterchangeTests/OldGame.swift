@@ -29,6 +29,18 @@ enum OldGame {
     case key = 7
   }
 
+  /// The old game stored raw values. One of them is the name of another case, and one case was renamed since.
+  @Archivable enum Metal: String, Equatable {
+    case iron = "tin"
+    case tin = "lead"
+    @Key("gold") case aurum = "au"
+    @Fallback case unknown = "?"
+  }
+
+  @Archivable struct Ingot {
+    var metal: Metal
+  }
+
   @Archivable enum Weather: Equatable {
     case sun
     case rain(amount: Double, until: Date?)

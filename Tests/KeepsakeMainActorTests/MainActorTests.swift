@@ -47,7 +47,7 @@ import Testing
   func hash(into hasher: inout Hasher) { hasher.combine(id) }
 }
 
-@Archivable(version: 2) struct Moved {
+@Archivable(name: "Purse", version: 2) struct Moved {
   var x = 0
   mutating func migrate(_ saved: inout ArchiveMigration) throws { x = try saved.decode(Int.self, forKey: "coins") }
 }

@@ -10,7 +10,7 @@ public struct Conflict<Value> {
     /// The saved value.
     public let value: Value
   }
-  /// A save that this program can't read, most likely because a newer program wrote it.
+  /// A save that this program can't read, because a newer program wrote it, or because it is of another type.
   public struct UnreadableSide: Sendable {
     /// When it was saved, and its metadata. Put the device's name into `SaveMetadata.custom` if the player is to see
     /// it.
@@ -21,7 +21,8 @@ public struct Conflict<Value> {
   /// The saves that can be read, ranked as for `load`, the best first. Together with `unreadable` there are at least
   /// two.
   public let sides: [Side]
-  /// The saves that can't be read. Resolving the conflict leaves them for a program that can read them.
+  /// The saves that can't be read. Resolving the conflict leaves them for a program that can read them, unless it is
+  /// told to replace them.
   public let unreadable: [UnreadableSide]
   /// The nearest version that all sides descend from, if it is known on this device.
   public let ancestor: Value?

@@ -18,8 +18,9 @@ extension SaveSlots {
   ///   - slot: The slot to look at.
   ///   - context: As for `load`.
   /// - Returns: The conflict; nil if there is none.
-  /// - Throws: The decoding error if none of the saves can be read; `StoreError` if the store can't be read;
-  ///   `GameDataError` with `misuse` for an invalid name.
+  /// - Throws: The decoding error if none of the saves can be read: a save of this slot is then kept beside them, and
+  ///   the conflict can be resolved with that. `StoreError` if the store can't be read; `GameDataError` with `misuse`
+  ///   for an invalid name.
   public func conflict<Value: Archivable>(_ slot: Slot<Value>, context: Any? = nil) throws -> Conflict<Value>? {
     try Self.check(slot.name)
     let reading = try read(slot)
@@ -40,23 +41,29 @@ extension SaveSlots {
   /// world = side.value
   /// ```
   ///
-  /// Replaces every side that `conflict` returned. A version that has arrived since then is kept beside the new one.
+  /// Replaces every side that `conflict` returned. A version that has arrived since then is kept beside the new one. So
+  /// is each of `Conflict.unreadable`, and the slot stays in conflict, unless `replacingUnreadable` is true. What is
+  /// replaced stays in the history.
   ///
   /// - Parameters:
   ///   - conflict: What `conflict(_:context:)` returned.
   ///   - value: The value to save.
   ///   - metadata: What lists show for this version.
+  ///   - replacingUnreadable: Whether to replace the saves that this program can't read, too, such as those of another
+  ///     type under the slot's name. Another program, perhaps a newer one, may be able to read them.
   /// - Returns: A handle that reports when the version is durable.
   /// - Throws: As `capture`.
   @discardableResult
   public func resolve<Value: Archivable>(
-    _ conflict: Conflict<Value>, with value: Value, _ metadata: SaveMetadata = SaveMetadata()
+    _ conflict: Conflict<Value>, with value: Value, _ metadata: SaveMetadata = SaveMetadata(),
+    replacingUnreadable: Bool = false
   ) throws -> Pending<Version> {
     let bytes = try Archive.encode(value, writer: core.slotParents.writer(in: conflict.slot, of: core.store.writer))
+    let unreadable = replacingUnreadable ? conflict.unreadable.map(\.version.id) : []
     // Also replaces what the game saved while the player was choosing, because it came from one of the sides.
     return Pending(
       try commit(
-        core.commits.draft(.bytes(bytes), to: conflict.slot, metadata, additionalParents: conflict.heads)))
+        core.commits.draft(.bytes(bytes), to: conflict.slot, metadata, additionalParents: conflict.heads + unreadable)))
   }
 
   /// Resolves a conflict by saving a value, and waits until it is durable.
@@ -70,13 +77,16 @@ extension SaveSlots {
   ///   - conflict: What `conflict(_:context:)` returned.
   ///   - value: The value to save.
   ///   - metadata: What lists show for this version.
+  ///   - replacingUnreadable: Whether to replace the saves that this program can't read, too.
   /// - Returns: The new version.
   /// - Throws: As `capture`, and `StoreError` if the disk can't be written.
   @discardableResult
   public nonisolated(nonsending) func resolve<Value: Archivable>(
-    _ conflict: Conflict<Value>, with value: Value, _ metadata: SaveMetadata = SaveMetadata()
+    _ conflict: Conflict<Value>, with value: Value, _ metadata: SaveMetadata = SaveMetadata(),
+    replacingUnreadable: Bool = false
   ) async throws -> Version {
-    let pending: Pending<Version> = try resolve(conflict, with: value, metadata)
+    let pending: Pending<Version> = try resolve(
+      conflict, with: value, metadata, replacingUnreadable: replacingUnreadable)
     return try await pending.value
   }
 

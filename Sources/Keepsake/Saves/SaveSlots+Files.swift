@@ -60,8 +60,9 @@ extension SaveSlots {
   /// ```
   ///
   /// The version that it replaces stays in the history, and can be restored with `restore`. The save may be from any
-  /// slot and any device. If the slot already has this save, nothing is written. Costs decoding the save once, to
-  /// check that this game can load it. Call `load` afterwards.
+  /// slot and any device, but both it and the slot's current save must be of the slot's type. If the slot already has
+  /// this save, nothing is written. Costs decoding the save once, to check that this game can load it, and reading the
+  /// slot's current save. Call `load` afterwards.
   ///
   /// - Parameters:
   ///   - file: The bytes of an exported file.
@@ -72,17 +73,39 @@ extension SaveSlots {
   /// - Returns: The new version.
   /// - Throws: `StoreError` with `misuse` for a file that isn't an exported save, `damaged`, `tooLarge`, `newerFormat`
   ///   (update the game), `otherSeal` or `wrongSecret` for another game's or player's file, or `tampered`;
-  ///   `ArchiveError` if this game can't load the save. Nothing has changed then.
+  ///   `ArchiveError` if this game can't load the save, and with `mismatch` if it, or what the slot has now, is of
+  ///   another type. Nothing has changed then.
   @discardableResult
   public func `import`<Value: Archivable>(
     _ file: Data, to slot: Slot<Value>, adoptsUnsealed: Bool = false, context: Any? = nil
   ) throws -> Version {
     let save = try SaveFile(file, core.store.base.fileSeal, adoptsUnsealed: adoptsUnsealed)
-    _ = try Archive.decode(Value.self, from: save.bytes, context: context)
+    _ = try SlotDecoding.decode(Value.self, from: save.bytes, in: slot.name, context: context)
+    try checkType(of: slot)
     return try commit(
       core.commits.draft(
         .bytes(save.bytes), to: slot.name, save.metadata, additionalParents: core.slotParents.shown(slot.name))
     ).wait()
+  }
+
+  /// Throws `mismatch` if a head of the slot is of another type: the import would replace it.
+  private func checkType<Value: Archivable>(of slot: Slot<Value>) throws {
+    try Self.check(slot.name)
+    core.slotParents.waitForCaptures(in: slot.name)
+    let heads = try core.store.read { transaction in
+      try Resolution.view(of: try transaction.key(of: slot.name), in: transaction, policy: slot.policy.order).heads
+        .compactMap { head -> Data? in
+          do {
+            return try SlotReading.bytes(of: head, in: transaction)
+          } catch let error as GameDataError where error.code == .notDownloaded {
+            return nil
+          } catch let error as StoreError where error.code == .damaged || error.code == .missing {
+            // Its type can't be known any more. `load` reports the damage.
+            return nil
+          }
+        }
+    }
+    for bytes in heads { try SlotDecoding.checkType(Value.self, of: bytes, in: slot.name) }
   }
 
   /// Imports an exported save from a file.

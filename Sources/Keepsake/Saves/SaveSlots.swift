@@ -114,9 +114,10 @@ public final class SaveSlots: Sendable {
   ///   - slot: The slot to load.
   ///   - context: Passed to the value's decoding as `ArchiveReader.context`.
   /// - Returns: The value; nil if the slot is empty or deleted, as on the first run.
-  /// - Throws: `ArchiveError` if a newer program wrote the save (`tooNew`) or it has another type; `StoreError` if it
-  ///   can't be read; `GameDataError` with `notDownloaded` if `Cloud.downloads` left it in the cloud, or `misuse` for
-  ///   an invalid name.
+  /// - Throws: `ArchiveError` if a newer program wrote the save (`tooNew`), or it is of another type or doesn't fit the
+  ///   type as it is declared now (`mismatch` and others, whose message names the slot and both types); `StoreError` if
+  ///   it can't be read; `GameDataError` with `notDownloaded` if `Cloud.downloads` left it in the cloud, or `misuse`
+  ///   for an invalid name.
   public func load<Value: Archivable>(_ slot: Slot<Value>, context: Any? = nil) throws -> Value? {
     try Self.check(slot.name)
     do {
@@ -296,7 +297,7 @@ public final class SaveSlots: Sendable {
     let side = try core.store.read { transaction in
       try SlotReading.side(try readable(version, in: slot.name, transaction), in: transaction)
     }
-    return try Archive.decode(Value.self, from: side.bytes, context: context)
+    return try SlotDecoding.decode(Value.self, from: side.bytes, in: slot.name, context: context)
   }
 
   /// Makes an earlier version the slot's newest. Durable on return.

@@ -11,6 +11,11 @@ struct ObjectBuilder {
     self.file = file
     core = ReaderCore(file: file, compiled: compiled, context: context, limits: limits)
     if !extra.isEmpty { try core.extendProgram { schema in extra.forEach(schema.describe) } }
+    // An archive with the same declarations has the same names, and needs no check.
+    if !file.isSame, let error = RootCheck(file: file.schema, program: core.program).mismatch(file.root, compiled.root)
+    {
+      throw error
+    }
     var classes: [String: any Archivable.Type] = [:]
     // If all declarations are the same, so are the numbers of the types, and no lookup by name is needed.
     if file.runs.contains(where: { !file.isSame || $0.type >= file.staticCount }) {

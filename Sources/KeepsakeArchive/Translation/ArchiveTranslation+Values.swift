@@ -248,7 +248,7 @@ extension ArchiveTranslation {
 
   // MARK: Enums
 
-  /// Writes a case by its key, which for an enum with raw values is the raw value. A case with a payload is a
+  /// Writes the case that has the text or number as its raw value, or else as its key. A case with a payload is a
   /// dictionary or object with that one key.
   private mutating func enumeration(_ type: Int, _ node: Int32, _ content: Content, _ place: Location) throws {
     var payload: Location?
@@ -267,11 +267,13 @@ extension ArchiveTranslation {
     }
     try enter(content, type)
     defer { leave(content) }
-    guard let index = schema.types[type].cases.firstIndex(where: { $0.key == key }) else {
+    let cases = schema.types[type].cases
+    guard let index = cases.firstIndex(where: { $0.rawValue == key }) ?? cases.firstIndex(where: { $0.key == key })
+    else {
       return Varint.append(UInt64(try unknownCase(key, of: type)), to: &out)
     }
     Varint.append(UInt64(index), to: &out)
-    let declared = schema.types[type].cases[index].fields
+    let declared = cases[index].fields
     guard !declared.isEmpty else { return }
     guard let payload else { throw error(.missing, "The case \"\(key)\" of \(schema.types[type].name) has no payload") }
     steps.append(.key(key))

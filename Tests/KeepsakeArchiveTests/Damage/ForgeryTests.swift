@@ -38,7 +38,7 @@ private struct Twigs: Archivable {
   var child: Child
 }
 
-@Archivable private struct Orphanage { var child: Child }
+@Archivable(name: "Family") private struct Orphanage { var child: Child }
 
 /// Archives that no program wrote, with a valid checksum.
 @Suite struct ForgeryTests {

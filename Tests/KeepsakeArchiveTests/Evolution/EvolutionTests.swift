@@ -42,7 +42,7 @@ enum Old {
   @Archivable enum Reward { case gift(Int?) }
   @Archivable struct Empty {}
   @Archivable struct Holder { var empty = Empty(), after = 5 }
-  @Archivable struct Keyed { var text = "t", number = 4 }
+  @Archivable(name: "HandKeyed") struct Keyed { var text = "t", number = 4 }
   @Archivable struct Bond { var to: Person?, weight = 1 }
   @Archivable(name: "Person") final class Person { var bonds: [Bond] = [] }
 }
@@ -83,8 +83,8 @@ enum New {
   @Archivable enum Reward { case gift(Int? = 5, bonus: Int? = 7, String? = nil) }
   @Archivable struct Empty { var x = 1 }
   @Archivable struct Holder { var after = 0, empty = Empty() }
-  @Archivable struct Strict { var name: String, missing: Int }
-  @Archivable(version: 2) struct Second { var x = 1 }
+  @Archivable(name: "Hero") struct Strict { var name: String, missing: Int }
+  @Archivable(name: "First", version: 2) struct Second { var x = 1 }
   @Archivable struct First { var x = 1 }
   @Archivable struct Bond { var since = 7, weight = 0, to: Person? }
   @Archivable(name: "Person") final class Person { var bonds: [Bond] = [] }
@@ -169,7 +169,7 @@ enum New {
     let error = #expect(throws: ArchiveError.self) {
       try Archive.decode(New.Strict.self, from: Archive.encode(Old.Hero()))
     }
-    #expect(error?.code == .missingField && error?.type == "Strict" && error?.field == "missing")
+    #expect(error?.code == .missingField && error?.type == "Hero" && error?.field == "missing")
     #expect(error?.message.hasSuffix(": give it a default, or @Key(\"old name\") if it was renamed") == true)
   }
 

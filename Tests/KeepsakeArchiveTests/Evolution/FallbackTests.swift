@@ -59,7 +59,7 @@ private enum Known {
     case cat
     @Fallback case unknown
   }
-  @Archivable enum Spoken: Equatable {
+  @Archivable(name: "Weather") enum Spoken: Equatable {
     case quiet
     @Fallback case said(text: String = "nothing")
   }

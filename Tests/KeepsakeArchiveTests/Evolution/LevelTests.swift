@@ -54,7 +54,7 @@ private enum Loose {
 }
 private enum Tight {
   @Archivable struct Link { var target: Node, list: [Node]?, required: [Node]? }
-  @Archivable struct Present { var target: Node, list: [Node?]? = [nil], required = Node(5) }
+  @Archivable(name: "Link") struct Present { var target: Node, list: [Node?]? = [nil], required = Node(5) }
   @Archivable(name: "Arrow") final class Arrow {
     var required: Node?
     let optional: Node
@@ -95,7 +95,7 @@ private enum Renamed {
     @Key("next") var following: Arm?
   }
   @Archivable(name: "Sword") final class Blade: Arm { @Key("edge") var sharpness = 0 }
-  @Archivable struct Sack {
+  @Archivable(name: "Bag") struct Sack {
     @Key("byName") var named: [String: Thing] = [:]
     @Key("weapons") var arms: [Arm] = []
     @Key("items") var things: [Thing] = []

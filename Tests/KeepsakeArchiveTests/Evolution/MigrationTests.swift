@@ -67,15 +67,15 @@ private enum V2 {
     }
   }
   /// The fields have other types, and nothing reads the saved values.
-  @Archivable(version: 2) struct Careless { var health = 1.0, name = 5 }
+  @Archivable(name: "Hero", version: 2) struct Careless { var health = 1.0, name = 5 }
   /// The field has another type, and no value before the hook runs.
-  @Archivable(version: 2) struct Eager {
+  @Archivable(name: "Hero", version: 2) struct Eager {
     var name: Int
     mutating func migrate(_ saved: inout ArchiveMigration) throws {
       name = try saved.decode(String.self, forKey: "name").count
     }
   }
-  @Archivable struct Unversioned { var name = 5 }
+  @Archivable(name: "Hero") struct Unversioned { var name = 5 }
 
   @Archivable(version: 2) enum Mood: Equatable {
     case plain
@@ -123,7 +123,7 @@ private enum V2 {
   }
 }
 
-@Archivable(version: 2) private struct Generated {
+@Archivable(name: "HandKeyed", version: 2) private struct Generated {
   var text = ""
   var number = 0
   mutating func migrate(_ saved: inout ArchiveMigration) throws {
@@ -152,7 +152,7 @@ private enum Retyped {
 
 /// The example of the documentation.
 private enum Documented {
-  @Archivable(version: 1) struct Before { var name = "Ada King Lovelace", health = 40 }
+  @Archivable(name: "Hero", version: 1) struct Before { var name = "Ada King Lovelace", health = 40 }
   @Archivable(version: 2) struct Hero {
     var firstName = "", lastName = ""
     var health = 1.0

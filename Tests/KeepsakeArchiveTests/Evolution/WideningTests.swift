@@ -6,7 +6,7 @@ import Testing
 
 @Archivable private struct One<Value> { var value: Value }
 /// The same field in a changed struct, so that it is read by its position instead of in order.
-@Archivable private struct Two<Value> {
+@Archivable(name: "One") private struct Two<Value> {
   var added = 0
   var value: Value
 }
@@ -39,8 +39,10 @@ private enum Present {
   case hit(Present.Blow, by: String, times: Int = 1)
 }
 @Archivable private struct Ordered { var a = "a", b = 2, c = [1.5], d: Int? = nil, e = Item(kind: 5) }
-@Archivable private struct Reordered { var e = Item(kind: 0), c: [Double] = [], a = "", d: Int? = 4, b = 0 }
-@Archivable private struct Read { var first = 7, second = "d" }
+@Archivable(name: "Ordered") private struct Reordered {
+  var e = Item(kind: 0), c: [Double] = [], a = "", d: Int? = 4, b = 0
+}
+@Archivable(name: "Pair") private struct Read { var first = 7, second = "d" }
 
 /// Saves the field `value` as one type and reads it as another, through a struct with another declaration.
 private func through<A: Archivable, B: Archivable>(_ value: A, as type: B.Type) throws -> B {

@@ -36,8 +36,8 @@ import Testing
     if let error = context as? ArchiveError { throw error }
   }
 }
-@Archivable private struct Forgetful { var kept = 1 }
-@Archivable private struct Second { var second = 0 }
+@Archivable(name: "Remembering") private struct Forgetful { var kept = 1 }
+@Archivable(name: "Pair") private struct Second { var second = 0 }
 @Archivable private struct Remembering { var kept = 5, list: Chained?, lets: LetNode? }
 
 @Suite struct GraphTests {

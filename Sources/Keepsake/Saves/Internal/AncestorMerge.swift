@@ -6,6 +6,7 @@ import KeepsakeReplication
 /// Several ancestors are merged into one, in the same way as the devices that continued from them did it: the best
 /// first, each against what it has in common with those before it, recursively.
 struct AncestorMerge<Value: Archivable> {
+  let slot: String
   let reading: SlotReading
   let context: Any?
   /// Called for each ancestor that this program can't decode: the sides are merged without it.
@@ -13,7 +14,10 @@ struct AncestorMerge<Value: Archivable> {
   /// The results, by the versions that they were merged from. A merge only reads its base, so one value serves all.
   private var made: [[VersionID]: Value?] = [:]
 
-  init(reading: SlotReading, context: Any?, reportUnreadable: @escaping (VersionID, any Error) -> Void) {
+  init(
+    slot: String, reading: SlotReading, context: Any?, reportUnreadable: @escaping (VersionID, any Error) -> Void
+  ) {
+    self.slot = slot
     self.reading = reading
     self.context = context
     self.reportUnreadable = reportUnreadable
@@ -35,7 +39,7 @@ struct AncestorMerge<Value: Archivable> {
       guard let side = reading.older[id] else { continue }
       let next: Value
       do {
-        next = try Archive.decode(Value.self, from: side.bytes, context: context)
+        next = try SlotDecoding.decode(Value.self, from: side.bytes, in: slot, context: context)
       } catch {
         // Continues as if it weren't on this device.
         reportUnreadable(id, error)

@@ -97,7 +97,7 @@ package struct ConflictResolver<Value: Archivable> {
   }
 
   private func decode(_ side: SlotReading.Side) throws -> Value {
-    try Archive.decode(Value.self, from: side.bytes, context: context)
+    try SlotDecoding.decode(Value.self, from: side.bytes, in: slot.name, context: context)
   }
 
   // MARK: Merging
@@ -105,14 +105,16 @@ package struct ConflictResolver<Value: Archivable> {
   /// Returns the common ancestor of all sides, if it is on this device and can be read. Several are merged first, if
   /// the type can be merged.
   func ancestor() -> Value? {
-    var ancestors = AncestorMerge<Value>(reading: reading, context: context, reportUnreadable: reportUnreadableAncestor)
+    var ancestors = AncestorMerge<Value>(
+      slot: slot.name, reading: reading, context: context, reportUnreadable: reportUnreadableAncestor)
     return ancestors.common()
   }
 
   /// Merges all sides into one, the best first: the order is the same on every device. Each is merged against what it
   /// has in common with those before it.
   private func merged(_ sides: [Readable]) -> Value {
-    var ancestors = AncestorMerge<Value>(reading: reading, context: context, reportUnreadable: reportUnreadableAncestor)
+    var ancestors = AncestorMerge<Value>(
+      slot: slot.name, reading: reading, context: context, reportUnreadable: reportUnreadableAncestor)
     var value = sides[0].value
     var merged = [sides[0].side.version.record.id]
     for next in sides.dropFirst() {

@@ -257,8 +257,7 @@ public final class ArchiveFieldList {
     cases.append(CaseEntry(key: key, fields: []))
   }
 
-  /// Lists a case without payload by its key. Cases with a raw value use the overload below, so that they can be
-  /// renamed.
+  /// Lists a case without payload by its key. For cases with a raw value there is the overload below.
   ///
   /// - Parameters:
   ///   - key: The case's key in archives.
@@ -267,13 +266,14 @@ public final class ArchiveFieldList {
     enumCase(key)
   }
 
-  /// Lists a case without payload that has a raw value, which is its key.
+  /// Lists a case without payload that has a raw value. Archives have its key, as for every case; by the raw value, the
+  /// case is found in other programs' files.
   ///
   /// - Parameters:
-  ///   - key: The case's name. It isn't used.
+  ///   - key: The case's key in archives.
   ///   - value: The case.
   public func enumCase<T: RawRepresentable>(_ key: String, _ value: T) {
-    enumCase("\(value.rawValue)")
+    cases.append(CaseEntry(key: key, fields: [], rawValue: "\(value.rawValue)"))
   }
 
   /// Makes the case that was added last the fallback for cases that the program doesn't know.

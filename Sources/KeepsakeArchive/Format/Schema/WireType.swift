@@ -92,8 +92,13 @@ package struct FieldEntry: Equatable {
 package struct CaseEntry: Equatable {
   package var key: String
   package var fields: [FieldEntry]
+  /// For a case of the program with a raw value: its text. Not written: it is only for finding the case by what another
+  /// program stored.
+  var rawValue: String?
 
-  package init(key: String, fields: [FieldEntry]) { (self.key, self.fields) = (key, fields) }
+  package init(key: String, fields: [FieldEntry], rawValue: String? = nil) {
+    (self.key, self.fields, self.rawValue) = (key, fields, rawValue)
+  }
 }
 
 /// A superclass. An object has the fields of all of its superclasses, and each of them has its own version.
