@@ -59,11 +59,14 @@ extension SaveSlots {
     replacingUnreadable: Bool = false
   ) throws -> Pending<Version> {
     let bytes = try Archive.encode(value, writer: core.slotParents.writer(in: conflict.slot, of: core.store.writer))
-    let unreadable = replacingUnreadable ? conflict.unreadable.map(\.version.id) : []
+    let unreadable = conflict.unreadable.map(\.version.id)
     // Also replaces what the game saved while the player was choosing, because it came from one of the sides.
     return Pending(
       try commit(
-        core.commits.draft(.bytes(bytes), to: conflict.slot, metadata, additionalParents: conflict.heads + unreadable)))
+        core.commits.draft(
+          .bytes(bytes), to: conflict.slot, metadata,
+          additionalParents: conflict.heads + (replacingUnreadable ? unreadable : []),
+          keeping: replacingUnreadable ? [] : unreadable)))
   }
 
   /// Resolves a conflict by saving a value, and waits until it is durable.

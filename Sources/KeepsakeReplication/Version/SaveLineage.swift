@@ -6,6 +6,8 @@ package struct SaveOrigin: Hashable, Sendable {
   package var loaded: [VersionID]
   /// What the save replaces in addition: the heads shown before a delete or a restore, or the sides of a conflict.
   package var alsoReplaced: [VersionID]
+  /// What the save doesn't replace in any case: the sides of a conflict that the game can't read.
+  package var kept: [VersionID] = []
   /// Set if the save only changes the metadata of a version: that version. The game's next save continues from it only
   /// if the game's state came from that version.
   package var redescribed: VersionID?

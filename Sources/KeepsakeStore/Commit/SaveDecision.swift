@@ -19,6 +19,7 @@ struct SaveDecision {
       (parents, unchanged) = (save.parents, nil)
     case .game(let origin):
       let replaced = Set(lineage.versions(of: origin, in: save.slot)).union(lineage.current(origin.alsoReplaced))
+        .subtracting(lineage.current(origin.kept))
         .sorted()
       let versions = try transaction.onOneSide(replaced, of: key)
       parents = .versions(versions)

@@ -90,13 +90,13 @@ import Testing
     try removal.happen(to: device.url, kept: kept, other: other)
     #expect(storeErrorCode { try game.saves.capture(World(level: 3), to: .main).wait() } == .removed)
     #expect(storeErrorCode { try game.wallet.earn(1, .gems, for: "late") } == .removed)
-    #expect(storeErrorCode { try game.progress.record(9, for: .level) } == .removed)
+    #expect(storeErrorCode { try game.progress.record(9, for: .level).wait() } == .removed)
     #expect(storeErrorCode { _ = try game.checkpoint { try $0.earn(1, .gems, for: "late") }.wait() } == .removed)
     #expect(game.incidents.filter { $0.kind == .removed }.count == 1)
     #expect(storeErrorCode { try game.close(within: Patience.limit) } == .removed)
     // Closed all the same.
     try game.close()
-    #expect(storeErrorCode { try game.saves.capture(World(), to: .main).wait() } != .removed)
+    #expect(gameErrorCode { try game.saves.capture(World(), to: .main).wait() } == .closed)
     guard removal.isKept else { return }
     let found = try open(kept)
     defer { end(found) }

@@ -30,14 +30,15 @@ final class CommitPipeline: Sendable {
   ///
   /// - Parameters:
   ///   - others: Versions that the save replaces besides those that the game's state came from.
+  ///   - kept: Versions that the save doesn't replace in any case.
   ///   - redescribed: The version of which the save changes only the metadata; nil for any other save.
   func draft(
     _ content: SaveContent, to slot: String, _ metadata: SaveMetadata = SaveMetadata(),
-    additionalParents others: [VersionID] = [],
+    additionalParents others: [VersionID] = [], keeping kept: [VersionID] = [],
     redescribing redescribed: VersionID? = nil
   ) -> SaveDraft {
     var origin = slotParents.origin(in: slot)
-    (origin.alsoReplaced, origin.redescribed) = (others, redescribed)
+    (origin.alsoReplaced, origin.kept, origin.redescribed) = (others, kept, redescribed)
     return draft(content, to: slot, metadata, .game(origin))
   }
 

@@ -38,7 +38,10 @@ struct GameStore: Sendable {
     try whileOpen { try base.submit(saves, finished: finished, within: limit, body) }
   }
 
-  func reseal() throws { try whileOpen { try base.reseal() } }
+  func reseal() throws {
+    guard !base.isClosed else { throw GameDataError.closed }
+    try whileOpen { try base.reseal() }
+  }
 
   func changeCount() throws -> UInt64? { try whileOpen { try base.changeCount() } }
 
