@@ -47,10 +47,15 @@ struct DeclarationModel {
   let hasMigrate: Bool
   /// Whether it implements by hand how it is merged.
   let hasMergeFields: Bool
+  /// Whether nothing was reported. Otherwise the generated members have the same signatures, but no bodies that depend
+  /// on what is wrong.
+  var isValid: Bool
+  /// Whether no property that isn't among the fields needs an initialiser to give it its first value.
+  let startsInitialized: Bool
   private(set) var fields: [StoredField] = []
   private(set) var cases: [EnumCase] = []
 
-  /// Returns nil if something was reported.
+  /// Returns nil for a declaration that can't be archivable in any form.
   init?(
     _ node: AttributeSyntax, _ declaration: some DeclGroupSyntax, in context: some MacroExpansionContext, isSilent: Bool
   ) {
@@ -85,7 +90,7 @@ struct DeclarationModel {
     for parameter in parameters?.parameters ?? [] where parameter.specifier != nil {
       collector.report(.valueParameters, on: Syntax(parameter))
     }
-    genericNames = parameters?.parameters.map(\.name.text) ?? []
+    genericNames = parameters?.parameters.filter { $0.specifier == nil }.map(\.name.text) ?? []
     hasInitializer = declaration.memberBlock.members.contains {
       $0.decl.as(InitializerDeclSyntax.self)?.modifiers.contains { $0.name.text == "convenience" } == false
     }
@@ -127,7 +132,8 @@ struct DeclarationModel {
     let coded = Self.typeNames(in: declaration.memberBlock.members, coded: true)
     codedNames = genericNames.filter { coded.contains($0) }
     if let object = declaration.as(ClassDeclSyntax.self) { GenericCheck(object).report(to: &collector) }
-    guard collector.isValid else { return nil }
+    startsInitialized = collector.startsInitialized
+    isValid = collector.isValid
   }
 
   /// Returns a call of the superclass's hook inside a hook.
@@ -243,6 +249,14 @@ struct DeclarationModel {
     }
     let value = field.coding("value.\(field.name)")
     return "fields.field(\(quoted(field.key))\(flag)) { (value: \(typeName)) in \(value) }"
+  }
+
+  /// Returns the body of a generated member, or, after an error in the declaration, one that is never run.
+  ///
+  /// The declaration must conform even then: Swift 6.3 stops with a failed assertion, before it shows any error, if a
+  /// class doesn't get a conformance that its subclasses inherit.
+  func body(_ lines: [String]) -> String {
+    isValid ? lines.joined(separator: "\n") : "Swift.fatalError()"
   }
 
   func quoted(_ text: String) -> String {

@@ -19,7 +19,7 @@ struct EnumExpansion {
     }
     return """
       \(model.modifier)static func archiveFields(_ fields: KeepsakeArchive.ArchiveFieldList)\(model.whereClause) {
-      \(lines.joined(separator: "\n"))
+      \(model.body(lines))
       }
       """
   }
@@ -35,10 +35,7 @@ struct EnumExpansion {
     }
     return """
       \(model.modifier)func encode(to writer: inout KeepsakeArchive.ArchiveWriter) throws {
-      switch self {
-      \(cases.joined(separator: "\n"))
-      }
-      writer.endCase()
+      \(model.body(["switch self {"] + cases + ["}", "writer.endCase()"]))
       }
       """
   }
@@ -62,18 +59,12 @@ struct EnumExpansion {
         self = .\(enumCase.name)\(values.isEmpty ? "" : "(\(values.joined(separator: ", ")))")
         """
     }
+    let lines =
+      ["var fields = try reader.enterCase(\(model.typeName).self)", "switch fields.caseIndex {"] + cases
+      + ["default:", "throw reader.invalidCase()", "}", "try reader.leaveCase(&fields)", model.migration]
     return """
       \(model.modifier)init(from reader: inout KeepsakeArchive.ArchiveReader) throws {
-      var fields = try reader.enterCase(\(model.typeName).self)
-      switch fields.caseIndex {
-      \(cases.joined(separator: "\n"))
-      default:
-      throw reader.invalidCase()
-      }
-      try reader.leaveCase(&fields)
-      if fields.isOlder {
-      try reader.migrate(&self, fields)
-      }
+      \(model.body(lines))
       }
       """
   }

@@ -58,6 +58,8 @@ struct StoredFieldCollector<Context: MacroExpansionContext> {
   let context: Context
   private(set) var fields: [StoredField] = []
   private(set) var isValid = true
+  /// Whether there is no property among those reported that only an initialiser can give its first value.
+  private(set) var startsInitialized = true
   /// Whether nothing is reported: the same declaration is examined twice, for its members and for its extension.
   let isSilent: Bool
 
@@ -77,6 +79,7 @@ struct StoredFieldCollector<Context: MacroExpansionContext> {
           if let inner = clause.elements?.as(MemberBlockItemListSyntax.self),
             inner.contains(where: { isSavedProperty($0.decl) })
           {
+            startsInitialized = false
             report(.conditionalProperty, on: Syntax(conditional))
           }
         }
@@ -111,6 +114,7 @@ struct StoredFieldCollector<Context: MacroExpansionContext> {
     }
     for (binding, type) in zip(variable.bindings, types.reversed()) where binding.isStored {
       guard let name = binding.pattern.as(IdentifierPatternSyntax.self)?.identifier.text else {
+        if binding.initializer == nil { startsInitialized = false }
         if !isUnsaved { report(.tuplePattern, on: Syntax(binding)) }
         continue
       }
@@ -119,7 +123,10 @@ struct StoredFieldCollector<Context: MacroExpansionContext> {
         initialValue: binding.initializer?.value, isLet: isLet, strength: strength, merge: mark(mergeAttribute),
         isCoded: isCoded)
       if isUnsaved {
-        if !field.startsInitialized && !isLazy { report(.unsavedWithoutDefault(name), on: Syntax(binding)) }
+        if !field.startsInitialized && !isLazy {
+          startsInitialized = false
+          report(.unsavedWithoutDefault(name), on: Syntax(binding))
+        }
         if let mergeAttribute { report(.mergeOnUnsaved(name), on: Syntax(mergeAttribute)) }
         continue
       }
