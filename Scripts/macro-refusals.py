@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""What the compiler says of declarations that @Archivable and its relatives refuse. Each cell, a mistake in one shape of
-declaration, is compiled in a process of its own: the compiler must not crash, and the first error must be ours, on the
-line of the mistake, in the words expected here. The macros' own tests see neither types nor the compiler.
+"""What the compiler says of declarations that @Archivable and its relatives refuse. Each cell, a mistake in one shape
+of declaration, is compiled in a process of its own: the compiler must not crash, and the first error must be ours, on
+the line of the mistake, in the words of macro_cases.py. The macros' own tests see neither types nor the compiler.
 
 Needs what `make build` built, or another build folder with Modules and KeepsakeMacros-tool. Exits with status 1 if a
 cell isn't as expected."""
@@ -78,7 +78,8 @@ SHAPES = {
     "child": {
         "subclass": lambda c: declared(c, "@Archivable({}) class Game: Base", before=BASE),
         "subclass with subclass": lambda c: declared(
-            c, "@Archivable({}) class Game: Base", before=BASE, after="@Archivable class Sub: Game {\n  var own = 1\n}"),
+            c, "@Archivable({}) class Game: Base", before=BASE,
+            after="@Archivable class Sub: Game {\n  var own = 1\n}"),
         "generic subclass": lambda c: declared(
             c, "@Archivable({}) class Game<Value: Archivable>: Base",
             before=BASE.replace("Game", "Game<Int>"), more=GENERIC),
@@ -103,6 +104,13 @@ SHAPES = {
         "isolated generic class with subclass": lambda c: parent(
             c, "@MainActor @Archivable({}) class Game<Value>", generic="<Int>"),
     },
+    "constrained": {
+        "class of an Equatable": lambda c: declared(c, "@Archivable({}) class Game<Value: Equatable>"),
+        "class of an Equatable with subclass": lambda c: parent(
+            c, "@Archivable({}) class Game<Value: Equatable>", generic="<Int>"),
+        "isolated class of an Equatable": lambda c: declared(
+            c, "@MainActor @Archivable({}) class Game<Value: Equatable>"),
+    },
     "packs": {
         "struct of a pack": lambda c: declared(c, "@Archivable({}) struct Game<each Value>"),
         "struct of a value": lambda c: declared(c, "@Archivable({}) struct Game<let count: Int>"),
@@ -110,8 +118,14 @@ SHAPES = {
         "nested enum of a value": lambda c: inside(
             declared(c, "@Archivable({}) enum Game<let count: Int>").replace("var x = 1", "case one")),
     },
+    # Without generics: of those, only the conformance is checked.
+    "plain": {
+        "class": lambda c: declared(c, "@Archivable({}) class Game"),
+        "subclass": lambda c: declared(c, "@Archivable({}) class Game: Base", before=BASE),
+        "nested subclass": lambda c: inside(declared(c, "@Archivable({}) class Game: Base", before=BASE)),
+        "isolated class": lambda c: declared(c, "@MainActor @Archivable({}) class Game"),
+    },
     "actor": {"actor": lambda c: declared(c, "@Archivable({}) actor Game")},
-    "file": {"file": lambda c: c.members},
 }
 SHAPES["class"] = SHAPES["final"] | SHAPES["open"] | SHAPES["child"]
 
@@ -128,10 +142,10 @@ def cells():
 
 
 def selection(found):
-    """One cell for each case, each in the shape that the cases before it used least."""
+    """One cell for each diagnostic, each in the shape that those before it used least."""
     chosen, uses = [], collections.Counter()
-    for case in CASES:
-        own = [cell for cell in found if cell[0] is case]
+    for name in dict.fromkeys(case.id for case in CASES):
+        own = [cell for cell in found if cell[0].id == name]
         cell = min(own, key=lambda cell: uses[cell[1]])
         uses[cell[1]] += 1
         chosen.append(cell)
@@ -166,8 +180,6 @@ def problem(cell, build, folder):
     text = re.sub(r"^'[^']*' is (unavailable|deprecated): ", "", text.removesuffix(" [#DeprecatedDeclaration]"))
     if text != case.text:
         return f"the first {case.level} is: {text}"
-    if case.expanded:
-        return None
     if path != str(file):
         return f"it is shown in {path}:{line}"
     shown = source.splitlines()[int(line) - 1]
@@ -187,7 +199,7 @@ def unlisted():
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / ".build/debug", help="the build folder")
-    parser.add_argument("--all", action="store_true", help="every cell, instead of one for each case")
+    parser.add_argument("--all", action="store_true", help="every cell, instead of one for each diagnostic")
     parser.add_argument("--only", help="cells whose case or shape contains this text")
     parser.add_argument("--show", action="store_true", help="print the table also where all cells are as expected")
     options = parser.parse_args()

@@ -18,8 +18,6 @@ class Case:
     level: str = "error"
     # Whether nothing but errors of the macros may follow.
     alone: bool = True
-    # Whether it is shown in the code that the macro generated.
-    expanded: bool = False
 
     @property
     def line(self):
@@ -30,7 +28,11 @@ TYPES = """@Archivable struct Plain { var x = 1 }
 @Archivable struct Named: Identifiable { let id: Int }
 @Archivable final class Thing: Identifiable { var x = 1 }
 struct Raw: Codable { var x = 1 }
+class Object {}
 """
+
+INVISIBLE = ("The key \"{}\" begins or ends with white space, or has a character that can't be seen, so nobody could"
+             " tell it from another: remove that")
 
 MACRO_CASES = [
     Case("initializedLet",
@@ -53,6 +55,16 @@ MACRO_CASES = [
          "@Key(\"a\\(1)\") var x = 1"),
     Case("badKey", "@Key needs a string literal without interpolation, such as @Key(\"name\")",
          "@Key(\"a\\(1)\") case one", kinds="enum"),
+    Case("emptyKey", "@Key needs at least one character, such as @Key(\"name\")", "@Key(\"\") var x = 1"),
+    Case("emptyKey", "@Key needs at least one character, such as @Key(\"name\")", "@Key(\"\") case one", kinds="enum"),
+    Case("invisibleKey", INVISIBLE.format("x "), "@Key(\"x \") var x = 1"),
+    Case("invisibleKey", INVISIBLE.format("x\u200by"), "@Key(\"x\u200by\") case one", kinds="enum"),
+    Case("duplicateKey", "'y' has the same key as 'x', \"a\": give one of them another with @Key",
+         "@Key(\"a\") var x = 1\n@Key(\"a\") var y = 1", at="var y"),
+    Case("duplicateKey", "'y' has the same key as 'x', \"x\": give one of them another with @Key",
+         "var x = 1\n@Key(\"x\") var y = 1", at="var y"),
+    Case("duplicateKey", "'two' has the same key as 'one', \"one\": give one of them another with @Key",
+         "case one\n@Key(\"one\") case two", kinds="enum", at="case two"),
     Case("mergeOnLet", "@Merge changes the property: make 'x' a 'var'", "@Merge(.max) let x: Int"),
     Case("mergeOnOpenClass", "@Merge needs a struct or a final class: make 'Game' final", "@Merge(.max) var x = 1",
          kinds="open", at="class Game"),
@@ -88,6 +100,8 @@ MACRO_CASES = [
          arguments="subclasses: [Thing.self]", at="@Archivable(subclasses"),
     Case("subclassesOfValue", "Only a class can have subclasses: remove 'subclasses:'", "case one", kinds="enum",
          arguments="subclasses: [Thing.self]", at="@Archivable(subclasses"),
+    Case("ownSubclass", "'Game' isn't its own subclass: remove it from 'subclasses:'", "var x = 1",
+         kinds="class", arguments="subclasses: [Game.self]", at="subclasses: [Game.self]"),
     Case("badVersion", "version: needs an integer literal of 1 or more", "var x = 1", arguments="version: 0",
          at="version: 0"),
     Case("badVersion", "version: needs an integer literal of 1 or more", "case one", arguments="version: 1 + 1",
@@ -131,23 +145,22 @@ ADDRESSES = ("@Merge treats this array as a single value, because its objects ar
 MERGE_CASES = [
     Case("mergeMaximum",
          "@Merge(.max) needs a Comparable type: make the property's type Comparable, or use @Merge(combining:)",
-         "@Merge(.max) var x = Plain()", kinds="struct final", expanded=True),
+         "@Merge(.max) var x = Plain()", kinds="struct final"),
     Case("mergeMinimum",
          "@Merge(.min) needs a Comparable type: make the property's type Comparable, or use @Merge(combining:)",
-         "@Merge(.min) var x: Plain?", kinds="struct final", expanded=True),
-    Case("mergeUnion", UNION, "@Merge(.union) var x: [Named] = []", kinds="struct final", expanded=True),
+         "@Merge(.min) var x: Plain?", kinds="struct final"),
+    Case("mergeUnion", UNION, "@Merge(.union) var x: [Named] = []", kinds="struct final"),
     Case("mergeCounter",
          "@Merge(.counter) needs the type Counter: write 'var kills = Counter()', and 'kills += 1' as before",
-         "@Merge(.counter) var x = 0", kinds="struct final", expanded=True),
-    Case("mergeCombining", COMBINE, "@Merge(combining: longer) var x = 0", kinds="struct final", expanded=True,
+         "@Merge(.counter) var x = 0", kinds="struct final"),
+    Case("mergeCombining", COMBINE, "@Merge(combining: longer) var x = 0", kinds="struct final",
          types="func longer(_ a: String, _ b: String, _ c: String?) -> String { a }"),
 ]
 MERGE_WARNINGS = [
-    Case("mergeElements", WHOLE, members, kinds="struct final", level="warning", expanded=True)
+    Case("mergeElements", WHOLE, members, kinds="struct final", level="warning")
     for members in ("@Merge var x: [Plain] = []", "@Merge var x: [Plain]?")
 ] + [
-    Case("mergeElements", ADDRESSES, "@Merge var x: [Thing] = []", kinds="struct final", level="warning",
-         expanded=True)
+    Case("mergeElements", ADDRESSES, "@Merge var x: [Thing] = []", kinds="struct final", level="warning")
 ]
 ACCEPTED = [
     Case("accepted", "", """@Merge(.max) var a = 1
@@ -170,4 +183,28 @@ enum Names {
 }"""),
 ]
 
-CASES = MACRO_CASES + MERGE_CASES + MERGE_WARNINGS + ACCEPTED
+PROPERTY = ("The type of this property isn't archivable: mark the type (or that of its elements) @Archivable, or the"
+            " property @Coded if its type is Codable, or @Unsaved")
+PAYLOAD = ("The type of this payload isn't archivable: mark the type (or that of its elements) @Archivable, or write"
+           " Coded<...> around it if it is Codable")
+CODED = "@Coded needs a type that is Codable: make the type Codable, or mark the property @Unsaved"
+LISTED = "'subclasses:' lists classes that inherit from this one, such as [Boss.self]: this isn't one of them"
+
+# What only the compiler knows: whether a type is archivable, or a subclass.
+TYPE_CASES = [
+    Case("unarchivable", PROPERTY, members)
+    for members in ("var x: Raw?", "var x: [Raw] = []", "var x = Raw()", "weak var x: Object?", "var x: (() -> Void)?")
+] + [
+    Case("unarchivable", PROPERTY, "@Merge var x = Raw()", kinds="struct final"),
+    Case("unarchivable", PROPERTY, "unowned let x: Object", kinds="struct"),
+    Case("unarchivable", PROPERTY, "var x: Value?", kinds="constrained"),
+    Case("unarchivablePayload", PAYLOAD, "case one(Raw)", kinds="enum"),
+    Case("unarchivablePayload", PAYLOAD, "case one(Int, second: [Raw]? = nil)", kinds="enum"),
+    Case("uncodable", CODED, "@Coded var x: Object?"),
+    Case("uncodable", CODED, "@Coded var x = Object()"),
+    Case("unlistable", LISTED, "var x = 1", kinds="class", arguments="subclasses: [Object.self]", at="[Object.self]"),
+    Case("unlistable", LISTED, "var x = 1", kinds="final open", arguments="subclasses: [1]", at="[1]"),
+    Case("unlistable", LISTED, "var x = 1", kinds="plain", arguments="subclasses: [Thing.self]", at="[Thing.self]"),
+]
+
+CASES = MACRO_CASES + TYPE_CASES + MERGE_CASES + MERGE_WARNINGS + ACCEPTED

@@ -51,7 +51,7 @@ struct ClassExpansion {
       "\(open)\(override)class var archiveVersion: Int { \(model.body([model.version ?? "1"])) }",
       """
       \(open)\(override)class var archiveSubclasses: [any KeepsakeArchive.Archivable.Type] { \
-      \(model.body([model.subclasses ?? "[]"])) }
+      \(model.body(model.subclasses?.statements(of: model.genericNames.isEmpty ? model.name : nil) ?? ["[]"])) }
       """,
     ]
     if !isSubclass { members.append("\(open)class var archiveIsKeyed: Bool { false }") }
@@ -113,7 +113,7 @@ struct ClassExpansion {
   private var immediateReads: [String] {
     guard !model.fields.isEmpty else { return ["reader.passFields(0)"] }
     let exact = model.fields.enumerated().map { index, field in
-      guard field.isDeferrable else { return "self.\(field.name) = try \(field.decoding("reader.readField()"))" }
+      guard field.isDeferrable else { return "self.\(field.name) = try reader.\(field.readCall)" }
       guard field.startsInitialized else {
         return
           """

@@ -22,6 +22,7 @@ struct DeclarationModel {
     /// Whether it is used for cases that the program doesn't know.
     let isFallback: Bool
     let payloads: [Payload]
+    let position: SourcePosition?
   }
 
   let kind: Kind
@@ -37,7 +38,7 @@ struct DeclarationModel {
   let isFinal: Bool
   let savedName: String?
   let version: String?
-  let subclasses: String?
+  let subclasses: SubclassList?
   let genericNames: [String]
   let constrainedNames: [String]
   /// Generic parameters in the types of `@Coded` properties.
@@ -59,7 +60,7 @@ struct DeclarationModel {
   init?(
     _ node: AttributeSyntax, _ declaration: some DeclGroupSyntax, in context: some MacroExpansionContext, isSilent: Bool
   ) {
-    var collector = StoredFieldCollector(context: context, isSilent: isSilent)
+    var collector = StoredFieldCollector(declaration, context: context, isSilent: isSilent)
     var parameters: GenericParameterClauseSyntax?
     if let structure = declaration.as(StructDeclSyntax.self) {
       (kind, name, parameters) = (.structure, structure.name.text, structure.genericParameterClause)
@@ -113,13 +114,16 @@ struct DeclarationModel {
     if let expression = argument("version"), (Int(expression.trimmedDescription) ?? 0) < 1 {
       collector.report(.badVersion, on: Syntax(expression))
     }
-    subclasses = argument("subclasses")?.trimmedDescription
+    subclasses = argument("subclasses").map { SubclassList($0, positions: collector.positions) }
     if let expression = argument("subclasses"), kind != .object {
       collector.report(.subclassesOfValue, on: Syntax(expression))
+    } else if let own = subclasses?.element("\(name).self") {
+      collector.report(.ownSubclass(name), on: Syntax(own))
     }
 
     if kind == .enumeration {
-      cases = Self.cases(declaration.memberBlock.members, &collector)
+      let hasRawValues = declaration.as(EnumDeclSyntax.self)?.mayHaveRawValues == true
+      cases = Self.cases(declaration.memberBlock.members, hasRawValues: hasRawValues, &collector)
     } else {
       collector.collect(from: declaration.memberBlock.members)
       fields = collector.fields
@@ -146,9 +150,11 @@ struct DeclarationModel {
   }
 
   private static func cases(
-    _ members: MemberBlockItemListSyntax, _ collector: inout StoredFieldCollector<some MacroExpansionContext>
+    _ members: MemberBlockItemListSyntax, hasRawValues: Bool,
+    _ collector: inout StoredFieldCollector<some MacroExpansionContext>
   ) -> [EnumCase] {
     var cases: [EnumCase] = []
+    var keys = KeyCheck()
     for member in members {
       guard let declaration = member.decl.as(EnumCaseDeclSyntax.self) else { continue }
       let attribute = declaration.attributes.named("Key")
@@ -178,10 +184,15 @@ struct DeclarationModel {
             defaultValue: parameter.defaultValue?.value.trimmedDescription)
         }
         let name = element.name.text
+        let saved = key ?? name.filter { $0 != "`" }
+        // The raw value of a case is its key.
+        if key == nil ? !hasRawValues : declaration.elements.count == 1, let problem = keys.add(name, key: saved) {
+          collector.report(problem, on: attribute.map(Syntax.init) ?? Syntax(element))
+        }
         cases.append(
           EnumCase(
-            name: name, key: key ?? name.filter { $0 != "`" }, hasKey: key != nil, isFallback: fallback != nil,
-            payloads: payloads))
+            name: name, key: saved, hasKey: key != nil, isFallback: fallback != nil,
+            payloads: payloads, position: collector.positions?[element]))
       }
     }
     return cases
@@ -225,7 +236,11 @@ struct DeclarationModel {
   var nameExpression: String {
     if let savedName, genericNames.isEmpty { return savedName }
     guard !genericNames.isEmpty else { return "\"\(name)\"" }
-    let parts = genericNames.map { constrainedNames.contains($0) ? "\\(\($0).archiveName)" : "\\(\($0).self)" }
+    let parts = genericNames.map { name in
+      let type = "\(name).self"
+      return constrainedNames.contains(name)
+        ? "\\(KeepsakeArchive.ArchiveFieldList.name(of: \(type)))" : "\\(\(type))"
+    }
     let base = savedName.map { $0.filter { $0 != "\"" } } ?? name
     return "\"\(base)<\(parts.joined(separator: ", "))>\""
   }
@@ -243,12 +258,12 @@ struct DeclarationModel {
 
   func listing(_ field: StoredField, deferrable: Bool) -> String {
     let flag = deferrable ? ", deferrable: true" : ""
-    if let type = field.writtenType {
-      let saved = field.isCoded ? "KeepsakeArchive.Coded<\(type)>" : "(\(type))"
-      return "fields.field(\(quoted(field.key)), \(saved).self\(flag))"
+    let function = field.isCoded ? "codedField" : "field"
+    guard let type = field.writtenType else {
+      return field.position.placed(
+        "fields.\(function)(\(quoted(field.key))\(flag)) { (value: \(typeName)) in value.\(field.name) }")
     }
-    let value = field.coding("value.\(field.name)")
-    return "fields.field(\(quoted(field.key))\(flag)) { (value: \(typeName)) in \(value) }"
+    return field.position.placed("fields.\(function)(\(quoted(field.key)), (\(type)).self\(flag))")
   }
 
   /// Returns the body of a generated member, or, after an error in the declaration, one that is never run.

@@ -27,7 +27,9 @@ struct EnumExpansion {
   private func encode() -> String {
     let cases = model.cases.enumerated().map { index, enumCase in
       let names = enumCase.payloads.indices.map { "let value\($0)" }.joined(separator: ", ")
-      let writes = enumCase.payloads.indices.map { "\ntry writer.writeField(value\($0))" }.joined()
+      let writes = enumCase.payloads.indices.map { place in
+        "\n" + enumCase.position.placed("try writer.writePayload(value\(place))")
+      }.joined()
       return """
         case .\(enumCase.name)\(names.isEmpty ? "" : "(\(names))"):
         try writer.writeCase(\(index))\(writes)

@@ -26,7 +26,7 @@ struct StructExpansion {
   }
 
   private func initializer() -> String {
-    let exact = model.fields.map { "self.\($0.name) = try \($0.decoding("reader.readField()"))" }
+    let exact = model.fields.map { "self.\($0.name) = try reader.\($0.readCall)" }
     let mapped = model.fields.enumerated().map { $1.mappedRead($0) }
     let reading =
       model.fields.isEmpty
@@ -69,21 +69,18 @@ func commonStatics(_ model: DeclarationModel) -> [String] {
 extension StoredField {
   var writeCall: String {
     switch strength {
-    case .strong: "writeField(\(coding("self.\(name)")))"
+    case .strong: isCoded ? "writeCodedField(self.\(name))" : "writeField(self.\(name))"
     case .weak: "writeWeakField(self.\(name))"
     case .unowned: isOptional ? "writeWeakField(self.\(name))" : "writeUnownedField(self.\(name))"
     }
   }
 
-  /// Returns the expression that is written for a value of the property.
-  func coding(_ value: String) -> String { isCoded ? "KeepsakeArchive.Coded(\(value))" : value }
-
-  /// Returns the expression for the property's value, from one that reads it.
-  func decoding(_ read: String) -> String { isCoded ? "KeepsakeArchive.Coded.unwrap(\(read))" : read }
+  /// Reads the field from an archive that an identical declaration wrote.
+  var readCall: String { isCoded ? "readCodedField()" : "readField()" }
 
   /// Generates the reading of the field from an archive whose type was declared differently.
   func mappedRead(_ index: Int) -> String {
-    let read = decoding("reader.field(\(index), &fields)")
+    let read = "reader.\(isCoded ? "codedField" : "field")(\(index), &fields)"
     if startsInitialized {
       return """
         if try reader.\(isOptional ? "hasOptionalField" : "hasField")(\(index), &fields) {

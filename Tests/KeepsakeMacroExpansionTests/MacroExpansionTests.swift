@@ -11,9 +11,12 @@ import Testing
     #expect(Self.lines(source.expanded(by: answers)) == Self.lines(expected), sourceLocation: location)
   }
 
-  /// The lines without their indentation, whose width is the compiler's choice and not the macros'.
+  /// The lines without their indentation, whose width is the compiler's choice and not the macros', and without the
+  /// positions of errors, which `ErrorPositionTests` checks.
   private static func lines(_ text: String) -> [Substring] {
-    text.split(separator: "\n", omittingEmptySubsequences: false).map { $0.drop { $0 == " " } }
+    text.split(separator: "\n", omittingEmptySubsequences: false).map { $0.drop { $0 == " " } }.filter {
+      !$0.hasPrefix("#sourceLocation")
+    }
   }
 
   /// Checks that only this error is reported, and that what is expanded conforms without using the declaration.
@@ -122,10 +125,10 @@ import Testing
 
           static func archiveFields(_ fields: KeepsakeArchive.ArchiveFieldList) where T: Swift.Codable {
             fields.describe(Self.self)
-            fields.field("weather", KeepsakeArchive.Coded<Weather>.self)
-            fields.field("extra", KeepsakeArchive.Coded<T?>.self)
-            fields.field("sky") { (value: Self) in
-              KeepsakeArchive.Coded(value.sky)
+            fields.codedField("weather", (Weather).self)
+            fields.codedField("extra", (T?).self)
+            fields.codedField("sky") { (value: Self) in
+              value.sky
             }
           }
         }
@@ -138,23 +141,23 @@ import Testing
             false
           }
           func encode(to writer: inout KeepsakeArchive.ArchiveWriter) throws {
-            try writer.writeField(KeepsakeArchive.Coded(self.weather))
-            try writer.writeField(KeepsakeArchive.Coded(self.extra))
-            try writer.writeField(KeepsakeArchive.Coded(self.sky))
+            try writer.writeCodedField(self.weather)
+            try writer.writeCodedField(self.extra)
+            try writer.writeCodedField(self.sky)
           }
           init(from reader: inout KeepsakeArchive.ArchiveReader) throws {
             var fields = try reader.enter(Self.self)
             if fields.isExact {
-              self.weather = try KeepsakeArchive.Coded.unwrap(reader.readField())
-              self.extra = try KeepsakeArchive.Coded.unwrap(reader.readField())
-              self.sky = try KeepsakeArchive.Coded.unwrap(reader.readField())
+              self.weather = try reader.readCodedField()
+              self.extra = try reader.readCodedField()
+              self.sky = try reader.readCodedField()
             } else {
-              self.weather = try KeepsakeArchive.Coded.unwrap(reader.field(0, &fields))
+              self.weather = try reader.codedField(0, &fields)
               if try reader.hasOptionalField(1, &fields) {
-                self.extra = try KeepsakeArchive.Coded.unwrap(reader.field(1, &fields))
+                self.extra = try reader.codedField(1, &fields)
               }
               if try reader.hasField(2, &fields) {
-                self.sky = try KeepsakeArchive.Coded.unwrap(reader.field(2, &fields))
+                self.sky = try reader.codedField(2, &fields)
               }
             }
             try reader.leave(&fields)
@@ -363,11 +366,54 @@ import Testing
       "@Archivable enum A {\n  @Merge(.max) case a\n}", "@Merge works on properties of structs and final classes",
       line: 2, column: 3)
     try refuses(
-      "@Archivable struct A {\n  @Key(\"\") var x = 1\n}",
+      "@Archivable struct A {\n  @Key(\"a\\u{62}\") var x = 1\n}",
       "@Key needs a string literal without interpolation, such as @Key(\"name\")",
       line: 2, column: 3)
     try refuses("@Archivable(version: two) struct A {\n}", "version: needs an integer literal of 1 or more", column: 22)
     try refuses("@Archivable struct A {\n  var x\n}", "'x' needs a type or an initial value", line: 2, column: 7)
+  }
+
+  @Test func keysCanBeReadAndToldApart() throws {
+    let empty = "@Key needs at least one character, such as @Key(\"name\")"
+    try refuses("@Archivable struct A {\n  @Key(\"\") var x = 1\n}", empty, line: 2, column: 3)
+    func unreadable(_ key: String) -> String {
+      """
+      The key "\(key)" begins or ends with white space, or has a character that can't be seen, so nobody could tell it \
+      from another: remove that
+      """
+    }
+    for key in [" ", " x", "x ", "\u{A0}x", "x\u{200B}y", "x\u{7}y", "x\u{2028}y", "x\u{FEFF}"] {
+      try refuses("@Archivable struct A {\n  @Key(\"\(key)\") var x = 1\n}", unreadable(key), line: 2, column: 3)
+    }
+    for key in ["x y", "名前", "é", "x.y-z_1", "👩‍👧"] {
+      let accepted = try expanded("@Archivable struct A {\n  @Key(\"\(key)\") var x = 1\n}")
+      #expect(accepted.contains("fields.field(\"\(key)\")"))
+    }
+  }
+
+  @Test func eachKeyIsUsedOnce() throws {
+    func same(_ name: String, _ other: String, _ key: String) -> String {
+      "'\(name)' has the same key as '\(other)', \"\(key)\": give one of them another with @Key"
+    }
+    try refuses(
+      "@Archivable struct A {\n  @Key(\"k\") var x = 1\n  @Key(\"k\") var y = 1\n}", same("y", "x", "k"), line: 3,
+      column: 3)
+    try refuses(
+      "@Archivable class A {\n  @Key(\"y\") var x = 1\n  var y = 1\n}", same("y", "x", "y"), line: 3, column: 7)
+    try refuses("@Archivable struct A {\n  @Key(\"k\") var x, y: Int\n}", same("y", "x", "k"), line: 2, column: 3)
+    try refuses("@Archivable enum A {\n  case a\n  @Key(\"a\") case b(Int)\n}", same("b", "a", "a"), line: 3, column: 3)
+    let exchanged = "@Archivable struct A {\n  @Key(\"y\") var x = 1\n  @Key(\"x\") var y = 1\n}"
+    #expect(try expanded(exchanged).contains("fields.field(\"y\")"))
+    let unsaved = "@Archivable struct A {\n  @Key(\"y\") var x = 1\n  @Unsaved var y = 1\n}"
+    #expect(try expanded(unsaved).contains("fields.field(\"y\")"))
+    let raw = "@Archivable enum A: String {\n  case a = \"b\"\n  @Key(\"a\") case c\n}"
+    #expect(try expanded(raw).contains("fields.enumCase(\"a\")"), "the key of the case a is its raw value")
+  }
+
+  @Test func aClassIsntItsOwnSubclass() throws {
+    try refuses(
+      "@Archivable(subclasses: [B.self, A.self]) class A {\n}",
+      "'A' isn't its own subclass: remove it from 'subclasses:'", column: 34)
   }
 
   @Test func aClassSaysThatWhatItSavesIsArchivable() throws {
@@ -432,10 +478,10 @@ import Testing
             switch self {
             case .cat(let value0):
               try writer.writeCase(0)
-              try writer.writeField(value0)
+              try writer.writePayload(value0)
             case .other(let value0):
               try writer.writeCase(1)
-              try writer.writeField(value0)
+              try writer.writePayload(value0)
             }
             writer.endCase()
           }
