@@ -101,7 +101,7 @@ MACRO_CASES = [
     Case("subclassesOfValue", "Only a class can have subclasses: remove 'subclasses:'", "case one", kinds="enum",
          arguments="subclasses: [Thing.self]", at="@Archivable(subclasses"),
     Case("ownSubclass", "'Game' isn't its own subclass: remove it from 'subclasses:'", "var x = 1",
-         kinds="class", arguments="subclasses: [Game.self]", at="subclasses: [Game.self]"),
+         kinds="plain", arguments="subclasses: [Game.self]", at="subclasses: [Game.self]"),
     Case("badVersion", "version: needs an integer literal of 1 or more", "var x = 1", arguments="version: 0",
          at="version: 0"),
     Case("badVersion", "version: needs an integer literal of 1 or more", "case one", arguments="version: 1 + 1",

@@ -204,7 +204,8 @@ public protocol Archivable {
 ///   - name: The name in archives, if it is to differ from the type's name. If you rename a class, pass its old name.
 ///   - version: Raise it when programs that don't know the change must refuse the save, or when `migrate(_:)` has
 ///     something to do.
-///   - subclasses: The archivable subclasses whose objects may appear where this class is declared.
+///   - subclasses: The archivable subclasses whose objects may appear where this class is declared. Anything else in
+///     the list is a compile-time error.
 @attached(
   extension, conformances: Archivable,
   names: named(encode), named(init), named(archiveName), named(archiveVersion), named(archiveIsKeyed),
@@ -222,7 +223,8 @@ public macro Archivable(name: String? = nil, version: Int = 1, subclasses: [Any]
 /// Leaves a stored property out of archives. It needs an initial value, or must be an optional variable.
 @attached(peer) public macro Unsaved() = #externalMacro(module: "KeepsakeMacros", type: "MarkerMacro")
 
-/// Sets the key of a property or enum case in archives, if it is to differ from its name.
+/// Sets the key of a property or enum case in archives, if it is to differ from its name. It must be a literal without
+/// escapes, have no white space at its ends and no invisible characters, and differ from the keys of the others.
 @attached(peer) public macro Key(_ key: String) = #externalMacro(module: "KeepsakeMacros", type: "MarkerMacro")
 
 /// Marks the enum case that replaces every saved case that this program doesn't know.
