@@ -1,7 +1,7 @@
 // What generated code calls for a property or payload whose type doesn't fit: the overloads below are chosen only then.
-// Listing the property, or writing the payload, is a compile-time error, which says what to do. Everything else compiles,
-// so that there is one error for each property, and not one for each place where the property is used. None of it is
-// ever run: such a program doesn't compile.
+// Listing the property, or writing the payload, is a compile-time error, which says what to do. Everything else
+// compiles, so that there is one error for each property, and not one for each place where the property is used. None
+// of it is ever run: such a program doesn't compile.
 
 extension ArchiveFieldList {
   /// Rejects a property at compile time whose type isn't archivable.
