@@ -52,7 +52,8 @@ if [ "$deep" = 1 ]; then
 fi
 
 space=.build/debug/Space
-check "merge rules that don't fit" Scripts/merge-refusals.sh
+check "what the compiler says of mistakes" python3 Scripts/macro-refusals.py --build .build/debug \
+  $([ "$deep" = 1 ] && echo --all)
 check "Space is played" python3 Scripts/space-play.py --space $space
 check "every end of a game" python3 Scripts/autosave-stops.py --space $space \
   --count "$([ "$deep" = 1 ] && echo 10 || echo 2)"

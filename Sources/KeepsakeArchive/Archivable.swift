@@ -217,7 +217,8 @@ public protocol Archivable {
 ///     save, pass its old name.
 ///   - version: Raise it when programs that don't know the change must refuse the save, or when `migrate(_:)` has
 ///     something to do.
-///   - subclasses: The archivable subclasses whose objects may appear where this class is declared.
+///   - subclasses: The archivable subclasses whose objects may appear where this class is declared. Anything else in
+///     the list is a compile-time error.
 @attached(
   extension, conformances: Archivable,
   names: named(encode), named(init), named(archiveName), named(archiveVersion), named(archiveIsKeyed),
@@ -236,7 +237,8 @@ public macro Archivable(name: String? = nil, version: Int = 1, subclasses: [Any]
 @attached(peer) public macro Unsaved() = #externalMacro(module: "KeepsakeMacros", type: "MarkerMacro")
 
 /// Sets the key of a property or enum case in archives, if it is to differ from its name: the old name, if it was
-/// renamed.
+/// renamed. It must be a literal without escapes, have no white space at its ends and no invisible characters, and
+/// differ from the keys of the others.
 ///
 /// An enum's raw values aren't in archives. So they may change, and a case that keeps its raw value needs a key when it
 /// is renamed:

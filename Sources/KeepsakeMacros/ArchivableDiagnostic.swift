@@ -13,6 +13,9 @@ enum ArchivableDiagnostic: DiagnosticMessage {
   case lazyProperty(String)
   case propertyWithoutType(String)
   case badKey
+  case emptyKey
+  case invisibleKey(String)
+  case duplicateKey(String, String, String)
   case mergeOnLet(String)
   case mergeOnOpenClass(String)
   case mergeInSubclass(String)
@@ -26,6 +29,7 @@ enum ArchivableDiagnostic: DiagnosticMessage {
   case codedOnCase
   case severalNames
   case subclassesOfValue
+  case ownSubclass(String)
   case badVersion
   case secondFallback
   case badFallback
@@ -52,6 +56,14 @@ enum ArchivableDiagnostic: DiagnosticMessage {
       "'lazy var \(name)' is computed when it is first used, and can't be saved: mark it @Unsaved"
     case .propertyWithoutType(let name): "'\(name)' needs a type or an initial value"
     case .badKey: "@Key needs a string literal without interpolation, such as @Key(\"name\")"
+    case .emptyKey: "@Key needs at least one character, such as @Key(\"name\")"
+    case .invisibleKey(let key):
+      """
+      The key "\(key)" begins or ends with white space, or has a character that can't be seen, so nobody could tell it \
+      from another: remove that
+      """
+    case .duplicateKey(let name, let key, let other):
+      "'\(name)' has the same key as '\(other)', \"\(key)\": give one of them another with @Key"
     case .mergeOnLet(let name): "@Merge changes the property: make '\(name)' a 'var'"
     case .mergeOnOpenClass(let name): "@Merge needs a struct or a final class: make '\(name)' final"
     case .mergeOnEnum: "@Merge works on properties of structs and final classes"
@@ -79,6 +91,7 @@ enum ArchivableDiagnostic: DiagnosticMessage {
     case .codedOnCase: "@Coded works on properties: give the payload the type Coded<...>"
     case .severalNames: "An attribute on several cases at a time is ambiguous: declare them one by one"
     case .subclassesOfValue: "Only a class can have subclasses: remove 'subclasses:'"
+    case .ownSubclass(let name): "'\(name)' isn't its own subclass: remove it from 'subclasses:'"
     case .badVersion: "version: needs an integer literal of 1 or more"
     case .secondFallback: "Only one case can represent unknown ones: remove one @Fallback"
     case .badFallback:

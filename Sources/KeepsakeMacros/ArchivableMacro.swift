@@ -14,7 +14,7 @@ extension ArchivableMacro: MemberMacro {
     in context: some MacroExpansionContext
   ) throws -> [DeclSyntax] {
     // This role runs for every declaration and is the one that reports errors.
-    guard let model = DeclarationModel(node, declaration, in: context, isSilent: false) else { return [] }
+    guard var model = DeclarationModel(node, declaration, in: context, isSilent: false) else { return [] }
     switch model.kind {
     case .structure:
       return ([StructExpansion(model: model).listing()] + MergeExpansion(model: model).method()).map {
@@ -26,9 +26,9 @@ extension ArchivableMacro: MemberMacro {
     let isSubclass =
       protocols.isEmpty && declaration.inheritanceClause != nil
       && !declaration.inheritedNames.contains { $0 == "Archivable" }
-    if isSubclass, model.fields.contains(where: { $0.merge != nil }) {
+    if isSubclass, model.isValid, model.fields.contains(where: { $0.merge != nil }) {
       context.diagnose(Diagnostic(node: Syntax(node), message: ArchivableDiagnostic.mergeInSubclass(model.name)))
-      return []
+      model.isValid = false
     }
     return ClassExpansion(model: model, isSubclass: isSubclass, declaration: declaration).members()
   }

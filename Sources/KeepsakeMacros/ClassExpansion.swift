@@ -14,7 +14,8 @@ struct ClassExpansion {
   let declaration: any DeclGroupSyntax
 
   private var isLate: Bool {
-    isSubclass && !model.hasInitializer && model.fields.allSatisfy { $0.startsInitialized && !$0.isLet }
+    isSubclass && !model.hasInitializer && model.startsInitialized
+      && model.fields.allSatisfy { $0.startsInitialized && !$0.isLet }
   }
   private var override: String { isSubclass ? "override " : "" }
   private var open: String { model.openModifier }
@@ -46,11 +47,11 @@ struct ClassExpansion {
 
   private func statics() -> [String] {
     var members = [
-      "\(open)\(override)class var archiveName: String { \(model.nameExpression) }",
-      "\(open)\(override)class var archiveVersion: Int { \(model.version ?? "1") }",
+      "\(open)\(override)class var archiveName: String { \(model.body([model.nameExpression])) }",
+      "\(open)\(override)class var archiveVersion: Int { \(model.body([model.version ?? "1"])) }",
       """
       \(open)\(override)class var archiveSubclasses: [any KeepsakeArchive.Archivable.Type] { \
-      \(model.subclasses ?? "[]") }
+      \(model.body(model.subclasses?.statements(of: model.genericNames.isEmpty ? model.name : nil) ?? ["[]"])) }
       """,
     ]
     if !isSubclass { members.append("\(open)class var archiveIsKeyed: Bool { false }") }
@@ -60,7 +61,7 @@ struct ClassExpansion {
     members.append(
       """
       \(open)\(override)class func archiveFields(_ fields: KeepsakeArchive.ArchiveFieldList) {
-      \(lines.joined(separator: "\n"))
+      \(model.body(lines))
       }
       """)
     return members
@@ -73,7 +74,7 @@ struct ClassExpansion {
     let lines = isLate ? inherited + own : own + inherited
     return """
       \(open)\(override)func \(name)(\(parameter): inout KeepsakeArchive.\(type)) throws {
-      \(lines.joined(separator: "\n"))
+      \(model.body(lines))
       }
       """
   }
@@ -112,7 +113,7 @@ struct ClassExpansion {
   private var immediateReads: [String] {
     guard !model.fields.isEmpty else { return ["reader.passFields(0)"] }
     let exact = model.fields.enumerated().map { index, field in
-      guard field.isDeferrable else { return "self.\(field.name) = try \(field.decoding("reader.readField()"))" }
+      guard field.isDeferrable else { return "self.\(field.name) = try reader.\(field.readCall)" }
       guard field.startsInitialized else {
         return
           """
@@ -169,7 +170,7 @@ struct ClassExpansion {
     let lines = immediateReads + (isSubclass ? ["try super.init(from: &reader)"] : []) + model.unownedNotes
     return """
       \(model.modifier)required init(from reader: inout KeepsakeArchive.ArchiveReader) throws {
-      \(lines.joined(separator: "\n"))
+      \(model.body(lines))
       }
       """
   }

@@ -20,6 +20,7 @@ struct DeclarationModel {
     /// Whether it is used for cases that the program doesn't know.
     let isFallback: Bool
     let payloads: [Payload]
+    let position: SourcePosition?
   }
 
   let kind: Kind
@@ -35,7 +36,7 @@ struct DeclarationModel {
   let isFinal: Bool
   let savedName: String?
   let version: String?
-  let subclasses: String?
+  let subclasses: SubclassList?
   let genericNames: [String]
   let constrainedNames: [String]
   /// Generic parameters in the types of `@Coded` properties.
@@ -45,14 +46,19 @@ struct DeclarationModel {
   let hasMigrate: Bool
   /// Whether it implements by hand how it is merged.
   let hasMergeFields: Bool
+  /// Whether nothing was reported. Otherwise the generated members have the same signatures, but no bodies that depend
+  /// on what is wrong.
+  var isValid: Bool
+  /// Whether no property that isn't among the fields needs an initialiser to give it its first value.
+  let startsInitialized: Bool
   private(set) var fields: [StoredField] = []
   private(set) var cases: [EnumCase] = []
 
-  /// Returns nil if something was reported.
+  /// Returns nil for a declaration that can't be archivable in any form.
   init?(
     _ node: AttributeSyntax, _ declaration: some DeclGroupSyntax, in context: some MacroExpansionContext, isSilent: Bool
   ) {
-    var collector = StoredFieldCollector(context: context, isSilent: isSilent)
+    var collector = StoredFieldCollector(declaration, context: context, isSilent: isSilent)
     var parameters: GenericParameterClauseSyntax?
     if let structure = declaration.as(StructDeclSyntax.self) {
       (kind, name, parameters) = (.structure, structure.name.text, structure.genericParameterClause)
@@ -83,7 +89,7 @@ struct DeclarationModel {
     for parameter in parameters?.parameters ?? [] where parameter.specifier != nil {
       collector.report(.valueParameters, on: Syntax(parameter))
     }
-    genericNames = parameters?.parameters.map(\.name.text) ?? []
+    genericNames = parameters?.parameters.filter { $0.specifier == nil }.map(\.name.text) ?? []
     hasInitializer = declaration.memberBlock.members.contains {
       $0.decl.as(InitializerDeclSyntax.self)?.modifiers.contains { $0.name.text == "convenience" } == false
     }
@@ -106,9 +112,11 @@ struct DeclarationModel {
     if let expression = argument("version"), (Int(expression.trimmedDescription) ?? 0) < 1 {
       collector.report(.badVersion, on: Syntax(expression))
     }
-    subclasses = argument("subclasses")?.trimmedDescription
+    subclasses = argument("subclasses").map { SubclassList($0, positions: collector.positions) }
     if let expression = argument("subclasses"), kind != .object {
       collector.report(.subclassesOfValue, on: Syntax(expression))
+    } else if let own = subclasses?.element("\(name).self") {
+      collector.report(.ownSubclass(name), on: Syntax(own))
     }
 
     if kind == .enumeration {
@@ -125,7 +133,8 @@ struct DeclarationModel {
     let coded = Self.typeNames(in: declaration.memberBlock.members, coded: true)
     codedNames = genericNames.filter { coded.contains($0) }
     if let object = declaration.as(ClassDeclSyntax.self) { GenericCheck(object).report(to: &collector) }
-    guard collector.isValid else { return nil }
+    startsInitialized = collector.startsInitialized
+    isValid = collector.isValid
   }
 
   /// Returns a call of the superclass's hook inside a hook.
@@ -141,6 +150,7 @@ struct DeclarationModel {
     _ members: MemberBlockItemListSyntax, _ collector: inout StoredFieldCollector<some MacroExpansionContext>
   ) -> [EnumCase] {
     var cases: [EnumCase] = []
+    var keys = KeyCheck()
     for member in members {
       guard let declaration = member.decl.as(EnumCaseDeclSyntax.self) else { continue }
       let attribute = declaration.attributes.named("Key")
@@ -170,10 +180,14 @@ struct DeclarationModel {
             defaultValue: parameter.defaultValue?.value.trimmedDescription)
         }
         let name = element.name.text
+        let saved = key ?? name.filter { $0 != "`" }
+        if key == nil || declaration.elements.count == 1, let problem = keys.add(name, key: saved) {
+          collector.report(problem, on: attribute.map(Syntax.init) ?? Syntax(element))
+        }
         cases.append(
           EnumCase(
-            name: name, key: key ?? name.filter { $0 != "`" }, isFallback: fallback != nil,
-            payloads: payloads))
+            name: name, key: saved, isFallback: fallback != nil, payloads: payloads,
+            position: collector.positions?[element]))
       }
     }
     return cases
@@ -217,7 +231,11 @@ struct DeclarationModel {
   var nameExpression: String {
     if let savedName, genericNames.isEmpty { return savedName }
     guard !genericNames.isEmpty else { return "\"\(name)\"" }
-    let parts = genericNames.map { constrainedNames.contains($0) ? "\\(\($0).archiveName)" : "\\(\($0).self)" }
+    let parts = genericNames.map { name in
+      let type = "\(name).self"
+      return constrainedNames.contains(name)
+        ? "\\(KeepsakeArchive.ArchiveFieldList.name(of: \(type)))" : "\\(\(type))"
+    }
     let base = savedName.map { $0.filter { $0 != "\"" } } ?? name
     return "\"\(base)<\(parts.joined(separator: ", "))>\""
   }
@@ -235,12 +253,20 @@ struct DeclarationModel {
 
   func listing(_ field: StoredField, deferrable: Bool) -> String {
     let flag = deferrable ? ", deferrable: true" : ""
-    if let type = field.writtenType {
-      let saved = field.isCoded ? "KeepsakeArchive.Coded<\(type)>" : "(\(type))"
-      return "fields.field(\(quoted(field.key)), \(saved).self\(flag))"
+    let function = field.isCoded ? "codedField" : "field"
+    guard let type = field.writtenType else {
+      return field.position.placed(
+        "fields.\(function)(\(quoted(field.key))\(flag)) { (value: \(typeName)) in value.\(field.name) }")
     }
-    let value = field.coding("value.\(field.name)")
-    return "fields.field(\(quoted(field.key))\(flag)) { (value: \(typeName)) in \(value) }"
+    return field.position.placed("fields.\(function)(\(quoted(field.key)), (\(type)).self\(flag))")
+  }
+
+  /// Returns the body of a generated member, or, after an error in the declaration, one that is never run.
+  ///
+  /// The declaration must conform even then: Swift 6.3 stops with a failed assertion, before it shows any error, if a
+  /// class doesn't get a conformance that its subclasses inherit.
+  func body(_ lines: [String]) -> String {
+    isValid ? lines.joined(separator: "\n") : "Swift.fatalError()"
   }
 
   func quoted(_ text: String) -> String {

@@ -19,7 +19,7 @@ struct EnumExpansion {
     }
     return """
       \(model.modifier)static func archiveFields(_ fields: KeepsakeArchive.ArchiveFieldList)\(model.whereClause) {
-      \(lines.joined(separator: "\n"))
+      \(model.body(lines))
       }
       """
   }
@@ -27,7 +27,9 @@ struct EnumExpansion {
   private func encode() -> String {
     let cases = model.cases.enumerated().map { index, enumCase in
       let names = enumCase.payloads.indices.map { "let value\($0)" }.joined(separator: ", ")
-      let writes = enumCase.payloads.indices.map { "\ntry writer.writeField(value\($0))" }.joined()
+      let writes = enumCase.payloads.indices.map { place in
+        "\n" + enumCase.position.placed("try writer.writePayload(value\(place))")
+      }.joined()
       return """
         case .\(enumCase.name)\(names.isEmpty ? "" : "(\(names))"):
         try writer.writeCase(\(index))\(writes)
@@ -35,10 +37,7 @@ struct EnumExpansion {
     }
     return """
       \(model.modifier)func encode(to writer: inout KeepsakeArchive.ArchiveWriter) throws {
-      switch self {
-      \(cases.joined(separator: "\n"))
-      }
-      writer.endCase()
+      \(model.body(["switch self {"] + cases + ["}", "writer.endCase()"]))
       }
       """
   }
@@ -62,18 +61,12 @@ struct EnumExpansion {
         self = .\(enumCase.name)\(values.isEmpty ? "" : "(\(values.joined(separator: ", ")))")
         """
     }
+    let lines =
+      ["var fields = try reader.enterCase(\(model.typeName).self)", "switch fields.caseIndex {"] + cases
+      + ["default:", "throw reader.invalidCase()", "}", "try reader.leaveCase(&fields)", model.migration]
     return """
       \(model.modifier)init(from reader: inout KeepsakeArchive.ArchiveReader) throws {
-      var fields = try reader.enterCase(\(model.typeName).self)
-      switch fields.caseIndex {
-      \(cases.joined(separator: "\n"))
-      default:
-      throw reader.invalidCase()
-      }
-      try reader.leaveCase(&fields)
-      if fields.isOlder {
-      try reader.migrate(&self, fields)
-      }
+      \(model.body(lines))
       }
       """
   }

@@ -17,9 +17,10 @@ struct MergeExpansion {
     return [model.kind == .object ? object() : structure()]
   }
 
-  /// The expression for whether there are rules; nil if there can be none. A property's type is queried only if its
-  /// name could be that of a type with rules; in a class that others may inherit from, it never is.
+  /// The expression for whether there are rules; nil if there can be none, or after an error. A property's type is
+  /// queried only if its name could be that of a type with rules; in a class that others may inherit from, it never is.
   private var hasRules: String? {
+    guard model.isValid else { return nil }
     if model.fields.contains(where: { $0.merge != nil }) { return "true" }
     guard model.kind != .object || model.isFinal, !model.hasMergeFields else { return nil }
     // An extension of a nested type doesn't see the names that the types of its properties have there; a closure that
@@ -60,7 +61,13 @@ struct MergeExpansion {
       """
   }
 
+  /// Only a rule may not fit the type of the property, so only there can the compiler find an error.
   private func call(_ field: StoredField, on value: String) -> String {
+    let call = unplacedCall(field, on: value)
+    return field.merge == nil ? call : field.position.placed(call)
+  }
+
+  private func unplacedCall(_ field: StoredField, on value: String) -> String {
     let sides = "&\(value), other.\(field.name), ancestor.map { $0.\(field.name) }"
     let name: String
     switch field.merge {

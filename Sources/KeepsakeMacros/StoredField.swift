@@ -16,6 +16,7 @@ struct StoredField {
   let merge: MergeMark?
   /// Whether it is kept through `Codable`.
   let isCoded: Bool
+  let position: SourcePosition?
 
   var hasDefault: Bool { initialValue != nil }
 
@@ -58,12 +59,17 @@ struct StoredFieldCollector<Context: MacroExpansionContext> {
   let context: Context
   private(set) var fields: [StoredField] = []
   private(set) var isValid = true
+  /// Whether there is no property among those reported that only an initialiser can give its first value.
+  private(set) var startsInitialized = true
   /// Whether nothing is reported: the same declaration is examined twice, for its members and for its extension.
   let isSilent: Bool
+  let positions: SourcePositions?
+  private var keys = KeyCheck()
 
-  init(context: Context, isSilent: Bool) {
+  init(_ declaration: some DeclGroupSyntax, context: Context, isSilent: Bool) {
     self.context = context
     self.isSilent = isSilent
+    positions = SourcePositions(of: declaration, in: context)
   }
 
   mutating func collect(from members: MemberBlockItemListSyntax) {
@@ -77,6 +83,7 @@ struct StoredFieldCollector<Context: MacroExpansionContext> {
           if let inner = clause.elements?.as(MemberBlockItemListSyntax.self),
             inner.contains(where: { isSavedProperty($0.decl) })
           {
+            startsInitialized = false
             report(.conditionalProperty, on: Syntax(conditional))
           }
         }
@@ -111,15 +118,19 @@ struct StoredFieldCollector<Context: MacroExpansionContext> {
     }
     for (binding, type) in zip(variable.bindings, types.reversed()) where binding.isStored {
       guard let name = binding.pattern.as(IdentifierPatternSyntax.self)?.identifier.text else {
+        if binding.initializer == nil { startsInitialized = false }
         if !isUnsaved { report(.tuplePattern, on: Syntax(binding)) }
         continue
       }
       let field = StoredField(
         name: name, key: key(keyAttribute) ?? name.filter { $0 != "`" }, type: type,
         initialValue: binding.initializer?.value, isLet: isLet, strength: strength, merge: mark(mergeAttribute),
-        isCoded: isCoded)
+        isCoded: isCoded, position: positions?[binding])
       if isUnsaved {
-        if !field.startsInitialized && !isLazy { report(.unsavedWithoutDefault(name), on: Syntax(binding)) }
+        if !field.startsInitialized && !isLazy {
+          startsInitialized = false
+          report(.unsavedWithoutDefault(name), on: Syntax(binding))
+        }
         if let mergeAttribute { report(.mergeOnUnsaved(name), on: Syntax(mergeAttribute)) }
         continue
       }
@@ -134,14 +145,18 @@ struct StoredFieldCollector<Context: MacroExpansionContext> {
       } else if let mark = field.merge {
         check(mark, of: field, on: variable)
       }
+      if let problem = keys.add(name, key: field.key) {
+        report(problem, on: keyAttribute.map(Syntax.init) ?? Syntax(binding))
+      }
       fields.append(field)
     }
   }
 
   mutating func key(_ attribute: AttributeSyntax?) -> String? {
     guard let attribute else { return nil }
-    guard let literal = attribute.firstArgument?.plainText, !literal.isEmpty else {
-      report(.badKey, on: Syntax(attribute))
+    let literal = attribute.firstArgument?.plainText
+    if let problem = KeyCheck.problem(literal) {
+      report(problem, on: Syntax(attribute))
       return nil
     }
     return literal

@@ -11,7 +11,7 @@ struct StructExpansion {
     let listing = model.fields.map { model.listing($0, deferrable: false) }
     return """
       \(model.modifier)static func archiveFields(_ fields: KeepsakeArchive.ArchiveFieldList)\(model.whereClause) {
-      \((["fields.describe(Self.self)"] + listing).joined(separator: "\n"))
+      \(model.body(["fields.describe(Self.self)"] + listing))
       }
       """
   }
@@ -20,15 +20,15 @@ struct StructExpansion {
     let lines = model.fields.isEmpty ? ["writer.writeEmpty()"] : model.fields.map { "try writer.\($0.writeCall)" }
     return """
       \(model.modifier)func encode(to writer: inout KeepsakeArchive.ArchiveWriter) throws {
-      \(lines.joined(separator: "\n"))
+      \(model.body(lines))
       }
       """
   }
 
   private func initializer() -> String {
-    let exact = model.fields.map { "self.\($0.name) = try \($0.decoding("reader.readField()"))" }
+    let exact = model.fields.map { "self.\($0.name) = try reader.\($0.readCall)" }
     let mapped = model.fields.enumerated().map { $1.mappedRead($0) }
-    let body =
+    let reading =
       model.fields.isEmpty
       ? "try reader.readEmpty()"
       : """
@@ -38,27 +38,30 @@ struct StructExpansion {
       \(mapped.joined(separator: "\n"))
       }
       """
+    let lines =
+      ["var fields = try reader.enter(\(model.typeName).self)", reading, "try reader.leave(&fields)"]
+      + model.unownedNotes + [model.migration]
     return """
       \(model.modifier)init(from reader: inout KeepsakeArchive.ArchiveReader) throws {
-      var fields = try reader.enter(\(model.typeName).self)
-      \(body)
-      \((["try reader.leave(&fields)"] + model.unownedNotes).joined(separator: "\n"))
-      if fields.isOlder {
-      try reader.migrate(&self, fields)
-      }
+      \(model.body(lines))
       }
       """
   }
 }
 
 extension DeclarationModel {
+  /// Calls the hook of a value that was saved with an older version of its type.
+  var migration: String { "if fields.isOlder {\ntry reader.migrate(&self, fields)\n}" }
+
   /// Reports to the reader the objects that the value doesn't own: their owner must be in the archive, too.
   var unownedNotes: [String] { fields.filter { $0.strength == .unowned }.map { "reader.noteUnowned(self.\($0.name))" } }
 }
 
 func commonStatics(_ model: DeclarationModel) -> [String] {
-  var members = ["\(model.modifier)static var archiveName: String { \(model.nameExpression) }"]
-  if let version = model.version { members.append("\(model.modifier)static var archiveVersion: Int { \(version) }") }
+  var members = ["\(model.modifier)static var archiveName: String { \(model.body([model.nameExpression])) }"]
+  if let version = model.version {
+    members.append("\(model.modifier)static var archiveVersion: Int { \(model.body([version])) }")
+  }
   members.append("\(model.modifier)static var archiveIsKeyed: Bool { false }")
   return members
 }
@@ -66,21 +69,18 @@ func commonStatics(_ model: DeclarationModel) -> [String] {
 extension StoredField {
   var writeCall: String {
     switch strength {
-    case .strong: "writeField(\(coding("self.\(name)")))"
+    case .strong: isCoded ? "writeCodedField(self.\(name))" : "writeField(self.\(name))"
     case .weak: "writeWeakField(self.\(name))"
     case .unowned: isOptional ? "writeWeakField(self.\(name))" : "writeUnownedField(self.\(name))"
     }
   }
 
-  /// Returns the expression that is written for a value of the property.
-  func coding(_ value: String) -> String { isCoded ? "KeepsakeArchive.Coded(\(value))" : value }
-
-  /// Returns the expression for the property's value, from one that reads it.
-  func decoding(_ read: String) -> String { isCoded ? "KeepsakeArchive.Coded.unwrap(\(read))" : read }
+  /// Reads the field from an archive that an identical declaration wrote.
+  var readCall: String { isCoded ? "readCodedField()" : "readField()" }
 
   /// Generates the reading of the field from an archive whose type was declared differently.
   func mappedRead(_ index: Int) -> String {
-    let read = decoding("reader.field(\(index), &fields)")
+    let read = "reader.\(isCoded ? "codedField" : "field")(\(index), &fields)"
     if startsInitialized {
       return """
         if try reader.\(isOptional ? "hasOptionalField" : "hasField")(\(index), &fields) {

@@ -38,10 +38,10 @@ extension MacroExpansionTests {
             switch self {
             case .cat(let value0):
               try writer.writeCase(0)
-              try writer.writeField(value0)
+              try writer.writePayload(value0)
             case .other(let value0):
               try writer.writeCase(1)
-              try writer.writeField(value0)
+              try writer.writePayload(value0)
             }
             writer.endCase()
           }

@@ -29,12 +29,6 @@ public struct Coded<Value: Codable> {
   ///
   /// - Parameter value: The value to wrap.
   public init(_ value: Value) { self.value = value }
-
-  /// Unwraps the value of a field that was read as `Coded`. For generated code.
-  ///
-  /// - Parameter coded: What was read.
-  /// - Returns: The wrapped value.
-  public static func unwrap(_ coded: Coded) -> Value { coded.value }
 }
 
 extension Coded: Equatable where Value: Equatable {}

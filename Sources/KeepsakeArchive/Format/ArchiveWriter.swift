@@ -185,6 +185,14 @@ public struct ArchiveWriter: ~Copyable {
     try T.archiveWrite(value, to: &self)
   }
 
+  /// Writes the next field of an enum case's payload.
+  ///
+  /// - Parameter value: The field's value.
+  /// - Throws: `ArchiveError` if the value can't be written, and errors of hand-written conformances.
+  @inlinable @inline(__always) public mutating func writePayload<T: Archivable>(_ value: T) throws {
+    try T.archiveWrite(value, to: &self)
+  }
+
   /// Writes a weak reference, which is kept only if the object is also saved through another reference.
   ///
   /// - Parameter object: The object, or nil.

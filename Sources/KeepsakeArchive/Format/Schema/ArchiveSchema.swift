@@ -229,6 +229,12 @@ public final class ArchiveFieldList {
     }
   }
 
+  /// Returns the name of a generic argument, as part of the name of a type.
+  ///
+  /// - Parameter type: The generic argument.
+  /// - Returns: The argument's name in archives.
+  public static func name<T: Archivable>(of type: T.Type) -> String { T.archiveName }
+
   /// Lists a field.
   ///
   /// - Parameters:
