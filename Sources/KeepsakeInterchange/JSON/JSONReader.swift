@@ -220,7 +220,7 @@ package struct JSONReader {
     write(beginning: true)
     write(text)
     guard purpose == .tree else { return .null }
-    if text != "-0", !text.utf8.contains(where: { $0 == UInt8(ascii: ".") || $0 == UInt8(ascii: "e") }) {
+    if text != "-0", !text.utf8.contains(where: { $0 == UInt8(ascii: ".") || $0 | 0x20 == UInt8(ascii: "e") }) {
       guard let integer = Int128(text) else {
         throw scanner.refused(
           from: start, "an integer of at most 128 bits", note: "put it in quotation marks to make it a string")

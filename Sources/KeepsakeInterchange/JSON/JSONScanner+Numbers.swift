@@ -39,13 +39,12 @@ extension JSONScanner {
       }
       if !fraction.isEmpty { text += "." + String(decoding: fraction, as: UTF8.self) }
     }
+    let exponent = offset
     let hasExponent = skip("e") || skip("E")
     if hasExponent {
-      text += "e"
-      if skip("-") { text += "-" } else { _ = skip("+") }
-      let exponent = digits()
-      guard !exponent.isEmpty else { throw expected("a digit of the exponent") }
-      text += String(decoding: exponent, as: UTF8.self)
+      if !skip("-") { _ = skip("+") }
+      guard !digits().isEmpty else { throw expected("a digit of the exponent") }
+      text += String(decoding: bytes[exponent..<offset], as: UTF8.self)
     }
     // Only an exponent or many digits lead out of the range.
     if hasExponent || text.utf8.count > 300 { try checkRange(of: text, from: start) }
@@ -57,7 +56,7 @@ extension JSONScanner {
     guard let value = Double(text), value.isFinite else {
       throw refused(from: start, "a number between -1.8e308 and 1.8e308")
     }
-    let digits = text.utf8.prefix { $0 != UInt8(ascii: "e") }
+    let digits = text.utf8.prefix { $0 | 0x20 != UInt8(ascii: "e") }
     guard value != 0 || !digits.contains(where: { (UInt8(ascii: "1")...UInt8(ascii: "9")).contains($0) }) else {
       throw refused(from: start, "zero, or a number that is not nearer to it than 5e-324")
     }
