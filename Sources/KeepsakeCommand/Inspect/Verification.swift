@@ -274,7 +274,7 @@ struct Verification: Codable {
     }
     let others =
       unknown == 0
-      ? "" : ", \(unknown == 1 ? "1 save that is not an archive" : "\(unknown) saves that are not archives")"
+      ? "" : ", " + CountText.of(unknown, "save that is not an archive", plural: "saves that are not archives")
     let tables = try records.map { ", " + CountText.of(try $0.tables().count, "table") + " of records" } ?? ""
     let unchecked = report.seal == nil || store.checksSeal ? "" : ", signatures not checked (--secret-file)"
     return Verdict(
