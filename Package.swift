@@ -154,7 +154,8 @@ let package = Package(
     .testTarget(
       name: "KeepsakeInterchangeTests",
       dependencies: [
-        "KeepsakeArchive", "KeepsakeInterchange", "TestSupport", .product(name: "Crypto", package: "swift-crypto"),
+        "ArchiveWorlds", "KeepsakeArchive", "KeepsakeInterchange", "TestSupport",
+        .product(name: "Crypto", package: "swift-crypto"),
       ],
       exclude: ["tree.py"],
       swiftSettings: strict),

@@ -10,15 +10,19 @@ extension ArchiveInspection {
   public func text(longest: Int = 50) -> String {
     var lines: [String]
     if let foreign {
-      lines = ["\(foreign), \(header.byteCount) bytes" + (objects.isEmpty ? "" : ", \(objects.count) objects")]
+      lines = [
+        "\(foreign), " + PrintableText.count(header.byteCount, "byte")
+          + (objects.isEmpty ? "" : ", " + PrintableText.count(objects.count, "object"))
+      ]
       let classes = types.filter { $0.count > 0 }
       if !classes.isEmpty {
         lines += ["", "classes"] + classes.map { "  \(PrintableText.name($0.name))  \($0.count) saved" }
       }
     } else {
       lines = [
-        "archive, format \(header.formatVersion), \(header.byteCount) bytes, \(header.objectCount) objects, "
-          + "root \(PrintableText.name(header.rootType))", "", "types",
+        "archive, format \(header.formatVersion), \(PrintableText.count(header.byteCount, "byte")), "
+          + "\(PrintableText.count(header.objectCount, "object")), root \(PrintableText.name(header.rootType))", "",
+        "types",
       ]
       for type in types { lines += Self.lines(of: type) }
     }
@@ -68,7 +72,7 @@ extension ArchiveInspection {
     var lines = [
       """
         \(PrintableText.name(type.name))  version \(type.version), \(type.kind.words), \(type.count) saved in \
-      \(type.byteCount) bytes
+      \(PrintableText.count(type.byteCount, "byte"))
       """
     ]
     for field in text(type.fields) { lines.append("    " + field) }
@@ -145,10 +149,10 @@ extension ArchiveInspection {
     switch value {
     case .structure(let type, let fields):
       types[type].name.isEmpty
-        ? (fields.count == 1 ? "1 key" : "\(fields.count) keys") : PrintableText.name(types[type].name)
+        ? PrintableText.count(fields.count, "key") : PrintableText.name(types[type].name)
     case .enumeration(_, let name, _): ".\(PrintableText.name(name))"
-    case .dictionary(let pairs): pairs.count == 1 ? "1 pair" : "\(pairs.count) pairs"
-    default: value.childCount.map { $0 == 1 ? "1 element" : "\($0) elements" } ?? ""
+    case .dictionary(let pairs): PrintableText.count(pairs.count, "pair")
+    default: value.childCount.map { PrintableText.count($0, "element") } ?? ""
     }
   }
 }

@@ -114,7 +114,8 @@ package final class FolderMirror {
       report(
         MirrorIssue(
           path: placed.path,
-          message: "\(placed.damagedLines) lines were damaged; the files that they describe are compared by content"))
+          message:
+            "\(CountText.of(placed.damagedLines, "damaged line")): the files described there are compared by content"))
     }
     try takeUpTemporaries()
     try doubtEverything()
@@ -283,7 +284,7 @@ package final class FolderMirror {
       switch error {
       case let error as MirrorError: trouble(path, error.path, error.message)
       case let error as StoreError: trouble(path, nil, "the store: \(error)")
-      default: trouble(path, nil, "\(error)")
+      default: trouble(path, nil, ErrorReason.text(error))
       }
     }
   }

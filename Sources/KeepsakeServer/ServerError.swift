@@ -1,5 +1,6 @@
 #if Cloud
 import Foundation
+import KeepsakeReplication
 
 /// Why a server can't start or continue.
 package struct ServerError: Error, CustomStringConvertible {
@@ -35,7 +36,7 @@ package struct ServerError: Error, CustomStringConvertible {
   }
 
   package var description: String {
-    cause.map { "\(message) (\($0))" } ?? message
+    cause.map { "\(message) (\(ErrorReason.text($0)))" } ?? message
   }
 }
 #endif

@@ -28,8 +28,6 @@ enum ServerLimits {
   /// How long a device is asked to wait while its player has too many uploads, or the disk is full.
   static let uploadRetrySeconds = 60
   static let diskFullRetrySeconds = 60
-  /// A device's name, as shown to people.
-  static let nameBytes = 200
   /// A request's headers: Keepsake's are a token and a few numbers.
   static let headerBytes = 16 << 10
   static let headerCount = 64

@@ -69,7 +69,7 @@ public struct StoreError: LocalizedError, Sendable, CustomStringConvertible {
   }
 
   public var description: String {
-    let reason = cause.map { " (\($0))" } ?? ""
+    let reason = cause.map { " (\(ErrorReason.text($0)))" } ?? ""
     return "\(code.rawValue): \(message)\(reason)"
   }
 

@@ -1,4 +1,5 @@
 public import Foundation
+import KeepsakeReplication
 
 /// Why a world doesn't settle: what is left to do for each device, and what prevents it.
 public struct UnsettledError: LocalizedError, Sendable, Hashable, CustomStringConvertible {
@@ -19,7 +20,7 @@ public struct UnsettledError: LocalizedError, Sendable, Hashable, CustomStringCo
 
     public var description: String {
       var parts: [String] = []
-      if unsentCommits > 0 { parts.append("has \(unsentCommits) unsent \(unsentCommits == 1 ? "commit" : "commits")") }
+      if unsentCommits > 0 { parts.append("has \(CountText.of(unsentCommits, "unsent commit"))") }
       if hasUnreportedMoney { parts.append("has money operations that the bank doesn't know") }
       if isBehind { parts.append("hasn't received everything that the cloud has") }
       parts += refusals.map { "was refused: \($0)" }

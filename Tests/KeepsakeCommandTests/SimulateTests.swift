@@ -30,7 +30,7 @@ import Testing
     #expect(text.hasPrefix("... the last 5 of \(report.lines.count) lines:\n"))
     #expect(
       text.contains("\nseed 1:\n  \(report.violations[0])")
-        && text.contains("1 worlds, 1 with violations, fingerprint "))
+        && text.contains("1 world, 1 with violations, fingerprint "))
     let json = try #require(try JSONSerialization.jsonObject(with: JSONEncoder().encode(answer)) as? [String: Any])
     #expect((json["failures"] as? [[String: Any]])?.first?["seed"] as? Int == 1)
     #expect((json["trace"] as? [String]) == report.lines && (json["counts"] as? [String: Int])?["worlds"] == 1)

@@ -29,6 +29,8 @@ package enum TestDepth {
   package static let damagedBytes = count(60, deep: 300, variable: "KEEPSAKE_DAMAGE")
   /// Whether every page of a larger store is lost in turn.
   package static let everyPage = environment["KEEPSAKE_DAMAGE"] != nil
+  /// Random JSON5 documents, each also with a character too many.
+  package static let randomDocuments = count(500, deep: 20_000)
   /// How many of a larger store's first pages are lost in turn; of its other pages half as many are.
   package static let lostPages = count(6, deep: 20)
   /// How often two devices write to a cell, with every delivery between the writes.

@@ -1,4 +1,5 @@
 public import Foundation
+import KeepsakeReplication
 
 /// The result of comparing a game's assets with their manifest.
 ///
@@ -64,7 +65,7 @@ public struct AssetReport: LocalizedError, Sendable, Hashable, Codable, CustomSt
       let count = findings.count { $0.kind == kind }
       return count > 0 ? "\(count) \(kind.rawValue)" : nil
     }
-    let head = "\(assets) assets: " + (counts.isEmpty ? "all sound" : counts.joined(separator: ", "))
+    let head = CountText.of(assets, "asset") + ": " + (counts.isEmpty ? "all sound" : counts.joined(separator: ", "))
     return ([head] + findings.map(\.message)).joined(separator: "\n")
   }
 

@@ -147,7 +147,7 @@ public struct TrackedFile: Sendable {
       id: VersionID(high: 0, low: 0), slot: key.text, covers: [], contents: [], length: 0, savedAtMilliseconds: 0,
       writer: core.store.writer, provisional: false)
     if let refusal = ExchangeRules.objection(toOwn: record) {
-      throw GameDataError(.misuse, "\"\(name.prefix(80))\" can't be a tracked file's name: \(refusal.message)")
+      throw GameDataError(.misuse, refusal.message)
     }
   }
 

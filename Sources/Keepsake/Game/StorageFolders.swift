@@ -112,26 +112,25 @@ public struct StorageFolders: Sendable, Hashable {
   }
 
   /// Whether a name is a valid folder name on every platform.
-  static func isName(_ name: String) -> Bool {
-    let allowed = name.unicodeScalars.allSatisfy { scalar in
-      scalar.value >= 32 && scalar.value != 127 && !WindowsName.reservedCharacters.contains(scalar)
-    }
-    guard !WindowsName.isDevice(name) else { return false }
-    // A limit of 200 leaves room for suffixes within the 255 bytes that file systems allow.
-    return allowed && !name.isEmpty && name.utf8.count <= 200 && !name.hasPrefix(".") && !name.hasSuffix(".")
-      && !name.hasSuffix(" ")
-  }
+  static func isName(_ name: String) -> Bool { objection(to: name, "a name") == nil }
 
   /// Throws `misuse` if a name isn't a valid folder name on every platform.
   static func check(_ name: String, _ what: String) throws {
-    guard isName(name) else {
-      throw GameDataError(
-        .misuse,
-        """
-        \(what) must be a valid folder name, without / \\ : * ? " < > | and without a dot at either end; \
-        "\(name.prefix(80))" isn't
-        """)
-    }
+    if let objection = objection(to: name, what) { throw GameDataError(.misuse, objection) }
+  }
+
+  private static func objection(to name: String, _ what: String) -> String? {
+    // A limit of 200 leaves room for suffixes within the 255 bytes that file systems allow.
+    if let objection = NameRule(what, maximumBytes: 200).objection(to: name) { return objection }
+    let isValid =
+      !WindowsName.isDevice(name) && !name.hasPrefix(".") && !name.hasSuffix(".") && !name.hasSuffix(" ")
+      && !name.unicodeScalars.contains(where: WindowsName.reservedCharacters.contains)
+    return isValid
+      ? nil
+      : """
+      \(what) must be a valid folder name on every platform, without / \\ : * ? " < > |, without a dot at either end or \
+      a space at the end, and not the name of a device such as con: \(NameRule.shown(name)) isn't
+      """
   }
 
   // MARK: Platforms

@@ -231,6 +231,7 @@ public final class ProgressStore: Sendable {
     var shown: [CellKey: CellState] = [:]
     var growth = 0
     for draft in drafts {
+      if let objection = NameRule.value.objection(to: draft.key.key) { throw GameDataError(.misuse, objection) }
       let known = shown[draft.key] ?? view[draft.key]
       let context = draft.context(context) { shown[$0] ?? view[$0] }
       guard let change = try core.translating({ try draft.applied(to: known, context) }) else { continue }

@@ -86,11 +86,10 @@ extension SaveSlots {
 
   /// Throws for a name that no saved game can have.
   static func check(_ slot: String) throws {
-    let isFile = SlotKey(text: slot).isFile
-    let why =
-      isFile
-      ? "begins like the names of tracked files" : ExchangeRules.objection(toName: slot, ExchangeRules.maximumSlotBytes)
-    guard let why else { return }
-    throw GameDataError(.misuse, "\"\(slot.prefix(80))\" can't be a slot's name: it \(why)")
+    if let objection = NameRule.slot.objection(to: slot) { throw GameDataError(.misuse, objection) }
+    guard !SlotKey(text: slot).isFile else {
+      throw GameDataError(
+        .misuse, "\(NameRule.slot.kind) can't begin like the keys of tracked files: \(NameRule.shown(slot)) does")
+    }
   }
 }

@@ -69,8 +69,7 @@ public struct Board: Sendable, Hashable {
   /// Throws `misuse` if the board is invalid, or if it can't have a player of this name.
   func check(player: String = "") throws {
     if let objection = ScoreEntry.objection(board: name, player: player) {
-      throw GameDataError(
-        .misuse, "\"\(player.prefix(40))\" can't have a score on \"\(name.prefix(40))\": \(objection)")
+      throw GameDataError(.misuse, objection)
     }
     if let keptCount, keptCount < 1 {
       throw GameDataError(

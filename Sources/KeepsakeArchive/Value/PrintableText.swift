@@ -15,6 +15,11 @@ package enum PrintableText {
     return result
   }
 
+  /// Returns a number of things: "1 key", "2 keys".
+  package static func count(_ count: some BinaryInteger, _ noun: String) -> String {
+    "\(count) \(noun)\(count == 1 ? "" : "s")"
+  }
+
   /// Returns the name of a type, field or case, escaped and truncated.
   package static func name(_ text: String) -> String { cut(text, ValueLine.nameCharacters) }
 

@@ -2,6 +2,7 @@
 import ArgumentParser
 import Foundation
 import Keepsake
+import KeepsakeReplication
 
 /// `keepsake assets manifest`: writes the list of a game's assets.
 struct AssetsManifestCommand: AsyncParsableCommand {
@@ -61,8 +62,8 @@ struct AssetsManifestCommand: AsyncParsableCommand {
   }
 
   private func text(of answer: Answer) -> String {
-    let what = "\(answer.assets) assets, \(Printable.size(answer.bytes))"
-    let hidden = answer.hidden > 0 ? "; \(answer.hidden) hidden files left out" : ""
+    let what = "\(CountText.of(answer.assets, "asset")), \(Printable.size(answer.bytes))"
+    let hidden = answer.hidden > 0 ? "; \(CountText.of(answer.hidden, "hidden file")) left out" : ""
     let state =
       !answer.changed ? "up to date" : check ? "NOT up to date: run the command without --check to write it" : "written"
     return "\(answer.manifest): \(state) (\(what)\(hidden))"
@@ -73,8 +74,8 @@ struct AssetsManifestCommand: AsyncParsableCommand {
 enum AssetsText {
   static func progress(_ progress: AssetProgress) -> String {
     """
-    \(progress.filesDone) of \(progress.filesInAll) files, \(Printable.size(progress.bytesDone)) of \
-    \(Printable.size(progress.bytesInAll))
+    \(progress.filesDone) of \(CountText.of(progress.filesInAll, "file")), \
+    \(Printable.size(progress.bytesDone)) of \(Printable.size(progress.bytesInAll))
     """
   }
 }

@@ -1,5 +1,6 @@
 #if Cloud
 import ArgumentParser
+import KeepsakeReplication
 import Foundation
 import KeepsakeInterchange
 import KeepsakeStore
@@ -145,7 +146,8 @@ struct ConvertCommand: AsyncParsableCommand {
     do {
       try FileHandle.standardOutput.write(contentsOf: bytes)
     } catch {
-      throw CommandFailure(.io, "standard output can't be written: \(error)")
+      throw CommandFailure(
+        .io, "standard output can't be written: \(ErrorReason.text(error))", next: "name a file instead of -")
     }
   }
 

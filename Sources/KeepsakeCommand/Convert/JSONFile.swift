@@ -7,29 +7,22 @@ import KeepsakeInterchange
 enum JSONFile {
   /// Reads JSON. Numbers without a fraction or an exponent are integers.
   ///
-  /// - Throws: `StructuredFileError` with the line number; `CommandFailure` for a number that is too large.
-  static func read(_ data: Data) throws -> PropertyList { try list(JSONReader.read(data)) }
+  /// - Throws: `StructuredFileError` with the line and the column, also for a number that is too large.
+  static func read(_ data: Data) throws -> PropertyList { list(try JSONReader.read(data)) }
 
   /// Reads JSON5 in the same way.
-  static func readJSON5(_ data: Data) throws -> PropertyList { try list(JSONReader.readJSON5(data)) }
+  static func readJSON5(_ data: Data) throws -> PropertyList { list(try JSONReader.readJSON5(data)) }
 
   /// Recurses once per level; the reader allows a few hundred.
-  private static func list(_ value: JSONTree) throws -> PropertyList {
+  private static func list(_ value: JSONTree) -> PropertyList {
     switch value {
     case .null: return .null
     case .bool(let value): return .bool(value)
     case .string(let text): return .string(text)
-    case .array(let elements): return .array(try elements.map(list))
-    case .object(let members): return .dictionary(try members.map { .init($0.name, try list($0.value)) })
-    case .number(let text):
-      let isWhole = text != "-0" && !text.contains { ".eE".contains($0) }
-      if isWhole, let integer = Int128(text) { return .integer(integer) }
-      guard !isWhole || text == "-0", let number = Double(text), number.isFinite else {
-        throw CommandFailure(
-          .data, "the number \(text.prefix(80)) is too large",
-          next: "integers have at most 128 bits, other numbers 64; put it in quotation marks to make it a string")
-      }
-      return .number(number)
+    case .array(let elements): return .array(elements.map(list))
+    case .object(let members): return .dictionary(members.map { .init($0.name, list($0.value)) })
+    case .integer(let integer): return .integer(integer)
+    case .number(let number): return .number(number)
     }
   }
 

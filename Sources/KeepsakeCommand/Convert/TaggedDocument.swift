@@ -2,6 +2,7 @@
 import Foundation
 import KeepsakeArchive
 import KeepsakeInterchange
+import KeepsakeReplication
 
 /// A whole file in tagged form: a dictionary that states its kind under `$keepsake`, so that no other file is mistaken
 /// for one.
@@ -106,7 +107,8 @@ enum TaggedDocument {
     }
     let last = found.keys.max() ?? -1
     guard last <= 2 * objects.count else {
-      throw CommandFailure(.data, "an object has the $id \(last), which is too high for \(objects.count) objects")
+      throw CommandFailure(
+        .data, "an object has the $id \(last), which is too high for \(CountText.of(objects.count, "object"))")
     }
     graph.objects = (0..<last + 1).map { found[$0] }
     graph.top = try reader.fields(top)

@@ -2,6 +2,7 @@
 import Foundation
 import KeepsakeArchive
 import KeepsakeInterchange
+import KeepsakeReplication
 
 /// Writes values of an archive or a keyed archive in a form that JSON and property lists can hold and that can be read
 /// back.
@@ -146,7 +147,7 @@ struct TaggedReader {
   /// Checks that everything that was read refers to one of `count` objects. Call it after everything was read.
   func check(references count: Int) throws {
     guard lastReference < count else {
-      throw failure("a $ref leads to object \(lastReference), but there are only \(count) objects")
+      throw failure("a $ref leads to object \(lastReference), but the file has only \(CountText.of(count, "object"))")
     }
   }
 
@@ -191,7 +192,8 @@ struct TaggedReader {
     let count = String(significant.reversed()).drop { $0 == "0" }.count
     guard count <= Self.decimalDigits else {
       throw failure(
-        "the number \(digits.prefix(80)) has \(count) digits, but a decimal number has at most \(Self.decimalDigits)")
+        "the number \(digits.prefix(80)) has \(CountText.of(count, "digit")), but a decimal number has at most \(Self.decimalDigits)"
+      )
     }
     return ArchiveMark.marked(.decimal, .decimal(digits))
   }

@@ -1,5 +1,6 @@
 #if Cloud
 import Foundation
+import KeepsakeReplication
 import Synchronization
 
 #if canImport(Glibc)
@@ -8,6 +9,7 @@ import Glibc
 import Musl
 #elseif canImport(Darwin)
 import Darwin
+import KeepsakeReplication
 #endif
 
 /// A process of the demo: started from this executable, communicating in lines, and certain to end with the demo unless
@@ -23,7 +25,7 @@ final class ChildProcess {
       switch self {
       case .noExecutable: "The demo can't find its own executable."
       case .ended(let name): "The process of \(name) ended before it responded; see its output above."
-      case .silent(let name, let seconds): "\(name) did not respond within \(seconds) seconds."
+      case .silent(let name, let seconds): "\(name) did not respond within \(CountText.of(seconds, "second"))."
       case .interrupted: "The demo was interrupted by a signal."
       }
     }

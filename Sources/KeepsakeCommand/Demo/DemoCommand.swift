@@ -1,6 +1,7 @@
 #if Cloud
 import ArgumentParser
 import Foundation
+import KeepsakeReplication
 
 /// Plays the Flower Garden story with a real server process and devices that are processes of their own.
 struct DemoCommand: AsyncParsableCommand {
@@ -99,7 +100,9 @@ struct DemoCommand: AsyncParsableCommand {
       print("\(name)  \(promise.kept ? "yes" : "NO ")  \(promise.seen)")
     }
     let kept = promises.filter(\.kept).count
-    print("\n\(kept) of \(promises.count) promises kept\(kept == promises.count ? "." : ": something is wrong.")")
+    print(
+      "\n\(kept) of \(CountText.of(promises.count, "promise")) kept\(kept == promises.count ? "." : ": something is wrong.")"
+    )
   }
 }
 

@@ -1,6 +1,7 @@
 #if Cloud
 import FlowerGarden
 import Foundation
+import KeepsakeReplication
 
 /// The Flower Garden story: what two devices, a copy and a third one go through, reported as it happens, with every
 /// promise checked by reading back.
@@ -132,7 +133,7 @@ struct Story {
     promise(
       "offline spends never overdraw",
       seen:
-        "\(before) gems, 160 wanted, \(spent) spent, \(views.map { String($0.gems) }.joined(separator: " and ")) left",
+        "\(CountText.of(before, "gem")), 160 wanted, \(spent) spent, \(views.map { String($0.gems) }.joined(separator: " and ")) left",
       kept: handedOut && gems.allSatisfy(\.self) && spent > 0 && spent <= before
         && views.allSatisfy { $0.gems == before - spent })
     promise(
@@ -191,7 +192,9 @@ struct Story {
       if found < last { worst = "acknowledged \(last), found \(found)" }
     }
     journal = last
-    report("  The phone was killed with SIGKILL \(kills) times while it saved without pause, \(last) saves in all.")
+    report(
+      "  The phone was killed with SIGKILL \(CountText.of(kills, "time")) while it saved without pause, \(CountText.of(last, "save")) in all."
+    )
     promise(
       "what was acknowledged survives SIGKILL",
       seen: worst ?? "after each of \(kills) kills the last acknowledged save was there",
@@ -226,7 +229,9 @@ struct Story {
       try $0.wait(for: .gems(total: gems)) && $0.wait(for: .waterings(waterings, ofPot: "windowsill"))
     }
     let views = try all.map { try $0.readBack() }
-    let seen = views.map { "\($0.gems) gems, \($0.pots["windowsill"]?.waterings ?? 0) waterings" }
+    let seen = views.map {
+      "\(CountText.of($0.gems, "gem")), \(CountText.of($0.pots["windowsill"]?.waterings ?? 0, "watering"))"
+    }
     promise(
       "a copied store counts nothing twice and loses nothing",
       seen: "\(seen.joined(separator: " | ")) (expected \(gems), \(waterings))",
@@ -257,8 +262,9 @@ struct Story {
       "all devices show the same, and all that the story made",
       seen:
         """
-        \(right) of \(views.count) devices: level \(expected.level), \(expected.gems) gems, \(expected.seeds.count) \
-        seeds, \(flowers.count) flowers
+        \(right) of \(CountText.of(views.count, "device")): level \(expected.level), \
+        \(CountText.of(expected.gems, "gem")), \(CountText.of(expected.seeds.count, "seed")), \
+        \(CountText.of(flowers.count, "flower"))
         """,
       kept: right == views.count && views.allSatisfy { $0 == expected })
     try fresh.quit()

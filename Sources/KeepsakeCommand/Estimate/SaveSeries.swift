@@ -30,7 +30,9 @@ struct SaveSeries {
   /// Returns the series in a folder and everything below it: one for all names that differ only in their last number.
   private static func find(in folder: URL) throws -> [SaveSeries] {
     guard let names = FileManager.default.enumerator(atPath: folder.path)?.allObjects as? [String] else {
-      throw CommandFailure(.noInput, "the folder \(Printable.text(folder.path)) can't be read")
+      throw CommandFailure(
+        .noInput, "the folder \(Printable.text(folder.path)) can't be read", next: "check the path, and who may read it"
+      )
     }
     var groups: [String: [(number: String, url: URL)]] = [:]
     for name in names {

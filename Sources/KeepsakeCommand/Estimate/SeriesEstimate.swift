@@ -40,7 +40,8 @@ struct SeriesEstimate: Encodable {
     for (index, file) in series.files.enumerated() {
       progress("\(name): version \(index + 1) of \(versions)")
       guard let bytes = try AtomicFile.read(file, maximumBytes: EncodedContent.maximumContentBytes) else {
-        throw CommandFailure(.noInput, "\(Printable.text(file.path)) no longer exists")
+        throw CommandFailure(
+          .noInput, "\(Printable.text(file.path)) no longer exists", next: "try again when nothing writes there")
       }
       plainBytes += bytes.count
       let own = try Zstd.compress(bytes).count

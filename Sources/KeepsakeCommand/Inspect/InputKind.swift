@@ -47,7 +47,9 @@ enum InputKind {
     // Reading one byte more than allowed shows whether there are more; a file's stated size need not be true.
     let data = try file.read(upToCount: maximumArchiveBytes + 1) ?? Data()
     guard data.count <= maximumArchiveBytes else {
-      throw CommandFailure(.data, "\(name) is too large; at most \(maximumArchiveBytes) bytes can be read")
+      throw CommandFailure(
+        .data, "\(name) is too large; at most \(maximumArchiveBytes) bytes can be read",
+        next: "name a smaller file, or the store that it is in")
     }
     return data
   }

@@ -24,7 +24,7 @@ extension VersionReport {
 extension SlotReport {
   var lines: [String] {
     let localMark = local ? "  stays on this device" : ""
-    let conflictMark = conflict ? "  CONFLICT: \(heads.count) heads" : ""
+    let conflictMark = conflict ? "  CONFLICT: \(CountText.of(heads.count, "head"))" : ""
     return [Printable.text(slot) + localMark + conflictMark] + versions.map { "  " + $0.line }
   }
 }
@@ -34,7 +34,7 @@ extension StoreReport {
   var text: String {
     var lines = ["store \(Printable.text(path))"]
     if let seal {
-      let aside = seal.quarantined == 0 ? "" : ", \(seal.quarantined) rows in quarantine"
+      let aside = seal.quarantined == 0 ? "" : ", \(CountText.of(seal.quarantined, "row")) in quarantine"
       lines.append(
         "seal: \(seal.kind)\(seal.checked ? ", verified" : ", signatures not checked (--secret-file)")\(aside)")
     }
@@ -49,12 +49,12 @@ extension StoreReport {
     }
     lines.append(
       """
-      \(slots.count) slots, \(contents.count) contents: \(Printable.size(plainBytes)) kept in \
-      \(Printable.size(encodedBytes))
+      \(CountText.of(slots.count, "slot")), \(CountText.of(contents.count, "content")): \
+      \(Printable.size(plainBytes)) kept in \(Printable.size(encodedBytes))
       """)
     lines.append(
       waitingCount == 0
-        ? "nothing is waiting to be sent" : "\(waitingCount) commits are waiting to be sent or confirmed")
+        ? "nothing is waiting to be sent" : "\(CountText.of(waitingCount, "commit")) waiting to be sent or confirmed")
     for group in waiting {
       for refusal in group.refusals {
         lines.append("  refused: \(Printable.text(refusal.item)): \(Printable.text(refusal.message))")
@@ -81,8 +81,8 @@ extension StoreReport {
         ["", "scores"]
         + boards.map {
           """
-            \(Printable.text($0.board)): \($0.scores) scores of \($0.players) players, \($0.order); keepsake scores \
-          lists them
+            \(Printable.text($0.board)): \(CountText.of($0.scores, "score")) of \(CountText.of($0.players, "player")), \
+          \($0.order); keepsake scores lists them
           """
         }
     }
@@ -97,7 +97,7 @@ extension StoreReport {
     if let records {
       lines +=
         ["", "records"]
-        + records.map { "  \(Printable.text($0.name)): \($0.rows.map { "\($0) rows" } ?? "can't be read")" }
+        + records.map { "  \(Printable.text($0.name)): \($0.rows.map { CountText.of($0, "row") } ?? "can't be read")" }
     }
     if !contents.isEmpty {
       lines +=
@@ -120,7 +120,7 @@ extension StoreReport {
     case .int(let value): "\(value)"
     case .double(let value): "\(value)"
     case .string(let value): "\"\(Printable.text(value))\""
-    case .data(let value): "\(value.count) bytes"
+    case .data(let value): CountText.of(value.count, "byte")
     }
   }
 }

@@ -237,7 +237,7 @@ struct StoreReport: Codable {
     do {
       records = try RecordsReader.open(in: Self.folder(of: store))?.tables()
     } catch {
-      recordsProblem = "\(error)"
+      recordsProblem = ErrorReason.text(error)
     }
   }
 
@@ -267,7 +267,8 @@ extension StoreReport.Preference {
         name: name, synced: synced, type: inspection.header.rootType, value: inspection.rootLine(), bytes: archive.count
       )
     } catch {
-      self.init(name: name, synced: synced, type: nil, value: "can't be read: \(error)", bytes: archive.count)
+      self.init(
+        name: name, synced: synced, type: nil, value: "can't be read: \(ErrorReason.text(error))", bytes: archive.count)
     }
   }
 }

@@ -109,7 +109,7 @@ struct Verification: Codable {
   }
 
   var summary: String {
-    let passed = passedOver == 0 ? "" : "; \(passedOver == 1 ? "1 other file" : "\(passedOver) other files") skipped"
+    let passed = passedOver == 0 ? "" : "; \(CountText.of(passedOver, "other file")) skipped"
     return unsound == 0
       ? "\(files.count) checked, all sound\(passed)" : "\(files.count) checked, \(unsound) not sound\(passed)"
   }
@@ -199,8 +199,8 @@ struct Verification: Codable {
           entry.path, .archive, bytes: bytes,
           message:
             """
-            archive of \(Printable.size(Int64(header.byteCount))), \(header.objectCount) objects, root \
-            \(header.rootType)
+            archive of \(Printable.size(Int64(header.byteCount))), \
+            \(CountText.of(header.objectCount, "object")), root \(header.rootType)
             """)
       }
     } catch let error as StoreError where error.code == .misuse && !entry.isNamed {
@@ -272,15 +272,17 @@ struct Verification: Codable {
       guard let hash = ContentHash(content.hash), checked.insert(hash).inserted else { continue }
       bytes &+= Int64(try store.read { try $0.plainContent(hash).count })
     }
-    let others = unknown == 0 ? "" : ", \(unknown) saves that are not archives"
-    let tables = try records.map { ", \(try $0.tables().count) tables of records" } ?? ""
+    let others =
+      unknown == 0
+      ? "" : ", " + CountText.of(unknown, "save that is not an archive", plural: "saves that are not archives")
+    let tables = try records.map { ", " + CountText.of(try $0.tables().count, "table") + " of records" } ?? ""
     let unchecked = report.seal == nil || store.checksSeal ? "" : ", signatures not checked (--secret-file)"
     return Verdict(
       path, .store, bytes: bytes,
       message:
         """
-        store with \(report.slots.count) slots, \(report.contents.count) contents, \(archives) saved \
-        games\(others)\(tables)\(unchecked)
+        store with \(CountText.of(report.slots.count, "slot")), \
+        \(CountText.of(report.contents.count, "content")), \(CountText.of(archives, "saved game"))\(others)\(tables)\(unchecked)
         """)
   }
 

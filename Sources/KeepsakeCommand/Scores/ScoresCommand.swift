@@ -46,8 +46,8 @@ struct ScoresCommand: AsyncParsableCommand {
     var lines: [String] {
       let title =
         """
-        \(Printable.text(summary.board))  (\(summary.order.rawValue), \(summary.scores) scores, \(summary.players) \
-        players)
+        \(Printable.text(summary.board))  (\(summary.order.rawValue), \(CountText.of(summary.scores, "score")), \
+        \(CountText.of(summary.players, "player")))
         """
       return [title]
         + scores.entries.enumerated().map { index, score in

@@ -1,5 +1,6 @@
 #if Cloud
 import ArgumentParser
+import KeepsakeReplication
 import Foundation
 import KeepsakeServer
 import Logging
@@ -94,7 +95,7 @@ struct ServeCommand: AsyncParsableCommand {
         while let data = try FileHandle.standardInput.read(upToCount: 4_096), !data.isEmpty {}
       } catch {
         // An input that can't be read counts as ended.
-        Output.complaint("keepsake: standard input can't be read: \(error)")
+        Output.complaint("keepsake: standard input can't be read: \(ErrorReason.text(error))")
       }
       server.stop()
     }

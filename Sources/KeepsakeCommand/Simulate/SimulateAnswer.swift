@@ -1,5 +1,6 @@
 #if Cloud
 import KeepsakeSimulation
+import KeepsakeReplication
 
 /// The result of `keepsake simulate`.
 struct SimulateAnswer: Encodable {
@@ -44,7 +45,7 @@ struct SimulateAnswer: Encodable {
   /// - Parameter lines: The number of lines that are shown from the end of the trace.
   func text(lines: Int) -> String {
     var parts = trace.suffix(lines).map { Printable.text($0) }
-    if trace.count > lines { parts.insert("... the last \(lines) of \(trace.count) lines:", at: 0) }
+    if trace.count > lines { parts.insert("... the last \(lines) of \(CountText.of(trace.count, "line")):", at: 0) }
     if !parts.isEmpty { parts.append("") }
     for failure in failures {
       parts.append("seed \(failure.seed):")
@@ -52,7 +53,8 @@ struct SimulateAnswer: Encodable {
     }
     parts.append(names.map { "\($0) \(counts[$0] ?? 0)" }.joined(separator: ", "))
     let rate = seconds.map { ", \(Int($0 + 0.5)) s, \(Int(Double(worlds) / max($0, 0.001))) a second" } ?? ""
-    parts.append("\(worlds) worlds\(rate), \(failures.count) with violations, fingerprint \(fingerprint)")
+    parts.append(
+      "\(CountText.of(worlds, "world"))\(rate), \(failures.count) with violations, fingerprint \(fingerprint)")
     return parts.joined(separator: "\n")
   }
 }

@@ -92,7 +92,8 @@ struct SimulateCommand: AsyncParsableCommand {
       try show(answer, lines: Self.shownLines)
       guard run.progress.worlds == seeds else {
         throw CommandFailure(
-          .temporary, "stopped after \(run.progress.worlds) of \(seeds) worlds", next: "go on with --from")
+          .temporary, "stopped after \(run.progress.worlds) of \(CountText.of(seeds, "world"))",
+          next: "go on with --from")
       }
     }
   }
@@ -102,7 +103,7 @@ struct SimulateCommand: AsyncParsableCommand {
     while !run.isOver {
       let worlds = run.progress.worlds
       let rate = Double(worlds) / max((ContinuousClock.now - began) / .seconds(1), 0.001)
-      line.update("\(worlds) of \(seeds) worlds, \(Int(rate)) a second")
+      line.update("\(worlds) of \(CountText.of(seeds, "world")), \(Int(rate)) a second")
       try await Task.sleep(for: .milliseconds(20))
     }
     line.clear()

@@ -84,8 +84,8 @@ struct CommandFailure: Error, Hashable, Sendable, Codable {
     case let error as PropertyListError: self.init(.data, "\(error)")
     case let error as StructuredFileError: self.init(.data, "\(error)")
     case let error as CocoaError where Self.fileCodes.contains(error.errorCode): self.init(file: error)
-    case let error as POSIXError: self.init(Kind(errno: error.code.rawValue), "\(error.localizedDescription)")
-    default: self.init(.software, "\(error)")
+    case let error as POSIXError: self.init(system: error.code.rawValue, ErrorReason.text(error))
+    default: self.init(.software, ErrorReason.text(error))
     }
   }
 
@@ -93,27 +93,41 @@ struct CommandFailure: Error, Hashable, Sendable, Codable {
   private static let fileCodes = 256..<1_024
 
   private init(file error: CocoaError) {
-    let kind: Kind =
-      switch error.code {
-      case .fileReadCorruptFile, .fileReadInapplicableStringEncoding, .fileReadUnknownStringEncoding: .data
-      case .fileNoSuchFile, .fileReadNoSuchFile: .noInput
-      case .fileReadNoPermission, .fileWriteNoPermission, .fileWriteVolumeReadOnly: .permission
-      default: .io
-      }
     let path = (error.userInfo[NSFilePathErrorKey] as? String) ?? error.url?.path
-    self.init(kind, (path.map { "\($0): " } ?? "") + error.localizedDescription)
+    let message = (path.map { "\($0): " } ?? "") + ErrorReason.text(error)
+    switch error.code {
+    case .fileReadCorruptFile, .fileReadInapplicableStringEncoding, .fileReadUnknownStringEncoding:
+      self.init(.data, message)
+    case .fileNoSuchFile, .fileReadNoSuchFile: self.init(system: ENOENT, message)
+    case .fileReadNoPermission, .fileWriteNoPermission: self.init(system: EACCES, message)
+    case .fileWriteVolumeReadOnly: self.init(system: EROFS, message)
+    case .fileWriteOutOfSpace: self.init(system: ENOSPC, message)
+    default: self.init(system: ErrorReason.systemNumber(of: error) ?? EIO, message)
+    }
   }
+
+  private init(system number: Int32, _ message: String) {
+    let next: String? =
+      switch Kind(errno: number) {
+      case .noInput: "check the path"
+      case .permission: Self.permissionAdvice
+      default: number == ENOSPC || number == EDQUOT ? "make room and try again" : nil
+      }
+    self.init(Kind(errno: number), message, next: next)
+  }
+
+  private static let permissionAdvice = "check who owns the folder and its files, and what that user may do with them"
 
   private init(store error: StoreError) {
     switch error.code {
     case .damaged: self.init(.data, error.message, next: Self.inspectAdvice)
     case .io, .diskFull, .tooLarge, .timedOut:
       self.init(.io, "\(error)", next: error.code == .diskFull ? "make room and try again; nothing was changed" : nil)
-    case .notPermitted: self.init(.permission, error.message)
+    case .notPermitted: self.init(.permission, error.message, next: Self.permissionAdvice)
     case .newerFormat: self.init(.newer, error.message, next: Self.newerAdvice)
     case .inUse:
       self.init(.temporary, error.message, next: "stop the game or the keepsake sync that has it open, then try again")
-    case .missing: self.init(.noInput, error.message)
+    case .missing: self.init(.noInput, error.message, next: "check the path, and with keepsake inspect what is there")
     case .removed: self.init(.noInput, error.message, next: "put the folder back, or name the new one")
     case .misuse: self.init(.data, error.message)
     case .tampered:
@@ -143,7 +157,7 @@ struct CommandFailure: Error, Hashable, Sendable, Codable {
     case .codeUnknown:
       self.init(.permission, error.message, next: "get a new code with keepsake sync --pair on the other device")
     case .tooManyGuesses(let wait):
-      self.init(.temporary, error.message, next: "wait \((wait + 999) / 1_000) seconds, then try again")
+      self.init(.temporary, error.message, next: "wait \(CountText.of((wait + 999) / 1_000, "second")), then try again")
     case .unauthorized: self.init(.permission, error.message, next: "check --app-key: keepsake serve prints it")
     case .failed(let failure): self.init(transport: failure)
     }
@@ -164,17 +178,18 @@ struct CommandFailure: Error, Hashable, Sendable, Codable {
     case .folderInUse:
       self.init(.temporary, error.message, next: "stop the other server, or name another folder with --data")
     case .newerData: self.init(.newer, error.message, next: Self.newerAdvice)
-    case .inputOutput: self.init(.io, error.description)
-    case .damaged: self.init(.data, error.description)
+    case .inputOutput:
+      self.init(.io, error.description, next: "check the disk, and who may read and write the folder of --data")
+    case .damaged: self.init(.data, error.description, next: "restore the folder of --data from a backup")
     case .configuration: self.init(.data, error.message)
-    case .overloaded: self.init(.temporary, error.message)
+    case .overloaded: self.init(.temporary, error.message, next: "try again later")
     }
   }
 
   private init(mirror error: MirrorError) {
     switch error.code {
-    case .folder: self.init(.noInput, error.description)
-    case .io: self.init(.io, error.description)
+    case .folder: self.init(.noInput, error.description, next: "check the path of the folder")
+    case .io: self.init(.io, error.description, next: "check the disk, then try again: nothing is lost")
     case .newer: self.init(.newer, error.description, next: Self.newerAdvice)
     case .blocked, .tooLarge, .tooMany, .content: self.init(.data, error.description)
     }
@@ -182,10 +197,11 @@ struct CommandFailure: Error, Hashable, Sendable, Codable {
 
   private init(asset error: AssetError) {
     switch error.code {
-    case .missing, .noManifest: self.init(.noInput, error.message)
+    case .noManifest: self.init(.noInput, error.message)
+    case .missing: self.init(.noInput, error.message, next: "check the path")
     case .unreadable: self.init(.io, error.message)
     case .newerManifest: self.init(.newer, error.message, next: Self.newerAdvice)
-    case .stale, .cancelled, .timedOut: self.init(.temporary, error.message)
+    case .stale, .cancelled, .timedOut: self.init(.temporary, error.message, next: "try again")
     case .refusedPath: self.init(.data, error.message, next: "rename the files, or move them out of the folder")
     case .unknown, .damaged, .overBudget, .damagedManifest, .tooLarge, .misuse: self.init(.data, error.message)
     }

@@ -1,5 +1,6 @@
 #if Cloud
 import Foundation
+import KeepsakeReplication
 
 /// Writes to standard output and standard error immediately, unbuffered: other programs wait for these lines through a
 /// pipe.
@@ -40,7 +41,8 @@ enum Output {
       data = try encode(value, pretty: true)
     } catch {
       throw CommandFailure(
-        .software, "the result can't be written as JSON: \(error)", next: "leave out --json to print it as text")
+        .software, "the result can't be written as JSON: \(ErrorReason.text(error))",
+        next: "leave out --json to print it as text")
     }
     write(data + Data("\n".utf8), to: .standardOutput)
   }

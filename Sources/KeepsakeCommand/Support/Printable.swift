@@ -1,5 +1,6 @@
 #if Cloud
 import KeepsakeArchive
+import KeepsakeReplication
 
 /// Text from outside, made safe for a terminal.
 enum Printable {
@@ -15,7 +16,7 @@ enum Printable {
       value /= 1024
       unit += 1
     }
-    guard unit > 0 else { return bytes == 1 ? "1 byte" : "\(bytes) bytes" }
+    guard unit > 0 else { return CountText.of(bytes, "byte") }
     let tenths = Int64((value * 10).rounded())
     return "\(tenths / 10).\(abs(tenths % 10)) \(units[unit])"
   }

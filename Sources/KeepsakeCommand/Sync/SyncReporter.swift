@@ -69,7 +69,7 @@ final class SyncReporter {
 
   /// Reports the progress of a pass over the folder.
   func looking(_ done: Int, of all: Int) {
-    progress.update("checked \(done) of \(all) files")
+    progress.update("checked \(done) of \(CountText.of(all, "file"))")
   }
 
   func ready(folder: String, state: String, credentials: CloudCredentials) {
@@ -184,8 +184,8 @@ final class SyncReporter {
     if let sent = end.bytesSent, let received = end.bytesReceived {
       wire = "; sent \(Printable.size(sent)), received \(Printable.size(received)) over the network"
     }
-    let owed = end.waiting > 0 ? "; \(end.waiting) commits are waiting to be sent or confirmed" : ""
-    let trouble = end.troubled > 0 ? "; \(end.troubled) files could not be synced" : ""
+    let owed = end.waiting > 0 ? "; \(CountText.of(end.waiting, "commit")) waiting to be sent or confirmed" : ""
+    let trouble = end.troubled > 0 ? "; \(CountText.of(end.troubled, "file")) could not be synced" : ""
     write(json ? Output.json(end) : "\(done)\(wire)\(owed)\(trouble)")
   }
 
@@ -204,8 +204,8 @@ final class SyncReporter {
       let (done, all) = transfers.reduce((0, 0)) { ($0.0 + $1.bytesDone, $0.1 + $1.bytesInAll) }
       parts.append("\(words) \(Printable.size(done)) of \(Printable.size(all))")
     }
-    if files > 0 { parts.append("\(files) files in transfer") }
-    if status.waitingCommits > 0 { parts.append("\(status.waitingCommits) commits to send") }
+    if files > 0 { parts.append("\(CountText.of(files, "file")) in transfer") }
+    if status.waitingCommits > 0 { parts.append("\(CountText.of(status.waitingCommits, "commit")) to send") }
     return parts.isEmpty ? "syncing with the cloud" : parts.joined(separator: ", ")
   }
 

@@ -142,7 +142,8 @@ final class SyncSession {
         next: "nothing is lost: the rest will be synced at the next run")
     }
     if options.once, lastPass.troubled > 0 {
-      throw CommandFailure(.io, "\(lastPass.troubled) files could not be synced", next: "the lines above say why")
+      throw CommandFailure(
+        .io, "\(CountText.of(lastPass.troubled, "file")) could not be synced", next: "the lines above say why")
     }
   }
 
@@ -206,7 +207,8 @@ final class SyncSession {
       } catch SyncError.refused(let refusals) {
         reporter.refused(refusals)
         throw CommandFailure(
-          .data, "the cloud refused \(refusals.count) items", next: "the lines above say why; everything else is synced"
+          .data, "the cloud refused \(CountText.of(refusals.count, "item"))",
+          next: "the lines above say why; everything else is synced"
         )
       } catch SyncError.notRunning {
         // Stopped meanwhile.

@@ -1,5 +1,6 @@
 #if Cloud
 import Foundation
+import KeepsakeReplication
 import KeepsakeMirror
 import KeepsakeStore
 import KeepsakeSync
@@ -37,7 +38,7 @@ struct SyncState {
       return try JSONDecoder().decode(CloudCredentials.self, from: data)
     } catch {
       throw CommandFailure(
-        .data, "the credentials in \(file.path) can't be read: \(error)",
+        .data, "the credentials in \(file.path) can't be read: \(ErrorReason.text(error))",
         next: "remove the file and join the player again with --join; the files in the folder are kept")
     }
   }

@@ -49,6 +49,6 @@ enum Contrast {
 
   private static func excerpt(of data: Data, at place: Int) -> String {
     let hex = data.dropFirst(place).prefix(bytes).map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
-    return "\(data.count) bytes, from byte \(place) on \(hex.isEmpty ? "none" : hex)"
+    return "\(PrintableText.count(data.count, "byte")), from byte \(place) on \(hex.isEmpty ? "none" : hex)"
   }
 }

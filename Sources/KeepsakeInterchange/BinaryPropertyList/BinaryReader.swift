@@ -1,4 +1,5 @@
 import Foundation
+import KeepsakeArchive
 
 /// Reads a binary property list. Validates everything: each length is compared with the remaining bytes before memory
 /// is allocated, each byte may be read only a few times, however many objects contain it, and lists are read with a
@@ -211,7 +212,7 @@ struct BinaryReader {
       throw PropertyListError(
         .damaged,
         """
-        A reference points to object \(value), but there are only \(trailer.objectCount) objects, numbered from 0: \
+        A reference points to object \(value), but the file has only \(PrintableText.count(trailer.objectCount, "object")), numbered from 0: \
         the file was altered
         """,
         offset: place)

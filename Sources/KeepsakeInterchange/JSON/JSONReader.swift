@@ -1,10 +1,19 @@
 package import Foundation
 
-/// Reads JSON strictly by RFC 8259, with a stack of its own instead of recursion.
+/// Reads JSON strictly by RFC 8259, and JSON5, with a stack of its own instead of recursion.
 ///
-/// Foundation's readers accept more than that, each of them something different: what one happens to accept, another
-/// program can't read.
+/// Foundation's readers accept more than RFC 8259, each of them something different: what one happens to accept, another
+/// program can't read. Foundation's reader of JSON5 ends the process on Linux, at a sign that no number follows.
 package struct JSONReader {
+  /// What is made of the text.
+  private enum Purpose {
+    /// Nothing: it is only checked, which takes no memory for values.
+    case check
+    case tree
+    /// JSON.
+    case json
+  }
+
   /// A list or object that has not ended yet.
   private struct Open {
     let isObject: Bool
@@ -13,39 +22,47 @@ package struct JSONReader {
     var elements: [JSONTree] = []
     var members: [JSONTree.Member] = []
     var name = ""
+    /// Whether nothing of it has been written.
+    var isEmpty = true
   }
 
   /// The tokens that may come next.
   private enum Expected { case value, valueOrEnd, name, nameOrEnd, commaOrEnd }
 
-  private let bytes: UnsafeBufferPointer<UInt8>
-  /// Whether values are returned; if not, they are only checked.
-  private let keepsValues: Bool
+  private let purpose: Purpose
   private let maximumDepth: Int
-  private var offset = 0
+  private var scanner: JSONScanner
   private var open: [Open] = []
   private var expected = Expected.value
+  private var output: [UInt8] = []
 
   /// Returns the value in a JSON text.
   ///
-  /// - Throws: `StructuredFileError` with `malformed`, the line and the column.
+  /// - Throws: `StructuredFileError` with `malformed`, the line and the column, also for an integer of more than 128
+  ///   bits and for another number that is beyond the range of `Double`.
   package static func read(_ data: Data, maximumDepth: Int = StructuredFile.maximumDepth) throws -> JSONTree {
-    try reading(data, keepsValues: true, maximumDepth)
+    try reading(data, .json, .tree, maximumDepth).tree
   }
 
-  /// Returns the value in a JSON5 text, as people write it by hand.
-  package static func readJSON5(_ data: Data) throws -> JSONTree { try read(JSON5Text.json(utf8(data))) }
+  /// Returns the value in a JSON5 text, as people write it by hand; throws the same errors as `read`.
+  package static func readJSON5(_ data: Data) throws -> JSONTree { try reading(data, .json5, .tree).tree }
 
-  /// Throws the same errors as `read`, but takes no memory for values.
-  static func check(_ data: Data) throws {
-    _ = try reading(data, keepsValues: false, StructuredFile.maximumDepth)
-  }
+  /// Throws the same errors as `read`, but allows integers that are only in the range of `Double`, and takes no memory
+  /// for values.
+  static func check(_ data: Data) throws { _ = try reading(data, .json, .check) }
 
-  private static func reading(_ data: Data, keepsValues: Bool, _ maximumDepth: Int) throws -> JSONTree {
+  /// Returns JSON with the values of a JSON5 text; throws the same errors as `check`.
+  static func json(fromJSON5 data: Data) throws -> Data { Data(try reading(data, .json5, .json).output) }
+
+  private static func reading(
+    _ data: Data, _ syntax: JSONScanner.Syntax, _ purpose: Purpose, _ maximumDepth: Int = StructuredFile.maximumDepth
+  ) throws -> (tree: JSONTree, output: [UInt8]) {
     try utf8(data).withUnsafeBytes { raw in
       try raw.withMemoryRebound(to: UInt8.self) { bytes in
-        var reader = JSONReader(bytes: bytes, keepsValues: keepsValues, maximumDepth: maximumDepth)
-        return try reader.text()
+        let scanner = JSONScanner(bytes: bytes, syntax: syntax)
+        var reader = JSONReader(purpose: purpose, maximumDepth: maximumDepth, scanner: scanner)
+        let tree = try reader.text()
+        return (tree, reader.output)
       }
     }
   }
@@ -72,21 +89,21 @@ package struct JSONReader {
     return Data((text.hasPrefix("\u{FEFF}") ? String(text.dropFirst()) : text).utf8)
   }
 
-  private init(bytes: UnsafeBufferPointer<UInt8>, keepsValues: Bool, maximumDepth: Int) {
-    (self.bytes, self.keepsValues, self.maximumDepth) = (bytes, keepsValues, maximumDepth)
+  private init(purpose: Purpose, maximumDepth: Int, scanner: JSONScanner) {
+    (self.purpose, self.maximumDepth, self.scanner) = (purpose, maximumDepth, scanner)
   }
 
   // MARK: Structure
 
   private mutating func text() throws -> JSONTree {
     // A byte order mark, which some editors write, is meaningless in UTF-8.
-    if bytes.starts(with: [0xEF, 0xBB, 0xBF]) { offset = 3 }
+    if scanner.bytes.starts(with: [0xEF, 0xBB, 0xBF]) { scanner.offset = 3 }
     while true {
-      skipSpace()
+      try scanner.skipSpace()
       if let whole = try token() {
         if open.isEmpty {
-          skipSpace()
-          guard offset == bytes.count else { throw error("there is more text after the end of the value") }
+          try scanner.skipSpace()
+          guard scanner.isAtEnd else { throw scanner.expected("the end of the file after the value") }
           return whole
         }
         take(whole)
@@ -97,60 +114,73 @@ package struct JSONReader {
   /// Reads a token and returns the next value if it is complete; nil after a token that only begins, names or separates
   /// values.
   private mutating func token() throws -> JSONTree? {
-    guard offset < bytes.count else {
-      throw error(
-        open.last.map { $0.isObject ? "an object isn't closed" : "a list isn't closed" } ?? "there is no value")
-    }
-    let byte = bytes[offset]
-    switch (byte, expected) {
-    case (UInt8(ascii: ","), .commaOrEnd):
-      offset += 1
-      expected = open.last?.isObject == true ? .name : .value
-      return nil
-    case (UInt8(ascii: "]"), .commaOrEnd), (UInt8(ascii: "]"), .valueOrEnd):
-      guard let list = open.last, !list.isObject else { throw error("] has no matching [") }
-      return close(.array(list.elements))
-    case (UInt8(ascii: "}"), .commaOrEnd), (UInt8(ascii: "}"), .nameOrEnd):
-      guard let object = open.last, object.isObject else { throw error("} has no matching {") }
-      return close(.object(object.members))
-    case (_, .commaOrEnd): throw error("expected a comma or the end of the list or object, found \(found)")
-    case (UInt8(ascii: "\""), .name), (UInt8(ascii: "\""), .nameOrEnd):
-      let name = try string()
-      skipSpace()
-      guard offset < bytes.count, bytes[offset] == UInt8(ascii: ":") else {
-        throw error("expected a colon after a name, found \(found)")
+    let isLoose = scanner.syntax == .json5
+    switch expected {
+    case .commaOrEnd:
+      if scanner.skip(",") {
+        // JSON5 allows a comma after the last element.
+        if open.last?.isObject == true {
+          expected = isLoose ? .nameOrEnd : .name
+        } else {
+          expected = isLoose ? .valueOrEnd : .value
+        }
+        return nil
       }
-      offset += 1
-      open[open.count - 1].name = name
-      expected = .value
+      return try end()
+    case .nameOrEnd where scanner.next == UInt8(ascii: "}"), .valueOrEnd where scanner.next == UInt8(ascii: "]"):
+      return try end()
+    case .name, .nameOrEnd:
+      try name()
       return nil
-    case (_, .name), (_, .nameOrEnd): throw error("expected a name in quotation marks, found \(found)")
-    case (UInt8(ascii: "["), _): return try begin(isObject: false)
-    case (UInt8(ascii: "{"), _): return try begin(isObject: true)
-    default:
-      let value = try scalar(byte)
-      expected = .commaOrEnd
-      return value
+    case .value, .valueOrEnd:
+      if scanner.next == UInt8(ascii: "[") || scanner.next == UInt8(ascii: "{") {
+        try begin()
+        return nil
+      }
+      return try scalar()
     }
   }
 
-  private mutating func begin(isObject: Bool) throws -> JSONTree? {
-    guard open.count < maximumDepth else { throw error("lists and objects are nested more than \(maximumDepth) deep") }
-    open.append(Open(isObject: isObject, start: offset))
-    offset += 1
+  private mutating func begin() throws {
+    guard open.count < maximumDepth else {
+      throw scanner.expected("lists and objects at most \(maximumDepth) deep", found: "one more")
+    }
+    write(beginning: true)
+    write(scanner.bytes[scanner.offset])
+    let isObject = scanner.next == UInt8(ascii: "{")
+    open.append(Open(isObject: isObject, start: scanner.offset))
+    scanner.offset += 1
     expected = isObject ? .nameOrEnd : .valueOrEnd
-    return nil
   }
 
-  private mutating func close(_ value: JSONTree) -> JSONTree {
+  private mutating func end() throws -> JSONTree {
+    guard let last = open.last, scanner.skip(last.isObject ? "}" : "]") else { throw unexpected() }
     open.removeLast()
-    offset += 1
+    write(UInt8(ascii: last.isObject ? "}" : "]"))
     expected = .commaOrEnd
-    return value
+    return last.isObject ? .object(last.members) : .array(last.elements)
+  }
+
+  private mutating func name() throws {
+    let name: String
+    if scanner.isAtString {
+      name = try scanner.string()
+    } else if scanner.syntax == .json5, scanner.isAtName {
+      name = try scanner.name()
+    } else {
+      throw unexpected()
+    }
+    try scanner.skipSpace()
+    guard scanner.skip(":") else { throw unexpected("a colon after the name") }
+    open[open.count - 1].name = name
+    expected = .value
+    write(beginning: false)
+    write(string: name)
+    write(UInt8(ascii: ":"))
   }
 
   private mutating func take(_ value: JSONTree) {
-    guard keepsValues else { return }
+    guard purpose == .tree else { return }
     let last = open.count - 1
     if open[last].isObject {
       open[last].members.append(.init(name: open[last].name, value: value))
@@ -159,155 +189,94 @@ package struct JSONReader {
     }
   }
 
-  // MARK: Values
-
-  private mutating func scalar(_ byte: UInt8) throws -> JSONTree {
-    switch byte {
-    case UInt8(ascii: "\""): return .string(try string())
-    case UInt8(ascii: "t"): return try word("true", .bool(true))
-    case UInt8(ascii: "f"): return try word("false", .bool(false))
-    case UInt8(ascii: "n"): return try word("null", .null)
-    case UInt8(ascii: "-"), UInt8(ascii: "0")...UInt8(ascii: "9"): return .number(try number())
-    default: throw error("expected a value, found \(found)")
+  private mutating func scalar() throws -> JSONTree {
+    let value: JSONTree
+    switch scanner.next {
+    case UInt8(ascii: "t"): value = try word("true", .bool(true))
+    case UInt8(ascii: "f"): value = try word("false", .bool(false))
+    case UInt8(ascii: "n"): value = try word("null", .null)
+    case _ where scanner.isAtString:
+      let string = try scanner.string()
+      write(beginning: true)
+      write(string: string)
+      value = .string(string)
+    case _ where scanner.isAtNumber: value = try number()
+    default: throw unexpected()
     }
+    expected = .commaOrEnd
+    return value
   }
 
   private mutating func word(_ word: StaticString, _ value: JSONTree) throws -> JSONTree {
-    let text = UnsafeBufferPointer(start: word.utf8Start, count: word.utf8CodeUnitCount)
-    guard bytes[offset...].starts(with: text) else { throw error("expected a value, found \(found)") }
-    offset += text.count
+    try scanner.word(word)
+    write(beginning: true)
+    write("\(word)")
     return value
   }
 
-  private mutating func number() throws -> String {
-    let start = offset
-    if bytes[offset] == UInt8(ascii: "-") { offset += 1 }
-    let whole = digits()
-    guard whole > 0 else { throw error("a number has no digits") }
-    guard whole == 1 || bytes[offset - whole] != UInt8(ascii: "0") else {
-      throw error("a number begins with an extra zero")
+  private mutating func number() throws -> JSONTree {
+    let start = scanner.offset
+    let text = try scanner.number()
+    write(beginning: true)
+    write(text)
+    guard purpose == .tree else { return .null }
+    if text != "-0", !text.utf8.contains(where: { $0 == UInt8(ascii: ".") || $0 | 0x20 == UInt8(ascii: "e") }) {
+      guard let integer = Int128(text) else {
+        throw scanner.refused(
+          from: start, "an integer of at most 128 bits", note: "put it in quotation marks to make it a string")
+      }
+      return .integer(integer)
     }
-    if offset < bytes.count, bytes[offset] == UInt8(ascii: ".") {
-      offset += 1
-      guard digits() > 0 else { throw error("a number has no digits after its decimal point") }
-    }
-    if offset < bytes.count, bytes[offset] | 0x20 == UInt8(ascii: "e") {
-      offset += 1
-      if offset < bytes.count, bytes[offset] == UInt8(ascii: "+") || bytes[offset] == UInt8(ascii: "-") { offset += 1 }
-      guard digits() > 0 else { throw error("a number has no digits in its exponent") }
-    }
-    return keepsValues ? String(decoding: bytes[start..<offset], as: UTF8.self) : ""
+    guard let number = Double(text) else { throw scanner.refused(from: start, "a number") }
+    return .number(number)
   }
 
-  /// Skips digits and returns how many there were.
-  private mutating func digits() -> Int {
-    let start = offset
-    while offset < bytes.count, (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(bytes[offset]) { offset += 1 }
-    return offset - start
+  // MARK: Writing
+
+  /// Writes a comma if one is needed before a name, or before a value (`beginning`) of a list.
+  private mutating func write(beginning isValue: Bool) {
+    guard purpose == .json, let last = open.indices.last, open[last].isObject != isValue else { return }
+    if !open[last].isEmpty { output.append(UInt8(ascii: ",")) }
+    open[last].isEmpty = false
   }
 
-  private mutating func string() throws -> String {
-    offset += 1
-    var text = ""
-    var start = offset
-    while offset < bytes.count {
-      switch bytes[offset] {
-      case UInt8(ascii: "\""):
-        text += try piece(start)
-        offset += 1
-        return text
-      case UInt8(ascii: "\\"):
-        text += try piece(start)
-        text.unicodeScalars.append(try escape())
-        start = offset
-      case 0..<0x20: throw error("a string contains a control character that isn't escaped")
-      default: offset += 1
+  private mutating func write(_ byte: UInt8) { if purpose == .json { output.append(byte) } }
+
+  private mutating func write(_ text: String) { if purpose == .json { output += text.utf8 } }
+
+  private mutating func write(string: String) {
+    guard purpose == .json else { return }
+    output.append(UInt8(ascii: "\""))
+    for byte in string.utf8 {
+      switch byte {
+      case UInt8(ascii: "\""), UInt8(ascii: "\\"): output += [UInt8(ascii: "\\"), byte]
+      case 0..<0x20: output += "\\u00\(byte < 0x10 ? "0" : "")\(String(byte, radix: 16))".utf8
+      default: output.append(byte)
       }
     }
-    throw error("a string isn't closed")
+    output.append(UInt8(ascii: "\""))
   }
 
-  private func piece(_ start: Int) throws -> String {
-    guard let text = String(validating: bytes[start..<offset], as: UTF8.self) else {
-      throw error("a string is not valid UTF-8")
+  // MARK: Errors
+
+  /// The error for what is next, where something else is expected.
+  private func unexpected(_ what: String? = nil) -> StructuredFileError {
+    var note = expected == .value || expected == .valueOrEnd ? scanner.infiniteNote : ""
+    if scanner.isAtEnd, let last = open.last {
+      let beginning = scanner.position(of: last.start)
+      note = "the \(last.isObject ? "object" : "list") that begins at \(beginning) isn't closed"
     }
-    return text
+    return scanner.expected(what ?? expectation, note: note)
   }
 
-  private mutating func escape() throws -> Unicode.Scalar {
-    offset += 1
-    guard offset < bytes.count else { throw error("a string isn't closed") }
-    let byte = bytes[offset]
-    let scalar: Unicode.Scalar
-    switch byte {
-    case UInt8(ascii: "\""), UInt8(ascii: "\\"), UInt8(ascii: "/"): scalar = Unicode.Scalar(byte)
-    case UInt8(ascii: "b"): scalar = "\u{8}"
-    case UInt8(ascii: "f"): scalar = "\u{C}"
-    case UInt8(ascii: "n"): scalar = "\n"
-    case UInt8(ascii: "r"): scalar = "\r"
-    case UInt8(ascii: "t"): scalar = "\t"
-    case UInt8(ascii: "u"): return try unicode()
-    default: throw error("a backslash is followed by \(found), which is not an escape sequence")
+  private var expectation: String {
+    let name = scanner.syntax == .json5 ? "a name" : "a name in double quotation marks"
+    return switch expected {
+    case .value: "a value"
+    case .valueOrEnd: "a value or \"]\""
+    case .name: name
+    case .nameOrEnd: "\(name) or \"}\""
+    case .commaOrEnd: open.last?.isObject == true ? "a comma or \"}\"" : "a comma or \"]\""
     }
-    offset += 1
-    return scalar
-  }
-
-  /// Reads the character after `\u`: four digits, or two groups of four with another `\u` in between.
-  private mutating func unicode() throws -> Unicode.Scalar {
-    let first = try hexadecimal()
-    guard (0xD800...0xDFFF).contains(first) else {
-      guard let scalar = Unicode.Scalar(first) else { throw error("a \\u escape isn't a character") }
-      return scalar
-    }
-    guard first < 0xDC00, offset + 1 < bytes.count, bytes[offset] == UInt8(ascii: "\\"),
-      bytes[offset + 1] == UInt8(ascii: "u")
-    else {
-      throw error("a \\u escape is only half of a surrogate pair")
-    }
-    offset += 1
-    let second = try hexadecimal()
-    guard (0xDC00...0xDFFF).contains(second),
-      let scalar = Unicode.Scalar(0x10000 + (first - 0xD800) << 10 + (second - 0xDC00))
-    else {
-      throw error("a \\u escape is only half of a surrogate pair")
-    }
-    return scalar
-  }
-
-  /// Reads four digits, from the `u` on.
-  private mutating func hexadecimal() throws -> UInt32 {
-    offset += 1
-    guard offset + 4 <= bytes.count else { throw error("\\u has fewer than four digits") }
-    var value: UInt32 = 0
-    for _ in 0..<4 {
-      guard bytes[offset] < 0x80, let digit = Character(Unicode.Scalar(bytes[offset])).hexDigitValue else {
-        throw error("\\u has fewer than four digits")
-      }
-      value = value << 4 | UInt32(digit)
-      offset += 1
-    }
-    return value
-  }
-
-  // MARK: Telling
-
-  private mutating func skipSpace() {
-    while offset < bytes.count, [0x20, 0x09, 0x0A, 0x0D].contains(bytes[offset]) { offset += 1 }
-  }
-
-  /// A description of what was found instead of the expected token.
-  private var found: String {
-    guard offset < bytes.count else { return "the end" }
-    let byte = bytes[offset]
-    return (0x21...0x7E).contains(byte)
-      ? "\"\(Character(Unicode.Scalar(byte)))\"" : "the byte 0x\(String(byte, radix: 16))"
-  }
-
-  private func error(_ message: String) -> StructuredFileError {
-    let read = bytes[..<min(offset, bytes.count)]
-    let line = read.count { $0 == 0x0A } + 1
-    let column = read.reversed().prefix { $0 != 0x0A }.count + 1
-    return StructuredFileError(.malformed, "line \(line), column \(column): \(message)")
   }
 }

@@ -1,9 +1,10 @@
-/// The contents of a JSON text, in the original order and with all digits.
+/// The contents of a JSON text, in the original order.
 package indirect enum JSONTree: Sendable {
   case null
   case bool(Bool)
-  /// The number as it is written: JSON has no limit on digits.
-  case number(String)
+  /// A number without a fraction and an exponent, except for `-0`.
+  case integer(Int128)
+  case number(Double)
   case string(String)
   case array([JSONTree])
   /// All members, including several with the same name.

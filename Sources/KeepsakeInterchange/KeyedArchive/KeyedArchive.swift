@@ -1,4 +1,5 @@
 public import Foundation
+import KeepsakeArchive
 
 /// A file written by Apple's `NSKeyedArchiver`: objects with the names of their classes and their values by key, as
 /// games in Objective-C saved them.
@@ -72,7 +73,7 @@ public struct KeyedArchive: Sendable {
       throw PropertyListError(
         .damaged,
         """
-        A reference points to object \(uid), but there are only \(objects.count) objects, numbered from 0: the file \
+        A reference points to object \(uid), but the file has only \(PrintableText.count(objects.count, "object")), numbered from 0: the file \
         was altered
         """)
     }

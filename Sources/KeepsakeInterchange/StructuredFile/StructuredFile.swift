@@ -78,7 +78,8 @@ public enum StructuredFile {
   ///   - bytes: The bytes of the file, at most `maximumBytes`.
   ///   - format: The format.
   /// - Returns: The value.
-  /// - Throws: `StructuredFileError`: `malformed` for bytes that aren't in the format, also if there are none;
+  /// - Throws: `StructuredFileError`: `malformed` for bytes that aren't in the format, also if there are none, for JSON
+  ///   and JSON5 with the line and the column at which the text stops being the beginning of a valid one;
   ///   `mismatch` and `missingValue` for values that don't fit the type; `tooLarge`; and errors other than
   ///   `DecodingError` of the type's own `init(from:)`.
   public static func decode<Value: Decodable>(_ type: Value.Type, from bytes: Data, as format: Format) throws -> Value {
@@ -90,13 +91,13 @@ public enum StructuredFile {
     let text: Data =
       switch format {
       case .json: try JSONReader.utf8(bytes)
-      case .json5: try JSON5Text.json(JSONReader.utf8(bytes))
+      case .json5: try JSONReader.json(fromJSON5: bytes)
       case .propertyList: bytes
       }
     do {
       switch format {
       case .json, .json5:
-        try JSONReader.check(text)
+        if format == .json { try JSONReader.check(text) }
         let decoder = JSONDecoder()
         decoder.dateDecodingStrategy = .iso8601
         return try decoder.decode(type, from: text)

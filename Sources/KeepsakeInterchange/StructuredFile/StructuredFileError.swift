@@ -66,7 +66,9 @@ extension StructuredFileError {
       self.init(.missingValue, path: Self.path(context.codingPath + [key]), "is missing")
     case .dataCorrupted(let context):
       if tree == nil {
-        let reason = context.underlyingError.map { " (\($0.localizedDescription))" } ?? ""
+        // Only this part of Foundation's error is about the file.
+        let detail = (context.underlyingError as NSError?)?.userInfo["NSDebugDescription"] as? String
+        let reason = detail.map { " (\($0))" } ?? ""
         self.init(.malformed, "the file is not well formed: \(context.debugDescription)\(reason)")
       } else {
         let found = tree?.description(at: context.codingPath).map { ", found \($0)" } ?? ""

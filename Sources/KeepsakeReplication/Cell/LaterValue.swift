@@ -48,7 +48,7 @@ package struct LaterValue: Hashable, Sendable {
 
   /// Why the value can't be kept or sent; nil if it can.
   var objection: String? {
-    let areNames = entries.values.allSatisfy { ExchangeRules.isName($0.rule, ExchangeRules.maximumCollectionBytes) }
+    let areNames = entries.values.allSatisfy { NameRule.collection.allows($0.rule) }
     guard areNames, !entries.isEmpty else {
       return "a later rule has no name, or one that is too long or has control characters"
     }

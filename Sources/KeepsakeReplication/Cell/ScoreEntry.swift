@@ -103,18 +103,13 @@ package struct ScoreEntry: Hashable, Sendable {
 
   /// Returns why there can be no score under these names; nil if there can.
   package static func objection(board: String, player: String) -> String? {
-    func isPlain(_ name: String) -> Bool {
-      name.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7F } && name.canonical.utf8.elementsEqual(name.utf8)
+    if let objection = NameRule.board.objection(to: board) ?? NameRule.player.objection(to: player) { return objection }
+    for (kind, name) in [(NameRule.board.kind, board), (NameRule.player.kind, player)] {
+      guard name.canonical.utf8.elementsEqual(name.utf8) else {
+        return "\(kind) must be in Unicode's normalization form NFC: \(NameRule.shown(name)) isn't"
+      }
     }
-    if board.isEmpty { return "a board needs a name" }
-    if board.utf8.count > maximumBoardBytes {
-      return "a board's name has \(board.utf8.count) bytes; at most \(maximumBoardBytes) are allowed"
-    }
-    if player.utf8.count > maximumPlayerBytes {
-      return "a player's name has \(player.utf8.count) bytes; at most \(maximumPlayerBytes) are allowed"
-    }
-    if !isPlain(board) { return "a board's name has control characters" }
-    return isPlain(player) ? nil : "a player's name has control characters"
+    return nil
   }
 }
 

@@ -51,10 +51,8 @@ package enum ExchangeRules {
     func refuse(_ reason: Refusal.Reason, _ message: String) -> Refusal {
       Refusal(item: item(update.key), reason: reason, message: message)
     }
-    if let why = objection(toName: update.key.collection, maximumCollectionBytes) {
-      return refuse(.invalid, "the collection's name \(why)")
-    }
-    if let why = objection(toName: update.key.key, maximumKeyBytes) { return refuse(.invalid, "the key \(why)") }
+    if let why = NameRule.collection.objection(to: update.key.collection) { return refuse(.invalid, why) }
+    if let why = NameRule.value.objection(to: update.key.key) { return refuse(.invalid, why) }
     guard update.state.generation <= Cursor.maximumSeq else {
       return refuse(.invalid, "the generation is out of range")
     }
@@ -82,7 +80,7 @@ package enum ExchangeRules {
     func refuse(_ reason: Refusal.Reason, _ message: String) -> Refusal {
       Refusal(item: item(version.id), reason: reason, message: message)
     }
-    if let why = objection(toName: version.slot, maximumSlotBytes) { return refuse(.invalid, "the slot's name \(why)") }
+    if let why = NameRule.slot.objection(to: version.slot) { return refuse(.invalid, why) }
     guard version.covers.count <= maximumCovers else { return refuse(.tooLarge, "it replaces too many versions") }
     guard !version.covers.contains(version.id) else { return refuse(.invalid, "it replaces itself") }
     guard version.contents.count <= maximumContents, version.length >= 0, version.length <= maximumVersionBytes else {
@@ -110,16 +108,6 @@ package enum ExchangeRules {
 
   /// The name of a version in refusals.
   package static func item(_ id: VersionID) -> String { "version \(id)" }
-
-  package static func isName(_ text: String, _ limit: Int) -> Bool { objection(toName: text, limit) == nil }
-
-  /// Returns why a text can't be a name, to follow a word for it, such as "is empty"; nil if it can.
-  package static func objection(toName text: String, _ limit: Int) -> String? {
-    let bytes = text.utf8
-    if bytes.isEmpty { return "is empty" }
-    if bytes.count > limit { return "has \(bytes.count) bytes, more than \(limit)" }
-    return bytes.allSatisfy { $0 >= 0x20 && $0 != 0x7F } ? nil : "has control characters"
-  }
 }
 
 extension VersionRecord {

@@ -122,9 +122,12 @@ extension ExchangeRules {
   /// Returns why a version of this device can't be accepted; nil if it can. For a local version, only the name that
   /// people know has to be valid.
   package static func objection(toOwn version: VersionRecord) -> Refusal? {
-    guard version.key.isLocal else { return objection(to: version) }
+    let key = version.key
+    guard key.isLocal || key.isFile else { return objection(to: version) }
+    let rule = !key.isFile ? NameRule.slot : key.isLocal ? .localFile : .trackedFile
+    if let why = rule.objection(to: key.name) { return Refusal(item: item(version.id), reason: .invalid, message: why) }
     var named = version
-    named.slot = version.key.name
+    named.slot = key.name
     return objection(to: named)
   }
 }

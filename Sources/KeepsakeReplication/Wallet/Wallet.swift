@@ -260,7 +260,7 @@ extension Wallet {
   }
 
   private static func isPossible(currency: String) -> Bool {
-    !currency.isEmpty && currency.utf8.count <= maximumNameBytes
+    NameRule.currency.allows(currency)
   }
 }
 
@@ -302,14 +302,16 @@ extension WalletOperation {
   /// Throws unless amount and texts are within their limits.
   package func check() throws(WalletError) {
     guard amount > 0, amount <= Wallet.maximumAmount else { throw .invalidAmount(amount) }
-    func check(_ text: String, _ what: String, _ limit: Int, emptyAllowed: Bool = false) throws(WalletError) {
-      guard emptyAllowed || !text.isEmpty, text.utf8.count <= limit else { throw .invalidText(what) }
+    func check(_ text: String, _ rule: NameRule) throws(WalletError) {
+      if let objection = rule.objection(to: text) { throw .invalidText(objection) }
     }
-    try check(currency, "the currency", Wallet.maximumNameBytes)
-    try check(reason, "the reason", Wallet.maximumReasonBytes, emptyAllowed: true)
-    guard goods.count <= Wallet.maximumGoods else { throw .invalidText("the list of goods") }
-    for good in goods { try check(good, "a good", Wallet.maximumNameBytes) }
-    if let key = kind.key { try check(key, "the claim's key", Wallet.maximumNameBytes) }
+    try check(currency, .currency)
+    try check(reason, .reason)
+    guard goods.count <= Wallet.maximumGoods else {
+      throw .invalidText("a purchase can have at most \(Wallet.maximumGoods) goods, not \(goods.count)")
+    }
+    for good in goods { try check(good, .good) }
+    if let key = kind.key { try check(key, .claim) }
   }
 }
 

@@ -4,7 +4,7 @@ package enum WalletError: Error, Hashable, Sendable, CustomStringConvertible {
   case insufficientRights(currency: String, spendable: Int64, balance: Int64)
   /// Amounts are positive and at most `Wallet.maximumAmount`.
   case invalidAmount(Int64)
-  /// A name or reason is empty or too long, or there are too many goods.
+  /// A name or reason is empty or too long, or there are too many goods: what is wrong.
   case invalidText(String)
   /// The operation would raise a total of this currency above `Wallet.maximumTotal`.
   case overflow(currency: String)
@@ -15,7 +15,7 @@ package enum WalletError: Error, Hashable, Sendable, CustomStringConvertible {
       "only \(spendable) \(currency) can be spent here now, of \(balance) in all"
         + (balance > spendable ? ": the rest is reserved for the player's other devices" : "")
     case .invalidAmount(let amount): "\(amount) is not an amount between 1 and \(Wallet.maximumAmount)"
-    case .invalidText(let what): "\(what) is empty or too long"
+    case .invalidText(let objection): objection
     case .overflow(let currency): "the totals of \(currency) would exceed their maximum"
     }
   }

@@ -98,11 +98,8 @@ extension CloudRoutes {
 
   private static func name(_ name: String?) throws -> String {
     let name = name ?? ""
-    guard name.utf8.count <= ServerLimits.nameBytes else {
-      throw APIError(.badRequest, .badRequest, "A device's name can have at most \(ServerLimits.nameBytes) bytes.")
-    }
-    guard !name.unicodeScalars.contains(where: { $0.properties.generalCategory == .control }) else {
-      throw APIError(.badRequest, .badRequest, "A device's name can't have control characters.")
+    if let objection = NameRule.device.objection(to: name) {
+      throw APIError(.badRequest, .badRequest, "This can't be its name: \(objection).")
     }
     return name
   }

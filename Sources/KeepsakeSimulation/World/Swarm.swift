@@ -105,7 +105,7 @@ struct Swarm {
       return "\(act) \(upTo - last)"
     }
     return """
-      \(devices) to \(maximumDevices) devices, \(operations) operations, pauses to \(pauseMilliseconds) ms, latency to \
+      \(devices) to \(maximumDevices) devices, \(CountText.of(operations, "operation")), pauses to \(pauseMilliseconds) ms, latency to \
       \(latencyMilliseconds) ms, one in: lost \(lossOdds), duplicated \(doublingOdds), undelivered events \
       \(deafnessOdds), crash \(crashOdds), skew \(skewOdds), restore \(cloudRestoreOdds), full \(cloudFillOdds); page \
       \(page), inline \(inlineBytes), pieces of \(pieceItems) in requests of \(requestItems), events \

@@ -75,7 +75,9 @@ extension World {
         violation("device \(index) isn't idle: \(String(describing: devices[index].engine?.status))")
       }
       if storage.outboxCount() != 0 { violation("device \(index) still has \(storage.outbox(limit: 3)) to send") }
-      if !storage.staged().isEmpty { violation("device \(index) never shows \(storage.staged().count) changes") }
+      if !storage.staged().isEmpty {
+        violation("device \(index) never shows \(CountText.of(storage.staged().count, "change"))")
+      }
       if !storage.facts().caughtUp { violation("device \(index) never caught up") }
       for slot in Set(storage.slots()).union(cloud.slots()).sorted() {
         let heads = storage.heads(of: slot)

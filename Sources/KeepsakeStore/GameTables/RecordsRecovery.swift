@@ -1,5 +1,6 @@
 package import Foundation
 import GRDB
+import KeepsakeReplication
 
 /// Replaces damaged tables with intact ones: with all their rows if the damage is only outside the tables, otherwise
 /// with the newest good backup, otherwise with what can be read row by row, otherwise with none.
@@ -38,13 +39,13 @@ package struct RecordsRecovery {
       switch source {
       case .backup:
         """
-        the backup of \(backupDate.map { $0.formatted(.iso8601) } ?? "an unknown time") with \(rows) rows in \
-        \(tables) tables; what was written after it is lost
+        the backup of \(backupDate.map { $0.formatted(.iso8601) } ?? "an unknown time") with \
+        \(CountText.of(rows, "row")) in \(CountText.of(tables, "table")); what was written after it is lost
         """
       case .rows:
         isComplete
-          ? "all \(rows) rows of \(tables) tables; nothing was lost"
-          : "the \(rows) rows of \(tables) tables that could be read"
+          ? "all rows: \(CountText.of(rows, "row")) of \(CountText.of(tables, "table")); nothing was lost"
+          : "what could be read: \(CountText.of(rows, "row")) of \(CountText.of(tables, "table"))"
             + (losses.isEmpty
               ? ""
               : """

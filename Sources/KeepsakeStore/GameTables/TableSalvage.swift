@@ -1,5 +1,6 @@
 import Foundation
 import GRDB
+import KeepsakeReplication
 
 /// Copies what can be read of a damaged database with arbitrary tables into a new one, row by row.
 ///
@@ -197,14 +198,14 @@ struct TableSalvage {
       }
     }
     recordRefused(refused, of: table)
-    if holes > 0 { losses.append(holes == 1 ? "rows of \(table) in one place" : "rows of \(table) in \(holes) places") }
+    if holes > 0 { losses.append("rows of \(table) in \(CountText.of(holes, "place"))") }
     return holes == 0
   }
 
   /// Records rows that conflict with another one, which an index prevented until it was damaged.
   private mutating func recordRefused(_ count: Int, of table: String) {
     guard count > 0 else { return }
-    losses.append("\(count == 1 ? "1 row" : "\(count) rows") of \(table) that violate a rule of the table")
+    losses.append("\(CountText.of(count, "row")) of \(table), against a rule of the table")
   }
 
   /// Returns the first row id after `start` that can be reached; nil if there is none. The row itself may be lost, too.
@@ -259,7 +260,7 @@ struct TableSalvage {
         dropped += database.changesCount
       }
     }
-    if dropped > 0 { losses.append("\(dropped) rows that refer to lost ones") }
+    if dropped > 0 { losses.append("\(CountText.of(dropped, "row")) with references to lost ones") }
   }
 
   // MARK: Steps

@@ -28,8 +28,9 @@ package struct Recovery {
     package var message: String {
       var text = "the store was damaged (\(reasons.first ?? "it could not be opened")"
       if reasons.count > 1 { text += ", and \(reasons.count - 1) more" }
-      text += "); \(versions) saves and \(values) values could be read and are in a new database"
-      if lostSaves > 0 { text += "; the bytes of \(lostSaves) saves are lost" }
+      text +=
+        "); \(CountText.of(versions, "save")) and \(CountText.of(values, "value")) could be read, into a new database"
+      if lostSaves > 0 { text += "; the bytes of \(CountText.of(lostSaves, "save")) are lost" }
       if !steppedBack.isEmpty {
         text += "; an older save is now the newest in \(steppedBack.map { "\"\($0)\"" }.joined(separator: ", "))"
       }

@@ -1,6 +1,7 @@
 import Foundation
 import GRDB
 import GRDBSQLite
+import KeepsakeReplication
 import Synchronization
 
 #if canImport(Glibc)
@@ -157,7 +158,8 @@ final class RollingBackup: Sendable {
     guard let failure, ![.timedOut, .removed].contains(failure.code), failure.code != before?.code else { return }
     database.report(
       StoreIncident(
-        .notBackedUp, "no backup could be made, and a later one will be tried; nothing else is wrong: \(failure)"))
+        .notBackedUp,
+        "no backup could be made, and a later one will be tried; nothing else is wrong: \(ErrorReason.text(failure))"))
   }
 
   /// Makes one copy, which replaces the older one. If it throws, both are unchanged.

@@ -182,7 +182,9 @@ struct StoreAudit {
           OR length > \(EncodedContent.maximumContentBytes) OR typeof(bytes) != 'blob' OR (base IS NOT NULL AND
           (typeof(base) != 'blob' OR LENGTH(base) != 32))
         """)
-    if let contents, contents > 0 { findings.damage.append("\(contents) contents have values of the wrong type") }
+    if let contents, contents > 0 {
+      findings.damage.append("values of the wrong type in \(CountText.of(contents, "content"))")
+    }
   }
 
   private mutating func check(_ table: String, _ sql: String, _ body: (Row) throws -> Void) throws {

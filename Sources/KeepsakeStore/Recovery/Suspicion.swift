@@ -1,4 +1,5 @@
 import Foundation
+import KeepsakeReplication
 import Synchronization
 
 /// A file beside a database which records that something was wrong with it. The next opening then checks all of it,
@@ -47,7 +48,7 @@ final class Suspicion: Sendable {
           .unnoted,
           """
           damage was found in \(url.deletingLastPathComponent().path), but could not be recorded for the next start: \
-          run `keepsake doctor` (\(error))
+          run `keepsake doctor` (\(ErrorReason.text(error)))
           """)
       }
     }

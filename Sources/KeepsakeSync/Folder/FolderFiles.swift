@@ -106,7 +106,7 @@ enum FolderFiles {
       let bytes = try handle.read(upToCount: isPrefix ? limit : limit &+ 1) ?? Data()
       return bytes.count <= limit ? bytes : nil
     } catch {
-      throw TransportFailure(.server(retryAfterMilliseconds: nil), "\(path) can't be read: \(error)")
+      throw TransportFailure(.server(retryAfterMilliseconds: nil), "\(path) can't be read: \(ErrorReason.text(error))")
     }
   }
 

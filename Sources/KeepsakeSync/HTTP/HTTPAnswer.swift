@@ -79,7 +79,7 @@ enum HTTPAnswer {
     do {
       return try JSONDecoder().decode(type, from: body)
     } catch {
-      throw TransportFailure(.rejected, "The cloud's response can't be read: \(error)")
+      throw TransportFailure(.rejected, "The cloud's response can't be read: \(ErrorReason.text(error))")
     }
   }
 
@@ -93,7 +93,7 @@ enum HTTPAnswer {
     do {
       return try ExchangeBody.decode(ExchangeResponse.self, from: answer.body)
     } catch {
-      throw TransportFailure(.rejected, "The cloud's response can't be read: \(error)")
+      throw TransportFailure(.rejected, "The cloud's response can't be read: \(ErrorReason.text(error))")
     }
   }
 }

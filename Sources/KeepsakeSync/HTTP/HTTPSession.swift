@@ -158,7 +158,7 @@ final class HTTPSession: Sendable {
   }
 
   static func failure(of error: any Error, fresh: Bool) -> TransportFailure {
-    let message = error.localizedDescription
+    let message = ErrorReason.text(error)
     guard let error = error as? URLError else { return TransportFailure(.interrupted, message) }
     switch error.code {
     case .cannotConnectToHost, .cannotFindHost, .dnsLookupFailed, .notConnectedToInternet, .dataNotAllowed,

@@ -28,7 +28,7 @@ package final class HTTPTransport: Transport {
     do {
       body = try ExchangeBody.encode(request)
     } catch {
-      throw TransportFailure(.rejected, "The request can't be written: \(error)")
+      throw TransportFailure(.rejected, "The request can't be written: \(ErrorReason.text(error))")
     }
     var message = self.request("POST", "v1/exchange")
     message.setValue(ExchangeBody.contentType, forHTTPHeaderField: "Content-Type")
@@ -99,7 +99,7 @@ enum HTTPRequests {
     do {
       return try encoder.encode(value)
     } catch {
-      throw TransportFailure(.rejected, "The request can't be written as JSON: \(error)")
+      throw TransportFailure(.rejected, "The request can't be written as JSON: \(ErrorReason.text(error))")
     }
   }
 }

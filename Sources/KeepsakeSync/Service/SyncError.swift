@@ -22,7 +22,7 @@ package enum SyncError: Error, Sendable, CustomStringConvertible {
     case .refused(let refusals): "The cloud refused: " + refusals.map(\.message).joined(separator: " ")
     case .transport(let failure): failure.message
     case .gone: "The cloud no longer has all of this save, or its copy is damaged."
-    case .store(let error): "The store failed: \(error)"
+    case .store(let error): "The store failed: \(ErrorReason.text(error))"
     }
   }
 }

@@ -58,7 +58,7 @@ import Testing
     #expect(diagnosis.plan == .recover && diagnosis.recovery?.values == 1)
     let lines = DoctorCommand.Answer(store: folder.path, diagnosis).lines
     #expect(lines.first?.hasPrefix("damaged: ") == true && lines.last?.contains("--repair") == true)
-    #expect(lines.contains { $0.contains("1 values") })
+    #expect(lines.contains { $0.contains("1 value") })
   }
 
   @Test("a store that a game has open is refused, and a missing store is an error")

@@ -98,7 +98,7 @@ import Testing
     let records = try open(told)
     defer { try? records.close() }
     #expect(told.value.map(\.kind) == [.recovered])
-    #expect(told.value.first?.message.contains("creature in one place") == true, "\(told.value)")
+    #expect(told.value.first?.message.contains("creature in 1 place") == true, "\(told.value)")
     let ids = try ids(records)
     #expect(ids.first == 1 && ids.last == 400 && (380...390).contains(ids.count), "\(ids.count) rows")
     let missing = Set(1...400).subtracting(ids).sorted()

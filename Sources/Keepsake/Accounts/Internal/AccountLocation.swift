@@ -26,9 +26,9 @@ struct AccountLocation: Sendable {
 
   init(_ account: Account, in base: URL) throws {
     if case .named(let name) = account {
-      guard !name.isEmpty, name.utf8.count <= Account.maximumNameBytes else {
-        throw GameDataError(.misuse, "an account's name must have 1 to \(Account.maximumNameBytes) bytes")
-      }
+      let rule = NameRule(
+        "an account's name", maximumBytes: Account.maximumNameBytes, controlCharacters: .allowed)
+      if let objection = rule.objection(to: name) { throw GameDataError(.misuse, objection) }
     }
     (self.base, self.account) = (base, account)
   }

@@ -1,3 +1,5 @@
+import KeepsakeReplication
+
 /// What the queue knows about one batch.
 struct AssetBatchRecord {
   var priority: AssetPriority
@@ -52,7 +54,8 @@ struct AssetBatchRecord {
     guard failures.count > 1 else { return .failure(first) }
     return .failure(
       AssetError(
-        first.code, "\(failures.count) of \(progress.filesInAll) assets can't be loaded; the first: \(first.message)",
+        first.code,
+        "\(failures.count) of \(CountText.of(progress.filesInAll, "asset")) can't be loaded; the first: \(first.message)",
         path: first.path))
   }
 

@@ -1,4 +1,5 @@
 import Foundation
+import KeepsakeReplication
 import Synchronization
 
 /// Loads assets on its own threads: a thin shell around the decisions of `AssetQueue` and `AssetCache`.
@@ -137,7 +138,7 @@ final class AssetLoader: Sendable {
         let error = AssetError(
           .overBudget,
           """
-          a batch of \(assets.count) assets with \(inAll) bytes doesn't fit into the budget of \(state.cache.budget) \
+          a batch of \(CountText.of(assets.count, "asset")) with \(CountText.of(inAll, "byte")) doesn't fit into the budget of \(state.cache.budget) \
           bytes, of which \(state.cache.pinnedBytes) are pinned: release another batch, give the library a larger \
           budget, or load without pinning
           """)

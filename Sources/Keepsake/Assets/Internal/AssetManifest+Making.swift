@@ -1,4 +1,5 @@
 package import Foundation
+import KeepsakeReplication
 import KeepsakeStore
 
 /// The result of making a manifest.
@@ -77,7 +78,7 @@ extension AssetManifest {
     throw AssetError(
       .refusedPath,
       """
-      \(lines.count == 1 ? "1 name" : "\(lines.count) names") in the folder can't be an asset's on every platform: \
+      \(CountText.of(lines.count, "name")) in the folder can't be an asset's on every platform: \
       \(shown)
       """)
   }

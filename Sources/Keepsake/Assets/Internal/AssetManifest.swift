@@ -102,7 +102,8 @@ package struct AssetManifest: Sendable, Hashable {
       throw Self.damaged("it has more than \(Self.maximumFileBytes >> 20) MiB")
     } catch {
       throw AssetError(
-        .unreadable, "the manifest \(url.path) can't be read: \((error as? StoreError)?.message ?? "\(error)")")
+        .unreadable,
+        "the manifest \(url.path) can't be read: \((error as? StoreError)?.message ?? ErrorReason.text(error))")
     }
     guard let bytes else {
       throw AssetError(

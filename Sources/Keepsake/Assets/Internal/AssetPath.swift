@@ -48,7 +48,9 @@ struct AssetPath: Hashable, Sendable {
   /// Why `text` can't be a path; nil if it can.
   private static func reason(against text: String) -> String? {
     guard !text.isEmpty else { return "it is empty" }
-    guard text.utf8.count <= maximumBytes else { return "it has more than \(maximumBytes) bytes" }
+    guard text.utf8.count <= maximumBytes else {
+      return "it has \(text.utf8.count) bytes; at most \(maximumBytes) are allowed"
+    }
     guard text.utf8.first != UInt8(ascii: "/") else {
       return "it begins at the root; paths begin in the folder of the assets"
     }
@@ -56,7 +58,7 @@ struct AssetPath: Hashable, Sendable {
       if let reason = reason(against: scalar) { return reason }
     }
     let parts = text.utf8.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
-    guard parts.count <= maximumParts else { return "it has more than \(maximumParts) parts" }
+    guard parts.count <= maximumParts else { return "it has \(parts.count) parts; at most \(maximumParts) are allowed" }
     for part in parts {
       if let reason = reason(againstPart: part) { return reason }
     }
@@ -88,7 +90,9 @@ struct AssetPath: Hashable, Sendable {
     if last == UInt8(ascii: ".") || last == UInt8(ascii: " ") {
       return "Windows doesn't allow a name that ends with a dot or a space"
     }
-    if part.count > maximumPartBytes { return "a part of it has more than \(maximumPartBytes) bytes" }
+    if part.count > maximumPartBytes {
+      return "a part of it has \(part.count) bytes; at most \(maximumPartBytes) are allowed"
+    }
     if WindowsName.isDevice(name) { return "\"\(name)\" is a device on Windows" }
     return nil
   }

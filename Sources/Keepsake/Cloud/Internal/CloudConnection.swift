@@ -330,8 +330,8 @@ actor CloudConnection: CloudLink {
     throw GameDataError(
       .notDownloaded,
       """
-      \(notDownloaded.count) saves, such as "\(first.key.name)", are only in the cloud that this device would \
-      leave: download or delete them first
+      \(CountText.of(notDownloaded.count, "save")) (such as "\(first.key.name)") would be left behind in the cloud that \
+      this device would leave: download or delete what isn't downloaded first
       """)
   }
 

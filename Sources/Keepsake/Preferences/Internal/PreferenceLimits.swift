@@ -2,17 +2,10 @@ import KeepsakeReplication
 
 /// The limits for preferences.
 enum PreferenceLimits {
-  static func isName(_ name: String) -> Bool { ExchangeRules.isName(name, ExchangeRules.maximumKeyBytes) }
+  static func isName(_ name: String) -> Bool { NameRule.preference.allows(name) }
 
   static func check(_ name: String) throws {
-    guard isName(name) else {
-      throw GameDataError(
-        .misuse,
-        """
-        a preference's name must have 1 to \(ExchangeRules.maximumKeyBytes) bytes and no control characters; \
-        "\(name.prefix(80))" doesn't
-        """)
-    }
+    if let objection = NameRule.preference.objection(to: name) { throw GameDataError(.misuse, objection) }
   }
 
   static func check(size: Int, of name: String, isSynced: Bool) throws {

@@ -22,7 +22,7 @@ package enum ScoreExport {
           fromPropertyList: list, format: format == .propertyList ? .xml : .binary, options: 0)
       }
     } catch {
-      throw GameDataError(.misuse, "the scores can't be written: \(error)")
+      throw GameDataError(.misuse, "the scores can't be written: \(ErrorReason.text(error))")
     }
   }
 
