@@ -60,7 +60,8 @@ public final class GameData: Sendable {
   /// - Throws: `StoreError` with `inUse` if it is already open, `newerFormat` if a newer library wrote it, or `damaged`
   ///   if it can't be read or recovered; with a seal, `wrongSecret` for another secret, game, profile or player,
   ///   `otherSeal` if the store has a seal and none was given or the reverse, and `tampered` under the policy `reject`.
-  ///   Nothing has changed then. `GameDataError` with `misuse` for an invalid name.
+  ///   Nothing has changed then. `GameDataError` with `misuse` for an invalid name, or with `otherGame` if the folder's
+  ///   data belongs to a game with another identifier.
   public static func open(
     _ id: String, profile: String = "default", at url: URL? = nil, seal: Seal = .none, history: HistoryRules = .standard
   ) throws -> GameData {
@@ -88,6 +89,7 @@ public final class GameData: Sendable {
       throw error
     }
     do {
+      try StoreGame.claim(store, for: options.game)
       try options.accounts?.recordName(in: url)
       return try GameData(store: store, options, environment: environment)
     } catch {

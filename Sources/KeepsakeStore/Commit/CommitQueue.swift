@@ -35,6 +35,8 @@ final class CommitQueue: Sendable {
     var bytes = 0
     var running = false
     var closed = false
+    /// While it is running: its number among what the process finishes before it ends.
+    var exitWork: UInt64?
   }
 
   private let database: StoreDatabase
@@ -75,7 +77,7 @@ final class CommitQueue: Sendable {
         waiting.running = true
         return (true, starts)
       }
-      if starts { queue.async { self.run() } }
+      if starts { start() }
       if taken { return }
       guard let deadline else {
         room.wait()
@@ -107,6 +109,14 @@ final class CommitQueue: Sendable {
     queue.async { [database] in database.checkpointIfDue() }
   }
 
+  private func start() {
+    let number = ExitWork.begin { deadline in
+      self.room.withLock { self.room.wait(until: deadline) { self.waiting.withLock { !$0.running } } }
+    }
+    waiting.withLock { $0.exitWork = number }
+    queue.async { self.run() }
+  }
+
   private func run() {
     while let batch = nextBatch() {
       commit(batch)
@@ -118,12 +128,14 @@ final class CommitQueue: Sendable {
   private func nextBatch() -> [Job]? {
     room.lock()
     defer { room.unlock() }
-    let batch = waiting.withLock { waiting -> [Job] in
+    let (batch, finished) = waiting.withLock { waiting -> ([Job], UInt64?) in
       let batch = waiting.jobs
       waiting.jobs = []
-      if batch.isEmpty { waiting.running = false }
-      return batch
+      guard batch.isEmpty else { return (batch, nil) }
+      waiting.running = false
+      return ([], waiting.exitWork.take())
     }
+    if let finished { ExitWork.end(finished) }
     room.broadcast()
     return batch.isEmpty ? nil : batch
   }

@@ -89,6 +89,28 @@ import Testing
     for await change in changes { Issue.record("\(change)") }
   }
 
+  @Test("data belongs to the game that opened it first, until it is renamed")
+  func belongsToGame() throws {
+    try device.open().close()
+    let renamed = "com.example.renamed"
+    func open(_ id: String) throws { try GameData.open(id, at: device.url).close() }
+    #expect(gameErrorCode { try open(renamed) } == .otherGame("com.example.space"))
+    #expect(
+      gameErrorCode { try GameData.rename("com.example.other", to: renamed, at: device.url) }
+        == .otherGame("com.example.space"))
+    #expect(gameErrorCode { try GameData.rename("com.example.space", to: "..", at: device.url) } == .misuse)
+    #expect(storeErrorCode { try GameData.rename("a", to: "b", at: TemporaryFolder.url()) } == .missing)
+    try open("com.example.space")
+    try GameData.rename("com.example.space", to: renamed, at: device.url)
+    #expect(gameErrorCode { try open("com.example.space") } == .otherGame(renamed))
+    try open(renamed)
+    // Data from before identifiers were stored.
+    let old = device.folder.url.appendingPathComponent("old")
+    try Store.open(at: old).close()
+    try GameData.open(renamed, at: old).close()
+    #expect(gameErrorCode { try GameData.open("com.example.space", at: old).close() } == .otherGame(renamed))
+  }
+
   @Test("one call writes a file, and one reads it; missing, damaged and too new files have different results")
   func files() throws {
     let url = device.folder.url.appendingPathComponent("world.save")

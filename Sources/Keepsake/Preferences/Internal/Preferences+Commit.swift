@@ -13,7 +13,12 @@ extension Preferences {
 
   /// Schedules a commit within a frame. Keeps the preferences alive until then, so that nothing that was set is lost.
   func scheduleCommit() {
+    let number = ExitWork.begin { _ in
+      self.commitSoon(within: .zero)
+      return true
+    }
     queue.asyncAfter(deadline: .now() + Self.commitDelay) {
+      defer { ExitWork.end(number) }
       self.table.withLock { $0.isScheduled = false }
       self.commitSoon()
     }

@@ -1,0 +1,72 @@
+import Synchronization
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#elseif canImport(Android)
+import Android
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
+/// What has to be finished before the process ends by `exit`, or by returning from `main`: commits that were accepted
+/// are otherwise lost with the threads that write them.
+///
+/// Not called when a signal, `abort` or `_exit` ends the process.
+package enum ExitWork {
+  /// Finishes some work, and returns whether that was possible before the deadline.
+  package typealias Finishing = @Sendable (_ deadline: ContinuousClock.Instant) -> Bool
+
+  private struct State {
+    var limit = Duration.seconds(2)
+    var work: [UInt64: Finishing] = [:]
+    var last: UInt64 = 0
+    /// The process that the handler was installed in; a process that it forked has none of its threads.
+    var process: Int32?
+  }
+  private static let state = Mutex(State())
+
+  /// How long the end of the process may be delayed. Zero: not at all.
+  package static var limit: Duration {
+    get { state.withLock { $0.limit } }
+    set { state.withLock { $0.limit = newValue } }
+  }
+
+  /// Adds work that has begun.
+  ///
+  /// - Returns: A number for `end`.
+  package static func begin(_ finish: @escaping Finishing) -> UInt64 {
+    let (number, isFirst) = state.withLock { state in
+      state.last += 1
+      state.work[state.last] = finish
+      let isFirst = state.process == nil
+      if isFirst { state.process = getpid() }
+      return (state.last, isFirst)
+    }
+    if isFirst { atexit { ExitWork.finishAll() } }
+    return number
+  }
+
+  /// Removes work that is done.
+  package static func end(_ number: UInt64) { _ = state.withLock { $0.work.removeValue(forKey: number) } }
+
+  private static func finishAll() {
+    let (limit, process) = state.withLock { ($0.limit, $0.process) }
+    guard limit > .zero, process == getpid() else { return }
+    let deadline = ContinuousClock.now + limit
+    // Finishing one may begin another: preferences become a commit.
+    while let (number, finish) = state.withLock({ $0.work.min { $0.key < $1.key } }) {
+      guard finish(deadline) else {
+        let text = """
+          keepsake: the program ended before everything that the game had captured was saved (waited \(limit)): \
+          close the game's data, or wait for its saves, before the program ends\n
+          """
+        // Nobody is left to tell if this fails.
+        _ = text.withCString { write(STDERR_FILENO, $0, strlen($0)) }
+        return
+      }
+      end(number)
+    }
+  }
+}
