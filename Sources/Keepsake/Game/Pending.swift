@@ -8,7 +8,8 @@ import KeepsakeStore
 /// let version = try await pending.value    // in a task
 /// ```
 ///
-/// Dropping it doesn't cancel the commit. `GameData.incidents` reports a failure that nobody waits for.
+/// Dropping it doesn't cancel the commit, and neither does a normal end of the program, which waits for it
+/// (`GameData.exitLimit`). `GameData.incidents` reports a failure that nobody waits for.
 public struct Pending<Value: Sendable>: Sendable {
   private let commit: PendingCommit<Value>
 

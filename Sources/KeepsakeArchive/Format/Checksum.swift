@@ -26,7 +26,7 @@ package enum Checksum {
         p += 32
       }
       hash = rotate(a, 1) &+ rotate(b, 7) &+ rotate(c, 12) &+ rotate(d, 18)
-      for lane in [a, b, c, d] { hash = (hash ^ round(0, lane)) &* prime1 &+ prime4 }
+      hash = merged(merged(merged(merged(hash, a), b), c), d)
     } else {
       hash = prime5
     }
@@ -57,6 +57,10 @@ package enum Checksum {
 
   @inline(__always) private static func round(_ accumulator: UInt64, _ input: UInt64) -> UInt64 {
     rotate(accumulator &+ (input &* prime2), 31) &* prime1
+  }
+
+  @inline(__always) private static func merged(_ hash: UInt64, _ lane: UInt64) -> UInt64 {
+    (hash ^ round(0, lane)) &* prime1 &+ prime4
   }
 
   private static func finish(_ value: UInt64) -> UInt64 {
