@@ -213,8 +213,8 @@ public protocol Archivable {
 /// Makes a struct, enum or class archivable, field by field.
 ///
 /// - Parameters:
-///   - name: The name in archives, if it is to differ from the type's name. If you rename a class, or the type of a whole
-///     save, pass its old name.
+///   - name: The name in archives, if it is to differ from the type's name. If you rename a class, or the type of a
+///     whole save, pass its old name.
 ///   - version: Raise it when programs that don't know the change must refuse the save, or when `migrate(_:)` has
 ///     something to do.
 ///   - subclasses: The archivable subclasses whose objects may appear where this class is declared. Anything else in

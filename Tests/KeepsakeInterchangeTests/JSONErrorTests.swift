@@ -48,7 +48,8 @@ import Testing
       ("[1 2]", "1, column 4: expected a comma or \"]\", found \"2\""),
       (
         "[1",
-        "1, column 3: expected a comma or \"]\", found the end of the file; the list that begins at line 1, column 1 isn't closed"
+        "1, column 3: expected a comma or \"]\", found the end of the file; "
+          + "the list that begins at line 1, column 1 isn't closed"
       ),
       (
         "\n{",
@@ -110,7 +111,8 @@ import Testing
       ),
       (
         "\n[1 /* x",
-        "2, column 8: expected \"*/\", found the end of the file; the comment that begins at line 2, column 4 isn't closed"
+        "2, column 8: expected \"*/\", found the end of the file; "
+          + "the comment that begins at line 2, column 4 isn't closed"
       ),
       ("[1] /", "1, column 6: expected \"/\" or \"*\", which begin a comment, found the end of the file"),
     ])

@@ -227,9 +227,10 @@ import Testing
     #expect(try expanded(unsaved).contains("fields.field(\"y\")"))
     // Raw values aren't in archives.
     try refuses(
-      "@Archivable enum A: String {\n  case a = \"b\"\n  @Key(\"a\") case c\n}", same("c", "a", "a"), line: 3, column: 3)
+      "@Archivable enum A: String {\n  case a = \"b\"\n  @Key(\"a\") case c\n}", same("c", "a", "a"), line: 3,
+      column: 3)
     let raw = "@Archivable enum A: String {\n  case a = \"b\"\n  case b = \"a\"\n}"
-    #expect(try expanded(raw).contains("fields.enumCase(\"b\", A.b)"))
+    #expect(try expanded(raw).contains("fields.enumCase(\"b\", Self.b)"))
   }
 
   @Test func aClassIsntItsOwnSubclass() throws {

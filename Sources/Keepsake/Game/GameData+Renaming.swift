@@ -24,7 +24,9 @@ extension GameData {
   public static func rename(_ id: String, to newID: String, at url: URL) throws {
     try StorageFolders.check(id, "a game's identifier")
     try StorageFolders.check(newID, "a game's identifier")
-    guard StoreRemoval.isStore(url) else { throw StoreError(.missing, "the folder \(url.path) contains no game's data") }
+    guard StoreRemoval.isStore(url) else {
+      throw StoreError(.missing, "the folder \(url.path) contains no game's data")
+    }
     let store = try Store.open(at: url)
     do {
       try StoreGame.move(store, from: id, to: newID)

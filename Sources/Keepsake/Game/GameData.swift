@@ -125,8 +125,9 @@ public final class GameData: Sendable {
   ///   `GameDataError` with `insufficient` for a spend, or `tooLarge` for a total, a board or a checkpoint beyond its
   ///   limit; `StoreError` if the disk can't be written.
   /// - Throws: The error that `body` throws; `GameDataError` with `misuse`, `tooLarge` or `tooNew` if a change is
-  ///   invalid, with `insufficient` if `Cloud.delivery` holds something back and a spend exceeds what `wallet` shows, or
-  ///   with `closed`; `StoreError` with `tooLarge` if the saves have more than 256 MiB together, or with another code if the wallet can't be read. Nothing is committed then.
+  ///   invalid, with `insufficient` if `Cloud.delivery` holds something back and a spend exceeds what `wallet` shows,
+  ///   or with `closed`; `StoreError` with `tooLarge` if the saves have more than 256 MiB together, or with another
+  ///   code if the wallet can't be read. Nothing is committed then.
   @discardableResult
   public func checkpoint(_ body: (inout Checkpoint) throws -> Void) throws -> Pending<Void> {
     var checkpoint = Checkpoint(core: core, scores: scores)

@@ -23,7 +23,8 @@ public struct GameDataError: LocalizedError, Sendable, Hashable, CustomStringCon
     case notDownloaded
     /// Something else is already at the destination. It is unchanged.
     case occupied
-    /// The folder's data belongs to the game with this identifier, which isn't the one that was passed. It is unchanged.
+    /// The folder's data belongs to the game with this identifier, which isn't the one that was passed. It is
+    /// unchanged.
     case otherGame(String)
     /// No cloud is connected, or `Cloud.isEnabled` is false.
     case notConnected

@@ -128,8 +128,8 @@ public struct StorageFolders: Sendable, Hashable {
     return isValid
       ? nil
       : """
-      \(what) must be a valid folder name on every platform, without / \\ : * ? " < > |, without a dot at either end or \
-      a space at the end, and not the name of a device such as con: \(NameRule.shown(name)) isn't
+      \(what) must be a valid folder name on every platform, without / \\ : * ? " < > |, without a dot at either end \
+      or a space at the end, and not the name of a device such as con: \(NameRule.shown(name)) isn't
       """
   }
 

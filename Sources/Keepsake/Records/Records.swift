@@ -167,7 +167,8 @@ public final class Records: Sendable {
     if let database = try known() { return database }
     return try opens.withLock {
       if let database = try known() { return database }
-      let database = try RecordsDatabase.open(in: core.store.url, beside: core.store.base, objection: objection) { [weak core] in
+      let store = core.store.base
+      let database = try RecordsDatabase.open(in: store.url, beside: store, objection: objection) { [weak core] in
         core?.events.report($0)
       }
       phase.withLock { $0 = .open(database) }

@@ -192,7 +192,8 @@ struct TaggedReader {
     let count = String(significant.reversed()).drop { $0 == "0" }.count
     guard count <= Self.decimalDigits else {
       throw failure(
-        "the number \(digits.prefix(80)) has \(CountText.of(count, "digit")), but a decimal number has at most \(Self.decimalDigits)"
+        "the number \(digits.prefix(80)) has \(CountText.of(count, "digit")), but a decimal number has at most "
+          + "\(Self.decimalDigits)"
       )
     }
     return ArchiveMark.marked(.decimal, .decimal(digits))

@@ -101,7 +101,8 @@ struct DemoCommand: AsyncParsableCommand {
     }
     let kept = promises.filter(\.kept).count
     print(
-      "\n\(kept) of \(CountText.of(promises.count, "promise")) kept\(kept == promises.count ? "." : ": something is wrong.")"
+      "\n\(kept) of \(CountText.of(promises.count, "promise")) kept"
+        + (kept == promises.count ? "." : ": something is wrong.")
     )
   }
 }

@@ -133,7 +133,8 @@ struct Story {
     promise(
       "offline spends never overdraw",
       seen:
-        "\(CountText.of(before, "gem")), 160 wanted, \(spent) spent, \(views.map { String($0.gems) }.joined(separator: " and ")) left",
+        "\(CountText.of(before, "gem")), 160 wanted, \(spent) spent, "
+        + views.map { String($0.gems) }.joined(separator: " and ") + " left",
       kept: handedOut && gems.allSatisfy(\.self) && spent > 0 && spent <= before
         && views.allSatisfy { $0.gems == before - spent })
     promise(
@@ -193,7 +194,8 @@ struct Story {
     }
     journal = last
     report(
-      "  The phone was killed with SIGKILL \(CountText.of(kills, "time")) while it saved without pause, \(CountText.of(last, "save")) in all."
+      "  The phone was killed with SIGKILL \(CountText.of(kills, "time")) while it saved without pause, "
+        + "\(CountText.of(last, "save")) in all."
     )
     promise(
       "what was acknowledged survives SIGKILL",

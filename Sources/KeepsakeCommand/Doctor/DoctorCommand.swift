@@ -114,9 +114,9 @@ struct DoctorCommand: AsyncParsableCommand {
         if let recovery {
           lines.append(
             """
-            a repair would move \(CountText.of(recovery.versions, "save")) and \(CountText.of(recovery.values, "value")) \
-            to a new database and the damaged files to the folder "damaged"; the contents of \
-            \(CountText.of(recovery.lostSaves, "save")) were not found anywhere
+            a repair would move \(CountText.of(recovery.versions, "save")) and \
+            \(CountText.of(recovery.values, "value")) to a new database and the damaged files to the folder \
+            "damaged"; the contents of \(CountText.of(recovery.lostSaves, "save")) were not found anywhere
             """)
           for slot in recovery.steppedBack {
             lines.append("  \(Printable.text(slot)) would show an older save: the newest is lost")

@@ -282,7 +282,8 @@ struct Verification: Codable {
       message:
         """
         store with \(CountText.of(report.slots.count, "slot")), \
-        \(CountText.of(report.contents.count, "content")), \(CountText.of(archives, "saved game"))\(others)\(tables)\(unchecked)
+        \(CountText.of(report.contents.count, "content")), \
+        \(CountText.of(archives, "saved game"))\(others)\(tables)\(unchecked)
         """)
   }
 

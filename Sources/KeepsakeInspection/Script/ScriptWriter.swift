@@ -291,7 +291,8 @@ struct ScriptWriter {
       guard number >= 0, number < objectCount else {
         throw error(
           .mismatch,
-          "A reference points to object \(number), but the archive has only \(PrintableText.count(objectCount, "object")), numbered from 0"
+          "A reference points to object \(number), but the archive has only "
+            + "\(PrintableText.count(objectCount, "object")), numbered from 0"
         )
       }
       Varint.append(UInt64(number) + 1, to: &bytes)

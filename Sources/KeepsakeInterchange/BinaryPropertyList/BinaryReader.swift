@@ -212,8 +212,8 @@ struct BinaryReader {
       throw PropertyListError(
         .damaged,
         """
-        A reference points to object \(value), but the file has only \(PrintableText.count(trailer.objectCount, "object")), numbered from 0: \
-        the file was altered
+        A reference points to object \(value), but the file has only \
+        \(PrintableText.count(trailer.objectCount, "object")), numbered from 0: the file was altered
         """,
         offset: place)
     }

@@ -2,8 +2,9 @@ package import Foundation
 
 /// Reads JSON strictly by RFC 8259, and JSON5, with a stack of its own instead of recursion.
 ///
-/// Foundation's readers accept more than RFC 8259, each of them something different: what one happens to accept, another
-/// program can't read. Foundation's reader of JSON5 ends the process on Linux, at a sign that no number follows.
+/// Foundation's readers accept more than RFC 8259, each of them something different: what one happens to accept,
+/// another program can't read. Foundation's reader of JSON5 ends the process on Linux, at a sign that no number
+/// follows.
 package struct JSONReader {
   /// What is made of the text.
   private enum Purpose {

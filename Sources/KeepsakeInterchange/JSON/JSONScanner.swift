@@ -1,7 +1,7 @@
 /// Reads the tokens of a JSON or JSON5 text; `JSONReader` knows in which order they may come.
 ///
-/// Each error is at the first character with which the text can't be the beginning of a valid one. Only what is complete
-/// and refused as a whole, such as a number that is out of range, is reported where it begins.
+/// Each error is at the first character with which the text can't be the beginning of a valid one. Only what is
+/// complete and refused as a whole, such as a number that is out of range, is reported where it begins.
 struct JSONScanner {
   enum Syntax {
     /// RFC 8259.

@@ -73,8 +73,8 @@ public struct KeyedArchive: Sendable {
       throw PropertyListError(
         .damaged,
         """
-        A reference points to object \(uid), but the file has only \(PrintableText.count(objects.count, "object")), numbered from 0: the file \
-        was altered
+        A reference points to object \(uid), but the file has only \(PrintableText.count(objects.count, "object")), \
+        numbered from 0: the file was altered
         """)
     }
     return objects[Int(uid)]

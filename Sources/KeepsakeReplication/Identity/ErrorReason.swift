@@ -2,8 +2,8 @@ import Foundation
 
 /// Why something failed, in words that a person can read.
 ///
-/// Foundation's errors describe themselves to programmers (`Error Domain=NSCocoaErrorDomain Code=260`), in other words on
-/// each platform. Messages contain the system's reason instead.
+/// Foundation's errors describe themselves to programmers (`Error Domain=NSCocoaErrorDomain Code=260`), in other words
+/// on each platform. Messages contain the system's reason instead.
 package enum ErrorReason {
   /// Returns the reason of an error: for an error of Foundation in words, for any other its own description.
   package static func text(_ error: any Error) -> String {

@@ -94,7 +94,8 @@ package enum DeviceCommit {
   private static func checkSize(_ group: OutboxGroup, _ records: [VersionRecord]) throws(CommitError) {
     guard group.cells.count <= ExchangeRules.maximumCells, group.versions.count <= ExchangeRules.maximumVersions else {
       throw .tooMuch(
-        "\(CountText.of(group.cells.count, "value")) and \(CountText.of(group.versions.count, "save")); at most \(ExchangeRules.maximumCells) and "
+        "\(CountText.of(group.cells.count, "value")) and \(CountText.of(group.versions.count, "save")); at most "
+          + "\(ExchangeRules.maximumCells) and "
           + "\(ExchangeRules.maximumVersions) are allowed")
     }
     let bytes = group.cells.reduce(0) { $0 + $1.size } + records.reduce(0) { $0 + $1.size }

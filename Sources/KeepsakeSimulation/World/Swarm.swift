@@ -105,12 +105,13 @@ struct Swarm {
       return "\(act) \(upTo - last)"
     }
     return """
-      \(devices) to \(maximumDevices) devices, \(CountText.of(operations, "operation")), pauses to \(pauseMilliseconds) ms, latency to \
-      \(latencyMilliseconds) ms, one in: lost \(lossOdds), duplicated \(doublingOdds), undelivered events \
-      \(deafnessOdds), crash \(crashOdds), skew \(skewOdds), restore \(cloudRestoreOdds), full \(cloudFillOdds); page \
-      \(page), inline \(inlineBytes), pieces of \(pieceItems) in requests of \(requestItems), events \
-      \(tellsSteps ? "with" : "without") what changed; \(hasDocuments ? "documents" : "no documents"), past \
-      \(newestKept == .max ? "all" : "\(newestKept)"); \(acts.joined(separator: ", "))
+      \(devices) to \(maximumDevices) devices, \(CountText.of(operations, "operation")), pauses to \
+      \(pauseMilliseconds) ms, latency to \(latencyMilliseconds) ms, one in: lost \(lossOdds), duplicated \
+      \(doublingOdds), undelivered events \(deafnessOdds), crash \(crashOdds), skew \(skewOdds), restore \
+      \(cloudRestoreOdds), full \(cloudFillOdds); page \(page), inline \(inlineBytes), pieces of \(pieceItems) in \
+      requests of \(requestItems), events \(tellsSteps ? "with" : "without") what changed; \
+      \(hasDocuments ? "documents" : "no documents"), past \(newestKept == .max ? "all" : "\(newestKept)"); \
+      \(acts.joined(separator: ", "))
       """
   }
 }

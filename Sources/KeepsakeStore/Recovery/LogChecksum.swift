@@ -1,4 +1,5 @@
-/// SQLite's checksum over pairs of 32-bit words, as in the headers of a write-ahead log, of its frames and of its index.
+/// SQLite's checksum over pairs of 32-bit words, as in the headers of a write-ahead log, of its frames and of its
+/// index.
 struct LogChecksum {
   let isBigEndian: Bool
   var first: UInt32 = 0

@@ -12,8 +12,8 @@ import Testing
       (
         .player, String(repeating: "é", count: 76),
         """
-        a player's name must have at most 150 bytes and no control characters: "\(String(repeating: "é", count: 40))..." \
-        has 152
+        a player's name must have at most 150 bytes and no control characters: \
+        "\(String(repeating: "é", count: 40))..." has 152
         """
       ),
       (

@@ -89,25 +89,24 @@ extension DiskFaultTests {
       reports it
       """)
     func owesNote() throws {
-      let away = folder.appendingPathExtension("away")
-      defer { for url in [folder, away] { try? FileManager.default.removeItem(at: url) } }
-      for comesBack in [true, false] {
+      let mark = RecordsFiles(folder: folder).suspicion
+      defer { try? FileManager.default.removeItem(at: folder) }
+      for isFree in [true, false] {
         told.value = []
         let records = try open()
+        // A folder in the place of the mark can't be replaced by a file.
+        try FileManager.default.createDirectory(
+          at: mark.appendingPathComponent("inside"), withIntermediateDirectories: true)
         failing(.write(SQLITE_CORRUPT)) {
           let code = errorCode {
-            try records.write { database in
-              try FileManager.default.moveItem(at: folder, to: away)
-              try database.execute(sql: "CREATE TABLE thing_\(comesBack) (number)")
-            }
+            try records.write { try $0.execute(sql: "CREATE TABLE thing_\(isFree) (number)") }
           }
           #expect(code == .damaged)
         }
-        if comesBack { try FileManager.default.moveItem(at: away, to: folder) }
-        #expect(!StoreFiles.exists(RecordsFiles(folder: folder).suspicion))
+        if isFree { try FileManager.default.removeItem(at: mark) }
         try records.close()
-        if comesBack {
-          #expect(StoreFiles.exists(RecordsFiles(folder: folder).suspicion) && told.value == [])
+        if isFree {
+          #expect(try !Data(contentsOf: mark).isEmpty && told.value == [])
         } else {
           #expect(told.value.map(\.kind) == [.unnoted])
         }

@@ -81,7 +81,8 @@ import Testing
     return contents
   }
 
-  @Test("every commit throws `removed` once the files are gone, and an incident reports it", arguments: Removal.allCases)
+  @Test(
+    "every commit throws `removed` once the files are gone, and an incident reports it", arguments: Removal.allCases)
   func refuses(_ removal: Removal) throws {
     _ = try makeOther()
     let game = try device.open()

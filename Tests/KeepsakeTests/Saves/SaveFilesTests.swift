@@ -12,7 +12,11 @@ import Testing
   init() throws { device = try Device() }
 
   private func open(_ device: Device, _ seal: Seal = .none, id: String = "com.example.space") throws -> GameData {
-    try GameData.open(id, at: device.url, seal: seal, environment: device.clock.environment)
+    // As in `Device.open`, the folder exists as long as the game.
+    var environment = device.clock.environment
+    let now = environment.nowMilliseconds
+    environment.nowMilliseconds = { [folder = device.folder] in withExtendedLifetime(folder) { now() } }
+    return try GameData.open(id, at: device.url, seal: seal, environment: environment)
   }
 
   @Test("a save is imported on another machine and slot with its metadata, and what it replaced can be restored")

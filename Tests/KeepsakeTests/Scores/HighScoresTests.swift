@@ -399,6 +399,6 @@ extension Board {
     try hands.write { try $0.execute(sql: "DROP TRIGGER full") }
     try hands.close()
     try game.close()
-    #expect(throws: StoreError.self) { try game.scores.submit(3, to: .lap) }
+    #expect(gameErrorCode { try game.scores.submit(3, to: .lap) } == .closed)
   }
 }

@@ -55,7 +55,8 @@ struct AssetBatchRecord {
     return .failure(
       AssetError(
         first.code,
-        "\(failures.count) of \(CountText.of(progress.filesInAll, "asset")) can't be loaded; the first: \(first.message)",
+        "\(failures.count) of \(CountText.of(progress.filesInAll, "asset")) can't be loaded; the first: "
+          + first.message,
         path: first.path))
   }
 

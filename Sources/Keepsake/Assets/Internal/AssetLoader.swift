@@ -138,9 +138,9 @@ final class AssetLoader: Sendable {
         let error = AssetError(
           .overBudget,
           """
-          a batch of \(CountText.of(assets.count, "asset")) with \(CountText.of(inAll, "byte")) doesn't fit into the budget of \(state.cache.budget) \
-          bytes, of which \(state.cache.pinnedBytes) are pinned: release another batch, give the library a larger \
-          budget, or load without pinning
+          a batch of \(CountText.of(assets.count, "asset")) with \(CountText.of(inAll, "byte")) doesn't fit into the \
+          budget of \(state.cache.budget) bytes, of which \(state.cache.pinnedBytes) are pinned: release another \
+          batch, give the library a larger budget, or load without pinning
           """)
         let batch = AssetBatchRecord(
           priority: priority, assets: [], isLoaded: { _ in false }, failures: failures + [error], pinned: [])

@@ -131,7 +131,8 @@ actor CloudConnection: CloudLink {
       now: core.environment.nowMilliseconds, random: random, sleep: sleep,
       holdsArrivals: { [deliveryBuffer] in deliveryBuffer.isHolding },
       largestDownload: { [deliveryBuffer] in deliveryBuffer.downloads.largest })
-    let service = SyncService(store: core.store.base, transport: transport, container: container, environment: environment)
+    let service = SyncService(
+      store: core.store.base, transport: transport, container: container, environment: environment)
     self.service = service
     // Subscribed before the service starts, so that no event is missed.
     let statuses = service.statuses
@@ -330,8 +331,8 @@ actor CloudConnection: CloudLink {
     throw GameDataError(
       .notDownloaded,
       """
-      \(CountText.of(notDownloaded.count, "save")) (such as "\(first.key.name)") would be left behind in the cloud that \
-      this device would leave: download or delete what isn't downloaded first
+      \(CountText.of(notDownloaded.count, "save")) (such as "\(first.key.name)") would be left behind in the cloud \
+      that this device would leave: download or delete what isn't downloaded first
       """)
   }
 

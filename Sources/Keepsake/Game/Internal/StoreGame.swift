@@ -37,8 +37,8 @@ enum StoreGame {
     GameDataError(
       .otherGame(owner),
       """
-      the data in \(url.path) belongs to the game "\(owner)", and not to "\(game)": give each game a folder of its own, \
-      or call GameData.rename if the game's identifier has changed
+      the data in \(url.path) belongs to the game "\(owner)", and not to "\(game)": give each game a folder of its \
+      own, or call GameData.rename if the game's identifier has changed
       """)
   }
 }

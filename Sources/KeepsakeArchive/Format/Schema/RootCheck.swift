@@ -28,8 +28,8 @@ struct RootCheck {
       return ArchiveError(
         .mismatch,
         """
-        The archive contains \(stored), and \(wanted) was asked for: if that is the same type under a new name, declare \
-        its old name with @Archivable(name:), or with archiveFormerNames
+        The archive contains \(stored), and \(wanted) was asked for: if that is the same type under a new name, \
+        declare its old name with @Archivable(name:), or with archiveFormerNames
         """,
         type: wanted)
     case .fields(let name):
@@ -37,8 +37,8 @@ struct RootCheck {
         .mismatch,
         """
         The archive contains \(stored), and \(wanted) was asked for, but the two types called \(name) have no field in \
-        common: if its fields were renamed, declare their old names with @Key, or raise the type's version and read the \
-        saved values in migrate(_:)
+        common: if its fields were renamed, declare their old names with @Key, or raise the type's version and read \
+        the saved values in migrate(_:)
         """,
         type: wanted)
     }
@@ -109,7 +109,8 @@ extension Archive {
   }
 
   /// Returns the error with which `decode` refuses an archive of another type; nil if its root is of this type, or if
-  /// the bytes aren't an archive that this program can read within the limits. Costs a checksum of the bytes; reads no values.
+  /// the bytes aren't an archive that this program can read within the limits. Costs a checksum of the bytes; reads no
+  /// values.
   ///
   /// - Throws: Any problem of `type` itself.
   package static func rootMismatch<V: Archivable>(
