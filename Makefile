@@ -4,7 +4,7 @@ SWIFT ?= swift
 TRAITS = --traits Cloud
 KEEPSAKE = .build/debug/keepsake
 
-.PHONY: help demo space dead-panic test test-deep damage torture power kills stops shuffle soak fuzz tsan asan bench \
+.PHONY: help demo space dead-panic test test-deep damage removals torture power kills stops shuffle soak fuzz tsan asan bench \
   lint format docs build prepare
 
 help:
@@ -14,6 +14,7 @@ help:
 	@echo "make test     the checks, in few rounds, ending with the count"
 	@echo "make test-deep  the same in many rounds, as CI runs it (1,000 worlds, 200 kills), and a game of its own"
 	@echo "make damage   20,000 altered bytes and every lost page of a store, one at a time"
+	@echo "make removals  1,000 games whose folder is taken away while they save"
 	@echo "make torture  200 SIGKILLs of two syncing folders"
 	@echo "make power    5,000 power cuts of a store, besides one before and after every sync"
 	@echo "make kills    1,000 SIGKILLs of a process that saves without a pause"
@@ -49,6 +50,9 @@ test-deep: build
 
 damage: build
 	@KEEPSAKE_DAMAGE=20000 $(SWIFT) test $(TRAITS) --skip-build --filter KeepsakeTests.DamageTests
+
+removals: build
+	@KEEPSAKE_REMOVALS=$(or $(COUNT),1000) $(SWIFT) test $(TRAITS) --skip-build --filter RemovedFolderTests
 
 torture: prepare
 	@$(SWIFT) build $(TRAITS) --product keepsake

@@ -24,7 +24,7 @@ package enum TestDepth {
   /// SIGKILLs of a saving process.
   package static let kills = count(10, deep: 200, variable: "KEEPSAKE_STORE_KILLS")
   /// Random moments at which a game's folder is taken away.
-  package static let removals = count(30, deep: 1_000)
+  package static let removals = count(20, deep: 300, variable: "KEEPSAKE_REMOVALS")
   /// The number of altered bytes in a store's files.
   package static let damagedBytes = count(60, deep: 300, variable: "KEEPSAKE_DAMAGE")
   /// Whether every page of a larger store is lost in turn.

@@ -57,16 +57,24 @@ final class FilePresence: Sendable {
     }
   }
 
-  /// Whether the files are known to be the ones in the folder: what is written beside the database belongs to it.
-  var isCertain: Bool { (try? check()) != nil }
-
-  /// Returns whether an incident has still to report that the files were removed. True once.
-  func takeReport() -> Bool {
-    state.withLock { state in
-      defer { state.hasReported = true }
-      return !state.hasReported
+  /// Checks, and reports the first time that the files are gone.
+  ///
+  /// - Throws: As `check`.
+  func require(_ report: (StoreIncident) -> Void) throws {
+    do {
+      try check()
+    } catch let error as StoreError where error.code == .removed {
+      let isFirst = state.withLock { state in
+        defer { state.hasReported = true }
+        return !state.hasReported
+      }
+      if isFirst { report(StoreIncident(.removed, error.message)) }
+      throw error
     }
   }
+
+  /// Whether the files are known to be the ones in the folder: what is written beside the database belongs to it.
+  var isCertain: Bool { (try? check()) != nil }
 
   private func removed(_ what: String) -> StoreError {
     StoreError(

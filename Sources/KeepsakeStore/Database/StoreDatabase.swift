@@ -118,14 +118,7 @@ final class StoreDatabase: BackupSource {
   }
 
   /// Throws `removed`, and reports it once, if the files were removed, moved or replaced.
-  func requirePresence() throws {
-    do {
-      try presence.check()
-    } catch let error as StoreError where error.code == .removed {
-      if presence.takeReport() { report(StoreIncident(.removed, error.message)) }
-      throw error
-    }
-  }
+  func requirePresence() throws { try presence.require(report) }
 
   /// Checks after a commit, before it is acknowledged. The commit can't be undone: if the files are gone, nothing more
   /// is written until the store is opened again, even if they come back.

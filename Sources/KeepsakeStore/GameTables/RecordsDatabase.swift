@@ -330,14 +330,7 @@ package final class RecordsDatabase: BackupSource {
   func report(_ incident: StoreIncident) { reporting(incident) }
 
   /// Throws `removed`, and reports it once, if the file was removed, moved or replaced.
-  func requirePresence() throws {
-    do {
-      try presence.check()
-    } catch let error as StoreError where error.code == .removed {
-      if presence.takeReport() { report(StoreIncident(.removed, error.message)) }
-      throw error
-    }
-  }
+  func requirePresence() throws { try presence.require(report) }
 
   /// Checks after a commit, before it is acknowledged, as `StoreDatabase` does.
   private func confirmPresence() throws {
