@@ -259,8 +259,8 @@ package final class Store: Sendable {
       })
     else { return }
     commits.close()
+    defer { lock.release() }
     try StoreError.translating("closing the store") { try database.close(until: deadline) }
-    lock.release()
     if let removal { throw removal }
   }
 }

@@ -21,9 +21,13 @@ extension GameData {
   /// ```
   ///
   /// The new folder is complete and durable on return, with saved games, history, progress, money, preferences and the
-  /// tables if they were used since opening; its backups are made later. It is never written over anything. The commit
-  /// that failed isn't in it, nor are preferences set since then: set and save them again. If the original comes back
-  /// later, for instance because a disk is mounted again, don't use both: they are copies of each other.
+  /// tables if they were used since opening; its backups are made later. It is never written over anything. If the
+  /// original comes back later, for instance because a disk is mounted again, don't use both: they are copies of each
+  /// other.
+  ///
+  /// A commit that threw `removed` may be in it, if the files were taken away while it was written; later ones aren't,
+  /// nor are preferences set since then. Saving again is safe. Repeat an operation on the wallet only with the same
+  /// `id:`, which counts once.
   ///
   /// The new data isn't connected to a cloud until the game connects it. It has the same seal.
   ///
@@ -36,8 +40,9 @@ extension GameData {
   public func rescue(to url: URL) throws {
     guard !closed.withLock({ $0 }) else { throw GameDataError.closed }
     do {
-      try StoreRescue.rescue(core.store.base, records.openDatabase, to: url)
-      try options.accounts?.recordName(in: url)
+      try StoreRescue.rescue(core.store.base, records.openDatabase, to: url) { folder in
+        try options.accounts?.recordName(in: folder)
+      }
     } catch is StoreRescue.Occupied {
       throw GameDataError(
         .occupied, "something is already at \(url.path), and is unchanged: choose a folder that doesn't exist yet")

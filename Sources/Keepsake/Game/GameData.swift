@@ -173,18 +173,23 @@ public final class GameData: Sendable {
     func left() -> Duration { max(limit - (core.environment.uptime() - start), .zero) }
     try cloud.close(within: limit)
     let chosen = try preferences.close(within: left())
-    wallet.keepBalances()
     var removal: StoreError?
-    do {
-      // Closed before the store, whose lock also protects the records.
-      try records.close(within: left())
-      try core.store.base.close(within: left())
-    } catch let error as StoreError where error.code == .removed {
-      removal = error
-    } catch {
-      preferences.reopen()
-      throw error
+    func closing(_ body: () throws -> Void) throws {
+      do {
+        try body()
+      } catch let error as StoreError where error.code == .removed {
+        removal = removal ?? error
+      } catch {
+        preferences.reopen()
+        throw error
+      }
     }
+    // Closed before the store, whose lock also protects the records.
+    try closing { try records.close(within: left()) }
+    // With everything that was queued; closing the store waits for it, too, and throws what went wrong.
+    try? core.store.base.drain(within: left())
+    wallet.keepBalances()
+    try closing { try core.store.base.close(within: left()) }
     // The commit is decided by now, but its result may not have been delivered yet. If it failed, an incident says why.
     _ = try? chosen?.wait(within: left())
     closed.withLock { $0 = true }

@@ -199,7 +199,8 @@ public final class Records: Sendable {
     close(database, within: Self.refusalLimit)
   }
 
-  /// Throws only `timedOut`. Any other error is reported as an incident, and must not keep the saves from being closed.
+  /// Throws only `timedOut`, and `removed` once it is closed. Any other error is reported as an incident, and must not
+  /// keep the saves from being closed.
   func close(within limit: Duration) throws {
     let start = ContinuousClock.now
     guard opens.lock(within: limit) else {
@@ -211,8 +212,10 @@ public final class Records: Sendable {
       phase = .closed
       return nil
     }
-    if let error = close(database, within: max(limit - (.now - start), .zero)), error.code == .timedOut { throw error }
+    let error = close(database, within: max(limit - (.now - start), .zero))
+    if let error, error.code == .timedOut { throw error }
     phase.withLock { $0 = .closed }
+    if let error, error.code == .removed { throw error }
   }
 
   @discardableResult
@@ -222,7 +225,7 @@ public final class Records: Sendable {
       return nil
     } catch {
       let failure = error as? StoreError ?? StoreError(.io, "closing the records failed", cause: error)
-      if failure.code != .timedOut {
+      if ![.timedOut, .removed].contains(failure.code) {
         core.events.report(
           Incident(kind: .unreadable, message: "the records could not be closed properly: \(failure)", date: core.now))
       }

@@ -95,7 +95,6 @@ extension StoreDatabase {
     _ files: StoreFiles, _ presence: FilePresence, _ seal: StoreSeal, _ checkpointer: WALCheckpointer,
     _ incidents: inout [StoreIncident]
   ) throws -> DatabasePool {
-    presence.willReopen()
     let pool = try connect(files, presence)
     do {
       try translatingDamage {
@@ -106,6 +105,7 @@ extension StoreDatabase {
       }
       return pool
     } catch {
+      presence.willReopen()
       try? pool.close()  // The reason to give up is the error that is thrown.
       throw error
     }

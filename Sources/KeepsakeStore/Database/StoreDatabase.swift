@@ -125,7 +125,7 @@ final class StoreDatabase: BackupSource {
   private func confirmPresence() throws {
     do {
       try requirePresence()
-    } catch let error as StoreError {
+    } catch let error as StoreError where error.code == .removed {
       state.withLock { $0.trouble = .removal(error) }
       throw error
     }
@@ -170,8 +170,9 @@ final class StoreDatabase: BackupSource {
 
   /// Closes all connections, after a backup if one is due. The backup stops at `deadline`.
   func close(until deadline: ContinuousClock.Instant? = nil) throws {
-    let isPresent = presence.isCertain
-    if isPresent, state.withLock({ $0.trouble == nil && !$0.isClosed }) { backup.finish(on: self, until: deadline) }
+    if presence.isCertain, state.withLock({ $0.trouble == nil && !$0.isClosed }) {
+      backup.finish(on: self, until: deadline)
+    }
     if let incident = suspicion.settle() { report(incident) }
     // Not while a write reopens the database, whose new connections would stay open.
     try writing.withLock {
@@ -181,11 +182,12 @@ final class StoreDatabase: BackupSource {
         _ = try? pool.writeWithoutTransaction { database in try database.checkpoint(.truncate) }
       }
       // SQLite removes the log by its path, where another store's may be now.
+      let isPresent = presence.isCertain
       if !isPresent { try? pool.writeWithoutTransaction { try $0.keepLog() } }
       try pool.close()
       state.withLock { $0.isClosed = true }
+      if isPresent { StoreReserve(files).take() }
     }
-    if isPresent { StoreReserve(files).take() }
   }
 
   /// Records what a write's error means for later writes.
@@ -213,6 +215,8 @@ final class StoreDatabase: BackupSource {
       case .disk:
         try requirePresence()
         let index = try FailedCommit.index(of: files.log)
+        // The last connection may remove the log.
+        presence.willReopen()
         try pool.close()
         try FailedCommit.trimLog(files.log, to: index)
         var incidents: [StoreIncident] = []

@@ -293,12 +293,13 @@ package final class RecordsDatabase: BackupSource {
       if state.withLock({ $0.trouble == nil }) {
         _ = try? pool.writeWithoutTransaction { try $0.checkpoint(.truncate) }
       }
-      let isPresent = presence.isCertain
+      let presence = Result { try requirePresence() }
       // SQLite removes the log by its path, where another one may be now.
-      if !isPresent { try? pool.writeWithoutTransaction { try $0.keepLog() } }
+      if case .failure = presence { try? pool.writeWithoutTransaction { try $0.keepLog() } }
       try pool.close()
       state.withLock { $0.isClosed = true }
-      if isPresent { files.reserve.take() }
+      try presence.get()
+      files.reserve.take()
     }
   }
 
@@ -336,7 +337,7 @@ package final class RecordsDatabase: BackupSource {
   private func confirmPresence() throws {
     do {
       try requirePresence()
-    } catch let error as StoreError {
+    } catch let error as StoreError where error.code == .removed {
       state.withLock { $0.trouble = .removal(error) }
       throw error
     }
@@ -370,6 +371,8 @@ package final class RecordsDatabase: BackupSource {
         try requirePresence()
         try StoreError.translating("reopening the records") {
           let index = try FailedCommit.index(of: files.log)
+          // The last connection may remove the log.
+          presence.willReopen()
           try state.withLock { $0.pool }.close()
           try FailedCommit.trimLog(files.log, to: index)
           let opening = RecordsOpening(files)
@@ -379,11 +382,11 @@ package final class RecordsDatabase: BackupSource {
             suspicion.note(error)
             throw error
           }
-          presence.willReopen()
           let fresh = try opening.connect(checkpointer, presence)
           do {
             try presence.capture()
           } catch {
+            presence.willReopen()
             try? fresh.close()  // The reason to give up is the error that is thrown.
             throw error
           }

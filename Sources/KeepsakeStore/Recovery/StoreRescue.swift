@@ -41,8 +41,11 @@ package enum StoreRescue {
   /// - Parameters:
   ///   - store: The store; it may also be intact.
   ///   - records: The game's own tables, if they are open.
+  ///   - complete: Adds what else belongs to the folder, before it gets its name.
   /// - Throws: `Occupied`; `StoreError`: `damaged` or `io` if what is open can't be read, `diskFull`, `notPermitted`.
-  package static func rescue(_ store: Store, _ records: RecordsDatabase?, to url: URL) throws {
+  package static func rescue(
+    _ store: Store, _ records: RecordsDatabase?, to url: URL, complete: (_ folder: URL) throws -> Void = { _ in }
+  ) throws {
     let folder = URL(fileURLWithPath: url.path, isDirectory: true)
     guard try isFree(folder) else { throw Occupied() }
     let parent = folder.deletingLastPathComponent()
@@ -57,6 +60,7 @@ package enum StoreRescue {
           try DatabaseCopy.make(of: OpenSource(records, records.pool), at: RecordsFiles(folder: partial).database)
         }
       }
+      try complete(partial)
       try AtomicFile.syncFolder(partial.path)
       // Replaces an empty folder, and fails for anything else.
       guard rename(partial.path, folder.path) == 0 else {

@@ -23,8 +23,11 @@ final class Suspicion: Sendable {
   func note(_ reason: any Error) {
     state.withLock { state in
       if case .noted = state { return }
-      guard presence.isCertain else { return }
       let text = Data("\(reason)\n".utf8)
+      guard presence.isCertain else {
+        state = .owed(text)
+        return
+      }
       do {
         try AtomicFile.write(text, to: url)
         state = .noted

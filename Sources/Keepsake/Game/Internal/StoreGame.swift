@@ -27,6 +27,7 @@ enum StoreGame {
   /// - Throws: As `claim`, with nothing changed.
   static func move(_ store: Store, from game: String, to other: String) throws {
     let owner = try owner(of: store)
+    if owner?.canonical == other.canonical { return }
     if let owner, owner.canonical != game.canonical { throw otherGame(owner, game, store.url) }
     try store.write { try $0.setFact(factName, other) }
   }
