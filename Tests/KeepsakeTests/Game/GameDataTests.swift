@@ -60,6 +60,8 @@ import Testing
     try game.progress.record(2, for: .level)
     try game.wallet.earn(7, .gems, for: "start")
     game.preferences[Self.volume] = 0.5
+    // Queued, and durable when the data is closed.
+    try game.checkpoint { try $0.earn(5, .gems, for: "queued") }
     try game.close()
     let calls: [(String, () throws -> Void)] = [
       ("capture", { try game.saves.capture(World(), to: .main) }), ("load", { _ = try game.saves.load(.main) }),
@@ -79,7 +81,7 @@ import Testing
       #expect([.closed, .notConnected].contains(error?.code))
     }
     #expect(game.progress[.level] == 2)
-    #expect(game.wallet[.gems].total == 7)
+    #expect(game.wallet[.gems].total == 12)
     #expect(game.preferences[Self.volume] == 0.5)
     #expect(game.incidents.isEmpty)
     // What can't throw reports an incident.
