@@ -25,10 +25,17 @@ public enum Archive {
   public static func encode<V: Archivable>(
     _ value: V, writer: UInt64 = 0, classes: [any Archivable.Type] = [], limits: ArchiveLimits = .standard
   ) throws -> Data {
-    let compiled = try CompiledSchema.of(V.self)
-    let core = WriterCore.take(compiled, classes: classes, limits: limits)
-    defer { core.giveBack() }
-    var output = ArchiveWriter(core: core, writer: writer)
+    try CompiledSchema.kept(V.self)._withUnsafeGuaranteedRef { compiled in
+      let core = WriterCore.take(compiled, classes: classes, limits: limits)
+      defer { WriterCore.giveBack(core, compiled) }
+      return try core._withUnsafeGuaranteedRef { try encode(value, $0, expected: compiled.expectedBytes, writer) }
+    }
+  }
+
+  private static func encode<V: Archivable>(
+    _ value: V, _ core: WriterCore, expected: Int, _ writer: UInt64
+  ) throws -> Data {
+    var output = ArchiveWriter(core: core, expected: expected, writer: writer)
     do {
       try V.archiveWrite(value, to: &output)
     } catch {
@@ -39,7 +46,7 @@ public enum Archive {
     let rootEnd = output.offset
     try core.drainQueues(&output)
     try core.checkFailure()
-    return try ArchiveAssembly(core: core, rootEnd: rootEnd).finish(&output)
+    return try ArchiveAssembly.finish(&output, core, rootEnd: rootEnd)
   }
 
   /// Returns whether a value can be encoded: all reachable classes are listed, the objects can be rebuilt, and the
@@ -76,15 +83,16 @@ public enum Archive {
     _ type: V.Type, from data: Data, classes: [any Archivable.Type] = [], context: Any? = nil,
     limits: ArchiveLimits = .standard
   ) throws -> V {
-    let compiled = try CompiledSchema.of(V.self)
-    return try data.withUnsafeBytes { bytes in
-      let envelope = try ArchiveEnvelope(bytes, limits: limits)
-      if let small = SmallArchive(envelope, compiled, limits: limits) {
-        return try small.decode(type, compiled, context: context, limits: limits)
+    try CompiledSchema.kept(V.self)._withUnsafeGuaranteedRef { compiled in
+      try data.withUnsafeBytes { bytes in
+        let envelope = try ArchiveEnvelope(bytes, limits: limits)
+        if let small = SmallArchive(envelope, compiled, limits: limits) {
+          return try small.decode(type, compiled, context: context, limits: limits)
+        }
+        let file = try ArchiveFile(envelope, limits: limits, compiled: compiled)
+        return try ObjectBuilder(file: file, compiled: compiled, classes: classes, context: context, limits: limits)
+          .decode(type)
       }
-      let file = try ArchiveFile(envelope, limits: limits, compiled: compiled)
-      return try ObjectBuilder(file: file, compiled: compiled, classes: classes, context: context, limits: limits)
-        .decode(type)
     }
   }
 }

@@ -1,11 +1,8 @@
 import Foundation
 
 /// Assembles an archive once all values are written: sections, footer, checksum.
-struct ArchiveAssembly {
-  let core: WriterCore
-  let rootEnd: Int
-
-  func finish(_ output: inout ArchiveWriter) throws -> Data {
+enum ArchiveAssembly {
+  static func finish(_ output: inout ArchiveWriter, _ core: WriterCore, rootEnd: Int) throws -> Data {
     let order = try core.buildOrder()
     let count = core.writtenCount
     let valuesEnd = output.offset
@@ -22,24 +19,24 @@ struct ArchiveAssembly {
     }
     output.appendOther()
     let footer = output.offset
-    putSchema(&output)
+    putSchema(&output, core)
     output.putVarint(UInt64(rootEnd - ArchiveLayout.headerBytes))
     output.putVarint(UInt64(valuesEnd - rootEnd))
     output.putVarint(UInt64(referencesEnd))
     output.putVarint(UInt64(core.objectCount))
-    putRuns(&output, order)
+    putRuns(&output, core, order)
     output.putFixed(UInt64(footer))
     guard output.offset + 8 <= core.limits.archiveBytes else {
       throw ArchiveError(
         .limit, "The archive would take \(output.offset + 8) bytes; the limit is \(core.limits.archiveBytes)")
     }
-    return output.sealed()
+    return output.sealed(core)
   }
 
-  private func putSchema(_ output: inout ArchiveWriter) {
+  private static func putSchema(_ output: inout ArchiveWriter, _ core: WriterCore) {
     let compiled = core.compiled
     if core.isStatic {
-      compiled.footerHead.withUnsafeBytes { output.putBytes($0) }
+      output.putBytes(compiled.footerHead)
       return
     }
     var bytes: [UInt8] = []
@@ -59,7 +56,7 @@ struct ArchiveAssembly {
 
   /// Writes the runs: objects of one class that the decoder builds consecutively, as the class, the count, and either
   /// the first number or the differences between the numbers.
-  private func putRuns(_ output: inout ArchiveWriter, _ order: [Int32]?) {
+  private static func putRuns(_ output: inout ArchiveWriter, _ core: WriterCore, _ order: [Int32]?) {
     let count = core.writtenCount
     if order == nil, let first = core.onlyRun {
       output.putVarint(1)

@@ -28,13 +28,13 @@ public struct ArchiveWriter: ~Copyable {
   /// The id of the writer. Counters fold their pending change into this writer's entry.
   public let writer: UInt64
 
-  init(core: WriterCore, writer: UInt64) {
+  /// Creates a writer. `expected` is the size of the last archive of this root.
+  init(core: WriterCore, expected: Int, writer: UInt64) {
     self.core = core
     self.writer = writer
     depthLimit = core.limits.depth
     stringLimit = core.limits.stringBytes
-    // The size of the last archive of this root plus an eighth: as saved games grow, the buffer rarely has to.
-    let expected = core.compiled.expectedBytes
+    // An eighth more than expected: as saved games grow, the buffer rarely has to.
     var capacity = max(Self.leastBytes, expected + expected / 8)
     if let output = core.takeOutput(atLeast: capacity) {
       (base, capacity) = output
@@ -331,7 +331,7 @@ public struct ArchiveWriter: ~Copyable {
   }
 
   /// Fills in the header, appends the checksum and returns the bytes.
-  mutating func sealed() -> Data {
+  mutating func sealed(_ core: WriterCore) -> Data {
     base.copyMemory(from: ArchiveLayout.magic, byteCount: ArchiveLayout.magic.count)
     (base + 8).storeBytes(of: ArchiveLayout.version.littleEndian, as: UInt16.self)
     (base + 10).storeBytes(of: 0, as: UInt16.self)

@@ -1,7 +1,6 @@
 /// Reads an archive's sections in the order of their dependencies: objects, their deferred references, the root, the
 /// hooks.
 struct GraphReader {
-  let core: ReaderCore
   let bytes: UnsafeRawBufferPointer
   let root: Range<Int>
   let values: Range<Int>
@@ -11,17 +10,18 @@ struct GraphReader {
   ///   - forEachRun: Calls its argument with the runs of objects in their order.
   ///   - afterReferences: Called when all objects exist and refer to each other.
   @inline(__always) func decode<V: Archivable>(
-    _ type: V.Type, isExact: Bool, node: Int32, forEachRun: ((ObjectRun) throws -> Void) throws -> Void,
+    _ type: V.Type, _ core: ReaderCore, isExact: Bool, node: Int32,
+    forEachRun: ((ObjectRun) throws -> Void) throws -> Void,
     afterReferences: () throws -> Void
   ) throws -> V {
     guard let base = bytes.baseAddress else { throw ArchiveError(.missing, "There are no bytes to read") }
     var reader = ArchiveReader(core: core, base: base, isExact: isExact)
     select(values, &reader)
-    try forEachRun { try $0.codec.build($0, from: &reader) }
+    try forEachRun { try $0.codec.build($0, core, from: &reader) }
     try checkEnd(&reader)
     select(references, &reader)
     reader.isInReferences = true
-    try forEachRun { try $0.codec.connect($0, from: &reader) }
+    try forEachRun { try $0.codec.connect($0, core, from: &reader) }
     try checkEnd(&reader)
     reader.isInReferences = false
     try afterReferences()

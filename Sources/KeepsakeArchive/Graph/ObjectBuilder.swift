@@ -35,10 +35,11 @@ struct ObjectBuilder {
   private func decodeGraph<V: Archivable>(_ type: V.Type) throws -> V {
     let runs = try file.runs.map(open)
     let graph = GraphReader(
-      core: core, bytes: file.bytes, root: file.rootSection, values: file.valueSection,
+      bytes: file.bytes, root: file.rootSection, values: file.valueSection,
       references: file.referenceSection)
     let value = try graph.decode(
-      type, isExact: file.isSame, node: file.root, forEachRun: { try runs.forEach($0) }, afterReferences: migrateObjects
+      type, core, isExact: file.isSame, node: file.root, forEachRun: { try runs.forEach($0) },
+      afterReferences: migrateObjects
     )
     if !core.unowned.isEmpty { try core.checkUnowned { core.releaseObjects(of: file) } }
     return value

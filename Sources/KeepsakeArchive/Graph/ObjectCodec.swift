@@ -3,11 +3,11 @@
 ///
 /// It has no state, so one instance, created with the schema, is used for all archives.
 class ObjectCodec {
-  func write(_ queue: ObjectQueue, to writer: inout ArchiveWriter) throws {}
+  func write(_ queue: ObjectQueue, _ core: WriterCore, to writer: inout ArchiveWriter) throws {}
   func writeFingerprint(of object: AnyObject, isKeyed: Bool, deferred: FieldMask, to writer: inout ArchiveWriter) throws
   {}
-  func build(_ run: ObjectRun, from reader: inout ArchiveReader) throws {}
-  func connect(_ run: ObjectRun, from reader: inout ArchiveReader) throws {}
+  func build(_ run: ObjectRun, _ core: ReaderCore, from reader: inout ArchiveReader) throws {}
+  func connect(_ run: ObjectRun, _ core: ReaderCore, from reader: inout ArchiveReader) throws {}
   func finish(_ run: ObjectRun, _ core: ReaderCore) throws {}
 
   /// Returns the codec of a class; nil for any other type.
@@ -107,8 +107,7 @@ private final class TypedObjectCodec<T: Archivable & AnyObject>: ObjectCodec {
 
   /// Writes all waiting objects in batches: first their values, then their references, until writing those finds no
   /// more objects of this class.
-  override func write(_ queue: ObjectQueue, to writer: inout ArchiveWriter) throws {
-    let core = writer.core
+  override func write(_ queue: ObjectQueue, _ core: WriterCore, to writer: inout ArchiveWriter) throws {
     let isKeyed = queue.isKeyed
     writer.deferred = queue.deferred
     let hasReferences = isKeyed || !queue.deferred.isEmpty
@@ -162,9 +161,8 @@ private final class TypedObjectCodec<T: Archivable & AnyObject>: ObjectCodec {
     if isKeyed { try writer.writeKeyedBody { try typed.encode(to: &$0) } } else { try typed.encode(to: &writer) }
   }
 
-  override func build(_ run: ObjectRun, from reader: inout ArchiveReader) throws {
+  override func build(_ run: ObjectRun, _ core: ReaderCore, from reader: inout ArchiveReader) throws {
     reader.deferred = run.deferred
-    let core = reader.core
     for id in run.ids {
       try run.prepare(&reader)
       if run.isKeyed {
@@ -178,10 +176,9 @@ private final class TypedObjectCodec<T: Archivable & AnyObject>: ObjectCodec {
     }
   }
 
-  override func connect(_ run: ObjectRun, from reader: inout ArchiveReader) throws {
+  override func connect(_ run: ObjectRun, _ core: ReaderCore, from reader: inout ArchiveReader) throws {
     guard run.hasReferences else { return }
     reader.deferred = run.deferred
-    let core = reader.core
     for id in run.ids {
       try run.prepare(&reader)
       try core.object(id)?._withUnsafeGuaranteedRef { object in

@@ -49,21 +49,20 @@ struct SmallArchive {
   func decode<V: Archivable>(_ type: V.Type, _ compiled: CompiledSchema, context: Any?, limits: ArchiveLimits) throws
     -> V
   {
-    let core: ReaderCore
-    if let idle = compiled.idleReader.take(), idle.limits == limits {
-      core = idle
-    } else {
-      core = ReaderCore(compiled, limits: limits)
+    let core = ReaderCore.take(compiled, limits: limits)
+    defer { compiled.idleReader.giveBack(core) }
+    return try core._withUnsafeGuaranteedRef { core in
+      core.begin(objects: objectCount, context: context)
+      defer { core.end() }
+      return try decode(type, compiled, core)
     }
-    core.begin(objects: objectCount, context: context)
-    defer {
-      core.end()
-      compiled.idleReader.giveBack(core)
-    }
+  }
+
+  private func decode<V: Archivable>(_ type: V.Type, _ compiled: CompiledSchema, _ core: ReaderCore) throws -> V {
     let run = classIndex < 0 ? nil : try core.run(classIndex, count: objectCount, at: values.lowerBound)
-    let graph = GraphReader(core: core, bytes: bytes, root: root, values: values, references: references)
+    let graph = GraphReader(bytes: bytes, root: root, values: values, references: references)
     let value = try graph.decode(
-      type, isExact: true, node: compiled.root, forEachRun: { if let run { try $0(run) } }, afterReferences: {})
+      type, core, isExact: true, node: compiled.root, forEachRun: { if let run { try $0(run) } }, afterReferences: {})
     if !core.unowned.isEmpty { try core.checkUnowned { core.end() } }
     return value
   }

@@ -79,19 +79,32 @@ import Foundation
     if output == nil, bytes <= Self.mostSpareBytes { output = (memory, bytes) } else { free(memory) }
   }
 
-  /// Returns a writer for one archive. The caller must give it back.
-  static func take(_ compiled: CompiledSchema, classes: [any Archivable.Type], limits: ArchiveLimits) -> WriterCore {
-    guard classes.isEmpty, let idle = compiled.idleWriter.take(), idle.limits == limits else {
-      return WriterCore(compiled, classes: classes, limits: limits)
+  /// Returns a writer for one archive, retained once. The caller must give it back.
+  static func take(_ compiled: CompiledSchema, classes: [any Archivable.Type], limits: ArchiveLimits)
+    -> Unmanaged<WriterCore>
+  {
+    guard classes.isEmpty, let idle = compiled.idleWriter.take() else {
+      return .passRetained(WriterCore(compiled, classes: classes, limits: limits))
     }
-    idle.scratch.prepare(for: compiled.expectedBytes)
-    return idle
+    let isSame = idle._withUnsafeGuaranteedRef { idle in
+      guard idle.limits == limits else { return false }
+      idle.scratch.prepare(for: compiled.expectedBytes)
+      return true
+    }
+    if isSame { return idle }
+    idle.release()
+    return .passRetained(WriterCore(compiled, classes: classes, limits: limits))
   }
 
   /// Releases the objects, and keeps what the next archive of the same type can use.
-  func giveBack() {
+  static func giveBack(_ core: Unmanaged<WriterCore>, _ compiled: CompiledSchema) {
+    if core._withUnsafeGuaranteedRef({ $0.clear() }) { compiled.idleWriter.giveBack(core) } else { core.release() }
+  }
+
+  /// Releases the objects, and returns whether another archive can use the rest.
+  private func clear() -> Bool {
     scratch.finish()
-    guard isStatic, extraClasses.isEmpty else { return }
+    guard isStatic, extraClasses.isEmpty else { return false }
     for queue in queues.elements { queue._withUnsafeGuaranteedRef { $0.removeAll() } }
     queues.removeAll()
     lastClass = nil
@@ -99,7 +112,7 @@ import Foundation
     if !unowned.isEmpty { unowned = [] }
     buildsObject = false
     failure = nil
-    compiled.idleWriter.giveBack(self)
+    return true
   }
 
   /// The number and the encoded description of the types that no declaration leads to.
@@ -253,7 +266,7 @@ import Foundation
         try queues[index]._withUnsafeGuaranteedRef { queue in
           guard queue.next < queue.ids.count else { return }
           isDone = false
-          try queue.codec.write(queue, to: &writer)
+          try queue.codec.write(queue, self, to: &writer)
         }
         index += 1
       }

@@ -36,7 +36,7 @@ final class WriterScratch {
 
   /// Takes the large tables of an earlier archive if the expected size of the archive makes that worthwhile.
   func prepare(for bytes: Int) {
-    if bytes > Self.smallBytes, let large = Self.large.take() { swapTables(with: large) }
+    if bytes > Self.smallBytes, let large = Self.large.take() { swapTables(with: large.takeRetainedValue()) }
   }
 
   /// Releases the objects. Large tables are passed on to the next writer of a large archive, unless another writer has
@@ -51,7 +51,7 @@ final class WriterScratch {
     guard bytes > Self.smallBytes else { return }
     let other = WriterScratch()
     swapTables(with: other)
-    if bytes <= Self.mostBytes { Self.large.giveBack(other) }
+    if bytes <= Self.mostBytes { Self.large.giveBack(.passRetained(other)) }
   }
 
   private func swapTables(with other: WriterScratch) {

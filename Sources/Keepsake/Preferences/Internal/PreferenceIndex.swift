@@ -9,8 +9,9 @@ struct PreferenceIndex: Sendable {
 
   private var local: [String: PreferenceSlot] = [:]
   private var synced: [String: PreferenceSlot] = [:]
-  /// The slots found last, each at the index given by the low bits of its name's mark.
-  private var recent = [PreferenceSlot?](repeating: nil, count: recentPlaces)
+  /// The slots found last, each at the index given by the low bits of its name's mark. The dictionaries retain them:
+  /// one that leaves a dictionary leaves here first.
+  private var recent = [Unmanaged<PreferenceSlot>?](repeating: nil, count: recentPlaces)
 
   init(capacity: Int) { local.reserveCapacity(capacity) }
 
@@ -18,17 +19,32 @@ struct PreferenceIndex: Sendable {
   func count(synced isSynced: Bool) -> Int { isSynced ? synced.count : local.count }
 
   mutating func insert(_ slot: PreferenceSlot) {
-    if slot.isSynced { synced[slot.name] = slot } else { local[slot.name] = slot }
+    let replaced =
+      slot.isSynced ? synced.updateValue(slot, forKey: slot.name) : local.updateValue(slot, forKey: slot.name)
+    if replaced != nil { recent = Array(repeating: nil, count: Self.recentPlaces) }
   }
 
   mutating func slot(_ name: String, _ isSynced: Bool) -> PreferenceSlot? {
-    guard let mark = Self.mark(of: name, isSynced) else { return isSynced ? synced[name] : local[name] }
+    unmanagedSlot(name, isSynced)?.takeUnretainedValue()
+  }
+
+  /// Returns the slot without retaining it, which would take longer than finding it. Valid as long as the index.
+  mutating func unmanagedSlot(_ name: String, _ isSynced: Bool) -> Unmanaged<PreferenceSlot>? {
+    guard let mark = Self.mark(of: name, isSynced) else { return stored(name, isSynced) }
     let place = Int(truncatingIfNeeded: mark) & (Self.recentPlaces - 1)
-    if let slot = recent[place], slot.mark == mark, slot.isSynced == isSynced, slot.name == name { return slot }
-    guard let slot = isSynced ? synced[name] : local[name] else { return nil }
+    if let slot = recent[place],
+      slot._withUnsafeGuaranteedRef({ $0.mark == mark && $0.isSynced == isSynced && $0.name == name })
+    {
+      return slot
+    }
+    guard let slot = stored(name, isSynced) else { return nil }
     // Another spelling has a different mark, so caching the slot under it would only evict another one.
-    if slot.mark == mark { recent[place] = slot }
+    if slot._withUnsafeGuaranteedRef({ $0.mark == mark }) { recent[place] = slot }
     return slot
+  }
+
+  private func stored(_ name: String, _ isSynced: Bool) -> Unmanaged<PreferenceSlot>? {
+    (isSynced ? synced[name] : local[name]).map { .passUnretained($0) }
   }
 
   /// Returns a hash of a name; few names share one. Nil for text without contiguous bytes.

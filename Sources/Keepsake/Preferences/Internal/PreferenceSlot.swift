@@ -5,12 +5,12 @@ import KeepsakeStore
 enum PreferenceContent: Sendable {
   case absent
   /// The row as it is in the store; nobody has read the preference yet.
-  case kept(KeptPreference)
+  indirect case kept(KeptPreference)
   /// An archive that hasn't been decoded, or not as the requested type.
   case bytes(Data)
   case scalar(PreferenceScalar)
-  /// A value of any other type, and its archive.
-  case typed(any Sendable, Data)
+  /// A value of any other type, and its archive. Indirect, because copying the other cases is faster then.
+  indirect case typed(any Sendable, Data)
   /// A cell that another program wrote with another rule.
   case foreign
 
@@ -88,5 +88,16 @@ final class PreferenceSlot: @unchecked Sendable {
   init(_ name: String, isSynced: Bool, content: PreferenceContent = .absent) {
     (self.name, self.isSynced, self.content, stored) = (name, isSynced, content, content)
     mark = PreferenceIndex.mark(of: name, isSynced)
+  }
+
+  /// Replaces a number by another if that needs no checks and no notification; otherwise returns false.
+  func replace(_ scalar: PreferenceScalar) -> Bool {
+    // A dirty slot was set since the last commit: its key is used, its name is valid, and its commit is scheduled.
+    guard isDirty, !isContested, case .scalar(let old) = content else { return false }
+    guard old.isAsLarge(as: scalar), !old.isSame(as: scalar), watch?.isTracked != true else { return false }
+    content = .scalar(scalar)
+    version &+= 1
+    refusedType = nil
+    return true
   }
 }

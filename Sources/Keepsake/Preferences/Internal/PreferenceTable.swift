@@ -182,16 +182,8 @@ struct PreferenceTable: Sendable {
   /// Replaces a number by another if that needs no checks: it takes the same space, is known to be allowed, its commit
   /// is scheduled, and no observer has to be notified. Otherwise changes nothing and returns false.
   mutating func replace(_ scalar: PreferenceScalar, _ name: String, _ isSynced: Bool) -> Bool {
-    guard let slot = index.slot(name, isSynced) else { return false }
-    // A dirty slot was set since the last commit: its key is used, its name is valid, and its commit is scheduled.
-    guard slot.isDirty, isScheduled, !slot.isContested, !isClosed, case .scalar(let old) = slot.content else {
-      return false
-    }
-    guard old.isAsLarge(as: scalar), !old.isSame(as: scalar), slot.watch?.isTracked != true else { return false }
-    slot.content = .scalar(scalar)
-    slot.version &+= 1
-    slot.refusedType = nil
-    return true
+    guard isScheduled, !isClosed, let slot = index.unmanagedSlot(name, isSynced) else { return false }
+    return slot._withUnsafeGuaranteedRef { $0.replace(scalar) }
   }
 
   private mutating func put(_ content: PreferenceContent, in slot: PreferenceSlot) {

@@ -59,6 +59,14 @@
     table.initialize(repeating: nil)
   }
 
+  /// Returns a reader core for a `SmallArchive`, retained once. The caller gives it back to the schema's slot.
+  static func take(_ compiled: CompiledSchema, limits: ArchiveLimits) -> Unmanaged<ReaderCore> {
+    guard let idle = compiled.idleReader.take() else { return .passRetained(ReaderCore(compiled, limits: limits)) }
+    if idle._withUnsafeGuaranteedRef({ $0.limits == limits }) { return idle }
+    idle.release()
+    return .passRetained(ReaderCore(compiled, limits: limits))
+  }
+
   /// Creates a reader core for a `SmallArchive`. It can be reused for one after the other.
   init(_ compiled: CompiledSchema, limits: ArchiveLimits) {
     file = compiled.schema

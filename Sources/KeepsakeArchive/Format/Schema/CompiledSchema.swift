@@ -13,7 +13,7 @@ final class CompiledSchema: @unchecked Sendable {
   let root: Int32
   let bytes: [UInt8]
   /// The footer up to the lengths of the sections, for an archive that has no types or keys from hand-written values.
-  let footerHead: [UInt8]
+  let footerHead: UnsafeRawBufferPointer
   let problem: ArchiveError?
   /// The size of the last archive. Allocating that much up front avoids growing, and memory that is freed and allocated
   /// again in the same size is already mapped by the process.
@@ -42,19 +42,28 @@ final class CompiledSchema: @unchecked Sendable {
     schema.appendExpression(root, to: &head)
     Varint.append(0, to: &head)
     Varint.append(0, to: &head)
-    footerHead = head
+    let copy = UnsafeMutableRawBufferPointer.allocate(byteCount: head.count, alignment: 1)
+    copy.copyBytes(from: head)
+    footerHead = UnsafeRawBufferPointer(copy)
   }
 
-  static func of<V: Archivable>(_ type: V.Type) throws -> CompiledSchema {
+  deinit { footerHead.deallocate() }
+
+  static func of<V: Archivable>(_ type: V.Type) throws -> CompiledSchema { try kept(type).takeUnretainedValue() }
+
+  /// Returns the schema without retaining it, which would take a small value longer than finding it.
+  static func kept<V: Archivable>(_ type: V.Type) throws -> Unmanaged<CompiledSchema> {
     let compiled = SchemaCache.shared.schema(for: ObjectIdentifier(type)) { CompiledSchema(type) }
-    if let problem = compiled.problem { throw problem }
+    try compiled._withUnsafeGuaranteedRef { if let problem = $0.problem { throw problem } }
     return compiled
   }
 
   /// Returns whether an archive's footer begins with exactly this description.
   func isHead(of footer: UnsafeRawBufferPointer) -> Bool {
-    guard let base = footer.baseAddress, footer.count >= footerHead.count else { return false }
-    return footerHead.withUnsafeBytes { head in head.baseAddress.map { memcmp($0, base, head.count) == 0 } ?? true }
+    guard let base = footer.baseAddress, let head = footerHead.baseAddress, footer.count >= footerHead.count else {
+      return false
+    }
+    return memcmp(head, base, footerHead.count) == 0
   }
 
   /// Returns whether an archive's types and root are these, apart from what hand-written values add.
@@ -88,7 +97,7 @@ private final class SchemaCache: @unchecked Sendable {
     for index in 0..<Self.bucketCount { (buckets + index).initialize(to: Atomic(nil)) }
   }
 
-  func schema(for id: ObjectIdentifier, make: () -> CompiledSchema) -> CompiledSchema {
+  func schema(for id: ObjectIdentifier, make: () -> CompiledSchema) -> Unmanaged<CompiledSchema> {
     let bucket = buckets + (Int(bitPattern: id) >> 4) & (Self.bucketCount - 1)
     var head = bucket.pointee.load(ordering: .acquiring)
     if let known = Self.find(id, in: head) { return known }
@@ -98,7 +107,7 @@ private final class SchemaCache: @unchecked Sendable {
       node.initialize(to: Node(id: id, schema: new, next: head))
       let (done, current) = bucket.pointee.compareExchange(
         expected: head, desired: node, ordering: .acquiringAndReleasing)
-      if done { return new.takeUnretainedValue() }
+      if done { return new }
       node.deallocate()
       head = current
       if let known = Self.find(id, in: head) {
@@ -108,10 +117,10 @@ private final class SchemaCache: @unchecked Sendable {
     }
   }
 
-  private static func find(_ id: ObjectIdentifier, in head: UnsafeMutablePointer<Node>?) -> CompiledSchema? {
+  private static func find(_ id: ObjectIdentifier, in head: UnsafeMutablePointer<Node>?) -> Unmanaged<CompiledSchema>? {
     var node = head
     while let current = node {
-      if current.pointee.id == id { return current.pointee.schema.takeUnretainedValue() }
+      if current.pointee.id == id { return current.pointee.schema }
       node = current.pointee.next
     }
     return nil
