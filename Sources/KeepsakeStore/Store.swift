@@ -91,6 +91,12 @@ package final class Store: Sendable {
     commits = CommitQueue(database: database)
   }
 
+  deinit { lock.willBeReleased() }
+
+  /// Records that nobody uses the store any more, although it isn't closed: it ends when what was submitted is written,
+  /// and opening its folder again in this process waits for that.
+  package func willBeReleased() { lock.willBeReleased() }
+
   /// What the store encountered since it was opened and what it did about it, oldest first.
   package var incidents: [StoreIncident] { database.incidents }
 

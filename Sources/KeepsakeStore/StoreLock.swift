@@ -15,32 +15,72 @@ import Darwin
 ///
 /// The system releases the lock when the process ends, however it ends. Within the process, the folder's path is taken,
 /// too: if the folder is removed, the lock in a new one of the same name would be free.
+///
+/// Whatever may still write to the folder holds this object, so that a store that is released without being closed
+/// keeps its lock until everything that it accepted is written.
 final class StoreLock: Sendable {
+  /// Who has a folder's lock.
+  private enum Holder {
+    case open
+    /// A store that nobody uses any more, which finishes what it accepted.
+    case released
+  }
   /// The folders whose locks this process has, by their paths without symbolic links.
-  private static let taken = Mutex<Set<String>>([])
+  private static let holders = Mutex<[String: Holder]>([:])
+  /// Signalled when a folder is free. Held while `holders` changes.
+  private static let change = MonotonicCondition()
 
   let path: String
   let identity: FileIdentity
   private let folder: String
   private let file: Mutex<Int32>
 
-  /// Takes the lock, or throws `inUse` immediately.
-  init(at url: URL) throws {
+  /// Takes the lock, or throws `inUse`: immediately, unless the lock is that of a released store in this process, which
+  /// this waits for, no longer than `limit`.
+  init(at url: URL, within limit: Duration = .seconds(5)) throws {
     let path = url.path
     let place = url.deletingLastPathComponent()
     let folder = place.resolvingSymlinksInPath().path
     let inUse = StoreError(
       .inUse, "the store at \(place.path) is already open, in this process or in another one")
-    guard Self.taken.withLock({ $0.insert(folder).inserted }) else { throw inUse }
+    try Self.take(folder, within: limit, inUse)
     do {
       let descriptor: Int32
       (descriptor, identity) = try Self.lock(path, inUse)
       file = Mutex(descriptor)
     } catch {
-      _ = Self.taken.withLock { $0.remove(folder) }
+      Self.free(folder)
       throw error
     }
     (self.path, self.folder) = (path, folder)
+  }
+
+  private static func take(_ folder: String, within limit: Duration, _ inUse: StoreError) throws {
+    let deadline = ContinuousClock.now + limit
+    var isTaken = false
+    let isDecided = change.withLock {
+      change.wait(until: deadline) {
+        holders.withLock { holders in
+          switch holders[folder] {
+          case nil:
+            holders[folder] = .open
+            isTaken = true
+            return true
+          case .open: return true
+          case .released: return false
+          }
+        }
+      }
+    }
+    guard isDecided else {
+      throw StoreError(.inUse, "\(folder) is still being written by a store that was released without being closed")
+    }
+    guard isTaken else { throw inUse }
+  }
+
+  private static func free(_ folder: String) {
+    change.withLock { _ = holders.withLock { $0.removeValue(forKey: folder) } }
+    change.broadcast()
   }
 
   private static func lock(_ path: String, _ inUse: StoreError) throws -> (Int32, FileIdentity) {
@@ -60,6 +100,14 @@ final class StoreLock: Sendable {
     }
   }
 
+  /// Records that nobody uses the store any more: who opens it next in this process waits until this object is gone.
+  func willBeReleased() {
+    file.withLock { descriptor in
+      guard descriptor >= 0 else { return }
+      Self.change.withLock { Self.holders.withLock { $0[folder] = .released } }
+    }
+  }
+
   func release() {
     file.withLock { descriptor in
       guard descriptor >= 0 else { return }
@@ -68,7 +116,7 @@ final class StoreLock: Sendable {
       _ = flock(descriptor, LOCK_UN)
       close(descriptor)
       descriptor = -1
-      _ = Self.taken.withLock { $0.remove(folder) }
+      Self.free(folder)
     }
   }
 

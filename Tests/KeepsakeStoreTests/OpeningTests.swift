@@ -4,6 +4,16 @@ import KeepsakeReplication
 import TestSupport
 import Testing
 
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#elseif canImport(Android)
+import Android
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
 @testable import KeepsakeStore
 
 /// How opening a store affects the saves in it, and the writes after it.
@@ -66,6 +76,70 @@ import Testing
     let store = try Store.open(at: folder.store)
     defer { try? store.close() }
     #expect(store.incidents.map(\.kind) == [.recovered])
+  }
+
+  @Test("a store that is released without being closed keeps its lock until what was submitted is written", .hangLimit)
+  func releasedWhileWriting() throws {
+    let gate = Gate()
+    do {
+      let store = try Store.open(at: folder.store)
+      _ = try store.submit { transaction, _ in
+        try transaction.put(1)
+        gate.pass()
+      }
+      gate.waitForArrival()
+    }
+    // As another process would.
+    let file = open(folder.store.appendingPathComponent("lock").path, O_RDWR)
+    defer { close(file) }
+    #expect(flock(file, LOCK_EX | LOCK_NB) == -1 && errno == EWOULDBLOCK)
+    let folder = folder.store
+    let opening = WatchedThread { try Store.open(at: folder) }
+    #expect(opening.waitUntilBlocked())
+    gate.open()
+    let again = try opening.value()
+    defer { try? again.close() }
+    #expect(try again.read { try $0.heads(of: "main") } == [id(1)])
+    #expect(again.incidents.isEmpty)
+  }
+
+  @Test("who waits for a released store gives up if it isn't done in time, and the store keeps its folder", .hangLimit)
+  func releasedForLong() throws {
+    let gate = Gate()
+    do {
+      let store = try Store.open(at: folder.store)
+      _ = try store.submit { transaction, _ in
+        try transaction.put(1)
+        gate.pass()
+      }
+      gate.waitForArrival()
+    }
+    let lock = folder.store.appendingPathComponent("lock")
+    #expect(errorCode { _ = try StoreLock(at: lock, within: .milliseconds(1)) } == .inUse)
+    gate.open()
+    let again = try Store.open(at: folder.store)
+    defer { try? again.close() }
+    #expect(try again.read { try $0.heads(of: "main") } == [id(1)])
+  }
+
+  @Test("a released store whose folder was replaced leaves what is there alone")
+  func releasedAfterReplacing() throws {
+    let other = TemporaryFolder.url()
+    let log = folder.store.appendingPathComponent(Store.databaseName + "-wal")
+    do {
+      let store = try Store.open(at: folder.store)
+      try store.save(Data("one".utf8), as: 1)
+      try FileManager.default.moveItem(at: folder.store, to: other)
+      try FileManager.default.createDirectory(at: folder.store, withIntermediateDirectories: true)
+      try Data("another's log".utf8).write(to: log)
+    }
+    defer { try? FileManager.default.removeItem(at: other) }
+    // Waits until the store has ended.
+    try StoreLock(at: folder.store.appendingPathComponent("lock")).release()
+    #expect(try Data(contentsOf: log) == Data("another's log".utf8))
+    let found = try Store.open(at: other)
+    defer { try? found.close() }
+    #expect(try found.read { try $0.heads(of: "main") } == [id(1)])
   }
 
   @Test("a write that opening had no room for is made with the next write that succeeds, and only once")

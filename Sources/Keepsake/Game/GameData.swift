@@ -163,6 +163,9 @@ public final class GameData: Sendable {
   /// Closes the data: ends the connection to the cloud, waits for queued captures and preferences, and closes the
   /// files. Closing again does nothing.
   ///
+  /// Data that is released without being closed keeps its folder until everything that was captured is written, with
+  /// nobody to throw an error to. Opening the folder again in this program waits for that, up to 5 seconds.
+  ///
   /// - Parameter limit: How long to wait.
   /// - Throws: `StoreError` with `timedOut` if it takes longer: captures are then still being written, preferences are
   ///   still in memory, and `close` can be called again. `removed`, with everything closed, if the game's files aren't
@@ -203,5 +206,6 @@ public final class GameData: Sendable {
   deinit {
     // If a game releases its data without closing it, the sync service would keep the store alive forever.
     cloud.abandon()
+    core.store.base.willBeReleased()
   }
 }

@@ -19,13 +19,14 @@ final class FilePresence: Sendable {
   private let folder: URL
   private let database: URL
   private let log: URL
-  private let lock: File?
+  /// Held as long as the database may be written to.
+  private let lock: StoreLock?
   private let state = Mutex(State())
 
   /// - Parameter lock: The lock of the folder; nil for a database whose folder isn't locked.
   init(_ files: some BackupFiles, lock: StoreLock?) {
     (folder, database, log) = (files.folder, files.database, files.log)
-    self.lock = lock.map { File(path: $0.path, identity: $0.identity) }
+    self.lock = lock
   }
 
   /// Remembers the files that were just opened.
@@ -38,7 +39,8 @@ final class FilePresence: Sendable {
       guard let identity = try FileIdentity(at: url.path) else { throw removed("\(url.lastPathComponent) is gone") }
       return File(path: url.path, identity: identity)
     }
-    state.withLock { $0.files = files + (lock.map { [$0] } ?? []) }
+    let known = files + (lock.map { [File(path: $0.path, identity: $0.identity)] } ?? [])
+    state.withLock { $0.files = known }
     try check()
   }
 

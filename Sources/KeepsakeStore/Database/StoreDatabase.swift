@@ -63,6 +63,16 @@ final class StoreDatabase: BackupSource {
     }
   }
 
+  deinit {
+    // Released without being closed. The connections are closed first, and the lock, which `presence` holds, after
+    // them. What the log has is in the store at its next opening.
+    guard !state.withLock({ $0.isClosed }) else { return }
+    if let incident = suspicion.settle() { report(incident) }
+    let pool = pool
+    if !presence.isCertain { try? pool.writeWithoutTransaction { try $0.keepLog() } }
+    try? pool.close()
+  }
+
   // MARK: Use
 
   /// The current connections, for what only SQLite itself offers.

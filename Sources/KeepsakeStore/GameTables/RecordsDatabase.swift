@@ -65,8 +65,12 @@ package final class RecordsDatabase: BackupSource {
 
   deinit {
     // Anything that still holds the pool must not commit to a log that is no longer checkpointed. Closing the pool
-    // loses nothing.
-    try? state.withLock { $0.pool }.close()
+    // loses nothing. The lock, which `presence` holds, is released after them.
+    guard !state.withLock({ $0.isClosed }) else { return }
+    let pool = pool
+    // SQLite removes the log by its path, where another one may be now.
+    if !presence.isCertain { try? pool.writeWithoutTransaction { try $0.keepLog() } }
+    try? pool.close()
   }
 
   /// Opens the tables in the folder of a game's data, which the caller has locked, or creates the file. Repairs what is
