@@ -301,5 +301,12 @@ public final class Preferences: Sendable {
     core.events.emit(.preferences(shown))
   }
 
-  func finish() { changeBroadcast.finish() }
+  func finish() {
+    changeBroadcast.finish()
+    endExitWork()
+  }
+
+  private func endExitWork() { if let number = table.withLock({ $0.exitWork.take() }) { ExitWork.end(number) } }
+
+  deinit { endExitWork() }
 }

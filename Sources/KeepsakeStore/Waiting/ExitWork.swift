@@ -24,6 +24,9 @@ package enum ExitWork {
     var last: UInt64 = 0
     /// The process that the handler was installed in; a process that it forked has none of its threads.
     var process: Int32?
+    var isEnding = false
+    /// What was written to standard error.
+    var reported: Set<String> = []
   }
   private static let state = Mutex(State())
 
@@ -31,6 +34,19 @@ package enum ExitWork {
   package static var limit: Duration {
     get { state.withLock { $0.limit } }
     set { state.withLock { $0.limit = newValue } }
+  }
+
+  /// Whether the process is ending and waits for work.
+  package static var isEnding: Bool { state.withLock { $0.isEnding } }
+
+  /// Writes to standard error what went wrong while the process ends: nothing else can report it then. Does nothing
+  /// earlier, and writes each sentence once.
+  package static func report(_ sentence: @autoclosure () -> String) {
+    guard isEnding else { return }
+    let sentence = sentence()
+    guard state.withLock({ $0.reported.insert(sentence).inserted }) else { return }
+    // If this fails, there is nowhere left to report to.
+    _ = "keepsake: \(sentence)\n".withCString { write(STDERR_FILENO, $0, strlen($0)) }
   }
 
   /// Adds work that has begun.
@@ -52,18 +68,20 @@ package enum ExitWork {
   package static func end(_ number: UInt64) { _ = state.withLock { $0.work.removeValue(forKey: number) } }
 
   private static func finishAll() {
-    let (limit, process) = state.withLock { ($0.limit, $0.process) }
-    guard limit > .zero, process == getpid() else { return }
+    let limit = state.withLock { state in
+      state.isEnding = state.limit > .zero && state.process == getpid()
+      return state.limit
+    }
+    guard isEnding else { return }
     let deadline = ContinuousClock.now + limit
     // Finishing one may begin another: preferences become a commit.
     while let (number, finish) = state.withLock({ $0.work.min { $0.key < $1.key } }) {
       guard finish(deadline) else {
-        let text = """
-          keepsake: the program ended before everything that the game had captured was saved (waited \(limit)): \
-          close the game's data, or wait for its saves, before the program ends\n
+        report(
           """
-        // Nobody is left to tell if this fails.
-        _ = text.withCString { write(STDERR_FILENO, $0, strlen($0)) }
+          the program ended before everything that the game had captured was saved (waited \(limit)): close the game's \
+          data, or wait for its saves, before the program ends
+          """)
         return
       }
       end(number)

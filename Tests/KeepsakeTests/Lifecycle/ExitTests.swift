@@ -2,6 +2,7 @@
 import Foundation
 import KeepsakeSimulation
 import KeepsakeStore
+import Synchronization
 import TestSupport
 import Testing
 
@@ -45,6 +46,39 @@ import Testing
     }
   }
 
+  @Test("a save that fails while the program ends is a line on standard error, with slot and reason", .hangLimit)
+  func fails() async throws {
+    try await TemporaryFolder.with { folder in
+      let ended = try await run("fail", in: folder)
+      #expect(ended.status == 7)
+      let lines = ended.errors.split(separator: "\n").filter { $0.hasPrefix("keepsake: ") }
+      #expect(lines.count == 1, "\(ended.errors)")
+      #expect(lines.first?.hasPrefix("keepsake: the slot \"journal\": ") == true, "\(ended.errors)")
+      #expect(lines.first?.contains("removed") == true, "\(ended.errors)")
+    }
+  }
+
+  @Test("preferences that could not be saved are tried once more when the program ends", .hangLimit)
+  func triesAgain() async throws {
+    try await TemporaryFolder.with { folder in
+      let ended = try await run("again", in: folder)
+      #expect(ended.status == 7 && !ended.errors.contains("keepsake:"), "\(ended.errors)")
+      let game = try GameData.open("com.example.space", at: folder.appendingPathComponent("data"))
+      defer { end(game) }
+      #expect(game.preferences[ExitChild.volume] == 0.5)
+    }
+  }
+
+  @Test("preferences that can't be saved when the program ends either are a line on standard error", .hangLimit)
+  func failsAgain() async throws {
+    try await TemporaryFolder.with { folder in
+      let ended = try await run("fail again", in: folder)
+      #expect(ended.status == 7)
+      let lines = ended.errors.split(separator: "\n").filter { $0.hasPrefix("keepsake: ") }
+      #expect(lines.count == 1 && lines.first?.hasPrefix("keepsake: preferences ") == true, "\(ended.errors)")
+    }
+  }
+
   @Test("with a limit of zero, the end of the program waits for nothing")
   func switchedOff() async throws {
     try await TemporaryFolder.with { folder in
@@ -67,7 +101,8 @@ struct ExitChild {
   @Test func ends() throws {
     let environment = ProcessInfo.processInfo.environment
     let folder = URL(fileURLWithPath: try #require(environment["KEEPSAKE_TEST_FOLDER"]))
-    let game = try GameData.open("com.example.space", at: folder.appendingPathComponent("data"))
+    let data = folder.appendingPathComponent("data")
+    let game = try GameData.open("com.example.space", at: data)
     switch environment[ExitTests.variable] {
     case "capture":
       let journal = Journal(text: Self.text)
@@ -76,6 +111,21 @@ struct ExitChild {
     case "hang", "off":
       GameData.exitLimit = environment[ExitTests.variable] == "off" ? .zero : .milliseconds(50)
       _ = try game.core.store.submit { _, _ in while true { Thread.sleep(forTimeInterval: 1) } }
+    case "fail":
+      _ = try game.core.store.submit { _, _ in
+        while !ExitWork.isEnding { Thread.sleep(forTimeInterval: 0.001) }
+        try FileManager.default.removeItem(at: data)
+      }
+      try game.saves.capture(Journal(text: "late"), to: ExitTests.slot)
+    case "again", "fail again":
+      let kept = folder.appendingPathComponent("kept")
+      try FileManager.default.moveItem(at: data, to: kept)
+      game.preferences[Self.volume] = 0.5
+      // Until the commit that this scheduled has failed.
+      while game.preferences.table.withLock({ $0.isScheduled }) { Thread.sleep(forTimeInterval: 0.001) }
+      game.preferences.queue.sync {}
+      #expect(storeErrorCode { try game.core.store.base.drain() } == .removed)
+      if environment[ExitTests.variable] == "again" { try FileManager.default.moveItem(at: kept, to: data) }
     default: Issue.record("unknown")
     }
     exit(7)

@@ -76,9 +76,9 @@ final class CommitPipeline: Sendable {
     let submitted = try GameDataError.translating {
       try store.submit(
         commit,
-        finished: { [weak self, slotParents] result in
+        finished: { [slotParents, events, cloud] result in
           if case .success(let outcome) = result { slotParents.adopt(outcome.lineage) }
-          self?.finished(slots, result.mapError(GameDataError.translated))
+          Self.finished(slots, result.mapError(GameDataError.translated), events, cloud)
         }, within: limit)
     }
     let pending = submitted.mapResult { result in
@@ -135,15 +135,24 @@ final class CommitPipeline: Sendable {
     }
   }
 
-  private func finished(_ slots: [String], _ result: Result<GameCommit.Outcome, any Error>) {
+  /// Also called for data that the game has released.
+  private static func finished(
+    _ slots: [String], _ result: Result<GameCommit.Outcome, any Error>, _ events: GameEvents, _ cloud: CloudReference
+  ) {
     switch result {
     case .success:
       if !slots.isEmpty { events.slotsDidChange() }
       cloud.cloud.didCommit()
     case .failure(let error):
+      let what =
+        switch slots.count {
+        case 0: "a commit"
+        case 1: "a save"
+        default: "a commit of the slots \(slots.map { "\"\($0)\"" }.joined(separator: ", "))"
+        }
       events.report(
         Incident(
-          kind: .failedCommit, slot: slots.first, message: "a save could not be stored: \(error)", date: events.now))
+          kind: .failedCommit, slot: slots.first, message: "\(what) could not be stored: \(error)", date: events.now))
     }
   }
 }

@@ -30,6 +30,9 @@ final class GameEvents: Sendable {
 
   /// Records an incident, and emits it only the first time: a damaged save is found at each load.
   func report(_ incident: Incident) {
+    if incident.kind == .failedCommit {
+      ExitWork.report("\(incident.slot.map { "the slot \"\($0)\": " } ?? "")\(incident.message)")
+    }
     let isNew = incidentLog.withLock { log in
       let known = log.contains {
         $0.kind == incident.kind && $0.version == incident.version && $0.slot == incident.slot

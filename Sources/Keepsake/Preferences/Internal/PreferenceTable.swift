@@ -29,6 +29,8 @@ struct PreferenceTable: Sendable {
   private var commitsUnderWay = 0
   /// Whether a commit failed and its values wait for the next one.
   private(set) var hasFailed = false
+  /// While a failed commit's values wait: what tries again when the program ends (`ExitWork`).
+  var exitWork: UInt64?
   var isScheduled = false
   var isClosed = false
 

@@ -13,15 +13,37 @@ extension Preferences {
 
   /// Schedules a commit within a frame. Keeps the preferences alive until then, so that nothing that was set is lost.
   func scheduleCommit() {
-    let number = ExitWork.begin { _ in
-      self.commitSoon(within: .zero)
-      return true
-    }
+    let number = ExitWork.begin { self.finishBeforeExit(until: $0) }
     queue.asyncAfter(deadline: .now() + Self.commitDelay) {
       defer { ExitWork.end(number) }
       self.table.withLock { $0.isScheduled = false }
       self.commitSoon()
     }
+  }
+
+  /// Commits what was set, and waits for that. Returns false if it isn't decided at the deadline.
+  private func finishBeforeExit(until deadline: ContinuousClock.Instant) -> Bool {
+    do {
+      try flush(within: max(deadline - .now, .zero))
+    } catch let error as StoreError where error.code == .timedOut {
+      return false
+    } catch {
+      core.events.report(failure(error))
+    }
+    return true
+  }
+
+  /// Tries once more, when the program ends, to save what could not be saved.
+  private func retryBeforeExit() {
+    guard !ExitWork.isEnding, table.withLock({ $0.hasUncommitted && $0.exitWork == nil }) else { return }
+    // Doesn't keep data open that the game has released.
+    let number = ExitWork.begin { [weak self] in self?.finishBeforeExit(until: $0) ?? true }
+    let isNeeded = table.withLock { table in
+      guard table.exitWork == nil else { return false }
+      table.exitWork = number
+      return true
+    }
+    if !isNeeded { ExitWork.end(number) }
   }
 
   /// Submits what was set to the store. Doesn't wait for the disk, and waits for room in the queue no longer than
@@ -32,6 +54,7 @@ extension Preferences {
       try submit(within: limit)
     } catch {
       core.events.report(failure(error))
+      retryBeforeExit()
     }
   }
 
@@ -144,11 +167,18 @@ extension Preferences {
   /// Runs on the store's thread, before those who wait for the commit continue.
   private func finish(_ batch: PreferenceBatch, _ result: Result<Void, any Error>) {
     guard let taken = batch.taken else {
-      if case .failure(let error) = result { core.events.report(failure(error)) }
+      if case .failure(let error) = result {
+        core.events.report(failure(error))
+        retryBeforeExit()
+      }
       return
     }
     guard case .failure(let error) = result else {
-      table.withLock { $0.committed(batch.kept) }
+      let exitWork = table.withLock { table in
+        table.committed(batch.kept)
+        return table.hasUncommitted ? nil : table.exitWork.take()
+      }
+      if let exitWork { ExitWork.end(exitWork) }
       for (name, why) in batch.refused {
         core.events.report(
           Incident(
@@ -165,6 +195,7 @@ extension Preferences {
     }
     table.withLock { $0.failed(taken) }
     core.events.report(failure(error))
+    retryBeforeExit()
   }
 
   private func lookAgain(at keys: [CellKey]) {
