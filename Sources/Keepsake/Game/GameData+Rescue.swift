@@ -25,13 +25,16 @@ extension GameData {
   /// original comes back later, for instance because a disk is mounted again, don't use both: they are copies of each
   /// other.
   ///
+  /// What is open is checked while it is copied. If something in it is damaged, it is copied all the same: opening the
+  /// new folder then checks everything, repairs what it can and reports it in `incidents`.
+  ///
   /// A commit that threw `removed` may be in it, if the files were taken away while it was written; later ones aren't,
   /// nor are preferences set since then. Saving again is safe. Repeat an operation on the wallet only with the same
   /// `id:`, which counts once.
   ///
   /// The new data isn't connected to a cloud until the game connects it. It has the same seal.
   ///
-  /// Costs reading and writing all of the data; commits wait meanwhile.
+  /// Costs reading and writing all of the data, and checking it as at opening; commits wait meanwhile.
   ///
   /// - Parameter url: The new folder: one that doesn't exist, or is empty.
   /// - Throws: `GameDataError` with `occupied` if something is there, or `closed`; `StoreError` with `diskFull` or

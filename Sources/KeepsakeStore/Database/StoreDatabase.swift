@@ -58,10 +58,14 @@ final class StoreDatabase: BackupSource {
     state = Mutex(State(pool: pool))
     users = ConnectionUsers()
     suspicion = Suspicion(at: files.suspicion, presence)
-    backup = RollingBackup(files, backups) {
-      try StoreAudit.run(on: StoreTransaction($0, in: StoreContext(seal: context.seal))).all.first
-    }
+    backup = RollingBackup(files, backups)
   }
+
+  func problem(in copy: Database) throws -> String? {
+    try StoreAudit.run(on: StoreTransaction(copy, in: StoreContext(seal: context.seal))).all.first
+  }
+
+  var suspected: Data? { suspicion.text }
 
   deinit {
     // Released without being closed. The connections are closed first, and the lock, which `presence` holds, after

@@ -58,10 +58,14 @@ package final class RecordsDatabase: BackupSource {
     (self.files, self.presence, self.checkpointer, self.reporting) = (files, presence, checkpointer, report)
     state = Mutex(State(pool: pool))
     suspicion = Suspicion(at: files.suspicion, presence)
-    // A full check, however large the file is: no row has a checksum, and both backups would soon be copies of the
-    // damaged file.
-    backup = RollingBackup(files, backups) { try RecordsAudit.run(on: $0, .structure).damage.first }
+    backup = RollingBackup(files, backups)
   }
+
+  /// Checks everything, however large the file is: no row has a checksum, and both backups would soon be copies of the
+  /// damaged file.
+  func problem(in copy: Database) throws -> String? { try RecordsAudit.run(on: copy, .structure).damage.first }
+
+  var suspected: Data? { suspicion.text }
 
   deinit {
     // Anything that still holds the pool must not commit to a log that is no longer checkpointed. Closing the pool

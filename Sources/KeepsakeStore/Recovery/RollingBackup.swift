@@ -21,6 +21,10 @@ protocol BackupSource: AnyObject, Sendable {
   /// Throws `removed` if the database's files aren't the ones in its folder any more.
   func requirePresence() throws
   func read<Value>(_ body: (Database) throws -> Value) throws -> Value
+  /// Returns what is wrong with a copy of the database; nil if nothing is.
+  func problem(in copy: Database) throws -> String?
+  /// What was found to be wrong with the database since it was opened; nil if nothing was.
+  var suspected: Data? { get }
 }
 
 /// Keeps two complete copies of a database beside it, in case it can't be read some day.
@@ -48,14 +52,11 @@ final class RollingBackup: Sendable {
 
   private let files: any BackupFiles
   private let schedule: BackupSchedule
-  /// Returns what is wrong with a copy; nil if nothing is.
-  private let problem: @Sendable (Database) throws -> String?
   private let state: Mutex<State>
   private let queue = DispatchQueue(label: "keepsake.store.backup", qos: .background)
 
-  init(_ files: any BackupFiles, _ schedule: BackupSchedule, problem: @escaping @Sendable (Database) throws -> String?)
-  {
-    (self.files, self.schedule, self.problem) = (files, schedule, problem)
+  init(_ files: any BackupFiles, _ schedule: BackupSchedule) {
+    (self.files, self.schedule) = (files, schedule)
     state = Mutex(State(due: schedule.now() + schedule.interval(0)))
   }
 
@@ -169,9 +170,9 @@ final class RollingBackup: Sendable {
     try StoreFiles.remove(partial)
     do {
       try StoreError.translating("making a backup") {
-        try DatabaseCopy.make(of: database, at: partial, pagesPerStep: Self.pagesPerStep) { [problem] copy in
+        try DatabaseCopy.make(of: database, at: partial, pagesPerStep: Self.pagesPerStep) { copy in
           // A damaged copy must not replace an intact one.
-          if let problem = try Self.stoppable(copy, stop, problem) {
+          if let problem = try Self.stoppable(copy, stop, database.problem) {
             throw StoreError(.damaged, "the new backup is damaged: \(problem)")
           }
         } progress: { isDone in

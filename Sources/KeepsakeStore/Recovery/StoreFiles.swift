@@ -20,6 +20,8 @@ protocol BackupFiles: Sendable {
   var backups: [URL] { get }
   /// Where the next copy is written.
   var partialBackup: URL { get }
+  /// Records that something was wrong while the database was open: the next opening checks everything.
+  var suspicion: URL { get }
 }
 
 extension BackupFiles {
@@ -42,7 +44,6 @@ struct StoreFiles: BackupFiles {
   var workshop: URL { folder.appendingPathComponent("recovering") }
   /// Exists while the new database is complete and still has to replace the old one.
   var intent: URL { folder.appendingPathComponent("recovery") }
-  /// Records that something was wrong while the store was open: the next opening checks everything.
   var suspicion: URL { folder.appendingPathComponent("suspect") }
   var damaged: URL { folder.appendingPathComponent("damaged") }
 

@@ -31,6 +31,26 @@ package enum StoreRescue {
     func read<Value>(_ body: (Database) throws -> Value) throws -> Value {
       try pool.writeWithoutTransaction(body)
     }
+
+    func problem(in copy: Database) throws -> String? { try base.problem(in: copy) }
+
+    var suspected: Data? { base.suspected }
+  }
+
+  /// Copies a database. If something is wrong with it, or with the copy, the copy is marked, so that its first opening
+  /// checks all of it and repairs it: a damaged copy is better than none.
+  private static func copy(_ source: OpenSource<some BackupSource>, to files: some BackupFiles) throws {
+    var reason = source.suspected
+    try DatabaseCopy.make(of: source, at: files.database) { copy in
+      let problem: String?
+      do {
+        problem = try source.problem(in: copy)
+      } catch let error as DatabaseError where error.isBrokenFile {
+        problem = error.message ?? "damaged"
+      }
+      reason = reason ?? problem.map { Data("\($0)\n".utf8) }
+    }
+    if let reason { try AtomicFile.write(reason, to: files.suspicion) }
   }
 
   /// Writes everything that was committed to a new folder at `url`: all of it or nothing. The folder appears with its
@@ -55,10 +75,8 @@ package enum StoreRescue {
       try StoreFolder.create(partial)
       let files = StoreFiles(folder: partial)
       try StoreError.translating("copying the open data") {
-        try DatabaseCopy.make(of: OpenSource(store.database, store.database.pool), at: files.database)
-        if let records {
-          try DatabaseCopy.make(of: OpenSource(records, records.pool), at: RecordsFiles(folder: partial).database)
-        }
+        try copy(OpenSource(store.database, store.database.pool), to: files)
+        if let records { try copy(OpenSource(records, records.pool), to: RecordsFiles(folder: partial)) }
       }
       try complete(partial)
       try AtomicFile.syncFolder(partial.path)

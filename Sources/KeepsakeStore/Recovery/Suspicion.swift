@@ -7,7 +7,7 @@ import Synchronization
 final class Suspicion: Sendable {
   private enum State {
     case none
-    case noted
+    case noted(Data)
     /// The text that could not be written yet.
     case owed(Data)
   }
@@ -18,6 +18,16 @@ final class Suspicion: Sendable {
   private let state = Mutex(State.none)
 
   init(at url: URL, _ presence: FilePresence) { (self.url, self.presence) = (url, presence) }
+
+  /// What the file says, whether or not it could be written; nil if nothing was wrong.
+  var text: Data? {
+    state.withLock { state in
+      switch state {
+      case .none: nil
+      case .noted(let text), .owed(let text): text
+      }
+    }
+  }
 
   /// Writes the file, once. If that fails, the damage is still the error to report, and `settle` tries again.
   func note(_ reason: any Error) {
@@ -30,7 +40,7 @@ final class Suspicion: Sendable {
       }
       do {
         try AtomicFile.write(text, to: url)
-        state = .noted
+        state = .noted(text)
       } catch {
         state = .owed(text)
       }
@@ -44,7 +54,7 @@ final class Suspicion: Sendable {
       guard case .owed(let text) = state, presence.isCertain else { return nil }
       do {
         try AtomicFile.write(text, to: url)
-        state = .noted
+        state = .noted(text)
         return nil
       } catch {
         return StoreIncident(

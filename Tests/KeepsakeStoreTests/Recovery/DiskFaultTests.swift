@@ -86,6 +86,21 @@ import Testing
     #expect(try heads(again) == [id(2)])
   }
 
+  @Test("what is rescued of a store that has met damage is marked, so that its opening checks all of it")
+  func rescuesAfterDamage() throws {
+    let rescued = TemporaryFolder.url()
+    defer { for url in [folder, rescued] { try? FileManager.default.removeItem(at: url) } }
+    let store = try Store.open(at: folder)
+    defer { try? store.close() }
+    try store.save(Data("first".utf8), as: 1)
+    failing(.write(SQLITE_CORRUPT)) { #expect(errorCode { try store.save(Data("lost".utf8), as: 2) } == .damaged) }
+    try StoreRescue.rescue(store, nil, to: rescued)
+    #expect(StoreFiles.exists(StoreFiles(folder: rescued).suspicion))
+    let found = try Store.open(at: rescued)
+    defer { try? found.close() }
+    #expect(try heads(found) == [id(1)] && found.incidents.isEmpty)
+  }
+
   @Test("a save that waits behind one whose sync fails is written only after the store was reopened")
   func waitsForTheLook() throws {
     defer { try? FileManager.default.removeItem(at: folder) }
