@@ -185,6 +185,8 @@ final class RollingBackup: Sendable {
       try StoreFiles.moveIfPresent(partial, to: older)
       try AtomicFile.syncFolder(files.folder.path)
     } catch {
+      // In another store's folder, what is at the path isn't this copy, and that the files are gone is the reason.
+      try database.requirePresence()
       try StoreFiles.remove(partial)
       throw error
     }

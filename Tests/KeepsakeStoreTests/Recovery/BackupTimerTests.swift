@@ -135,6 +135,47 @@ import Testing
     #expect(other.presentBackups.isEmpty)
   }
 
+  /// A database whose folder another store takes while it is copied.
+  private final class Replaced: BackupSource {
+    let base: StoreDatabase
+    let isReplaced = Shared(false)
+    let replace: @Sendable () throws -> Void
+
+    init(_ base: StoreDatabase, replace: @escaping @Sendable () throws -> Void) {
+      (self.base, self.replace) = (base, replace)
+    }
+
+    var suspected: Data? { nil }
+
+    func report(_ incident: StoreIncident) {}
+
+    func requirePresence() throws { if isReplaced.value { throw StoreError(.removed, "replaced") } }
+
+    func problem(in copy: Database) throws -> String? { nil }
+
+    func read<Value>(_ body: (Database) throws -> Value) throws -> Value {
+      let value = try base.read(body)
+      try replace()
+      isReplaced.value = true
+      return value
+    }
+  }
+
+  @Test("a backup during which another store took the folder leaves that store's own backup alone")
+  func leavesOthersBackup() throws {
+    let store = try open()
+    defer { try? store.close() }
+    try save(1, in: store)
+    let partial = files.partialBackup
+    let source = Replaced(store.database) {
+      try FileManager.default.removeItem(at: partial)
+      try Data("another's".utf8).write(to: partial)
+    }
+    #expect(errorCode { try store.database.backup.copy(source) { false } } == .removed)
+    #expect(try Data(contentsOf: partial) == Data("another's".utf8))
+    #expect(files.presentBackups.isEmpty)
+  }
+
   @Test("closing stops a backup instead of waiting for it, and leaves no partial one")
   func closesInTheMiddle() async throws {
     let store = try openBeingCopied()
