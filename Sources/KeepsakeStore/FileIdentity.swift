@@ -20,16 +20,22 @@ package struct FileIdentity: Hashable, Sendable {
 
   /// Identifies what is at `path`; symbolic links are followed.
   ///
-  /// - Returns: Nil if nothing is there.
+  /// - Returns: Nil if nothing is there, or only what is left of a file system that is gone.
   /// - Throws: `StoreError` if it can't be examined.
   package init?(at path: String) throws(StoreError) {
     var status = stat()
     guard stat(path, &status) == 0 else {
       let number = errno
-      if number == ENOENT || number == ENOTDIR { return nil }
+      if Self.isGone(number) { return nil }
       throw StoreError(errorNumber: number, doing: "examining \(path)")
     }
     self.init(status)
+  }
+
+  /// Whether an error says that there is no file: no name, a file of a server that has lost it, or a device or program
+  /// behind the file system that has ended.
+  static func isGone(_ number: Int32) -> Bool {
+    [ENOENT, ENOTDIR, ESTALE, ENOTCONN, ENODEV, ENXIO].contains(number)
   }
 
   /// Identifies an open file.

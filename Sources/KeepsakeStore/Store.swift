@@ -252,7 +252,9 @@ package final class Store: Sendable {
       try drain(within: limit)
     } catch let error as StoreError where error.code == .misuse && closed.withLock({ $0 }) {
       return  // Another call has closed it meanwhile.
-    } catch let error as StoreError where error.code == .removed {
+    } catch var error as StoreError where error.code == .removed {
+      // Nothing of the game's was in that commit.
+      error.setMayBeCommitted(false)
       removal = error
     } catch let error as StoreError where [.damaged, .io, .diskFull, .notPermitted].contains(error.code) {
       // The disk or the database refuses every write. What was submitted has failed and reported that. A store in

@@ -31,7 +31,8 @@ public struct StoreError: LocalizedError, Sendable, CustomStringConvertible {
     case newerFormat
     /// The store is already open, in another process or elsewhere in this one.
     case inUse
-    /// The game's files were removed, moved or replaced while they were open (`GameData.rescue(to:)`).
+    /// The game's files were removed, moved or replaced while they were open (`GameData.rescue(to:)`). What threw this
+    /// isn't stored, unless `mayBeCommitted` is true.
     case removed
     /// What was requested isn't stored here.
     case missing
@@ -56,6 +57,13 @@ public struct StoreError: LocalizedError, Sendable, CustomStringConvertible {
   /// The underlying error, if there is one.
   public var cause: (any Error)?
 
+  /// Whether a commit that threw `removed` may be stored all the same, where the files are now: they were found to be
+  /// gone only after it was written. False if it isn't stored anywhere, and for all other codes.
+  ///
+  /// Both are rare moments of one commit; the commits after it aren't stored. Saving again is safe in either case. Repeat
+  /// an operation on the wallet only with the same `id:`, which counts once.
+  public private(set) var mayBeCommitted = false
+
   /// Creates an error.
   ///
   /// - Parameters:
@@ -69,11 +77,14 @@ public struct StoreError: LocalizedError, Sendable, CustomStringConvertible {
   }
 
   public var description: String {
+    let undecided = mayBeCommitted ? "; what was being saved at that moment may be stored where those files are now" : ""
     let reason = cause.map { " (\(ErrorReason.text($0)))" } ?? ""
-    return "\(code.rawValue): \(message)\(reason)"
+    return "\(code.rawValue): \(message)\(undecided)\(reason)"
   }
 
   public var errorDescription: String? { message }
+
+  mutating func setMayBeCommitted(_ mayBe: Bool = true) { mayBeCommitted = mayBe }
 }
 
 extension StoreError {

@@ -19,6 +19,9 @@ import Darwin
 /// Whatever may still write to the folder holds this object, so that a store that is released without being closed
 /// keeps its lock until everything that it accepted is written.
 final class StoreLock: Sendable {
+  /// Identifies an open file at a path.
+  typealias Identifying = @Sendable (_ descriptor: Int32, _ path: String) throws -> FileIdentity
+
   /// Who has a folder's lock.
   private enum Holder {
     case open
@@ -31,13 +34,23 @@ final class StoreLock: Sendable {
   private static let change = MonotonicCondition()
 
   let path: String
+  /// The lock's own file, as it was opened.
   let identity: FileIdentity
+  /// Whether the file had the same number by its path as when it was opened. If it doesn't, the file system invents
+  /// numbers at each look.
+  let isNumbered: Bool
+  private let identify: Identifying
   private let folder: String
   private let file: Mutex<Int32>
 
   /// Takes the lock, or throws `inUse`: immediately, unless the lock is that of a released store in this process, which
   /// this waits for, no longer than `limit`.
-  init(at url: URL, within limit: Duration = .seconds(5)) throws {
+  ///
+  /// - Parameter identify: For tests, of file systems that number files in their own way.
+  init(
+    at url: URL, within limit: Duration = .seconds(5),
+    identify: @escaping Identifying = { try FileIdentity(of: $0, path: $1) }
+  ) throws {
     let path = url.path
     let place = url.deletingLastPathComponent()
     let folder = place.resolvingSymlinksInPath().path
@@ -46,13 +59,13 @@ final class StoreLock: Sendable {
     try Self.take(folder, within: limit, inUse)
     do {
       let descriptor: Int32
-      (descriptor, identity) = try Self.lock(path, inUse)
+      (descriptor, identity, isNumbered) = try Self.lock(path, inUse, identify)
       file = Mutex(descriptor)
     } catch {
       Self.free(folder)
       throw error
     }
-    (self.path, self.folder) = (path, folder)
+    (self.path, self.folder, self.identify) = (path, folder, identify)
   }
 
   private static func take(_ folder: String, within limit: Duration, _ inUse: StoreError) throws {
@@ -83,7 +96,9 @@ final class StoreLock: Sendable {
     change.broadcast()
   }
 
-  private static func lock(_ path: String, _ inUse: StoreError) throws -> (Int32, FileIdentity) {
+  private static func lock(
+    _ path: String, _ inUse: StoreError, _ identify: Identifying
+  ) throws -> (descriptor: Int32, FileIdentity, isNumbered: Bool) {
     let descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
     guard descriptor >= 0 else { throw StoreError(errorNumber: errno, doing: "opening the lock \(path)") }
     guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
@@ -93,10 +108,21 @@ final class StoreLock: Sendable {
       throw StoreError(errorNumber: number, doing: "locking \(path)")
     }
     do {
-      return (descriptor, try FileIdentity(of: descriptor, path: path))
+      let identity = try identify(descriptor, path)
+      return (descriptor, identity, try FileIdentity(at: path).map { $0 == identity } ?? true)
     } catch {
       close(descriptor)
       throw error
+    }
+  }
+
+  /// Whether the lock's file still has the number that it was opened with. It doesn't on a file system that invents
+  /// numbers, such as some of other systems' disks and of servers: there, numbers don't show which file is which.
+  var keepsNumber: Bool {
+    file.withLock { descriptor in
+      // A file that can't be examined any more hasn't got another number.
+      guard descriptor >= 0, let current = try? identify(descriptor, path) else { return true }
+      return current == identity
     }
   }
 

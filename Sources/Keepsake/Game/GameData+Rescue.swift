@@ -28,9 +28,9 @@ extension GameData {
   /// What is open is checked while it is copied. If something in it is damaged, it is copied all the same: opening the
   /// new folder then checks everything, repairs what it can and reports it in `incidents`.
   ///
-  /// A commit that threw `removed` may be in it, if the files were taken away while it was written; later ones aren't,
-  /// nor are preferences set since then. Saving again is safe. Repeat an operation on the wallet only with the same
-  /// `id:`, which counts once.
+  /// A commit that threw `removed` isn't in it, unless the files were taken away while it was written: then the error's
+  /// `mayBeCommitted` is true. Later ones aren't in it, nor are preferences set since then. Saving again is safe. Repeat
+  /// an operation on the wallet only with the same `id:`, which counts once.
   ///
   /// The new data isn't connected to a cloud until the game connects it. It has the same seal.
   ///

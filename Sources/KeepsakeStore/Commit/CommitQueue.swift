@@ -156,6 +156,10 @@ final class CommitQueue: Sendable {
         for save in job.saves {
           prepared[index, default: []].append(try keeper.prepare(save.bytes, of: save.slot, in: &batch))
         }
+      } catch var error as StoreError {
+        // Its own commit hasn't begun.
+        error.setMayBeCommitted(false)
+        failures[index] = error
       } catch {
         failures[index] = error
       }

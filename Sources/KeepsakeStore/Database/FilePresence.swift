@@ -1,4 +1,5 @@
 import Foundation
+import GRDB
 import Synchronization
 
 /// Knows the files that a database has open, and finds out whether they are still the ones in their folder.
@@ -6,6 +7,9 @@ import Synchronization
 /// A system lets a program write to a file that was removed or moved away: every commit succeeds, and nobody ever finds
 /// it. The database, its log and the lock are compared with what is at their paths now: some microseconds, beside a
 /// commit's wait for the disk.
+///
+/// Files are compared by their numbers. Some file systems invent these, and may give a file another one while it is
+/// open: the lock, whose descriptor is known, shows that. Then only whether there are files at the paths is checked.
 final class FilePresence: Sendable {
   private struct File {
     var path: String
@@ -14,6 +18,8 @@ final class FilePresence: Sendable {
   private struct State {
     var files: [File] = []
     var hasReported = false
+    /// Whether numbers show which file is which on this file system.
+    var comparesNumbers = true
   }
 
   private let folder: URL
@@ -27,6 +33,7 @@ final class FilePresence: Sendable {
   init(_ files: some BackupFiles, lock: StoreLock?) {
     (folder, database, log) = (files.folder, files.database, files.log)
     self.lock = lock
+    if lock?.isNumbered == false { state.withLock { $0.comparesNumbers = false } }
   }
 
   /// Remembers the files that were just opened.
@@ -52,10 +59,41 @@ final class FilePresence: Sendable {
   /// - Throws: `StoreError`: `removed` if a file was removed, moved or replaced; another code if that can't be found
   ///   out.
   func check() throws {
-    for file in state.withLock({ $0.files }) {
+    let (files, comparesNumbers) = state.withLock { ($0.files, $0.comparesNumbers) }
+    for file in files {
       let name = file.path.split(separator: "/").last ?? ""
       guard let found = try FileIdentity(at: file.path) else { throw removed("\(name) is gone") }
-      guard found == file.identity else { throw removed("\(name) is another file") }
+      guard comparesNumbers, found != file.identity else { continue }
+      guard lock?.keepsNumber == false else { throw removed("\(name) is another file") }
+      state.withLock { $0.comparesNumbers = false }
+    }
+  }
+
+  /// Checks after a commit, before it is acknowledged. The commit can't be undone: if the files are gone, nothing more
+  /// may be written until the database is opened again, even if they come back.
+  ///
+  /// - Parameter refuse: Records the error with which all later commits are refused.
+  /// - Throws: As `check`.
+  func confirmCommit(_ report: (StoreIncident) -> Void, refusing refuse: (StoreError) -> Void) throws {
+    do {
+      try require(report)
+    } catch var error as StoreError where error.code == .removed {
+      refuse(error)
+      error.setMayBeCommitted()
+      throw error
+    }
+  }
+
+  /// Checks after a commit failed, to find out whether that is why.
+  ///
+  /// - Throws: As `check`.
+  func require(after failure: DatabaseError, _ report: (StoreIncident) -> Void) throws {
+    do {
+      try require(report)
+    } catch var error as StoreError where error.code == .removed {
+      // What was written before a sync that failed looks committed, wherever the files are now.
+      if failure.resultCode == .SQLITE_IOERR { error.setMayBeCommitted() }
+      throw error
     }
   }
 

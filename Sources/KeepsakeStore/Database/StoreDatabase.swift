@@ -125,7 +125,7 @@ final class StoreDatabase: BackupSource {
         return value
       } catch let error as DatabaseError {
         note(error)
-        try requirePresence()
+        try presence.require(after: error, report)
         throw error
       }
     }
@@ -134,15 +134,8 @@ final class StoreDatabase: BackupSource {
   /// Throws `removed`, and reports it once, if the files were removed, moved or replaced.
   func requirePresence() throws { try presence.require(report) }
 
-  /// Checks after a commit, before it is acknowledged. The commit can't be undone: if the files are gone, nothing more
-  /// is written until the store is opened again, even if they come back.
   private func confirmPresence() throws {
-    do {
-      try requirePresence()
-    } catch let error as StoreError where error.code == .removed {
-      state.withLock { $0.trouble = .removal(error) }
-      throw error
-    }
+    try presence.confirmCommit(report) { error in state.withLock { $0.trouble = .removal(error) } }
   }
 
   private func suspectLostPage() {

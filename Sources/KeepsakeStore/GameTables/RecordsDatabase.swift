@@ -158,7 +158,7 @@ package final class RecordsDatabase: BackupSource {
           return value
         } catch let error as DatabaseError {
           note(error)
-          try requirePresence()
+          try presence.require(after: error, report)
           throw error
         }
       }
@@ -175,22 +175,23 @@ package final class RecordsDatabase: BackupSource {
     let isDone = try reading { try migrator.hasCompletedMigrations($0) && !migrator.hasBeenSuperseded($0) }
     guard !isDone || migrator.eraseDatabaseOnSchemaChange else { return }
     try writing("migrating the records") { pool in
+      try requirePresence()
       do {
-        try requirePresence()
         try migrator.migrate(pool)
-        try confirmPresence()
       } catch {
-        try requirePresence()
         if let error = error as? DatabaseError {
           note(error)
+          try presence.require(after: error, report)
           if let translated = StoreError(ofFile: error, doing: "migrating the records") { throw translated }
         }
+        try requirePresence()
         let done = try pool.read { try migrator.appliedIdentifiers($0) }
         let failed = migrator.migrations.first { !done.contains($0) } ?? "?"
         throw StoreError(
           .misuse, "the migration \"\(failed)\" of the records failed; the tables are as they were before it",
           cause: error)
       }
+      try confirmPresence()
     }
   }
 
@@ -218,6 +219,7 @@ package final class RecordsDatabase: BackupSource {
           }
         } catch let error as DatabaseError {
           note(error)
+          try presence.require(after: error, report)
           throw error
         }
       }
@@ -341,14 +343,8 @@ package final class RecordsDatabase: BackupSource {
   /// Throws `removed`, and reports it once, if the file was removed, moved or replaced.
   func requirePresence() throws { try presence.require(report) }
 
-  /// Checks after a commit, before it is acknowledged, as `StoreDatabase` does.
   private func confirmPresence() throws {
-    do {
-      try requirePresence()
-    } catch let error as StoreError where error.code == .removed {
-      state.withLock { $0.trouble = .removal(error) }
-      throw error
-    }
+    try presence.confirmCommit(report) { error in state.withLock { $0.trouble = .removal(error) } }
   }
 
   private func note(_ error: DatabaseError) {
