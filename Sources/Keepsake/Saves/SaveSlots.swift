@@ -15,7 +15,8 @@ import KeepsakeStore
 ///
 /// A save replaces the version that the game loaded, or the game's own newest save since then. In a slot that the game
 /// hasn't loaded since the data was opened, it replaces what the slot had at opening, or what `list`, `history` or a
-/// query has shown of it since: so load before you save. What is replaced stays in the history.
+/// query has shown of it since: so load before you save. What is replaced stays in the history. A save of another type
+/// isn't replaced then: the new one is kept beside it, as a conflict, and an incident (`unreadable`) names both types.
 ///
 /// A save never replaces a version that arrived from another device in the meantime: both are kept as a conflict, and
 /// the slot's `ConflictPolicy` decides what `load` returns.
@@ -89,7 +90,9 @@ public final class SaveSlots: Sendable {
     _ value: Value, to slot: Slot<Value>, _ metadata: SaveMetadata
   ) throws -> SaveDraft {
     let bytes = try Archive.encode(value, writer: core.slotParents.writer(in: slot.name, of: core.store.writer))
-    return core.commits.draft(.bytes(bytes), to: slot.name, metadata)
+    var draft = core.commits.draft(.bytes(bytes), to: slot.name, metadata)
+    if core.slotParents.isUnseen(slot.name) { draft.typeCheck = try SlotDecoding.typeCheck(Value.self, in: slot.name) }
+    return draft
   }
 
   func commit(_ save: SaveDraft, within limit: Duration? = nil) throws -> PendingCommit<Version> {

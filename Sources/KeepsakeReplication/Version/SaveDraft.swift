@@ -22,6 +22,18 @@ package enum SaveContent: Hashable, Sendable {
   case tombstone
 }
 
+/// Finds out whether a stored save is of the type of a new one. All are equal.
+package struct SaveTypeCheck: Hashable, Sendable {
+  /// Returns why a save isn't of the type; nil if it is, or if that can't be known.
+  package let objection: @Sendable (_ bytes: Data) -> String?
+
+  package init(_ objection: @escaping @Sendable (_ bytes: Data) -> String?) { self.objection = objection }
+
+  package static func == (left: Self, right: Self) -> Bool { true }
+
+  package func hash(into hasher: inout Hasher) {}
+}
+
 /// One save between being captured and becoming a version, before it is known which versions it covers.
 package struct SaveDraft: Hashable, Sendable {
   package var id: VersionID
@@ -30,6 +42,8 @@ package struct SaveDraft: Hashable, Sendable {
   package var content: SaveContent
   package var metadata: SaveMetadata
   package var savedAtMilliseconds: Int64
+  /// Set for a save in a slot whose type the game hasn't seen: what isn't of the same type isn't replaced.
+  package var typeCheck: SaveTypeCheck?
 
   package init(
     id: VersionID, slot: String, parents: SaveParents, content: SaveContent, metadata: SaveMetadata = SaveMetadata(),

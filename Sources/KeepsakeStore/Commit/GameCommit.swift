@@ -28,8 +28,18 @@ package struct GameCommit: Sendable {
     package var pinned: Set<VersionID>
     /// The cells that the commit wrote, in their new state.
     package var cells: [CellUpdate]
+    /// The versions of other types that saves would have replaced (`SaveDraft.typeCheck`).
+    package var otherTypes: [OtherType]
     /// The lineage for the saves after this commit.
     package var lineage: SaveLineage
+  }
+
+  /// A version that a save is kept beside.
+  package struct OtherType: Sendable {
+    package var slot: String
+    package var version: VersionID
+    /// Why the save doesn't replace it.
+    package var objection: String
   }
 
   /// The bytes to be stored, in the order of the saves.
@@ -53,6 +63,7 @@ package struct GameCommit: Sendable {
     var lineage = lineage
     var draft = CommitDraft(cells: cells, wallet: wallet)
     var ids: [VersionID] = []
+    var otherTypes: [OtherType] = []
     for var save in saves {
       let decision: SaveDecision
       if case .bytes = save.content {
@@ -62,6 +73,7 @@ package struct GameCommit: Sendable {
       } else {
         decision = try SaveDecision(on: save, mayBeUnchanged: false, after: lineage, in: transaction)
       }
+      otherTypes += decision.otherTypes.map { [slot = save.slot] in OtherType(slot: slot, version: $0, objection: $1) }
       let id = decision.unchanged ?? save.id
       ids.append(id)
       if case .file = save.parents { try transaction.setFileBase(id, of: save.slot) }
@@ -87,6 +99,7 @@ package struct GameCommit: Sendable {
       cells: try cells.compactMap { draft in
         try transaction.cell(draft.key).map { CellUpdate(key: draft.key, state: $0) }
       },
+      otherTypes: otherTypes,
       lineage: lineage)
   }
 }

@@ -8,6 +8,8 @@ struct SaveDecision {
   let parents: SaveParents
   /// The existing version that is identical to the save, if any. Then no new one is needed.
   let unchanged: VersionID?
+  /// The versions that the save would replace and doesn't, because they are of another type, and why.
+  var otherTypes: [(version: VersionID, objection: String)] = []
 
   /// - Parameters:
   ///   - save: Its contents, if it has any, are already in the store.
@@ -21,12 +23,32 @@ struct SaveDecision {
       let replaced = Set(lineage.versions(of: origin, in: save.slot)).union(lineage.current(origin.alsoReplaced))
         .subtracting(lineage.current(origin.kept))
         .sorted()
-      let versions = try transaction.onOneSide(replaced, of: key)
+      var versions = try transaction.onOneSide(replaced, of: key)
+      if let check = save.typeCheck, lineage.newest(in: save.slot) == nil {
+        let others = try Self.ofOtherTypes(versions, check, in: transaction)
+        versions.removeAll { id in others.contains { $0.version == id } }
+        otherTypes = others
+      }
       parents = .versions(versions)
       unchanged = mayBeUnchanged ? try Self.same(as: save, replacing: versions, at: key, in: transaction) : nil
     case .file(let others):
       let file = try FileParents(of: save, at: key, additionalParents: lineage.current(others), in: transaction)
       (parents, unchanged) = (.versions(file.versions), file.same)
+    }
+  }
+
+  /// Costs reading the versions.
+  private static func ofOtherTypes(
+    _ versions: [VersionID], _ check: SaveTypeCheck, in transaction: StoreTransaction
+  ) throws -> [(version: VersionID, objection: String)] {
+    try versions.compactMap { id in
+      guard let record = try transaction.version(id)?.record, !record.tombstone else { return nil }
+      do {
+        return try check.objection(transaction.plainBytes(of: record)).map { (id, $0) }
+      } catch let error as StoreError where [.damaged, .missing, .tooLarge].contains(error.code) {
+        // Its type can't be known any more. `load` reports the damage.
+        return nil
+      }
     }
   }
 

@@ -7,6 +7,12 @@ import Testing
 /// Another type than `World`, under the same slot name. All of its fields have defaults.
 @Archivable private struct SoundOptions: Equatable { var volume = 0.5 }
 
+/// `SoundOptions` in a later program.
+@Archivable private struct RenamedOptions: Equatable {
+  static var archiveFormerNames: [String] { ["SoundOptions"] }
+  var volume = 0.5
+}
+
 /// `World` with a field of another type, as a program that shares nothing but the name would have it.
 @Archivable(name: "World") private struct WorldOfTexts { var level = "one" }
 
@@ -41,6 +47,49 @@ import Testing
     #expect(try heads(game) == 2)
     #expect(try game.saves.load(.main)?.level == 12, "the world is still there, and isn't merged with the options")
     #expect(try game.saves.load(options) == SoundOptions())
+  }
+
+  @Test("a save in a slot that was never loaded is kept beside a save of another type, and an incident names both")
+  func neverLoaded() throws {
+    var game = try device.open()
+    let world = try game.saves.capture(World(level: 12), to: .main).wait()
+    try game.close()
+    game = try device.open()
+    let first = try game.saves.capture(SoundOptions(volume: 1), to: options).wait()
+    let incident = try #require(game.incidents.first)
+    #expect(game.incidents.count == 1 && incident.kind == .unreadable && incident.slot == "main")
+    #expect(incident.version == world.id)
+    #expect(incident.message.contains("the type World can't be read from the slot \"main\" as SoundOptions: "))
+    #expect(try heads(game) == 2)
+    #expect(try game.saves.value(of: world.id, in: .main).level == 12)
+    // Later saves replace the first, and don't make more heads.
+    try game.saves.capture(SoundOptions(volume: 0), to: options).wait()
+    #expect(try heads(game) == 2 && game.incidents.count == 1)
+    #expect(try game.saves.history(of: options).map(\.id).contains(first.id))
+    try game.close()
+    // Without loading, each type replaces its own.
+    game = try device.open()
+    try game.saves.capture(World(level: 13), to: .main).wait()
+    #expect(try heads(game) == 2)
+    try game.close()
+    game = try device.open()
+    defer { end(game) }
+    #expect(try game.saves.load(.main)?.level == 13)
+    #expect(try game.saves.load(options) == SoundOptions(volume: 0))
+  }
+
+  @Test("a save in a slot that was never loaded replaces a save of the same type, or of one that was renamed")
+  func neverLoadedRenamed() throws {
+    let slot = Slot<RenamedOptions>("main")
+    var game = try device.open()
+    try game.saves.capture(SoundOptions(volume: 1), to: options).wait()
+    try game.close()
+    for volume in [0.25, 0.75] {
+      game = try device.open()
+      try game.saves.capture(RenamedOptions(volume: volume), to: slot).wait()
+      #expect(try heads(game) == 1 && game.incidents.isEmpty)
+      try game.close()
+    }
   }
 
   @Test("the error for a field that has another type names the slot and the types, too")

@@ -140,7 +140,14 @@ final class CommitPipeline: Sendable {
     _ slots: [String], _ result: Result<GameCommit.Outcome, any Error>, _ events: GameEvents, _ cloud: CloudReference
   ) {
     switch result {
-    case .success:
+    case .success(let outcome):
+      for other in outcome.otherTypes {
+        events.report(
+          Incident(
+            kind: .unreadable, slot: other.slot, version: other.version,
+            message: "a save was kept beside one of another type, instead of replacing it: \(other.objection)",
+            date: events.now))
+      }
       if !slots.isEmpty { events.slotsDidChange() }
       cloud.cloud.didCommit()
     case .failure(let error):

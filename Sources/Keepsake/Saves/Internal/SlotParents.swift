@@ -58,6 +58,14 @@ final class SlotParents: Sendable {
     }
   }
 
+  /// Whether a save would replace something that the game has neither loaded nor saved.
+  func isUnseen(_ slot: String) -> Bool {
+    state.withLock { state in
+      guard let entry = state.slots[slot], entry.loaded == nil, !entry.shown.isEmpty else { return false }
+      return state.committed.newest(in: slot) == nil
+    }
+  }
+
   /// Records that the game was shown these heads of the slot.
   func show(_ slot: String, _ heads: [VersionID]) {
     state.withLock { $0.slots[slot, default: Entry()].shown = heads }

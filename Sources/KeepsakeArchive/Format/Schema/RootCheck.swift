@@ -14,6 +14,9 @@ struct RootCheck {
 
   let file: ArchiveSchema
   let program: ArchiveSchema
+  /// The former names of the program's types, by their names, where the types themselves may not be used; nil to ask
+  /// them.
+  var formerNames: [String: [String]]?
 
   /// Returns the error if the archive's root isn't the program's type, nil if it may be. Values are left to the reader.
   ///
@@ -89,8 +92,8 @@ struct RootCheck {
   }
 
   private func isFormerName(_ name: String, of own: TypeEntry) -> Bool {
-    guard let type = own.type, !own.kind.isObject else { return false }
-    return type.archiveFormerNames.contains { Self.baseName($0) == Self.baseName(name) }
+    guard !own.kind.isObject, let type = own.type else { return false }
+    return (formerNames.map { $0[own.name] ?? [] } ?? type.archiveFormerNames).contains { Self.baseName($0) == Self.baseName(name) }
   }
 
   /// Returns a type's name without its generic arguments, whose types are compared where their values are.
@@ -116,15 +119,46 @@ extension Archive {
   package static func rootMismatch<V: Archivable>(
     with type: V.Type, in data: Data, limits: ArchiveLimits = .standard
   ) throws -> ArchiveError? {
-    let compiled = try CompiledSchema.of(V.self)
-    return try data.withUnsafeBytes { bytes in
+    try rootMismatch(with: CompiledSchema.of(V.self), nil, in: data, limits: limits)
+  }
+
+  fileprivate static func rootMismatch(
+    with compiled: CompiledSchema, _ formerNames: [String: [String]]?, in data: Data, limits: ArchiveLimits
+  ) throws -> ArchiveError? {
+    try data.withUnsafeBytes { bytes in
       do {
         let file = try ArchiveFile(bytes, limits: limits)
-        return RootCheck(file: file.schema, program: compiled.schema).mismatch(file.root, compiled.root)
+        return RootCheck(file: file.schema, program: compiled.schema, formerNames: formerNames)
+          .mismatch(file.root, compiled.root)
       } catch let error as ArchiveError where [.missing, .notAnArchive, .damaged, .tooNew, .limit].contains(error.code)
       {
         return nil
       }
     }
+  }
+}
+
+/// A type that the roots of archives are compared with later, on any thread: what that needs of the type itself is
+/// asked when this is created.
+package struct ArchiveRoot: Sendable {
+  /// The type's name in archives.
+  package let name: String
+  private let compiled: CompiledSchema
+  private let formerNames: [String: [String]]
+
+  /// - Throws: Any problem of `type` itself.
+  package init<V: Archivable>(_ type: V.Type) throws {
+    name = V.archiveName
+    compiled = try CompiledSchema.of(V.self)
+    var formerNames: [String: [String]] = [:]
+    for entry in compiled.schema.types where !entry.kind.isObject {
+      formerNames[entry.name] = entry.type?.archiveFormerNames
+    }
+    self.formerNames = formerNames
+  }
+
+  /// As `Archive.rootMismatch`.
+  package func mismatch(in data: Data, limits: ArchiveLimits = .standard) throws -> ArchiveError? {
+    try Archive.rootMismatch(with: compiled, formerNames, in: data, limits: limits)
   }
 }
