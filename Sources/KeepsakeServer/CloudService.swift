@@ -76,7 +76,7 @@ struct CloudService: Service {
       try await application.run()
     } catch {
       // The first failure is the one to throw.
-      do { try await storage.close() } catch { logger.error("The database can't be closed: \(error)") }
+      do { try await storage.close() } catch { logger.failure("The database can't be closed", error) }
       throw error
     }
     try await storage.close()

@@ -55,14 +55,14 @@ struct AnswerMiddleware<Context: RequestContext>: RouterMiddleware {
     case let error as DatabaseError where error.resultCode == .SQLITE_FULL:
       return diskFull(error, logger)
     default:
-      logger.error("A request failed", metadata: ["error": "\(error)"])
+      logger.failure("A request failed", error)
       return APIError(.internalServerError, .server, "The server failed; its log says why.")
     }
   }
 
   /// The operator's problem and not the player's: the device tries again later, and doesn't treat anything as refused.
   private static func diskFull(_ error: any Error, _ logger: Logger) -> APIError {
-    logger.error("The disk is full", metadata: ["error": "\(error)"])
+    logger.failure("The disk is full", error)
     return APIError(
       HTTPResponse.Status(code: 507, reasonPhrase: "Insufficient Storage"), .storageFull,
       "The server's disk is full; nothing more was stored.", retryAfterSeconds: ServerLimits.diskFullRetrySeconds)

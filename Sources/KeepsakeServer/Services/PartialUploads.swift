@@ -312,7 +312,7 @@ final class PartialUploads: Service, Sendable {
       // It was taken over.
     } catch {
       // It takes up room until the next start, which removes it or fails openly.
-      logger.error("An upload's file can't be removed", metadata: ["error": "\(error)"])
+      logger.failure("An upload's file can't be removed", error)
     }
   }
 }

@@ -105,7 +105,7 @@ final class SQLiteCloudStorage: CloudStorage {
     do {
       try await onFileQueue { for name in names { try self.files.remove(name) } }
     } catch {
-      logger.error("The file of a content that is no longer needed can't be removed", metadata: ["error": "\(error)"])
+      logger.failure("The file of a content that is no longer needed can't be removed", error)
     }
   }
 
