@@ -108,6 +108,22 @@ struct PublicDocumentationTests {
     #expect(count == 9)
   }
 
+  @Test("What only generated code calls for a type that doesn't fit is hidden from the documentation, and says so")
+  func hidesUnfitFields() throws {
+    let file = Repository.root.appending(path: "Sources/KeepsakeArchive/Format/UnfitFields.swift")
+    let lines = try String(contentsOf: file, encoding: .utf8).components(separatedBy: "\n")
+    let overloads = lines.indices.filter { lines[$0].contains("@_disfavoredOverload") }
+    #expect(overloads.count > 15)
+    for index in overloads {
+      #expect(lines[index - 1].contains("@_documentation(visibility: internal)"), "line \(index + 1)")
+    }
+    let summaries = lines.indices.filter { lines[$0].contains("/// Stands for") }
+    for index in summaries {
+      let summary = lines[index...].prefix { $0.contains("/// ") && !$0.contains("/// -") }.joined(separator: " ")
+      #expect(summary.hasSuffix("For generated code."), "line \(index + 1)")
+    }
+  }
+
   @Test("The scanner finds each form of a public declaration, and whether it is documented")
   func scanner() {
     let source = """
