@@ -77,7 +77,8 @@ public struct StoreError: LocalizedError, Sendable, CustomStringConvertible {
   }
 
   public var description: String {
-    let undecided = mayBeCommitted ? "; what was being saved at that moment may be stored where those files are now" : ""
+    let undecided =
+      mayBeCommitted ? "; what was being saved at that moment may be stored where those files are now" : ""
     let reason = cause.map { " (\(ErrorReason.text($0)))" } ?? ""
     return "\(code.rawValue): \(message)\(undecided)\(reason)"
   }

@@ -4,6 +4,8 @@ import KeepsakeReplication
 import TestSupport
 import Testing
 
+@testable import KeepsakeStore
+
 #if canImport(Glibc)
 import Glibc
 #elseif canImport(Musl)
@@ -13,8 +15,6 @@ import Android
 #elseif canImport(Darwin)
 import Darwin
 #endif
-
-@testable import KeepsakeStore
 
 /// How opening a store affects the saves in it, and the writes after it.
 @Suite struct OpeningTests {

@@ -4,6 +4,8 @@ import KeepsakeReplication
 import TestSupport
 import Testing
 
+@testable import KeepsakeStore
+
 #if canImport(Glibc)
 import Glibc
 #elseif canImport(Musl)
@@ -13,8 +15,6 @@ import Android
 #elseif canImport(Darwin)
 import Darwin
 #endif
-
-@testable import KeepsakeStore
 
 /// How it is found out that files are gone, and what is said about the commit that finds it.
 @Suite struct FilePresenceTests {

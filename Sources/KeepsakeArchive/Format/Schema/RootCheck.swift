@@ -93,7 +93,9 @@ struct RootCheck {
 
   private func isFormerName(_ name: String, of own: TypeEntry) -> Bool {
     guard !own.kind.isObject, let type = own.type else { return false }
-    return (formerNames.map { $0[own.name] ?? [] } ?? type.archiveFormerNames).contains { Self.baseName($0) == Self.baseName(name) }
+    return (formerNames.map { $0[own.name] ?? [] } ?? type.archiveFormerNames).contains {
+      Self.baseName($0) == Self.baseName(name)
+    }
   }
 
   /// Returns a type's name without its generic arguments, whose types are compared where their values are.
