@@ -23,16 +23,17 @@ package struct SaveOrigin: Hashable, Sendable {
 /// What the commits of a running game pass on to the next ones: the newest save in each slot, which the next save there
 /// replaces.
 ///
-/// A value: a commit receives the one that the commit before it returned, and returns another one if it succeeds.
-package struct SaveLineage: Hashable, Sendable {
-  private struct Newest: Hashable, Sendable {
+/// A value: a commit receives the one that the commit before it returned, and returns another one if it succeeds. Both
+/// share all but what the commit changed, so that a commit costs the same after ten thousand slots as after one.
+package struct SaveLineage: Sendable {
+  private struct Newest {
     var load: UInt64
     var id: VersionID
   }
-  private var newest: [String: Newest] = [:]
+  private var newest = PersistentMap<String, Newest>()
   /// By version that a game may have loaded before its slot left the cloud or came back: the version that is its
   /// substitute since.
-  private var substitutes: [VersionID: VersionID] = [:]
+  private var substitutes = PersistentMap<VersionID, VersionID>()
 
   package init() {}
 
@@ -66,7 +67,7 @@ package struct SaveLineage: Hashable, Sendable {
   ///
   /// - Parameter new: For each version, its substitute.
   package mutating func substitute(_ new: [VersionID: VersionID]) {
-    substitutes.merge(new) { _, new in new }
+    for (id, substitute) in new { substitutes[id] = substitute }
     // A chain that leads back to where it began would never end, so a new substitute has none itself.
     for id in new.values { substitutes[id] = nil }
   }

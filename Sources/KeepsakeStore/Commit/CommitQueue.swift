@@ -206,6 +206,7 @@ final class CommitQueue: Sendable {
     } catch {
       // If the job had replaced something damaged, that was rolled back too, and the next job must not rely on it.
       self.database.memory.forgetProven()
+      self.database.context.commits.forget()
       return (error as? DatabaseError).map { StoreError($0, doing: "saving") } ?? error
     }
   }

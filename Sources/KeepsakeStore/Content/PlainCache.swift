@@ -7,33 +7,18 @@ import Synchronization
 final class PlainCache: Sendable {
   /// Little compared with a game's own memory, and enough for the slots that a game writes in turn.
   static let maximumBytes = 32 << 20
+  /// About what a content takes besides its bytes, so that many small ones don't take more memory than a few large ones.
+  private static let overheadBytes = 256
 
-  private struct Entry {
-    let hash: ContentHash
-    let bytes: Data
-  }
-  /// Newest last.
-  private let entries = Mutex<[Entry]>([])
+  private let contents = Mutex(RecentValues<ContentHash, Data>(maximumCost: maximumBytes))
 
-  func bytes(of hash: ContentHash) -> Data? {
-    entries.withLock { entries in
-      guard let index = entries.lastIndex(where: { $0.hash == hash }) else { return nil }
-      let entry = entries.remove(at: index)
-      entries.append(entry)
-      return entry.bytes
-    }
-  }
+  func bytes(of hash: ContentHash) -> Data? { contents.withLock { $0.value(of: hash) } }
 
   /// Caches bytes that are known to have this hash.
   func insert(_ bytes: Data, as hash: ContentHash) {
     guard bytes.count <= Self.maximumBytes else { return }
-    entries.withLock { entries in
-      entries.removeAll { $0.hash == hash }
-      entries.append(Entry(hash: hash, bytes: bytes))
-      var total = entries.reduce(0) { $0 + $1.bytes.count }
-      while total > Self.maximumBytes { total -= entries.removeFirst().bytes.count }
-    }
+    contents.withLock { $0.insert(bytes, for: hash, cost: bytes.count + Self.overheadBytes) }
   }
 
-  func removeAll() { entries.withLock { $0.removeAll() } }
+  func removeAll() { contents.withLock { $0.removeAll() } }
 }

@@ -8,6 +8,8 @@ struct StoreContext: Sendable {
   let records = RecordMemory()
   /// The cached wallet.
   let wallet = WalletMemory()
+  /// What commits know of whole tables.
+  let commits = CommitMemory()
   /// How rows and frames are sealed.
   let seal: StoreSeal
   /// Which versions of a slot's past are kept.

@@ -113,6 +113,8 @@ final class StoreDatabase: BackupSource {
       users.enter()
       defer { users.leave() }
       defer { suspectLostPage() }
+      var isCommitted = false
+      defer { if !isCommitted { context.commits.forget() } }
       do {
         let value = try pool.write { database in
           try doDuty(database)
@@ -120,6 +122,7 @@ final class StoreDatabase: BackupSource {
           try requirePresence()
           return value
         }
+        isCommitted = true
         try confirmPresence()
         backup.didCommit(in: self)
         return value

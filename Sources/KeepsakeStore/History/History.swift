@@ -26,8 +26,13 @@ struct History {
   static func prune(_ transaction: StoreTransaction) throws {
     var history = History(transaction: transaction)
     try history.pruneLacking()
-    for slot in transaction.touchedSlots {
-      try history.prune(slot)
+    let slots = try transaction.touchedSlots.map { (name: $0, heads: try transaction.heads(of: $0)) }
+    // Before anything is pruned, which must not take a merge base from any of them.
+    for slot in slots {
+      transaction.context.commits.setConflict(slot.heads.count > 1, in: Data(slot.name.utf8))
+    }
+    for (slot, heads) in slots {
+      try history.prune(slot, heads)
       // These records were pruned without `prune(_:)`, which would limit their number.
       if transaction.hasReplacedNotDownloaded { try history.dropRecords(of: slot) }
     }
@@ -68,9 +73,8 @@ struct History {
     }
   }
 
-  private mutating func prune(_ slot: String) throws {
+  private mutating func prune(_ slot: String, _ heads: [VersionID]) throws {
     let outdated = try outdated(in: slot)
-    let heads = try transaction.heads(of: slot)
     guard !outdated.isEmpty || heads.count > 1 else { return }
     let needed = try Resolution.needed(by: heads, in: transaction)
     // A version that isn't a head is covered, and the cloud wants only the record of a covered version.
@@ -88,7 +92,7 @@ struct History {
     let rows = try Row.fetchCursor(
       transaction.statement(
         """
-        SELECT position, saved_at, pinned, tombstone FROM version WHERE slot = ? AND NOT thinned ORDER BY position DESC
+        SELECT position, saved_at, pinned, tombstone FROM version WHERE slot = ? AND thinned = 0 ORDER BY position DESC
         """),
       arguments: [slot])
     while let row = try rows.next() {
@@ -122,21 +126,26 @@ struct History {
 
   /// Keeps the merge bases of all conflicts whole. A conflict may have lacked its merge base until a save in another
   /// slot came with the same content, which must not be removed with that save. Costs a walk to the ancestors of each
-  /// slot in conflict, once per transaction.
+  /// slot in conflict, once per transaction; a pass over all heads only the first time (`CommitMemory`).
   private mutating func keepConflicts() throws {
     guard !conflictsAreKept else { return }
     conflictsAreKept = true
-    let slots = try String.fetchAll(transaction.statement("SELECT slot FROM head GROUP BY slot HAVING COUNT(*) > 1"))
-    for slot in slots { try keepWhole(Resolution.needed(by: transaction.heads(of: slot), in: transaction)) }
+    let slots = try transaction.context.commits.conflicts {
+      let sql = "SELECT slot FROM head GROUP BY slot HAVING COUNT(*) > 1"
+      return try String.fetchAll(transaction.statement(sql)).map { Data($0.utf8) }
+    }
+    for slot in slots.map({ String(decoding: $0, as: UTF8.self) }).sorted() {
+      try keepWhole(Resolution.needed(by: transaction.heads(of: slot), in: transaction))
+    }
   }
 
   private func dropRecords(of slot: String) throws {
     try transaction.run(
       """
-      DELETE FROM version WHERE slot = ?1 AND thinned AND (acknowledged OR NOT offered) AND id NOT IN (SELECT id
+      DELETE FROM version WHERE slot = ?1 AND thinned = 1 AND (acknowledged OR NOT offered) AND id NOT IN (SELECT id
       FROM head WHERE slot = ?1)
         AND position < (
-        SELECT position FROM version WHERE slot = ?1 AND thinned ORDER BY position DESC
+        SELECT position FROM version WHERE slot = ?1 AND thinned = 1 ORDER BY position DESC
         LIMIT 1 OFFSET \(Self.recordsKept - 1))
       """, [slot])
   }
@@ -161,8 +170,10 @@ struct History {
 
   /// Removes groups that consist only of these versions from the outbox, so that years offline don't fill it.
   private mutating func forget(_ ids: Set<VersionID>) throws {
-    for group in try transaction.outbox(limit: Int.max) where group.isOnly(of: ids) {
-      try transaction.removeFromOutbox(group.id)
+    let groups = try transaction.context.commits.groups(onlyOf: ids) { try transaction.outbox(limit: .max) }
+    for id in groups {
+      guard let group = try transaction.outboxGroup(id), group.isOnly(of: ids) else { continue }
+      try transaction.removeFromOutbox(id)
     }
   }
 

@@ -77,7 +77,7 @@ extension StoreTransaction {
   package func wholeHistory(of slot: String) throws -> [StoredVersion] {
     let local = SlotKey(text: slot).local
     let all = try versions(
-      "SELECT \(VersionRow.columns) FROM version WHERE slot IN (?, ?) AND NOT thinned ORDER BY position DESC",
+      "SELECT \(VersionRow.columns) FROM version WHERE slot IN (?, ?) AND thinned = 0 ORDER BY position DESC",
       [slot, local.text])
     guard try !isLocal(slot) else { return all }
     // A tombstone that only marks the slot's return to the cloud isn't a delete.

@@ -130,7 +130,7 @@ package struct StoreTransaction: DeviceStorage {
 
   /// Returns the pinned versions of a slot.
   package func pinnedVersions(of slot: String) throws -> Set<VersionID> {
-    try Set(identifiers("SELECT id FROM version WHERE slot = ? AND NOT thinned AND pinned", [slot]))
+    try Set(identifiers("SELECT id FROM version WHERE slot = ? AND thinned = 0 AND pinned", [slot]))
   }
 
   /// Holds the contents of a version until it is pruned.
@@ -201,7 +201,7 @@ package struct StoreTransaction: DeviceStorage {
   /// Returns the versions of a slot that are kept whole, newest first in the order in which this store learned of them.
   package func history(of slot: String) throws -> [StoredVersion] {
     try versions(
-      "SELECT \(VersionRow.columns) FROM version WHERE slot = ? AND NOT thinned ORDER BY position DESC", [slot])
+      "SELECT \(VersionRow.columns) FROM version WHERE slot = ? AND thinned = 0 ORDER BY position DESC", [slot])
   }
 
   func versions(_ sql: String, _ arguments: StatementArguments) throws -> [StoredVersion] {
@@ -279,6 +279,10 @@ package struct StoreTransaction: DeviceStorage {
     return try rows.map(outboxGroup)
   }
 
+  func outboxGroup(_ id: Int64) throws -> OutboxGroup? {
+    try Row.fetchOne(statement("SELECT id, body FROM outbox WHERE id = ?"), arguments: [id]).map(outboxGroup)
+  }
+
   package func outboxCount() throws -> Int { try Int.fetchOne(statement("SELECT COUNT(*) FROM outbox")) ?? 0 }
 
   package func newestOutboxGroup() throws -> OutboxGroup? {
@@ -296,9 +300,13 @@ package struct StoreTransaction: DeviceStorage {
   package mutating func updateOutbox(_ group: OutboxGroup) throws {
     try run(
       "UPDATE outbox SET body = ? WHERE id = ?", [codec.encode(group, place: RowIdentity.outbox(group.id)), group.id])
+    context.commits.setVersions(group.versions, of: group.id)
   }
 
-  package mutating func removeFromOutbox(_ id: Int64) throws { try run("DELETE FROM outbox WHERE id = ?", [id]) }
+  package mutating func removeFromOutbox(_ id: Int64) throws {
+    try run("DELETE FROM outbox WHERE id = ?", [id])
+    context.commits.setVersions(nil, of: id)
+  }
 
   // MARK: Staged
 

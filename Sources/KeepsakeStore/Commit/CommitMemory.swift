@@ -1,0 +1,74 @@
+import Foundation
+import KeepsakeReplication
+import Synchronization
+
+/// Remembers what a commit would otherwise read a whole table for: which slots are in conflict, and which group of the
+/// outbox a version waits in. So a commit costs the same however many slots there are, and however much waits.
+///
+/// Only transactions that write use it, one after the other. Each part is read from its table when it is first needed,
+/// and updated with each change from then on. If a change is rolled back, everything is forgotten.
+final class CommitMemory: Sendable {
+  private struct Outbox {
+    var versions: [Int64: [VersionID]] = [:]
+    /// The group of each version; the newest one, if several have it.
+    var groups: [VersionID: Int64] = [:]
+
+    mutating func set(_ versions: [VersionID]?, of group: Int64) {
+      for id in self.versions[group] ?? [] where groups[id] == group { groups[id] = nil }
+      self.versions[group] = versions
+      for id in versions ?? [] { groups[id] = group }
+    }
+  }
+  private struct State {
+    /// The names' bytes, because names from elsewhere may differ and still compare equal as strings.
+    var conflicts: Set<Data>?
+    var outbox: Outbox?
+  }
+  private let state = Mutex(State())
+
+  /// Forgets everything, because a transaction or a part of one was rolled back.
+  func forget() { state.withLock { $0 = State() } }
+
+  // MARK: Conflicts
+
+  /// Returns the slots in conflict.
+  ///
+  /// - Parameter read: Reads them from the table. Called if they aren't known.
+  func conflicts(_ read: () throws -> [Data]) rethrows -> [Data] {
+    if let known = state.withLock({ $0.conflicts }) { return Array(known) }
+    let found = try read()
+    state.withLock { $0.conflicts = Set(found) }
+    return found
+  }
+
+  /// Records whether a slot whose versions changed is in conflict.
+  func setConflict(_ isInConflict: Bool, in slot: Data) {
+    state.withLock { state in
+      if isInConflict { state.conflicts?.insert(slot) } else { state.conflicts?.remove(slot) }
+    }
+  }
+
+  // MARK: Outbox
+
+  /// Returns the groups whose versions are all among `ids`.
+  ///
+  /// - Parameter read: Reads all groups from the table. Called if they aren't known.
+  func groups(onlyOf ids: Set<VersionID>, _ read: () throws -> [OutboxGroup]) rethrows -> [Int64] {
+    if state.withLock({ $0.outbox == nil }) {
+      var outbox = Outbox()
+      for group in try read() { outbox.set(group.versions, of: group.id) }
+      state.withLock { [outbox] in $0.outbox = outbox }
+    }
+    return state.withLock { state in
+      guard let outbox = state.outbox else { return [] }
+      return Set(ids.compactMap { outbox.groups[$0] }).filter {
+        outbox.versions[$0]?.allSatisfy(ids.contains) ?? false
+      }.sorted()
+    }
+  }
+
+  /// Records the versions of a group that was written; nil for one that was removed.
+  func setVersions(_ versions: [VersionID]?, of group: Int64) {
+    state.withLock { $0.outbox?.set(versions, of: group) }
+  }
+}
