@@ -54,6 +54,31 @@ import Testing
     #expect(newest.cells.map(\.key.key) == ["key 99000", "key 99001"] && newest.versions.count == 1)
   }
 
+  @Test("the newest outbox group is as its row says, though the store remembers what it wrote")
+  func readsRow() throws {
+    let store = try Store.open(at: folder.store)
+    var random = SeededRandom(seed: 72)
+    let real = CellDraft(CellKey(collection: "progress", key: "real"), .max(.double(0.1)))
+    for number in 0..<3 {
+      _ = try store.write { transaction throws in
+        try DeviceCommit.apply(
+          CommitDraft(cells: [cell(number), real]), now: 0, writer: store.writer, in: &transaction, using: &random)
+      }
+    }
+    let known = try #require(try store.read { try $0.newestOutboxGroup() })
+    try store.close()
+    let again = try Store.open(at: folder.store)
+    defer { try? again.close() }
+    #expect(try again.read { try $0.newestOutboxGroup() } == known)
+    // Writes the row, and then damages it.
+    try again.write { transaction throws in
+      try transaction.updateOutbox(known)
+      #expect(try transaction.newestOutboxGroup() == known)
+      try transaction.database.execute(sql: "UPDATE outbox SET body = x'00'")
+    }
+    #expect(throws: StoreError.self) { try again.read { try $0.newestOutboxGroup() } }
+  }
+
   @Test("the newest outbox group is nil in a store without unsent changes, and otherwise the last one")
   func empty() throws {
     let store = try Store.open(at: folder.store)

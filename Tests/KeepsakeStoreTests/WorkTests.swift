@@ -91,7 +91,7 @@ import Testing
   func readsNoOutbox() throws {
     let slots = try Slots(120, rounds: 2)
     let store = slots.store
-    // The newest group doesn't have the slot's earlier save. The others are unreadable: reading even one of them throws.
+    // The newest group doesn't have the slot's earlier save. The others are unreadable: reading one of them throws.
     try store.write { transaction throws in
       try transaction.database.execute(sql: "UPDATE outbox SET body = x'00' WHERE id < (SELECT MAX(id) FROM outbox)")
     }

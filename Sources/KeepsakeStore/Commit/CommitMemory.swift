@@ -6,7 +6,8 @@ import Synchronization
 /// outbox a version waits in. So a commit costs the same however many slots there are, and however much waits.
 ///
 /// Only transactions that write use it, one after the other. Each part is read from its table when it is first needed,
-/// and updated with each change from then on. If a change is rolled back, everything is forgotten.
+/// and updated with each change from then on. If a change is rolled back, everything is forgotten. The group that was
+/// written last is compared with its row whenever it is used: the next commit joins it, and needn't decode it.
 final class CommitMemory: Sendable {
   private struct Outbox {
     var versions: [Int64: [VersionID]] = [:]
@@ -24,7 +25,13 @@ final class CommitMemory: Sendable {
     var conflicts: Set<Data>?
     var outbox: Outbox?
   }
+  /// The group that was written last, and its row's body.
+  private struct Written {
+    var group: OutboxGroup
+    var body: Data
+  }
   private let state = Mutex(State())
+  private let written = Mutex<Written?>(nil)
 
   /// Forgets everything, because a transaction or a part of one was rolled back.
   func forget() { state.withLock { $0 = State() } }
@@ -67,8 +74,17 @@ final class CommitMemory: Sendable {
     }
   }
 
-  /// Records the versions of a group that was written; nil for one that was removed.
-  func setVersions(_ versions: [VersionID]?, of group: Int64) {
-    state.withLock { $0.outbox?.set(versions, of: group) }
+  /// Returns the group in a row, if it is the one that was written last.
+  func group(_ id: Int64, in body: Data) -> OutboxGroup? {
+    written.withLock { $0.flatMap { $0.group.id == id && $0.body == body ? $0.group : nil } }
   }
+
+  /// Records that a group was written.
+  func didWrite(_ group: OutboxGroup, as body: Data) {
+    state.withLock { $0.outbox?.set(group.versions, of: group.id) }
+    written.withLock { $0 = Written(group: group, body: body) }
+  }
+
+  /// Records that a group was removed.
+  func didRemoveGroup(_ id: Int64) { state.withLock { $0.outbox?.set(nil, of: id) } }
 }

@@ -7,7 +7,7 @@ import Synchronization
 final class PlainCache: Sendable {
   /// Little compared with a game's own memory, and enough for the slots that a game writes in turn.
   static let maximumBytes = 32 << 20
-  /// About what a content takes besides its bytes, so that many small ones don't take more memory than a few large ones.
+  /// About what a content takes besides its bytes, so that many small ones take no more memory than a few large ones.
   private static let overheadBytes = 256
 
   private let contents = Mutex(RecentValues<ContentHash, Data>(maximumCost: maximumBytes))

@@ -1,7 +1,7 @@
 /// Values by key, of which the least recently used are dropped when all of them together cost too much.
 ///
-/// The keys are linked in the order of their use. Each call costs a few look-ups, however many values there are: a cache
-/// may hold the small saves of ten thousand slots.
+/// The keys are linked in the order of their use. Each call costs a few look-ups, however many values there are: a
+/// cache may hold the small saves of ten thousand slots.
 struct RecentValues<Key: Hashable & Sendable, Value: Sendable>: Sendable {
   private struct Entry {
     var value: Value

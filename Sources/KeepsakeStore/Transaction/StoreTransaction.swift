@@ -298,14 +298,14 @@ package struct StoreTransaction: DeviceStorage {
   }
 
   package mutating func updateOutbox(_ group: OutboxGroup) throws {
-    try run(
-      "UPDATE outbox SET body = ? WHERE id = ?", [codec.encode(group, place: RowIdentity.outbox(group.id)), group.id])
-    context.commits.setVersions(group.versions, of: group.id)
+    let body = try codec.encode(group, place: RowIdentity.outbox(group.id))
+    try run("UPDATE outbox SET body = ? WHERE id = ?", [body, group.id])
+    context.commits.didWrite(group, as: body)
   }
 
   package mutating func removeFromOutbox(_ id: Int64) throws {
     try run("DELETE FROM outbox WHERE id = ?", [id])
-    context.commits.setVersions(nil, of: id)
+    context.commits.didRemoveGroup(id)
   }
 
   // MARK: Staged
@@ -366,7 +366,9 @@ package struct StoreTransaction: DeviceStorage {
 
   private func outboxGroup(_ row: Row) throws -> OutboxGroup {
     let id: Int64 = try row.checked("id")
-    var group = try codec.decode(OutboxGroup.self, from: try row.checked("body"), place: RowIdentity.outbox(id))
+    let body: Data = try row.checked("body")
+    if let group = context.commits.group(id, in: body) { return group }
+    var group = try codec.decode(OutboxGroup.self, from: body, place: RowIdentity.outbox(id))
     group.id = id
     return group
   }
