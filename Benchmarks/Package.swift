@@ -32,7 +32,9 @@ let package = Package(
     // Tables, goals, and where they are written down.
     .target(name: "BenchmarkKit", dependencies: ["CPeers"], swiftSettings: strict),
     .executableTarget(
-      name: "StoreBenchmark", dependencies: ["BenchmarkKit", "GameWorlds", "CPeers", keepsake], swiftSettings: strict),
+      name: "StoreBenchmark",
+      dependencies: ["BenchmarkKit", "GameWorlds", "CPeers", keepsake, .product(name: "GRDB", package: "GRDB.swift")],
+      swiftSettings: strict),
     .executableTarget(name: "AssetBenchmark", dependencies: ["BenchmarkKit", keepsake], swiftSettings: strict),
     .executableTarget(
       name: "RecordsBenchmark",

@@ -61,7 +61,7 @@ public final class DungeonSaves {
     switch way {
     case .keepsake: try capture()?.wait()
     case .json: try JSONEncoder().encode(mirror).write(to: file, options: .atomic)
-    case .wholeFile: try writeDurably(try Archive.encode(dungeon))
+    case .wholeFile: try DurableFile.write(try Archive.encode(dungeon), to: file)
     }
   }
 
@@ -86,18 +86,4 @@ public final class DungeonSaves {
   }
 
   private var file: URL { folder.appending(path: "save") }
-
-  private func writeDurably(_ bytes: Data) throws {
-    let temporary = folder.appending(path: "save.new")
-    try bytes.write(to: temporary)
-    try sync(temporary)
-    try BenchmarkError.require(rename(temporary.path, file.path) == 0, "The file can't be renamed")
-    try sync(folder)
-  }
-
-  private func sync(_ url: URL) throws {
-    let descriptor = open(url.path, O_RDONLY)
-    try BenchmarkError.require(descriptor >= 0 && fsync(descriptor) == 0, "\(url.lastPathComponent) can't be synced")
-    close(descriptor)
-  }
 }

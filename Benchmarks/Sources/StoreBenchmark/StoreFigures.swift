@@ -36,11 +36,12 @@ struct StoreFigures: Codable {
   var saves: [Save] = []
   var capture = Capture()
   var openings: [Opening] = []
+  var slots = SlotFigures()
   var scores: [ScoreFigures] = []
   /// Nil where the system doesn't tell.
   var memory: Memory?
 
-  /// Everything but the boards.
+  /// Everything but the slots and the boards.
   mutating func measure(saves count: Int, captures: Int, openings: Int) throws {
     saves = try Self.durableSaves(count)
     capture = try Self.captures(captures)
@@ -84,35 +85,10 @@ struct StoreFigures: Codable {
   /// How often a save waits for the disk: counted from outside, for many saves less what one costs.
   private static func syncs(_ way: DungeonSaves.Way) throws -> Double? {
     let (few, many) = (10, 210)
-    guard let less = try syncCount(way, few), let more = try syncCount(way, many) else { return nil }
+    guard let less = try DiskWaits.count("saves:\(way.rawValue):\(few)"),
+      let more = try DiskWaits.count("saves:\(way.rawValue):\(many)")
+    else { return nil }
     return Double(more - less) / Double(many - few)
-  }
-
-  private static func syncCount(_ way: DungeonSaves.Way, _ saves: Int) throws -> Int? {
-    let strace = URL(filePath: "/usr/bin/strace")
-    guard FileManager.default.isExecutableFile(atPath: strace.path), let program = Bundle.main.executableURL else {
-      return nil
-    }
-    let log = FileManager.default.temporaryDirectory.appending(
-      path: "keepsake-strace-\(ProcessInfo.processInfo.processIdentifier)")
-    defer {
-      // Only leaves a file behind among the temporary files.
-      try? FileManager.default.removeItem(at: log)
-    }
-    let process = Process()
-    process.executableURL = strace
-    process.arguments =
-      [
-        "-f", "-qq", "-e", "trace=fsync,fdatasync,sync_file_range,msync,syncfs", "-o", log.path, program.path,
-        "--probe",
-      ]
-      + ["saves:\(way.rawValue):\(saves)"]
-    try process.run()
-    process.waitUntilExit()
-    // Where tracing isn't permitted, nothing is known.
-    guard process.terminationStatus == 0 else { return nil }
-    let lines = try String(contentsOf: log, encoding: .utf8).split(separator: "\n")
-    return lines.count { $0.contains("sync") && !$0.contains("resumed") }
   }
 
   // MARK: Captures
@@ -189,7 +165,7 @@ struct StoreFigures: Codable {
   }
 
   /// Of all threads of this process.
-  private static func processorNanoseconds() -> UInt64 {
+  static func processorNanoseconds() -> UInt64 {
     var time = timespec()
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time)
     return UInt64(time.tv_sec) * 1_000_000_000 + UInt64(time.tv_nsec)

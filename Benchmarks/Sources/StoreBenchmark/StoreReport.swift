@@ -35,6 +35,12 @@ struct StoreReport: BenchmarkReport {
           what: "opening a store of \(ordinary.size): milliseconds of the processor", must: 100, aim: 50,
           reached: ordinary.processorMicroseconds / 1_000, direction: .atMost, unit: " ms"))
     }
+    if let growth = figures.slots.growth(.keepsake) {
+      goals.append(
+        Goal(
+          what: "a save among 10,000 slots: times the processor's time of one among 1,000", must: 1.5, aim: 1.1,
+          reached: growth, direction: .atMost, unit: "x"))
+    }
     return goals
   }
 
@@ -78,6 +84,31 @@ struct StoreReport: BenchmarkReport {
         return [size] + row.map { Format.time(microseconds: $0.wallMicroseconds) }
           + row.map { Format.time(microseconds: $0.processorMicroseconds) }
       })
+  }
+
+  var slots: String {
+    Format.table(
+      ["slots", "", "save", "processor", "save again", "list, per slot", "load"],
+      figures.slots.many.map { row in
+        [
+          Format.grouped(row.count), SlotWay(rawValue: row.way)?.title ?? row.way,
+          Format.time(microseconds: row.saveMicroseconds), Format.time(microseconds: row.saveProcessorMicroseconds),
+          Format.time(microseconds: row.saveAgainMicroseconds), Format.time(microseconds: row.listMicroseconds),
+          Format.time(microseconds: row.loadMicroseconds),
+        ]
+      }, left: [1])
+  }
+
+  var tasks: String {
+    Format.table(
+      ["tasks that save at once", "", "until all are durable", "processor", "waits on the disk"],
+      figures.slots.together.map { row in
+        [
+          Format.grouped(row.tasks), SlotWay(rawValue: row.way)?.title ?? row.way,
+          Format.time(microseconds: row.wallMicroseconds), Format.time(microseconds: row.processorMicroseconds),
+          row.syncs.map(Format.grouped) ?? "not counted",
+        ]
+      }, left: [1])
   }
 
   var scores: String {
@@ -127,19 +158,22 @@ struct StoreReport: BenchmarkReport {
 
   /// By the name that the documents' markers carry.
   var sections: [String: String] {
-    guard figures.saves.isEmpty == false else { return ["storescores": scores, "storescorelists": scoreLists] }
-    return [
-      "storesaves": saves, "storecaptures": captures, "storeopenings": openings,
-      "storescores": scores, "storescorelists": scoreLists, "storememory": memory, "storegoals": goals.table,
-      "storemachine": figures.machine + ".",
-    ]
+    var sections: [String: String] = [:]
+    if !figures.scores.isEmpty { sections.merge(["storescores": scores, "storescorelists": scoreLists]) { $1 } }
+    if !figures.slots.many.isEmpty { sections.merge(["storeslots": slots, "storetasks": tasks]) { $1 } }
+    guard !figures.saves.isEmpty else { return sections }
+    return sections.merging([
+      "storesaves": saves, "storecaptures": captures, "storeopenings": openings, "storememory": memory,
+      "storegoals": goals.table, "storemachine": figures.machine + ".",
+    ]) { $1 }
   }
 
   var text: String {
-    guard !figures.saves.isEmpty else { return ["", figures.machine, scores, scoreLists].joined(separator: "\n\n") }
-    let parts: [String?] = [
-      "", figures.machine, saves, captures, openings, scores, scoreLists, memory, goals.table, goals.unmet,
-    ]
-    return parts.compactMap { $0 }.joined(separator: "\n\n")
+    var parts: [String?] = ["", figures.machine]
+    if !figures.saves.isEmpty { parts += [saves, captures, openings] }
+    if !figures.slots.many.isEmpty { parts += [slots, tasks] }
+    if !figures.scores.isEmpty { parts += [scores, scoreLists] }
+    if !figures.saves.isEmpty { parts.append(memory) }
+    return (parts + [goals.isEmpty ? nil : goals.table, goals.unmet]).compactMap { $0 }.joined(separator: "\n\n")
   }
 }
