@@ -51,6 +51,19 @@ package final class Store: Sendable {
     try request.seal.check()
     try StoreFolder.create(url)
     let lock = try StoreLock(at: url.appendingPathComponent("lock"))
+    do {
+      return try open(at: url, lock, request, history, writer, backups)
+    } catch {
+      // All connections are closed, but may keep the lock for a moment.
+      lock.release()
+      throw error
+    }
+  }
+
+  private static func open(
+    at url: URL, _ lock: StoreLock, _ request: SealRequest, _ history: HistoryRules, _ writer: WriterID,
+    _ backups: BackupSchedule
+  ) throws -> Store {
     let (database, incidents) = try StoreError.translating("opening the store") {
       try StoreDatabase.open(StoreFiles(folder: url), lock: lock, seal: request, history: history, backups: backups)
     }

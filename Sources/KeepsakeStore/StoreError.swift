@@ -60,8 +60,8 @@ public struct StoreError: LocalizedError, Sendable, CustomStringConvertible {
   /// Whether a commit that threw `removed` may be stored all the same, where the files are now: they were found to be
   /// gone only after it was written. False if it isn't stored anywhere, and for all other codes.
   ///
-  /// Both are rare moments of one commit; the commits after it aren't stored. Saving again is safe in either case. Repeat
-  /// an operation on the wallet only with the same `id:`, which counts once.
+  /// Both are rare moments of one commit; the commits after it aren't stored. Saving again is safe in either case.
+  /// Repeat an operation on the wallet only with the same `id:`, which counts once.
   public private(set) var mayBeCommitted = false
 
   /// Creates an error.

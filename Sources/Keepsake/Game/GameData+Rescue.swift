@@ -29,8 +29,8 @@ extension GameData {
   /// new folder then checks everything, repairs what it can and reports it in `incidents`.
   ///
   /// A commit that threw `removed` isn't in it, unless the files were taken away while it was written: then the error's
-  /// `mayBeCommitted` is true. Later ones aren't in it, nor are preferences set since then. Saving again is safe. Repeat
-  /// an operation on the wallet only with the same `id:`, which counts once.
+  /// `mayBeCommitted` is true. Later ones aren't in it, nor are preferences set since then. Saving again is safe.
+  /// Repeat an operation on the wallet only with the same `id:`, which counts once.
   ///
   /// The new data isn't connected to a cloud until the game connects it. It has the same seal.
   ///
