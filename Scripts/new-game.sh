@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Builds and runs a game of its own that depends on Keepsake, made of the twelve lines in the README, and checks that it
-# had to fetch nothing that only the server or the command needs. Then runs the game's own test of its saves. Before
+# Builds and runs a game of its own that depends on Keepsake, the first example in the README, and checks that it had to
+# fetch nothing that only the server or the command needs. Then runs the game's own test of its saves. Before
 # that it follows the article "Your first ten minutes": after each step, the package manager must accept the package.
 set -euo pipefail
 cd "$(dirname "$0")/../Tests/NewGame"
@@ -8,7 +8,7 @@ scratch=../../.build/new-game
 data=$(mktemp -d)
 trap 'rm -rf "$data"' EXIT
 
-# The twelve lines are the README's own: a difference fails.
+# The game is the README's own: a difference fails.
 awk '/^```swift/ {on = 1; next} /^```/ {if (on) exit} on' ../../README.md > "$scratch.readme"
 diff -u "$scratch.readme" Sources/NewGame/main.swift || {
   echo "The README's first example and Tests/NewGame differ." >&2

@@ -4,7 +4,7 @@ import Keepsake
 // Plays a level by itself, and stops and saves at the requested tick. If continued from there, it ends as if it had not
 // been stopped.
 
-extension Slot<Game> { static var night: Self { "night" } }
+extension Slot<Game> { static let night = Slot("night") }
 
 let usage = """
   usage: DeadPanic --data FOLDER [--level NAME] [--seed NUMBER] [--ticks COUNT] [--watch]

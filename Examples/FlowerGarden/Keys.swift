@@ -14,17 +14,17 @@ extension Slot<Pot> {
 }
 
 extension Slot<Journal> {
-  package static var journal: Self { "journal" }
+  package static let journal = Slot("journal")
 }
 
 extension ProgressKey<Int> {
-  package static var level: Self { .max("level", default: 1) }
+  package static let level = ProgressKey("level", default: 1, rule: .max)
 }
 
 extension ProgressKey<Set<String>> {
-  package static var seeds: Self { .union("seeds") }
+  package static let seeds = ProgressKey("seeds", rule: .union)
 }
 
 extension Currency {
-  package static var gems: Self { "gems" }
+  package static let gems = Currency("gems")
 }

@@ -65,5 +65,5 @@ import Keepsake
 }
 
 extension Slot<World> {
-  static var main: Self { "main" }
+  static let main = Slot("main")
 }

@@ -6,9 +6,9 @@ import Testing
 /// A guest signs in, in worlds in which games are killed and devices are restored from backups.
 struct AccountWorldTests {
   private static let id = "com.example.accounts"
-  private static let level = ProgressKey<Int>.max("level", default: 1)
-  private static let coins = ProgressKey<Int>.counter("coins")
-  private static let gems: Currency = "gems"
+  private static let level = ProgressKey("level", default: 1, rule: .max)
+  private static let coins = ProgressKey<Int>("coins", rule: .counter)
+  private static let gems = Currency("gems")
   private static let ada = Account.named("ada")
 
   private func playAsGuest(on device: TestDevice) throws {

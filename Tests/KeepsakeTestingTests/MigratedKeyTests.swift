@@ -6,37 +6,33 @@ import Testing
 
 // The keys of the older game.
 extension ProgressKey<Int> {
-  fileprivate static var stars: Self { .max("stars", default: 0) }
-  fileprivate static var coins: Self { .counter("coins") }
-  fileprivate static var hatNumber: Self { .latest("hat number", default: 0) }
-  fileprivate static var bestTime: Self { .min("best time", default: 1_000) }
+  fileprivate static let stars = ProgressKey("stars", default: 0, rule: .max)
+  fileprivate static let coins = ProgressKey("coins", rule: .counter)
+  fileprivate static let hatNumber = ProgressKey("hat number", default: 0, rule: .latest)
+  fileprivate static let bestTime = ProgressKey("best time", default: 1_000, rule: .min)
 }
 // The keys of the newer game that replace them.
 extension ProgressKey<Set<Int>> {
-  fileprivate static var starsFound: Self { .union("stars found").migrating(from: .stars) { Set(1...$0) } }
+  fileprivate static let starsFound = ProgressKey("stars found", rule: .union).migrating(from: .stars) { Set(1...$0) }
 }
 extension ProgressKey<Int> {
-  fileprivate static var cents: Self { .counter("cents").migrating(from: .coins) { $0 * 100 } }
-  fileprivate static var bestMilliseconds: Self {
-    .min("best milliseconds", default: 1_000_000).migrating(from: .bestTime) { $0 * 1_000 }
-  }
+  fileprivate static let cents = ProgressKey("cents", rule: .counter).migrating(from: .coins) { $0 * 100 }
+  fileprivate static let bestMilliseconds = ProgressKey("best milliseconds", default: 1_000_000, rule: .min)
+    .migrating(from: .bestTime) { $0 * 1_000 }
   /// Replaces several keys.
-  fileprivate static var treasure: Self {
-    .counter("treasure").migrating(from: .coins) { $0 * 100 }.migrating(from: .gems) { $0 * 1_000 }.migrating(
-      from: .stars
-    ) { $0 }
-  }
-  fileprivate static var gems: Self { .counter("gems") }
+  fileprivate static let treasure = ProgressKey("treasure", rule: .counter).migrating(from: .coins) { $0 * 100 }
+    .migrating(from: .gems) { $0 * 1_000 }.migrating(from: .stars) { $0 }
+  fileprivate static let gems = ProgressKey("gems", rule: .counter)
   /// A key of a third release.
-  fileprivate static var mills: Self { .counter("mills").migrating(from: .cents) { $0 * 10 } }
+  fileprivate static let mills = ProgressKey("mills", rule: .counter).migrating(from: .cents) { $0 * 10 }
 }
 extension ProgressKey<String> {
-  fileprivate static var hat: Self { .latest("hat", default: "none").migrating(from: .hatNumber) { "hat \($0)" } }
+  fileprivate static let hat = ProgressKey("hat", default: "none", rule: .latest)
+    .migrating(from: .hatNumber) { "hat \($0)" }
 }
 extension ProgressKey<[String: Int]> {
-  fileprivate static var bestTimes: Self {
-    .dictionary("best times", of: .min).migrating(from: .bestTime) { ["cave": $0] }
-  }
+  fileprivate static let bestTimes = ProgressKey("best times", rule: .dictionary(of: .min))
+    .migrating(from: .bestTime) { ["cave": $0] }
 }
 
 /// One device runs the older game, the other the newer one.
@@ -154,7 +150,7 @@ struct MigratedKeyTests {
   func asking() async throws {
     let pair = try await Pair()
     let game = pair.here.game
-    let key = ProgressKey<Int>.max("asking", default: 0).migrating(from: .stars) { $0 + game.progress[.coins] }
+    let key = ProgressKey("asking", default: 0, rule: .max).migrating(from: .stars) { $0 + game.progress[.coins] }
     try game.progress.record(3, for: .stars)
     try game.progress.add(4, to: .coins)
     #expect(game.progress[key] == 7)

@@ -7,8 +7,8 @@ import Testing
 /// Which of a player's devices have a save, with a clock that the test advances.
 @Suite(.hangLimit) struct SeenTests {
   @Archivable struct Cave: Equatable { var level = 1 }
-  static let cave: Slot<Cave> = "cave"
-  static let attic: Slot<Cave> = "attic"
+  static let cave = Slot<Cave>("cave")
+  static let attic = Slot<Cave>("attic")
 
   /// Lets time pass until something happens.
   private func pass(

@@ -79,54 +79,54 @@ final class TestClock: Sendable {
 }
 
 extension Slot<World> {
-  static var main: Self { "main" }
+  static let main = Slot("main")
 }
 
 extension Slot<Journal> {
-  static var byProgress: Self { Slot("journal", resolving: .mostProgress) }
-  static var asking: Self { Slot("journal", resolving: .ask) }
+  static let byProgress = Slot("journal", resolving: .mostProgress)
+  static let asking = Slot("journal", resolving: .ask)
 }
 
 extension Slot<Garden> {
-  static var garden: Self { "garden" }
+  static let garden = Slot("garden")
 }
 
 extension ProgressKey<Int> {
-  static var level: Self { .max("level", default: 1) }
-  static var fastest: Self { .min("fastest", default: 1_000) }
-  static var coinsFound: Self { .counter("coins found") }
+  static let level = ProgressKey("level", default: 1, rule: .max)
+  static let fastest = ProgressKey("fastest", default: 1_000, rule: .min)
+  static let coinsFound = ProgressKey("coins found", rule: .counter)
 }
 
 extension ProgressKey<String> {
-  static var hat: Self { .latest("hat", default: "none") }
+  static let hat = ProgressKey("hat", default: "none", rule: .latest)
 }
 
 extension ProgressKey<Set<String>> {
-  static var badges: Self { .union("badges") }
-  static var favourites: Self { .set("favourites") }
+  static let badges = ProgressKey("badges", rule: .union)
+  static let favourites = ProgressKey("favourites", rule: .set)
 }
 
 extension ProgressKey<[String: Int]> {
-  static var bestTimes: Self { .dictionary("best times", of: .min) }
-  static var defeated: Self { .dictionary("defeated", of: .counter) }
+  static let bestTimes = ProgressKey("best times", rule: .dictionary(of: .min))
+  static let defeated = ProgressKey("defeated", rule: .dictionary(of: .counter))
 }
 
 extension ProgressKey<[String: String]> {
-  static var hats: Self { .dictionary("hats", of: .latest) }
+  static let hats = ProgressKey("hats", rule: .dictionary(of: .latest))
 }
 
 extension ProgressKey<[Int: Set<String>]> {
-  static var equipped: Self { .dictionary("equipped", of: .set()) }
-  static var stars: Self { .dictionary("stars", of: .union()) }
+  static let equipped = ProgressKey("equipped", rule: .dictionary(of: .set))
+  static let stars = ProgressKey("stars", rule: .dictionary(of: .union))
 }
 
 extension ProgressKey<Int?> {
-  static var firstWin: Self { .optional("first win", of: .min) }
-  static var tries: Self { .optional("tries", of: .counter) }
+  static let firstWin = ProgressKey("first win", rule: .optional(of: .min))
+  static let tries = ProgressKey("tries", rule: .optional(of: .counter))
 }
 
 extension Currency {
-  static let gems: Self = "gems"
+  static let gems = Currency("gems")
 }
 
 /// One player's device in a test.

@@ -74,13 +74,13 @@ struct SyncFigures: Codable {
     Progress.report("sync: bytes of a save")
     var pot = Pot.sample
     let metered = try await Player(cloud, in: folder.appending(path: "metered"), isMetered: true)
-    _ = try await metered.first.saves.save(pot, to: "pot")
+    _ = try await metered.first.saves.save(pot, to: Slot("pot"))
     try await metered.settle()
     if let meter = metered.meters?.first {
       let before = meter.count
       for _ in 0..<20 {
         pot.water()
-        _ = try await metered.first.saves.save(pot, to: "pot")
+        _ = try await metered.first.saves.save(pot, to: Slot("pot"))
         try await metered.settle()
       }
       let sent = meter.count - before
@@ -90,7 +90,7 @@ struct SyncFigures: Codable {
 
     let player = try await Player(cloud, in: folder.appending(path: "plain"), isMetered: false)
     let bare = try await BareClient(cloud)
-    _ = try await player.first.saves.save(pot, to: "pot")
+    _ = try await player.first.saves.save(pot, to: Slot("pot"))
     try await player.settle()
     let arrivals = player.second.changes
     let second = player.second
@@ -106,7 +106,7 @@ struct SyncFigures: Codable {
     // The first ones warm up and don't count.
     for number in -20..<saves {
       pot.water()
-      _ = try await player.first.saves.save(pot, to: "pot")
+      _ = try await player.first.saves.save(pot, to: Slot("pot"))
       let returned = ContinuousClock.now
       var instant = returned
       while let (waterings, at) = await arrived.next() {
@@ -134,7 +134,7 @@ struct SyncFigures: Codable {
       Progress.report("sync: \(change.title)")
       let player = try await Player(cloud, in: folder.appending(path: change.rawValue), isMetered: true)
       var island = Island.sample
-      _ = try await player.first.saves.save(island, to: "island")
+      _ = try await player.first.saves.save(island, to: Slot("island"))
       try await player.settle()
       guard try player.second.saves.load(Slot<Island>("island")) == island, let meters = player.meters else {
         throw BenchmarkError(message: "The island did not arrive")
@@ -142,7 +142,7 @@ struct SyncFigures: Codable {
       let before = (meters.first.count, meters.second.count)
       let old = try Archive.encode(island)
       change.apply(to: &island)
-      _ = try await player.first.saves.save(island, to: "island")
+      _ = try await player.first.saves.save(island, to: Slot("island"))
       try await player.settle()
       try BenchmarkError.require(
         try player.second.saves.load(Slot<Island>("island")) == island, "The changed island did not arrive")
@@ -163,16 +163,17 @@ struct SyncFigures: Codable {
       guard let meters = player.meters else { return }
       let (first, second) = (player.first, player.second)
       var pot = Pot.sample
-      _ = try await first.saves.save(pot, to: "pot")
+      _ = try await first.saves.save(pot, to: Slot("pot"))
       try await player.settle()
       second.cloud.isEnabled = false
       if isOffline { first.cloud.isEnabled = false }
       for number in 0..<autosaves {
         pot.water()
-        _ = try await first.saves.save(pot, to: "pot")
+        _ = try await first.saves.save(pot, to: Slot("pot"))
         if number * keys / autosaves != (number + 1) * keys / autosaves {
           let key = number * keys / autosaves
-          _ = try await first.progress.record(number + 1, for: .max("flower \(key)", default: 0)).value
+          let flower = ProgressKey("flower \(key)", default: 0, rule: .max)
+          _ = try await first.progress.record(number + 1, for: flower).value
         }
         if !isOffline { try await first.cloud.sync() }
         if number % 1_000 == 999 { Progress.report("sync: autosave \(number + 1)") }
@@ -184,7 +185,7 @@ struct SyncFigures: Codable {
       second.cloud.isEnabled = true
       let from = isOffline ? "what was played offline" : "what was played online"
       absences.append(try await Self.catchUp(second, meters.second, "the other device: fetches \(from)"))
-      let last = ProgressKey<Int>.max("flower \(keys - 1)", default: 0)
+      let last = ProgressKey("flower \(keys - 1)", default: 0, rule: .max)
       try BenchmarkError.require(
         try second.saves.load(Slot<Pot>("pot")) == pot && second.progress[last] == first.progress[last]
           && first.progress[last] > 0,

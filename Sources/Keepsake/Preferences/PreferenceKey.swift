@@ -3,9 +3,9 @@ import KeepsakeReplication
 /// A setting of the player: its name, type, default, and whether other devices share it.
 ///
 /// ```swift
-/// extension PreferenceKey<Double> { static var volume: Self { PreferenceKey("volume", default: 0.8) } }
+/// extension PreferenceKey<Double> { static let volume = PreferenceKey("volume", default: 0.8) }
 /// extension PreferenceKey<Difficulty> {
-///   static var difficulty: Self { PreferenceKey("difficulty", default: .normal, synced: true) }
+///   static let difficulty = PreferenceKey("difficulty", default: .normal, synced: true)
 /// }
 /// ```
 ///
@@ -24,7 +24,7 @@ public struct PreferenceKey<Value: Sendable>: Sendable {
   /// The greatest length of a name, in bytes of UTF-8. Control characters are refused too.
   public static var maximumNameBytes: Int { ExchangeRules.maximumKeyBytes }
 
-  /// The name as it was given. Not normalized here, because a key is made at each use.
+  /// The name as it was given. Not normalized here, because a key may be made at each use.
   @usableFromInline let given: String
   /// The key's name, in Unicode's form NFC.
   public var name: String { given.canonical }

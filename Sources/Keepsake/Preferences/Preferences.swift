@@ -7,7 +7,7 @@ import Synchronization
 /// The player's settings: volume, difficulty, key bindings, the last hat.
 ///
 /// ```swift
-/// extension PreferenceKey<Double> { static var volume: Self { PreferenceKey("volume", default: 0.8) } }
+/// extension PreferenceKey<Double> { static let volume = PreferenceKey("volume", default: 0.8) }
 ///
 /// game.preferences[.volume] = 0.5                  // visible immediately, on every thread
 /// try game.preferences.set(keys, for: .bindings)   // the same, and throws if it can't be kept

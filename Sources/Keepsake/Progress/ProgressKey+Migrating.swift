@@ -18,11 +18,10 @@ extension ProgressKey {
   /// with `convert` and joined with what is recorded under this key.
   ///
   /// ```swift
-  /// extension ProgressKey<Int> { static var stars: Self { .max("stars", default: 0) } }
+  /// extension ProgressKey<Int> { static let stars = ProgressKey("stars", default: 0, rule: .max) }
   /// extension ProgressKey<Set<Int>> {
-  ///   static var starsFound: Self {
-  ///     .union("stars found").migrating(from: .stars) { stars in Set((1...100).prefix(while: { $0 <= stars })) }
-  ///   }
+  ///   static let starsFound = ProgressKey("stars found", rule: .union)
+  ///     .migrating(from: .stars) { stars in Set((1...100).prefix(while: { $0 <= stars })) }
   /// }
   /// ```
   ///

@@ -69,10 +69,14 @@ public struct ProgressScalar: Sendable, Hashable {
 /// A value of a player's progress: its name, type, merge rule and default.
 ///
 /// ```swift
-/// extension ProgressKey<Int> { static var level: Self { .max("level", default: 1) } }
-/// extension ProgressKey<Set<String>> { static var badges: Self { .union("badges") } }
-/// extension ProgressKey<Int> { static var coinsFound: Self { .counter("coins found") } }
-/// extension ProgressKey<[String: Int]> { static var bestTimes: Self { .dictionary("best times", of: .min) } }
+/// extension ProgressKey<Int> {
+///   static let level = ProgressKey("level", default: 1, rule: .max)
+///   static let coinsFound = ProgressKey("coins found", rule: .counter)
+/// }
+/// extension ProgressKey<Set<String>> { static let badges = ProgressKey("badges", rule: .union) }
+/// extension ProgressKey<[String: Int]> {
+///   static let bestTimes = ProgressKey("best times", rule: .dictionary(of: .min))
+/// }
 /// ```
 ///
 /// The rule determines how the values of two devices are joined. It must not change under a name: choose a new name
@@ -91,10 +95,61 @@ public struct ProgressKey<Value: Sendable & Hashable>: Sendable {
 
   var key: CellKey { CellKey(collection: ProgressStore.collection, key: name) }
 
-  init(_ name: String, default value: Value, _ rule: ProgressRule<Value>) {
+  private init(_ name: String, _ value: Value, _ rule: ProgressRule<Value>) {
     self.name = name.canonical
     defaultValue = value
     self.rule = rule
+  }
+}
+
+extension ProgressKey where Value: ProgressValue {
+  /// Creates a key for one value.
+  ///
+  /// - Parameters:
+  ///   - name: The key's name, at most `maximumNameBytes` bytes.
+  ///   - value: The value before anything is recorded.
+  ///   - rule: How the values of two devices are joined. Not `counter`, which counts from 0: give it no default.
+  public init(_ name: String, default value: Value, rule: ProgressRule<Value>) {
+    precondition(!rule.verbs.contains(.add), "the key \"\(name)\" is a counter, which has no other default than 0")
+    self.init(name, value, rule)
+  }
+}
+
+extension ProgressKey where Value == Int {
+  /// Creates a key for a number that is 0 before anything is recorded: a counter, most often.
+  ///
+  /// - Parameters:
+  ///   - name: The key's name, at most `maximumNameBytes` bytes.
+  ///   - rule: How the numbers of two devices are joined.
+  public init(_ name: String, rule: ProgressRule<Value>) { self.init(name, 0, rule) }
+}
+
+extension ProgressKey where Value: SetAlgebra & Sequence, Value.Element: ProgressValue {
+  /// Creates a key for a set, which is empty before anything is inserted.
+  ///
+  /// - Parameters:
+  ///   - name: The key's name, at most `maximumNameBytes` bytes.
+  ///   - rule: `union` or `set`.
+  public init(_ name: String, rule: ProgressRule<Value>) { self.init(name, Value(), rule) }
+}
+
+extension ProgressKey {
+  /// Creates a key for a dictionary, which is empty before anything is recorded.
+  ///
+  /// - Parameters:
+  ///   - name: The key's name, at most `maximumNameBytes` bytes.
+  ///   - rule: `dictionary(of:)`.
+  public init<Key: ProgressValue, Entry>(_ name: String, rule: ProgressRule<Value>) where Value == [Key: Entry] {
+    self.init(name, [:], rule)
+  }
+
+  /// Creates a key for an optional, which is nil before anything is recorded.
+  ///
+  /// - Parameters:
+  ///   - name: The key's name, at most `maximumNameBytes` bytes.
+  ///   - rule: `optional(of:)`.
+  public init<Wrapped: ProgressValue>(_ name: String, rule: ProgressRule<Value>) where Value == Wrapped? {
+    self.init(name, nil, rule)
   }
 }
 

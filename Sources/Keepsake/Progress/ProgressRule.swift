@@ -1,14 +1,13 @@
 import KeepsakeReplication
 
-/// How the values of two devices are joined, for the values in a dictionary or an optional. A plain key gets its rule
-/// from the function that makes it (`ProgressKey.max`, `.union` and so on).
+/// How the values of two devices are joined under one key.
 ///
 /// ```swift
 /// extension ProgressKey<[String: Int]> {
-///   static var bestTimes: Self { .dictionary("best times", of: .min) }
-///   static var defeated: Self { .dictionary("defeated", of: .counter) }
+///   static let bestTimes = ProgressKey("best times", rule: .dictionary(of: .min))
+///   static let defeated = ProgressKey("defeated", rule: .dictionary(of: .counter))
 /// }
-/// extension ProgressKey<Int?> { static var firstWin: Self { .optional("first win", of: .min) } }
+/// extension ProgressKey<Int?> { static let firstWin = ProgressKey("first win", rule: .optional(of: .min)) }
 /// ```
 public struct ProgressRule<Value: Sendable & Hashable>: Sendable {
   /// The rule's name, as errors show it.
@@ -22,13 +21,13 @@ public struct ProgressRule<Value: Sendable & Hashable>: Sendable {
 }
 
 extension ProgressRule where Value: ProgressValue {
-  /// The greatest value ever recorded.
+  /// The greatest value ever recorded on any device, such as a level reached.
   public static var max: Self { scalar(.max, .record) { .max($0) } }
 
-  /// The smallest value ever recorded.
+  /// The smallest value ever recorded on any device, such as a fastest time.
   public static var min: Self { scalar(.min, .record) { .min($0) } }
 
-  /// The value set last.
+  /// The value that was set last. Only for values without an order, such as a name or a chosen hat.
   public static var latest: Self { scalar(.latest, .set) { .set($0) } }
 
   private static func scalar(
@@ -45,32 +44,47 @@ extension ProgressRule where Value: ProgressValue {
   }
 }
 
-extension ProgressRule {
-  /// A set that only grows.
-  ///
-  /// - Returns: The rule.
-  public static func union<Element: ProgressValue>() -> Self where Value == Set<Element> {
+extension ProgressRule where Value: SetAlgebra & Sequence, Value.Element: ProgressValue {
+  /// A set that only grows: badges, completed levels, hints seen.
+  public static var union: Self {
     Self(
       name: CellRule.union.name, verbs: [.insert], change: { .insert(Set($0.map(\.element))) },
       value: { cell in
         guard case .union(let scalars) = cell else { return nil }
-        return Set(scalars.compactMap { Element(progressScalar: ProgressScalar($0)) })
+        return Value(scalars.compactMap { Value.Element(progressScalar: ProgressScalar($0)) })
       })
   }
 
-  /// A set whose elements can be removed.
+  /// A set whose elements can be removed: favourites, equipment, current quests.
   ///
-  /// - Returns: The rule.
-  public static func set<Element: ProgressValue>() -> Self where Value == Set<Element> {
+  /// Removing an element removes it on every device, unless another device has inserted it in the meantime: an
+  /// insertion wins over a removal that didn't know of it. Inserting an element that is already in the set changes
+  /// nothing.
+  public static var set: Self {
     Self(
       name: CellRule.set.name, verbs: [.insert, .remove], change: { .insertElements(Set($0.map(\.element))) },
       value: { cell in
         guard case .set(let set) = cell else { return nil }
-        return Set(set.elements.compactMap { Element(progressScalar: ProgressScalar($0)) })
+        return Value(set.elements.compactMap { Value.Element(progressScalar: ProgressScalar($0)) })
       })
   }
+}
 
-  static func dictionary<Key: ProgressValue, Entry>(of rule: ProgressRule<Entry>) -> Self where Value == [Key: Entry] {
+extension ProgressRule {
+  /// Values by name, each joined by the same rule: the best time of each level, how often each enemy was met.
+  ///
+  /// ```swift
+  /// try game.progress.record(61, at: "cave", for: .bestTimes)
+  /// game.progress[.bestTimes, at: "cave"]
+  /// ```
+  ///
+  /// A value stays until the whole key is reset.
+  ///
+  /// - Parameter rule: The rule for each value.
+  /// - Returns: The rule for the dictionary.
+  public static func dictionary<Key: ProgressValue, Entry>(
+    of rule: ProgressRule<Entry>
+  ) -> Self where Value == [Key: Entry] {
     Self(
       name: "dictionary of \(rule.name)", verbs: rule.verbs,
       change: { values in
@@ -89,7 +103,14 @@ extension ProgressRule {
       })
   }
 
-  static func optional<Wrapped>(of rule: ProgressRule<Wrapped>) -> Self where Value == Wrapped? {
+  /// A value that is nil until something is recorded, and after a reset to nil: when the game was first won. Setting
+  /// nil otherwise has no effect.
+  ///
+  /// - Parameter rule: The rule for the value.
+  /// - Returns: The rule for the optional.
+  public static func optional<Wrapped: ProgressValue>(
+    of rule: ProgressRule<Wrapped>
+  ) -> Self where Value == Wrapped? {
     Self(
       name: "optional \(rule.name)", verbs: rule.verbs, change: { .optional($0.map(rule.change)) },
       value: { cell in
@@ -100,7 +121,8 @@ extension ProgressRule {
 }
 
 extension ProgressRule where Value == Int {
-  /// A count that every device adds to.
+  /// A count that every device adds to: enemies met, coins found. It can also go down, but has no limits: keep money in
+  /// the wallet.
   public static var counter: Self {
     Self(
       name: CellRule.counter.name, verbs: [.add],
@@ -109,96 +131,6 @@ extension ProgressRule where Value == Int {
         guard case .counter(let entries) = cell else { return nil }
         return Int(clamping: CellValue.total(of: entries))
       })
-  }
-}
-
-// MARK: Keys, by their rules
-
-extension ProgressKey where Value: ProgressValue {
-  /// The greatest value ever recorded on any device, such as a level reached.
-  ///
-  /// - Parameters:
-  ///   - name: The key's name.
-  ///   - value: The value before anything is recorded.
-  /// - Returns: The key.
-  public static func max(_ name: String, default value: Value) -> Self { Self(name, default: value, .max) }
-
-  /// The smallest value ever recorded on any device, such as a fastest time.
-  ///
-  /// - Parameters:
-  ///   - name: The key's name.
-  ///   - value: The value before anything is recorded.
-  /// - Returns: The key.
-  public static func min(_ name: String, default value: Value) -> Self { Self(name, default: value, .min) }
-
-  /// The value that was set last. Only for values without an order, such as a name or a chosen hat.
-  ///
-  /// - Parameters:
-  ///   - name: The key's name.
-  ///   - value: The value before anything is recorded.
-  /// - Returns: The key.
-  public static func latest(_ name: String, default value: Value) -> Self { Self(name, default: value, .latest) }
-}
-
-extension ProgressKey {
-  /// A set that only grows: badges, completed levels, hints seen.
-  ///
-  /// - Parameter name: The key's name.
-  /// - Returns: The key.
-  public static func union<Element: ProgressValue>(_ name: String) -> Self where Value == Set<Element> {
-    Self(name, default: [], .union())
-  }
-
-  /// A set whose elements can be removed: favourites, equipment, current quests.
-  ///
-  /// Removing an element removes it on every device, unless another device has inserted it in the meantime: an
-  /// insertion wins over a removal that didn't know of it. Inserting an element that is already in the set changes
-  /// nothing.
-  ///
-  /// - Parameter name: The key's name.
-  /// - Returns: The key.
-  public static func set<Element: ProgressValue>(_ name: String) -> Self where Value == Set<Element> {
-    Self(name, default: [], .set())
-  }
-
-  /// A count that every device adds to: enemies met, coins found. It can also go down, but has no limits: keep money in
-  /// the wallet.
-  ///
-  /// - Parameter name: The key's name.
-  /// - Returns: The key.
-  public static func counter(_ name: String) -> Self where Value == Int { Self(name, default: 0, .counter) }
-
-  /// Values by name, each joined by the same rule: the best time of each level, how often each enemy was met.
-  ///
-  /// ```swift
-  /// extension ProgressKey<[String: Int]> { static var bestTimes: Self { .dictionary("best times", of: .min) } }
-  /// try game.progress.record(61, at: "cave", for: .bestTimes)
-  /// game.progress[.bestTimes, at: "cave"]
-  /// ```
-  ///
-  /// A value stays until the whole key is reset.
-  ///
-  /// - Parameters:
-  ///   - name: The key's name.
-  ///   - rule: The rule for each value.
-  /// - Returns: The key.
-  public static func dictionary<Key: ProgressValue, Entry>(
-    _ name: String, of rule: ProgressRule<Entry>
-  ) -> Self where Value == [Key: Entry] {
-    Self(name, default: [:], .dictionary(of: rule))
-  }
-
-  /// A value that is nil until something is recorded, and after a reset to nil: when the game was first won. Setting
-  /// nil otherwise has no effect.
-  ///
-  /// - Parameters:
-  ///   - name: The key's name.
-  ///   - rule: The rule for the value.
-  /// - Returns: The key.
-  public static func optional<Wrapped: ProgressValue>(
-    _ name: String, of rule: ProgressRule<Wrapped>
-  ) -> Self where Value == Wrapped? {
-    Self(name, default: nil, .optional(of: rule))
   }
 }
 

@@ -25,12 +25,12 @@ extension SaveSlots {
     try await download(slot.name)
   }
 
-  /// Downloads the save in a slot by its name, for lists and tools.
+  /// Downloads the save in a slot, by the slot's name.
   ///
   /// - Parameter slot: The slot's name.
   /// - Throws: As `download(_:)` with a `Slot`.
   public nonisolated(nonsending) func download(_ slot: String) async throws {
-    try Self.check(slot)
+    let slot = try Self.checked(slot)
     await core.slotParents.awaitCaptures(in: slot)
     try await core.download(slot)
   }
@@ -58,14 +58,14 @@ extension SaveSlots {
     try evict(slot.name, keepingHistory: keepingHistory)
   }
 
-  /// Removes the contents of a slot from this device by its name, for lists and tools.
+  /// Removes the contents of a slot from this device, by the slot's name.
   ///
   /// - Parameters:
   ///   - slot: The slot's name.
   ///   - keepingHistory: As for `evict(_:keepingHistory:)` with a `Slot`.
   /// - Throws: As `evict(_:keepingHistory:)` with a `Slot`.
   public func evict(_ slot: String, keepingHistory: Bool) throws {
-    try Self.check(slot)
+    let slot = try Self.checked(slot)
     core.slotParents.waitForCaptures(in: slot)
     try core.evict(slot, keepingHistory: keepingHistory)
   }

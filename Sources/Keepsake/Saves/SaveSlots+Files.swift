@@ -28,12 +28,29 @@ extension SaveSlots {
   public func export<Value: Archivable>(
     _ slot: Slot<Value>, version: VersionID? = nil, sealed: Bool = true
   ) throws -> Data {
-    try Self.check(slot.name)
-    core.slotParents.waitForCaptures(in: slot.name)
+    try export(slot.name, version, sealed, ranking: slot.policy.order)
+  }
+
+  /// Exports a save as the bytes of a file, by the slot's name. In a conflict, the side with the most progress is
+  /// exported.
+  ///
+  /// - Parameters:
+  ///   - slot: The name of the slot to export.
+  ///   - version: A version from `history`; the current save if nil.
+  ///   - sealed: Whether to put the file under the game's seal, if it has one.
+  /// - Returns: The bytes of the file.
+  /// - Throws: As `export(_:version:sealed:)` with a `Slot`.
+  public func export(_ slot: String, version: VersionID? = nil, sealed: Bool = true) throws -> Data {
+    try export(slot, version, sealed, ranking: .mostProgress)
+  }
+
+  private func export(_ slot: String, _ version: VersionID?, _ sealed: Bool, ranking: SavePolicy) throws -> Data {
+    let slot = try Self.checked(slot)
+    core.slotParents.waitForCaptures(in: slot)
     let side = try core.store.read { transaction in
-      if let version { return try SlotReading.side(try readable(version, in: slot.name, transaction), in: transaction) }
-      let view = try Resolution.view(of: try transaction.key(of: slot.name), in: transaction, policy: slot.policy.order)
-      guard let winner = view.winner else { throw GameDataError(.missing, "the slot \"\(slot.name)\" is empty") }
+      if let version { return try SlotReading.side(try readable(version, in: slot, transaction), in: transaction) }
+      let view = try Resolution.view(of: try transaction.key(of: slot), in: transaction, policy: ranking)
+      guard let winner = view.winner else { throw GameDataError(.missing, "the slot \"\(slot)\" is empty") }
       return try SlotReading.side(winner, in: transaction)
     }
     return try SaveFile(side.version.record, bytes: side.bytes).encoded(sealed ? core.store.base.fileSeal : .none)
@@ -50,6 +67,18 @@ extension SaveSlots {
   public func export<Value: Archivable>(
     _ slot: Slot<Value>, version: VersionID? = nil, sealed: Bool = true, to url: URL
   ) throws {
+    try AtomicFile.write(export(slot, version: version, sealed: sealed), to: url)
+  }
+
+  /// Exports a save to a file, by the slot's name.
+  ///
+  /// - Parameters:
+  ///   - slot: The name of the slot to export.
+  ///   - version: A version from `history`; the current save if nil.
+  ///   - sealed: Whether to put the file under the game's seal, if it has one.
+  ///   - url: The file to write.
+  /// - Throws: As `export(_:version:sealed:to:)` with a `Slot`.
+  public func export(_ slot: String, version: VersionID? = nil, sealed: Bool = true, to url: URL) throws {
     try AtomicFile.write(export(slot, version: version, sealed: sealed), to: url)
   }
 

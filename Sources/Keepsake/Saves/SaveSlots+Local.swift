@@ -41,14 +41,14 @@ extension SaveSlots {
     try keepLocal(slot.name, cloudCopy: cloudCopy)
   }
 
-  /// Makes a slot local by its name, for lists and tools.
+  /// Makes a slot local, by the slot's name.
   ///
   /// - Parameters:
   ///   - slot: The slot's name.
   ///   - cloudCopy: What happens to the cloud's copy.
   /// - Throws: As `keepLocal(_:cloudCopy:)` with a `Slot`.
   public func keepLocal(_ slot: String, cloudCopy: CloudCopy) throws {
-    try Self.check(slot)
+    let slot = try Self.checked(slot)
     core.slotParents.waitForCaptures(in: slot)
     try core.keepLocal(slot, removing: cloudCopy == .removed)
   }
@@ -64,12 +64,12 @@ extension SaveSlots {
   /// - Throws: As `keepLocal`.
   public func syncAgain<Value: Archivable>(_ slot: Slot<Value>) throws { try syncAgain(slot.name) }
 
-  /// Ends `keepLocal` for a slot by its name, for lists and tools.
+  /// Ends `keepLocal` for a slot, by the slot's name.
   ///
   /// - Parameter slot: The slot's name.
   /// - Throws: As `keepLocal`.
   public func syncAgain(_ slot: String) throws {
-    try Self.check(slot)
+    let slot = try Self.checked(slot)
     core.slotParents.waitForCaptures(in: slot)
     try core.syncAgain(slot)
   }
@@ -79,9 +79,16 @@ extension SaveSlots {
   /// - Parameter slot: The slot.
   /// - Returns: Whether the slot is local.
   /// - Throws: `GameDataError` with `misuse` for an invalid name; `StoreError` if the store can't be read.
-  public func isLocal<Value: Archivable>(_ slot: Slot<Value>) throws -> Bool {
-    try Self.check(slot.name)
-    return try core.store.read { try $0.isLocal(slot.name) }
+  public func isLocal<Value: Archivable>(_ slot: Slot<Value>) throws -> Bool { try isLocal(slot.name) }
+
+  /// Whether a slot is local, by the slot's name.
+  ///
+  /// - Parameter slot: The slot's name.
+  /// - Returns: Whether the slot is local.
+  /// - Throws: As `isLocal(_:)` with a `Slot`.
+  public func isLocal(_ slot: String) throws -> Bool {
+    let slot = try Self.checked(slot)
+    return try core.store.read { try $0.isLocal(slot) }
   }
 
   /// Throws for a name that no saved game can have.

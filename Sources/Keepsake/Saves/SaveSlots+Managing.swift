@@ -7,7 +7,7 @@ extension SaveSlots {
   /// Copies the save of a slot to another slot. Durable on return.
   ///
   /// ```swift
-  /// try game.saves.copy(.main, to: "before the battle")
+  /// try game.saves.copy(.main, to: .beforeTheBattle)
   /// ```
   ///
   /// The version that it replaces in `other` stays in that slot's history; call `load` if the game is playing in it. In
@@ -26,8 +26,29 @@ extension SaveSlots {
   public func copy<Value: Archivable>(
     _ slot: Slot<Value>, to other: Slot<Value>, _ metadata: SaveMetadata? = nil
   ) throws -> Version {
+    try copy(slot.name, to: other.name, metadata, ranking: slot.policy.order)
+  }
+
+  /// Copies the save of a slot to another slot, by the slots' names. In a conflict, the side with the most progress is
+  /// copied.
+  ///
+  /// - Parameters:
+  ///   - slot: The name of the slot to copy.
+  ///   - other: The name of the slot to copy it to.
+  ///   - metadata: The copy's metadata; the original's if nil.
+  /// - Returns: The new version of `other`.
+  /// - Throws: As `copy(_:to:_:)` with a `Slot`.
+  @discardableResult
+  public func copy(_ slot: String, to other: String, _ metadata: SaveMetadata? = nil) throws -> Version {
+    try copy(slot, to: other, metadata, ranking: .mostProgress)
+  }
+
+  private func copy(
+    _ slot: String, to other: String, _ metadata: SaveMetadata?, ranking: SavePolicy
+  ) throws -> Version {
+    let (slot, other) = (try Self.checked(slot), try Self.checked(other))
     try refuse(slot, to: other)
-    return try commit(move(try currentSave(in: slot).record, to: other.name, metadata)).wait()
+    return try commit(move(try currentSave(in: slot, ranking: ranking).record, to: other, metadata)).wait()
   }
 
   /// Moves a save to another slot name, on every device: `other` has the save then, and `slot` is empty. Durable on
@@ -45,10 +66,23 @@ extension SaveSlots {
   ///   resolve it.
   @discardableResult
   public func rename<Value: Archivable>(_ slot: Slot<Value>, to other: Slot<Value>) throws -> Version {
+    try rename(slot.name, to: other.name)
+  }
+
+  /// Moves a save to another slot name, by the slots' names.
+  ///
+  /// - Parameters:
+  ///   - slot: The name of the slot to rename.
+  ///   - other: The new name.
+  /// - Returns: The new version of `other`.
+  /// - Throws: As `rename(_:to:)` with a `Slot`.
+  @discardableResult
+  public func rename(_ slot: String, to other: String) throws -> Version {
+    let (slot, other) = (try Self.checked(slot), try Self.checked(other))
     try refuse(slot, to: other)
-    let view = try currentSave(in: slot, alone: true)
-    let delete = core.commits.draft(.tombstone, to: slot.name, additionalParents: view.parents)
-    let committed = try core.commits.submit(saves: [move(view.record, to: other.name, nil), delete]).wait()
+    let view = try currentSave(in: slot)
+    let delete = core.commits.draft(.tombstone, to: slot, additionalParents: view.parents)
+    let committed = try core.commits.submit(saves: [move(view.record, to: other, nil), delete]).wait()
     guard let version = committed.versions.first else { throw StoreError(.io, "a save ended without a version") }
     return version
   }
@@ -58,7 +92,7 @@ extension SaveSlots {
   /// ```swift
   /// var metadata = summary.current.metadata
   /// metadata.title = "Castle, before the flood"
-  /// try game.saves.setMetadata(metadata, of: Slot<World>(summary.name))
+  /// try game.saves.setMetadata(metadata, of: summary.name)
   /// ```
   ///
   /// Makes a version of a few hundred bytes; equal metadata writes nothing. A game that plays in the slot needn't load
@@ -71,11 +105,24 @@ extension SaveSlots {
   /// - Throws: As `rename`.
   @discardableResult
   public func setMetadata<Value: Archivable>(_ metadata: SaveMetadata, of slot: Slot<Value>) throws -> Version {
-    let view = try currentSave(in: slot, alone: true)
+    try setMetadata(metadata, of: slot.name)
+  }
+
+  /// Changes what lists show for a slot, by the slot's name.
+  ///
+  /// - Parameters:
+  ///   - metadata: The new metadata.
+  ///   - slot: The slot's name.
+  /// - Returns: The new version, or the current one if nothing has changed.
+  /// - Throws: As `setMetadata(_:of:)` with a `Slot`.
+  @discardableResult
+  public func setMetadata(_ metadata: SaveMetadata, of slot: String) throws -> Version {
+    let slot = try Self.checked(slot)
+    let view = try currentSave(in: slot)
     guard view.record.metadata != metadata else { return view.version }
     return try commit(
       core.commits.draft(
-        .stored(view.record.contents, length: view.record.length), to: slot.name, metadata,
+        .stored(view.record.contents, length: view.record.length), to: slot, metadata,
         additionalParents: view.parents,
         redescribing: view.record.id)
     ).wait()
@@ -88,15 +135,15 @@ extension SaveSlots {
     var parents: [VersionID]
   }
 
-  private func currentSave<Value: Archivable>(in slot: Slot<Value>, alone: Bool = false) throws -> CurrentSave {
-    try Self.check(slot.name)
-    core.slotParents.waitForCaptures(in: slot.name)
+  /// Returns the slot's save; in a conflict the one that is ranked first, or, without a ranking, throws `misuse`.
+  private func currentSave(in slot: String, ranking: SavePolicy? = nil) throws -> CurrentSave {
+    core.slotParents.waitForCaptures(in: slot)
     return try core.store.read { transaction in
-      let view = try Resolution.view(of: try transaction.key(of: slot.name), in: transaction, policy: slot.policy.order)
-      guard let winner = view.winner else { throw GameDataError(.missing, "the slot \"\(slot.name)\" is empty") }
-      guard !alone || !view.isConflict else {
-        throw GameDataError(
-          .misuse, "the slot \"\(slot.name)\" is in conflict: load and save it first")
+      let view = try Resolution.view(
+        of: try transaction.key(of: slot), in: transaction, policy: ranking ?? .mostProgress)
+      guard let winner = view.winner else { throw GameDataError(.missing, "the slot \"\(slot)\" is empty") }
+      guard ranking != nil || !view.isConflict else {
+        throw GameDataError(.misuse, "the slot \"\(slot)\" is in conflict: load and save it first")
       }
       let side = try SlotReading.side(winner, in: transaction)
       return CurrentSave(record: winner, version: side.summary, parents: view.parents)
@@ -111,15 +158,15 @@ extension SaveSlots {
 
   /// Throws if both slots are the same, or if a local slot's save would get into a slot that isn't local, and so to a
   /// cloud.
-  private func refuse<Value>(_ slot: Slot<Value>, to other: Slot<Value>) throws {
-    guard slot.name != other.name else {
-      throw GameDataError(.misuse, "\"\(slot.name)\" and \"\(other.name)\" are the same slot")
+  private func refuse(_ slot: String, to other: String) throws {
+    guard slot != other else {
+      throw GameDataError(.misuse, "\"\(slot)\" and \"\(other)\" are the same slot")
     }
-    guard try core.store.read({ try !$0.isLocal(slot.name) || $0.isLocal(other.name) }) else {
+    guard try core.store.read({ try !$0.isLocal(slot) || $0.isLocal(other) }) else {
       throw GameDataError(
         .misuse,
         """
-        "\(slot.name)" stays on this device, but "\(other.name)" doesn't: first call keepLocal on the latter, or \
+        "\(slot)" stays on this device, but "\(other)" doesn't: first call keepLocal on the latter, or \
         syncAgain on the former
         """)
     }

@@ -29,13 +29,13 @@ extension SaveSlots {
     try await seenBy(slot.name)
   }
 
-  /// Asks which other devices have the current save of a slot, by the slot's name, for lists and tools.
+  /// Asks which other devices have the current save of a slot, by the slot's name.
   ///
   /// - Parameter slot: The slot's name.
   /// - Returns: The devices; nil if the cloud doesn't know.
   /// - Throws: As `seenBy(_:)` with a `Slot`.
   public func seenBy(_ slot: String) async throws -> [CloudDevice]? {
-    try Self.check(slot)
+    let slot = try Self.checked(slot)
     await core.slotParents.awaitCaptures(in: slot)
     let question = try core.store.read { try SeenByQuery([slot], in: $0) }
     guard !question.isEmpty else { return [] }

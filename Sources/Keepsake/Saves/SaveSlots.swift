@@ -81,10 +81,7 @@ public final class SaveSlots: Sendable {
   /// - Returns: The version that records the delete.
   /// - Throws: `GameDataError` and `StoreError` if the delete can't be written.
   @discardableResult
-  public func delete<Value: Archivable>(_ slot: Slot<Value>) throws -> Version {
-    try commit(core.commits.draft(.tombstone, to: slot.name, additionalParents: core.slotParents.shown(slot.name)))
-      .wait()
-  }
+  public func delete<Value: Archivable>(_ slot: Slot<Value>) throws -> Version { try delete(slot.name) }
 
   func save<Value: Archivable>(
     _ value: Value, to slot: Slot<Value>, _ metadata: SaveMetadata
@@ -269,23 +266,6 @@ public final class SaveSlots: Sendable {
     try history(of: slot.name)
   }
 
-  /// Lists the kept versions of a slot by its name, for tools.
-  ///
-  /// - Parameter slot: The slot's name.
-  /// - Returns: The versions, the most recently received first.
-  /// - Throws: `GameDataError` with `misuse` for an invalid name; `StoreError` if the store can't be read.
-  public func history(of slot: String) throws -> [Version] {
-    try Self.check(slot)
-    core.slotParents.waitForCaptures(in: slot)
-    return try core.store.read { transaction in
-      core.slotParents.show(slot, try transaction.heads(of: try transaction.key(of: slot)))
-      let pinned = try transaction.pinned(in: slot)
-      return try transaction.wholeHistory(of: slot).filter(SlotMove.isOfGame).map {
-        Version($0, isPinned: pinned.contains($0.record.id))
-      }
-    }
-  }
-
   /// Loads one version as it was saved, independent of the slot's current state. Changes nothing.
   ///
   /// - Parameters:
@@ -315,16 +295,7 @@ public final class SaveSlots: Sendable {
   ///   has its contents; `StoreError` if it can't be read or the disk can't be written.
   @discardableResult
   public func restore<Value: Archivable>(_ version: VersionID, in slot: Slot<Value>) throws -> Version {
-    let side = try core.store.read { transaction in
-      // Read completely, so that nothing damaged is restored.
-      try SlotReading.side(try readable(version, in: slot.name, transaction), in: transaction)
-    }
-    let record = side.version.record
-    return try commit(
-      core.commits.draft(
-        .stored(record.contents, length: record.length), to: slot.name, record.metadata,
-        additionalParents: core.slotParents.shown(slot.name))
-    ).wait()
+    try restore(version, in: slot.name)
   }
 
   /// Keeps a version and its contents until it is unpinned, regardless of the history rules. Durable on return.

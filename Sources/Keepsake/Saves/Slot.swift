@@ -3,12 +3,14 @@ import KeepsakeReplication
 /// A named slot for saved games: its name, the type of its saves, and its conflict policy.
 ///
 /// ```swift
-/// extension Slot<World> { static var main: Self { "main" } }
-/// extension Slot<Settings> { static var settings: Self { Slot("settings", resolving: .newest) } }
+/// extension Slot<World> { static let main = Slot("main") }
+/// extension Slot<Settings> { static let settings = Slot("settings", resolving: .newest) }
 /// ```
 ///
 /// The name is the same on every device. Don't change it once there are saves.
-public struct Slot<Value: Archivable>: Sendable, ExpressibleByStringLiteral {
+///
+/// Calls that need no type, such as `delete` and `copy`, also take the plain name, as `SaveSlots.list` returns it.
+public struct Slot<Value: Archivable>: Sendable {
   /// The greatest length of a name, in bytes of UTF-8. Control characters are refused too.
   public static var maximumNameBytes: Int { ExchangeRules.maximumSlotBytes }
 
@@ -26,9 +28,4 @@ public struct Slot<Value: Archivable>: Sendable, ExpressibleByStringLiteral {
     self.name = name.canonical
     self.policy = policy
   }
-
-  /// Creates a slot with the policy `automatic`.
-  ///
-  /// - Parameter name: At most `maximumNameBytes`, without control characters.
-  public init(stringLiteral name: String) { self.init(name) }
 }

@@ -130,13 +130,13 @@ extension SaveSlots {
   /// - Throws: `GameDataError` with `misuse` for an invalid name; `StoreError` if the store can't be read.
   public func status<Value: Archivable>(of slot: Slot<Value>) throws -> SlotStatus { try status(of: slot.name) }
 
-  /// Returns the status of a slot by its name, for lists and tools.
+  /// Returns the status of a slot, by the slot's name.
   ///
   /// - Parameter slot: The slot's name.
   /// - Returns: The status now.
   /// - Throws: `GameDataError` with `misuse` for an invalid name; `StoreError` if the store can't be read.
   public func status(of slot: String) throws -> SlotStatus {
-    try Self.check(slot)
+    let slot = try Self.checked(slot)
     core.slotParents.waitForCaptures(in: slot)
     return try durableStatus(of: slot)
   }
@@ -157,7 +157,9 @@ extension SaveSlots {
   ///
   /// - Parameter slot: The slot's name.
   /// - Returns: A sequence for `for try await`.
-  public func statusUpdates(of slot: String) -> SlotStatusUpdates { SlotStatusUpdates(saves: self, slot: slot) }
+  public func statusUpdates(of slot: String) -> SlotStatusUpdates {
+    SlotStatusUpdates(saves: self, slot: slot.canonical)
+  }
 
   /// Also returns the status of a tracked file, by its slot key.
   func durableStatus(of slot: String) throws -> SlotStatus {

@@ -3,11 +3,11 @@
 ///
 /// ```swift
 /// extension Currency {
-///   static let gems: Self = "gems"
-///   static let gold: Self = "gold"
+///   static let gems = Currency("gems")
+///   static let gold = Currency("gold")
 /// }
 /// ```
-public struct Currency: Sendable, Hashable, ExpressibleByStringLiteral {
+public struct Currency: Sendable, Hashable {
   /// The currency's name, the same on every device.
   public let name: String
 
@@ -15,11 +15,14 @@ public struct Currency: Sendable, Hashable, ExpressibleByStringLiteral {
   ///
   /// - Parameter name: Its name.
   public init(_ name: String) { self.name = name.canonical }
-  public init(stringLiteral name: String) { self.init(name) }
 }
 
 /// Something that an operation grants, such as a sword.
-public struct Goods: Sendable, Hashable, ExpressibleByStringLiteral {
+///
+/// ```swift
+/// extension Goods { static let sword = Goods("sword") }
+/// ```
+public struct Goods: Sendable, Hashable {
   /// The name of the goods.
   public let name: String
 
@@ -27,7 +30,6 @@ public struct Goods: Sendable, Hashable, ExpressibleByStringLiteral {
   ///
   /// - Parameter name: The name.
   public init(_ name: String) { self.name = name.canonical }
-  public init(stringLiteral name: String) { self.init(name) }
 }
 
 /// A player's money in one currency, as this device knows it.

@@ -7,7 +7,7 @@ import Synchronization
 /// ```swift
 /// game.wallet[.gems].spendable
 /// try game.wallet.earn(5, .gems, for: "level 3")
-/// try game.wallet.spend(50, .gems, for: "sword", goods: ["sword"])
+/// try game.wallet.spend(50, .gems, for: "sword", goods: [.sword])
 /// try game.wallet.claim(100, .gems, key: "daily-2026-11-20", for: "daily gift")
 /// ```
 ///

@@ -18,7 +18,7 @@ import Testing
 
   private func makeStore() throws {
     let game = try GameData.open("com.example.space", at: folder)
-    for level in 1...5 { try game.progress.record(level, for: .max("level", default: 0)).wait() }
+    for level in 1...5 { try game.progress.record(level, for: ProgressKey("level", default: 0, rule: .max)).wait() }
     try game.close()
     for name in try FileManager.default.contentsOfDirectory(atPath: folder.path) where name.hasPrefix("backup") {
       try FileManager.default.removeItem(at: folder.appendingPathComponent(name))
@@ -41,7 +41,7 @@ import Testing
     #expect(FileManager.default.fileExists(atPath: folder.appendingPathComponent("damaged").path))
     #expect(await status(folder.path) == 0)
     let game = try GameData.open("com.example.space", at: folder)
-    #expect(game.progress[.max("level", default: 0)] == 5)
+    #expect(game.progress[ProgressKey("level", default: 0, rule: .max)] == 5)
     try game.close()
   }
 

@@ -14,7 +14,7 @@ import Testing
 @Archivable private struct Lamp: Equatable { var brightness = 1 }
 
 extension Slot<Lamp> {
-  fileprivate static var lamp: Self { "lamp" }
+  fileprivate static let lamp = Slot("lamp")
 }
 
 /// Support asks a player for one save, inspects it, repairs it and returns it.

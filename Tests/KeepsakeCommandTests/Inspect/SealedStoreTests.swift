@@ -12,7 +12,7 @@ import Testing
 @Archivable private struct Lamp { var isOn = true }
 
 extension Slot<Lamp> {
-  fileprivate static var lamp: Self { "lamp" }
+  fileprivate static let lamp = Slot("lamp")
 }
 
 /// Support inspects a player's sealed store.

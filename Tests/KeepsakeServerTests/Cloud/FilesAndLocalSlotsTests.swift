@@ -12,7 +12,7 @@ import Testing
 /// Tracked files that are synced to another device, and slots that stay local: through the public API and a real
 /// server.
 @Suite("Tracked files and local slots, over real HTTP", .hangLimit) struct FilesAndLocalSlotsTests {
-  private let cave: Slot<Cave> = "cave"
+  private let cave = Slot<Cave>("cave")
 
   private func hash(_ url: URL) throws -> ContentHash { ContentHash(of: try Data(contentsOf: url)) }
 

@@ -7,7 +7,7 @@ import Testing
 
 /// Games that connect and join a player, through the public API and a real server.
 @Suite("Connecting and joining", .hangLimit) struct JoinTests {
-  private static let level = ProgressKey<Int>.max("level", default: 1)
+  private static let level = ProgressKey("level", default: 1, rule: .max)
 
   @Test("a device that joins a player right after connecting remains with that player, also after a restart")
   func joinAtOnce() async throws {
@@ -43,7 +43,7 @@ import Testing
   @Test(
     "the values that a guest set or reset are replaced at once by those of the player it joins, also after a restart")
   func guestGivesWay() async throws {
-    let hat = ProgressKey<String>.latest("hat", default: "none")
+    let hat = ProgressKey("hat", default: "none", rule: .latest)
     try await TemporaryFolder.with { folder in
       try await LiveServer.with { server in
         func open(_ name: String) throws -> GameData {

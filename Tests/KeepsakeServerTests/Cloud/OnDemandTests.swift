@@ -12,7 +12,7 @@ import Testing
 
 /// Saves that are downloaded on request, through the public API and a real server.
 @Suite("Downloads on demand, over real HTTP", .hangLimit) struct OnDemandTests {
-  private let atlas: Slot<Atlas> = "atlas"
+  private let atlas = Slot<Atlas>("atlas")
 
   private func isNotDownloaded(_ game: GameData) throws -> Bool {
     do {

@@ -12,9 +12,9 @@ import Testing
 
 /// A player's devices, removing them, signing out, and deleting everything: through the public API and a real server.
 @Suite("Devices, accounts and signing out, over real HTTP", .hangLimit) struct PlayerTests {
-  private static let level = ProgressKey<Int>.max("level", default: 1)
-  private static let cave: Slot<Cave> = "cave"
-  private static let gems: Currency = "gems"
+  private static let level = ProgressKey("level", default: 1, rule: .max)
+  private static let cave = Slot<Cave>("cave")
+  private static let gems = Currency("gems")
 
   private func with(_ body: (LiveServer, URL) async throws -> Void) async throws {
     try await TemporaryFolder.with { folder in
@@ -157,11 +157,11 @@ import Testing
   func exports() async throws {
     try await with { server, folder in
       let other = try open(.guest, on: "other", in: folder, server)
-      try other.progress.record(99, for: ProgressKey<Int>.max("theirs", default: 1))
+      try other.progress.record(99, for: ProgressKey("theirs", default: 1, rule: .max))
       try await other.cloud.sync()
       let game = try open(.guest, on: "phone", in: folder, server)
       for number in 0..<2_500 {
-        try game.progress.record(number, for: ProgressKey<Int>.max("level \(number)", default: -1))
+        try game.progress.record(number, for: ProgressKey("level \(number)", default: -1, rule: .max))
       }
       try await game.saves.save(Cave(level: 6), to: Self.cave)
       try game.wallet.earn(7, Self.gems, for: "a quest")

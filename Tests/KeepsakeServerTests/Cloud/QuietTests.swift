@@ -7,7 +7,7 @@ import Testing
 /// After a write, a player's devices must soon stop exchanging messages.
 @Suite("Quiet devices over HTTP", .serialized, .hangLimit)
 struct QuietTests {
-  private static let level = ProgressKey<Int>.max("level", default: 0)
+  private static let level = ProgressKey("level", default: 0, rule: .max)
   private static let mostExchanges = 2
 
   @Test("after a write each device makes at most two exchanges, and then polls only once a minute")
@@ -21,17 +21,17 @@ struct QuietTests {
       var lines: [String] = []
       let writes: [(String, @Sendable (GameData) async throws -> Void)] = [
         ("a value", { try await $0.progress.record(1, for: Self.level).value }),
-        ("a small save", { try await $0.saves.save(Chapter(1, bytes: 900), to: "small") }),
-        ("a save inside the exchange", { try await $0.saves.save(Chapter(2, bytes: 100_000), to: "middle") }),
-        ("a save in parts", { try await $0.saves.save(Chapter(3, bytes: 2_500_000), to: "large") }),
+        ("a small save", { try await $0.saves.save(Chapter(1, bytes: 900), to: Slot("small")) }),
+        ("a save inside the exchange", { try await $0.saves.save(Chapter(2, bytes: 100_000), to: Slot("middle")) }),
+        ("a save in parts", { try await $0.saves.save(Chapter(3, bytes: 2_500_000), to: Slot("large")) }),
         ("a delete", { try $0.saves.delete(Slot<Chapter>("middle")) }),
         (
           "a checkpoint",
           { game in
             try await game.checkpoint {
               try $0.record(2, for: Self.level)
-              try $0.save(Chapter(4, bytes: 700_000), to: "large")
-              try $0.save(Chapter(5, bytes: 300), to: "small")
+              try $0.save(Chapter(4, bytes: 700_000), to: Slot("large"))
+              try $0.save(Chapter(5, bytes: 300), to: Slot("small"))
             }.value
           }
         ),

@@ -11,7 +11,7 @@ import Testing
 /// Which of a player's devices have a save, through the public API, over real HTTP.
 @Suite("Which devices have a save, over real HTTP", .serialized, .hangLimit)
 struct SeenTests {
-  private static let world: Slot<Chapter> = "world"
+  private static let world = Slot<Chapter>("world")
 
   private func start(_ data: URL, port: Int? = nil) async throws -> LiveServer {
     try await LiveServer.start(data: data, port: port, appKeys: [ServerProcess.appKey])

@@ -35,8 +35,8 @@ struct RestoredServerTests {
 
   private func checkpoint(_ number: Int, on device: PlayedDevice) async throws {
     try await device.game.checkpoint {
-      try $0.record(number, for: .max("checkpoint", default: 0))
-      try $0.save(Chapter(number, bytes: 700_000), to: "checkpoint")
+      try $0.record(number, for: ProgressKey("checkpoint", default: 0, rule: .max))
+      try $0.save(Chapter(number, bytes: 700_000), to: Slot("checkpoint"))
     }.value
   }
 
@@ -66,10 +66,10 @@ struct RestoredServerTests {
       let (players, all) = ([phone, tablet, console], [phone, tablet, console, observer])
 
       // Yesterday.
-      try await phone.game.saves.save(Chapter(1, bytes: 2_500_000), to: "world")
-      try await tablet.game.saves.save(Chapter(2, bytes: 5_000), to: "old")
-      try await console.game.saves.save(Chapter(3, bytes: 5_000), to: "quest")
-      try await phone.game.progress.record(1, for: .max("level", default: 0)).value
+      try await phone.game.saves.save(Chapter(1, bytes: 2_500_000), to: Slot("world"))
+      try await tablet.game.saves.save(Chapter(2, bytes: 5_000), to: Slot("old"))
+      try await console.game.saves.save(Chapter(3, bytes: 5_000), to: Slot("quest"))
+      try await phone.game.progress.record(1, for: ProgressKey("level", default: 0, rule: .max)).value
       try await checkpoint(1, on: phone)
       try await settle(all)
       try Self.backUp(data, to: backup)
@@ -78,17 +78,17 @@ struct RestoredServerTests {
       try await pause([observer])
       let watch = CheckpointWatch(observer)
       for number in 2...4 { try await checkpoint(number, on: phone) }
-      try await phone.game.saves.save(Chapter(5, bytes: 2_600_000), to: "world")
-      try await tablet.game.progress.record(50, for: .max("coins", default: 0)).value
+      try await phone.game.saves.save(Chapter(5, bytes: 2_600_000), to: Slot("world"))
+      try await tablet.game.progress.record(50, for: ProgressKey("coins", default: 0, rule: .max)).value
       try tablet.game.saves.delete(Slot<Chapter>("old"))
       try await settle(players)
       try await pause([tablet, console])
       for (number, device) in [(6, tablet), (7, console)] {
         _ = try device.game.saves.load(Slot<Chapter>("quest"))
-        try await device.game.saves.save(Chapter(number, bytes: 600_000), to: "quest")
+        try await device.game.saves.save(Chapter(number, bytes: 600_000), to: Slot("quest"))
       }
       try await resume([tablet, console])
-      try await console.game.progress.record(9, for: .max("level", default: 0)).value
+      try await console.game.progress.record(9, for: ProgressKey("level", default: 0, rule: .max)).value
       try await settle(players)
       let today = try Seen(on: phone)
       #expect(today.slots == ["world": [5], "checkpoint": [4], "quest": [6, 7]])

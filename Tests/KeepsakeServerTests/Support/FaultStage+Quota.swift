@@ -63,8 +63,8 @@ extension FaultStage {
       remedy: remedy)
   }
 
-  private static let ballast: Slot<Chapter> = "ballast"
-  private static let overflow: ProgressKey<String> = .latest("overflow", default: "")
+  private static let ballast = Slot<Chapter>("ballast")
+  private static let overflow = ProgressKey("overflow", default: "", rule: .latest)
 
   // MARK: Using up the quota
 
@@ -154,17 +154,17 @@ extension FaultStage {
     return "refused: \(numbers.used) of \(numbers.limit) bytes, \(numbers.needed) more needed"
   }
 
-  private static func key(_ name: String) -> ProgressKey<Int> { .max(name, default: 0) }
+  private static func key(_ name: String) -> ProgressKey<Int> { ProgressKey(name, default: 0, rule: .max) }
 
   /// The slot that is refused, and the bytes that it needs: incompressible contents, and a record.
   private static func expected(_ transfer: Transfer) -> (Slot<Chapter>, ClosedRange<Int64>) {
     let (inline, large) = (Int64(inlineBytes), Int64(largeBytes))
     switch (transfer.kind, transfer.request) {
-    case (.checkpoint, _): return ("small", 1...2_000)
-    case (.inlineExchange, _): return ("middle", inline...inline + 2_000)
+    case (.checkpoint, _): return (Slot("small"), 1...2_000)
+    case (.inlineExchange, _): return (Slot("middle"), inline...inline + 2_000)
     // The contents are in the cloud already.
-    case (_, exchange): return ("large", 1...2_000)
-    default: return ("large", large...large + 2_000)
+    case (_, exchange): return (Slot("large"), 1...2_000)
+    default: return (Slot("large"), large...large + 2_000)
     }
   }
 }

@@ -245,7 +245,7 @@ final class FaultStage: Sendable {
       let place = disk?.folder ?? folder
       let guest = try PlayedDevice("guest \(number)", in: place, to: port)
       guests.withLock { $0.append(guest) }
-      try await guest.game.progress.record(100 + number, for: .max("coins", default: 0)).value
+      try await guest.game.progress.record(100 + number, for: ProgressKey("coins", default: 0, rule: .max)).value
       guard transfer.kind == .joining else { return guest }
       guest.connect()
       try await guest.game.cloud.sync()
@@ -269,20 +269,22 @@ final class FaultStage: Sendable {
     }
     let trap = subject.proxy.hold(transfer.request, at: transfer.point, skipping: transfer.skipping)
     switch transfer.kind {
-    case .smallExchange: try await subject.game.progress.record(number, for: .max("level", default: 0)).value
+    case .smallExchange:
+      try await subject.game.progress.record(number, for: ProgressKey("level", default: 0, rule: .max)).value
     case .checkpoint:
       let pending = try subject.game.checkpoint { checkpoint in
-        try checkpoint.save(Chapter(number), to: "small")
-        try checkpoint.record(number, for: .max("level", default: 0))
+        try checkpoint.save(Chapter(number), to: Slot("small"))
+        try checkpoint.record(number, for: ProgressKey("level", default: 0, rule: .max))
       }
       try await pending.value
-    case .inlineExchange: try await subject.game.saves.save(Chapter(number, bytes: Self.inlineBytes), to: "middle")
-    case .upload: try await subject.game.saves.save(Chapter(number, bytes: Self.largeBytes), to: "large")
-    case .download: try await tablet.game.saves.save(Chapter(number, bytes: Self.largeBytes), to: "large")
+    case .inlineExchange:
+      try await subject.game.saves.save(Chapter(number, bytes: Self.inlineBytes), to: Slot("middle"))
+    case .upload: try await subject.game.saves.save(Chapter(number, bytes: Self.largeBytes), to: Slot("large"))
+    case .download: try await tablet.game.saves.save(Chapter(number, bytes: Self.largeBytes), to: Slot("large"))
     case .events:
       subject.proxy.heal()
       try await subject.until("listening again") { $0.game.cloud.status.isListening }
-      try await tablet.game.progress.record(number, for: .max("level", default: 0)).value
+      try await tablet.game.progress.record(number, for: ProgressKey("level", default: 0, rule: .max)).value
     case .registering: subject.connect()
     case .joining: return (trap, Task { try await subject.game.cloud.join(code) })
     }
@@ -317,7 +319,7 @@ final class FaultStage: Sendable {
       try await subject.until("reporting the store's failure") { hasFailed($0.game.cloud.status) }
       return "storeFailed"
     case .storeFailedOrThere:
-      let level = ProgressKey<Int>.max("level", default: 0)
+      let level = ProgressKey("level", default: 0, rule: .max)
       try await subject.until("reporting the store's failure") {
         hasFailed($0.game.cloud.status) || $0.game.progress[level] == number
       }
@@ -381,11 +383,11 @@ final class FaultStage: Sendable {
       return try device.isQuiet
     }
     if transfer.kind == .registering {
-      #expect(subject.game.progress[.max("coins", default: 0)] == 100 + number, "\(what)")
+      #expect(subject.game.progress[ProgressKey("coins", default: 0, rule: .max)] == 100 + number, "\(what)")
       let other = try await PlayedDevice.playing("other \(number)", in: folder, to: port, with: subject)
       guests.withLock { $0.append(other) }
       try await settle([subject, other])
-      #expect(other.game.progress[.max("coins", default: 0)] == 100 + number, "\(what)")
+      #expect(other.game.progress[ProgressKey("coins", default: 0, rule: .max)] == 100 + number, "\(what)")
       return
     }
     let devices = transfer.kind == .joining ? [phone, tablet, subject] : [phone, tablet]

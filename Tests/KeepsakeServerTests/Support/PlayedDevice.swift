@@ -162,7 +162,7 @@ struct Seen: Equatable, CustomStringConvertible {
       slots[slot.name] = sides.map { $0 == Chapter($0.number, bytes: $0.pages.count) ? $0.number : -1 }.sorted()
       versions[slot.name] = slot.current.id
     }
-    for key in Self.levels { progress[key] = device.game.progress[.max(key, default: 0)] }
+    for key in Self.levels { progress[key] = device.game.progress[ProgressKey(key, default: 0, rule: .max)] }
   }
 
   var description: String { "\(slots.sorted { $0.key < $1.key }), \(progress.sorted { $0.key < $1.key })" }

@@ -18,7 +18,7 @@ import Testing
 /// The test that runs on the small disk. The stores are elsewhere.
 @Suite(.serialized, .partOfAnotherTest(where: SmallDisk.mounted != nil))
 struct FullFolderOnDisk {
-  private static let level = ProgressKey<Int>.max("level", default: 0)
+  private static let level = ProgressKey("level", default: 0, rule: .max)
 
   private func open(_ folder: TemporaryFolder, _ cloud: URL) throws -> GameData {
     let game = try GameData.open("com.example.space", at: folder.store)

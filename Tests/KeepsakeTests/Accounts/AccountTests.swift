@@ -105,7 +105,7 @@ import Testing
     let ben = try open(.named("ben"))
     defer { end(ben) }
     try ben.saves.capture(World(level: 2), to: .main).wait()
-    try ben.saves.capture(World(level: 3), to: "cave").wait()
+    try ben.saves.capture(World(level: 3), to: Slot("cave")).wait()
     try ben.saves.delete(Slot<World>("cave"))
     try ben.wallet.earn(7, .gems, for: "a quest")
     try ben.progress.record(2, for: .level).wait()

@@ -95,7 +95,7 @@ import Testing
     try with(.guest) { (guest: GameData) throws in
       for text in ["guest 1", "guest 2"] { try guest.saves.capture(Journal(text: text), to: .asking).wait() }
       try guest.saves.capture(World(level: 4, cleared: ["a"]), to: .main).wait()
-      try guest.saves.capture(World(level: 1), to: "gone").wait()
+      try guest.saves.capture(World(level: 1), to: Slot("gone")).wait()
       try guest.saves.delete(Slot<World>("gone"))
     }
     #expect(try ada.adopt(.guest).saves == ["journal", "main"])
@@ -135,7 +135,7 @@ import Testing
       try guest.saves.capture(Ore(bytes: bytes), to: big).wait()
       try guest.saves.capture(Ore(bytes: bytes + [1]), to: big).wait()
       for number in 0..<500 {
-        try guest.progress.record(number, for: ProgressKey<Int>.max("key \(number)", default: -1))
+        try guest.progress.record(number, for: ProgressKey("key \(number)", default: -1, rule: .max))
       }
     }
     let ada = try open(Self.ada)
@@ -381,9 +381,9 @@ import Testing
     try with(.guest) { (guest: GameData) throws in
       try guest.files.track(file, syncs: false)
       try guest.files.track(file, as: "synced.dat")
-      try guest.saves.capture(World(level: 2), to: "kept").wait()
+      try guest.saves.capture(World(level: 2), to: Slot("kept")).wait()
       try guest.saves.keepLocal("kept", cloudCopy: .kept)
-      try guest.saves.capture(World(level: 2), to: "kept there").wait()
+      try guest.saves.capture(World(level: 2), to: Slot("kept there")).wait()
       try guest.records.write { try $0.execute(sql: "CREATE TABLE seen (id INTEGER)") }
     }
     try with(Self.ada) { (ada: GameData) throws in

@@ -41,9 +41,9 @@ func oldHero(from file: Data) throws -> OldHero {
     ])
 }
 
-extension Slot<OldHero> { static var hero: Self { "hero" } }
-extension PreferenceKey<Bool> { static var hasOldData: Self { PreferenceKey("took over old data", default: false) } }
-extension PreferenceKey<Double> { static var music: Self { PreferenceKey("music", default: 0.8) } }
+extension Slot<OldHero> { static let hero = Slot("hero") }
+extension PreferenceKey<Bool> { static let hasOldData = PreferenceKey("took over old data", default: false) }
+extension PreferenceKey<Double> { static let music = PreferenceKey("music", default: 0.8) }
 extension Board { static let arcade = Board("arcade", order: .descending) }
 
 func takeOver(save: Data, defaults: Data, scores: Data, into game: GameData) throws -> [String] {

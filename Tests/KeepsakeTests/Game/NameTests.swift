@@ -19,7 +19,7 @@ import Testing
       (.slot, { try game.saves.capture(World(), to: Slot<World>($0)) }),
       (.trackedFile, { _ = try game.files.track(file, as: $0) }),
       (.preference, { try game.preferences.set(1, for: PreferenceKey($0, default: 0)) }),
-      (.value, { try game.progress.record(1, for: .max($0, default: 0)) }),
+      (.value, { try game.progress.record(1, for: ProgressKey($0, default: 0, rule: .max)) }),
       (.board, { try game.scores.submit(1, to: Board($0, order: .descending)) }),
       (.player, { try game.scores.submit(1, to: Board("easy", order: .descending), player: $0) }),
       (.currency, { _ = try game.wallet.earn(1, Currency($0), for: "test") }),

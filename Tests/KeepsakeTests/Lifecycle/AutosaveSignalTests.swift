@@ -75,8 +75,8 @@ import Darwin
     let path = device.url.path
     await #expect(processExitsWith: .signal(SIGTERM)) { [path = path as String] in
       let game = try GameData.open("com.example.space", at: URL(fileURLWithPath: path))
-      let first = Autosave(game, to: "first", every: .seconds(3_600), within: patience) { World(level: 1) }
-      let second = Autosave(game, to: "second", every: .seconds(3_600), within: patience) { World(level: 2) }
+      let first = Autosave(game, to: Slot("first"), every: .seconds(3_600), within: patience) { World(level: 1) }
+      let second = Autosave(game, to: Slot("second"), every: .seconds(3_600), within: patience) { World(level: 2) }
       kill(getpid(), SIGTERM)
       while true {
         try first.update()
@@ -84,8 +84,8 @@ import Darwin
         usleep(1_000)
       }
     }
-    #expect(try level(of: "first") == 1)
-    #expect(try level(of: "second") == 2)
+    #expect(try level(of: Slot("first")) == 1)
+    #expect(try level(of: Slot("second")) == 2)
   }
 
   @Test("with `saveAndContinue`, a game that receives a termination signal saves, and ends by itself")
@@ -113,8 +113,8 @@ import Darwin
     let path = device.url.path
     await #expect(processExitsWith: .signal(SIGTERM)) { [path = path as String] in
       let game = try GameData.open("com.example.space", at: URL(fileURLWithPath: path))
-      let first = Autosave(game, to: "first", every: .seconds(3_600), within: patience) { World(level: 1) }
-      var second: Autosave<World>? = Autosave(game, to: "second", every: .seconds(3_600), within: patience) {
+      let first = Autosave(game, to: Slot("first"), every: .seconds(3_600), within: patience) { World(level: 1) }
+      var second: Autosave<World>? = Autosave(game, to: Slot("second"), every: .seconds(3_600), within: patience) {
         World(level: 2)
       }
       kill(getpid(), SIGTERM)
@@ -124,8 +124,8 @@ import Darwin
       second = nil
       exit(7)
     }
-    #expect(try level(of: "first") == 1)
-    #expect(try level(of: "second") == nil)
+    #expect(try level(of: Slot("first")) == 1)
+    #expect(try level(of: Slot("second")) == nil)
   }
 
   @Test("a game that hangs is ended by the signal after the deadline, and its last save is kept")
@@ -288,7 +288,7 @@ import Darwin
       var world = World(level: 0)
       var calls = (suspended: 0, resumed: 0)
       let autosave = Autosave(game, to: .main, every: .seconds(3_600), within: patience) { world }
-      let other = Autosave(game, to: "other", every: .seconds(3_600), within: patience) { World(level: 7) }
+      let other = Autosave(game, to: Slot("other"), every: .seconds(3_600), within: patience) { World(level: 7) }
       autosave.onSuspend = { calls.suspended += 1 }
       autosave.onResume = { calls.resumed += 1 }
       other.onSuspend = {
@@ -330,8 +330,8 @@ import Darwin
     let file = device.folder.url.appendingPathComponent("resumed")
     await #expect(processExitsWith: .signal(SIGKILL)) { [path = path as String, file = file as URL] in
       let game = try GameData.open("com.example.space", at: URL(fileURLWithPath: path))
-      let first = Autosave(game, to: "first", every: .seconds(3_600), within: patience) { World(level: 1) }
-      let second = Autosave(game, to: "second", every: .seconds(3_600), within: patience) { World(level: 2) }
+      let first = Autosave(game, to: Slot("first"), every: .seconds(3_600), within: patience) { World(level: 1) }
+      let second = Autosave(game, to: Slot("second"), every: .seconds(3_600), within: patience) { World(level: 2) }
       try Self.conduct(stops: 1, file, thenEnd: "STOPPED")
       while true {
         try first.update()
@@ -339,8 +339,8 @@ import Darwin
         usleep(1_000)
       }
     }
-    #expect(try level(of: "first") == 1)
-    #expect(try level(of: "second") == 2)
+    #expect(try level(of: Slot("first")) == 1)
+    #expect(try level(of: Slot("second")) == 2)
   }
 
   @Test("a game that receives a termination signal while it is stopped continues, saves, and ends")
@@ -372,7 +372,7 @@ import Darwin
       await keeper.play(thenEnd: false)
     }
     #expect(try level() == 44)
-    #expect(try level(of: "other") == 7)
+    #expect(try level(of: Slot("other")) == 7)
   }
 
   @Test("a game that hangs can be stopped, and its playtime excludes the stop")
@@ -410,7 +410,7 @@ private actor Keeper {
 
   init(_ game: GameData, noting file: URL? = nil) {
     main = Autosave(game, to: .main, every: .seconds(3_600), within: patience) { World(level: file == nil ? 43 : 44) }
-    other = Autosave(game, to: "other", every: .seconds(3_600), within: patience) { World(level: 7) }
+    other = Autosave(game, to: Slot("other"), every: .seconds(3_600), within: patience) { World(level: 7) }
     var resumed = (main: 0, other: 0)
     // Both have to be notified before the next stop.
     func note() {

@@ -125,7 +125,7 @@ import Testing
   func badSlot() throws {
     let game = try device.open()
     defer { end(game) }
-    let autosave = Autosave(game, to: "two\nlines", every: .zero, atSignals: .ignored, within: Patience.limit) {
+    let autosave = Autosave(game, to: Slot("two\nlines"), every: .zero, atSignals: .ignored, within: Patience.limit) {
       World(level: 1)
     }
     for _ in 0..<2 { #expect(gameErrorCode { try autosave.update() } == .misuse) }

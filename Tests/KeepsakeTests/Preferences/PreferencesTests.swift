@@ -23,29 +23,29 @@ struct Window: Codable, Equatable {
   var title: String? = "Space"
 }
 
-extension PreferenceKey<Double> { static var volume: Self { PreferenceKey("volume", default: 0.8) } }
-extension PreferenceKey<Bool> { static var isMuted: Self { PreferenceKey("muted", default: false) } }
-extension PreferenceKey<Int> { static var lives: Self { PreferenceKey("lives", default: 3) } }
-extension PreferenceKey<UInt8> { static var gamma: Self { PreferenceKey("gamma", default: 128) } }
-extension PreferenceKey<Float> { static var zoom: Self { PreferenceKey("zoom", default: 1) } }
+extension PreferenceKey<Double> { static let volume = PreferenceKey("volume", default: 0.8) }
+extension PreferenceKey<Bool> { static let isMuted = PreferenceKey("muted", default: false) }
+extension PreferenceKey<Int> { static let lives = PreferenceKey("lives", default: 3) }
+extension PreferenceKey<UInt8> { static let gamma = PreferenceKey("gamma", default: 128) }
+extension PreferenceKey<Float> { static let zoom = PreferenceKey("zoom", default: 1) }
 extension PreferenceKey<String> {
-  static var nick: Self { PreferenceKey("nick", default: "player") }
-  static var hat: Self { PreferenceKey("hat", default: "none", synced: true) }
+  static let nick = PreferenceKey("nick", default: "player")
+  static let hat = PreferenceKey("hat", default: "none", synced: true)
 }
-extension PreferenceKey<Data> { static var token: Self { PreferenceKey("token", default: Data()) } }
-extension PreferenceKey<Date> { static var seen: Self { PreferenceKey("seen", default: .distantPast) } }
-extension PreferenceKey<URL?> { static var page: Self { PreferenceKey("page", default: nil) } }
-extension PreferenceKey<Difficulty> { static var difficulty: Self { PreferenceKey("difficulty", default: .normal) } }
-extension PreferenceKey<Hand> { static var hand: Self { PreferenceKey("hand", default: .right) } }
+extension PreferenceKey<Data> { static let token = PreferenceKey("token", default: Data()) }
+extension PreferenceKey<Date> { static let seen = PreferenceKey("seen", default: .distantPast) }
+extension PreferenceKey<URL?> { static let page = PreferenceKey("page", default: nil) }
+extension PreferenceKey<Difficulty> { static let difficulty = PreferenceKey("difficulty", default: .normal) }
+extension PreferenceKey<Hand> { static let hand = PreferenceKey("hand", default: .right) }
 extension PreferenceKey<Difficulty?> {
-  static var lastDifficulty: Self { PreferenceKey("last difficulty", default: nil) }
+  static let lastDifficulty = PreferenceKey("last difficulty", default: nil)
 }
-extension PreferenceKey<[Difficulty]> { static var cleared: Self { PreferenceKey("cleared", default: []) } }
-extension PreferenceKey<[Hand]> { static var hands: Self { PreferenceKey("hands", default: []) } }
-extension PreferenceKey<Hand?> { static var otherHand: Self { PreferenceKey("other hand", default: nil) } }
-extension PreferenceKey<[Int]> { static var order: Self { PreferenceKey("order", default: [1, 2]) } }
-extension PreferenceKey<Bindings> { static var bindings: Self { PreferenceKey("bindings", default: Bindings()) } }
-extension PreferenceKey<Window> { static var window: Self { PreferenceKey("window", default: Window()) } }
+extension PreferenceKey<[Difficulty]> { static let cleared = PreferenceKey("cleared", default: []) }
+extension PreferenceKey<[Hand]> { static let hands = PreferenceKey("hands", default: []) }
+extension PreferenceKey<Hand?> { static let otherHand = PreferenceKey("other hand", default: nil) }
+extension PreferenceKey<[Int]> { static let order = PreferenceKey("order", default: [1, 2]) }
+extension PreferenceKey<Bindings> { static let bindings = PreferenceKey("bindings", default: Bindings()) }
+extension PreferenceKey<Window> { static let window = PreferenceKey("window", default: Window()) }
 
 /// The bytes of a preference in a game's store; nil if there are none.
 func storedPreference(_ name: String, of game: GameData) throws -> Data? {

@@ -205,9 +205,9 @@ import Testing
     #expect(gameErrorCode { try game.progress.remove("first", at: 1, from: .stars) } == .misuse)
     #expect(gameErrorCode { try game.progress.add(1, to: .firstWin) } == .misuse)
     #expect(gameErrorCode { try game.progress.reset(.favourites, to: []) } == .notCaughtUp)
-    let ratios: ProgressKey<[String: Double]> = .dictionary("ratios", of: .max)
+    let ratios: ProgressKey<[String: Double]> = ProgressKey("ratios", rule: .dictionary(of: .max))
     #expect(gameErrorCode { try game.progress.record(.nan, at: "x", for: ratios) } == .misuse)
-    let byRatio: ProgressKey<[Double: Int]> = .dictionary("by ratio", of: .max)
+    let byRatio: ProgressKey<[Double: Int]> = ProgressKey("by ratio", rule: .dictionary(of: .max))
     #expect(gameErrorCode { try game.progress.record(1, at: .nan, for: byRatio) } == .misuse)
     #expect(game.progress.names.isEmpty)
     // Another release of the game used the names with other rules.
@@ -224,6 +224,7 @@ import Testing
     defer { end(game) }
     // Each element counts with its bytes and 16 more.
     let long = String(repeating: "flower", count: 2_000)
+    func text(_ name: String) -> ProgressKey<String> { ProgressKey(name, default: "", rule: .latest) }
     var count = 0
     var code: GameDataError.Code?
     while code == nil, count < 100 {
@@ -254,28 +255,29 @@ import Testing
   func total() throws {
     var game = try device.open()
     let long = String(repeating: "x", count: 250 * 1024)
+    func text(_ name: String) -> ProgressKey<String> { ProgressKey(name, default: "", rule: .latest) }
     var count = 0
     var code: GameDataError.Code?
     while code == nil, count < 100 {
-      code = gameErrorCode { try game.progress.set(long, for: .latest("text \(count)", default: "")) }
+      code = gameErrorCode { try game.progress.set(long, for: text("text \(count)")) }
       if code == nil { count += 1 }
     }
     #expect(code == .tooLarge && count == ProgressStore.maximumBytes / (250 * 1024 + 24 + 64 + 7), "\(count)")
-    #expect(!game.progress.contains(.latest("text \(count)", default: "")))
+    #expect(!game.progress.contains(text("text \(count)")))
     try game.progress.record(6, for: .level)
     try arrive(.latest(Stamp(caughtUp: true, milliseconds: 1, writer: WriterID(3)), .string(long)), "theirs", to: game)
-    #expect(game.progress[.latest("theirs", default: "")].utf8.count == long.utf8.count)
+    #expect(game.progress[text("theirs")].utf8.count == long.utf8.count)
     try game.close()
     game = try device.open()
     defer { end(game) }
-    #expect(gameErrorCode { try game.progress.set(long, for: .latest("more", default: "")) } == .tooLarge)
+    #expect(gameErrorCode { try game.progress.set(long, for: text("more")) } == .tooLarge)
     try game.progress.record(7, for: .level)
     #expect(game.progress[.level] == 7)
-    #expect(gameErrorCode { try game.progress.set("short", for: .latest("one more", default: "")) } == .tooLarge)
-    try game.progress.set("short", for: .latest("text 0", default: ""))
-    try game.progress.set("short", for: .latest("theirs", default: ""))
-    try game.progress.set("short", for: .latest("one more", default: ""))
-    #expect(game.progress[.latest("one more", default: "")] == "short")
+    #expect(gameErrorCode { try game.progress.set("short", for: text("one more")) } == .tooLarge)
+    try game.progress.set("short", for: text("text 0"))
+    try game.progress.set("short", for: text("theirs"))
+    try game.progress.set("short", for: text("one more"))
+    #expect(game.progress[text("one more")] == "short")
   }
 
   @Test("a key beyond the limit is refused, and the last one within it can still be recorded")
@@ -289,9 +291,10 @@ import Testing
       }
     }
     try game.progress.reload()
-    #expect(gameErrorCode { try game.progress.record(2, for: .max("one more", default: 0)) } == .tooLarge)
-    try game.progress.record(2, for: .max("9999", default: 0))
-    #expect(game.progress[.max("9999", default: 0)] == 2)
+    let (more, known) = (ProgressKey("one more", default: 0, rule: .max), ProgressKey("9999", default: 0, rule: .max))
+    #expect(gameErrorCode { try game.progress.record(2, for: more) } == .tooLarge)
+    try game.progress.record(2, for: known)
+    #expect(game.progress[known] == 2)
   }
 
   @Test("a checkpoint with more values than one commit may have is too large, and nothing of it is kept")
@@ -300,10 +303,10 @@ import Testing
     defer { end(game) }
     let pending = try game.checkpoint { checkpoint in
       for number in 0...ExchangeRules.maximumCells {
-        try checkpoint.record(1, for: .max("key \(number)", default: 0))
+        try checkpoint.record(1, for: ProgressKey("key \(number)", default: 0, rule: .max))
       }
     }
     #expect(gameErrorCode { try pending.wait() } == .tooLarge)
-    #expect(game.progress[.max("key 1", default: 0)] == 0)
+    #expect(game.progress[ProgressKey("key 1", default: 0, rule: .max)] == 0)
   }
 }

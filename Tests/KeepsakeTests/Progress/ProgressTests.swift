@@ -39,6 +39,27 @@ import Testing
     try game.progress.received([key])
   }
 
+  @Test("a key shows its default until something is recorded: 0, nil or an empty collection, if it was given no other")
+  func defaults() throws {
+    let game = try device.open()
+    defer { end(game) }
+    let lowest = ProgressKey("lowest", rule: .min)
+    #expect(game.progress[lowest] == 0 && game.progress[ProgressKey("lowest", default: 9, rule: .min)] == 9)
+    #expect(game.progress[.badges].isEmpty && game.progress[.favourites].isEmpty && game.progress[.bestTimes].isEmpty)
+    #expect(game.progress[.firstWin] == nil && game.progress[.coinsFound] == 0)
+    try game.progress.record(61, for: lowest)
+    #expect(game.progress[lowest] == 61, "the default is no record")
+  }
+
+  @Test("a counter that is given a default stops the process and reports why")
+  func counterWithDefault() async throws {
+    let result = try await #require(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+      _ = ProgressKey("coins", default: 5, rule: .counter)
+    }
+    let errors = String(decoding: result.standardErrorContent, as: UTF8.self)
+    #expect(errors.contains("the key \"coins\" is a counter, which has no other default than 0"))
+  }
+
   @Test("a value of each rule is joined by that rule, and is the same after a restart")
   func rules() throws {
     var game = try device.open()
@@ -126,13 +147,16 @@ import Testing
     defer { end(game) }
     #expect(gameErrorCode { try game.progress.set(3, for: .level) } == .misuse)
     #expect(gameErrorCode { try game.progress.record(3, for: .coinsFound) } == .misuse)
-    #expect(gameErrorCode { try game.progress.record(.nan, for: .max("ratio", default: 0.0)) } == .misuse)
+    let ratio = ProgressKey("ratio", default: 0.0, rule: .max)
+    #expect(gameErrorCode { try game.progress.record(.nan, for: ratio) } == .misuse)
     #expect(
-      gameErrorCode { try game.progress.record(1, for: .max(String(repeating: "k", count: 1_000), default: 0)) }
+      gameErrorCode {
+        try game.progress.record(1, for: ProgressKey(String(repeating: "k", count: 1_000), default: 0, rule: .max))
+      }
         == .misuse)
     #expect(gameErrorCode { try game.progress.reset(.level, to: 1) } == .notCaughtUp)
     try game.progress.record(3, for: .level)
-    #expect(gameErrorCode { try game.progress.add(1, to: .counter("level")) } == .misuse)
+    #expect(gameErrorCode { try game.progress.add(1, to: ProgressKey("level", rule: .counter)) } == .misuse)
     #expect(game.progress[.level] == 3 && game.progress.names == ["level"])
   }
 

@@ -266,7 +266,7 @@ import Testing
     try here.saves.keepLocal(.main, cloudCopy: .removed)
     try here.saves.keepLocal(secret, cloudCopy: .kept)
     try await here.saves.save(World(level: 5), to: secret)
-    try await here.saves.save(World(level: 8), to: "other")
+    try await here.saves.save(World(level: 8), to: Slot("other"))
     try await here.cloud.sync()
     there.cloud.disconnect()
     try await until { there.cloud.status.phase == .off }

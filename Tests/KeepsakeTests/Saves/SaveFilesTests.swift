@@ -31,7 +31,7 @@ import Testing
 
     let other = try open(Device())
     defer { end(other) }
-    let before = try other.saves.capture(World(level: 2), to: "third", SaveMetadata(title: "mine")).wait()
+    let before = try other.saves.capture(World(level: 2), to: Slot("third"), SaveMetadata(title: "mine")).wait()
     let imported = try other.saves.import(from: url, to: Slot<World>("third"))
     #expect(imported.metadata == picture && imported.id != saved.id && imported.slot == "third")
     #expect(try other.saves.load(Slot<World>("third"))?.level == 7)

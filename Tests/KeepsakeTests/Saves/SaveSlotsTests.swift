@@ -187,8 +187,8 @@ import Testing
     defer { end(game) }
     let tooLong = Slot<World>(String(repeating: "x", count: Slot<World>.maximumNameBytes + 1))
     #expect(gameErrorCode { try game.saves.capture(World(), to: tooLong) } == .misuse)
-    #expect(gameErrorCode { try game.saves.capture(World(), to: "") } == .misuse)
-    #expect(gameErrorCode { try game.saves.capture(World(), to: "a\u{0}b") } == .misuse)
+    #expect(gameErrorCode { try game.saves.capture(World(), to: Slot("")) } == .misuse)
+    #expect(gameErrorCode { try game.saves.capture(World(), to: Slot("a\u{0}b")) } == .misuse)
     let picture = SaveMetadata(thumbnail: Data(count: SaveMetadata.maximumBytes + 1))
     #expect(gameErrorCode { try game.saves.capture(World(), to: .main, picture) } == .tooLarge)
     #expect(gameErrorCode { try game.saves.capture(World(), to: .main, SaveMetadata(playtime: .nan)) } == .misuse)

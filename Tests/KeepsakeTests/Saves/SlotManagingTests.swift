@@ -57,42 +57,42 @@ import Testing
   func copies() throws {
     let game = try device.open()
     defer { end(game) }
-    try game.saves.capture(World(level: 3), to: "a", SaveMetadata(title: "first")).wait()
-    let old = try game.saves.capture(World(level: 9), to: "b").wait()
-    let copy = try game.saves.copy(Slot<World>("a"), to: "b")
+    try game.saves.capture(World(level: 3), to: Slot("a"), SaveMetadata(title: "first")).wait()
+    let old = try game.saves.capture(World(level: 9), to: Slot("b")).wait()
+    let copy = try game.saves.copy("a", to: "b")
     #expect(copy.slot == "b" && copy.metadata.title == "first")
     #expect(try level(game, "a") == 3 && level(game, "b") == 3)
-    try game.saves.capture(World(level: 4), to: "b").wait()
+    try game.saves.capture(World(level: 4), to: Slot("b")).wait()
     #expect(try level(game, "a") == 3 && level(game, "b") == 4)
     #expect(try game.saves.list().map(\.isConflicted) == [false, false])
-    try game.saves.restore(old.id, in: Slot<World>("b"))
+    try game.saves.restore(old.id, in: "b")
     #expect(try level(game, "b") == 9)
-    #expect(try game.saves.copy(Slot<World>("a"), to: "c", SaveMetadata(title: "copy")).metadata.title == "copy")
-    #expect(gameErrorCode { try game.saves.copy(Slot<World>("none"), to: "d") } == .missing)
-    #expect(gameErrorCode { try game.saves.copy(Slot<World>("a"), to: "a") } == .misuse)
-    #expect(gameErrorCode { try game.saves.copy(Slot<World>("a"), to: "") } == .misuse)
+    #expect(try game.saves.copy("a", to: "c", SaveMetadata(title: "copy")).metadata.title == "copy")
+    #expect(gameErrorCode { try game.saves.copy("none", to: "d") } == .missing)
+    #expect(gameErrorCode { try game.saves.copy("a", to: "a") } == .misuse)
+    #expect(gameErrorCode { try game.saves.copy("a", to: "") } == .misuse)
     #expect(try game.saves.list().map(\.name) == ["a", "b", "c"])
   }
 
   @Test("a renamed slot has only its new name and continues there; its versions can be restored under the old name")
   func renames() throws {
     var game = try device.open()
-    let first = try game.saves.capture(World(level: 1), to: "a").wait()
-    try game.saves.capture(World(level: 2), to: "a", SaveMetadata(title: "two"))
-    try game.saves.rename(Slot<World>("a"), to: "b")
+    let first = try game.saves.capture(World(level: 1), to: Slot("a")).wait()
+    try game.saves.capture(World(level: 2), to: Slot("a"), SaveMetadata(title: "two"))
+    try game.saves.rename("a", to: "b")
     #expect(try level(game, "a") == nil && level(game, "b") == 2)
     #expect(try game.saves.list().map(\.name) == ["b"])
     #expect(try game.saves.list().first?.current.metadata.title == "two")
-    try game.saves.capture(World(level: 3), to: "b").wait()
+    try game.saves.capture(World(level: 3), to: Slot("b")).wait()
     try game.close()
     game = try device.open()
     defer { end(game) }
     #expect(try level(game, "a") == nil && level(game, "b") == 3)
     #expect(try game.saves.list().map(\.isConflicted) == [false])
-    try game.saves.restore(first.id, in: Slot<World>("a"))
+    try game.saves.restore(first.id, in: "a")
     #expect(try level(game, "a") == 1 && level(game, "b") == 3)
-    #expect(gameErrorCode { try game.saves.rename(Slot<World>("none"), to: "d") } == .missing)
-    #expect(gameErrorCode { try game.saves.rename(Slot<World>("a"), to: "a\u{0}") } == .misuse)
+    #expect(gameErrorCode { try game.saves.rename("none", to: "d") } == .missing)
+    #expect(gameErrorCode { try game.saves.rename("a", to: "a\u{0}") } == .misuse)
     // Both or nothing: the refused call left the save in its slot.
     #expect(try level(game, "a") == 1)
   }
@@ -112,7 +112,7 @@ import Testing
     try game.saves.capture(World(level: 2), to: .main, metadata).wait()
     #expect(try game.saves.list().map(\.isConflicted) == [false])
     #expect(try game.saves.history(of: .main).count == 3)
-    #expect(gameErrorCode { try game.saves.setMetadata(metadata, of: Slot<World>("none")) } == .missing)
+    #expect(gameErrorCode { try game.saves.setMetadata(metadata, of: "none") } == .missing)
     #expect(gameErrorCode { try game.saves.setMetadata(SaveMetadata(playtime: .nan), of: .main) } == .misuse)
   }
 
@@ -136,7 +136,7 @@ import Testing
     defer { end(game) }
     let loaded = try game.saves.capture(World(level: 1), to: .main).wait()
     _ = try game.saves.load(.main)
-    try game.saves.capture(World(level: 7), to: "other").wait()
+    try game.saves.capture(World(level: 7), to: Slot("other")).wait()
     let file = try game.saves.export(Slot<World>("other"))
     try arrive(World(level: 3), after: loaded.id, in: game)
     if isShown { _ = try game.saves.list() }
@@ -159,12 +159,55 @@ import Testing
     #expect(throws: ArchiveError.self) { try game.saves.load(slot) }
     try game.saves.capture(Older(a: 1), to: slot).wait()
     #expect(try game.saves.list().first?.isConflicted == true)
-    #expect(gameErrorCode { try game.saves.rename(slot, to: "other") } == .misuse)
+    #expect(gameErrorCode { try game.saves.rename(slot, to: Slot("other")) } == .misuse)
     #expect(gameErrorCode { try game.saves.setMetadata(SaveMetadata(title: "x"), of: slot) } == .misuse)
     // A copy hides nothing, and the older game can copy a save that it can't read.
-    try game.saves.copy(slot, to: "copy")
+    try game.saves.copy(slot, to: Slot("copy"))
     #expect(try game.saves.load(Slot<Newer>("copy")) == Newer(a: 7))
     #expect(try game.saves.list().map(\.name) == ["copy", "main"])
+  }
+
+  @Test("every call that decodes no save takes the plain name of a list, and does what it does with a slot")
+  func plainNames() throws {
+    let game = try device.open()
+    defer { end(game) }
+    let slot = Slot<World>("caf\u{e9}")
+    // Another spelling of the same name, as a menu may have it from a file.
+    let name = "cafe\u{301}"
+    let first = try game.saves.capture(World(level: 1), to: slot).wait()
+    let second = try game.saves.capture(World(level: 2), to: slot).wait()
+    #expect(try game.saves.history(of: name).map(\.id) == [second.id, first.id])
+    #expect(try game.saves.history(of: slot).map(\.id) == [second.id, first.id])
+    try game.saves.restore(first.id, in: name)
+    #expect(try game.saves.load(slot)?.level == 1)
+    #expect(try game.saves.export(name) == game.saves.export(slot))
+    let url = device.url.appendingPathComponent("one.save")
+    try game.saves.export(name, version: second.id, to: url)
+    try game.saves.import(from: url, to: Slot<World>("imported"))
+    #expect(try level(game, "imported") == 2)
+    try game.saves.setMetadata(SaveMetadata(title: "renamed"), of: name)
+    #expect(try game.saves.list().map(\.current.metadata.title) == ["renamed", ""])
+    try game.saves.copy(name, to: "copy")
+    #expect(gameErrorCode { try game.saves.copy(name, to: slot.name) } == .misuse)
+    #expect(try game.saves.status(of: name) == game.saves.status(of: slot))
+    try game.saves.rename(name, to: "other")
+    try game.saves.delete("copy")
+    try game.saves.delete("imported")
+    #expect(try game.saves.list().map(\.name) == ["other"])
+    try game.saves.keepLocal(name, cloudCopy: .kept)
+    #expect(try game.saves.isLocal(name) && game.saves.isLocal(slot))
+    try game.saves.syncAgain(name)
+    #expect(try !game.saves.isLocal(name) && !game.saves.isLocal(slot))
+    let calls: [(String) throws -> Void] = [
+      { try game.saves.delete($0) }, { _ = try game.saves.history(of: $0) },
+      { try game.saves.restore(first.id, in: $0) }, { try game.saves.copy($0, to: "copy") },
+      { try game.saves.rename("other", to: $0) }, { try game.saves.setMetadata(SaveMetadata(), of: $0) },
+      { _ = try game.saves.export($0) }, { _ = try game.saves.isLocal($0) },
+      { try game.saves.evict($0, keepingHistory: true) },
+    ]
+    for (number, call) in calls.enumerated() {
+      #expect(gameErrorCode { try call("a\u{0}") } == .misuse, "call \(number)")
+    }
   }
 
   @Test("a slot name or progress key is the same in each Unicode normalization")
@@ -177,8 +220,8 @@ import Testing
     #expect(try game.saves.load(composed)?.level == 1)
     #expect(try game.saves.list().map(\.name) == ["caf\u{e9}"])
     #expect(try game.saves.history(of: decomposed).count == 2)
-    try game.progress.record(7, for: .max("\u{e9}toile", default: 0)).wait()
-    try game.progress.record(3, for: .max("e\u{301}toile", default: 0)).wait()
-    #expect(game.progress[.max("e\u{301}toile", default: 0)] == 7)
+    try game.progress.record(7, for: ProgressKey("\u{e9}toile", default: 0, rule: .max)).wait()
+    try game.progress.record(3, for: ProgressKey("e\u{301}toile", default: 0, rule: .max)).wait()
+    #expect(game.progress[ProgressKey("e\u{301}toile", default: 0, rule: .max)] == 7)
   }
 }

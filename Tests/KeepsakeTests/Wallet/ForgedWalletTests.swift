@@ -90,7 +90,7 @@ import Testing
     game = try device.open()
     defer { end(game) }
     for level in 31...37 { try game.wallet.earn(1, .gems, for: "level \(level)") }
-    try game.wallet.spend(20, .gems, for: "sword", goods: ["sword"])
+    try game.wallet.spend(20, .gems, for: "sword", goods: [Goods("sword")])
     try game.wallet.spend(20, .gems, for: "shield")
     try game.wallet.claim(100, .gems, key: "daily", for: "gift")
     return (try chain(game), try game.wallet.ledger())

@@ -20,8 +20,8 @@ import Testing
     #expect(purse[.gold] == 5 && purse[.gems] == 0)
     #expect(gameErrorCode { try purse.spend(6, .gold) } == .insufficient(spendable: 5, balance: 5))
     #expect(purse[.gold] == 5)
-    try purse.earn(1, "wood")
-    try purse.spend(1, "wood")
+    try purse.earn(1, .wood)
+    try purse.spend(1, .wood)
     #expect(purse.currencies == [.gold])
     #expect(purse.endGame() == [.gold: 5])
     #expect(purse == Purse() && purse.endGame().isEmpty)
@@ -53,13 +53,13 @@ import Testing
       for (currency, amount) in amounts { try purse.earn(amount, currency) }
       return purse
     }
-    let before = try purse([.gold: 20, "wood": 5, "iron": 8])
-    let mine = try purse([.gold: 25, "iron": 2])
-    let theirs = try purse([.gold: 15, "wood": 9, "iron": 1, .gems: 3])
-    let joined = try purse([.gold: 20, "wood": 4, .gems: 3])
+    let before = try purse([.gold: 20, .wood: 5, .iron: 8])
+    let mine = try purse([.gold: 25, .iron: 2])
+    let theirs = try purse([.gold: 15, .wood: 9, .iron: 1, .gems: 3])
+    let joined = try purse([.gold: 20, .wood: 4, .gems: 3])
     #expect(Purse.joined(mine, theirs, before) == joined)
     #expect(Purse.joined(theirs, mine, before) == joined)
-    #expect(Purse.joined(mine, theirs, nil) == (try purse([.gold: 25, "wood": 9, "iron": 2, .gems: 3])))
+    #expect(Purse.joined(mine, theirs, nil) == (try purse([.gold: 25, .wood: 9, .iron: 2, .gems: 3])))
     let full = try purse([.gold: Purse.maximumAmount])
     #expect(Purse.joined(full, full, Purse()) == full)
     #expect(Purse.joined(before, before, before) == before)
@@ -81,7 +81,7 @@ import Testing
     let device = try Device()
     let game = try device.open()
     defer { end(game) }
-    let slot: Slot<Run> = "run"
+    let slot = Slot<Run>("run")
     var run = Run()
     try run.purse.earn(20, .gold)
     try game.wallet.earn(3, .gems, for: "start")
@@ -115,5 +115,7 @@ import Testing
 }
 
 extension Currency {
-  fileprivate static var gold: Self { "gold" }
+  fileprivate static let gold = Currency("gold")
+  fileprivate static let wood = Currency("wood")
+  fileprivate static let iron = Currency("iron")
 }

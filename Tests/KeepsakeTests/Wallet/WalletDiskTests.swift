@@ -33,7 +33,7 @@ struct WalletDiskChild {
 
   private let disk: URL
   private let clock = TestClock()
-  private let slot: Slot<Run> = "run"
+  private let slot = Slot<Run>("run")
 
   init() throws {
     disk = URL(fileURLWithPath: try #require(ProcessInfo.processInfo.environment[WalletDiskTests.variable]))
@@ -49,7 +49,7 @@ struct WalletDiskChild {
     var run = Run(
       level: level,
       scenery: String(decoding: (0..<40_000).map { _ in UInt8.random(in: 32...126, using: &random) }, as: UTF8.self))
-    try run.purse.earn(gold, "gold")
+    try run.purse.earn(gold, Currency("gold"))
     return run
   }
 
@@ -103,8 +103,8 @@ struct WalletDiskChild {
 
     // If the checkpoint fails, the save still has its gold, and the gems are not spent.
     var second = try Self.run(level: 2, gold: 20)
-    try second.purse.spend(15, "gold")
-    #expect(gameErrorCode { try second.purse.spend(6, "gold") } == .insufficient(spendable: 5, balance: 5))
+    try second.purse.spend(15, Currency("gold"))
+    #expect(gameErrorCode { try second.purse.spend(6, Currency("gold")) } == .insufficient(spendable: 5, balance: 5))
     func buy(_ price: Int) throws -> Pending<Void> {
       try game.checkpoint { checkpoint in
         try checkpoint.save(second, to: slot)

@@ -12,7 +12,7 @@ import Testing
     var game = try device.open()
     #expect(game.wallet[.gems] == Balance(total: 0, spendable: 0, pending: 0))
     try game.wallet.earn(80, .gems, for: "level 3")
-    try game.wallet.spend(50, .gems, for: "sword", goods: ["sword"])
+    try game.wallet.spend(50, .gems, for: "sword", goods: [Goods("sword")])
     #expect(game.wallet[.gems] == Balance(total: 30, spendable: 30, pending: 0))
     #expect(
       gameErrorCode { try game.wallet.spend(31, .gems, for: "shield") } == .insufficient(spendable: 30, balance: 30))
@@ -42,8 +42,8 @@ import Testing
     var game = try device.open()
     let first = try game.wallet.earn(80, .gems, for: "level 3")
     clock.advance(by: .seconds(60))
-    try game.wallet.earn(5, "keys", for: "chest")
-    try game.wallet.spend(50, .gems, for: "sword", goods: ["sword"])
+    try game.wallet.earn(5, Currency("keys"), for: "chest")
+    try game.wallet.spend(50, .gems, for: "sword", goods: [Goods("sword")])
     try game.wallet.claim(100, .gems, key: "daily", for: "gift")
     #expect(
       gameErrorCode { try game.wallet.spend(31, .gems, for: "shield") } == .insufficient(spendable: 30, balance: 30))
@@ -51,11 +51,11 @@ import Testing
       let all = try game.wallet.ledger()
       #expect(all.map(\.kind) == [.claimed(key: "daily"), .spent, .earned, .earned])
       #expect(all.map(\.amount) == [100, 50, 5, 80] && all.map(\.reason) == ["gift", "sword", "chest", "level 3"])
-      #expect(all[1].goods == ["sword"] && all[3].id == first && all.allSatisfy { !$0.isSettled })
+      #expect(all[1].goods == [Goods("sword")] && all[3].id == first && all.allSatisfy { !$0.isSettled })
       #expect(all[2].date.timeIntervalSince(all[3].date) == 60)
-      #expect(try game.wallet.ledger(of: "keys").map(\.amount) == [5])
+      #expect(try game.wallet.ledger(of: Currency("keys")).map(\.amount) == [5])
       #expect(try game.wallet.ledger(of: .gems, newest: 2).map(\.amount) == [100, 50])
-      #expect(try game.wallet.ledger(newest: 0).isEmpty && game.wallet.ledger(of: "none").isEmpty)
+      #expect(try game.wallet.ledger(newest: 0).isEmpty && game.wallet.ledger(of: Currency("none")).isEmpty)
     }
     try check(game)
     try game.close()
@@ -74,8 +74,8 @@ import Testing
     #expect(
       gameErrorCode { try game.wallet.earn(1, Currency(String(repeating: "x", count: 200)), for: "x") } == .misuse)
     #expect(gameErrorCode { try game.wallet.earn(1, .gems, for: String(repeating: "x", count: 600)) } == .misuse)
-    #expect(
-      gameErrorCode { try game.wallet.spend(1, .gems, for: "x", goods: Array(repeating: "x", count: 65)) } == .misuse)
+    let goods = Array(repeating: Goods("x"), count: 65)
+    #expect(gameErrorCode { try game.wallet.spend(1, .gems, for: "x", goods: goods) } == .misuse)
     #expect(game.wallet[.gems].total == 1 << 40)
   }
 
@@ -84,7 +84,7 @@ import Testing
     let game = try device.open()
     defer { end(game) }
     #expect(gameErrorCode { try game.wallet.earn(amount, .gems, for: "x") } == .misuse)
-    #expect(gameErrorCode { try game.wallet.earn(1, "", for: "x") } == .misuse)
+    #expect(gameErrorCode { try game.wallet.earn(1, Currency(""), for: "x") } == .misuse)
     #expect(try game.wallet.currencies().isEmpty)
   }
 

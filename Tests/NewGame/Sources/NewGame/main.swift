@@ -5,10 +5,11 @@ import Keepsake
   var ship = SIMD2<Float>(160, 240)
   @Unsaved var sparks = 0
 }
+extension Slot<World> { static let main = Slot("main") }
 
 let game = try GameData.open("com.example.space")
-var world = try game.saves.load("main") ?? World()
-let autosave = Autosave(game, to: "main", every: .seconds(30)) { world }
+var world = try game.saves.load(.main) ?? World()
+let autosave = Autosave(game, to: .main, every: .seconds(30)) { world }
 world.level += 1
 try autosave.update()
 try autosave.saveNow()

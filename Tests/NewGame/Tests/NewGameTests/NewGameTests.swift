@@ -5,6 +5,7 @@ import Testing
 @Archivable struct World {
   @Merge(.max) var level = 1
 }
+extension Slot<World> { static let main = Slot("main") }
 
 /// A game's own test of its saves, as the article TestingYourGame has it.
 @Test("a game left on the phone goes on where it was on the tablet, also after a kill")
@@ -13,9 +14,9 @@ func goesOnOnTheTablet() async throws {
   let phone = try world.device("phone")
   let tablet = try world.device("tablet").open("com.example.space")
   let game = try phone.open("com.example.space")
-  try await game.saves.save(World(level: 7), to: "main")
+  try await game.saves.save(World(level: 7), to: .main)
   try phone.kill()
   _ = try phone.open("com.example.space")
   try await world.settle()
-  #expect(try tablet.saves.load(Slot<World>("main"))?.level == 7)
+  #expect(try tablet.saves.load(.main)?.level == 7)
 }
