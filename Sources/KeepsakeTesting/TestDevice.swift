@@ -72,6 +72,7 @@ public final class TestDevice: Sendable {
   /// - Returns: The open data.
   /// - Throws: As `GameData.open`, for example `StoreError` with `inUse` if it is already open; `GameDataError` with
   ///   `misuse` for a second game in one world.
+  @discardableResult
   public func open(
     _ id: String, profile: String = "default", seal: Seal = .none, history: HistoryRules = .standard,
     connecting: Bool = true
@@ -101,6 +102,7 @@ public final class TestDevice: Sendable {
   ///   - connecting: Whether to call `game.cloud.connect(address)`.
   /// - Returns: The open data.
   /// - Throws: As `open` without an account.
+  @discardableResult
   public func open(
     _ id: String, account: Account, seal: Seal = .none, history: HistoryRules = .standard, connecting: Bool = true
   ) throws -> GameData {

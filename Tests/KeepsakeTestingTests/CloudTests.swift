@@ -72,7 +72,7 @@ struct CloudTests {
   @Test("opening a second game in a world throws an error")
   func oneGame() throws {
     let world = TestWorld()
-    _ = try world.device("phone").open("com.example.garden")
+    try world.device("phone").open("com.example.garden")
     #expect { try world.device("tablet").open("com.example.other") } throws: { ($0 as? GameDataError)?.code == .misuse }
   }
 }

@@ -257,7 +257,7 @@ import Testing
     Thread {
       spinning.waitForAll(threads)
       let result = Result {
-        _ = try phone.open(gardenID)
+        try phone.open(gardenID)
         try phone.close()
       }
       closing.withLock { $0 = result }
@@ -291,7 +291,7 @@ import Testing
   func names(name: String) throws {
     let world = TestWorld()
     let device = try world.device(name)
-    _ = try device.open(gardenID)
+    try device.open(gardenID)
     let folder = try #require(device.url.deletingLastPathComponent().lastPathComponent as String?)
     #expect(folder.hasPrefix("keepsake-world-"))
     #expect(world.devices.map(\.name) == [name])

@@ -26,7 +26,7 @@ import Testing
     let world = TestWorld()
     let (phone, tablet, console) = (try world.device("phone"), try world.device("tablet"), try world.device("console"))
     let here = try phone.open("com.example.cave")
-    for device in [tablet, console] { _ = try device.open("com.example.cave") }
+    for device in [tablet, console] { try device.open("com.example.cave") }
     try await world.settle()
     console.network = .cut
     try await here.saves.save(Cave(level: 2), to: Self.cave)
@@ -133,7 +133,7 @@ import Testing
     let world = TestWorld()
     let (phone, tablet) = (try world.device("phone"), try world.device("tablet"))
     let here = try phone.open("com.example.cave")
-    _ = try tablet.open("com.example.cave")
+    try tablet.open("com.example.cave")
     try await world.settle()
     let backup = try tablet.backup()
     try await here.saves.save(Cave(level: 2), to: Self.cave)

@@ -74,6 +74,7 @@ public final class Records: Sendable {
   /// - Returns: The result of `body`.
   /// - Throws: As `read`; `StoreError` with `diskFull` or `notPermitted`. Earlier commits remain, and later writes work
   ///   once the cause is gone.
+  @discardableResult
   public func write<Value>(_ body: (Database) throws -> Value) throws -> Value { try opened().write(body) }
 
   /// Migrates the tables to this release's schema. Call it after opening the data, before any other use of the tables.

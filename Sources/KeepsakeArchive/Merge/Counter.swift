@@ -8,7 +8,7 @@
 ///     world.kills += 1
 ///
 /// Two devices must not use the same writer number, because merging then keeps only the greater change.
-public struct Counter: Equatable, Hashable, Sendable {
+public struct Counter: Equatable, Hashable, Sendable, CustomStringConvertible {
   struct Entry: Equatable, Hashable {
     var plus: UInt64
     var minus: UInt64
@@ -96,6 +96,9 @@ public struct Counter: Equatable, Hashable, Sendable {
         mine == old ? theirs : Entry(plus: max(mine.plus, theirs.plus), minus: max(mine.minus, theirs.minus))
     }
   }
+
+  /// The value as text.
+  public var description: String { String(value) }
 
   private static func sum(_ a: UInt64, _ b: UInt64) -> UInt64 {
     let (result, overflow) = a.addingReportingOverflow(b)

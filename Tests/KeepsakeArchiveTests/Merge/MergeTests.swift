@@ -111,6 +111,15 @@ import Testing
     #expect(try Archive.decode(Profile.self, from: first).kills.value == 3)
   }
 
+  @Test("a counter prints as its value, pending changes included, also inside other values")
+  func prints() {
+    var counter = Counter(3)
+    counter += 4
+    #expect("\(counter)" == "7" && String(describing: [counter]) == "[7]")
+    counter -= 9
+    #expect(counter.description == "-2")
+  }
+
   @Test func aCounterAtTheEndOfItsRangeDoesNotCrash() {
     var counter = Counter(.max)
     counter += .max

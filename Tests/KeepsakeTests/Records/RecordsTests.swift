@@ -82,6 +82,26 @@ import Testing
     #expect(settings.0 == 2 && settings.1 == "wal")
   }
 
+  @Test("a write's result may be used or discarded, as may the last expression of its body")
+  func results() throws {
+    let device = try Device()
+    let game = try device.open()
+    defer { end(game) }
+    try game.records.migrate(Self.migrator())
+    try Self.add("owl", to: game)
+    let sql = "UPDATE creature SET name = name || '!'"
+    let count = try game.records.write { db in
+      try db.execute(sql: sql)
+      return db.changesCount
+    }
+    // Without `_ =`: a warning would be an error here.
+    try game.records.write { db in
+      try db.execute(sql: sql)
+      return db.changesCount
+    }
+    #expect(try count == 1 && Self.names(game) == ["owl!!"])
+  }
+
   @Test("an older game refuses a newer game's tables, before and after reading them, and changes no byte of them")
   func refusesNewer() throws {
     let device = try Device()

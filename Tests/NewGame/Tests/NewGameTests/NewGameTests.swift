@@ -16,7 +16,7 @@ func goesOnOnTheTablet() async throws {
   let game = try phone.open("com.example.space")
   try await game.saves.save(World(level: 7), to: .main)
   try phone.kill()
-  _ = try phone.open("com.example.space")
+  try phone.open("com.example.space")
   try await world.settle()
   #expect(try tablet.saves.load(.main)?.level == 7)
 }
