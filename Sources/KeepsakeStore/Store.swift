@@ -104,7 +104,11 @@ package final class Store: Sendable {
     commits = CommitQueue(database: database)
   }
 
-  deinit { lock.willBeReleased() }
+  deinit {
+    lock.willBeReleased()
+    // A copy that is being made holds the folder's lock, and may take longer than anyone waits who opens it again.
+    database.backup.stop()
+  }
 
   /// Records that nobody uses the store any more, although it isn't closed: it ends when what was submitted is written,
   /// and opening its folder again in this process waits for that.

@@ -86,7 +86,12 @@ final class StoreLock: Sendable {
       }
     }
     guard isDecided else {
-      throw StoreError(.inUse, "\(folder) is still being written by a store that was released without being closed")
+      throw StoreError(
+        .inUse,
+        """
+        the store at \(folder) was released without being closed, and is still being written, or a part of it is still \
+        held
+        """)
     }
     guard isTaken else { throw inUse }
   }

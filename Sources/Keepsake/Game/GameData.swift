@@ -164,7 +164,8 @@ public final class GameData: Sendable {
   /// files. Closing again does nothing.
   ///
   /// Data that is released without being closed keeps its folder until everything that was captured is written, with
-  /// nobody to throw an error to. Opening the folder again in this program waits for that, up to 5 seconds.
+  /// nobody to throw an error to. Opening the folder again in this program waits for that, up to 5 seconds, and then
+  /// throws `inUse`: also if the game still holds a part of that data, such as ``saves``.
   ///
   /// - Parameter limit: How long to wait.
   /// - Throws: `StoreError` with `timedOut` if it takes longer: captures are then still being written, preferences are

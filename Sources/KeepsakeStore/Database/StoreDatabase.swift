@@ -234,6 +234,8 @@ final class StoreDatabase: BackupSource {
           if let damage = try files.damageAtFirstSight() { throw StoreError(.damaged, damage) }
           let fresh = try Self.reopen(files, presence, context.seal, checkpointer, &incidents)
           memory.forgetPlain()
+          // The audit may have rebuilt the heads.
+          context.commits.forget()
           state.withLock { state in
             state.pool = fresh
             state.trouble = nil

@@ -84,6 +84,9 @@ final class RollingBackup: Sendable {
     }
   }
 
+  /// Stops a copy that is being made in the background after its current step, and starts no more. Doesn't wait.
+  func stop() { state.withLock { $0.isStopped = true } }
+
   /// Stops a copy that is being made in the background, and makes one if it is due and the store is small. Ends early
   /// at `deadline`.
   func finish(on database: any BackupSource, until deadline: ContinuousClock.Instant?) {

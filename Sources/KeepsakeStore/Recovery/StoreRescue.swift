@@ -47,6 +47,9 @@ package enum StoreRescue {
         problem = try source.problem(in: copy)
       } catch let error as DatabaseError where error.isBrokenFile {
         problem = error.message ?? "damaged"
+      } catch let error as StoreError where error.code == .damaged {
+        // A row has its checksum and can't be decoded.
+        problem = error.message
       }
       reason = reason ?? problem.map { Data("\($0)\n".utf8) }
     }

@@ -190,4 +190,19 @@ import Testing
     #expect(again.incidents.isEmpty)
     #expect(try again.read { try $0.heads(of: "main") } == [id(6)])
   }
+
+  @Test("releasing a store without closing it stops a backup, so that its folder can be opened again", .hangLimit)
+  func releasedInTheMiddle() throws {
+    do {
+      let store = try openBeingCopied()
+      try save(7, in: store)
+    }
+    // Waits until the released store, which the copy keeps, has ended. Nobody lets the copy go on.
+    let again = try Store.open(at: folder.store)
+    defer { try? again.close() }
+    let backup = try #require(copying.value)
+    #expect(!backup.isRunning && backup.failure?.code == .timedOut)
+    #expect(files.presentBackups.isEmpty)
+    #expect(try again.read { try $0.heads(of: "main") } == [id(7)])
+  }
 }
