@@ -125,6 +125,19 @@ struct SnippetTests {
     #expect(said.isEmpty, "\(said)")
   }
 
+  @Test("A slot of a type that can't be saved is refused with both ways to make it one")
+  func slotOfNoType() throws {
+    let text = """
+      ```swift
+      struct Plain { var level = 1 }
+      let slot = Slot<Plain>("plain")
+      ```
+      """
+    let program = try #require(SnippetDocument(text, name: "Slot.md").programs.first)
+    let said = try Self.check(program)
+    #expect(said.contains("Slot.md:3") && said.contains("a slot's type must be @Archivable, or Codable"), "\(said)")
+  }
+
   @Test("A snippet that uses an unknown name is reported with the line of the document")
   func findsErrors() throws {
     let text = """

@@ -40,7 +40,7 @@ public struct Checkpoint: ~Copyable {
   ///   - metadata: What lists show for this version.
   /// - Throws: `ArchiveError` if the value can't be encoded; `GameDataError` with `misuse` for a second save of a slot,
   ///   or `tooLarge` for more than `maximumSaves`.
-  public mutating func save<Value: Archivable>(
+  public mutating func save<Value>(
     _ value: Value, to slot: Slot<Value>, _ metadata: SaveMetadata = SaveMetadata()
   ) throws {
     guard !saves.contains(where: { $0.slot == slot.name }) else {

@@ -1,4 +1,3 @@
-public import KeepsakeArchive
 public import KeepsakeReplication
 import KeepsakeStore
 
@@ -21,7 +20,7 @@ import KeepsakeStore
 /// `resume()` and `terminate()`. SIGKILL, SIGSTOP and a power failure can't be handled: the last durable save remains.
 ///
 /// Not `Sendable`, because it holds the closure that reads the world. There can be several, for different slots.
-public final class Autosave<Value: Archivable> {
+public final class Autosave<Value> {
   /// What happens at SIGTERM, SIGINT or SIGHUP. Signals that the program already handles itself are left alone.
   public enum SignalHandling: Sendable {
     /// The next `update()` saves, waits until the save is durable, and lets the signal end the process. Without an

@@ -28,5 +28,5 @@ public struct Conflict<Value> {
   public let ancestor: Value?
   /// Every head of the slot, including deletes, but without the unreadable ones: what resolving replaces.
   let heads: [VersionID]
-  let slot: String
+  let slot: Slot<Value>
 }

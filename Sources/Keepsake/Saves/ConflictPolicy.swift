@@ -2,7 +2,7 @@
 ///
 /// A policy is a view: it writes nothing, and all sides are kept. The game's next save replaces the versions that went
 /// into the view. Whatever the view leaves out can be restored from the slot's history.
-public struct ConflictPolicy<Value: Archivable>: Sendable {
+public struct ConflictPolicy<Value>: Sendable {
   enum Kind: Sendable {
     case automatic
     case mostProgress

@@ -1,4 +1,3 @@
-public import KeepsakeArchive
 import KeepsakeReplication
 import KeepsakeStore
 
@@ -21,7 +20,7 @@ extension SaveSlots {
   /// - Throws: The decoding error if none of the saves can be read: a save of this slot is then kept beside them, and
   ///   the conflict can be resolved with that. `StoreError` if the store can't be read; `GameDataError` with `misuse`
   ///   for an invalid name.
-  public func conflict<Value: Archivable>(_ slot: Slot<Value>, context: Any? = nil) throws -> Conflict<Value>? {
+  public func conflict<Value>(_ slot: Slot<Value>, context: Any? = nil) throws -> Conflict<Value>? {
     try Self.check(slot.name)
     let reading = try read(slot)
     guard reading.sides.count > 1 else { return nil }
@@ -30,7 +29,7 @@ extension SaveSlots {
     return Conflict(
       sides: decoded.readable.map { Conflict.Side(version: $0.side.summary, value: $0.value) },
       unreadable: decoded.unreadable.map { Conflict.UnreadableSide(version: $0.side.summary, error: $0.error) },
-      ancestor: resolver.ancestor(), heads: resolver.parents(without: decoded.unreadable.map(\.side)), slot: slot.name)
+      ancestor: resolver.ancestor(), heads: resolver.parents(without: decoded.unreadable.map(\.side)), slot: slot)
   }
 
   /// Resolves a conflict by saving a value: one of the sides, or what the game made of them.
@@ -54,17 +53,18 @@ extension SaveSlots {
   /// - Returns: A handle that reports when the version is durable.
   /// - Throws: As `capture`.
   @discardableResult
-  public func resolve<Value: Archivable>(
+  public func resolve<Value>(
     _ conflict: Conflict<Value>, with value: Value, _ metadata: SaveMetadata = SaveMetadata(),
     replacingUnreadable: Bool = false
   ) throws -> Pending<Version> {
-    let bytes = try Archive.encode(value, writer: core.slotParents.writer(in: conflict.slot, of: core.store.writer))
+    let bytes = try conflict.slot.coding.encode(
+      value, writer: core.slotParents.writer(in: conflict.slot.name, of: core.store.writer))
     let unreadable = conflict.unreadable.map(\.version.id)
     // Also replaces what the game saved while the player was choosing, because it came from one of the sides.
     return Pending(
       try commit(
         core.commits.draft(
-          .bytes(bytes), to: conflict.slot, metadata,
+          .bytes(bytes), to: conflict.slot.name, metadata,
           additionalParents: conflict.heads + (replacingUnreadable ? unreadable : []),
           keeping: replacingUnreadable ? [] : unreadable)))
   }
@@ -84,7 +84,7 @@ extension SaveSlots {
   /// - Returns: The new version.
   /// - Throws: As `capture`, and `StoreError` if the disk can't be written.
   @discardableResult
-  public nonisolated(nonsending) func resolve<Value: Archivable>(
+  public nonisolated(nonsending) func resolve<Value>(
     _ conflict: Conflict<Value>, with value: Value, _ metadata: SaveMetadata = SaveMetadata(),
     replacingUnreadable: Bool = false
   ) async throws -> Version {
@@ -94,7 +94,7 @@ extension SaveSlots {
   }
 
   /// Returns what makes one value of the saves that were read.
-  func resolver<Value: Archivable>(
+  func resolver<Value>(
     _ slot: Slot<Value>, _ reading: SlotReading, _ context: Any?
   ) -> ConflictResolver<Value> {
     ConflictResolver(slot: slot, reading: reading, context: context) { [core] version, error in

@@ -1,4 +1,3 @@
-public import KeepsakeArchive
 import KeepsakeReplication
 import KeepsakeStore
 
@@ -21,7 +20,7 @@ extension SaveSlots {
   /// - Parameter slot: The slot to download.
   /// - Throws: `GameDataError` with `notConnected`, `unreachable`, `refused`, or `missing` if the cloud no longer has
   ///   the save, or `misuse` for an invalid name; `CancellationError`; `StoreError` if the disk can't be written.
-  public nonisolated(nonsending) func download<Value: Archivable>(_ slot: Slot<Value>) async throws {
+  public nonisolated(nonsending) func download<Value>(_ slot: Slot<Value>) async throws {
     try await download(slot.name)
   }
 
@@ -54,7 +53,7 @@ extension SaveSlots {
   ///   cloud isn't known to have the save, the slot is local, in conflict or pinned, `Cloud.downloads` would download
   ///   it again immediately, or other slots or versions share its bytes; `StoreError` if the disk can't be written.
   ///   Nothing has changed then.
-  public func evict<Value: Archivable>(_ slot: Slot<Value>, keepingHistory: Bool) throws {
+  public func evict<Value>(_ slot: Slot<Value>, keepingHistory: Bool) throws {
     try evict(slot.name, keepingHistory: keepingHistory)
   }
 

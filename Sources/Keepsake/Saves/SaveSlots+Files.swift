@@ -1,5 +1,4 @@
 public import Foundation
-public import KeepsakeArchive
 public import KeepsakeReplication
 import KeepsakeStore
 
@@ -25,7 +24,7 @@ extension SaveSlots {
   /// - Returns: The bytes of the file.
   /// - Throws: `GameDataError` with `missing` if the slot is empty or the version isn't kept, or `misuse` for an
   ///   invalid name; `StoreError` if the save can't be read.
-  public func export<Value: Archivable>(
+  public func export<Value>(
     _ slot: Slot<Value>, version: VersionID? = nil, sealed: Bool = true
   ) throws -> Data {
     try export(slot.name, version, sealed, ranking: slot.policy.order)
@@ -64,7 +63,7 @@ extension SaveSlots {
   ///   - sealed: As for `export(_:version:sealed:)`.
   ///   - url: The file to write.
   /// - Throws: As `export(_:version:sealed:)`, and `StoreError` if the file can't be written.
-  public func export<Value: Archivable>(
+  public func export<Value>(
     _ slot: Slot<Value>, version: VersionID? = nil, sealed: Bool = true, to url: URL
   ) throws {
     try AtomicFile.write(export(slot, version: version, sealed: sealed), to: url)
@@ -105,11 +104,11 @@ extension SaveSlots {
   ///   `ArchiveError` if this game can't load the save, and with `mismatch` if it, or what the slot has now, is of
   ///   another type. Nothing has changed then.
   @discardableResult
-  public func `import`<Value: Archivable>(
+  public func `import`<Value>(
     _ file: Data, to slot: Slot<Value>, adoptsUnsealed: Bool = false, context: Any? = nil
   ) throws -> Version {
     let save = try SaveFile(file, core.store.base.fileSeal, adoptsUnsealed: adoptsUnsealed)
-    _ = try SlotDecoding.decode(Value.self, from: save.bytes, in: slot.name, context: context)
+    _ = try SlotDecoding.decode(save.bytes, in: slot, context: context)
     try checkType(of: slot)
     return try commit(
       core.commits.draft(
@@ -118,7 +117,7 @@ extension SaveSlots {
   }
 
   /// Throws `mismatch` if a head of the slot is of another type: the import would replace it.
-  private func checkType<Value: Archivable>(of slot: Slot<Value>) throws {
+  private func checkType<Value>(of slot: Slot<Value>) throws {
     try Self.check(slot.name)
     core.slotParents.waitForCaptures(in: slot.name)
     let heads = try core.store.read { transaction in
@@ -134,7 +133,7 @@ extension SaveSlots {
           }
         }
     }
-    for bytes in heads { try SlotDecoding.checkType(Value.self, of: bytes, in: slot.name) }
+    for bytes in heads { try SlotDecoding.checkType(of: bytes, in: slot) }
   }
 
   /// Imports an exported save from a file.
@@ -149,7 +148,7 @@ extension SaveSlots {
   /// - Returns: The new version.
   /// - Throws: As `import(_:to:adoptsUnsealed:context:)`, and `StoreError` with `missing` if there is no file.
   @discardableResult
-  public func `import`<Value: Archivable>(
+  public func `import`<Value>(
     from url: URL, to slot: Slot<Value>, adoptsUnsealed: Bool = false, context: Any? = nil
   ) throws -> Version {
     try `import`(SaveFile.contents(of: url), to: slot, adoptsUnsealed: adoptsUnsealed, context: context)

@@ -1,4 +1,3 @@
-public import KeepsakeArchive
 import KeepsakeReplication
 import KeepsakeStore
 
@@ -37,7 +36,7 @@ extension SaveSlots {
   /// - Throws: `GameDataError` with `misuse` for an invalid name, or while the slot is in conflict (load and save it
   ///   first, or resolve it); `StoreError` if the save can't be read or the disk can't be written. Nothing has changed
   ///   then.
-  public func keepLocal<Value: Archivable>(_ slot: Slot<Value>, cloudCopy: CloudCopy) throws {
+  public func keepLocal<Value>(_ slot: Slot<Value>, cloudCopy: CloudCopy) throws {
     try keepLocal(slot.name, cloudCopy: cloudCopy)
   }
 
@@ -62,7 +61,7 @@ extension SaveSlots {
   ///
   /// - Parameter slot: The slot.
   /// - Throws: As `keepLocal`.
-  public func syncAgain<Value: Archivable>(_ slot: Slot<Value>) throws { try syncAgain(slot.name) }
+  public func syncAgain<Value>(_ slot: Slot<Value>) throws { try syncAgain(slot.name) }
 
   /// Ends `keepLocal` for a slot, by the slot's name.
   ///
@@ -79,7 +78,7 @@ extension SaveSlots {
   /// - Parameter slot: The slot.
   /// - Returns: Whether the slot is local.
   /// - Throws: `GameDataError` with `misuse` for an invalid name; `StoreError` if the store can't be read.
-  public func isLocal<Value: Archivable>(_ slot: Slot<Value>) throws -> Bool { try isLocal(slot.name) }
+  public func isLocal<Value>(_ slot: Slot<Value>) throws -> Bool { try isLocal(slot.name) }
 
   /// Whether a slot is local, by the slot's name.
   ///

@@ -1,4 +1,3 @@
-public import KeepsakeArchive
 public import KeepsakeReplication
 import KeepsakeStore
 
@@ -23,7 +22,7 @@ extension SaveSlots {
   ///   its save, `misuse` for an invalid name or metadata, if both are the same slot, or if `slot` is local and `other`
   ///   isn't, or `tooLarge` for too much metadata; `StoreError` if the save can't be read or the disk can't be written.
   @discardableResult
-  public func copy<Value: Archivable>(
+  public func copy<Value>(
     _ slot: Slot<Value>, to other: Slot<Value>, _ metadata: SaveMetadata? = nil
   ) throws -> Version {
     try copy(slot.name, to: other.name, metadata, ranking: slot.policy.order)
@@ -65,7 +64,7 @@ extension SaveSlots {
   /// - Throws: As `copy`, and `GameDataError` with `misuse` while the slot is in conflict: load and save it first, or
   ///   resolve it.
   @discardableResult
-  public func rename<Value: Archivable>(_ slot: Slot<Value>, to other: Slot<Value>) throws -> Version {
+  public func rename<Value>(_ slot: Slot<Value>, to other: Slot<Value>) throws -> Version {
     try rename(slot.name, to: other.name)
   }
 
@@ -104,7 +103,7 @@ extension SaveSlots {
   /// - Returns: The new version, or the current one if nothing has changed.
   /// - Throws: As `rename`.
   @discardableResult
-  public func setMetadata<Value: Archivable>(_ metadata: SaveMetadata, of slot: Slot<Value>) throws -> Version {
+  public func setMetadata<Value>(_ metadata: SaveMetadata, of slot: Slot<Value>) throws -> Version {
     try setMetadata(metadata, of: slot.name)
   }
 

@@ -1,4 +1,3 @@
-public import KeepsakeArchive
 import KeepsakeReplication
 
 extension SaveSlots {
@@ -25,7 +24,7 @@ extension SaveSlots {
   /// - Returns: The devices; nil if the cloud is a folder, or an older server, which can't report this.
   /// - Throws: `GameDataError` with `notConnected`, `unreachable` or `refused`, or `misuse` for an invalid name;
   ///   `StoreError` if the store can't be read.
-  public func seenBy<Value: Archivable>(_ slot: Slot<Value>) async throws -> [CloudDevice]? {
+  public func seenBy<Value>(_ slot: Slot<Value>) async throws -> [CloudDevice]? {
     try await seenBy(slot.name)
   }
 

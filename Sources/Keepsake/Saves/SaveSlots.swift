@@ -1,4 +1,3 @@
-public import KeepsakeArchive
 import KeepsakeReplication
 import KeepsakeStore
 
@@ -40,7 +39,7 @@ public final class SaveSlots: Sendable {
   /// - Throws: `ArchiveError`, or the type's own error, if the value can't be encoded; `GameDataError` with `tooLarge`
   ///   if the value or its metadata is too large, `misuse` for an invalid slot name or metadata, or `closed`.
   @discardableResult
-  public func capture<Value: Archivable>(
+  public func capture<Value>(
     _ value: Value, to slot: Slot<Value>, _ metadata: SaveMetadata = SaveMetadata()
   ) throws -> Pending<Version> {
     Pending(try commit(save(value, to: slot, metadata)))
@@ -48,7 +47,7 @@ public final class SaveSlots: Sendable {
 
   /// Captures with a deadline: throws `timedOut` if the disk is so far behind that it accepts nothing before the
   /// deadline.
-  func capture<Value: Archivable>(
+  func capture<Value>(
     _ value: Value, to slot: Slot<Value>, _ metadata: SaveMetadata, until deadline: ContinuousClock.Instant
   ) throws -> Pending<Version> {
     let save = try save(value, to: slot, metadata)
@@ -66,7 +65,7 @@ public final class SaveSlots: Sendable {
   /// - Returns: The new version, or the newest one if nothing has changed.
   /// - Throws: As `capture`, and `StoreError` if the disk can't be written.
   @discardableResult
-  public nonisolated(nonsending) func save<Value: Archivable>(
+  public nonisolated(nonsending) func save<Value>(
     _ value: Value, to slot: Slot<Value>, _ metadata: SaveMetadata = SaveMetadata()
   ) async throws -> Version {
     try await capture(value, to: slot, metadata).value
@@ -81,14 +80,14 @@ public final class SaveSlots: Sendable {
   /// - Returns: The version that records the delete.
   /// - Throws: `GameDataError` and `StoreError` if the delete can't be written.
   @discardableResult
-  public func delete<Value: Archivable>(_ slot: Slot<Value>) throws -> Version { try delete(slot.name) }
+  public func delete<Value>(_ slot: Slot<Value>) throws -> Version { try delete(slot.name) }
 
-  func save<Value: Archivable>(
+  func save<Value>(
     _ value: Value, to slot: Slot<Value>, _ metadata: SaveMetadata
   ) throws -> SaveDraft {
-    let bytes = try Archive.encode(value, writer: core.slotParents.writer(in: slot.name, of: core.store.writer))
+    let bytes = try slot.coding.encode(value, writer: core.slotParents.writer(in: slot.name, of: core.store.writer))
     var draft = core.commits.draft(.bytes(bytes), to: slot.name, metadata)
-    if core.slotParents.isUnseen(slot.name) { draft.typeCheck = try SlotDecoding.typeCheck(Value.self, in: slot.name) }
+    if core.slotParents.isUnseen(slot.name) { draft.typeCheck = try SlotDecoding.typeCheck(in: slot) }
     return draft
   }
 
@@ -118,7 +117,7 @@ public final class SaveSlots: Sendable {
   ///   type as it is declared now (`mismatch` and others, whose message names the slot and both types); `StoreError` if
   ///   it can't be read; `GameDataError` with `notDownloaded` if `Cloud.downloads` left it in the cloud, or `misuse`
   ///   for an invalid name.
-  public func load<Value: Archivable>(_ slot: Slot<Value>, context: Any? = nil) throws -> Value? {
+  public func load<Value>(_ slot: Slot<Value>, context: Any? = nil) throws -> Value? {
     try Self.check(slot.name)
     do {
       let view = try resolver(slot, try read(slot), context).view()
@@ -142,7 +141,7 @@ public final class SaveSlots: Sendable {
   ///   - context: As for `load`.
   /// - Returns: The value; nil if the slot is empty or deleted.
   /// - Throws: As `load`, and as `download` if a needed download fails.
-  public nonisolated(nonsending) func fetch<Value: Archivable>(
+  public nonisolated(nonsending) func fetch<Value>(
     _ slot: Slot<Value>, waitingUpTo limit: Duration, context: Any? = nil
   ) async throws -> Value? {
     try Self.check(slot.name)
@@ -168,7 +167,7 @@ public final class SaveSlots: Sendable {
   ///   - context: As for `load`.
   /// - Returns: The value; nil if the slot is empty or deleted.
   /// - Throws: As `Cloud.fetchChanges(within:)` and `load`.
-  public nonisolated(nonsending) func fetch<Value: Archivable>(
+  public nonisolated(nonsending) func fetch<Value>(
     _ slot: Slot<Value>, requiringResponseWithin limit: Duration, context: Any? = nil
   ) async throws -> Value? {
     try Self.check(slot.name)
@@ -192,7 +191,7 @@ public final class SaveSlots: Sendable {
   }
 
   /// Reads a slot's saves after earlier captures, and reports damage.
-  func read<Value: Archivable>(_ slot: Slot<Value>) throws -> SlotReading {
+  func read<Value>(_ slot: Slot<Value>) throws -> SlotReading {
     core.slotParents.waitForCaptures(in: slot.name)
     let reading = try core.store.read { transaction in
       try SlotReading.read(try transaction.key(of: slot.name).text, policy: slot.policy.order, in: transaction)
@@ -262,7 +261,7 @@ public final class SaveSlots: Sendable {
   /// - Parameter slot: The slot.
   /// - Returns: The versions, the most recently received first.
   /// - Throws: `GameDataError` with `misuse` for an invalid name; `StoreError` if the store can't be read.
-  public func history<Value: Archivable>(of slot: Slot<Value>) throws -> [Version] {
+  public func history<Value>(of slot: Slot<Value>) throws -> [Version] {
     try history(of: slot.name)
   }
 
@@ -274,13 +273,13 @@ public final class SaveSlots: Sendable {
   ///   - context: As for `load`.
   /// - Returns: The value of that version.
   /// - Throws: `GameDataError` with `missing` if the version isn't kept any more; otherwise as `load`.
-  public func value<Value: Archivable>(
+  public func value<Value>(
     of version: VersionID, in slot: Slot<Value>, context: Any? = nil
   ) throws -> Value {
     let side = try core.store.read { transaction in
       try SlotReading.side(try readable(version, in: slot.name, transaction), in: transaction)
     }
-    return try SlotDecoding.decode(Value.self, from: side.bytes, in: slot.name, context: context)
+    return try SlotDecoding.decode(side.bytes, in: slot, context: context)
   }
 
   /// Makes an earlier version the slot's newest. Durable on return.
@@ -294,7 +293,7 @@ public final class SaveSlots: Sendable {
   /// - Throws: `GameDataError` with `missing` if the version isn't kept any more, or `notDownloaded` if only the cloud
   ///   has its contents; `StoreError` if it can't be read or the disk can't be written.
   @discardableResult
-  public func restore<Value: Archivable>(_ version: VersionID, in slot: Slot<Value>) throws -> Version {
+  public func restore<Value>(_ version: VersionID, in slot: Slot<Value>) throws -> Version {
     try restore(version, in: slot.name)
   }
 

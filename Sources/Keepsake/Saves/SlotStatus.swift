@@ -1,5 +1,4 @@
 public import Foundation
-public import KeepsakeArchive
 import KeepsakeReplication
 import KeepsakeStore
 
@@ -128,7 +127,7 @@ extension SaveSlots {
   /// - Parameter slot: The slot.
   /// - Returns: The status now.
   /// - Throws: `GameDataError` with `misuse` for an invalid name; `StoreError` if the store can't be read.
-  public func status<Value: Archivable>(of slot: Slot<Value>) throws -> SlotStatus { try status(of: slot.name) }
+  public func status<Value>(of slot: Slot<Value>) throws -> SlotStatus { try status(of: slot.name) }
 
   /// Returns the status of a slot, by the slot's name.
   ///
@@ -149,7 +148,7 @@ extension SaveSlots {
   ///
   /// - Parameter slot: The slot.
   /// - Returns: A sequence for `for try await`.
-  public func statusUpdates<Value: Archivable>(of slot: Slot<Value>) -> SlotStatusUpdates {
+  public func statusUpdates<Value>(of slot: Slot<Value>) -> SlotStatusUpdates {
     statusUpdates(of: slot.name)
   }
 

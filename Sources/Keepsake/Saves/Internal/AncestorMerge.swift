@@ -5,8 +5,8 @@ import KeepsakeReplication
 ///
 /// Several ancestors are merged into one, in the same way as the devices that continued from them did it: the best
 /// first, each against what it has in common with those before it, recursively.
-struct AncestorMerge<Value: Archivable> {
-  let slot: String
+struct AncestorMerge<Value> {
+  let slot: Slot<Value>
   let reading: SlotReading
   let context: Any?
   /// Called for each ancestor that this program can't decode: the sides are merged without it.
@@ -15,7 +15,7 @@ struct AncestorMerge<Value: Archivable> {
   private var made: [[VersionID]: Value?] = [:]
 
   init(
-    slot: String, reading: SlotReading, context: Any?, reportUnreadable: @escaping (VersionID, any Error) -> Void
+    slot: Slot<Value>, reading: SlotReading, context: Any?, reportUnreadable: @escaping (VersionID, any Error) -> Void
   ) {
     self.slot = slot
     self.reading = reading
@@ -39,7 +39,7 @@ struct AncestorMerge<Value: Archivable> {
       guard let side = reading.older[id] else { continue }
       let next: Value
       do {
-        next = try SlotDecoding.decode(Value.self, from: side.bytes, in: slot, context: context)
+        next = try SlotDecoding.decode(side.bytes, in: slot, context: context)
       } catch {
         // Continues as if it weren't on this device.
         reportUnreadable(id, error)
@@ -47,12 +47,12 @@ struct AncestorMerge<Value: Archivable> {
       }
       if var whole = value {
         let base = ancestor(of: id, with: merged)
-        MergeSession.run { whole.mergeFields(from: next, ancestor: base) }
+        MergeSession.run { slot.coding.merge(&whole, from: next, ancestor: base) }
         value = whole
       } else {
         value = next
         // If the type can't be merged, one ancestor is used for all.
-        guard Value.archiveHasMergeRules else { break }
+        guard slot.coding.hasMergeRules else { break }
       }
       merged.append(id)
     }

@@ -1,4 +1,4 @@
-package import KeepsakeArchive
+import KeepsakeArchive
 package import KeepsakeReplication
 
 /// Makes one value of the heads of a slot, by its policy. Writes nothing.
@@ -6,7 +6,7 @@ package import KeepsakeReplication
 /// A side that this program can't read, most likely because a newer one wrote it, doesn't prevent the others from being
 /// loaded, and the next save doesn't replace it: it stays beside that save, for the program that can read it. The
 /// reason why it can't be read doesn't matter.
-package struct ConflictResolver<Value: Archivable> {
+package struct ConflictResolver<Value> {
   package struct View {
     package var value: Value?
     /// The versions that a save of the value replaces: all that went into it. With `ask`, only the one that was shown;
@@ -48,7 +48,7 @@ package struct ConflictResolver<Value: Archivable> {
     case .ask: return View(value: try decode(first), parents: [first.version.record.id])
     case .mostProgress, .longestPlayed, .newest: return try chosen(first)
     case .automatic:
-      guard Value.archiveHasMergeRules else { return try chosen(first) }
+      guard slot.coding.hasMergeRules else { return try chosen(first) }
       return try combined { merged($0) }
     case .combining(let combine):
       return try combined { sides in
@@ -97,7 +97,7 @@ package struct ConflictResolver<Value: Archivable> {
   }
 
   private func decode(_ side: SlotReading.Side) throws -> Value {
-    try SlotDecoding.decode(Value.self, from: side.bytes, in: slot.name, context: context)
+    try SlotDecoding.decode(side.bytes, in: slot, context: context)
   }
 
   // MARK: Merging
@@ -106,7 +106,7 @@ package struct ConflictResolver<Value: Archivable> {
   /// the type can be merged.
   func ancestor() -> Value? {
     var ancestors = AncestorMerge<Value>(
-      slot: slot.name, reading: reading, context: context, reportUnreadable: reportUnreadableAncestor)
+      slot: slot, reading: reading, context: context, reportUnreadable: reportUnreadableAncestor)
     return ancestors.common()
   }
 
@@ -114,13 +114,13 @@ package struct ConflictResolver<Value: Archivable> {
   /// has in common with those before it.
   private func merged(_ sides: [Readable]) -> Value {
     var ancestors = AncestorMerge<Value>(
-      slot: slot.name, reading: reading, context: context, reportUnreadable: reportUnreadableAncestor)
+      slot: slot, reading: reading, context: context, reportUnreadable: reportUnreadableAncestor)
     var value = sides[0].value
     var merged = [sides[0].side.version.record.id]
     for next in sides.dropFirst() {
       let id = next.side.version.record.id
       let ancestor = ancestors.ancestor(of: id, with: merged)
-      MergeSession.run { value.mergeFields(from: next.value, ancestor: ancestor) }
+      MergeSession.run { slot.coding.merge(&value, from: next.value, ancestor: ancestor) }
       merged.append(id)
     }
     return value

@@ -10,37 +10,35 @@ enum SlotDecoding {
   /// The errors of contents that don't fit the program's types.
   private static let misfits: Set<ArchiveError.Code> = [.mismatch, .missingField, .unknownCase, .unknownClass]
 
-  static func decode<Value: Archivable>(
-    _ type: Value.Type, from bytes: Data, in slot: String, context: Any?
-  ) throws -> Value {
+  static func decode<Value>(_ bytes: Data, in slot: Slot<Value>, context: Any?) throws -> Value {
     do {
-      return try Archive.decode(type, from: bytes, context: context)
+      return try slot.coding.decode(bytes, context: context)
     } catch let error as ArchiveError where misfits.contains(error.code) {
-      throw try named(error, type, bytes, slot)
+      throw try named(error, bytes, slot)
     }
   }
 
   /// Throws `mismatch` if the bytes are a save of another type. Reads no values.
-  static func checkType<Value: Archivable>(_ type: Value.Type, of bytes: Data, in slot: String) throws {
-    if let error = try Archive.rootMismatch(with: type, in: bytes) { throw try named(error, type, bytes, slot) }
+  static func checkType<Value>(of bytes: Data, in slot: Slot<Value>) throws {
+    if let error = try slot.coding.rootCheck()(bytes) { throw try named(error, bytes, slot) }
   }
 
   /// Returns a check for saves that the game hasn't loaded, which runs on the store's thread.
-  static func typeCheck<Value: Archivable>(_ type: Value.Type, in slot: String) throws -> SaveTypeCheck {
-    let root = try ArchiveRoot(type)
+  static func typeCheck<Value>(in slot: Slot<Value>) throws -> SaveTypeCheck {
+    let (check, wanted, name) = (try slot.coding.rootCheck(), slot.coding.typeName, slot.name)
     return SaveTypeCheck { bytes in
       do {
-        return try root.mismatch(in: bytes).map { try named($0, root.name, bytes, slot).message }
+        return try check(bytes).map { try named($0, wanted, bytes, name).message }
       } catch {
         return nil  // Not a readable archive: its type can't be known.
       }
     }
   }
 
-  private static func named<Value: Archivable>(
-    _ error: ArchiveError, _ type: Value.Type, _ bytes: Data, _ slot: String
+  private static func named<Value>(
+    _ error: ArchiveError, _ bytes: Data, _ slot: Slot<Value>
   ) throws -> ArchiveError {
-    try named(error, Value.archiveName, bytes, slot)
+    try named(error, slot.coding.typeName, bytes, slot.name)
   }
 
   private static func named(

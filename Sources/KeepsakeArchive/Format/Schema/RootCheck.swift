@@ -28,11 +28,28 @@ struct RootCheck {
     let (stored, wanted) = (file.text(saved), program.text(own))
     switch difference {
     case .type:
+      let declaration = program.isCodedSave(own) ? "FormerlyNamed" : "@Archivable(name:), or with archiveFormerNames"
       return ArchiveError(
         .mismatch,
         """
         The archive contains \(stored), and \(wanted) was asked for: if that is the same type under a new name, \
-        declare its old name with @Archivable(name:), or with archiveFormerNames
+        declare its old name with \(declaration)
+        """,
+        type: wanted)
+    case .fields(let name) where file.isCodedSave(saved):
+      return ArchiveError(
+        .mismatch,
+        """
+        The archive contains \(stored) from when it was only Codable, and now it is archivable: to read it, \(name) \
+        must be Codable, too
+        """,
+        type: wanted)
+    case .fields(let name) where program.isCodedSave(own):
+      return ArchiveError(
+        .mismatch,
+        """
+        The archive contains \(stored) as an archivable type, and now it is only Codable: to read it, \(name) must be \
+        @Archivable
         """,
         type: wanted)
     case .fields(let name):
@@ -71,8 +88,10 @@ struct RootCheck {
   private func difference(_ saved: TypeEntry, _ own: TypeEntry) -> Difference? {
     guard Self.baseName(saved.name) == Self.baseName(own.name) else {
       let isRelated = saved.kind.isObject && own.kind.isObject && isRelated(saved, own)
-      return isRelated || isFormerName(saved.name, of: own) ? nil : .type
+      guard isRelated || isFormerName(saved.name, of: own) else { return .type }
+      return areBothCodedOrNeither(saved, own) ? nil : .fields(of: own.name)
     }
+    guard areBothCodedOrNeither(saved, own) else { return .fields(of: own.name) }
     // A migration may replace all fields, and a newer version is refused when it is read. Hand-written types list no
     // fields.
     guard saved.kind == own.kind, saved.kind == .structure || saved.kind == .object, saved.version == own.version,
@@ -80,6 +99,12 @@ struct RootCheck {
       !saved.fields.isEmpty, !own.fields.isEmpty
     else { return nil }
     return Set(saved.fields.map(\.key)).isDisjoint(with: own.fields.map(\.key)) ? .fields(of: own.name) : nil
+  }
+
+  /// Whether both are a `CodedSave`, or neither is. Not even a type without a list of fields, or of another version,
+  /// reads anything of a coded value.
+  private func areBothCodedOrNeither(_ saved: TypeEntry, _ own: TypeEntry) -> Bool {
+    file.isCodedSave(saved) == program.isCodedSave(own)
   }
 
   /// Whether one class is a superclass of the other, as it was when the archive was saved or as it is now. Whether the
