@@ -18,10 +18,13 @@ let package = Package(
   platforms: [.macOS(.v15), .iOS(.v18), .tvOS(.v18), .watchOS(.v11), .visionOS(.v2)],
   products: [
     // With the modules that Keepsake re-exports: their code is inlined into games, and the package manager builds a
-    // game's module anew only when one of the modules that it depends on directly has changed.
+    // game's module anew only when one of the modules that it depends on directly has changed. And with
+    // KeepsakeRecords, which a game imports where it queries tables.
     .library(
       name: "Keepsake",
-      targets: ["Keepsake", "KeepsakeArchive", "KeepsakeInterchange", "KeepsakeReplication", "KeepsakeStore"]),
+      targets: [
+        "Keepsake", "KeepsakeArchive", "KeepsakeInterchange", "KeepsakeRecords", "KeepsakeReplication", "KeepsakeStore",
+      ]),
     // For the tests of games: devices, a cloud and a clock in one process. Fetches nothing more.
     .library(name: "KeepsakeTesting", targets: ["KeepsakeTesting"]),
     // For tools: shows archives and compares them, without the types that wrote them. No game has to be built with it.
@@ -86,6 +89,9 @@ let package = Package(
         .product(name: "Crypto", package: "swift-crypto"),
       ],
       swiftSettings: strict),
+    // GRDB for games that query tables, so that they don't have to name its package.
+    .target(
+      name: "KeepsakeRecords", dependencies: [.product(name: "GRDB", package: "GRDB.swift")], swiftSettings: strict),
     // Simulated worlds from a seed, and clocks that a test turns. May use whatever a game uses.
     .target(
       name: "KeepsakeSimulation",

@@ -1,23 +1,37 @@
 #!/usr/bin/env bash
-# Builds and runs a game of its own that depends on Keepsake, the first example in the README, and checks that it had to
-# fetch nothing that only the server or the command needs. Then runs the game's own test of its saves. Before
-# that it follows the article "Your first ten minutes": after each step, the package manager must accept the package.
+# Builds and runs a game of its own that depends on Keepsake, the first example in the README with the file of the
+# article "Tables", and checks that it had to fetch nothing that only the server or the command needs. Then runs the
+# game's own tests of its saves and tables. Before that it follows the article "Your first ten minutes": after each
+# step, the package manager must accept the package.
 set -euo pipefail
 cd "$(dirname "$0")/../Tests/NewGame"
 scratch=../../.build/new-game
 data=$(mktemp -d)
 trap 'rm -rf "$data"' EXIT
 
-# The game is the README's own: a difference fails.
-awk '/^```swift/ {on = 1; next} /^```/ {if (on) exit} on' ../../README.md > "$scratch.readme"
-diff -u "$scratch.readme" Sources/NewGame/main.swift || {
-  echo "The README's first example and Tests/NewGame differ." >&2
-  exit 1
+articles=../../Sources/Keepsake/Documentation.docc
+# block FILE TEXT: the first block of Swift in the document that contains the text.
+block() {
+  awk -v wanted="$2" '
+    /^```swift/ {on = 1; code = ""; next}
+    /^```/ {if (on && index(code, wanted)) {printf "%s", code; exit} on = 0}
+    on {code = code $0 "\n"}' "$1"
 }
 
+# The game is what the documents show: a difference fails.
+mkdir -p "$scratch"
+same() {
+  block "$1" "$2" > "$scratch.shown"
+  diff -u "$scratch.shown" "$3" || {
+    echo "$(basename "$1") and Tests/NewGame/$3 differ." >&2
+    exit 1
+  }
+}
+same ../../README.md "GameData.open" Sources/NewGame/main.swift
+same $articles/Tables.md "import KeepsakeRecords" Sources/NewGame/Creatures.swift
+
 # The article's package, step by step, beside a folder "keepsake" as the article says.
-article=../../Sources/Keepsake/Documentation.docc/FirstTenMinutes.md
-block() { awk -v wanted="$1" '/^```swift/ {number++; on = 1; next} /^```/ {on = 0} on && number == wanted' "$article"; }
+article=$articles/FirstTenMinutes.md
 ln -s "$(cd ../.. && pwd)" "$data/keepsake"
 game="$data/MyGame"
 accepted() {
@@ -29,15 +43,15 @@ accepted() {
   }
 }
 mkdir -p "$game/Sources/MyGame"
-block 1 > "$game/Package.swift"
-block 2 > "$game/Sources/MyGame/main.swift"
+block $article "import PackageDescription" > "$game/Package.swift"
+block $article "GameData.open" > "$game/Sources/MyGame/main.swift"
 accepted 2
-block 3 > "$data/target"
+block $article ".testTarget" > "$data/target"
 awk -v target="$data/target" '{print} /\.executableTarget/ {while ((getline line < target) > 0) print line}' \
   "$game/Package.swift" > "$data/manifest"
 mv "$data/manifest" "$game/Package.swift"
 mkdir -p "$game/Tests/MyGameTests"
-block 4 > "$game/Tests/MyGameTests/SaveTests.swift"
+block $article "import KeepsakeTesting" > "$game/Tests/MyGameTests/SaveTests.swift"
 accepted 3
 echo "the package of the first ten minutes is accepted after each step"
 
@@ -60,11 +74,11 @@ echo "second run: $second"
   exit 1
 }
 
-# A test of its saves, with two devices and a cloud in its process.
+# Tests of its saves, with two devices and a cloud in their process, and of its tables.
 tested=$(swift test --scratch-path "$scratch" --skip-build 2>&1) || { echo "$tested" >&2; exit 1; }
-grep -q 'Test run with 1 test.* passed' <<< "$tested" || {
+grep -q 'Test run with 2 tests.* passed' <<< "$tested" || {
   echo "$tested" >&2
-  echo "The game's own test did not run." >&2
+  echo "The game's own tests did not run." >&2
   exit 1
 }
-echo "its own test with KeepsakeTesting passed"
+echo "its own tests with KeepsakeTesting passed"

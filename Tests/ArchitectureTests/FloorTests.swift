@@ -16,6 +16,7 @@ struct FloorTests {
     "KeepsakeStore": ["KeepsakeReplication", "CZstd"],
     "KeepsakeSync": ["KeepsakeReplication", "KeepsakeStore"],
     "Keepsake": ["KeepsakeArchive", "KeepsakeInterchange", "KeepsakeReplication", "KeepsakeStore", "KeepsakeSync"],
+    "KeepsakeRecords": [],
     "KeepsakeSimulation": ["KeepsakeArchive", "KeepsakeReplication", "KeepsakeStore", "KeepsakeSync", "Keepsake"],
     "KeepsakeTesting": ["Keepsake", "KeepsakeReplication", "KeepsakeSimulation", "KeepsakeStore", "KeepsakeSync"],
     "KeepsakeServer": ["KeepsakeReplication"],

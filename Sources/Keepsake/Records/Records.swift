@@ -7,10 +7,13 @@ import Synchronization
 /// The game's own database tables, for many items that are looked up by their contents.
 ///
 /// A SQLite database beside the saves, used directly through GRDB: queries, observation and record types are GRDB's
-/// own, so a source file that uses them also needs `import GRDB`. (The package is fetched with this one; add the
-/// product `GRDB` of `GRDB.swift` to your target's dependencies.)
+/// own. A source file that uses them also imports `KeepsakeRecords`, which gives it GRDB. That module is part of the
+/// product `Keepsake`, so your `Package.swift` needs nothing more.
 ///
 /// ```swift
+/// import Keepsake
+/// import KeepsakeRecords
+///
 /// var migrator = DatabaseMigrator()
 /// migrator.registerMigration("creatures") { db in
 ///   try db.create(table: "creature") { table in

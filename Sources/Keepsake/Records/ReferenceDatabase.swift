@@ -3,7 +3,8 @@ public import Foundation
 public import GRDB
 import GRDBSQLite
 
-/// A read-only database that ships with the game: words, levels, creatures.
+/// A read-only database that ships with the game: words, levels, creatures. Queries are GRDB's: a source file that has
+/// some also imports `KeepsakeRecords`.
 ///
 /// ```swift
 /// let url = Bundle.main.url(forResource: "words", withExtension: "sqlite")!

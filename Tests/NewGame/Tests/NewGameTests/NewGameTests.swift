@@ -1,4 +1,5 @@
 import Keepsake
+import KeepsakeRecords
 import KeepsakeTesting
 import Testing
 
@@ -19,4 +20,27 @@ func goesOnOnTheTablet() async throws {
   try phone.open("com.example.space")
   try await world.settle()
   #expect(try tablet.saves.load(.main)?.level == 7)
+}
+
+struct Creature: Codable, FetchableRecord, PersistableRecord {
+  var id: Int
+  var name: String
+}
+
+/// A game that depends on this package alone has GRDB by the import above.
+@Test("a game's own tables need no second package")
+func ownTables() throws {
+  let world = TestWorld()
+  let game = try world.device("phone").open("com.example.space")
+  var migrator = DatabaseMigrator()
+  migrator.registerMigration("creatures") { db in
+    try db.create(table: "creature") { table in
+      table.primaryKey("id", .integer)
+      table.column("name", .text).notNull()
+    }
+  }
+  try game.records.migrate(migrator)
+  try game.records.write { try Creature(id: 7, name: "newt").insert($0) }
+  let names = try game.records.read { try Creature.filter(Column("id") == 7).fetchAll($0).map(\.name) }
+  #expect(names == ["newt"])
 }
