@@ -61,6 +61,12 @@ public final class Records: Sendable {
 
   init(core: GameCore) { self.core = core }
 
+  deinit {
+    phase.withLock { phase in
+      if case .open(let database) = phase { database.willBeReleased() }
+    }
+  }
+
   /// Reads the tables as of the last commit. Doesn't wait for writes, and writes don't wait for it.
   ///
   /// - Parameter body: Reads the database.

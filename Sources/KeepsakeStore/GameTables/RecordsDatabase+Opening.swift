@@ -1,8 +1,12 @@
 import Foundation
 import GRDB
 
-// Opening the file of the game's own tables.
+// Opening the file of the game's own tables, and letting it go.
 extension RecordsDatabase {
+  /// Records that nobody uses the tables any more, although they aren't closed. A copy that is being made holds the
+  /// folder's lock, and may take longer than anyone waits who opens it again: it is stopped.
+  package func willBeReleased() { backup.stop() }
+
   /// For tests that can't wait for a backup.
   static func open(
     in folder: URL, lock: StoreLock? = nil, objection: Objection = { _ in nil }, backups: BackupSchedule,

@@ -19,12 +19,15 @@ import Testing
 
   init() throws { folder = try TemporaryFolder() }
 
-  private func open() throws -> Store {
-    let schedule = BackupSchedule(
+  private var schedule: BackupSchedule {
+    BackupSchedule(
       interval: { _ in Self.interval }, now: { [clock] in clock.value },
       pause: { [isHeld, copying] in
         while isHeld.value, copying.value?.isStopped != true { Thread.sleep(forTimeInterval: 0.001) }
       })
+  }
+
+  private func open() throws -> Store {
     let store = try Store.open(at: folder.store, seal: .none, writer: WriterID(1), backups: schedule)
     copying.value = store.database.backup
     return store
@@ -204,5 +207,32 @@ import Testing
     #expect(!backup.isRunning && backup.failure?.code == .timedOut)
     #expect(files.presentBackups.isEmpty)
     #expect(try again.read { try $0.heads(of: "main") } == [id(7)])
+  }
+
+  @Test("releasing the game's tables without closing them stops their backup, too", .hangLimit)
+  func releasedTables() throws {
+    isHeld.value = true
+    do {
+      let store = try Store.open(at: folder.store)
+      let records = try RecordsDatabase.open(in: folder.store, lock: store.lock, backups: schedule) {
+        Issue.record("\($0)")
+      }
+      copying.value = records.backup
+      try records.write { database in
+        try database.execute(sql: "CREATE TABLE picture (bytes BLOB)")
+        for _ in 1...5 { try database.execute(sql: "INSERT INTO picture VALUES (randomblob(4000000))") }
+      }
+      pass(Self.interval)
+      try records.write { try $0.execute(sql: "DELETE FROM picture WHERE rowid = 1") }
+      #expect(records.backup.isRunning)
+      records.willBeReleased()
+    }
+    let again = try Store.open(at: folder.store)
+    defer { try? again.close() }
+    let tables = try RecordsDatabase.open(in: folder.store, lock: again.lock, backups: schedule) {
+      Issue.record("\($0)")
+    }
+    #expect(try tables.reading { try Int.fetchOne($0, sql: "SELECT COUNT(*) FROM picture") } == 4)
+    try tables.close()
   }
 }
