@@ -167,8 +167,7 @@ import Glibc
     let before = try store.read { try $0.version(id(1)) }
     #expect(before?.record == record(1, contents: [ContentHash(of: Data("save 1".utf8))], length: 6))
     try store.write {
-      try $0.database.execute(
-        sql: "UPDATE version SET body = CAST(substr(body, 1, 20) || 'x' || substr(body, 22) AS BLOB)")
+      try $0.database.execute(sql: "UPDATE version SET body = \(bodyAltered(at: 21))")
     }
     for number in UInt64(1)...2 { #expect(errorCode { _ = try store.read { try $0.version(id(number)) } } == .damaged) }
     // Neither another row's body is accepted, nor the same body beside other columns.

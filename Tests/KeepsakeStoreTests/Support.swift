@@ -66,6 +66,14 @@ extension Store {
   }
 }
 
+/// SQL for a row's `body` with another byte at `byte`, counted from 1. A random byte changes in any case, too.
+func bodyAltered(at byte: Int) -> String {
+  """
+  CAST(substr(body, 1, \(byte - 1)) || CASE substr(body, \(byte), 1) WHEN x'00' THEN x'01' ELSE x'00' END
+  || substr(body, \(byte + 1)) AS BLOB)
+  """
+}
+
 func errorCode(_ body: () throws -> Void) -> StoreError.Code? {
   do {
     try body()

@@ -54,8 +54,7 @@ import Testing
   func alteredRow(kind: Seal.Kind) throws {
     try make(SealLab.request(kind))
     try SealLab.edit(folder.store) {
-      try $0.execute(
-        sql: "UPDATE score SET body = CAST(substr(body, 1, 30) || x'00' || substr(body, 32) AS BLOB) WHERE date = 7")
+      try $0.execute(sql: "UPDATE score SET body = \(bodyAltered(at: 31)) WHERE date = 7")
     }
     let store = try Store.open(at: folder.store, seal: SealLab.request(kind))
     defer { try? store.close() }
