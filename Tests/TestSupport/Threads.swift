@@ -11,8 +11,8 @@ package func onThread<Value: Sendable>(_ body: @escaping @Sendable () throws -> 
 
 /// Runs on a thread with a small stack and waits for that thread. What recurses too deep ends the process.
 ///
-/// - Parameter bytes: The stack's size: by default that of secondary threads on Apple's systems. Eight times as much
-///   under AddressSanitizer.
+/// - Parameter bytes: The stack's size: by default that of secondary threads on Apple's systems. Several times as
+///   much under a sanitizer, see `Sanitizer.stackFactor`.
 package func onSmallStack<Value: Sendable>(
   of bytes: Int = 512 << 10, _ body: @escaping @Sendable () -> Value
 ) -> Value {
@@ -22,7 +22,7 @@ package func onSmallStack<Value: Sendable>(
     result.value = body()
     done.signal()
   }
-  thread.stackSize = Sanitizer.isAddress ? 8 * bytes : bytes
+  thread.stackSize = Sanitizer.stackFactor * bytes
   thread.start()
   done.wait()
   guard let value = result.value else { preconditionFailure("the thread ended without a result") }
