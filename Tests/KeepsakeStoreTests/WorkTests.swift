@@ -120,6 +120,27 @@ import Testing
     #expect(few > 0 && many <= few + 8 * 1_800)
   }
 
+  @Test("a save that prunes one takes as many steps beside an old conflict after 600 saves as after 60")
+  func walksNoConflictAgain() throws {
+    func steps(after count: UInt64) throws -> Int {
+      let slots = try Slots(1, rounds: 2)
+      let store = slots.store
+      // The sides have nothing but their oldest save in common, so that a walk reaches everything in between.
+      try store.write { transaction in
+        for number in 10_001...10_000 + count {
+          try transaction.put(number, slot: "in conflict", covers: number > 10_001 ? [number - 1] : [])
+        }
+        try transaction.put(9_999, slot: "in conflict", covers: [10_001])
+      }
+      // The first one walks.
+      _ = try slots.save(in: 0).wait()
+      #expect(try store.read { try $0.heads(of: "in conflict").count } == 2)
+      return try Steps.count(in: store) { _ = try slots.save(in: 0).wait() }
+    }
+    let (few, many) = (try steps(after: 60), try steps(after: 600))
+    #expect(few > 0 && many < few + 540, "\(few), \(many)")
+  }
+
   @Test("a conflict whose resolution was rolled back keeps its ancestor's content when another slot is pruned")
   func forgetsRolledBack() throws {
     let folder = try TemporaryFolder()

@@ -2,8 +2,9 @@ import Foundation
 import KeepsakeReplication
 import Synchronization
 
-/// Remembers what a commit would otherwise read a whole table for: which slots are in conflict, and which group of the
-/// outbox a version waits in. So a commit costs the same however many slots there are, and however much waits.
+/// Remembers what a commit would otherwise read a whole table for: which slots are in conflict, which of their merge
+/// bases lack contents, and which group of the outbox a version waits in. So a commit costs the same however many slots
+/// there are, however long those in conflict have been played, and however much waits.
 ///
 /// Only transactions that write use it, one after the other. Each part is read from its table when it is first needed,
 /// and updated with each change from then on. If a change is rolled back, everything is forgotten. The group that was
@@ -20,9 +21,14 @@ final class CommitMemory: Sendable {
       for id in versions ?? [] { groups[id] = group }
     }
   }
+  /// A slot in conflict.
+  private struct Conflict {
+    /// Nil if nobody looked for them since the slot changed.
+    var prunedMergeBases: Set<VersionID>?
+  }
   private struct State {
-    /// The names' bytes, because names from elsewhere may differ and still compare equal as strings.
-    var conflicts: Set<Data>?
+    /// By the names' bytes, because names from elsewhere may differ and still compare equal as strings.
+    var conflicts: [Data: Conflict]?
     var outbox: Outbox?
   }
   /// The group that was written last, and its row's body.
@@ -42,17 +48,30 @@ final class CommitMemory: Sendable {
   ///
   /// - Parameter read: Reads them from the table. Called if they aren't known.
   func conflicts(_ read: () throws -> [Data]) rethrows -> [Data] {
-    if let known = state.withLock({ $0.conflicts }) { return Array(known) }
+    if let known = state.withLock({ $0.conflicts }) { return Array(known.keys) }
     let found = try read()
-    state.withLock { $0.conflicts = Set(found) }
+    state.withLock { $0.conflicts = Dictionary(found.map { ($0, Conflict()) }) { first, _ in first } }
     return found
   }
 
   /// Records whether a slot whose versions changed is in conflict.
   func setConflict(_ isInConflict: Bool, in slot: Data) {
-    state.withLock { state in
-      if isInConflict { state.conflicts?.insert(slot) } else { state.conflicts?.remove(slot) }
-    }
+    state.withLock { $0.conflicts?[slot] = isInConflict ? Conflict() : nil }
+  }
+
+  /// Returns the merge bases of a slot in conflict that aren't kept whole, and maybe some that are again.
+  ///
+  /// - Parameter read: Looks for them among the slot's versions. Called if they aren't known.
+  func prunedMergeBases(of slot: Data, _ read: () throws -> Set<VersionID>) rethrows -> Set<VersionID> {
+    if let known = state.withLock({ $0.conflicts?[slot]?.prunedMergeBases }) { return known }
+    let found = try read()
+    state.withLock { $0.conflicts?[slot]?.prunedMergeBases = found }
+    return found
+  }
+
+  /// Forgets the merge bases of a slot, because records of its versions were removed.
+  func forgetMergeBases(of slot: Data) {
+    state.withLock { $0.conflicts?[slot]?.prunedMergeBases = nil }
   }
 
   // MARK: Outbox

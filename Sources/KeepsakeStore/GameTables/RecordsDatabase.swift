@@ -40,7 +40,7 @@ package final class RecordsDatabase: BackupSource {
   static let busySeconds = 5.0
 
   let files: RecordsFiles
-  private let presence: FilePresence
+  let presence: FilePresence
   private let checkpointer: WALCheckpointer
   private let state: Mutex<State>
   private let users = ConnectionUsers()
@@ -165,36 +165,6 @@ package final class RecordsDatabase: BackupSource {
     }
   }
 
-  /// Migrates the tables to the game's newest schema. If `migrator` has nothing to do, the database isn't written.
-  ///
-  /// - Throws: `newerFormat` with nothing changed; `misuse` that names the migration that failed; any error of the
-  ///   disk.
-  package func migrate(_ migrator: DatabaseMigrator, merged: Set<String> = []) throws {
-    try refuseWithin("migrated")
-    if let refusal = try reading({ try Self.objection(to: migrator, merged: merged)($0) }) { throw refusal }
-    let isDone = try reading { try migrator.hasCompletedMigrations($0) && !migrator.hasBeenSuperseded($0) }
-    guard !isDone || migrator.eraseDatabaseOnSchemaChange else { return }
-    try writing("migrating the records") { pool in
-      try requirePresence()
-      do {
-        try migrator.migrate(pool)
-      } catch {
-        if let error = error as? DatabaseError {
-          note(error)
-          try presence.require(after: error, report)
-          if let translated = StoreError(ofFile: error, doing: "migrating the records") { throw translated }
-        }
-        try requirePresence()
-        let done = try pool.read { try migrator.appliedIdentifiers($0) }
-        let failed = migrator.migrations.first { !done.contains($0) } ?? "?"
-        throw StoreError(
-          .misuse, "the migration \"\(failed)\" of the records failed; the tables are as they were before it",
-          cause: error)
-      }
-      try confirmPresence()
-    }
-  }
-
   /// Throws `misuse` within a read or write: the operation waits for all of them, and so can't be requested by one.
   func refuseWithin(_ what: String) throws {
     guard !readers.isMarked, !writers.isMarked else {
@@ -226,7 +196,8 @@ package final class RecordsDatabase: BackupSource {
     }
   }
 
-  private func writing<Value>(_ doing: String, _ body: (DatabasePool) throws -> Value) throws -> Value {
+  /// Runs `body` as the only writer, after a disk that failed was checked. `doing` is for errors.
+  func writing<Value>(_ doing: String, _ body: (DatabasePool) throws -> Value) throws -> Value {
     guard !writers.isMarked else {
       throw StoreError(
         .misuse,
@@ -343,11 +314,13 @@ package final class RecordsDatabase: BackupSource {
   /// Throws `removed`, and reports it once, if the file was removed, moved or replaced.
   func requirePresence() throws { try presence.require(report) }
 
-  private func confirmPresence() throws {
+  /// Checks after a commit, before it is acknowledged (`FilePresence`).
+  func confirmPresence() throws {
     try presence.confirmCommit(report) { error in state.withLock { $0.trouble = .removal(error) } }
   }
 
-  private func note(_ error: DatabaseError) {
+  /// Remembers an error of the database that concerns later writes, too.
+  func note(_ error: DatabaseError) {
     switch error.resultCode {
     case .SQLITE_IOERR: state.withLock { $0.trouble = $0.trouble ?? .disk }
     case .SQLITE_CORRUPT, .SQLITE_NOTADB:

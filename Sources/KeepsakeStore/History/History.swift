@@ -115,9 +115,8 @@ struct History {
 
   /// Restores versions that were pruned and are needed again: the ancestor of an old save that a device sent late.
   private mutating func keepWhole(_ ids: Set<VersionID>) throws {
-    for id in ids.sorted() {
-      let statement = try transaction.statement("SELECT 1 FROM version WHERE id = ? AND thinned")
-      guard try Int.fetchOne(statement, arguments: [id.bytes]) != nil, let version = try transaction.version(id),
+    for id in ids.sorted() where try isPruned(id) {
+      guard let version = try transaction.version(id),
         try version.record.contents.allSatisfy(transaction.hasContent)
       else { continue }
       try transaction.putVersion(version, pruned: false, pinned: false)
@@ -125,21 +124,36 @@ struct History {
   }
 
   /// Keeps the merge bases of all conflicts whole. A conflict may have lacked its merge base until a save in another
-  /// slot came with the same content, which must not be removed with that save. Costs a walk to the ancestors of each
-  /// slot in conflict, once per transaction; a pass over all heads only the first time (`CommitMemory`).
+  /// slot came with the same content, which must not be removed with that save. Costs a walk to the ancestors of those
+  /// slots in conflict that changed since the last time, and a pass over all heads the first time (`CommitMemory`).
   private mutating func keepConflicts() throws {
     guard !conflictsAreKept else { return }
     conflictsAreKept = true
-    let slots = try transaction.context.commits.conflicts {
+    let commits = transaction.context.commits
+    let slots = try commits.conflicts {
       let sql = "SELECT slot FROM head GROUP BY slot HAVING COUNT(*) > 1"
       return try String.fetchAll(transaction.statement(sql)).map { Data($0.utf8) }
     }
-    for slot in slots.map({ String(decoding: $0, as: UTF8.self) }).sorted() {
-      try keepWhole(Resolution.needed(by: transaction.heads(of: slot), in: transaction))
+    for slot in slots.sorted(by: { $0.lexicographicallyPrecedes($1) }) {
+      let pruned = try commits.prunedMergeBases(of: slot) {
+        try prunedMergeBases(of: String(decoding: slot, as: UTF8.self))
+      }
+      try keepWhole(pruned)
     }
   }
 
+  private func prunedMergeBases(of slot: String) throws -> Set<VersionID> {
+    try Resolution.needed(by: transaction.heads(of: slot), in: transaction).filter(isPruned)
+  }
+
+  /// Returns whether only the record of a version is kept.
+  private func isPruned(_ id: VersionID) throws -> Bool {
+    let statement = try transaction.statement("SELECT 1 FROM version WHERE id = ? AND thinned")
+    return try Int.fetchOne(statement, arguments: [id.bytes]) != nil
+  }
+
   private func dropRecords(of slot: String) throws {
+    transaction.context.commits.forgetMergeBases(of: Data(slot.utf8))
     try transaction.run(
       """
       DELETE FROM version WHERE slot = ?1 AND thinned = 1 AND (acknowledged OR NOT offered) AND id NOT IN (SELECT id

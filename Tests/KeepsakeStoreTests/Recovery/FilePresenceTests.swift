@@ -90,6 +90,36 @@ import Darwin
   // MARK: Gone
 
   @Test(
+    "a migration of the game's tables that finds the files gone says whether earlier migrations may be stored",
+    arguments: [0, 1])
+  func recordsMigration(_ failing: Int) throws {
+    let store = try Store.open(at: folder.store)
+    let records = try RecordsDatabase.open(in: folder.store, beside: store) { _ in }
+    let (from, to) = (folder.store, moved)
+    var migrator = DatabaseMigrator()
+    for number in 0...failing {
+      migrator.registerMigration("migration \(number)") { database in
+        try database.execute(sql: "CREATE TABLE thing\(number) (number INTEGER)")
+        guard number == failing else { return }
+        try FileManager.default.moveItem(at: from, to: to)
+        throw CancellationError()
+      }
+    }
+    let error = removal { try records.migrate(migrator) }
+    #expect(error?.code == .removed && error?.mayBeCommitted == (failing > 0))
+    #expect(errorCode { try records.close() } == .removed)
+    #expect(errorCode { try store.close() } == .removed)
+    let found = try Store.open(at: moved)
+    defer { try? found.close() }
+    let tables = try RecordsDatabase.open(in: moved, beside: found) { _ in }
+    defer { try? tables.close() }
+    let names = try tables.reading {
+      try String.fetchAll($0, sql: "SELECT name FROM sqlite_master WHERE name LIKE 'thing%'")
+    }
+    #expect(names == (0..<failing).map { "thing\($0)" })
+  }
+
+  @Test(
     "a file is gone if its server, device or file system has lost it; an error that may pass isn't taken for that",
     arguments: [
       (ENOENT, true), (ENOTDIR, true), (ESTALE, true), (ENOTCONN, true), (ENODEV, true), (ENXIO, true), (EIO, false),
