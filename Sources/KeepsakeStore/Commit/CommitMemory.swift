@@ -3,7 +3,7 @@ import KeepsakeReplication
 import Synchronization
 
 /// Remembers what a commit would otherwise read a whole table for: which slots are in conflict, which of their merge
-/// bases lack contents, and which group of the outbox a version waits in. So a commit costs the same however many slots
+/// bases are pruned, and which group of the outbox a version waits in. So a commit costs the same however many slots
 /// there are, however long those in conflict have been played, and however much waits.
 ///
 /// Only transactions that write use it, one after the other. Each part is read from its table when it is first needed,
@@ -59,7 +59,7 @@ final class CommitMemory: Sendable {
     state.withLock { $0.conflicts?[slot] = isInConflict ? Conflict() : nil }
   }
 
-  /// Returns the merge bases of a slot in conflict that aren't kept whole, and maybe some that are again.
+  /// Returns the merge bases of a slot in conflict that are pruned, and maybe some that are kept whole again.
   ///
   /// - Parameter read: Looks for them among the slot's versions. Called if they aren't known.
   func prunedMergeBases(of slot: Data, _ read: () throws -> Set<VersionID>) rethrows -> Set<VersionID> {

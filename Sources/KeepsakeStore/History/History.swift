@@ -115,7 +115,7 @@ struct History {
 
   /// Restores versions that were pruned and are needed again: the ancestor of an old save that a device sent late.
   private mutating func keepWhole(_ ids: Set<VersionID>) throws {
-    for id in ids.sorted() where try isPruned(id) {
+    for id in ids.sorted() where try transaction.isPruned(id) == true {
       guard let version = try transaction.version(id),
         try version.record.contents.allSatisfy(transaction.hasContent)
       else { continue }
@@ -143,13 +143,9 @@ struct History {
   }
 
   private func prunedMergeBases(of slot: String) throws -> Set<VersionID> {
-    try Resolution.needed(by: transaction.heads(of: slot), in: transaction).filter(isPruned)
-  }
-
-  /// Returns whether only the record of a version is kept.
-  private func isPruned(_ id: VersionID) throws -> Bool {
-    let statement = try transaction.statement("SELECT 1 FROM version WHERE id = ? AND thinned")
-    return try Int.fetchOne(statement, arguments: [id.bytes]) != nil
+    try Resolution.needed(by: transaction.heads(of: slot), in: transaction).filter {
+      try transaction.isPruned($0) == true
+    }
   }
 
   private func dropRecords(of slot: String) throws {

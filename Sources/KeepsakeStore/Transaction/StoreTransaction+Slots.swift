@@ -56,8 +56,6 @@ extension StoreTransaction {
 
   /// Returns whether the rules for history removed the contents of a version, so that only its record is left.
   package func wasPruned(_ record: VersionRecord) throws -> Bool {
-    let isPruned =
-      try Bool.fetchOne(statement("SELECT thinned FROM version WHERE id = ?"), arguments: [record.id.bytes]) ?? false
-    return try isPruned && !record.contents.allSatisfy(hasContent)
+    try isPruned(record.id) == true && !record.contents.allSatisfy(hasContent)
   }
 }

@@ -118,14 +118,16 @@ package struct StoreTransaction: DeviceStorage {
   /// Pins a version that is kept whole, or subjects it to the rules for history again. Throws `missing` if it isn't
   /// kept whole here.
   package mutating func setPinned(_ pinned: Bool, _ id: VersionID) throws {
-    guard let version = try version(id), try !isPruned(id), try version.record.contents.allSatisfy(contents.has) else {
+    guard let version = try version(id), try isPruned(id) == false, try version.record.contents.allSatisfy(contents.has)
+    else {
       throw StoreError(.missing, "the version \(id) isn't in this store")
     }
     try putVersion(version, pruned: false, pinned: pinned)
   }
 
-  private func isPruned(_ id: VersionID) throws -> Bool {
-    try Bool.fetchOne(statement("SELECT thinned FROM version WHERE id = ?"), arguments: [id.bytes]) ?? true
+  /// Returns whether only the record of a version is kept; nil for a version that isn't here.
+  func isPruned(_ id: VersionID) throws -> Bool? {
+    try Bool.fetchOne(statement("SELECT thinned FROM version WHERE id = ?"), arguments: [id.bytes])
   }
 
   /// Returns the pinned versions of a slot.

@@ -87,8 +87,6 @@ import Darwin
     #expect(errorCode { try records.close() } == .removed)
   }
 
-  // MARK: Gone
-
   @Test(
     "a migration of the game's tables that finds the files gone says whether earlier migrations may be stored",
     arguments: [0, 1])
@@ -118,6 +116,8 @@ import Darwin
     }
     #expect(names == (0..<failing).map { "thing\($0)" })
   }
+
+  // MARK: Gone
 
   @Test(
     "a file is gone if its server, device or file system has lost it; an error that may pass isn't taken for that",
