@@ -4,8 +4,8 @@ SWIFT ?= swift
 TRAITS = --traits Cloud
 KEEPSAKE = .build/debug/keepsake
 
-.PHONY: help demo space dead-panic test test-deep damage removals torture power kills stops shuffle soak fuzz tsan asan bench \
-  lint format docs build prepare
+.PHONY: help demo space dead-panic test test-deep damage removals torture power kills stops shuffle soak fuzz mutants tsan asan \
+  bench lint format docs build prepare
 
 help:
 	@echo "make demo     play a story with two devices and a cloud on this machine, and check what Keepsake promises"
@@ -22,6 +22,7 @@ help:
 	@echo "make shuffle  1,000 rounds of three stores whose shared folder arrives in any order, late, in pieces, twice"
 	@echo "make soak     200,000 simulated worlds (SEEDS=...), built for release"
 	@echo "make fuzz     10 million altered archives through each way of reading them"
+	@echo "make mutants  plant mistakes in a copy of the code, one at a time; the tests have to notice each (ONLY=...)"
 	@echo "make tsan     the suites of archive, store and sync under ThreadSanitizer (in a separate build)"
 	@echo "make asan     the same and the server's under AddressSanitizer"
 	@echo "make bench    speed compared with peers, as ratios (WRITE=1 writes them to the documents)"
@@ -70,6 +71,9 @@ stops: prepare
 
 fuzz: prepare
 	@Scripts/fuzz.sh
+
+mutants: prepare
+	@python3 Scripts/mutants.py $(ONLY)
 
 tsan: prepare
 	@Scripts/sanitize.sh thread
