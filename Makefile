@@ -4,8 +4,8 @@ SWIFT ?= swift
 TRAITS = --traits Cloud
 KEEPSAKE = .build/debug/keepsake
 
-.PHONY: help demo space dead-panic test test-deep damage removals torture power kills stops shuffle soak fuzz mutants tsan asan \
-  bench lint format docs build prepare
+.PHONY: help demo space dead-panic test test-deep damage removals torture power kills stops shuffle soak fuzz \
+  mutants tsan asan bench lint format docs build prepare
 
 help:
 	@echo "make demo     play a story with two devices and a cloud on this machine, and check what Keepsake promises"
