@@ -28,20 +28,46 @@ final class ContentKeeper: Sendable {
 
   /// Prepares a save. All its contents are held until `release`.
   func prepare(_ bytes: Data, of slot: String, in batch: inout Batch) throws -> PreparedSave {
-    let previous = try previous(of: slot, in: batch)
+    if bytes.count <= Segmenter.wholeBytes { return try prepareWhole(bytes, of: slot, in: &batch) }
+    let previous = try reading { try previousParts(of: slot, in: batch, $0) }
     let (segments, parts) = Self.segments(of: bytes, after: previous)
-    let hashes = parts.map(\.hash)
-    memory.hold(hashes)
-    var prepared = PreparedSave(hashes: hashes, length: bytes.count)
-    do {
+    return try preparing(parts, of: slot, in: &batch) { save, batch in
       let bases = ContentAlignment(of: parts, in: previous).bases
       var seen: Set<ContentHash> = []
-      for (index, segment) in segments.enumerated() where seen.insert(hashes[index]).inserted {
-        prepared.contents.append(
-          try prepare(segment, as: hashes[index], from: bases[index], of: bytes.count, in: &batch, &prepared))
-        if segments.count > 1 { try writeAhead(&prepared, atLeast: Self.aheadBytes, in: &batch) }
+      for (index, segment) in segments.enumerated() where seen.insert(parts[index].hash).inserted {
+        let hash = parts[index].hash
+        let found = try reading {
+          try find(hash, from: bases[index], for: segment.count, of: bytes.count, in: batch, $0)
+        }
+        try prepare(segment, as: hash, found, of: bytes.count, in: &batch, &save)
+        if segments.count > 1 { try writeAhead(&save, atLeast: Self.aheadBytes, in: &batch) }
       }
-      if segments.count > 1 { try writeAhead(&prepared, atLeast: 0, in: &batch) }
+      if segments.count > 1 { try writeAhead(&save, atLeast: 0, in: &batch) }
+    }
+  }
+
+  /// Prepares a save that isn't cut, whatever the previous one is: everything about it is found out in one read.
+  private func prepareWhole(_ bytes: Data, of slot: String, in batch: inout Batch) throws -> PreparedSave {
+    let part = Self.part(bytes)
+    return try preparing([part], of: slot, in: &batch) { save, batch in
+      let found = try reading { database in
+        let base = ContentAlignment(of: [part], in: try previousParts(of: slot, in: batch, database)).bases[0]
+        return try find(part.hash, from: base, for: bytes.count, of: bytes.count, in: batch, database)
+      }
+      try prepare(bytes, as: part.hash, found, of: bytes.count, in: &batch, &save)
+    }
+  }
+
+  /// Holds the contents of a save while `body` prepares them, and remembers them as the newest of the slot.
+  private func preparing(
+    _ parts: [ContentAlignment.Part], of slot: String, in batch: inout Batch,
+    _ body: (inout PreparedSave, inout Batch) throws -> Void
+  ) throws -> PreparedSave {
+    let hashes = parts.map(\.hash)
+    memory.hold(hashes)
+    var prepared = PreparedSave(hashes: hashes, length: parts.reduce(0) { $0 + $1.length })
+    do {
+      try body(&prepared, &batch)
     } catch {
       release(prepared)
       failed([prepared])
@@ -51,14 +77,19 @@ final class ContentKeeper: Sendable {
     return prepared
   }
 
+  private func reading<Value>(_ body: (Database) throws -> Value) throws -> Value {
+    try StoreError.translating("reading the previous save") { try database.read(body) }
+  }
+
+  private static func part(_ bytes: Data) -> ContentAlignment.Part {
+    ContentAlignment.Part(hash: ContentHash(of: bytes), length: bytes.count)
+  }
+
   /// Cuts where the bytes say so, or where the previous save was cut: if the bytes that determined a cut changed, what
   /// lies between two cuts would resemble nothing that is stored.
   private static func segments(of bytes: Data, after previous: [ContentAlignment.Part]) -> (
     [Data], [ContentAlignment.Part]
   ) {
-    func part(_ segment: Data) -> ContentAlignment.Part {
-      ContentAlignment.Part(hash: ContentHash(of: segment), length: segment.count)
-    }
     var segments = Segmenter.segments(of: bytes, wasCut: previous.isEmpty ? nil : previous.count > 1)
     var parts = segments.map(part)
     guard segments.count > 1, previous.count > 1 else { return (segments, parts) }
@@ -101,21 +132,32 @@ final class ContentKeeper: Sendable {
     newest.withLock { newest in newest.merge(batch.newest) { _, last in last } }
   }
 
+  /// What the database knows about a content that is to be stored.
+  private enum Found {
+    /// It is there already.
+    case known
+    /// It isn't, and may be encoded against a base.
+    case new(ContentBase?)
+  }
+
+  private func find(
+    _ hash: ContentHash, from previous: ContentHash?, for length: Int, of whole: Int, in batch: Batch,
+    _ database: Database
+  ) throws -> Found {
+    let table = ContentTable(database: database, context: self.database.context)
+    // What hasn't changed costs no compression.
+    if try batch.pending[hash] != nil || table.has(hash) { return .known }
+    return .new(try previous.flatMap { try table.base(from: $0, for: length, of: whole, pending: batch.pending) })
+  }
+
   private func prepare(
-    _ plain: Data, as hash: ContentHash, from previous: ContentHash?, of whole: Int, in batch: inout Batch,
+    _ plain: Data, as hash: ContentHash, _ found: Found, of whole: Int, in batch: inout Batch,
     _ save: inout PreparedSave
-  ) throws -> PreparedContent {
-    let pending = batch.pending
-    let context = database.context
-    let (known, base) = try StoreError.translating("reading the previous save") {
-      try database.read { database -> (Bool, ContentBase?) in
-        let table = ContentTable(database: database, context: context)
-        // What hasn't changed costs no compression.
-        if try pending[hash] != nil || table.has(hash) { return (true, nil) }
-        return (false, try previous.flatMap { try table.base(from: $0, for: plain.count, of: whole, pending: pending) })
-      }
+  ) throws {
+    guard case .new(let base) = found else {
+      save.contents.append(PreparedContent(known: hash, plain: plain))
+      return
     }
-    guard !known else { return PreparedContent(known: hash, plain: plain) }
     let prepared = try PreparedContent(encoding: plain, as: hash, against: base)
     if let base = prepared.encoded?.base {
       // It must not be collected before the commit.
@@ -129,7 +171,7 @@ final class ContentKeeper: Sendable {
       // A copy, because a slice would keep the whole save in memory.
       memory.cache.insert(Data(Array(plain)), as: hash)
     }
-    return prepared
+    save.contents.append(prepared)
   }
 
   /// Writes the prepared contents of a large save if they have at least `bytes` bytes.
@@ -150,22 +192,17 @@ final class ContentKeeper: Sendable {
 
   /// Returns what the previous save consists of: the one in this batch, else the last one stored here if it is still a
   /// head, else the slot's first head.
-  private func previous(of slot: String, in batch: Batch) throws -> [ContentAlignment.Part] {
+  private func previousParts(of slot: String, in batch: Batch, _ database: Database) throws -> [ContentAlignment.Part] {
     if let parts = batch.newest[slot] { return parts }
     let last = newest.withLock { $0[slot] }
-    let context = database.context
-    return try StoreError.translating("reading the previous save") {
-      try database.read { database in
-        let transaction = StoreTransaction(database, in: context)
-        let heads = try transaction.heads(of: transaction.key(of: slot)).compactMap {
-          try transaction.version($0)?.record
-        }.filter {
-          !$0.contents.isEmpty
-        }
-        if let last, heads.contains(where: { $0.contents == last.map(\.hash) }) { return last }
-        return try heads.first.map(transaction.parts) ?? []
-      }
+    let transaction = StoreTransaction(database, in: self.database.context)
+    let heads = try transaction.heads(of: transaction.key(of: slot)).compactMap {
+      try transaction.version($0)?.record
+    }.filter {
+      !$0.contents.isEmpty
     }
+    if let last, heads.contains(where: { $0.contents == last.map(\.hash) }) { return last }
+    return try heads.first.map(transaction.parts) ?? []
   }
 }
 

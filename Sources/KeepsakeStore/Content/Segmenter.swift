@@ -8,6 +8,8 @@ import Foundation
 enum Segmenter {
   /// A save of at most this size isn't cut: zstd finds the matches by itself.
   static let threshold = 4 << 20
+  /// A save of at most this size isn't cut even if the previous one was.
+  static let wholeBytes = threshold / 2
   static let minimum = 256 << 10
   static let maximum = 4 << 20
   /// Cuts where these bits of the hash are zero: once per MiB beyond the minimum. They are high bits, which depend on
@@ -20,7 +22,7 @@ enum Segmenter {
   ///
   /// Costs one pass over the bytes that may be a cut. The same bytes are cut in the same way everywhere.
   static func segments(of bytes: Data, wasCut: Bool? = nil) -> [Data] {
-    let most = wasCut.map { $0 ? threshold / 2 : threshold * 2 } ?? threshold
+    let most = wasCut.map { $0 ? wholeBytes : threshold * 2 } ?? threshold
     guard bytes.count > most else { return [bytes] }
     var segments: [Data] = []
     var start = bytes.startIndex

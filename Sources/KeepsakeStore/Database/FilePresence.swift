@@ -14,6 +14,7 @@ final class FilePresence: Sendable {
   private struct File {
     var path: String
     var identity: FileIdentity
+    var name: Substring { path.split(separator: "/").last ?? "" }
   }
   private struct State {
     var files: [File] = []
@@ -61,10 +62,9 @@ final class FilePresence: Sendable {
   func check() throws {
     let (files, comparesNumbers) = state.withLock { ($0.files, $0.comparesNumbers) }
     for file in files {
-      let name = file.path.split(separator: "/").last ?? ""
-      guard let found = try FileIdentity(at: file.path) else { throw removed("\(name) is gone") }
+      guard let found = try FileIdentity(at: file.path) else { throw removed("\(file.name) is gone") }
       guard comparesNumbers, found != file.identity else { continue }
-      guard lock?.keepsNumber == false else { throw removed("\(name) is another file") }
+      guard lock?.keepsNumber == false else { throw removed("\(file.name) is another file") }
       state.withLock { $0.comparesNumbers = false }
     }
   }

@@ -128,6 +128,8 @@ extension StoreDatabase {
       try database.execute(sql: "PRAGMA synchronous = FULL")
       // Some systems build SQLite to overwrite deleted data with zeros, a megabyte when history is pruned.
       try database.execute(sql: "PRAGMA secure_delete = OFF")
+      // What a savepoint needs to undo its changes would go into a file in the system's temporary folder.
+      try database.execute(sql: "PRAGMA temp_store = MEMORY")
       try Schema.migrate(database, at: files.database)
       try checkpointer.install(on: database)
     }
