@@ -91,7 +91,7 @@ enum New {
 }
 
 /// A hand-written type in two versions of a program: the later one saves the gold as a number.
-private enum ByHand {
+private enum Purse {
   struct Old: Archivable {
     static var archiveName: String { "Purse" }
     var texts: [String: String?]
@@ -250,10 +250,10 @@ private enum ByHand {
 
   @Test("a default under a key is for a value that is absent or nil; one of another type is an error and not lost")
   func defaultsUnderKeys() throws {
-    #expect(try Archive.decode(ByHand.New.self, from: Archive.encode(ByHand.Old([:]))).gold == 7)
-    #expect(try Archive.decode(ByHand.New.self, from: Archive.encode(ByHand.Old(["gold": nil]))).gold == 7)
+    #expect(try Archive.decode(Purse.New.self, from: Archive.encode(Purse.Old([:]))).gold == 7)
+    #expect(try Archive.decode(Purse.New.self, from: Archive.encode(Purse.Old(["gold": nil]))).gold == 7)
     let error = #expect(throws: ArchiveError.self) {
-      try Archive.decode(ByHand.New.self, from: Archive.encode(ByHand.Old(["gold": "900"])))
+      try Archive.decode(Purse.New.self, from: Archive.encode(Purse.Old(["gold": "900"])))
     }
     #expect(error?.code == .mismatch && error?.field == "gold")
   }
