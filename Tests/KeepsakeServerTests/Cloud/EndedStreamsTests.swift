@@ -1,6 +1,7 @@
 #if Cloud
 import Foundation
 import KeepsakeReplication
+import KeepsakeServer
 import TestSupport
 import Testing
 
