@@ -4,6 +4,11 @@ import KeepsakeInterchange
 import TestSupport
 import Testing
 
+@Archivable private final class Dial {
+  var level: Int8 = 0
+  var steps: [UInt16] = []
+}
+
 @Suite(.hangLimit) struct KeyedArchivableTests {
   private static func archive(_ objects: [PropertyList], top: PropertyList = ["root": .uid(1)]) -> PropertyList {
     KeyedArchiveTests.archive(objects, top: top)
@@ -158,6 +163,27 @@ import Testing
     // A missing value that the root object itself requires.
     let error = #expect(throws: PropertyListError.self) { try decode(.uid(0), ["kind": 1, "$class": .uid(7)]) }
     #expect(error?.code == .missingValue && error?.path == "name", "\(String(describing: error))")
+  }
+
+  @Test("a number that doesn't fit the type of its property is an error with its path, also in a list")
+  func narrowNumbers() throws {
+    func decode(level: Int, step: Int) throws -> Dial {
+      let list = Self.archive([
+        ["level": .uid(2), "steps": .uid(3), "$class": .uid(5)], .integer(Int128(level)),
+        ["NS.objects": [.uid(4)], "$class": .uid(6)], .integer(Int128(step)), Self.name("Dial"), Self.name("NSArray"),
+      ])
+      return try KeyedArchive(list).decode(Dial.self, classes: ["Dial": Dial.self])
+    }
+    for (level, step) in [(127, 65_535), (-128, 0)] {
+      let dial = try decode(level: level, step: step)
+      #expect(Int(dial.level) == level && dial.steps.map { Int($0) } == [step])
+    }
+    for (level, step, path) in [
+      (128, 0, "level"), (-129, 0, "level"), (300, 0, "level"), (0, 65_536, "steps[0]"), (0, -1, "steps[0]"),
+    ] {
+      let error = #expect(throws: PropertyListError.self) { try decode(level: level, step: step) }
+      #expect(error?.code == .mismatch && error?.path == path, "\(level), \(step): \(String(describing: error))")
+    }
   }
 
   @Test("a text is the raw value of a case, or else its key, also if the case was renamed or has another's raw value")

@@ -269,6 +269,22 @@ struct KeyedArchiveTests {
     }
   }
 
+  @Test("a type that reads a list element by element gets each of them, and nil where the archive has nil")
+  func elements() throws {
+    struct Bag: Decodable {
+      var items: [String?] = []
+
+      init(from decoder: any Decoder) throws {
+        var list = try decoder.unkeyedContainer()
+        while !list.isAtEnd { items.append(try list.decodeIfPresent(String.self)) }
+      }
+    }
+    let list = Self.archive([
+      ["NS.objects": [.uid(3), .uid(0), .uid(4)], "$class": .uid(2)], Self.name("NSArray"), "sword", "key",
+    ])
+    #expect(try KeyedArchive(list).decode(Bag.self).items == ["sword", nil, "key"])
+  }
+
   @Test("property lists that aren't keyed archives, and invalid references, are typed errors")
   func refused() throws {
     for list in [[:], ["$objects": [], "$top": [:]], "text"] as [PropertyList] {

@@ -217,6 +217,19 @@ struct XMLPropertyListTests {
     }
   }
 
+  @Test("29 February is a date in leap years only, and is written as itself")
+  func leapDays() throws {
+    for year in [2024, 2000, 1600] {
+      let date = try Self.read("<date>\(year)-02-29T12:00:00Z</date>")
+      let text = String(decoding: try date.encoded(as: .xml), as: UTF8.self)
+      #expect(text.contains("<date>\(year)-02-29T12:00:00Z</date>"), "\(year)")
+      if year == 2024 { #expect(date == .date(Date(timeIntervalSince1970: 1_709_208_000))) }
+    }
+    for year in [2023, 2100, 1900] {
+      #expect(throws: PropertyListError.self, "\(year)") { try Self.read("<date>\(year)-02-29T12:00:00Z</date>") }
+    }
+  }
+
   @Test("the distant past is read and written as a day of the year 0, as other programs do")
   func distantPast() throws {
     let text = "<plist><date>0000-12-30T00:00:00Z</date></plist>"

@@ -26,6 +26,36 @@ import Darwin
     #expect(try world.texts("a") == ["half"])
   }
 
+  @Test("a save is captured once it has been unchanged for the whole settling time, and not before")
+  func settlingTime() throws {
+    let world = try MirrorWorld()
+    try world.write("whole", to: "a")
+    try world.look()
+    world.clock.advance(MirrorWorld.settle - 1)
+    try world.look()
+    #expect(try world.texts("a").isEmpty)
+    world.clock.advance(1)
+    try world.look()
+    #expect(try world.texts("a") == ["whole"])
+  }
+
+  @Test("a file that is dated in the future counts as saved now, and doesn't win over every later save")
+  func futureDate() throws {
+    let (one, two) = (try MirrorWorld(), try MirrorWorld())
+    try one.write("start", to: "a")
+    try MirrorWorld.exchange(one, two)
+    try one.write("dated in the future", to: "a")
+    let future = Date(timeIntervalSince1970: TimeInterval(one.clock.now / 1_000) * 2)
+    try FileManager.default.setAttributes(
+      [.modificationDate: future], ofItemAtPath: one.folder.appendingPathComponent("a").path)
+    try one.settle()
+    #expect(try one.history("a").allSatisfy { $0.savedAtMilliseconds <= one.clock.now })
+    #expect(try one.history("a").count == 2)
+    try MirrorWorld.exchange(one, two)
+    #expect(try two.read("a") == "dated in the future")
+    #expect(try two.heads("a").count == 1)
+  }
+
   @Test("every change becomes a version, and writing the same bytes again doesn't")
   func changes() throws {
     let world = try MirrorWorld()

@@ -184,6 +184,26 @@ import Testing
     #expect(try world.heads("kept").count == 1)
   }
 
+  @Test("a change that the store refuses for lack of room isn't replaced by the earlier save, and is captured later")
+  func refusedCommit() throws {
+    let world = try Self.prepared()
+    try world.write("after", to: "kept")
+    var refused = false
+    world.interrupt = { step, _ in
+      guard step == .noted, !refused else { return }
+      refused = true
+      throw StoreError(.diskFull, "the disk is full")
+    }
+    try world.settle()
+    #expect(refused)
+    #expect(try world.texts("kept") == ["before"])
+    world.clock.advance(FolderMirror.retryMilliseconds)
+    try world.settle()
+    #expect(try world.read("kept") == "after")
+    #expect(try world.texts("kept") == ["after", "before"])
+    #expect(try world.heads("kept").count == 1)
+  }
+
   @Test("a truncated, damaged or empty `placed.log` causes no lost version, conflict or deletion")
   func damagedTable() throws {
     for damage in ["cut", "garbled", "gone"] {

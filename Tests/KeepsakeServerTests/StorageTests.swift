@@ -48,6 +48,21 @@ struct StorageTests {
     }
   }
 
+  @Test("a request that arrived before its player's data was deleted is refused after that, and leaves nothing behind")
+  func requestOfDeleted() async throws {
+    try await with { storage async throws in
+      let (deleted, other) = (ContainerID(high: 1, low: 1), ContainerID(high: 1, low: 2))
+      try await storage.delete(deleted, now: 5)
+      let error = await #expect(throws: APIError.self) {
+        try await storage.transaction(on: deleted) { try $0.advance(to: .init(epoch: 1, seq: 1, mark: 11)) }
+      }
+      #expect(error?.code == .retired)
+      #expect(try await storage.position(of: deleted).seq == 0)
+      try await storage.transaction(on: other) { try $0.advance(to: .init(epoch: 1, seq: 1, mark: 11)) }
+      #expect(try await storage.position(of: other).seq == 1)
+    }
+  }
+
   @Test("a row whose columns have lost their values is an error of that request, and doesn't end the server")
   func damagedRow() async throws {
     try await TemporaryFolder.with { folder in

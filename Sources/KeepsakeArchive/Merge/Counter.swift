@@ -85,20 +85,21 @@ public struct Counter: Equatable, Hashable, Sendable, CustomStringConvertible {
   ///   - ancestor: The last state that both sides had in common, if it is known. Without it, the greater numbers win in
   ///     every entry that both sides have.
   public mutating func merge(_ other: Counter, ancestor: Counter? = nil) {
-    for (writer, theirs) in other.entries {
-      guard let mine = entries[writer] else {
-        entries[writer] = theirs
-        continue
-      }
+    for writer in Set(entries.keys).union(other.entries.keys) {
       let old = ancestor?.entries[writer]
+      let (mine, theirs) = (entries[writer], other.entries[writer])
       if mine == theirs || theirs == old { continue }
-      entries[writer] =
-        mine == old ? theirs : Entry(plus: max(mine.plus, theirs.plus), minus: max(mine.minus, theirs.minus))
+      entries[writer] = mine == old ? theirs : Self.greater(mine, theirs)
     }
   }
 
   /// The value as text.
   public var description: String { String(value) }
+
+  /// The greater numbers of two entries. A side without one, whose counter is new, counts as zero.
+  private static func greater(_ mine: Entry?, _ theirs: Entry?) -> Entry {
+    Entry(plus: max(mine?.plus ?? 0, theirs?.plus ?? 0), minus: max(mine?.minus ?? 0, theirs?.minus ?? 0))
+  }
 
   private static func sum(_ a: UInt64, _ b: UInt64) -> UInt64 {
     let (result, overflow) = a.addingReportingOverflow(b)

@@ -116,6 +116,26 @@ struct LimitTests {
     #expect(try Archive.decode([Int].self, from: bytes) == value)
   }
 
+  @Test("an archive has at most as many bytes as the limit when it is encoded and when it is decoded")
+  func archivesHaveAtMostSoManyBytes() throws {
+    let bytes = try Archive.encode([1, 2, 3])
+    let (enough, less) = (limits { $0.archiveBytes = bytes.count }, limits { $0.archiveBytes = bytes.count - 1 })
+    #expect(try Archive.encode([1, 2, 3], limits: enough) == bytes)
+    #expect(try Archive.decode([Int].self, from: bytes, limits: enough) == [1, 2, 3])
+    #expect(code { _ = try Archive.encode([1, 2, 3], limits: less) } == .limit)
+    #expect(code { _ = try Archive.decode([Int].self, from: bytes, limits: less) } == .limit)
+  }
+
+  @Test("an archive has at most as many objects as the limit", arguments: [10, 1_000])
+  func archivesHaveAtMostSoManyObjects(count: Int) throws {
+    let bytes = try Archive.encode((0..<count).map { _ in ThinCrate() })
+    let (enough, less) = (limits { $0.objects = count }, limits { $0.objects = count - 1 })
+    #expect(try Archive.decode([ThinCrate].self, from: bytes, limits: enough).count == count)
+    #expect(code { _ = try Archive.decode([ThinCrate].self, from: bytes, limits: less) } == .limit)
+    #expect(code { _ = try Archive.encode((0..<count).map { _ in ThinCrate() }, limits: enough) } == nil)
+    #expect(code { _ = try Archive.encode((0..<count).map { _ in ThinCrate() }, limits: less) } == .limit)
+  }
+
   @Test func treesAreLimitedAndVerifyingTakesNone() throws {
     let bytes = try Archive.encode((0..<10_000).map { "\($0)" })
     let tight = limits { $0.memoryBytes = 100_000 }

@@ -90,6 +90,25 @@ enum New {
   @Archivable(name: "Person") final class Person { var bonds: [Bond] = [] }
 }
 
+/// A hand-written type in two versions of a program: the later one saves the gold as a number.
+private enum Purse {
+  struct Old: Archivable {
+    static var archiveName: String { "Purse" }
+    var texts: [String: String?]
+    init(_ texts: [String: String?]) { self.texts = texts }
+    func encode(to writer: inout ArchiveWriter) throws {
+      for (key, text) in texts { try writer.encode(text, forKey: key) }
+    }
+    init(from reader: inout ArchiveReader) throws { texts = [:] }
+  }
+  struct New: Archivable {
+    static var archiveName: String { "Purse" }
+    var gold: Int
+    func encode(to writer: inout ArchiveWriter) throws { try writer.encode(gold, forKey: "gold") }
+    init(from reader: inout ArchiveReader) throws { gold = try reader.decode(Int.self, forKey: "gold", default: 7) }
+  }
+}
+
 @Suite struct EvolutionTests {
   @Test func fieldsComeAndGoAndChangeTheirOrder() throws {
     let new = try Archive.decode(New.Hero.self, from: Archive.encode(Old.Hero()))
@@ -227,6 +246,16 @@ enum New {
     #expect(copy.bonds.first?.to === copy && copy.bonds.last?.to == nil)
     person.bonds = []
     copy.bonds = []
+  }
+
+  @Test("a default under a key is for a value that is absent or nil; one of another type is an error and not lost")
+  func defaultsUnderKeys() throws {
+    #expect(try Archive.decode(Purse.New.self, from: Archive.encode(Purse.Old([:]))).gold == 7)
+    #expect(try Archive.decode(Purse.New.self, from: Archive.encode(Purse.Old(["gold": nil]))).gold == 7)
+    let error = #expect(throws: ArchiveError.self) {
+      try Archive.decode(Purse.New.self, from: Archive.encode(Purse.Old(["gold": "900"])))
+    }
+    #expect(error?.code == .mismatch && error?.field == "gold")
   }
 
   @Test func handWrittenAndGeneratedTypesReadEachOther() throws {

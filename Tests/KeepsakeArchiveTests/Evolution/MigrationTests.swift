@@ -166,6 +166,47 @@ private enum Documented {
   }
 }
 
+private enum Defaulted {
+  @Archivable(name: "Purse") struct Old { var coins = "900", owner = "ada" }
+  @Archivable(name: "Purse") struct Absent { var owner = "ada" }
+  @Archivable(name: "Purse", version: 2) struct New {
+    var gold = 0, owner = ""
+    mutating func migrate(_ saved: inout ArchiveMigration) throws {
+      gold = try saved.decode(Int.self, forKey: "coins", default: 7)
+    }
+  }
+}
+
+/// A class and its superclass, of which only one has a later version.
+private enum Partly {
+  enum Older {
+    @Archivable(name: "Vehicle", subclasses: [Boat.self]) class Vehicle { var speed = 1 }
+    @Archivable(name: "Boat") final class Boat: Vehicle { var sails = 2 }
+  }
+  enum Newer {
+    @Archivable(name: "Vehicle", subclasses: [Boat.self]) class Vehicle {
+      var speed = 0
+      @Unsaved var calls: [String] = []
+      func migrate(_ saved: inout ArchiveMigration) throws { calls.append("vehicle") }
+    }
+    @Archivable(name: "Boat", version: 2) final class Boat: Vehicle {
+      var sails = 0
+      override func migrate(_ saved: inout ArchiveMigration) throws { calls.append("boat") }
+    }
+  }
+  enum Above {
+    @Archivable(name: "Vehicle", version: 2, subclasses: [Boat.self]) class Vehicle {
+      var speed = 0
+      @Unsaved var calls: [String] = []
+      func migrate(_ saved: inout ArchiveMigration) throws { calls.append("vehicle") }
+    }
+    @Archivable(name: "Boat") final class Boat: Vehicle {
+      var sails = 0
+      override func migrate(_ saved: inout ArchiveMigration) throws { calls.append("boat") }
+    }
+  }
+}
+
 private enum Lists {
   @Archivable(name: "Lists") struct Numbers { var all: [Int] = [] }
   @Archivable(name: "Lists") struct Texts { var all: [String] = [] }
@@ -228,6 +269,23 @@ private enum Lists {
     #expect(outside?.code == .mismatch && outside?.message.contains("migrate") == false)
     let root = error { _ = try Archive.decode(String.self, from: Archive.encode(1)) }
     #expect(root?.message == "The archive has int64 where string is expected")
+  }
+
+  @Test("a default in a hook is for a value that is absent; one of another type is an error and not lost")
+  func defaultsInHooks() throws {
+    #expect(try Archive.decode(Defaulted.New.self, from: Archive.encode(Defaulted.Absent())).gold == 7)
+    let error = #expect(throws: ArchiveError.self) {
+      try Archive.decode(Defaulted.New.self, from: Archive.encode(Defaulted.Old()))
+    }
+    #expect(error?.code == .mismatch && error?.field == "coins")
+  }
+
+  @Test("the hook of a class that is up to date isn't called when that of another class of the object is")
+  func onlyOlderClasses() throws {
+    let copy = try Archive.decode(Partly.Newer.Boat.self, from: Archive.encode(Partly.Older.Boat()))
+    #expect(copy.calls == ["boat"])
+    let above = try Archive.decode(Partly.Above.Boat.self, from: Archive.encode(Partly.Older.Boat()))
+    #expect(above.calls == ["vehicle"])
   }
 
   @Test func enumsAreMigratedByTheirSavedCase() throws {

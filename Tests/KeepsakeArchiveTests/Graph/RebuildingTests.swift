@@ -132,6 +132,12 @@ private final class LoadedLevel: Archivable {
   }
 }
 
+@Archivable private struct Life {
+  struct Ended: Error {}
+  var left: Int
+  func didDecode(context: Any?) throws { if left < 0 { throw Ended() } }
+}
+
 @Suite struct RebuildingTests {
   @Test func aMonsterIsMadeByItsKindAndThenGetsWhatWasSaved() throws {
     let monster = Monster(kind: 4)
@@ -175,6 +181,12 @@ private final class LoadedLevel: Archivable {
     }
     #expect(error?.code == .unsupported && error?.message.contains("forest") == true && error?.field == "level")
     #expect(throws: ArchiveError.self) { try Archive.decode(Game.self, from: bytes) }
+  }
+
+  @Test("the hook after decoding of a struct at the root can refuse a save")
+  func refusingHook() throws {
+    #expect(try Archive.decode(Life.self, from: Archive.encode(Life(left: 3))).left == 3)
+    #expect(throws: Life.Ended.self) { try Archive.decode(Life.self, from: Archive.encode(Life(left: -1))) }
   }
 
   @Test func theHookAfterDecodingFillsInWhatTheGameKnows() throws {

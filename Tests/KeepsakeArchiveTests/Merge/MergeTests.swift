@@ -103,6 +103,27 @@ import Testing
     #expect(merged(phone, tablet).kills == merged(tablet, phone).kills)
   }
 
+  @Test("a counter that one device restored from an earlier save or reset stays lowered, and loses no later change")
+  func lowered() throws {
+    var early = Profile()
+    early.kills += 10
+    early = try saved(early, by: 1)
+    var base = early
+    base.kills += 5
+    base = try saved(base, by: 1)
+    var played = base
+    played.kills += 3
+    played = try saved(played, by: 2)
+    for (lower, value) in [(early, 10), (Profile(), 0)] {
+      #expect(merged(lower, base, base).kills.value == value)
+      #expect(merged(base, lower, base).kills.value == value)
+      #expect(merged(lower, played, base).kills.value == value + 3)
+      #expect(merged(played, lower, base).kills.value == value + 3)
+      // Without an ancestor, nobody knows which side is the later one.
+      #expect(merged(lower, played).kills.value == 18 && merged(played, lower).kills.value == 18)
+    }
+  }
+
   @Test func savingTwiceDoesNotCountTwice() throws {
     var profile = Profile()
     profile.kills += 3

@@ -254,6 +254,25 @@ private struct Prices: Codable, Equatable {
     }
   }
 
+  @Test("--lossy writes a set as a list of all its elements, also of one that is part of a keyed archive")
+  func lossySets() async throws {
+    try await cleaning {
+      let list: PropertyList = ["tags": .set(["a", "b", "c"]), "one": .set([7]), "none": .set([])]
+      try list.encoded(as: .binary).write(to: folder.appendingPathComponent("list.bplist"))
+      #expect(failure("list.bplist", "list.json")?.message.contains("JSON has no sets") == true)
+      for name in ["list.json", "list.plist"] {
+        let answer = try convert("list.bplist", name, "--lossy")
+        #expect(answer.losses == [.init(what: "sets, as lists", count: 3, path: "tags")], "\(name)")
+        let written = name == "list.json" ? try JSONFile.read(bytes(name)) : try PropertyList(bytes(name))
+        #expect(written == ["tags": ["a", "b", "c"], "one": [7], "none": []], "\(name)")
+      }
+      try KeyedArchive.encode(["tags": Set(["a", "b", "c"])]).write(to: folder.appendingPathComponent("set.archive"))
+      try convert("set.archive", "set.json", "--lossy")
+      let tags = try JSONFile.read(bytes("set.json"))["tags"]?.array?.compactMap(\.string)
+      #expect(tags?.sorted() == ["a", "b", "c"])
+    }
+  }
+
   @Test("an existing file is replaced only with --force, and is unchanged if the conversion fails")
   func existing() async throws {
     try await cleaning {

@@ -222,6 +222,22 @@ extension Slot<Lamp> {
       #expect(report.versions.count == 61)
       #expect(report.versions.filter(\.pinned).map(\.id) == [first.description])
       #expect(report.lines.filter { $0.contains("pinned") }.count == 1)
+      #expect(report.heads.count == 1 && !report.conflict)
+    }
+  }
+
+  @Test("an id that is shortened so much that several versions begin with it is refused, and restores nothing")
+  func ambiguousID() async throws {
+    try await cleaning {
+      let ids = try await playing("a") { game -> [String] in
+        try shine(1...60, game)
+        return try game.saves.history(of: .lamp).map(\.id.description)
+      }
+      // Of so many ids, several have the same first digit.
+      let digit = try #require(Dictionary(grouping: ids) { $0.prefix(1) }.first { $0.value.count > 1 }?.key)
+      #expect(await status(RestoreCommand.self, [path("a"), "lamp", String(digit)]) == 66)
+      let report = try StoreReader.open(at: folder.appendingPathComponent("a")).read { try SlotReport("lamp", in: $0) }
+      #expect(report.versions.count == ids.count && report.heads == [ids[0]])
     }
   }
 

@@ -26,6 +26,24 @@ struct GuessLimiterTests {
     #expect(limiter.begin(peer: "a", app: app, now: 0) != nil)
     limiter.takeBack(peer: "a", app: app)
     #expect(limiter.begin(peer: "a", app: app, now: 0) == nil)
+    // It makes room for one, and doesn't forget the wrong ones.
+    #expect(limiter.begin(peer: "a", app: app, now: 0) != nil)
+  }
+
+  @Test("guesses from very many addresses are limited together for each app, until the time has passed")
+  func manyPeers() {
+    let limiter = GuessLimiter()
+    let peers = ServerLimits.guessesPerApp / ServerLimits.guessesPerPeer
+    for peer in 0..<peers {
+      let waits = (0..<ServerLimits.guessesPerPeer).map { _ in limiter.begin(peer: "\(peer)", app: app, now: 0) }
+      guard waits.allSatisfy({ $0 == nil }) else {
+        Issue.record("the guesses of peer \(peer) are refused")
+        return
+      }
+    }
+    #expect(limiter.begin(peer: "another", app: app, now: 0) == ServerLimits.pairingSeconds + 1)
+    #expect(limiter.begin(peer: "another", app: AppID(ofKey: "other"), now: 0) == nil)
+    #expect(limiter.begin(peer: "another", app: app, now: Int64(ServerLimits.pairingSeconds) * 1000) == nil)
   }
 }
 #endif

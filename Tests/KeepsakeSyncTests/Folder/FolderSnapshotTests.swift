@@ -209,4 +209,36 @@ import Testing
     try second.listen()
     #expect(second.texts() == ["old"])
   }
+
+  @Test("contents of a segment that can't be applied yet are kept, however old they are, until an earlier one arrives")
+  func contentsOfWaiting() throws {
+    let first = try device(1)
+    try play(first, 1...5)
+    let elsewhere = try FolderDevice(folders.make("elsewhere"), seed: 2, options: options)
+    try elsewhere.raise("other", to: 1)
+    try elsewhere.sync()
+    let earlier = try #require(try elsewhere.stateFiles.first)
+    try elsewhere.save("early", slot: "other")
+    try elsewhere.sync()
+    let later = try #require(try elsewhere.stateFiles.first { $0 != earlier })
+    func carry(_ file: URL, to place: URL) throws {
+      try FileManager.default.createDirectory(at: place.deletingLastPathComponent(), withIntermediateDirectories: true)
+      try FileManager.default.copyItem(at: file, to: place)
+    }
+    let content = first.contentFile("early")
+    try carry(elsewhere.contentFile("early"), to: content)
+    try carry(elsewhere.state(later), to: first.state(later))
+    let now = first.now + 100 * Self.day
+    try setDate(content, now - 31 * Self.day)
+    let snapshot = try #require(first.cloud.ownChain().first)
+    try setDate(first.state("\(snapshot)"), now - 8 * Self.day)
+    try first.listen()
+    #expect(first.texts("other") == [])
+    try first.cloud.tidy(now: now)
+    #expect(try first.stateFiles == ["\(snapshot)", later].sorted())
+    try carry(elsewhere.state(earlier), to: first.state(earlier))
+    try first.listen()
+    #expect(first.texts("other") == ["early"] && first.value("other") == 1)
+    #expect(first.texts() == ["save 5"])
+  }
 }
