@@ -1,6 +1,7 @@
 import Foundation
 import KeepsakeReplication
 import KeepsakeStore
+import TestSupport
 import Testing
 
 @testable import Keepsake
