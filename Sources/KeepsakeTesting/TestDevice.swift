@@ -156,19 +156,20 @@ public final class TestDevice: Sendable {
   /// Does nothing if no game is open.
   ///
   /// - Throws: `StoreError` if the folder can't be copied; the game continues then.
-  public func kill() throws {
-    try state.alone {
-      guard let game, let link = state.link else { return }
-      let next = world.folder.newPlace()
-      link.cut()
-      do {
-        try game.whileStill { try TestFolder.copy(state.folder, to: next) }
-      } catch {
-        link.mend()
-        throw error
-      }
-      state.died(goingOnIn: next)
+  public func kill() throws { try state.alone { try die() } }
+
+  /// Kills the game, if one is open. The caller is alone on the device.
+  private func die() throws {
+    guard let game, let link = state.link else { return }
+    let next = world.folder.newPlace()
+    link.cut()
+    do {
+      try game.whileStill { try TestFolder.copy(state.folder, to: next) }
+    } catch {
+      link.mend()
+      throw error
     }
+    state.died(goingOnIn: next)
   }
 
   /// Copies the device's data, as a system backup does, whether the game is running or not. Costs copying the device's
@@ -196,8 +197,9 @@ public final class TestDevice: Sendable {
   ///   belongs to that world's cloud, so this world's cloud refuses it (`CloudStatus.Phase.refused`).
   /// - Throws: `StoreError`; the device's data is unchanged then.
   public func restore(_ backup: Backup) throws {
-    try kill()
+    // As one step: a game that was opened in between would go on with data that is no longer the device's.
     try state.alone {
+      try die()
       let next = world.folder.newPlace()
       if backup.hasData { try TestFolder.copy(backup.folder, to: next) }
       state.moved(to: next)

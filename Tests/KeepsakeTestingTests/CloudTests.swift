@@ -33,8 +33,12 @@ struct CloudTests {
     try await pair.there.plant("rose", in: "balcony")
     try pair.here.reach(level: 8)
     try await pair.world.settle()
+    pair.cut()
     pair.world.cloud.restore(yesterday)
-    try await pair.world.settle()
+    let early = try pair.world.device("early").garden()
+    try await early.game.cloud.sync()
+    #expect(try early.pot("sill").flowers.isEmpty, "the cloud has forgotten it")
+    try await pair.heal()
     // A new device learns of it only from the cloud.
     let laptop = try pair.world.device("laptop").garden()
     try await pair.world.settle()

@@ -1,14 +1,15 @@
 import FlowerGarden
 import Foundation
 import GRDB
+import KeepsakeReplication
 import KeepsakeSimulation
 import KeepsakeStore
-import KeepsakeTesting
 import Synchronization
 import TestSupport
 import Testing
 
 @testable import Keepsake
+@testable import KeepsakeTesting
 
 /// Kills, backups and copies of devices.
 @Suite(.hangLimit) struct DeviceTests {
@@ -157,6 +158,26 @@ import Testing
     try await pair.world.settle()
   }
 
+  @Test("a request that is under way when its device is killed doesn't reach the cloud")
+  func killedRequest() async throws {
+    let (clock, cloud) = (TestClock(), MemoryCloud())
+    let line = DeviceLine(clock: clock)
+    let link = DeviceLink(cloud, over: line, of: "phone")
+    let request = ExchangeRequest(cursor: Cursor(epoch: 0, seq: 0, mark: 0), limit: 1)
+    line.network = .slow(bytesPerSecond: 1)
+    let underWay = Task { try await link.exchange(request) }
+    try await until { line.traffic.requests == 1 }
+    link.cut()
+    // Its bytes arrive all the same.
+    clock.hurry()
+    defer { clock.stopHurrying() }
+    await #expect(throws: (any Error).self) { try await underWay.value }
+    #expect(cloud.exchanges == 0)
+    link.mend()
+    _ = try await link.exchange(request)
+    #expect(cloud.exchanges == 1)
+  }
+
   @Test("a kill that fails changes nothing: the game continues, and still syncs")
   func failedKill() async throws {
     let pair = try await Pair()
@@ -217,6 +238,23 @@ import Testing
     let fresh = try pair.phone.garden()
     try await pair.world.settle()
     #expect(try fresh.pot("sill").waterings.value == 15)
+  }
+
+  @Test("restoring a backup kills the game that is open, which then sends nothing and accepts nothing")
+  func restoreUnderGame() async throws {
+    let pair = try await Pair()
+    let backup = try pair.phone.backup()
+    let before = pair.phone.traffic
+    try pair.phone.restore(backup)
+    #expect(pair.phone.game == nil)
+    #expect(throws: GameDataError.self) { try pair.phone.address }
+    try await #require(throws: (any Error).self) { try await pair.here.game.cloud.sync() }
+    #expect(pair.phone.traffic == before)
+    try await until { pair.here.game.isClosed }
+    #expect(throws: (any Error).self) { try pair.here.game.saves.capture(Pot(), to: .pot("sill")) }
+    let again = try pair.phone.garden()
+    try await pair.world.settle()
+    #expect(try again.game.saves.conflict(.pot("sill")) == nil)
   }
 
   @Test("opening a game that is already open throws an error, and closing it keeps all captures")

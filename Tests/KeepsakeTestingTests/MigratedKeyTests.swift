@@ -95,23 +95,28 @@ struct MigratedKeyTests {
   @Test("the latest value counts, whether it was set under the old key or the migrated one")
   func latest() async throws {
     let pair = try await Pair()
-    let (old, new) = (pair.here.game, pair.there.game)
-    try old.progress.set(1, for: .hatNumber)
-    try await pair.world.settle()
-    #expect(new.progress[.hat] == "hat 1")
-    try new.progress.set("crown", for: .hat)
-    #expect(new.progress[.hat] == "crown")
-    pair.world.clock.advance(days: 1)
-    try await pair.world.settle()
-    #expect(new.progress[.hat] == "crown")
-    try old.progress.set(2, for: .hatNumber)
-    try await pair.world.settle()
-    #expect(new.progress[.hat] == "hat 2")
-    // The same value as before under its own key, which still is a new choice.
-    try new.progress.set("crown", for: .hat)
-    #expect(new.progress[.hat] == "crown")
-    try await pair.world.settle()
-    #expect(new.progress[.hat] == "crown" && old.progress[.hatNumber] == 2)
+    // Each device in each part: of values that were set at the same time, the devices' own order must not decide.
+    let games = (pair.here.game, pair.there.game)
+    for (first, (old, new)) in [(1, games), (3, (games.1, games.0))] {
+      try old.progress.set(first, for: .hatNumber)
+      try await pair.world.settle()
+      #expect(new.progress[.hat] == "hat \(first)")
+      try new.progress.set("crown", for: .hat)
+      #expect(new.progress[.hat] == "crown")
+      pair.world.clock.advance(days: 1)
+      try await pair.world.settle()
+      #expect(new.progress[.hat] == "crown")
+      try old.progress.set(first + 1, for: .hatNumber)
+      try await pair.world.settle()
+      #expect(new.progress[.hat] == "hat \(first + 1)")
+      // The same value as before under its own key, which still is a new choice.
+      try new.progress.set("crown", for: .hat)
+      #expect(new.progress[.hat] == "crown")
+      try await pair.world.settle()
+      #expect(new.progress[.hat] == "crown" && old.progress[.hatNumber] == first + 1)
+      pair.world.clock.advance(days: 1)
+      try await pair.world.settle()
+    }
   }
 
   @Test("a dictionary and a minimum take over the value of the old key")

@@ -104,6 +104,46 @@ import Testing
     #expect(cloud.version(ResolutionTests.id(2))?.record.covers == [1, 3].map(ResolutionTests.id))
   }
 
+  @Test("A save that was replaced already is accepted without its contents, which nobody may have any more")
+  func historyNeedsNoContents() throws {
+    var cloud = MemoryContainer(epoch: 1)
+    _ = try exchange(ExchangeRequest(cursor: .start, versions: [version(2, over: [1])], limit: 10), &cloud)
+    let late = ExchangeRequest(cursor: .start, versions: [version(1, contents: [Data("lost".utf8)])], limit: 10)
+    #expect(try exchange(late, &cloud).outcome == .accepted(seq: 2))
+    #expect(cloud.heads(of: "main") == [ResolutionTests.id(2)])
+  }
+
+  @Test("A save stops being provisional unless there is a head that it doesn't replace")
+  func provisional() throws {
+    var cloud = MemoryContainer(epoch: 1)
+    for (number, covers, expected) in [(1, [], false), (2, [1], false), (3, [], true)] as [(UInt64, [UInt64], Bool)] {
+      var save = version(number, over: covers)
+      save.provisional = true
+      _ = try exchange(ExchangeRequest(cursor: .start, versions: [save], limit: 10), &cloud)
+      #expect(cloud.version(save.id)?.record.provisional == expected, "version \(number)")
+    }
+  }
+
+  @Test("The cloud joins a value with the one that it has: a counter isn't added to, a union grows, a reset wins")
+  func joins() throws {
+    var cloud = MemoryContainer(epoch: 1)
+    func stored(after states: [CellState], _ key: String) throws -> CellState? {
+      let key = CellKey(collection: "progress", key: key)
+      for state in states {
+        let update = CellUpdate(key: key, state: state)
+        _ = try exchange(ExchangeRequest(cursor: .start, cells: [update], limit: 10), &cloud)
+      }
+      return cloud.cell(key)?.update.state
+    }
+    let counts = [2, 3].map { CellState(value: .counter([WriterID(1): CounterEntry(plus: $0, minus: 0)])) }
+    #expect(try stored(after: counts, "counter") == counts[1])
+    let (one, two, both) = (Set([Scalar.int(1)]), Set([Scalar.int(2)]), Set([Scalar.int(1), .int(2)]))
+    let unions = [one, two].map { CellState(value: .union($0)) }
+    #expect(try stored(after: unions, "union") == CellState(value: .union(both)))
+    let reset = CellState(generation: 1, value: .max(.int(1)))
+    #expect(try stored(after: [CellState(value: .max(.int(9))), reset], "reset") == reset)
+  }
+
   @Test("Every change is in exactly one page")
   func pages() throws {
     var cloud = MemoryContainer(epoch: 1)
@@ -145,6 +185,26 @@ import Testing
     #expect(try exchange(ExchangeRequest(cursor: second.cursor, limit: 2), &cloud).restart)
     // The first page contained nothing that the restore has changed.
     #expect(try exchange(ExchangeRequest(cursor: first.cursor, limit: 2), &cloud).changes.map(\.seq) == [3, 4])
+  }
+
+  @Test("A restore between two pages is noticed even if the server has gone on further than before it")
+  func restoredBetweenPagesAndGrown() throws {
+    var cloud = MemoryContainer(epoch: 1)
+    let keys = (0..<6).map { CellKey(collection: "progress", key: "key \($0)") }
+    try _ = exchange(ExchangeRequest(cursor: .start, cells: keys.map { cell(1, $0) }, limit: 10), &cloud)
+    let backup = cloud
+    // The third value moves behind what the device has fetched, and the restore moves it back.
+    try _ = exchange(ExchangeRequest(cursor: .start, cells: [cell(5, keys[2])], limit: 10), &cloud)
+    let page = try exchange(ExchangeRequest(cursor: .start, limit: 4), &cloud)
+    #expect(page.more && page.changes.map(\.seq) == [1, 2, 4, 5] && page.cursor.ahead?.seq == 7)
+    cloud = backup
+    var random = SeededGenerator(seed: 99)
+    for value in 2...3 {
+      let other = ExchangeRequest(cursor: .start, cells: [cell(Int64(value), keys[0])], limit: 10)
+      _ = try CloudAcceptance.exchange(other, now: 7, in: &cloud, using: &random)
+    }
+    #expect(cloud.position().seq == 8)
+    #expect(try exchange(ExchangeRequest(cursor: page.cursor, limit: 10), &cloud).restart)
   }
 
   @Test("A request with a cursor of another history gets a restart, and nothing of it is applied")

@@ -128,6 +128,7 @@ struct HoldingTests {
       try lab.settle(0, .committed)
       try lab.settle(1)
       lab.devices[1].engine = DeviceEngine()
+      try DeviceCommit.opened(in: &lab.devices[1].storage, using: &lab.random)
       if byHand {
         let shown = try deliver(&lab)
         #expect(shown.count == 1)

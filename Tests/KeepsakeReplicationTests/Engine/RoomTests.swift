@@ -142,6 +142,54 @@ import Testing
     #expect(cloud.usedBytes() == cloud.recountedBytes())
   }
 
+  /// Sends saves with a content each to a cloud, one after the other: each number with the numbers that it replaces.
+  private func cloud(_ saves: [(number: UInt64, covers: [UInt64])]) throws -> MemoryContainer {
+    let tests = CloudAcceptanceTests()
+    var cloud = MemoryContainer(epoch: 1)
+    for save in saves {
+      let request = ExchangeRequest(
+        cursor: .start, versions: [tests.version(save.number, over: save.covers, contents: [bytes(save.number)])],
+        contents: [tests.content(bytes(save.number))], limit: 9)
+      _ = try tests.exchange(request, &cloud)
+    }
+    return cloud
+  }
+
+  private func bytes(_ number: UInt64) -> Data { Data(repeating: UInt8(number), count: 1_000) }
+
+  private func has(_ number: UInt64, _ cloud: MemoryContainer) -> Bool {
+    cloud.hasContent(ContentHash(of: bytes(number)))
+  }
+
+  @Test("beside a save that a delete didn't know of, what the save was made from stays, too")
+  func deleteBesideASave() throws {
+    let tests = CloudAcceptanceTests()
+    var cloud = try cloud([(1, []), (2, [1])])
+    var tombstone = tests.version(3, over: [1])
+    tombstone.tombstone = true
+    _ = try tests.exchange(ExchangeRequest(cursor: .start, versions: [tombstone], limit: 9), &cloud)
+    #expect(cloud.heads(of: "main") == [2, 3].map(ResolutionTests.id))
+    // Another device's save of the same may still arrive, and is merged from it.
+    #expect(has(1, cloud) && has(2, cloud))
+  }
+
+  @Test("replaced saves make room for new ones, except for those that a conflict is merged from, until it is resolved")
+  func conflictsKeepTheirAncestors() throws {
+    let saves: [(number: UInt64, covers: [UInt64])] = [(1, []), (2, [1]), (3, [2]), (4, [2])]
+    var cloud = try cloud(saves)
+    // One save has to go, and only the oldest may.
+    let quota = cloud.usedBytes()
+    #expect(try CloudAcceptance.shortage(for: 1_000, quota, now: 0, in: &cloud) == nil)
+    #expect(!has(1, cloud) && has(2, cloud) && has(3, cloud) && has(4, cloud))
+    #expect(try CloudAcceptance.shortage(for: 1_001, quota, now: 0, in: &cloud) != nil)
+    #expect(has(2, cloud))
+    cloud = try self.cloud(saves + [(5, [3, 4])])
+    let used = cloud.usedBytes()
+    #expect(try CloudAcceptance.shortage(for: 4_000, used, now: 0, in: &cloud) == nil)
+    #expect((1...4).allSatisfy { !has($0, cloud) } && has(5, cloud))
+    #expect(cloud.heads(of: "main") == [ResolutionTests.id(5)] && cloud.usedBytes() == cloud.recountedBytes())
+  }
+
   @Test("contents without a version don't use up the quota, and senseless numbers neither trap nor overflow")
   func hostile() throws {
     var cloud = MemoryContainer(epoch: 1)

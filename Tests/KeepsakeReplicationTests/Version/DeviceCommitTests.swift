@@ -141,6 +141,27 @@ import Testing
     }
   }
 
+  @Test("A setting made by a device with a clock in 2099 is replaced by a later one of a device with the right time")
+  func clockInTheFuture() throws {
+    let hat = CellKey(collection: "progress", key: "hat")
+    var lab = try Lab(devices: 2)
+    for index in 0..<2 { try lab.settle(index) }
+    let now = lab.now
+    lab.now = 4_070_908_800_000
+    try lab.commit(0, CommitDraft(cells: [CellDraft(hat, .set(.string("crown")))]))
+    try lab.settle(0)
+    lab.now = now
+    try lab.settle(1)
+    try lab.commit(1, CommitDraft(cells: [CellDraft(hat, .set(.string("cap")))]))
+    for index in [1, 0] { try lab.settle(index) }
+    for (index, device) in lab.devices.enumerated() {
+      guard case .latest(_, .string("cap"))? = device.storage.cell(hat)?.value else {
+        Issue.record("device \(index) still has the crown")
+        continue
+      }
+    }
+  }
+
   @Test("Unsent saves of a copied store don't conflict with the saves made from them")
   func openedMarksWhatACopyMayHold() throws {
     var lab = try Lab()

@@ -190,6 +190,21 @@ import Testing
     for index in 0..<2 { #expect(lab.wallet(index).total("gems") == money(lab)) }
   }
 
+  @Test("What a removed device could spend is available to the player's others, which learn of it, and only once")
+  func removedDevice() throws {
+    var lab = try richLab()
+    let chain = lab.wallet(0).state.chain
+    let before = lab.cloud.position()
+    for isFirst in [true, false] {
+      let hasChanged = try CloudAcceptance.retire([chain], in: &lab.cloud, using: &lab.random)
+      #expect(hasChanged == isFirst)
+      let state = try #require(lab.cloud.bank().chains[chain])
+      #expect(state.fenced && state.totals.values.allSatisfy { $0.rights == 0 })
+      #expect(lab.cloud.position().seq == before.seq + 1)
+    }
+    #expect(money(lab) == 100)
+  }
+
   @Test("A late response about a fork or about another chain doesn't change the wallet")
   func staleForkIsIgnored() throws {
     var lab = try richLab()

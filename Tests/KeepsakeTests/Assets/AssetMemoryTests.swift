@@ -116,6 +116,7 @@ import Testing
     #expect(
       try await assets.value(for: "a", cost: .max) { $0.count } == 100, "the largest possible cost doesn't trap")
     #expect(try await assets.value(for: "a", cost: -1) { $0.count } == 100)
+    #expect(assets.heldBytes == 0)
   }
 
   @Test("a large file that is mapped has the same bytes, counts in full, and is refused if it was altered")

@@ -1,6 +1,7 @@
 import Foundation
 import KeepsakeReplication
 import KeepsakeStore
+import TestSupport
 import Testing
 
 @testable import Keepsake
@@ -31,14 +32,22 @@ import Testing
     }
   }
 
-  @Test("What was counted on a branch that the player didn't choose is kept when both branches are merged")
-  func counts() throws {
+  @Test(
+    "What was counted on a branch that the player didn't choose is kept when both branches are merged",
+    arguments: [false, true])
+  func counts(afterFailedSave hasFailed: Bool) throws {
     let game = try device.open()
     defer { end(game) }
     let root = try game.saves.capture(Hunt(), to: asking).wait()
     var mine = try #require(try game.saves.load(asking))
     mine.kills += 5
     try game.saves.capture(mine, to: asking, SaveMetadata(progress: 1)).wait()
+    if hasFailed {
+      let aside = device.folder.url.appendingPathComponent("aside")
+      try FileManager.default.moveItem(at: device.url, to: aside)
+      #expect(storeErrorCode { try game.saves.capture(mine, to: asking, SaveMetadata(progress: 2)).wait() } == .removed)
+      try FileManager.default.moveItem(at: aside, to: device.url)
+    }
     var theirs = Hunt()
     theirs.kills += 3
     try arrive(theirs, covers: [root.id], progress: 8, to: game)

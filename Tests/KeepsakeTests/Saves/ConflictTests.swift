@@ -130,6 +130,26 @@ import Testing
     #expect(Set(texts) == ["start", "little", "much", "more"])
   }
 
+  @Test("each policy that chooses a save chooses by its own figure: progress, playtime or date")
+  func choices() throws {
+    let game = try device.open()
+    defer { end(game) }
+    let start = try game.saves.capture(Journal(text: "start"), to: .byProgress).wait()
+    try game.saves.capture(Journal(text: "far"), to: .byProgress, SaveMetadata(playtime: 1, progress: 9)).wait()
+    device.clock.advance(by: .seconds(60))
+    let long = SaveMetadata(playtime: 9, progress: 1)
+    try arrive(Journal(text: "long"), in: .byProgress, covers: [start.id], long, to: game)
+    device.clock.advance(by: .seconds(60))
+    let late = SaveMetadata(playtime: 1, progress: 1)
+    try arrive(Journal(text: "late"), in: .byProgress, covers: [start.id], id: 2, late, to: game)
+    let policies: [(ConflictPolicy<Journal>, String)] = [
+      (.mostProgress, "far"), (.longestPlayed, "long"), (.newest, "late"),
+    ]
+    for (policy, text) in policies {
+      #expect(try game.saves.load(Slot<Journal>("journal", resolving: policy))?.text == text)
+    }
+  }
+
   @Test("with the policy `ask` play continues during a conflict, and the choice replaces only the offered sides")
   func asks() throws {
     let game = try device.open()

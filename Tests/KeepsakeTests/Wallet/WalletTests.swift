@@ -92,6 +92,7 @@ import Testing
   func checkpoints() throws {
     var game = try device.open()
     try game.wallet.earn(60, .gems, for: "start")
+    #expect(game.wallet[.gems].total == 60)
     try game.saves.capture(World(level: 1), to: .main).wait()
     try game.checkpoint { checkpoint in
       try checkpoint.save(World(level: 2), to: .main)

@@ -62,6 +62,42 @@ struct OutboxRefusalsTests {
     #expect(refusals.current.count == 1)
   }
 
+  @Test(
+    "a save that is too large isn't sent again after the interval, inside an exchange or not", arguments: [1_000, 0])
+  func tooLarge(inlineBytes: Int) throws {
+    var options = DeviceEngine.Options()
+    options.inlineBytes = inlineBytes
+    var lab = try Lab(options: options)
+    try lab.settle(0)
+    let save = try lab.save(0, "a large one", over: .everyHead)
+    let refusal = Refusal(item: ExchangeRules.item(save.id), reason: .tooLarge, message: "too large")
+    var sent = 0
+    for event in [EngineEvent.committed, .woke, .woke] {
+      try lab.step(0, event)
+      for _ in 0..<10 {
+        guard let effect = lab.takeRequest(0) else { break }
+        switch effect {
+        case .upload(let number, _):
+          sent += 1
+          try lab.step(0, .failed(request: number, TransportFailure(.rejected, "too large")))
+        case .exchange(let number, let request):
+          if !request.versions.isEmpty { sent += 1 }
+          try lab.step(
+            0,
+            .answered(
+              request: number,
+              ExchangeResponse(
+                outcome: request.versions.isEmpty ? nil : .refused([refusal]), changes: [], contents: [], wallet: nil,
+                cursor: request.cursor, more: false, serverTimeMilliseconds: 0)))
+        default: break
+        }
+      }
+      lab.now += options.secondTryMilliseconds + 1
+    }
+    #expect(sent == 1)
+    #expect(lab.devices[0].engine.status.refusals.map(\.refusal) == [refusal])
+  }
+
   @Test("at the next start every refused group is tried again, however many there are")
   func retriesAll() throws {
     var lab = try Lab()
