@@ -318,4 +318,50 @@ import Testing
     #expect(!view.isConflict)
     #expect(view.parents == [gone.id, played.id].sorted())
   }
+
+  @Test("After a commit that failed, the next save replaces the newest durable one, and there is no conflict")
+  func failedCommit() throws {
+    var lab = try Lab(devices: 2)
+    for index in 0...1 { try lab.settle(index) }
+    let origin = SaveOrigin(load: 1, loaded: [])
+    var lineage = SaveLineage()
+    func save(_ text: String, in lab: inout Lab) throws -> VersionRecord {
+      let record = try lab.save(0, text, over: .versions(lineage.versions(of: origin, in: "main")))
+      lineage.insert(record.id, from: origin, in: "main")
+      return record
+    }
+    _ = try save("first", in: &lab)
+    try lab.settle(0)
+    for number in 1...3 {
+      let second = try save("second \(number)", in: &lab)
+      // A checkpoint whose purchase can't be paid: its save was written before that, and the store rolls all of it back.
+      let before = (storage: lab.devices[0].storage, lineage: lineage)
+      let hash = lab.devices[0].storage.addContent(Data("lost \(number)".utf8))
+      let lost = SaveDraft(
+        id: VersionID(using: &lab.random), slot: "main", parents: .versions([second.id]), contents: [hash],
+        length: "lost \(number)".utf8.count, savedAtMilliseconds: lab.now)
+      lineage.insert(lost.id, from: origin, in: "main")
+      let purchase = lab.operation(.spend, 5)
+      #expect(throws: WalletError.self) { try lab.commit(0, CommitDraft(saves: [lost], wallet: [purchase])) }
+      (lab.devices[0].storage, lineage) = before
+      let third = try save("third \(number)", in: &lab)
+      #expect(third.covers.contains(second.id) && !third.covers.contains(lost.id))
+      for index in 0...1 { try lab.settle(index) }
+      #expect(lab.cloud.heads(of: "main") == [third.id])
+      for device in lab.devices {
+        #expect(device.storage.heads(of: "main") == [third.id] && device.storage.outboxCount() == 0)
+        #expect(try !Resolution.view(of: "main", in: device.storage).isConflict)
+      }
+    }
+  }
+
+  @Test("Two changes of one value in a commit both reach the other device")
+  func twoChangesOfOneValue() throws {
+    var lab = try Lab(devices: 2)
+    for index in 0...1 { try lab.settle(index) }
+    let key = CellKey(collection: "progress", key: "found")
+    try lab.commit(0, CommitDraft(cells: [1, 2].map { CellDraft(key, .insert([.int($0)])) }))
+    for index in 0...1 { try lab.settle(index) }
+    #expect(lab.devices.allSatisfy { $0.storage.cell(key)?.value == .union([.int(1), .int(2)]) })
+  }
 }

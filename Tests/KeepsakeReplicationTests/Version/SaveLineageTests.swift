@@ -32,4 +32,21 @@ import Testing
     lineage.substitute([id(2): id(4)])
     #expect(lineage.current([id(2), id(3)]) == [id(4), id(1)])
   }
+
+  @Test("a commit that fails leaves no trace in the lineage: the next save replaces the newest one that is durable")
+  func failedCommits() {
+    let origin = SaveOrigin(load: 1, loaded: [id(1)])
+    var lineage = SaveLineage()
+    lineage.insert(id(2), from: origin, in: "main")
+    // Each commit gets what the one before it returned; what a failed one returned is dropped.
+    var failed = lineage
+    failed.insert(id(3), from: origin, in: "main")
+    failed.insert(id(4), from: SaveOrigin(load: 2, loaded: []), in: "other")
+    failed.substitute([id(2): id(5)])
+    #expect(lineage.versions(of: origin, in: "main") == [id(2)] && lineage.newest(in: "other") == nil)
+    #expect(lineage.current([id(2)]) == [id(2)])
+    lineage.insert(id(6), from: origin, in: "main")
+    #expect(lineage.versions(of: origin, in: "main") == [id(6)] && lineage.newest(in: "main") == id(6))
+    #expect(failed.versions(of: origin, in: "main") == [id(3)] && failed.newest(in: "main") == id(3))
+  }
 }

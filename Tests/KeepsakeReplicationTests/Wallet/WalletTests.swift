@@ -137,6 +137,29 @@ import Testing
     #expect(told.count { $0.verdict == .declined } == 1)
   }
 
+  @Test("A quest that two copies of a store finished pays once, although both claims arrive after a fork")
+  func lateClaimsPayOnce() throws {
+    var lab = try richLab()
+    for number in 0..<2 as Range<UInt64> {
+      var copy = lab.devices[0]
+      copy.writer = WriterID(77 + number)
+      copy.engine = DeviceEngine()
+      lab.devices.append(copy)
+    }
+    // The original goes on with the chain, so what the copies did there is late.
+    try lab.perform(0, .earn, 1)
+    try lab.settle(0)
+    for index in 2...3 { try lab.perform(index, .claim(key: "quest"), 30) }
+    for _ in 0..<4 { for index in 0..<4 { try lab.settle(index) } }
+    let claims = lab.cloud.decisions.values.filter { $0.operation.kind == .claim(key: "quest") }
+    #expect(claims.count { $0.verdict == .accepted } == 1 && claims.count == 2)
+    #expect(money(lab) == 131)
+    for index in 0..<4 {
+      #expect(lab.wallet(index).total("gems") == 131 && lab.wallet(index).pending("gems") == 0)
+      #expect(!lab.wallet(index).hasUnreportedOperations)
+    }
+  }
+
   @Test("A store restored from a backup goes on, and what was bought since the backup is paid once")
   func setBack() throws {
     var lab = try richLab()
