@@ -46,7 +46,7 @@ import Testing
     let store = try Store.open(at: folder.store)
     defer { try? store.close() }
     for (index, (value, expected)) in ([(700, 700), (900, 900), (800, 900)] as [(Int64, Int64)]).enumerated() {
-      let entry = Self.entry(UInt64(index), of: "Ada", value, at: Int64(index))
+      let entry = Self.entry(UInt64(index) + 1, of: "Ada", value, at: Int64(index) + 1)
       _ = try store.submit(GameCommit(scores: [ScoreDraft(entry: entry, trimmedTo: nil)], now: 1)).wait()
       let kept = try #require(try store.read { try $0.cell(entry.key) })
       #expect(ScoreEntry(CellUpdate(key: entry.key, state: kept))?.value == .int(expected))

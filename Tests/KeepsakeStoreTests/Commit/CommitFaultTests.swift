@@ -12,8 +12,8 @@ extension HistoryRules {
 }
 
 extension Store {
-  /// Checks the store after commits that failed: it is as if only the saves `numbers` had been made, in this order, each
-  /// of which replaces the one before it.
+  /// Checks the store after commits that failed: it is as if only the saves `numbers` had been made, in this order,
+  /// each of which replaces the one before it.
   func expectOnly(_ numbers: [UInt64], _ location: Testing.SourceLocation = #_sourceLocation) throws {
     let folder = try TemporaryFolder()
     let other = try Store.open(at: folder.store, history: database.context.history, writer: writer)

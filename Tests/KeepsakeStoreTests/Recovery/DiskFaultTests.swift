@@ -154,7 +154,7 @@ import Testing
   }
 
   @Test(
-    "a commit whose disk fails at any of its writes leaves nothing behind, and the next one replaces the last durable save",
+    "a commit that fails at any write to the disk leaves nothing behind, and the next replaces the last durable save",
     arguments: [SQLITE_FULL, FaultyDisk.failedWrite])
   func everyWrite(code: Int32) throws {
     defer { try? FileManager.default.removeItem(at: folder) }
