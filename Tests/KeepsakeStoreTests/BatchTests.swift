@@ -38,6 +38,31 @@ import Testing
     #expect(errorCode { _ = try store.read { try $0.plainContent(ContentHash(of: bytes)) } } == nil)
   }
 
+  @Test(
+    "a save of a batch doesn't build on the content of another one that was rolled back, which isn't there any more")
+  func batchBase() throws {
+    let store = try Store.open(at: folder.store)
+    defer { try? store.close() }
+    let series = ContentTests.series(count: 3, seed: 6)
+    try store.save(series[0], as: 1)
+    let gate = Gate()
+    let blocker = try store.submit { _, _ in gate.pass() }
+    gate.waitForArrival()
+    let a = try store.submit([(slot: "main", bytes: series[1])]) { _, _ in throw Refused() }
+    let b = try store.submit([(slot: "main", bytes: series[2])]) { transaction, kept in
+      try transaction.put(2, covers: [1], kept)
+    }
+    gate.open()
+    try blocker.wait()
+    #expect(throws: Refused.self) { try a.wait() }
+    try b.wait()
+    // Its bytes are still cached.
+    #expect(errorCode { _ = try store.read { try $0.plainContent(ContentHash(of: series[1])) } } == .missing)
+    store.memory.forgetPlain()
+    let isSame = try store.read { try $0.plainContent(ContentHash(of: series[2])) } == series[2]
+    #expect(isSame)
+  }
+
   @Test("after a failed commit the next save is stored as a delta against the last save that was committed")
   func failedBase() throws {
     let store = try Store.open(at: folder.store)

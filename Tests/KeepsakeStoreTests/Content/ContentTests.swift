@@ -267,6 +267,55 @@ import Testing
     for index in 1...3 { #expect(try there.read { try $0.plainContent(hashes[index]) } == series[index]) }
   }
 
+  @Test(
+    "a damaged content that arrives as a delta against one that builds on it is stored in full, and both can be read")
+  func receivesInPlaceOfDamage() throws {
+    let store = try Store.open(at: folder.store)
+    defer { try? store.close() }
+    let series = Self.series(count: 2, seed: 10)
+    let hashes = series.map { ContentHash(of: $0) }
+    try store.write { transaction throws in
+      _ = try transaction.keepContent(series[0])
+      _ = try transaction.keepContent(series[1], against: hashes[0])
+      #expect(try storedSizes(transaction).map(\.isFull) == [true, false])
+      // So that the second can still be read, though it builds on what is now damaged.
+      #expect(try transaction.plainContent(hashes[1]) == series[1])
+      try transaction.database.execute(sql: "UPDATE content SET bytes = x'00' WHERE base IS NULL")
+      let arriving = try EncodedContent.encoding(
+        series[0], as: hashes[0], against: ContentBase(hash: hashes[1], plain: series[1]))
+      #expect(arriving.base == hashes[1])
+      #expect(try transaction.receiveContent(arriving) == .stored)
+    }
+    store.memory.forgetPlain()
+    for (hash, bytes) in zip(hashes, series) { #expect(try store.read { try $0.plainContent(hash) } == bytes) }
+  }
+
+  @Test("a chain of deltas from another device that would get too long ends in a full frame, and can be read")
+  func receivesLongChains() throws {
+    let store = try Store.open(at: folder.store)
+    defer { try? store.close() }
+    let series = (0..<DecodingCost.maximumDepth + 5).map { Data("content \($0)".utf8) }
+    try store.write { transaction throws in
+      var base: Data?
+      for (index, plain) in series.enumerated() {
+        let content = EncodedContent(
+          hash: ContentHash(of: plain), length: plain.count, base: base.map { ContentHash(of: $0) },
+          bytes: try Zstd.compress(plain, prefix: base))
+        base = plain
+        if index < DecodingCost.maximumDepth - 5 {
+          // Without the checks, which cost a look at the whole chain each time.
+          try transaction.contents.insert(content)
+        } else {
+          #expect(try transaction.receiveContent(content) == .stored)
+        }
+      }
+    }
+    for index in [DecodingCost.maximumDepth - 1, series.count - 1] {
+      store.memory.forgetPlain()
+      #expect(try store.read { try $0.plainContent(ContentHash(of: series[index])) } == series[index])
+    }
+  }
+
   @Test("a stored frame that was damaged since its bytes were cached is not sent")
   func sendsNoDamage() throws {
     let store = try Store.open(at: folder.store)

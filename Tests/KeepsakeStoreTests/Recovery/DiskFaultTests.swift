@@ -1,4 +1,5 @@
 import Foundation
+import GRDB
 import GRDBSQLite
 import KeepsakeReplication
 import Synchronization
@@ -150,5 +151,55 @@ import Testing
     let outcome = try store.submit(GameCommit(6)).wait()
     #expect(outcome.versions[0].record.covers == [id(1)] && outcome.versions[0].record.slot == "main")
     #expect(try heads(store) == [id(6)])
+  }
+
+  @Test(
+    "a commit that fails at any write to the disk leaves nothing behind, and the next replaces the last durable save",
+    arguments: [SQLITE_FULL, FaultyDisk.failedWrite])
+  func everyWrite(code: Int32) throws {
+    defer { try? FileManager.default.removeItem(at: folder) }
+    let store = try Store.open(at: folder, history: .newestOnly, writer: WriterID(1))
+    defer { try? store.close() }
+    _ = try store.submit(GameCommit(1)).wait()
+    var durable: [UInt64] = [1]
+    for spared in 0..<500 {
+      let number = UInt64(spared) + 2
+      // Reopens the store if the disk failed: what is to fail is the commit.
+      try store.drain()
+      var isLost = false
+      try failing(.write(code, after: spared)) {
+        let commit = try store.submit(GameCommit(number))
+        do { _ = try commit.wait() } catch is StoreError { isLost = true }
+      }
+      if !isLost { durable.append(number) }
+      #expect(try heads(store) == durable.suffix(1).map(id), "after \(spared) writes")
+      if !isLost { break }
+    }
+    // A commit that needs hardly any writes would show nothing.
+    #expect(durable.count == 2 && durable[1] > 6)
+    _ = try store.submit(GameCommit(1_000)).wait()
+    try store.expectOnly(durable + [1_000])
+  }
+
+  @Test("a content that a failed transaction had repaired is repaired by the next save", arguments: [true, false])
+  func repairsAgain(isSubmitted: Bool) throws {
+    defer { try? FileManager.default.removeItem(at: folder) }
+    let store = try Store.open(at: folder)
+    defer { try? store.close() }
+    let bytes = Data("first".utf8)
+    try store.save(bytes, as: 1)
+    try store.write { try $0.database.execute(sql: "UPDATE content SET bytes = x'00'") }
+    store.memory.forgetPlain()
+    failing(.write(SQLITE_FULL)) {
+      let code = errorCode {
+        if isSubmitted { try store.save(bytes, as: 2) } else { try store.write { _ = try $0.keepContent(bytes) } }
+      }
+      #expect(code == .diskFull)
+    }
+    try store.drain()
+    try store.save(bytes, as: 2)
+    store.memory.forgetPlain()
+    #expect(errorCode { _ = try store.read { try $0.plainContent(ContentHash(of: bytes)) } } == nil)
+    #expect(try heads(store) == [id(2)])
   }
 }

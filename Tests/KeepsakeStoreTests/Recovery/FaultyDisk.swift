@@ -14,7 +14,8 @@ enum FaultyDisk {
 
   enum Fault: Sendable {
     case sync(Int32)
-    case write(Int32)
+    /// Fails after as many more writes.
+    case write(Int32, after: Int = 0)
   }
 
   static let fault = Mutex<Fault?>(nil)
@@ -60,13 +61,22 @@ enum FaultyDisk {
         return FaultyDisk.below(file)?.pointee.xSync?(file, flags) ?? SQLITE_IOERR
       }
       methods.xWrite = { file, bytes, count, offset in
-        if case .write(let code) = FaultyDisk.fault.withLock({ $0 }) { return code }
+        if let code = FaultyDisk.failureOfWrite() { return code }
         return FaultyDisk.below(file)?.pointee.xWrite?(file, bytes, count, offset) ?? SQLITE_IOERR
       }
       let own = UnsafeMutablePointer<sqlite3_io_methods>.allocate(capacity: 1)
       own.initialize(to: methods)
       wrapped.append(Methods(below: below, own: UnsafePointer(own)))
       return UnsafePointer(own)
+    }
+  }
+
+  private static func failureOfWrite() -> Int32? {
+    fault.withLock { fault in
+      guard case .write(let code, let spared) = fault else { return nil }
+      if spared == 0 { return code }
+      fault = .write(code, after: spared - 1)
+      return nil
     }
   }
 

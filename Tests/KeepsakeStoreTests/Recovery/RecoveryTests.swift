@@ -268,6 +268,32 @@ import Testing
     #expect(try FileManager.default.contentsOfDirectory(atPath: files.damaged.path).count == 1)
   }
 
+  @Test("a recovery takes from the backup only what is damaged: what is newer than the backup stays as it is")
+  func keepsNewer() throws {
+    try makeStore(backups: true)
+    var store = try Store.open(at: folder.store)
+    try store.write { transaction throws in
+      try transaction.setCell(CellUpdate(key: level, state: CellState(value: .max(.int(7)))))
+      try transaction.setPreference(Data("silent".utf8), named: "volume")
+    }
+    try store.save(Self.bytes(13), as: 13)
+    try store.close()
+    #expect(files.presentBackups.count == 1)
+    try alter("UPDATE preference SET body = substr(body, 1, 9) || x'00' WHERE name = 'bindings'")
+    store = try Store.open(at: folder.store)
+    defer { try? store.close() }
+    #expect(store.incidents.map(\.kind) == [.recovered])
+    try store.read { transaction throws in
+      #expect(try transaction.cell(level)?.value == .max(.int(7)))
+      #expect(try transaction.heads(of: "main") == [id(13)])
+      let preferences = try transaction.preferences().kept
+      #expect(preferences.map(\.name) == ["bindings", "volume"])
+      #expect(try preferences.last?.bytes() == Data("silent".utf8))
+      let isTaken = try preferences.first?.bytes() == Data(repeating: 7, count: 20_000)
+      #expect(isTaken)
+    }
+  }
+
   @Test("a damaged preference is lost alone: other preferences and saves remain")
   func losesOnePreference() throws {
     try makeStore()
