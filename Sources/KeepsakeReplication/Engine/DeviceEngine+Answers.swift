@@ -69,6 +69,7 @@ extension DeviceEngine {
     case nil: break
     case .accepted:
       rejections.endMissing()
+      backoff.succeeded(.missingContents)
       uploads.accepted(sent.contents)
       // A cloud that doesn't know offer parts accepts each one by itself.
       guard sent.part?.isLast ?? true else { return restartOffer.tookPart() }
@@ -85,7 +86,7 @@ extension DeviceEngine {
       if rejections.hasMissedTooOften() {
         let failure = TransportFailure(
           .server(retryAfterMilliseconds: nil), "the cloud keeps asking for contents that were already sent")
-        pause(failure, of: .exchange, atLeast: 0, &effects, using: &random)
+        pause(failure, of: .missingContents, atLeast: 0, &effects, using: &random)
       }
     case .refused(let refusals):
       try refused(refusals, of: sent, &effects, in: &storage)

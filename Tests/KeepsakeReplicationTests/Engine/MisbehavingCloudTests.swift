@@ -54,17 +54,19 @@ struct MisbehavingCloudTests {
     #expect(try !Resolution.view(of: save.slot, in: lab.devices[0].storage).isConflict)
   }
 
-  @Test("a device pauses if the cloud keeps asking for contents that it was sent, and tries again after the pause")
+  @Test("if the cloud keeps asking for contents that it was sent, a device tries again after growing pauses")
   func asksForWhatWasSent() throws {
     var lab = try ready()
     let save = try lab.save(0, "save", over: .everyHead)
-    for event in [EngineEvent.committed, .woke] {
+    for (number, event) in [EngineEvent.committed, .woke, .woke].enumerated() {
       let count = try lab.countExchanges(after: event) { request, response in
         if !request.versions.isEmpty { response.outcome = .missing(save.contents) }
       }
       #expect(count == RejectionSearch.maximumMissingRounds + 1 && lab.isPausing())
+      #expect(lab.devices[0].engine.status.attempts == number + 1, "exchanges between count as successes")
     }
     try expectSent(save, after: .woke, &lab)
+    #expect(lab.devices[0].engine.status.attempts == 0)
   }
 
   @Test("if the cloud reports room for a save that it refuses, the save is sent again only when the numbers change")

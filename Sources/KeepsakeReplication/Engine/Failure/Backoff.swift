@@ -6,7 +6,11 @@ struct Backoff: Sendable {
   /// What failed.
   enum Source: Hashable, Sendable {
     case exchange
+    /// Exchanges succeed, but the cloud keeps asking for contents that it was sent.
+    case missingContents
     case content(ContentHash)
+
+    fileprivate var isContent: Bool { if case .content = self { true } else { false } }
   }
 
   private let firstDelay: Int64
@@ -46,8 +50,8 @@ struct Backoff: Sendable {
   ) -> Int64? {
     failing.insert(source)
     isReached = false
-    let isPaused = exchangeFailure != nil || (contentFailure != nil && source != .exchange)
-    if source == .exchange { exchangeFailure = failure } else { contentFailure = failure }
+    let isPaused = exchangeFailure != nil || (contentFailure != nil && source.isContent)
+    if source.isContent { contentFailure = failure } else { exchangeFailure = failure }
     let minimum = min(max(0, minimum), maximumRetryAfter)
     // Requests that were in flight together fail together: that counts as one failure.
     if isPaused, minimum <= lastDelay { return nil }
