@@ -178,6 +178,8 @@ def run(mutant, suites, patience):
         command += ["--filter", suite]
     environment = {**os.environ, "KEEPSAKE_MUTANT": mutant}
     environment.setdefault("SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH", "4")
+    # What a test waits for in vain is a mistake that it noticed.
+    environment.setdefault("KEEPSAKE_PATIENCE", "30")
     began = time.monotonic()
     process = subprocess.Popen(
         command, cwd=TREE, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True)
@@ -189,13 +191,14 @@ def run(mutant, suites, patience):
         output, _ = process.communicate()
         hung = True
     took = time.monotonic() - began
-    text = output.decode(errors="replace")
+    text = re.sub(r"\x1b\[[0-9;]*m", "", output.decode(errors="replace"))
     ran = re.search(r"Test run with (\d+) tests?", text)
     if hung:
         return "hang", f"no end within {patience} s", took, text
     if process.returncode == 0:
         return ("survived" if ran and ran[1] != "0" else "empty"), "", took, text
     failed = re.findall(r'✘ Test (?:case passing .*? to )?"?(.*?)"? (?:recorded an issue|failed after)', text)
+    failed = [name for name in failed if not name.startswith("run with")]
     if not failed and process.returncode < 0:
         return "crash", f"signal {-process.returncode}", took, text
     return "caught", failed[0] if failed else f"exit status {process.returncode}", took, text
@@ -207,7 +210,7 @@ def main():
     parser.add_argument("--write", metavar="FOLDER", type=pathlib.Path, help="only write the changed sources there")
     parser.add_argument("--skip-build", action="store_true", help="run what was built before")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="how many run at the same time")
-    parser.add_argument("--patience", type=int, default=300, help="seconds until a run counts as hung")
+    parser.add_argument("--patience", type=int, default=120, help="seconds until a run counts as hung")
     parser.add_argument("--json", metavar="FILE", type=pathlib.Path, help="also write the results there")
     options = parser.parse_args()
     mutants = load()

@@ -1,3 +1,5 @@
+import Foundation
+
 /// Something that must happen and didn't.
 package struct NeverHappened: Error, CustomStringConvertible {
   package let what: String
@@ -10,7 +12,10 @@ package struct NeverHappened: Error, CustomStringConvertible {
 /// How long tests wait before they give up.
 package enum Patience {
   /// No working machine takes this long for anything that a test waits for: a test that reaches this limit hangs.
-  package static let limit: Duration = .seconds(600)
+  ///
+  /// `Scripts/mutants.py` makes it shorter (`KEEPSAKE_PATIENCE`, in seconds): there, hanging is what many mistakes do.
+  package static let limit: Duration = .seconds(
+    ProcessInfo.processInfo.environment["KEEPSAKE_PATIENCE"].flatMap(Int.init) ?? 600)
 }
 
 /// Waits until something that must happen has happened. Returns as soon as it has, and throws `NeverHappened` after
