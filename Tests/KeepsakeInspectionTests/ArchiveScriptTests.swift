@@ -130,4 +130,14 @@ import Testing
       }
     }
   }
+
+  @Test("a script becomes an archive only if readers with the same limits read it")
+  func limits() throws {
+    let script = try ArchiveScript(of: Archive.encode(GoldenWorld.make()))
+    var limits = ArchiveLimits()
+    limits.archiveBytes = try script.encoded().count
+    #expect(throws: Never.self) { try script.encoded(limits: limits) }
+    limits.archiveBytes -= 1
+    #expect { try script.encoded(limits: limits) } throws: { ($0 as? ArchiveError)?.code == .limit }
+  }
 }

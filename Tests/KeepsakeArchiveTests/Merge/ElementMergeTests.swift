@@ -170,6 +170,9 @@ import Testing
     #expect(order([1, 1, 2], [1, 1, 2, 1], [1, 1, 2]) == [1, 1, 2, 1])
     #expect(order([1, 2], [1, 1, 2], [1, 1, 2]) == [1, 2])
     #expect(order([1, 1], [1], nil) == [1, 1])
+    func bed(_ heights: [Int]) -> Bed { Bed(plants: heights.map { Plant(id: 1, height: $0) }) }
+    let (mine, theirs, base) = (bed([5, 9]), bed([5, 7, 2]), bed([5, 7]))
+    #expect(merged(mine, theirs, base).plants.map(\.height) == [5, 9, 2])
   }
 
   // MARK: Laws
