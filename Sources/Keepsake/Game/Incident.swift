@@ -10,8 +10,8 @@ public struct Incident: Sendable, Hashable {
     /// any.
     case damagedVersion
     /// Something else can't be read, such as a preference, a score, the wallet, or an earlier version of a saved game
-    /// that a conflict is then merged without; or a save of another type was in a slot that the game hadn't loaded, and
-    /// was kept beside the new one.
+    /// that a conflict is then merged without; or a save in a conflict, which a slot was then loaded without; or a save
+    /// of another type was in a slot that the game hadn't loaded, and was kept beside the new one.
     case unreadable
     /// The database was damaged. A new one contains everything that could be read, and the damaged files were moved to
     /// the folder that the message names. A slot or a value may be older than before.

@@ -105,16 +105,17 @@ public final class SaveSlots: Sendable {
   /// Waits for earlier captures of the slot. In a conflict, the slot's policy makes one value of the saves; nothing is
   /// written. A damaged version is skipped in favor of the newest good one, and `GameData.incidents` reports it.
   ///
-  /// After an error, the game's next save replaces nothing: it is kept beside what couldn't be loaded. The same applies
-  /// to a single side of a conflict that this program can't read: merging and combining continue without it, and
-  /// choosing may skip it.
+  /// After an error, the game's next save replaces nothing: it is kept beside what couldn't be loaded. From then on
+  /// `load` returns that save: a side of a conflict that this program can't read is left out, whatever the policy, and
+  /// the next save doesn't replace it. `GameData.incidents` reports it, and `Conflict.unreadable` lists it.
   ///
   /// - Parameters:
   ///   - slot: The slot to load.
   ///   - context: Passed to the value's decoding as `ArchiveReader.context`.
   /// - Returns: The value; nil if the slot is empty or deleted, as on the first run.
   /// - Throws: `ArchiveError` if a newer program wrote the save (`tooNew`), or it is of another type or doesn't fit the
-  ///   type as it is declared now (`mismatch` and others, whose message names the slot and both types); `StoreError` if
+  ///   type as it is declared now (`mismatch` and others, whose message names the slot and both types); in a conflict
+  ///   only if none of the saves can be read, and then the error of the one that ranks first; `StoreError` if
   ///   it can't be read; `GameDataError` with `notDownloaded` if `Cloud.downloads` left it in the cloud, or `misuse`
   ///   for an invalid name.
   public func load<Value>(_ slot: Slot<Value>, context: Any? = nil) throws -> Value? {
@@ -122,6 +123,17 @@ public final class SaveSlots: Sendable {
     do {
       let view = try resolver(slot, try read(slot), context).view()
       core.slotParents.loaded(slot.name, view.parents)
+      for side in view.unreadable {
+        core.events.report(
+          Incident(
+            kind: .unreadable, slot: slot.name, version: side.side.version.record.id,
+            message:
+              """
+              a save in the slot "\(slot.name)" can't be read, so the slot was loaded without it, and it is kept: \
+              \(side.error)
+              """,
+            date: core.now))
+      }
       return view.value
     } catch {
       core.slotParents.loaded(slot.name, [])

@@ -49,6 +49,24 @@ import Testing
     #expect(result.winner?.id == Self.id(2))
   }
 
+  @Test(
+    "Dates rank saves only if all have a common ancestor; without one, the longer save ranks first, however old",
+    arguments: [SavePolicy.mostProgress, .longestPlayed, .newest])
+  func dates(policy: SavePolicy) throws {
+    var long = Self.version(1, savedAt: 1)
+    long.length = 2
+    let newer = Self.version(2, savedAt: 9)
+    #expect(try view([long, newer], policy).heads.map(\.id) == [long.id, newer.id])
+    let related = [long, newer].map { head in
+      var head = head
+      head.covers = [Self.id(7)]
+      return head
+    }
+    #expect(try view(related, policy).heads.map(\.id) == [newer.id, long.id])
+    let third = Self.version(3, savedAt: 5)
+    #expect(try view(related + [third], policy).heads.map(\.id) == [long.id, newer.id, third.id])
+  }
+
   @Test("Related saves count as related even if their common ancestor was pruned")
   func unknownAncestor() throws {
     let result = try view([Self.version(2, over: [1], savedAt: 1), Self.version(3, over: [1], savedAt: 2)], .newest)

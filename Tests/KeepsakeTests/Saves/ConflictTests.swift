@@ -288,6 +288,26 @@ import Testing
     #expect(try game.core.store.read { try $0.heads(of: "park") }.count == 3, "the save replaced nothing")
   }
 
+  @Test(
+    "a policy that chooses a save chooses among those that can be read, and the next save replaces no other",
+    arguments: [true, false])
+  func choosesAmongReadable(asks: Bool) throws {
+    let game = try device.open()
+    defer { end(game) }
+    let slot = asks ? Slot<Journal>.asking : .byProgress
+    try game.saves.capture(Journal(text: "mine"), to: slot, SaveMetadata(progress: 5)).wait()
+    try arrive(Journal(text: "theirs"), in: slot, covers: [], id: 1, SaveMetadata(progress: 6), to: game)
+    try arrive(World(), in: Slot<World>("journal"), covers: [], id: 2, SaveMetadata(progress: 9), to: game)
+    let unreadable = VersionID(high: 1, low: 2)
+    #expect(try game.saves.load(slot)?.text == "theirs")
+    #expect(game.incidents.map(\.kind) == [.unreadable] && game.incidents.map(\.version) == [unreadable])
+    try game.saves.capture(Journal(text: "next"), to: slot, SaveMetadata(progress: 7)).wait()
+    let conflict = try #require(try game.saves.conflict(slot))
+    #expect(conflict.sides.map(\.value.text) == (asks ? ["next", "mine"] : ["next"]))
+    #expect(conflict.unreadable.map(\.version.id) == [unreadable])
+    #expect(try game.core.store.read { try $0.heads(of: "journal").count } == (asks ? 3 : 2))
+  }
+
   @Test("an unrelated third save doesn't keep two related ones from being merged with their ancestor")
   func strangerBesideRelatives() throws {
     let game = try device.open()
@@ -335,6 +355,7 @@ import Testing
     #expect(conflict.sides.map(\.value.level) == [1, 2])
     #expect(conflict.unreadable.map { ($0.error as? ArchiveError)?.code } == [.tooNew])
     #expect(conflict.unreadable.first?.version.metadata.progress == 1)
+    #expect(try game.saves.load(slot)?.level == 1 && game.incidents.isEmpty, "what ranks after it isn't looked at")
     try game.saves.resolve(conflict, with: conflict.sides[1].value).wait()
     let rest = try #require(try game.saves.conflict(slot))
     #expect(

@@ -23,6 +23,15 @@ import Testing
 
   init() throws { device = try Device() }
 
+  private static let policies: [String: ConflictPolicy<SoundOptions>] = [
+    "automatic": .automatic, "mostProgress": .mostProgress, "longestPlayed": .longestPlayed, "newest": .newest,
+    "ask": .ask, "combining": .combining { _ in SoundOptions(volume: -1) },
+  ]
+
+  /// What an error says about a save that the slot has now, and doesn't say about any other.
+  private static let advice =
+    "pass replacingUnreadable: true to saves.resolve(_:with:_:replacingUnreadable:), with what saves.conflict(_:)"
+
   private func heads(_ game: GameData) throws -> Int { try game.core.store.read { try $0.heads(of: "main") }.count }
 
   /// Checks that an error names the slot, the type that is stored and the type that was asked for.
@@ -49,6 +58,53 @@ import Testing
     #expect(try game.saves.load(options) == SoundOptions())
   }
 
+  @Test(
+    "what is saved after a mismatch is loaded from then on, with each policy, and starts of the game add no versions",
+    arguments: policies.keys.sorted())
+  func loadsBeside(policy: String) throws {
+    let slot = Slot<SoundOptions>("main", resolving: try #require(Self.policies[policy]))
+    var game = try device.open()
+    // It ranks first by every figure.
+    let long = SaveMetadata(playtime: 9, progress: 9)
+    let world = try game.saves.capture(World(level: 12), to: .main, long).wait()
+    expectMismatch("World", "SoundOptions") { _ = try game.saves.load(slot) }
+    try game.saves.capture(SoundOptions(volume: 0), to: slot).wait()
+    for start in 1...3 {
+      #expect(try game.saves.load(slot)?.volume == Double(start - 1))
+      try game.saves.capture(SoundOptions(volume: Double(start)), to: slot).wait()
+      #expect(try heads(game) == 2)
+      try game.close()
+      game = try device.open()
+    }
+    defer { end(game) }
+    for _ in 0..<2 { #expect(try game.saves.load(slot)?.volume == 3) }
+    let incident = try #require(game.incidents.first)
+    #expect(game.incidents.count == 1 && incident.kind == .unreadable && incident.slot == "main")
+    #expect(incident.version == world.id && incident.message.contains("was loaded without it"), "\(incident)")
+    let conflict = try #require(try game.saves.conflict(slot))
+    #expect(conflict.sides.map(\.value.volume) == [3] && conflict.unreadable.map(\.version.id) == [world.id])
+    #expect(try game.saves.load(.main)?.level == 12)
+  }
+
+  @Test("the error for the save that a slot has says how to give it up; one for an earlier version or a file doesn't")
+  func advice() throws {
+    let game = try device.open()
+    defer { end(game) }
+    let saved = try game.saves.capture(World(level: 12), to: .main).wait()
+    let file = try game.saves.export(.main)
+    func message(_ body: () throws -> Void) -> String {
+      #expect(throws: ArchiveError.self, performing: body)?.message ?? ""
+    }
+    #expect(message { _ = try game.saves.load(options) }.contains(Self.advice))
+    #expect(!message { _ = try game.saves.value(of: saved.id, in: options) }.contains(Self.advice))
+    #expect(!message { try game.saves.import(file, to: Slot<SoundOptions>("copy")) }.contains(Self.advice))
+    // As it says:
+    try game.saves.capture(SoundOptions(volume: 1), to: options).wait()
+    let conflict = try #require(try game.saves.conflict(options))
+    try game.saves.resolve(conflict, with: SoundOptions(volume: 1), replacingUnreadable: true).wait()
+    #expect(try heads(game) == 1 && game.saves.load(options)?.volume == 1)
+  }
+
   @Test("a save in a slot that was never loaded is kept beside a save of another type, and an incident names both")
   func neverLoaded() throws {
     var game = try device.open()
@@ -60,6 +116,7 @@ import Testing
     #expect(game.incidents.count == 1 && incident.kind == .unreadable && incident.slot == "main")
     #expect(incident.version == world.id)
     #expect(incident.message.contains("the type World can't be read from the slot \"main\" as SoundOptions: "))
+    #expect(incident.message.contains(Self.advice))
     #expect(try heads(game) == 2)
     #expect(try game.saves.value(of: world.id, in: .main).level == 12)
     // Later saves replace the first, and don't make more heads.
@@ -75,8 +132,7 @@ import Testing
     game = try device.open()
     defer { end(game) }
     #expect(try game.saves.load(.main)?.level == 13)
-    // Options have no merge rules: their newest save would be loaded, and that is a world.
-    expectMismatch("World", "SoundOptions") { _ = try game.saves.load(options) }
+    #expect(try game.saves.load(options)?.volume == 0, "the newest save is a world, which can't be read as options")
   }
 
   @Test("a save in a slot that was never loaded replaces a save of the same type, or of one that was renamed")

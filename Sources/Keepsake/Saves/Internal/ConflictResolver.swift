@@ -4,14 +4,16 @@ package import KeepsakeReplication
 /// Makes one value of the heads of a slot, by its policy. Writes nothing.
 ///
 /// A side that this program can't read, most likely because a newer one wrote it, doesn't prevent the others from being
-/// loaded, and the next save doesn't replace it: it stays beside that save, for the program that can read it. The
-/// reason why it can't be read doesn't matter.
+/// loaded, whatever the policy and wherever it ranks, and the next save doesn't replace it: it stays beside that save,
+/// for the program that can read it. The reason why it can't be read doesn't matter.
 package struct ConflictResolver<Value> {
   package struct View {
     package var value: Value?
     /// The versions that a save of the value replaces: all that went into it. With `ask`, only the one that was shown;
     /// a choice replaces the rest.
     package var parents: [VersionID]
+    /// The sides that can't be read and were left out.
+    var unreadable: [Unreadable] = []
   }
   struct Readable {
     var side: SlotReading.Side
@@ -39,17 +41,20 @@ package struct ConflictResolver<Value> {
     self.reportUnreadableAncestor = reportUnreadableAncestor
   }
 
-  /// Returns the value, and the versions that a save of it replaces. A policy that chooses one side doesn't need the
-  /// others for the value, but has to decode them to know whether the save may replace them.
+  /// Returns the value, and the versions that a save of it replaces. Throws the first side's error if none can be read.
+  ///
+  /// A policy that chooses one side doesn't need the others for the value, but has to decode them to know whether the
+  /// save may replace them. `ask` decodes no side after the one that it shows.
   package func view() throws -> View {
     guard let first = reading.sides.first else { return View(value: nil, parents: reading.parents) }
     guard reading.sides.count > 1 else { return View(value: try decode(first), parents: reading.parents) }
     switch slot.policy.kind {
-    case .ask: return View(value: try decode(first), parents: [first.version.record.id])
-    case .mostProgress, .longestPlayed, .newest: return try chosen(first)
-    case .automatic:
-      guard slot.coding.hasMergeRules else { return try chosen(first) }
-      return try combined { merged($0) }
+    case .ask:
+      let decoded = try decoded(atMost: 1)
+      let shown = decoded.readable[0]
+      return View(value: shown.value, parents: [shown.side.version.record.id], unreadable: decoded.unreadable)
+    case .mostProgress, .longestPlayed, .newest: return try combined { $0[0].value }
+    case .automatic: return try combined { slot.coding.hasMergeRules ? merged($0) : $0[0].value }
     case .combining(let combine):
       return try combined { sides in
         try combine(
@@ -58,16 +63,12 @@ package struct ConflictResolver<Value> {
     }
   }
 
-  private func chosen(_ side: SlotReading.Side) throws -> View {
-    let value = try decode(side)
-    let passedOver = decode(reading.sides.dropFirst())
-    return View(value: value, parents: parents(without: passedOver.unreadable.map(\.side)))
-  }
-
+  /// Makes the value of the sides that can be read, the best first.
   private func combined(_ combine: ([Readable]) throws -> Value) throws -> View {
     let decoded = try decoded()
     let value = decoded.readable.count == 1 ? decoded.readable[0].value : try combine(decoded.readable)
-    return View(value: value, parents: parents(without: decoded.unreadable.map(\.side)))
+    return View(
+      value: value, parents: parents(without: decoded.unreadable.map(\.side)), unreadable: decoded.unreadable)
   }
 
   func parents(without unreadable: [SlotReading.Side]) -> [VersionID] {
@@ -75,29 +76,26 @@ package struct ConflictResolver<Value> {
     return reading.parents.filter { !left.contains($0) }
   }
 
-  /// Returns the sides that can be read, at least one, and those that can't. Throws the first side's error if none can
-  /// be read.
-  func decoded() throws -> (readable: [Readable], unreadable: [Unreadable]) {
-    let decoded = decode(reading.sides[...])
-    if decoded.readable.isEmpty, let first = decoded.unreadable.first { throw first.error }
-    return decoded
-  }
-
-  private func decode(_ sides: ArraySlice<SlotReading.Side>) -> (readable: [Readable], unreadable: [Unreadable]) {
+  /// Returns the sides that can be read, at least one, and those that can't, both the best first. Throws the first
+  /// side's error if none can be read.
+  ///
+  /// - Parameter limit: How many readable sides are enough. The sides after them aren't looked at.
+  func decoded(atMost limit: Int = .max) throws -> (readable: [Readable], unreadable: [Unreadable]) {
     var readable: [Readable] = []
     var unreadable: [Unreadable] = []
-    for side in sides {
+    for side in reading.sides where readable.count < limit {
       do {
         readable.append(Readable(side: side, value: try decode(side)))
       } catch {
         unreadable.append(Unreadable(side: side, error: error))
       }
     }
+    if readable.isEmpty, let first = unreadable.first { throw first.error }
     return (readable, unreadable)
   }
 
   private func decode(_ side: SlotReading.Side) throws -> Value {
-    try SlotDecoding.decode(side.bytes, in: slot, context: context)
+    try SlotDecoding.decode(side.bytes, in: slot, context: context, isCurrent: true)
   }
 
   // MARK: Merging

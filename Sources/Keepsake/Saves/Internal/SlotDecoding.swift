@@ -10,11 +10,15 @@ enum SlotDecoding {
   /// The errors of contents that don't fit the program's types.
   private static let misfits: Set<ArchiveError.Code> = [.mismatch, .missingField, .unknownCase, .unknownClass]
 
-  static func decode<Value>(_ bytes: Data, in slot: Slot<Value>, context: Any?) throws -> Value {
+  /// - Parameter isCurrent: Whether the bytes are what the slot has now: the error then says how to give them up.
+  static func decode<Value>(
+    _ bytes: Data, in slot: Slot<Value>, context: Any?, isCurrent: Bool = false
+  ) throws -> Value {
     do {
       return try slot.coding.decode(bytes, context: context)
     } catch let error as ArchiveError where misfits.contains(error.code) {
-      throw try named(error, bytes, slot)
+      let error = try named(error, bytes, slot)
+      throw isCurrent && error.code == .mismatch ? withAdvice(error) : error
     }
   }
 
@@ -28,11 +32,21 @@ enum SlotDecoding {
     let (check, wanted, name) = (try slot.coding.rootCheck(), slot.coding.typeName, slot.name)
     return SaveTypeCheck { bytes in
       do {
-        return try check(bytes).map { try named($0, wanted, bytes, name).message }
+        return try check(bytes).map { withAdvice(try named($0, wanted, bytes, name)).message }
       } catch {
         return nil  // Not a readable archive: its type can't be known.
       }
     }
+  }
+
+  /// Adds what to do if the save of another type isn't wanted any more.
+  private static func withAdvice(_ error: ArchiveError) -> ArchiveError {
+    var error = error
+    error.message += """
+      . A save of the slot's type is kept beside it. To give the other one up, make such a save, and then pass \
+      replacingUnreadable: true to saves.resolve(_:with:_:replacingUnreadable:), with what saves.conflict(_:) returns
+      """
+    return error
   }
 
   private static func named<Value>(
