@@ -138,6 +138,30 @@ struct SnippetTests {
     #expect(said.contains("Slot.md:3") && said.contains("a slot's type must be @Archivable, or Codable"), "\(said)")
   }
 
+  @Test(
+    "A setting or a progress value that can't be kept, or a rule for another type, is refused with what can be",
+    arguments: [
+      ("PreferenceKey<Plain>(\"a\", default: Plain())", "a preference's type must be a Boolean, a number, text"),
+      (
+        "ProgressKey<Plain>(\"a\", default: Plain(), rule: .max)", "a progress key with a default holds one Int, Double"
+      ),
+      ("ProgressKey<Plain>(\"a\", default: Plain(), rule: .max)", "max is for one Int, Double, String, Bool, Data"),
+      ("ProgressKey<Plain>(\"a\", rule: .latest)", "a progress key without a default holds an Int, or a Set"),
+      ("ProgressKey<Int>(\"a\", rule: .union)", "union is for a Set of Int"),
+      ("ProgressKey<String>(\"a\", default: \"\", rule: .counter)", "counter is for Int"),
+    ])
+  func keyOfNoType(declaration: String, message: String) throws {
+    let text = """
+      ```swift
+      struct Plain: Hashable { var level = 1 }
+      let key = \(declaration)
+      ```
+      """
+    let program = try #require(SnippetDocument(text, name: "Key.md").programs.first)
+    let said = try Self.check(program)
+    #expect(said.contains("Key.md:3") && said.contains(message), "\(said)")
+  }
+
   @Test("A snippet that uses an unknown name is reported with the line of the document")
   func findsErrors() throws {
     let text = """

@@ -171,6 +171,35 @@ import Testing
     #expect(message(Data("[\"é".utf8) + [0xFF] + Data("\"]".utf8), .json)?.hasPrefix("line 1, column 4:") == true)
   }
 
+  @Test(
+    "a name that an object has twice is an error with the positions of both, in a file that a person writes",
+    arguments: [
+      ("{\"name\": 1,\n \"name\": 2}", "2, column 2: expected another name, found \"name\"", "1, column 2"),
+      ("[{\"a\": {}, \"\\u0061\": 2}]", "1, column 12: expected another name, found \"\\u0061\"", "1, column 3"),
+      ("{\"\": {\"\": 1}, \"\": 2}", "1, column 15: expected another name, found \"\"", "1, column 2"),
+    ])
+  func repeatedNames(text: String, message: String, first: String) throws {
+    for format in [StructuredFile.Format.json, .json5] {
+      #expect(
+        self.message(Data(text.utf8), format)
+          == "line \(message); the object has this name already, at line \(first)", "\(format)")
+    }
+    #expect(throws: Never.self) { try JSONReader.read(Data(text.utf8)) }
+  }
+
+  @Test("a name that an object has twice is found in JSON5 in whatever way it is written; other objects may have it")
+  func repeatedLooseNames() throws {
+    #expect(
+      message(Data("{\n  name: 'a',\n  'name': 'b'}".utf8), .json5) == """
+        line 3, column 3: expected another name, found "name"; the object has this name already, at line 2, column 3
+        """)
+    let text = Data("{a: {a: 1}, b: [{a: 1}, {a: 2}], c: {b: 1}}".utf8)
+    #expect(throws: Never.self) {
+      _ = try StructuredFile.decode(JSONReadingTests.Anything.self, from: text, as: .json5)
+      _ = try JSONReader.readJSON5(Data("{a: 1, a: 2}".utf8))
+    }
+  }
+
   @Test("the position in UTF-16 and UTF-32 counts characters, as in UTF-8")
   func otherEncodings() throws {
     for encoding in [String.Encoding.utf16, .utf16BigEndian, .utf16LittleEndian, .utf32BigEndian, .utf32LittleEndian] {

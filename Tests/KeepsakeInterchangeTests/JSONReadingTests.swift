@@ -53,13 +53,17 @@ import Testing
       // Anything but a typed error fails the test.
       let code = try code(Data(contentsOf: file))
       switch kind {
+      // JSON, in which one of two values is lost: a mistake in a file that a person writes.
+      case "y" where name.contains("duplicated_key"):
+        #expect(code == .malformed, "\(name)")
+        #expect(throws: Never.self) { try JSONReader.read(Data(contentsOf: file)) }
       case "y": #expect(code == nil, "\(name) is JSON")
       case "n": #expect(code == .malformed, "\(name) isn't JSON")
       default: break
       }
       // Every JSON file is also JSON5, and so are some files that aren't JSON.
       let loose = try self.code(Data(contentsOf: file), .json5)
-      if kind == "y" { #expect(loose == nil, "\(name) is JSON5") }
+      if kind == "y" { #expect(loose == code, "\(name) is JSON5") }
       counts["\(kind) \(code == nil ? "read" : "refused")", default: 0] += 1
     }
     print("json: " + counts.sorted { $0.key < $1.key }.map { "\($0.key) \($0.value)" }.joined(separator: ", "))

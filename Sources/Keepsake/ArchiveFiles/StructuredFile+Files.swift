@@ -44,7 +44,8 @@ extension StructuredFile {
   private static func named(_ url: URL) throws -> Format {
     guard let format = Format(url) else {
       throw StructuredFileError(
-        .unknownFormat, "\(url.lastPathComponent) is neither .json, .json5 nor .plist: specify the format")
+        .unknownFormat,
+        "\(url.lastPathComponent) is neither .json, .json5 nor .plist: pass its format, such as `as: .json`")
     }
     return format
   }

@@ -25,8 +25,8 @@ public struct TrackedFile: Sendable {
   ///
   /// - Returns: A handle that completes when the version is durable.
   /// - Throws: `GameDataError` with `missing` if there is no file (its versions stay), `tooLarge` if it has more than
-  ///   256 MiB, `misuse` if it isn't a regular file; `StoreError` if it can't be read, or keeps changing while it is
-  ///   read, or with `misuse` if the game's data is closed.
+  ///   256 MiB, `misuse` if it isn't a regular file, or `closed` if the game's data is closed; `StoreError` if it can't
+  ///   be read, or keeps changing while it is read.
   @discardableResult
   public func capture() throws -> Pending<Version> { try keep(read()) }
 

@@ -162,4 +162,22 @@ extension PreferenceKey {
   ) where Value == [Element], Element.RawValue: PreferenceValue {
     self.init(name, value, isSynced, RawListCoding<Element>.self)
   }
+
+  /// Not available: a preference needs a type that can be stored.
+  ///
+  /// - Parameters:
+  ///   - name: The key's name.
+  ///   - value: The value before anything is set.
+  ///   - isSynced: Whether all of the player's devices share it.
+  @available(
+    *, unavailable,
+    message: """
+      a preference's type must be a Boolean, a number, text, bytes, a date or a URL, have such a raw value, or be \
+      Codable or @Archivable
+      """
+  )
+  @_disfavoredOverload
+  public init(_ name: String, default value: Value, synced isSynced: Bool = false) {
+    preconditionFailure("a preference's type must be one that can be stored")
+  }
 }

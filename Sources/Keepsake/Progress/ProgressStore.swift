@@ -83,14 +83,18 @@ public final class ProgressStore: Sendable {
   ///
   /// A value that isn't greater (or smaller, with `min`) than the known one changes nothing.
   ///
+  /// Returns immediately, unless 64 commits are already waiting for the disk. Discard the handle if nothing depends on
+  /// it: if the commit fails then, because the disk is full, say, or the game's folder was deleted, `incidents` of the
+  /// game's data reports it, and the value is no longer shown.
+  ///
   /// - Parameters:
   ///   - value: The value.
   ///   - key: The key.
   /// - Returns: A handle that reports when the change is durable.
   /// - Throws: `GameDataError` with `misuse` for NaN, an invalid name, a key whose rule doesn't support this, or a key
   ///   that holds a value of another rule; with `tooLarge` if the value or all progress would become too large; with
-  ///   `tooNew` if the key holds a value of a rule that only a newer release knows; `StoreError` with `misuse` if the
-  ///   game's data is closed.
+  ///   `tooNew` if the key holds a value of a rule that only a newer release knows; with `closed` if the game's data is
+  ///   closed.
   @discardableResult
   public func record<Value>(_ value: Value, for key: ProgressKey<Value>) throws -> Pending<Void> {
     try perform(key.draft(.record, value))

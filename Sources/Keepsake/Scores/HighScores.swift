@@ -44,6 +44,9 @@ public final class HighScores: Sendable {
 
   /// Adds a score to a board. Returns immediately, unless 64 commits are already waiting for the disk.
   ///
+  /// Discard the handle if nothing depends on it: if the commit fails then, because the disk is full, say, or the
+  /// game's folder was deleted, `incidents` of the game's data reports it, and the score is no longer shown.
+  ///
   /// - Parameters:
   ///   - value: The score.
   ///   - board: The board.
@@ -51,8 +54,8 @@ public final class HighScores: Sendable {
   ///   - date: When it was scored; now if nil.
   /// - Returns: A handle that reports when the score is durable.
   /// - Throws: `GameDataError` with `misuse` for NaN and infinities, for an invalid name or date, or for a board that
-  ///   has another order; `StoreError` if the board can't be read, or the game's data is closed. The handle throws
-  ///   `tooLarge` for a board with too many players. Nothing is written then.
+  ///   has another order, or with `closed` if the game's data is closed; `StoreError` if the board can't be read. The
+  ///   handle throws `tooLarge` for a board with too many players. Nothing is written then.
   @discardableResult
   public func submit(_ value: some ScoreNumber, to board: Board, player: String = "", date: Date? = nil) throws
     -> Pending<Score>

@@ -104,11 +104,19 @@ package struct CodedBytes: Archivable {
 
   /// Decodes the value that was read. Throws the same errors as `Archive.decode`.
   package func decode<V: Decodable>(_ type: V.Type, limits: ArchiveLimits) throws -> V {
+    try CodedDecoder.value(of: tree(limits), type, context: context)
+  }
+
+  /// As `decode`, but throws errors of the value itself as other decoders do: as `DecodingError`. The one for a number
+  /// that doesn't fit has a `NumberMisfit` as its underlying error.
+  package func decodeAsCodable<V: Decodable>(_ type: V.Type, limits: ArchiveLimits) throws -> V {
+    try CodedDecoder.untranslatedValue(of: tree(limits), type, context: context)
+  }
+
+  private func tree(_ limits: ArchiveLimits) throws -> CodedTree {
     switch form {
-    case .tree(let tree): return try CodedDecoder.value(of: tree, type, context: context)
-    case .bytes(let bytes):
-      let tree = try bytes.withUnsafeBytes { try CodedTree($0, offset: 0, depth: 0, limits: limits) }
-      return try CodedDecoder.value(of: tree, type, context: context)
+    case .tree(let tree): tree
+    case .bytes(let bytes): try bytes.withUnsafeBytes { try CodedTree($0, offset: 0, depth: 0, limits: limits) }
     }
   }
 }

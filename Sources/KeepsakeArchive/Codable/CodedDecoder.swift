@@ -7,10 +7,15 @@ final class CodedDecoder: Decoder {
   /// Decodes the value of a whole tree.
   static func value<T: Decodable>(of tree: CodedTree, _ type: T.Type, context: Any?) throws -> T {
     do {
-      return try CodedReading(tree: tree, context: context, entry: 0, step: .root, depth: tree.depth).decode(type)
+      return try untranslatedValue(of: tree, type, context: context)
     } catch let error as DecodingError {
       throw ArchiveError(error, in: type)
     }
+  }
+
+  /// As `value`, but throws the `DecodingError`s themselves.
+  static func untranslatedValue<T: Decodable>(of tree: CodedTree, _ type: T.Type, context: Any?) throws -> T {
+    try CodedReading(tree: tree, context: context, entry: 0, step: .root, depth: tree.depth).decode(type)
   }
 
   var codingPath: [any CodingKey] { place.codingPath }

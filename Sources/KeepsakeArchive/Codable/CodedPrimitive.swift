@@ -174,6 +174,12 @@ extension CodedLeaf {
   }
 }
 
+/// The underlying error of a number that doesn't fit into its type.
+package struct NumberMisfit: Error {
+  /// The type into which it should fit.
+  package let type: any Any.Type
+}
+
 extension CodedReading {
   static func isPrimitive<T>(_ type: T.Type) -> Bool {
     let id = ObjectIdentifier(type)
@@ -220,7 +226,9 @@ extension CodedReading {
     guard let leaf = try leaf() else { throw misfit(type, "a list or an object") }
     if leaf.isNumber && P.isNumber {
       throw DecodingError.dataCorrupted(
-        .init(codingPath: codingPath, debugDescription: "the saved number \(leaf.text) doesn't fit into \(type)"))
+        .init(
+          codingPath: codingPath, debugDescription: "the saved number \(leaf.text) doesn't fit into \(type)",
+          underlyingError: NumberMisfit(type: type)))
     }
     throw misfit(type, leaf.text)
   }

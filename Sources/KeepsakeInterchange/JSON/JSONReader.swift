@@ -8,7 +8,7 @@ package import Foundation
 package struct JSONReader {
   /// What is made of the text.
   private enum Purpose {
-    /// Nothing: it is only checked, which takes no memory for values.
+    /// Nothing: it is only checked.
     case check
     case tree
     /// JSON.
@@ -23,6 +23,8 @@ package struct JSONReader {
     var elements: [JSONTree] = []
     var members: [JSONTree.Member] = []
     var name = ""
+    /// Where its names begin, if none may come twice.
+    var names: [String: Int] = [:]
     /// Whether nothing of it has been written.
     var isEmpty = true
   }
@@ -37,7 +39,7 @@ package struct JSONReader {
   private var expected = Expected.value
   private var output: [UInt8] = []
 
-  /// Returns the value in a JSON text.
+  /// Returns the value in a JSON text, with all members of an object, also of the same name.
   ///
   /// - Throws: `StructuredFileError` with `malformed`, the line and the column, also for an integer of more than 128
   ///   bits and for another number that is beyond the range of `Double`.
@@ -48,8 +50,8 @@ package struct JSONReader {
   /// Returns the value in a JSON5 text, as people write it by hand; throws the same errors as `read`.
   package static func readJSON5(_ data: Data) throws -> JSONTree { try reading(data, .json5, .tree).tree }
 
-  /// Throws the same errors as `read`, but allows integers that are only in the range of `Double`, and takes no memory
-  /// for values.
+  /// Throws the same errors as `read`, but allows integers that are only in the range of `Double`, and refuses a name
+  /// that an object has already. Takes memory only for the names of objects that haven't ended.
   static func check(_ data: Data) throws { _ = try reading(data, .json, .check) }
 
   /// Returns JSON with the values of a JSON5 text; throws the same errors as `check`.
@@ -164,12 +166,17 @@ package struct JSONReader {
 
   private mutating func name() throws {
     let name: String
+    let start = scanner.offset
     if scanner.isAtString {
       name = try scanner.string()
     } else if scanner.syntax == .json5, scanner.isAtName {
       name = try scanner.name()
     } else {
       throw unexpected()
+    }
+    // In a file that a person writes, a mistake: of two values, one would be lost. RFC 8259 leaves open which.
+    if purpose != .tree, let first = open[open.count - 1].names.updateValue(start, forKey: name) {
+      throw scanner.repeatedName(from: start, first: first)
     }
     try scanner.skipSpace()
     guard scanner.skip(":") else { throw unexpected("a colon after the name") }

@@ -20,6 +20,18 @@ extension JSONScanner {
     return error(at: start, what, Self.quoted(read), note)
   }
 
+  /// Returns the error for a name that was read from a byte on, and that the object has already, at `first`.
+  func repeatedName(from start: Int, first: Int) -> StructuredFileError {
+    var name = bytes[start..<offset]
+    // An unquoted name has no quotation marks.
+    if let quote = name.first, quote == UInt8(ascii: "\"") || quote == UInt8(ascii: "'") {
+      name = name.dropFirst().dropLast()
+    }
+    return error(
+      at: start, "another name", Self.quoted(String(decoding: name, as: UTF8.self)),
+      "the object has this name already, at \(position(of: first))")
+  }
+
   private func error(at offset: Int, _ what: String, _ found: String, _ note: String) -> StructuredFileError {
     StructuredFileError(
       .malformed, "\(position(of: offset)): expected \(what), found \(found)\(note.isEmpty ? "" : "; \(note)")")

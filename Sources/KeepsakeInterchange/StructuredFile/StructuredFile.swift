@@ -15,7 +15,7 @@ public enum StructuredFile {
   /// The format in which a value is written.
   public enum Format: Sendable, Hashable, CaseIterable {
     /// Indented JSON with sorted keys. Read strictly by RFC 8259: extensions that only some readers accept are
-    /// rejected.
+    /// rejected, and so is a name that an object has twice, of which each reader takes another value.
     case json
     /// Hand-written JSON: read with comments, trailing commas, unquoted names and the other features of JSON5, except
     /// for numbers that aren't finite. Written as `json`, which is valid JSON5.
@@ -79,14 +79,14 @@ public enum StructuredFile {
   ///   - format: The format.
   /// - Returns: The value.
   /// - Throws: `StructuredFileError`: `malformed` for bytes that aren't in the format, also if there are none, for JSON
-  ///   and JSON5 with the line and the column at which the text stops being the beginning of a valid one;
-  ///   `mismatch` and `missingValue` for values that don't fit the type; `tooLarge`; and errors other than
-  ///   `DecodingError` of the type's own `init(from:)`.
+  ///   and JSON5 with the line and the column at which the text stops being the beginning of a valid one, or has a name
+  ///   that its object has already; `mismatch` and `missingValue` for values that don't fit the type; `tooLarge`; and
+  ///   errors other than `DecodingError` of the type's own `init(from:)`.
   public static func decode<Value: Decodable>(_ type: Value.Type, from bytes: Data, as format: Format) throws -> Value {
     guard bytes.count <= maximumBytes else {
       throw StructuredFileError(.tooLarge, "the file has \(bytes.count) bytes; the limit is \(maximumBytes)")
     }
-    guard !bytes.isEmpty else { throw StructuredFileError(.malformed, "the file is empty: its contents are lost") }
+    guard !bytes.isEmpty else { throw StructuredFileError(.malformed, "the file is empty") }
     // Foundation's decoder gets only valid JSON, in UTF-8.
     let text: Data =
       switch format {
@@ -107,8 +107,8 @@ public enum StructuredFile {
       }
     } catch let error as DecodingError {
       let tree = StructuredTree(text, format)
-      let explained = StructuredFileError(error, in: tree)
-      throw explained.path.isEmpty ? tree?.misfit(of: type) ?? explained : explained
+      if case .dataCorrupted = error, let unfit = tree?.unfitNumber(in: type) { throw unfit }
+      throw StructuredFileError(error, in: tree)
     }
   }
 

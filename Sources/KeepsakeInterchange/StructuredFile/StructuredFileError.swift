@@ -4,7 +4,7 @@ public import Foundation
 public struct StructuredFileError: LocalizedError, Sendable, Hashable, CustomStringConvertible {
   /// The kind of problem, for programs to check.
   public enum Code: String, Sendable, Hashable, CaseIterable {
-    /// The bytes aren't valid JSON, or aren't a property list.
+    /// The bytes aren't valid JSON, or aren't a property list; or an object in JSON has a name twice.
     case malformed
     /// A value is of another kind than the type requires, or out of range.
     case mismatch
@@ -63,7 +63,8 @@ extension StructuredFileError {
       let found = tree?.description(at: context.codingPath) ?? "nothing"
       self.init(.missingValue, path: Self.path(context.codingPath), "expected \(Self.name(of: type)), found \(found)")
     case .keyNotFound(let key, let context):
-      self.init(.missingValue, path: Self.path(context.codingPath + [key]), "is missing")
+      let other = tree?.unknownName(like: key, at: context.codingPath).map { ", but there is \($0), which isn't known" }
+      self.init(.missingValue, path: Self.path(context.codingPath + [key]), "is missing\(other ?? "")")
     case .dataCorrupted(let context):
       if tree == nil {
         // Only this part of Foundation's error is about the file.
@@ -77,6 +78,20 @@ extension StructuredFileError {
     @unknown default:
       self.init(.mismatch, "\(error)")
     }
+  }
+
+  /// - Parameters:
+  ///   - type: The type of a number into which the one found doesn't fit.
+  ///   - value: What was found.
+  init(unfitFor type: any Any.Type, _ value: NSNumber, at path: [any CodingKey]) {
+    let expected =
+      switch type {
+      case let type as any FixedWidthInteger.Type where value.doubleValue.rounded() == value.doubleValue:
+        "a whole number from \(type.min) to \(type.max)"
+      case is any FixedWidthInteger.Type: "a whole number"
+      default: "a number that \(type) can hold"
+      }
+    self.init(.mismatch, path: Self.path(path), "expected \(expected), found \(value)")
   }
 
   /// Returns a path as text, such as `quests[3].reward`. A key that isn't a plain word is written in brackets and

@@ -14,19 +14,21 @@ package enum CellError: Error, Hashable, Sendable, CustomStringConvertible {
   case resetBeforeCatchUp(CellKey)
 
   package var description: String {
-    switch self {
+    /// Such as `progress "level"`, because a game knows no paths of cells.
+    func shown(_ key: CellKey) -> String { "\(key.collection) \"\(key.key.prefix(80))\"" }
+    return switch self {
     case .ruleMismatch(let key, let holds, let asked):
-      "\(key) holds a value of the rule \(holds), not \(asked): a key never changes its rule, use a new key"
+      "\(shown(key)) holds a value of the rule \(holds), not \(asked): a key never changes its rule, use a new key"
     case .laterRule(let key, let rule):
       """
-      \(key) holds a value of the rule \(rule), which this program doesn't know: a newer release wrote it, and only a \
-      newer release can change it
+      \(shown(key)) holds a value of the rule \(rule), which this program doesn't know: a newer release wrote it, and \
+      only a newer release can change it
       """
-    case .notANumber(let key): "\(key) can't hold not-a-number"
-    case .overflow(let key): "\(key) can't count any further"
-    case .notInside(let key, let what): "\(what) is for a whole key, not for a value within \(key)"
+    case .notANumber(let key): "\(shown(key)) can't hold not-a-number"
+    case .overflow(let key): "\(shown(key)) can't count any further"
+    case .notInside(let key, let what): "\(what) is for a whole key, not for a value within \(shown(key))"
     case .resetBeforeCatchUp(let key):
-      "\(key) can't be reset before this store has caught up with its cloud once"
+      "\(shown(key)) can't be reset before this store has caught up with its cloud once"
     }
   }
 }

@@ -10,6 +10,16 @@ extension TransportFailure {
       "the folder \(path) doesn't exist or contains no keepsake.json: it may be unmounted, not synced yet, or emptied")
   }
 
+  /// The same for data that no folder was a cloud of before.
+  static func newFolderMissing(_ path: String) -> TransportFailure {
+    TransportFailure(
+      .unreachable,
+      """
+      there is no folder \(path): it may be unmounted, or not synced yet; if no device has used it so far, create it, \
+      empty, first
+      """)
+  }
+
   /// Retrying won't help: a person has to choose.
   static func otherFolder(_ path: String, held: ContainerID, found: ContainerID) -> TransportFailure {
     TransportFailure(

@@ -49,7 +49,7 @@ struct FolderIdentity: Hashable, Sendable, Codable {
   static func readOrMake(in layout: FolderLayout, _ container: ContainerID) throws -> FolderIdentity {
     if let known = try read(in: layout) { return known }
     guard case .folder? = try FolderFiles.kind(of: layout.root + "/.") else {
-      throw TransportFailure.folderMissing(layout.root)
+      throw TransportFailure.newFolderMissing(layout.root)
     }
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.sortedKeys, .prettyPrinted]

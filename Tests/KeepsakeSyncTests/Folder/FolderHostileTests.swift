@@ -220,6 +220,19 @@ import Darwin
     }
   }
 
+  @Test("a folder that isn't there says what to do the first time; one that was there may only be away")
+  func firstTime() throws {
+    let missing = folders.url.appendingPathComponent("missing")
+    for (container, isFirst) in [(FolderDevice.container, true), (nil, false)] as [(ContainerID?, Bool)] {
+      let error = #expect(throws: TransportFailure.self) {
+        try FolderTransport.container(of: missing, making: container)
+      }
+      #expect(error?.kind == .unreachable)
+      #expect(error?.message.contains("create it, empty, first") == isFirst, "\(String(describing: error))")
+    }
+    #expect(!FileManager.default.fileExists(atPath: missing.path))
+  }
+
   @Test("a folder that vanishes or is empty counts as unreachable, and sync goes on when it is back")
   func vanishes() throws {
     let device = try FolderDevice(folder, seed: 1)

@@ -89,7 +89,7 @@ import Testing
     let large = error {
       _ = try StructuredFile.decode(File.self, from: Data(#"{"sizes":{"a b":300}}"#.utf8), as: .json)
     }
-    #expect(large?.path == "sizes.a b" && large?.message.contains("300") == true, "\(String(describing: large))")
+    #expect(large?.description == #"sizes["a b"]: expected a whole number from -128 to 127, found 300"#)
     let text = error { _ = try StructuredFile.decode(File.self, from: Data(#"{"sizes":{"a b":"x"}}"#.utf8), as: .json) }
     #expect(text?.path == #"sizes["a b"]"#, "\(String(describing: text))")
     let list =
@@ -99,6 +99,60 @@ import Testing
       """#
     let found = error { _ = try StructuredFile.decode(File.self, from: Data(list.utf8), as: .propertyList) }
     #expect(found?.description == #"sizes.a: expected a whole number, found "ten""#)
+  }
+
+  struct Sizes: Codable {
+    struct Point: Codable { var x: Int }
+    var most: UInt64 = .max
+    var ratio: Float = 1
+    var levels: [Point] = [Point(x: 1)]
+  }
+
+  @Test(
+    "a number that doesn't fit into its type is reported with its path, what fits, and what was found",
+    arguments: [
+      (#"{"most":1,"ratio":1,"levels":[{"x":4.5}]}"#, "levels[0].x: expected a whole number, found 4.5"),
+      (
+        #"{"most":18446744073709551615,"ratio":1,"levels":[{"x":1},{"x":9223372036854775808}]}"#,
+        """
+        levels[1].x: expected a whole number from -9223372036854775808 to 9223372036854775807, found \
+        9223372036854775808
+        """
+      ),
+      (
+        #"{"most":-1,"ratio":1,"levels":[]}"#,
+        "most: expected a whole number from 0 to 18446744073709551615, found -1"
+      ),
+    ])
+  func unfitNumbers(json: String, description: String) {
+    for format in [StructuredFile.Format.json, .json5] {
+      let found = error { _ = try StructuredFile.decode(Sizes.self, from: Data(json.utf8), as: format) }
+      #expect(found?.description == description && found?.code == .mismatch, "\(format)")
+    }
+  }
+
+  @Test(
+    "a missing value names what is like it and isn't known, in JSON and in a property list; never a name that is known",
+    arguments: [
+      (["reward": "Titel", "titel": "Rats"], #"name: is missing, but there is "titel", which isn't known"#),
+      (["nmae": "Rats", "a": "", "zzzzzz": ""], #"name: is missing, but there is "nmae", which isn't known"#),
+      (["reward": "Rats"], "name: is missing"),
+    ])
+  func misspelt(members: [String: String], description: String) throws {
+    for format in [StructuredFile.Format.json, .propertyList] {
+      let bytes = try StructuredFile.encode(members, as: format)
+      let found = error { _ = try StructuredFile.decode(Quest.self, from: bytes, as: format) }
+      #expect(found?.description == description && found?.code == .missingValue, "\(format)")
+    }
+  }
+
+  @Test("an empty file is only called empty, since a person may just have made it")
+  func empty() {
+    for format in StructuredFile.Format.allCases {
+      #expect(
+        error { _ = try StructuredFile.decode(Level.self, from: Data(), as: format) }?.description
+          == "the file is empty")
+    }
   }
 
   @Test(
@@ -181,8 +235,10 @@ import Testing
 
   @Test("an unknown extension, a folder at the path, an unwritable path and a huge file throw typed errors")
   func places() throws {
+    let unknown = error { try StructuredFile.write(1, to: folder.url.appendingPathComponent("level.txt")) }
     #expect(
-      error { try StructuredFile.write(1, to: folder.url.appendingPathComponent("level.txt")) }?.code == .unknownFormat)
+      unknown?.code == .unknownFormat
+        && unknown?.message == "level.txt is neither .json, .json5 nor .plist: pass its format, such as `as: .json`")
     try StructuredFile.write(Level(), to: folder.url.appendingPathComponent("level.txt"), as: .json)
     let blocked = folder.url.appendingPathComponent("folder.json")
     try FileManager.default.createDirectory(at: blocked, withIntermediateDirectories: true)

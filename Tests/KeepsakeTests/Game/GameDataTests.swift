@@ -60,6 +60,9 @@ import Testing
     try game.progress.record(2, for: .level)
     try game.wallet.earn(7, .gems, for: "start")
     game.preferences[Self.volume] = 0.5
+    let notes = try TemporaryFolder()
+    let file = try game.files.track(notes.url.appendingPathComponent("notes.txt"))
+    try file.write(Data("a".utf8))
     // Queued, and durable when the data is closed.
     try game.checkpoint { try $0.earn(5, .gems, for: "queued") }
     try game.close()
@@ -71,7 +74,8 @@ import Testing
       ("checkpoint", { try game.checkpoint { try $0.save(World(), to: .main) } }),
       ("earn", { try game.wallet.earn(1, .gems, for: "x") }), ("spend", { try game.wallet.spend(1, .gems, for: "x") }),
       ("ledger", { _ = try game.wallet.ledger() }), ("record", { try game.progress.record(3, for: .level) }),
-      ("set", { try game.preferences.set(1, for: Self.volume) }),
+      ("set", { try game.preferences.set(1, for: Self.volume) }), ("file", { try file.capture() }),
+      ("submit", { try game.scores.submit(1, to: Board("easy", order: .descending)) }),
       ("records", { try game.records.write { try $0.execute(sql: "SELECT 1") } }),
       ("reseal", { try game.reseal() }), ("rescue", { try game.rescue(to: TemporaryFolder.url()) }),
     ]

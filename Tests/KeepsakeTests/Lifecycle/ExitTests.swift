@@ -75,7 +75,20 @@ import Testing
       let ended = try await run("fail again", in: folder)
       #expect(ended.status == 7)
       let lines = ended.errors.split(separator: "\n").filter { $0.hasPrefix("keepsake: ") }
-      #expect(lines.count == 1 && lines.first?.hasPrefix("keepsake: preferences ") == true, "\(ended.errors)")
+      #expect(
+        lines.count == 1 && lines.first?.hasPrefix("keepsake: preferences could not be saved: ") == true,
+        "\(ended.errors)")
+    }
+  }
+
+  @Test("preferences that are lost because the data was closed after its folder was removed are a line", .hangLimit)
+  func closedAfterRemoval() async throws {
+    try await TemporaryFolder.with { folder in
+      let ended = try await run("closed", in: folder)
+      #expect(ended.status == 7)
+      let lines = ended.errors.split(separator: "\n").filter { $0.hasPrefix("keepsake: ") }
+      #expect(
+        lines == ["keepsake: preferences could not be saved before the game's data was closed"], "\(ended.errors)")
     }
   }
 
@@ -117,7 +130,7 @@ struct ExitChild {
         try FileManager.default.removeItem(at: data)
       }
       try game.saves.capture(Journal(text: "late"), to: ExitTests.slot)
-    case "again", "fail again":
+    case "again", "fail again", "closed":
       let kept = folder.appendingPathComponent("kept")
       try FileManager.default.moveItem(at: data, to: kept)
       game.preferences[Self.volume] = 0.5
@@ -126,6 +139,11 @@ struct ExitChild {
       game.preferences.queue.sync {}
       #expect(storeErrorCode { try game.core.store.base.drain() } == .removed)
       if environment[ExitTests.variable] == "again" { try FileManager.default.moveItem(at: kept, to: data) }
+      if environment[ExitTests.variable] == "closed" {
+        let isRemoved = storeErrorCode { try game.close() } == .removed
+        let hasNoPromise = game.incidents.contains { $0.message.hasPrefix("preferences could not be saved: ") }
+        guard isRemoved, hasNoPromise else { exit(8) }
+      }
     default: Issue.record("unknown")
     }
     exit(7)

@@ -160,6 +160,22 @@ import Testing
     #expect(game.progress[.level] == 3 && game.progress.names == ["level"])
   }
 
+  @Test("a value of another rule is shown if both rules hold one value; what is recorded over it is refused by name")
+  func otherRule() throws {
+    let game = try device.open()
+    defer { end(game) }
+    try game.progress.record(6, for: .level)
+    let lowest = ProgressKey("level", default: 1, rule: .min)
+    #expect(game.progress[lowest] == 6 && game.progress[ProgressKey("level", default: "none", rule: .latest)] == "none")
+    #expect(game.progress[ProgressKey<Set<Int>>("level", rule: .union)].isEmpty)
+    #expect(game.progress[ProgressKey<Int>("level", rule: .counter)] == 0)
+    let error = #expect(throws: GameDataError.self) { try game.progress.record(3, for: lowest) }
+    #expect(error?.code == .misuse)
+    #expect(
+      error?.message
+        == "progress \"level\" holds a value of the rule max, not min: a key never changes its rule, use a new key")
+  }
+
   @Test("recording from many threads at once loses nothing")
   func threads() throws {
     let game = try device.open()

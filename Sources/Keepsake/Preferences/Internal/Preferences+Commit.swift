@@ -209,10 +209,16 @@ extension Preferences {
   }
 
   private func failure(_ error: any Error) -> Incident {
-    Incident(
-      kind: .failedCommit,
-      message: "preferences could not be saved, and are tried again when the next ones are set: \(error)",
-      date: core.now)
+    let message: String
+    if let error = error as? GameDataError, error.code == .closed {
+      message = "preferences could not be saved before the game's data was closed"
+    } else if ExitWork.isEnding || table.withLock({ $0.isClosed }) {
+      // None are set any more.
+      message = "preferences could not be saved: \(error)"
+    } else {
+      message = "preferences could not be saved, and are tried again when the next ones are set: \(error)"
+    }
+    return Incident(kind: .failedCommit, message: message, date: core.now)
   }
 }
 
