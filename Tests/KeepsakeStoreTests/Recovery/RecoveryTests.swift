@@ -275,6 +275,7 @@ import Testing
     try store.write { transaction throws in
       try transaction.setCell(CellUpdate(key: level, state: CellState(value: .max(.int(7)))))
       try transaction.setPreference(Data("silent".utf8), named: "volume")
+      try transaction.setPinned(true, id(12))
     }
     try store.save(Self.bytes(13), as: 13)
     try store.close()
@@ -286,6 +287,7 @@ import Testing
     try store.read { transaction throws in
       #expect(try transaction.cell(level)?.value == .max(.int(7)))
       #expect(try transaction.heads(of: "main") == [id(13)])
+      #expect(try transaction.isPinned(id(12)))
       let preferences = try transaction.preferences().kept
       #expect(preferences.map(\.name) == ["bindings", "volume"])
       #expect(try preferences.last?.bytes() == Data("silent".utf8))
