@@ -38,7 +38,7 @@ public protocol Archivable {
   init(from reader: inout ArchiveReader) throws
 
   /// Called on each object and on the root value once everything has been decoded, but not on structs and enums inside
-  /// them. Does nothing by default.
+  /// them, nor on objects that lead to one whose class the program no longer has. Does nothing by default.
   ///
   /// - Parameter context: What the caller of `decode`, `read` or `load` passed as `context`; nil by default.
   /// - Throws: Any error of the type. It ends the decoding.
@@ -148,7 +148,8 @@ public protocol Archivable {
   /// has to be called. 1 by default.
   static var archiveVersion: Int { get }
 
-  /// Subclasses whose objects may appear where this class is declared.
+  /// Subclasses whose objects may appear where this class is declared, and other classes whose objects the type reads
+  /// although none of its properties leads to them, in a migration hook for example. Written by the macro for a class.
   static var archiveSubclasses: [any Archivable.Type] { get }
 
   /// Lists the fields or cases. Written by the macro; by default the type counts as hand-written, with keys for its

@@ -71,7 +71,8 @@ public enum Archive {
   /// - Parameters:
   ///   - type: The type to decode.
   ///   - data: The bytes of an archive.
-  ///   - classes: Classes of objects in the archive that no `subclasses:` lists.
+  ///   - classes: Classes of objects in the archive that no `subclasses:` lists. Objects of other classes are skipped
+  ///     if only properties that the program no longer has lead to them.
   ///   - context: Passed to `didDecode(context:)` and available as `ArchiveReader.context`.
   ///   - limits: The limits that the archive must keep.
   /// - Returns: The value.

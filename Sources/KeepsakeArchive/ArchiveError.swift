@@ -15,7 +15,7 @@ public struct ArchiveError: LocalizedError, Sendable, Equatable {
     case damaged
     /// The archive, or a type in it, was written by a newer program.
     case tooNew
-    /// The archive has an object of a class that this program doesn't list.
+    /// The archive has an object of a class that this program doesn't list, and what is read refers to it.
     case unknownClass
     /// An object to be written has a class that isn't listed.
     case unlistedClass

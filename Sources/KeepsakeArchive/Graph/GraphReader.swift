@@ -9,10 +9,11 @@ struct GraphReader {
   /// - Parameters:
   ///   - forEachRun: Calls its argument with the runs of objects in their order.
   ///   - afterReferences: Called when all objects exist and refer to each other.
+  ///   - afterRoot: Called when everything is read, before the objects' hooks.
   @inline(__always) func decode<V: Archivable>(
     _ type: V.Type, _ core: ReaderCore, isExact: Bool, node: Int32,
     forEachRun: ((ObjectRun) throws -> Void) throws -> Void,
-    afterReferences: () throws -> Void
+    afterReferences: () throws -> Void, afterRoot: () throws -> Void
   ) throws -> V {
     guard let base = bytes.baseAddress else { throw ArchiveError(.missing, "There are no bytes to read") }
     var reader = ArchiveReader(core: core, base: base, isExact: isExact)
@@ -30,6 +31,7 @@ struct GraphReader {
     reader.current = node
     let value = try V.archiveRead(from: &reader)
     try checkEnd(&reader)
+    try afterRoot()
     try forEachRun { try $0.codec.finish($0, core) }
     if !(V.self is AnyObject.Type) { try value.didDecode(context: core.context) }
     return value

@@ -34,19 +34,31 @@ struct ObjectBuilder {
 
   private func decodeGraph<V: Archivable>(_ type: V.Type) throws -> V {
     let runs = try file.runs.map(open)
+    if runs.contains(where: { $0.isUnknown }) { try core.startRecord(runs, at: file.valueSection.lowerBound) }
+    defer { core.endRecord() }
     let graph = GraphReader(
       bytes: file.bytes, root: file.rootSection, values: file.valueSection,
       references: file.referenceSection)
-    let value = try graph.decode(
-      type, core, isExact: file.isSame, node: file.root, forEachRun: { try runs.forEach($0) },
-      afterReferences: migrateObjects
-    )
-    if !core.unowned.isEmpty { try core.checkUnowned { core.releaseObjects(of: file) } }
+    let value: V
+    do {
+      value = try graph.decode(
+        type, core, isExact: file.isSame, node: file.root, forEachRun: { try runs.forEach($0) },
+        afterReferences: {
+          try migrateObjects()
+          core.record?.holder = ReferenceRecord.root
+        },
+        afterRoot: { try core.record?.resolve() })
+    } catch var error as ArchiveError where error.code == .unknownClass && error.type == nil {
+      error.type = file.schema.text(file.root)
+      throw error
+    }
+    if core.hasUnowned { try core.checkUnowned { core.releaseObjects(of: file) } }
     return value
   }
 
   /// Opens a run with the program's class, found by its name in the archive, or by its number if all declarations are
-  /// the same.
+  /// the same. Objects of a class that the program doesn't have are skipped: they are missed only if something that is
+  /// read refers to them.
   private func open(_ run: ArchiveFile.Run) throws -> ObjectRun {
     let isSame = file.isSame && run.type < file.staticCount
     let index: Int?
@@ -56,15 +68,7 @@ struct ObjectBuilder {
       index = classes[file.schema.types[run.type].name].flatMap { core.program.typeIndex(of: ObjectIdentifier($0)) }.map
       { Int($0) }
     }
-    guard let index, let type = core.program.types[index].type else {
-      let name = file.schema.types[run.type].name
-      throw ArchiveError(
-        .unknownClass,
-        """
-        The archive has objects of the class \(name), which the program doesn't list: add it to subclasses: or classes:
-        """,
-        type: name)
-    }
+    guard let index, let type = core.program.types[index].type else { return ObjectRun(skipping: run, file.schema) }
     guard let codec = core.program.types[index].codec else {
       throw ArchiveError(
         .unsupported, "The archive has an object of this type, which isn't a class",

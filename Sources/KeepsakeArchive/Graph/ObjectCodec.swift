@@ -1,7 +1,7 @@
 /// Writes and reads the objects of one class: the class's type is opened once, so that the loops over its objects are
 /// statically dispatched.
 ///
-/// It has no state, so one instance, created with the schema, is used for all archives.
+/// That of a class of the program has no state, so one instance, created with the schema, is used for all archives.
 class ObjectCodec {
   func write(_ queue: ObjectQueue, _ core: WriterCore, to writer: inout ArchiveWriter) throws {}
   func writeFingerprint(of object: AnyObject, isKeyed: Bool, deferred: FieldMask, to writer: inout ArchiveWriter) throws
@@ -9,6 +9,10 @@ class ObjectCodec {
   func build(_ run: ObjectRun, _ core: ReaderCore, from reader: inout ArchiveReader) throws {}
   func connect(_ run: ObjectRun, _ core: ReaderCore, from reader: inout ArchiveReader) throws {}
   func finish(_ run: ObjectRun, _ core: ReaderCore) throws {}
+  /// The same for a single object of the run.
+  func build(_ id: Int32, of run: ObjectRun, _ core: ReaderCore, from reader: inout ArchiveReader) throws {}
+  func connect(_ id: Int32, of run: ObjectRun, _ core: ReaderCore, from reader: inout ArchiveReader) throws {}
+  func finish(_ id: Int32, _ core: ReaderCore) throws {}
 
   /// Returns the codec of a class; nil for any other type.
   static func of(_ type: any Archivable.Type) -> ObjectCodec? {
@@ -52,7 +56,9 @@ final class ObjectRun {
   let ids: ObjectNumbers
   /// The index of the class among the archive's types.
   let type: Int
-  let codec: ObjectCodec
+  @exclusivity(unchecked) var codec: ObjectCodec
+  /// Whether the program doesn't have the class, so that the objects are skipped.
+  let isUnknown: Bool
   /// The saved type of the objects, as a type expression.
   let node: Int32
   /// The plan, retained by the reader's core; nil if the class's declaration is unchanged.
@@ -68,6 +74,7 @@ final class ObjectRun {
     ids = run.ids
     self.type = run.type
     self.codec = codec
+    isUnknown = false
     node = schema.types[run.type].node
     self.plan = plan.map { .passUnretained($0) }
     isExact = plan?.isSame ?? true
@@ -82,6 +89,7 @@ final class ObjectRun {
     self.ids = ids
     self.type = type
     self.codec = codec
+    isUnknown = false
     node = schema.types[type].node
     plan = nil
     isExact = true
@@ -89,6 +97,21 @@ final class ObjectRun {
     deferred = schema.types[type].deferred
     hasReferences = isKeyed || !deferred.isEmpty
     memory = schema.types[type].memory + MemoryLayout<Int>.stride
+  }
+
+  /// Creates a run of a class that the program doesn't have.
+  init(skipping run: ArchiveFile.Run, _ schema: ArchiveSchema) {
+    ids = run.ids
+    type = run.type
+    codec = SkippingCodec()
+    isUnknown = true
+    node = schema.types[type].node
+    plan = nil
+    isExact = false
+    isKeyed = schema.types[type].kind.isKeyed
+    deferred = schema.types[type].deferred
+    hasReferences = isKeyed || !deferred.isEmpty
+    memory = 0
   }
 
   @inline(__always) func prepare(_ reader: inout ArchiveReader) throws {
@@ -163,33 +186,51 @@ private final class TypedObjectCodec<T: Archivable & AnyObject>: ObjectCodec {
 
   override func build(_ run: ObjectRun, _ core: ReaderCore, from reader: inout ArchiveReader) throws {
     reader.deferred = run.deferred
-    for id in run.ids {
-      try run.prepare(&reader)
-      if run.isKeyed {
-        core.keep(try reader.openKeyed(T.self) { try T(from: &$0) }, id)
-      } else {
-        let object = try T(from: &reader)
-        try object.decodeInheritedFields(from: &reader)
-        if !run.isExact { try reader.closeObject() }
-        core.keep(object, id)
-      }
+    for id in run.ids { try buildObject(id, run, core, &reader) }
+  }
+
+  override func build(_ id: Int32, of run: ObjectRun, _ core: ReaderCore, from reader: inout ArchiveReader) throws {
+    reader.deferred = run.deferred
+    try buildObject(id, run, core, &reader)
+  }
+
+  @inline(__always) private func buildObject(
+    _ id: Int32, _ run: ObjectRun, _ core: ReaderCore, _ reader: inout ArchiveReader
+  ) throws {
+    try run.prepare(&reader)
+    if run.isKeyed {
+      core.keep(try reader.openKeyed(T.self) { try T(from: &$0) }, id)
+    } else {
+      let object = try T(from: &reader)
+      try object.decodeInheritedFields(from: &reader)
+      if !run.isExact { try reader.closeObject() }
+      core.keep(object, id)
     }
   }
 
   override func connect(_ run: ObjectRun, _ core: ReaderCore, from reader: inout ArchiveReader) throws {
     guard run.hasReferences else { return }
     reader.deferred = run.deferred
-    for id in run.ids {
-      try run.prepare(&reader)
-      try core.object(id)?._withUnsafeGuaranteedRef { object in
-        // Runs contain only objects that `build` created.
-        let object = unsafeDowncast(object, to: T.self)
-        if run.isKeyed {
-          try reader.openKeyed(T.self) { try object.decodeReferences(from: &$0) }
-        } else {
-          try object.decodeReferences(from: &reader)
-          if !run.isExact { try reader.closeObject() }
-        }
+    for id in run.ids { try connectObject(id, run, core, &reader) }
+  }
+
+  override func connect(_ id: Int32, of run: ObjectRun, _ core: ReaderCore, from reader: inout ArchiveReader) throws {
+    reader.deferred = run.deferred
+    try connectObject(id, run, core, &reader)
+  }
+
+  @inline(__always) private func connectObject(
+    _ id: Int32, _ run: ObjectRun, _ core: ReaderCore, _ reader: inout ArchiveReader
+  ) throws {
+    try run.prepare(&reader)
+    try core.object(id)?._withUnsafeGuaranteedRef { object in
+      // Runs contain only objects that `build` created.
+      let object = unsafeDowncast(object, to: T.self)
+      if run.isKeyed {
+        try reader.openKeyed(T.self) { try object.decodeReferences(from: &$0) }
+      } else {
+        try object.decodeReferences(from: &reader)
+        if !run.isExact { try reader.closeObject() }
       }
     }
   }
@@ -201,6 +242,12 @@ private final class TypedObjectCodec<T: Archivable & AnyObject>: ObjectCodec {
       try core.object(id)?._withUnsafeGuaranteedRef { object in
         try unsafeDowncast(object, to: T.self).didDecode(context: context)
       }
+    }
+  }
+
+  override func finish(_ id: Int32, _ core: ReaderCore) throws {
+    try core.object(id)?._withUnsafeGuaranteedRef { object in
+      try unsafeDowncast(object, to: T.self).didDecode(context: core.context)
     }
   }
 }

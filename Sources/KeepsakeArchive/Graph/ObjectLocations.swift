@@ -57,8 +57,7 @@ struct ObjectLocations {
           if isInReferences { references[Int(id)] = reader.offset } else { values[Int(id)] = reader.offset }
           // Also for a damaged object, because the part before the damage may have been read.
           defer { recordTargets(of: Int(id), isInReferences, &reader) }
-          if entry.kind.isKeyed, try !reader.skipKeyed() { try reader.skipOpened(since: reader.offset) }
-          for field in fields { try reader.skip(field.node) }
+          try reader.skipObject(isKeyed: entry.kind.isKeyed, fields)
         }
       }
     }

@@ -13,7 +13,7 @@ extension ObjectBuilder {
         guard plan.isOlder else { return }
         let found = try places ?? ObjectLocations(file, core)
         places = found
-        for id in run.ids { try migrate(type, id, plan, found) }
+        for id in run.ids { try core.recording(id) { try migrate(type, id, plan, found) } }
       }
       try open(type)
     }

@@ -62,7 +62,8 @@ struct SmallArchive {
     let run = classIndex < 0 ? nil : try core.run(classIndex, count: objectCount, at: values.lowerBound)
     let graph = GraphReader(bytes: bytes, root: root, values: values, references: references)
     let value = try graph.decode(
-      type, core, isExact: true, node: compiled.root, forEachRun: { if let run { try $0(run) } }, afterReferences: {})
+      type, core, isExact: true, node: compiled.root, forEachRun: { if let run { try $0(run) } }, afterReferences: {},
+      afterRoot: {})
     if !core.unowned.isEmpty { try core.checkUnowned { core.end() } }
     return value
   }

@@ -62,6 +62,12 @@ extension ArchiveReader {
     try skipOpened(since: start)
   }
 
+  /// Skips what a section has of an object: all of a hand-written one, otherwise these fields.
+  mutating func skipObject(isKeyed: Bool, _ fields: [FieldEntry]) throws {
+    if isKeyed, try !skipKeyed() { try skipOpened(since: offset) }
+    for field in fields { try skip(field.node) }
+  }
+
   /// Skips the value that was opened.
   mutating func skipOpened(since start: Int) throws {
     var structs = 0

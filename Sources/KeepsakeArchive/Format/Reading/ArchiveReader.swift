@@ -204,9 +204,7 @@ public struct ArchiveReader: ~Copyable {
   /// references.
   @usableFromInline mutating func takeObject(mustExist: Bool) throws -> AnyObject? {
     let number = try takeVarint()
-    guard number <= UInt64(core.objectCount) else {
-      throw damaged("A reference points to an object that doesn't exist")
-    }
+    guard number <= UInt64(core.directCount) else { return try takeRecordedObject(number, mustExist: mustExist) }
     let object = number == 0 ? nil : core.object(Int32(truncatingIfNeeded: number) - 1)
     guard object != nil || !mustExist else {
       throw number == 0

@@ -12,6 +12,11 @@
   let names: [String]
   let wires: [Int32]
   @exclusivity(unchecked) private(set) var objectCount: Int
+  /// The highest number of an object that a reference is looked up by at once: the number of objects, or 0 while
+  /// references are recorded.
+  @exclusivity(unchecked) private(set) var directCount: Int
+  /// The references that are read, in an archive that has objects of unknown classes; otherwise nil.
+  @exclusivity(unchecked) private(set) var record: ReferenceRecord?
   /// The built objects by number, each retained once. Allocated separately, because every reference is looked up here.
   private let table: UnsafeMutableBufferPointer<Unmanaged<AnyObject>?>
   /// The objects that a value refers to without owning them.
@@ -54,6 +59,7 @@
     stringLimit = limits.stringBytes
     memory = MemoryBudget(limits)
     objectCount = file.objectCount
+    directCount = objectCount
     plans = file.isSame && file.schema === compiled.schema ? [] : Array(repeating: nil, count: file.schema.types.count)
     table = .allocate(capacity: file.objectCount)
     table.initialize(repeating: nil)
@@ -82,6 +88,7 @@
     table = .allocate(capacity: SmallArchive.mostObjects)
     table.initialize(repeating: nil)
     objectCount = 0
+    directCount = 0
   }
 
   deinit {
@@ -91,6 +98,7 @@
 
   func begin(objects count: Int, context: Any?) {
     objectCount = count
+    directCount = count
     if context != nil { self.context = context }
   }
 
@@ -128,6 +136,17 @@
   func keep(_ object: AnyObject, _ id: Int32) { table[Int(id)] = Unmanaged.passRetained(object) }
 
   @inline(__always) func object(_ id: Int32) -> Unmanaged<AnyObject>? { table[Int(id)] }
+
+  /// Records each reference that is read from now on.
+  func startRecord(_ runs: [ObjectRun], at offset: Int) throws {
+    try memory.claim(objectCount, of: ReferenceRecord.bytesPerObject, at: offset)
+    let record = ReferenceRecord(file, objectCount, runs)
+    for run in runs where !run.isUnknown { run.codec = RecordingCodec(run.codec, record) }
+    self.record = record
+    directCount = 0
+  }
+
+  func endRecord() { record = nil }
 
   func extendProgram(_ body: (ArchiveSchema) -> Void) throws {
     if program === compiled.schema { program = ArchiveSchema(copying: program) }
