@@ -44,13 +44,24 @@ struct RandomJSON5 {
     case 3, 4, 5: string()
     case 6: elements("[", "]") { $0.value(depth: depth - 1) }
     default:
+      var names: Set<String> = []
       elements("{", "}") {
-        if $0.once(in: 2) { $0.name() } else { $0.string() }
+        $0.newName(besides: &names)
         $0.space()
         $0.write(":", ":")
         $0.space()
         $0.value(depth: depth - 1)
       }
+    }
+  }
+
+  /// Writes a name that its object doesn't have yet.
+  private mutating func newName(besides names: inout Set<String>) {
+    let before = (text, json)
+    while true {
+      if once(in: 2) { name() } else { string() }
+      if names.insert(String(json.dropFirst(before.1.count))).inserted { return }
+      (text, json) = before
     }
   }
 
