@@ -78,7 +78,8 @@ class Mutant:
             start += len(self.after)
         found = text.find(self.was, start)
         if found < 0:
-            raise ValueError(f"{self.name}: {self.file} has no {self.was!r}" + (f" after {self.after!r}" if start else ""))
+            behind = f" after {self.after!r}" if start else ""
+            raise ValueError(f"{self.name}: {self.file} has no {self.was!r}{behind}")
         if self.after is None and text.find(self.was, found + 1) >= 0:
             raise ValueError(f"{self.name}: {self.was!r} stands in {self.file} more than once; say `after`")
         return found, found + len(self.was)

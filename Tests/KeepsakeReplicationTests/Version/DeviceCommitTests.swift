@@ -334,7 +334,7 @@ import Testing
     try lab.settle(0)
     for number in 1...3 {
       let second = try save("second \(number)", in: &lab)
-      // A checkpoint whose purchase can't be paid: its save was written before that, and the store rolls all of it back.
+      // A checkpoint whose purchase can't be paid: its save was written first, and the store rolls all of it back.
       let before = (storage: lab.devices[0].storage, lineage: lineage)
       let hash = lab.devices[0].storage.addContent(Data("lost \(number)".utf8))
       let lost = SaveDraft(
