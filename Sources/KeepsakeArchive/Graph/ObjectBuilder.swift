@@ -33,8 +33,11 @@ struct ObjectBuilder {
   }
 
   private func decodeGraph<V: Archivable>(_ type: V.Type) throws -> V {
-    let runs = try file.runs.map(open)
-    if runs.contains(where: { $0.isUnknown }) { try core.startRecord(runs, at: file.valueSection.lowerBound) }
+    var opened = try file.runs.map(open)
+    if opened.contains(where: { $0.isUnknown }) {
+      opened = try core.startRecord(opened, at: file.valueSection.lowerBound)
+    }
+    let runs = opened
     defer { core.endRecord() }
     let graph = GraphReader(
       bytes: file.bytes, root: file.rootSection, values: file.valueSection,

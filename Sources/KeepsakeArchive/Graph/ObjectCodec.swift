@@ -56,7 +56,7 @@ final class ObjectRun {
   let ids: ObjectNumbers
   /// The index of the class among the archive's types.
   let type: Int
-  @exclusivity(unchecked) var codec: ObjectCodec
+  let codec: ObjectCodec
   /// Whether the program doesn't have the class, so that the objects are skipped.
   let isUnknown: Bool
   /// The saved type of the objects, as a type expression.
@@ -112,6 +112,21 @@ final class ObjectRun {
     deferred = schema.types[type].deferred
     hasReferences = isKeyed || !deferred.isEmpty
     memory = 0
+  }
+
+  /// Creates a run of the same objects, whose references are recorded as they are read.
+  init(recording run: ObjectRun, in record: ReferenceRecord) {
+    ids = run.ids
+    type = run.type
+    codec = RecordingCodec(run.codec, record)
+    isUnknown = false
+    node = run.node
+    plan = run.plan
+    deferred = run.deferred
+    isExact = run.isExact
+    isKeyed = run.isKeyed
+    hasReferences = run.hasReferences
+    memory = run.memory
   }
 
   @inline(__always) func prepare(_ reader: inout ArchiveReader) throws {

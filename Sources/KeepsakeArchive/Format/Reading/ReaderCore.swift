@@ -12,11 +12,6 @@
   let names: [String]
   let wires: [Int32]
   @exclusivity(unchecked) private(set) var objectCount: Int
-  /// The highest number of an object that a reference is looked up by at once: the number of objects, or 0 while
-  /// references are recorded.
-  @exclusivity(unchecked) private(set) var directCount: Int
-  /// The references that are read, in an archive that has objects of unknown classes; otherwise nil.
-  @exclusivity(unchecked) private(set) var record: ReferenceRecord?
   /// The built objects by number, each retained once. Allocated separately, because every reference is looked up here.
   private let table: UnsafeMutableBufferPointer<Unmanaged<AnyObject>?>
   /// The objects that a value refers to without owning them.
@@ -36,6 +31,11 @@
   @exclusivity(unchecked) var located = RawList<ArchiveFields.Position>()
   /// The values being skipped, from the outermost in. Empty except during a call of `skip`; kept for its memory.
   @exclusivity(unchecked) var skipped: [SkippedValue] = []
+  /// The highest number of an object that a reference is looked up by at once: the number of objects, or 0 while
+  /// references are recorded.
+  @exclusivity(unchecked) private(set) var directCount: Int
+  /// The references that are read, in an archive that has objects of unknown classes; otherwise nil.
+  @exclusivity(unchecked) private(set) var record: ReferenceRecord?
 
   private struct PlanEntry {
     let type: ObjectIdentifier
@@ -138,12 +138,14 @@
   @inline(__always) func object(_ id: Int32) -> Unmanaged<AnyObject>? { table[Int(id)] }
 
   /// Records each reference that is read from now on.
-  func startRecord(_ runs: [ObjectRun], at offset: Int) throws {
+  ///
+  /// - Returns: The runs to read instead.
+  func startRecord(_ runs: [ObjectRun], at offset: Int) throws -> [ObjectRun] {
     try memory.claim(objectCount, of: ReferenceRecord.bytesPerObject, at: offset)
     let record = ReferenceRecord(file, objectCount, runs)
-    for run in runs where !run.isUnknown { run.codec = RecordingCodec(run.codec, record) }
     self.record = record
     directCount = 0
+    return runs.map { $0.isUnknown ? $0 : ObjectRun(recording: $0, in: record) }
   }
 
   func endRecord() { record = nil }
