@@ -29,7 +29,7 @@ except ImportError:
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "Tests" / "Mutants"
 TREE = ROOT / ".build-mutants" / "package"
-KEYS = {"name", "file", "after", "was", "now", "kind", "suites", "hurts", "equivalent", "only"}
+KEYS = {"name", "file", "after", "was", "now", "kind", "suites", "hurts", "equivalent", "only", "patience"}
 # In every changed module. Public code that is inlined elsewhere may be changed, too, hence the attribute.
 SWITCH = """import Foundation
 
@@ -59,6 +59,7 @@ class Mutant:
         self.hurts = values["hurts"]
         self.equivalent = values.get("equivalent")
         self.only = values.get("only")
+        self.patience = values.get("patience", 0)
         if self.kind not in ("expression", "statement"):
             sys.exit(f"{source}: {self.name}: kind is expression or statement")
         if not self.suites and not self.equivalent:
@@ -238,7 +239,9 @@ def main():
     began = time.monotonic()
     results = []
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-        pending = {pool.submit(run, mutant.name, mutant.suites, options.patience): mutant for mutant in chosen}
+        pending = {
+            pool.submit(run, mutant.name, mutant.suites, max(options.patience, mutant.patience)): mutant
+            for mutant in chosen}
         for done in concurrent.futures.as_completed(pending):
             mutant = pending[done]
             verdict, test, took, text = done.result()

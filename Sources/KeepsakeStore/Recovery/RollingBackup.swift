@@ -79,7 +79,9 @@ final class RollingBackup: Sendable {
     }
     guard starts else { return }
     queue.async { [weak self, weak database] in
-      guard let self, let database else { return }
+      guard let self else { return }
+      // The store was released before the copy began.
+      guard let database else { return state.withLock { $0.isRunning = false } }
       run(on: database, until: nil)
     }
   }

@@ -15,6 +15,8 @@ import Testing
   /// Makes a copy that has begun wait between two steps, until it may continue or is stopped.
   private let isHeld = Shared(false)
   private let copying = Shared<RollingBackup?>(nil)
+  /// Whether a copy has made its first step. Until then a store that is released isn't copied at all.
+  private let hasBegun = Shared(false)
   private var files: StoreFiles { StoreFiles(folder: folder.store) }
 
   init() throws { folder = try TemporaryFolder() }
@@ -22,7 +24,8 @@ import Testing
   private var schedule: BackupSchedule {
     BackupSchedule(
       interval: { _ in Self.interval }, now: { [clock] in clock.value },
-      pause: { [isHeld, copying] in
+      pause: { [isHeld, copying, hasBegun] in
+        hasBegun.value = true
         while isHeld.value, copying.value?.isStopped != true { Thread.sleep(forTimeInterval: 0.001) }
       })
   }
@@ -51,9 +54,12 @@ import Testing
     for number in UInt64(1)...5 { try save(number, in: store) }
     pass(Self.interval)
     try save(6, in: store)
+    waitUntilCopying()
     #expect(store.database.backup.isRunning)
     return store
   }
+
+  private func waitUntilCopying() { while !hasBegun.value { Thread.sleep(forTimeInterval: 0.001) } }
 
   /// How many saves each backup contains, the newest backup first.
   private func versions() throws -> [Int] {
@@ -179,7 +185,7 @@ import Testing
     #expect(files.presentBackups.isEmpty)
   }
 
-  @Test("closing stops a backup instead of waiting for it, and leaves no partial one")
+  @Test("closing stops a backup instead of waiting for it, and leaves no partial one", .hangLimit)
   func closesInTheMiddle() async throws {
     let store = try openBeingCopied()
     try store.close()
@@ -224,6 +230,7 @@ import Testing
       }
       pass(Self.interval)
       try records.write { try $0.execute(sql: "DELETE FROM picture WHERE rowid = 1") }
+      waitUntilCopying()
       #expect(records.backup.isRunning)
       records.willBeReleased()
     }
