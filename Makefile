@@ -4,11 +4,11 @@ SWIFT ?= swift
 TRAITS = --traits Cloud
 KEEPSAKE = .build/debug/keepsake
 
-.PHONY: help demo space dead-panic test test-deep damage removals torture power kills stops shuffle soak fuzz \
+.PHONY: help demo space dead-panic test test-deep damage removals torture power kills money-kills stops shuffle soak fuzz \
   mutants tsan asan bench lint format docs build prepare
 
 help:
-	@echo "make demo     play a story with two devices and a cloud on this machine, and check what Keepsake promises"
+	@echo "make demo     play a story with devices and a cloud on this machine, and check what Keepsake promises"
 	@echo "make space    a small game in this terminal; leave it in any way, and it continues where you were"
 	@echo "make dead-panic  an example: a game played in pieces ends like one played without a break"
 	@echo "make test     the checks, in few rounds, ending with the count"
@@ -18,6 +18,7 @@ help:
 	@echo "make torture  200 SIGKILLs of two syncing folders"
 	@echo "make power    5,000 power cuts of a store, besides one before and after every sync"
 	@echo "make kills    1,000 SIGKILLs of a process that saves without a pause"
+	@echo "make money-kills  300 rounds of SIGKILL of a server and two games that spend the same money"
 	@echo "make stops    end a game by every signal and in every other way, 100 times each, and check what comes back"
 	@echo "make shuffle  1,000 rounds of three stores whose shared folder arrives in any order, late, in pieces, twice"
 	@echo "make soak     200,000 simulated worlds (SEEDS=...), built for release"
@@ -64,6 +65,9 @@ power: build
 
 kills: build
 	@KEEPSAKE_STORE_KILLS=$(or $(KILLS),1000) $(SWIFT) test $(TRAITS) --skip-build --filter KeepsakeStoreTests.CrashTests
+
+money-kills: build
+	@KEEPSAKE_MONEY_KILLS=$(or $(KILLS),300) $(SWIFT) test $(TRAITS) --skip-build --filter MoneyKillTests
 
 stops: prepare
 	@$(SWIFT) build $(TRAITS) --product Space

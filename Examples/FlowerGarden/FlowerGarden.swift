@@ -54,6 +54,19 @@ package struct FlowerGarden: Sendable {
     try game.wallet.spend(gems, .gems, for: thing, goods: [Goods(thing)])
   }
 
+  /// Buys with all gems of the player: those that this device can't spend by itself come from the bank and from the
+  /// other devices.
+  package func buy(_ thing: String, for gems: Int, askingBankFor limit: Duration) async throws {
+    try await game.wallet.spend(gems, .gems, for: thing, goods: [Goods(thing)], askingBankFor: limit)
+  }
+
+  /// Takes back what was bought and doesn't count. Returns the things.
+  package func takeBack() throws -> [String] {
+    let notices = try game.wallet.notices()
+    if let last = notices.last { try game.wallet.confirm(through: last) }
+    return notices.filter { $0.verdict != .paid }.flatMap(\.goods).map(\.name)
+  }
+
   // MARK: What is seen
 
   package func view() throws -> GardenView {
@@ -69,6 +82,8 @@ package struct FlowerGarden: Sendable {
     let balance = game.wallet[.gems]
     return GardenView(
       level: game.progress[.level], seeds: game.progress[.seeds].sorted(), gems: Int64(balance.total),
-      spendableGems: Int64(balance.spendable), pots: pots, journal: try game.saves.load(.journal)?.entry ?? 0)
+      spendableGems: Int64(balance.spendable),
+      goods: Dictionary(uniqueKeysWithValues: try game.wallet.goods().map { ($0.key.name, $0.value) }), pots: pots,
+      journal: try game.saves.load(.journal)?.entry ?? 0)
   }
 }

@@ -11,6 +11,8 @@ package struct GardenView: Codable, Equatable {
   package var seeds: [String]
   package var gems: Int64
   package var spendableGems: Int64
+  /// How many of each thing the player has bought.
+  package var goods: [String: Int]
   package var pots: [String: PotView]
   package var journal: Int
 

@@ -35,6 +35,9 @@ enum ServerLimits {
   static let straysAtOnce = 1_000
   /// Damaged contents that one exchange examines: limits what a device that reports all of them as damaged can cost.
   static let suspectsAtOnce = 1_024
+  /// The newest operations of a wallet whose details a container keeps, for exports and for questions to the operator:
+  /// those with goods are kept besides, and of the others only what decides about a repeated one.
+  static let detailedDecisions: Int64 = 10_000
   /// Open connections: each costs a few KiB and a file descriptor.
   static let connections = 10_000
   /// Event streams of one container: more than any player has devices.

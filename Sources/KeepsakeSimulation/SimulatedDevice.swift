@@ -34,6 +34,18 @@ package struct SimulatedDevice: SlotSource, Sendable {
   private var lastGroup: Int64 = 0
   private var stagedChanges: [CloudChange] = []
   private var theWallet: WalletState?
+  /// The fingerprint of every operation that was ever performed here.
+  private var performed: [OperationID: UInt64] = [:]
+  private var claimed: Set<String> = []
+  private var theGoods = PlayerGoods()
+  /// The operations of the wallet's chain that the bank has acknowledged.
+  private var ledger: [WalletOperation] = []
+  /// What the bank last said about operations that it had to decide.
+  package private(set) var outcomes: [OperationID: WalletDecision.Verdict] = [:]
+  /// Operations of which a notice was ever appended.
+  private var noticed: Set<OperationID> = []
+  /// What a bank declined, and the claims that it paid, until the game takes them.
+  package private(set) var notices: [KeepsakeReplication.Wallet.Decided] = []
   /// Cells that were ever set to less than they contained, which must never happen.
   package private(set) var retreats: [CellKey] = []
   /// Planted bugs, for tests of the tests.
@@ -219,6 +231,47 @@ package struct SimulatedDevice: SlotSource, Sendable {
   package mutating func stage(_ changes: [CloudChange]) { stagedChanges += changes }
   package mutating func clearStaged() { stagedChanges = [] }
 
+  // MARK: Wallet
+
   package func wallet() -> WalletState? { theWallet }
-  package mutating func setWallet(_ state: WalletState) { theWallet = state }
+  package mutating func setWallet(_ state: WalletState) {
+    let before = theWallet ?? WalletState(chain: state.chain)
+    for (list, known) in zip(state.undecided, before.undecided) {
+      for operation in list.shift(since: known)?.appended ?? list[...] {
+        performed[operation.id] = performed[operation.id] ?? operation.fingerprint
+        if let key = operation.kind.key { claimed.insert(key) }
+      }
+    }
+    if state.chain != before.chain {
+      ledger = []
+    } else if state.acknowledged.count >= before.acknowledged.count {
+      ledger += before.operations.prefix(Int(state.acknowledged.count - before.acknowledged.count))
+    } else {
+      ledger.removeLast(min(ledger.count, Int(before.acknowledged.count - state.acknowledged.count)))
+    }
+    theWallet = state
+  }
+  /// The ids of all operations that were ever performed here.
+  package var performedOperations: Set<OperationID> { Set(performed.keys) }
+  package func goods() -> PlayerGoods { theGoods }
+  package mutating func setGoods(_ goods: PlayerGoods) { theGoods = goods }
+  package func performedOperation(_ id: OperationID) -> UInt64? { performed[id] }
+  package func hasClaimed(_ key: String) -> Bool { claimed.contains(key) }
+  package func acknowledgedOperations(after head: ChainHead) -> [WalletOperation]? {
+    guard let acknowledged = theWallet?.acknowledged, head.count <= acknowledged.count else { return nil }
+    let operations = ledger.suffix(Int(acknowledged.count - head.count))
+    return operations.reduce(head) { $0.appending($1) } == acknowledged ? Array(operations) : nil
+  }
+  package mutating func recordDecisions(_ decisions: [KeepsakeReplication.Wallet.Decided]) {
+    for decided in decisions { outcomes[decided.operation.id] = decided.verdict }
+    for decided in decisions where decided.verdict.isFinal {
+      let isNoticed = !decided.verdict.counts || decided.operation.effect == .claim
+      if isNoticed, noticed.insert(decided.operation.id).inserted { notices.append(decided) }
+    }
+  }
+  /// Returns the notices, and removes them.
+  package mutating func takeNotices() -> [KeepsakeReplication.Wallet.Decided] {
+    defer { notices = [] }
+    return notices
+  }
 }

@@ -55,6 +55,9 @@ public final class TestClock: Sendable {
   /// - Parameter days: The number of days. Traps if it is negative.
   public func advance(days: Double) { advance(by: .seconds(days * Self.secondsOfDay)) }
 
+  /// How long everything that waits for the clock still has to wait, shortest first.
+  package var sleeps: [Duration] { manual.sleeps }
+
   var nowMilliseconds: Int64 { Self.startMilliseconds + Int64(manual.elapsed / .milliseconds(1)) }
 
   /// Returns the environment that a device of this world uses as its system. It keeps `folder` alive.

@@ -20,6 +20,29 @@ import Testing
     }
   }
 
+  @Test("--exhaustive exits with 0 if no state violates a rule, with 1 if one does, and with 64 for invalid options")
+  func exhaustive() async throws {
+    let few = ["--exhaustive", "--json", "--start", "shared", "--deed", "spendSmall"]
+    #expect(await status(of: SimulateCommand.self, few + ["--depth", "2"]) == 0)
+    #expect(await status(of: SimulateCommand.self, few + ["--planted", "declineThoughCovered"]) == 1)
+    for arguments in [
+      ["--start", "nowhere"], ["--depth", "0"], ["--states", "0"], ["--losses", "5"], ["--operations", "9"],
+      ["--batch", "501"], ["--trace"],
+    ] {
+      #expect(await status(of: SimulateCommand.self, few + arguments) == 64, "\(arguments)")
+    }
+    var options = ExhaustiveOptions()
+    options.faults = Faults(planting: [.declineThoughCovered])
+    let run = ExhaustiveRun(start: .shared, options: options)
+    run.begin(threads: 2)
+    let report = await withCheckedContinuation { continuation in run.whenEnded { continuation.resume(returning: $0) } }
+    var answer = ExhaustiveAnswer()
+    answer.add(report, seconds: 1)
+    #expect(answer.isFailure && answer.text.contains("\nshared, rule declined: ") && answer.text.hasPrefix("start: "))
+    let json = try #require(try JSONSerialization.jsonObject(with: JSONEncoder().encode(answer)) as? [String: Any])
+    #expect((json["runs"] as? [[String: Any]])?.first?["states"] as? Int == report.states)
+  }
+
   @Test("a failing world is reported with its seed, its violations and the trace that led to them")
   func failure() async throws {
     var options = World.Options()

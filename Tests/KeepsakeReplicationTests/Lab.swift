@@ -163,3 +163,11 @@ extension EngineEffect {
     }
   }
 }
+
+extension DeviceCommit {
+  /// Moves a store to another container, with a seed of its own.
+  static func moved(in storage: inout some DeviceStorage) throws {
+    var random = SeededGenerator(seed: 99)
+    try moved(in: &storage, using: &random)
+  }
+}

@@ -41,7 +41,11 @@ struct StorageTests {
       }
       #expect(try await storage.exported(.changes(after: 0), of: container).lines.count == 1)
       try await storage.delete(container, now: 5)
-      for place in [PlayerExport.Position.changes(after: 0), .contents(after: nil), .decisions(after: nil), .bank] {
+      let places: [PlayerExport.Position] = [
+        .changes(after: 0), .contents(after: nil), .decisions(after: nil), .packed(after: nil), .claims(after: nil),
+        .bank,
+      ]
+      for place in places {
         let error = await #expect(throws: APIError.self) { _ = try await storage.exported(place, of: container) }
         #expect(error?.code == .retired)
       }
@@ -313,7 +317,7 @@ struct StorageTests {
     }
   }
 
-  @Test("the bank's state, decisions and chain heads are read as they were written")
+  @Test("the bank's state, decisions and paid claims are read as they were written")
   func bank() async throws {
     try await with { storage async throws in
       try await storage.transaction(on: ContainerID(high: 0, low: 0)) { container throws in
@@ -329,11 +333,37 @@ struct StorageTests {
           id: OperationID(high: 1, low: 2), kind: .earn, currency: "gems", amount: 3, reason: "quest")
         #expect(try container.decision(on: operation.id) == nil)
         try container.recordDecision(.declined, on: operation, of: chain)
-        #expect(try container.decision(on: operation.id) == .declined)
-        let head = ChainHead(count: .max, hash: ContentHash(of: Data("h".utf8)))
-        try container.recordChainHead(head, of: chain)
-        #expect(try container.chainHead(of: chain, at: .max) == head)
-        #expect(try container.chainHead(of: chain, at: 1) == nil)
+        let decided = DecidedOperation(verdict: .declined, fingerprint: operation.fingerprint, chain: chain)
+        #expect(try container.decision(on: operation.id) == decided)
+        #expect(try !container.isClaimPaid("starter"))
+        try container.markClaimPaid("starter")
+        #expect(try container.isClaimPaid("starter"))
+      }
+    }
+  }
+
+  @Test("goods are read in the order of their changes, whole changes at a time, and closed chains as they were written")
+  func goodsAndClosedChains() async throws {
+    try await with { storage async throws in
+      try await storage.transaction(on: ContainerID(high: 0, low: 0)) { container throws in
+        let changes: [(String, Int64, UInt64)] = [("cap", 1, 1), ("sword", 2, 2), ("hat", 1, 2), ("cap", 4, 3)]
+        for (name, count, number) in changes { try container.addGood(name, count, number: number) }
+        let (hat, sword, cap) = (
+          NumberedGood(name: "hat", count: 1, number: 2), NumberedGood(name: "sword", count: 2, number: 2),
+          NumberedGood(name: "cap", count: 5, number: 3)
+        )
+        #expect(try container.goods(changedAfter: 0, limit: 1) == [hat, sword])
+        #expect(try container.goods(changedAfter: 0, limit: 9) == [hat, sword, cap])
+        #expect(try container.goods(changedAfter: 2, limit: 9) == [cap])
+        #expect(try container.goods(changedAfter: 3, limit: 9).isEmpty)
+        let chain = ChainID(high: 5, low: 6)
+        #expect(try container.closedChain(chain) == nil)
+        for follows in [nil, ChainID(high: 5, low: 5)] {
+          let id = ChainID(high: 5, low: follows == nil ? 6 : 7)
+          let closed = BankState.ClosedChain(head: ChainHead(emptyChain: id), follows: follows)
+          try container.recordClosedChain(closed, id)
+          #expect(try container.closedChain(id) == closed)
+        }
       }
     }
   }

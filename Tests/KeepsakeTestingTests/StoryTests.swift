@@ -27,8 +27,8 @@ func flowerGarden() async throws {
     pot.water(waterings)
     try await game.saves.save(pot, to: .pot("windowsill"))
     try await game.progress.record(level, for: .level).value
-    try game.wallet.spend(40, .gems, for: "a sunshade")
-    #expect(throws: GameDataError.self) { try game.wallet.spend(40, .gems, for: "a fountain") }
+    try game.wallet.spend(30, .gems, for: "a sunshade")
+    #expect(throws: GameDataError.self) { try game.wallet.spend(30, .gems, for: "a fountain") }
   }
   try phone.kill()  // The battery is empty.
 
@@ -39,7 +39,7 @@ func flowerGarden() async throws {
   for game in [again, there] {
     let pot = try #require(try game.saves.load(.pot("windowsill")))
     #expect(Set(pot.flowers.map(\.kind)) == ["violet", "daisy"] && pot.waterings.value == 5)
-    #expect(game.progress[.level] == 6 && game.wallet[.gems].total == 20)
+    #expect(game.progress[.level] == 6 && game.wallet[.gems].total == 40)
   }
 }
 

@@ -150,6 +150,13 @@ struct Device {
   }
 }
 
+extension GameDataError.Code {
+  /// The code if no bank was asked.
+  static func insufficient(_ spendable: Int64, of total: Int64) -> Self {
+    .insufficient(spendable: spendable, total: total, held: [])
+  }
+}
+
 func storeErrorCode(_ body: () throws -> Void) -> StoreError.Code? { thrown(StoreError.self, by: body)?.code }
 
 func gameErrorCode(_ body: () throws -> Void) -> GameDataError.Code? { thrown(GameDataError.self, by: body)?.code }

@@ -60,7 +60,11 @@ import Testing
     #expect(one.trace == three.trace && one.statistics == three.statistics && one.worlds == 16)
   }
 
-  @Test("The simulation notices each planted bug", arguments: PlantedBug.allCases)
+  /// Those that worlds can notice. An engine drops each reply to an earlier request, so that no wallet in a world sees
+  /// an old statement: `ExhaustiveTests` delivers one.
+  static let bugs = PlantedBug.allCases.filter { $0 != .takeOldStatement }
+
+  @Test("The simulation notices each planted bug", arguments: bugs)
   func plantedBugsAreFound(bug: PlantedBug) async {
     var options = World.Options()
     options.faults = Faults(planting: [bug])

@@ -11,6 +11,8 @@ package enum TestDepth {
   package static let worlds = UInt64(count(100, deep: 1_000))
   /// Seeds whose worlds are compared with a second run.
   package static let repeatedWorlds: [UInt64] = isDeep ? [1, 77, 4_711] : [77]
+  /// States of two wallets and their bank that are visited from each start.
+  package static let walletStates = count(4_000, deep: 100_000)
   /// How often each planted bug has to be caught.
   package static let catches = count(1, deep: 5)
   /// Power cuts of the long run between its syncs, besides those before and after every sync.
@@ -23,6 +25,8 @@ package enum TestDepth {
   package static let creationCuts = count(3, deep: 15)
   /// SIGKILLs of a saving process.
   package static let kills = count(10, deep: 200, variable: "KEEPSAKE_STORE_KILLS")
+  /// Rounds of SIGKILL of a server and of games that use its bank.
+  package static let moneyKills = count(6, deep: 300, variable: "KEEPSAKE_MONEY_KILLS")
   /// Random moments at which a game's folder is taken away.
   package static let removals = count(20, deep: 300, variable: "KEEPSAKE_REMOVALS")
   /// The number of altered bytes in a store's files.

@@ -58,7 +58,8 @@ extension UnsentData {
     if let wallet { money.formUnion(wallet.unreported) }
     // This money has left the wallet and isn't in another one yet.
     if let underway = try transaction.adoptionNote().underway {
-      money.formUnion(underway.parcel.operations.map(\.currency))
+      let operations = underway.parcel.operations
+      money.formUnion(operations.map(\.currency) + operations.flatMap(\.movements).map(\.currency))
     }
     if try everything || transaction.facts().isRefused {
       for (key, heads) in try transaction.headVersionsOfAllSlots() where !key.isLocal {

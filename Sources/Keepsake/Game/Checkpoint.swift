@@ -20,6 +20,10 @@ public struct Checkpoint: ~Copyable {
   /// The maximum number of scores in a checkpoint.
   public static let maximumScores = 1_000
 
+  /// The maximum number of wallet operations in a checkpoint, which count together or not at all. Claims are committed
+  /// with the rest, but the bank decides each by its key.
+  public static let maximumOperations = KeepsakeReplication.Wallet.maximumGroup
+
   private let core: GameCore
   private let boards: HighScores
   var saves: [SaveDraft] = []
@@ -168,8 +172,9 @@ public struct Checkpoint: ~Copyable {
   ///   - reason: A text for the ledger.
   ///   - id: The operation's identifier, to make a retry safe; a new one if nil.
   /// - Returns: The operation's identifier.
-  /// - Throws: `GameDataError` with `misuse` for an invalid amount, name or reason. The checkpoint's handle throws
-  ///   `tooLarge` if the player's totals would exceed their maximum.
+  /// - Throws: `GameDataError` with `misuse` for an invalid amount, name or reason; with `tooLarge` for more than
+  ///   `maximumOperations`. The checkpoint's handle throws `idReused`, and `tooLarge` if the player's totals would
+  ///   exceed their maximum.
   @discardableResult
   public mutating func earn(
     _ amount: Int, _ currency: Currency, for reason: String, id: OperationID? = nil
@@ -187,7 +192,8 @@ public struct Checkpoint: ~Copyable {
   ///   - id: The operation's identifier, to make a retry safe; a new one if nil.
   ///   - goods: What the operation grants.
   /// - Returns: The operation's identifier.
-  /// - Throws: `GameDataError` with `misuse` for an invalid amount, name, reason or list of goods.
+  /// - Throws: `GameDataError` with `misuse` for an invalid amount, name, reason or list of goods; with `tooLarge` for
+  ///   more than `maximumOperations`. The checkpoint's handle throws `idReused`.
   @discardableResult
   public mutating func spend(
     _ amount: Int, _ currency: Currency, for reason: String, id: OperationID? = nil, goods: [Goods] = []
@@ -195,24 +201,52 @@ public struct Checkpoint: ~Copyable {
     try add(WalletStore.operation(.spend, amount, currency, reason, id, goods, in: core))
   }
 
-  /// Requests a payment from the bank, as `WalletStore.claim` does.
+  /// Exchanges money for another currency, as `WalletStore.convert` does. If there isn't enough, nothing of the
+  /// checkpoint is committed, and its `Pending` throws the error.
+  ///
+  /// - Parameters:
+  ///   - amount: What is spent, at least 1.
+  ///   - currency: Its currency.
+  ///   - received: What is added, at least 1.
+  ///   - other: Its currency, another one.
+  ///   - reason: A text for the ledger.
+  ///   - id: The operation's identifier, to make a retry safe; a new one if nil.
+  /// - Returns: The operation's identifier.
+  /// - Throws: `GameDataError` with `misuse` for an invalid amount, name or reason; with `tooLarge` for more than
+  ///   `maximumOperations`. The checkpoint's handle throws `idReused`.
+  @discardableResult
+  public mutating func convert(
+    _ amount: Int, _ currency: Currency, to received: Int, _ other: Currency, for reason: String,
+    id: OperationID? = nil
+  ) throws -> OperationID {
+    let kind = WalletOperation.Kind.convert(to: other.name, received: Int64(received))
+    return try add(WalletStore.operation(kind, amount, currency, reason, id, [], in: core))
+  }
+
+  /// Requests a payment from the bank, as `WalletStore.claim` does. The request is committed with the rest of the
+  /// checkpoint, which doesn't depend on whether it is paid.
   ///
   /// - Parameters:
   ///   - amount: At least 1.
   ///   - currency: The currency.
   ///   - key: Identifies the payment: each player gets it once.
   ///   - reason: A text for the ledger.
-  ///   - goods: What the operation grants.
-  /// - Returns: The operation's identifier.
-  /// - Throws: `GameDataError` with `misuse` for an invalid amount, name, key, reason or list of goods.
+  ///   - goods: What the operation grants when it is paid.
+  /// - Returns: The operation's identifier; no operation has it if the key was claimed on this device before.
+  /// - Throws: `GameDataError` with `misuse` for an invalid amount, name, key, reason or list of goods; with `tooLarge`
+  ///   for more than `maximumOperations`.
   @discardableResult
   public mutating func claim(
     _ amount: Int, _ currency: Currency, key: String, for reason: String, goods: [Goods] = []
   ) throws -> OperationID {
-    try add(WalletStore.operation(.claim(key: key), amount, currency, reason, nil, goods, in: core))
+    try add(WalletStore.operation(.claim(key: key.canonical), amount, currency, reason, nil, goods, in: core))
   }
 
   private mutating func add(_ operation: WalletOperation) throws -> OperationID {
+    guard operations.count < Self.maximumOperations else {
+      throw GameDataError(
+        .tooLarge, "a checkpoint can have at most \(Self.maximumOperations) operations of the wallet")
+    }
     operations.append(operation)
     return operation.id
   }

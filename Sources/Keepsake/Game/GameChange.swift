@@ -16,7 +16,8 @@ public enum GameChange: Sendable, Hashable {
   case scores([String])
   /// A balance changed, or the amount that can be spent on this device.
   case wallet
-  /// The bank decided on claims, or on spends that it has to confirm.
+  /// The bank decided about claims, about operations that it heard of too late, or about others that it declined. Not
+  /// kept if the game ends before it sees this; `WalletStore.notices` are.
   case decisions([WalletVerdict])
   /// Something went wrong; see `GameData.incidents`.
   case incident(Incident)
@@ -24,13 +25,13 @@ public enum GameChange: Sendable, Hashable {
 
 /// The bank's decision about one operation.
 public struct WalletVerdict: Sendable, Hashable {
-  /// The operation's identifier, as `spend`, `earn` or `claim` returned it.
+  /// The operation's identifier, as `spend`, `earn`, `convert` or `claim` returned it.
   public let operation: OperationID
-  /// Whether the bank accepted it. If not, it was never charged or paid, and its goods are revoked.
+  /// Whether the bank accepted it. If not, it was never charged or paid, and its goods don't count.
   public let isAccepted: Bool
 
-  package init(_ decision: WalletDecision) {
-    operation = decision.id
-    isAccepted = decision.verdict == .accepted
+  package init(_ decided: KeepsakeReplication.Wallet.Decided) {
+    operation = decided.operation.id
+    isAccepted = decided.verdict.counts
   }
 }

@@ -122,8 +122,8 @@ public final class GameData: Sendable {
   ///
   /// - Parameter body: Adds the changes to the checkpoint.
   /// - Returns: A handle that reports when the commit is durable. It throws what only the commit shows:
-  ///   `GameDataError` with `insufficient` for a spend, or `tooLarge` for a total, a board or a checkpoint beyond its
-  ///   limit; `StoreError` if the disk can't be written.
+  ///   `GameDataError` with `insufficient` for a spend, `idReused`, or `tooLarge` for a total, a board or a checkpoint
+  ///   beyond its limit; `StoreError` if the disk can't be written.
   /// - Throws: The error that `body` throws; `GameDataError` with `misuse`, `tooLarge` or `tooNew` if a change is
   ///   invalid, with `insufficient` if `Cloud.delivery` holds something back and a spend exceeds what `wallet` shows,
   ///   or with `closed`; `StoreError` with `tooLarge` if the saves have more than 256 MiB together, or with another
@@ -136,7 +136,7 @@ public final class GameData: Sendable {
     let submitted = checkpoint.scores
     let wallet = wallet
     preferences.commitSoon()
-    if !operations.isEmpty { try wallet.refuseUnshown(operations) }
+    if !operations.isEmpty { try core.translating { try wallet.refuseUnshown(operations) } }
     let pending = try progress.performing(cells) {
       try scores.performing(submitted) {
         try core.commits.submit(saves: saves, cells: cells, scores: submitted, wallet: operations)
@@ -200,6 +200,8 @@ public final class GameData: Sendable {
     progress.finish()
     preferences.finish()
     scores.finish()
+    // Purchases that wait for the bank find out that the data is closed.
+    wallet.needs.walletDidChange()
     core.events.finish()
     if let removal { throw removal }
   }

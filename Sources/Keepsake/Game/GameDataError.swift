@@ -1,4 +1,5 @@
 public import Foundation
+public import KeepsakeReplication
 
 /// The reason why a call failed, if neither the store nor an archive is the cause.
 ///
@@ -12,8 +13,13 @@ public struct GameDataError: LocalizedError, Sendable, Hashable, CustomStringCon
     case tooNew
     /// A limit was exceeded. Nothing was written.
     case tooLarge
-    /// This device can spend less than the requested amount; `balance` is what the player has in total.
-    case insufficient(spendable: Int64, balance: Int64)
+    /// This device can spend less than the requested amount; `total` is what the player has on all devices and in the
+    /// bank. If a purchase has asked the bank in vain, `held` lists the devices that hold the rest, the most first;
+    /// otherwise it is empty.
+    case insufficient(spendable: Int64, total: Int64, held: [Holding])
+    /// Another operation was performed under this identifier, with another kind, amount, currency or goods. Nothing has
+    /// changed.
+    case idReused(OperationID)
     /// A reset before this store has received everything that its cloud has: it could undo resets that this store
     /// doesn't know of.
     case notCaughtUp

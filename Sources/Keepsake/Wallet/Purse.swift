@@ -63,7 +63,7 @@ public struct Purse: Sendable, Hashable, Archivable {
     let held = self[currency]
     guard held >= amount else {
       throw GameDataError(
-        .insufficient(spendable: Int64(held), balance: Int64(held)),
+        .insufficient(spendable: Int64(held), total: Int64(held), held: []),
         "there are only \(held) \(currency.name) in the purse")
     }
     amounts[currency.name] = held > amount ? held - amount : nil

@@ -11,12 +11,15 @@ import Synchronization
 /// try game.wallet.claim(100, .gems, key: "daily-2026-11-20", for: "daily gift")
 /// ```
 ///
-/// Money can't be joined like progress. A bank in the cloud keeps the account and grants each device a part that it can
-/// spend offline, so that any number of devices can spend and none overdraws.
+/// Money can't be joined like progress. A bank in the cloud keeps the account and grants each device rights: an amount
+/// that it can spend offline, so that any number of devices can spend and none overdraws.
 ///
-/// So each device holds a share of the balance: what the bank granted it, and what it earned itself. A purchase that
-/// costs more than this device's share fails even online. Another device gives back part of its share while this one
-/// has less than half of an equal share, and all of it when it is removed (`Cloud.remove`).
+/// A device that is alone holds everything. If several devices were online in the last seven days, each gets an equal
+/// share, and the bank keeps one for whoever needs it: of 90 gems, two devices hold 30 each. `spend` spends within this
+/// device's rights; with `askingBankFor` it also gets the rest, from the bank and from devices that are online. What a
+/// lost device holds can be spent again once it is removed (`Cloud.remove`).
+///
+/// A player has at most 256 currencies.
 ///
 /// An operation is durable when the call returns. It costs one wait for the disk, independent of the number of earlier
 /// operations. A balance costs a dictionary lookup; the first one after an operation reads the wallet's row. Repeating
@@ -31,7 +34,9 @@ import Synchronization
 /// Then close the data and open it again: the wallet is rebuilt from a backup and its operations, an incident reports
 /// it, and the bank of a connected cloud decides.
 public final class WalletStore: Sendable {
-  private let core: GameCore
+  let core: GameCore
+  /// The purchases that wait for the bank.
+  let needs = WalletNeeds()
   private struct Known {
     /// The balances as shown; nil if they have to be read again.
     var balances: [String: Balance]?
@@ -72,20 +77,38 @@ public final class WalletStore: Sendable {
   /// - Throws: `StoreError` if the wallet can't be read.
   public func currencies() throws -> [Currency] { try balances().keys.sorted().map { Currency($0) } }
 
+  /// Returns the goods that the player has: those of every operation that the bank has counted, the same on every
+  /// device that has synced, and those of this device's operations that no bank has decided. The goods of a claim count
+  /// when it is paid.
+  ///
+  /// Without a cloud that has a bank, the goods of this device's operations. `Cloud.delivery` doesn't hold them back.
+  /// Costs time in proportion to the number of different goods.
+  ///
+  /// - Returns: How many of each good the player has; at least 1.
+  /// - Throws: `StoreError` if the wallet can't be read.
+  public func goods() throws -> [Goods: Int] {
+    let counts = try core.store.read { transaction in
+      let known = try transaction.goods()
+      return try transaction.wallet().map { KeepsakeReplication.Wallet($0).goods(known) } ?? known.counts
+    }
+    return Dictionary(counts.map { (Goods($0.key), Int(clamping: $0.value)) }) { $0 + $1 }
+  }
+
   /// Lists the operations that this device made: for a player's "where did my gems go?" and for support.
   ///
   /// At least the newest 10,000 operations are kept, and all that no cloud knows. Operations of other devices aren't
   /// included. Costs reading the requested entries, and for one currency also those between them.
   ///
   /// - Parameters:
-  ///   - currency: Only operations in this currency; all if nil.
+  ///   - currency: Only operations in this currency, and conversions to it; all if nil.
   ///   - limit: The most entries to return.
   /// - Returns: The entries, newest first.
   /// - Throws: `StoreError` if the store can't be read.
   public func ledger(of currency: Currency? = nil, newest limit: Int = 100) throws -> [LedgerEntry] {
     let entries = try core.store.read { transaction in
       try transaction.walletEntries(newest: limit) { operation in
-        operation.effect != .giveBack && (currency == nil || operation.currency == currency?.name)
+        guard operation.effect != .giveBack, let name = currency?.name else { return operation.effect != .giveBack }
+        return operation.currency == name || operation.movements.contains { $0.currency == name }
       }
     }
     return entries.compactMap(LedgerEntry.init)
@@ -99,7 +122,7 @@ public final class WalletStore: Sendable {
   ///   - reason: A text for the ledger.
   ///   - id: The operation's identifier, to make a retry safe; a new one if nil.
   /// - Returns: The operation's identifier.
-  /// - Throws: `GameDataError` with `misuse` or `tooLarge`; `StoreError`. Nothing has changed then.
+  /// - Throws: `GameDataError` with `misuse`, `idReused` or `tooLarge`; `StoreError`. Nothing has changed then.
   @discardableResult
   public func earn(
     _ amount: Int, _ currency: Currency, for reason: String, id: OperationID? = nil
@@ -107,7 +130,8 @@ public final class WalletStore: Sendable {
     try perform(Self.operation(.earn, amount, currency, reason, id, [], in: core))
   }
 
-  /// Spends money, up to what can be spent on this device now.
+  /// Spends money, up to what can be spent on this device now. Never waits for the network: the other `spend` asks the
+  /// bank for the rest.
   ///
   /// - Parameters:
   ///   - amount: At least 1.
@@ -116,7 +140,8 @@ public final class WalletStore: Sendable {
   ///   - id: The operation's identifier, to make a retry safe; a new one if nil.
   ///   - goods: What the operation grants.
   /// - Returns: The operation's identifier.
-  /// - Throws: `GameDataError` with `insufficient`, `misuse` or `tooLarge`; `StoreError`. Nothing has changed then.
+  /// - Throws: `GameDataError` with `insufficient`, `misuse`, `idReused` or `tooLarge`; `StoreError`. Nothing has
+  ///   changed then.
   @discardableResult
   public func spend(
     _ amount: Int, _ currency: Currency, for reason: String, id: OperationID? = nil, goods: [Goods] = []
@@ -124,22 +149,48 @@ public final class WalletStore: Sendable {
     try perform(Self.operation(.spend, amount, currency, reason, id, goods, in: core))
   }
 
+  /// Exchanges money for another currency, in one operation: both amounts count, or none, on every device and in the
+  /// bank.
+  ///
+  /// ```swift
+  /// try game.wallet.convert(100, .gems, to: 10, .crowns, for: "exchange")
+  /// ```
+  ///
+  /// - Parameters:
+  ///   - amount: What is spent, at least 1: up to what can be spent on this device now.
+  ///   - currency: Its currency.
+  ///   - received: What is added, at least 1. It can be spent on this device immediately.
+  ///   - other: Its currency, another one.
+  ///   - reason: A text for the ledger.
+  ///   - id: The operation's identifier, to make a retry safe; a new one if nil.
+  /// - Returns: The operation's identifier.
+  /// - Throws: `GameDataError` with `insufficient`, `misuse`, `idReused` or `tooLarge`; `StoreError`. Nothing has
+  ///   changed then.
+  @discardableResult
+  public func convert(
+    _ amount: Int, _ currency: Currency, to received: Int, _ other: Currency, for reason: String,
+    id: OperationID? = nil
+  ) throws -> OperationID {
+    let kind = WalletOperation.Kind.convert(to: other.name, received: Int64(received))
+    return try perform(Self.operation(kind, amount, currency, reason, id, [], in: core))
+  }
+
   /// Asks the bank for a payment that each player gets once, whichever device asks: a daily gift, a quest. Pending
-  /// until the bank confirms it.
+  /// until the bank confirms it, which `notices` reports. A key that was claimed on this device before changes nothing.
   ///
   /// - Parameters:
   ///   - amount: At least 1.
   ///   - currency: The currency.
   ///   - key: Identifies the payment: each player gets it once.
   ///   - reason: A text for the ledger.
-  ///   - goods: What the operation grants.
-  /// - Returns: The operation's identifier.
+  ///   - goods: What the operation grants when it is paid.
+  /// - Returns: The operation's identifier; no operation has it if the key was claimed on this device before.
   /// - Throws: `GameDataError` with `misuse` or `tooLarge`; `StoreError`. Nothing has changed then.
   @discardableResult
   public func claim(
     _ amount: Int, _ currency: Currency, key: String, for reason: String, goods: [Goods] = []
   ) throws -> OperationID {
-    try perform(Self.operation(.claim(key: key), amount, currency, reason, nil, goods, in: core))
+    try perform(Self.operation(.claim(key: key.canonical), amount, currency, reason, nil, goods, in: core))
   }
 
   static func operation(
@@ -159,21 +210,27 @@ public final class WalletStore: Sendable {
   }
 
   private func perform(_ operation: WalletOperation) throws -> OperationID {
+    try perform([operation], spendingUnshown: false)
+    return operation.id
+  }
+
+  /// - Parameter spendingUnshown: Whether to spend what the bank has granted even if it isn't shown yet.
+  func perform(_ operations: [WalletOperation], spendingUnshown: Bool) throws {
     var random = SystemRandomNumberGenerator()
     try core.translating {
       guard !core.store.isClosed else { throw GameDataError.closed }
-      try refuseUnshown([operation])
+      try refuseUnshown(operations, upToTotal: spendingUnshown)
       // Also before the write, so that a reader during the write reads the store again.
-      invalidate()
-      defer { invalidate() }
+      forgetBalances()
+      defer { forgetBalances() }
       _ = try core.store.write { transaction in
         try DeviceCommit.apply(
-          CommitDraft(wallet: [operation]), now: core.environment.nowMilliseconds(), writer: core.store.writer,
+          CommitDraft(wallet: operations), now: core.environment.nowMilliseconds(), writer: core.store.writer,
           in: &transaction, using: &random)
       }
     }
+    invalidate()
     core.cloud.didCommit()
-    return operation.id
   }
 
   /// Reads the balances once more before the data is closed, so that they are shown afterwards.
@@ -182,7 +239,14 @@ public final class WalletStore: Sendable {
     _ = try? balances()
   }
 
-  func invalidate() { known.withLock { $0.balances = nil } }
+  /// Call this whenever the wallet has changed: balances are read again, and purchases that wait for the bank are tried
+  /// again.
+  func invalidate() {
+    forgetBalances()
+    needs.walletDidChange()
+  }
+
+  private func forgetBalances() { known.withLock { $0.balances = nil } }
 
   private func balances() throws -> [String: Balance] {
     try known.withLock { known in
@@ -210,25 +274,39 @@ public final class WalletStore: Sendable {
 
   func release() { known.withLock { $0 = Known() } }
 
+  /// The number of the newest notice that may be shown; nil if all may.
+  var shownNotice: Int64? { known.withLock { $0.hold?.lastNotice } }
+
   /// Refuses to spend what the bank has granted but isn't shown yet, because the shown balance would become negative.
-  func refuseUnshown(_ operations: [WalletOperation]) throws {
+  ///
+  /// - Parameter upToTotal: Whether only the shown total must not become negative.
+  func refuseUnshown(_ operations: [WalletOperation], upToTotal: Bool = false) throws {
     guard known.withLock({ $0.hold != nil }) else { return }
-    let wallet = try core.store.read { try $0.wallet() }.map { KeepsakeReplication.Wallet($0) }
-    var shown = try balances()
-    for operation in operations where wallet?.knows(operation) != true {
-      var balance = shown[operation.currency] ?? Balance(total: 0, spendable: 0, pending: 0)
-      switch operation.effect {
-      case .credit: balance.spendable += Int(clamping: operation.amount)
-      case .debit:
-        guard balance.spendable >= operation.amount else {
-          let error = WalletError.insufficientRights(
-            currency: operation.currency, spendable: Int64(balance.spendable), balance: Int64(balance.total))
-          throw GameDataError.translated(error)
-        }
-        balance.spendable -= Int(clamping: operation.amount)
-      case .claim, .giveBack: break
-      }
-      shown[operation.currency] = balance
+    let fresh = try core.store.read { transaction in
+      try operations.filter { try !DeviceCommit.isRepeat($0, in: transaction) }
     }
+    var shown = try balances()
+    var seen: Set<OperationID> = []
+    for operation in fresh where seen.insert(operation.id).inserted {
+      for movement in operation.movements {
+        var balance = shown[movement.currency] ?? Balance(total: 0, spendable: 0, pending: 0)
+        guard (upToTotal ? balance.total : balance.spendable) >= movement.spent else {
+          throw WalletError.insufficientRights(
+            currency: movement.currency, spendable: Int64(balance.spendable), balance: Int64(balance.total))
+        }
+        balance.count(movement)
+        shown[movement.currency] = balance
+      }
+    }
+  }
+}
+
+extension Balance {
+  /// Counts what an operation of this device adds to the player's money and takes from it.
+  mutating func count(_ movement: WalletOperation.Movement) {
+    let change = Int(clamping: movement.earned - movement.spent)
+    total += change
+    // A purchase that asked the bank spends what isn't shown.
+    spendable = max(spendable + change, 0)
   }
 }

@@ -7,7 +7,7 @@ import KeepsakeReplication
 struct DemoCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "demo",
-    abstract: "Play a story with two devices and a cloud on this machine, and check what Keepsake promises.",
+    abstract: "Play a story with devices and a cloud on this machine, and check what Keepsake promises.",
     discussion: """
       Starts a server on the loopback interface with a new database, and a process with its own store for each device. \
       Plays the story, reads everything back, and ends with a table of what was promised and what was seen. Exit \

@@ -32,7 +32,7 @@ struct DemoDeviceCommand: AsyncParsableCommand {
     let game = garden.game
     var reply = DemoReply()
     switch request {
-    case .connect(let url, let appKey): game.cloud.connect(.server(url, appKey: appKey))
+    case .connect(let url, let appKey): game.cloud.connect(.server(url, appKey: appKey), deviceName: name)
     case .pairingCode: reply.code = try await game.cloud.pairingCode()
     case .join(let code): try await game.cloud.join(code)
     case .airplaneMode(let on): game.cloud.isEnabled = !on
@@ -43,6 +43,11 @@ struct DemoDeviceCommand: AsyncParsableCommand {
     case .claimStarterGift: try garden.claimStarterGift()
     case .earn(let gems): try garden.earn(gems, for: "a quest")
     case .spend(let gems, let thing): try garden.buy(thing, for: gems)
+    case .spendAsking(let gems, let thing, let seconds):
+      try await garden.buy(thing, for: gems, askingBankFor: .seconds(seconds))
+    case .remove(let name):
+      for device in try await game.cloud.devices() where device.name == name { try await game.cloud.remove(device) }
+    case .takeBack: reply.takenBack = try garden.takeBack()
     case .sync: try await game.cloud.sync()
     case .waitFor(let condition, let seconds): reply.cameTrue = try await wait(for: condition, seconds: seconds, garden)
     case .readBack: reply.view = try garden.view()

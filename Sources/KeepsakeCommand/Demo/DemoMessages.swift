@@ -16,6 +16,12 @@ enum DemoRequest: Codable {
   case claimStarterGift
   case earn(gems: Int)
   case spend(gems: Int, on: String)
+  /// Spends what all devices and the bank hold together, and waits so long for them.
+  case spendAsking(gems: Int, on: String, seconds: Double)
+  /// Removes another device of the player, by its name.
+  case remove(device: String)
+  /// Takes back what was bought and doesn't count.
+  case takeBack
   /// Waits until the cloud is certain to have everything written here.
   case sync
   /// Waits until what is read back here meets the condition, or the time runs out.
@@ -30,7 +36,9 @@ enum DemoRequest: Codable {
 enum DemoCondition: Codable {
   case flower(String, inPot: String)
   case level(atLeast: Int)
+  case seeds([String])
   case gems(total: Int64)
+  case goods([String: Int])
   case spendableGems(atLeast: Int64)
   case waterings(Int, ofPot: String)
   case everything(GardenView)
@@ -46,6 +54,8 @@ struct DemoReply: Codable {
   var cameTrue: Bool?
   /// The number that `saveWithoutPause` has just saved durably.
   var acknowledged: Int?
+  /// What `takeBack` took back.
+  var takenBack: [String]?
 }
 
 extension DemoCondition {
@@ -54,7 +64,9 @@ extension DemoCondition {
     switch self {
     case .flower(let flower, let pot): view.pots[pot]?.flowers.contains(flower) == true
     case .level(let level): view.level >= level
+    case .seeds(let seeds): view.seeds == seeds
     case .gems(let total): view.gems == total
+    case .goods(let goods): view.goods == goods
     case .spendableGems(let least): view.spendableGems >= least
     case .waterings(let count, let pot): view.pots[pot]?.waterings == count
     case .everything(let expected): view.shared == expected

@@ -115,19 +115,7 @@ struct SeriesEstimate: Encodable {
         time(estimate.loadOldestMilliseconds),
       ]
     }
-    let all = [header] + rows
-    let widths = header.indices.map { column in all.map { $0[column].count }.max() ?? 0 }
-    func line(_ cells: [String]) -> String {
-      let padded = cells.enumerated().map { column, cell in
-        let space = String(repeating: " ", count: widths[column] - cell.count)
-        return column == 0 ? cell + space : space + cell
-      }
-      return "| " + padded.joined(separator: " | ") + " |"
-    }
-    let rule = widths.enumerated().map { column, width in
-      String(repeating: "-", count: width + 1) + (column == 0 ? "-" : ":")
-    }
-    return ([line(header), "|" + rule.joined(separator: "|") + "|"] + rows.map(line)).joined(separator: "\n")
+    return TextTable.text(header, rows)
   }
 
   private static func time(_ milliseconds: Double) -> String { String(format: "%.2f ms", milliseconds) }

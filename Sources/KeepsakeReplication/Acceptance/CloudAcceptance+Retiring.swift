@@ -2,13 +2,17 @@ extension CloudAcceptance {
   /// Closes the wallet chains of a device that was removed: what they could spend is available to the player's other
   /// devices again.
   ///
+  /// - Parameters:
+  ///   - chains: All that the device ever offered.
+  ///   - device: The device; nil in a cloud that knows no devices.
   /// - Returns: Whether anything changed; if so, the container has a new seq, so that the other devices fetch.
   package static func retire(
-    _ chains: [ChainID], in storage: inout some ContainerStorage, using random: inout some RandomNumberGenerator
+    _ chains: [ChainID], of device: DeviceID? = nil, in storage: inout some ContainerStorage,
+    using random: inout some RandomNumberGenerator
   ) throws -> Bool {
     let before = try storage.bank()
-    var bank = Bank(before)
-    bank.close(chains)
+    var bank = Bank(before, faults: storage.faults)
+    try bank.close(chains, of: device, in: &storage)
     guard bank.state != before else { return false }
     try storage.setBank(bank.state)
     try advance(&storage, using: &random)

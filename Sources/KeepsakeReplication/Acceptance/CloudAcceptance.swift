@@ -58,13 +58,11 @@ package enum CloudAcceptance {
     var wallet: WalletReply?
     if let offer = request.wallet {
       let state = try storage.bank()
-      var bank = Bank(state)
-      wallet = try bank.answer(offer, fetchedUpTo: request.cursor.seq, in: &storage)
-      if bank.state != state {
-        try storage.setBank(bank.state)
-        // There is nothing to page through, but the other devices should fetch.
-        try advance(&storage, using: &random)
-      }
+      var bank = Bank(state, now: now, faults: storage.faults)
+      wallet = try bank.answer(offer, from: device, in: &storage)
+      if bank.state != state { try storage.setBank(bank.state) }
+      // There is nothing to page through, but the other devices should fetch.
+      if bank.state.concernsOthers(since: state) { try advance(&storage, using: &random) }
     }
     var response = try answer(request, outcome, known, wallet, now, in: storage)
     if let device, !response.more, storage.faults.countsAnsweredAsReached {

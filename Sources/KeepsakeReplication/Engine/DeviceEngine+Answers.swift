@@ -104,13 +104,18 @@ extension DeviceEngine {
       return
     }
     guard let state = try storage.wallet() else { return }
-    if case .fork = reply.state, storage.faults.ignoresForks { return }
-    var wallet = Wallet(state)
-    let change = wallet.receive(reply, using: &random)
+    if case .closed = reply.state, storage.faults.ignoresForks { return }
+    var wallet = Wallet(state, faults: storage.faults)
+    let change = try wallet.receive(reply, using: &random, acknowledged: storage.acknowledgedOperations)
     if wallet.state != state { try storage.setWallet(wallet.state) }
-    if change.balancesChanged { effects.append(.notify(.wallet)) }
+    var goods = try storage.goods()
+    let hasNewGoods = reply.goods.map { goods.take($0) } ?? false
+    if hasNewGoods { try storage.setGoods(goods) }
+    if !change.decisions.isEmpty, !storage.faults.losesVerdicts { try storage.recordDecisions(change.decisions) }
+    if change.balancesChanged || hasNewGoods { effects.append(.notify(.wallet)) }
     if !change.decisions.isEmpty { effects.append(.notify(.decisions(change.decisions))) }
-    if change.hasMore { fetching.isDue = true }
+    if change.hasMore || hasNewGoods && reply.goods?.isPart == true { fetching.isDue = true }
+    rejections.countWallet(isProgress: change.isProgress || !wallet.hasQuestions)
   }
 }
 

@@ -10,6 +10,12 @@ extension DeviceEngine {
     var facts = try storage.facts()
     facts.cursor = Cursor(epoch: epoch, seq: 0, mark: 0)
     try storage.setFacts(facts)
+    // Changes of goods may have other numbers than those that are known here.
+    var goods = try storage.goods()
+    if goods.number > 0 {
+      goods.number = 0
+      try storage.setGoods(goods)
+    }
     try offerEverything(in: &storage)
     fetching.restart()
     downloads.restart()

@@ -1,7 +1,7 @@
 // From the outbox to the wire, and the outcome there.
 extension DeviceEngine {
   func hasWalletToSend(in storage: some DeviceStorage) throws -> Bool {
-    try !rejections.skipsWallet && storage.wallet().map { Wallet($0).hasUnreportedOperations } ?? false
+    try !rejections.skipsWallet && storage.wallet().map { Wallet($0).hasQuestions } ?? false
   }
 
   /// Assembles the exchange that sends what was planned.
@@ -28,7 +28,7 @@ extension DeviceEngine {
     // A rejected request is searched for its cause one group at a time.
     let wallet =
       rejections.isSingle && !plan.groups.isEmpty || rejections.skipsWallet
-      ? nil : try storage.wallet().map { Wallet($0).offer }
+      ? nil : try offer(in: &storage)
     sent.hasWallet = wallet != nil
     if storage.faults.forgetsWhenSent {
       for group in plan.groups { try storage.removeFromOutbox(group.id) }
@@ -41,6 +41,16 @@ extension DeviceEngine {
       contents: sent.contents, wallet: wallet, limit: options.page, damaged: sent.damaged, part: sent.part,
       hasStaged: try storage.hasStaged() || downloads.lacksContents(in: storage))
     return (request, sent)
+  }
+
+  /// Returns the wallet's offer. From the first one on, a bank may know the chain.
+  private func offer(in storage: inout some DeviceStorage) throws -> WalletOffer? {
+    guard var state = try storage.wallet() else { return nil }
+    if !state.isBound {
+      state.isBound = true
+      try storage.setWallet(state)
+    }
+    return Wallet(state).offer(upTo: options.walletBatch, knowingGoods: try storage.goods().number)
   }
 
   /// Marks versions as not offered, because nobody can have received what was sent: a later commit may remove them from

@@ -28,6 +28,8 @@ package struct DeviceEngine: Sendable {
     package var inlineBytes = 256 * 1024
     /// A content with this many bases or more is too slow to decode to serve as a base itself.
     package var maximumDepth = 20
+    /// The most operations of the wallet in one exchange, of the chain and late ones each.
+    package var walletBatch = Wallet.maximumBatch
     /// Limits of the groups in which all that a store holds waits to be offered: small, since the cloud may refuse one
     /// of them.
     package var pieceCells = DeviceCommit.maximumGroupCells

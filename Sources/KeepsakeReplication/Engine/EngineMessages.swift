@@ -41,7 +41,7 @@ package enum EngineNotification: Hashable, Sendable {
   /// Balances or rights changed.
   case wallet
   /// The bank decided about operations.
-  case decisions([WalletDecision])
+  case decisions([Wallet.Decided])
   /// These versions are certain in the cloud, sorted.
   case acknowledged([VersionID])
   /// The cloud refused something permanently.

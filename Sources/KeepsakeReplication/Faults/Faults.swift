@@ -16,6 +16,15 @@ package struct Faults: Hashable, Sendable {
   /// Whether nothing is planted.
   package var isEmpty: Bool { planted.isEmpty }
 
+  /// What a simulated world can be mostly about.
+  package enum Subject: Sendable {
+    case money
+    case documents
+  }
+
+  /// What a world has to be about for the planted bugs to have effects often; nil if any world will do.
+  package var subject: Subject? { planted.lazy.compactMap(\.subject).first }
+
   // MARK: The device's engine
 
   package var acknowledgesBeforeCommit: Bool { planted.contains(.acknowledgeBeforeCommit) }
@@ -61,6 +70,20 @@ package struct Faults: Hashable, Sendable {
   package var mergesWithoutAncestors: Bool { planted.contains(.mergeWithoutAncestor) }
   package var mergesAncestorsAsStrangers: Bool { planted.contains(.mergeAncestorsAsStrangers) }
   package var choosesInsteadOfMerging: Bool { planted.contains(.chooseInsteadOfMerge) }
+
+  // MARK: The wallet and its bank
+
+  package var ignoresHeadsBeyondBatch: Bool { planted.contains(.ignoreHeadBeyondBatch) }
+  package var takesOldStatements: Bool { planted.contains(.takeOldStatement) }
+  package var forgetsWaiting: Bool { planted.contains(.forgetWaiting) }
+  package var losesVerdicts: Bool { planted.contains(.loseVerdict) }
+  package var acceptsReusedIDs: Bool { planted.contains(.acceptReusedID) }
+  package var chargesLateTwice: Bool { planted.contains(.chargeLateTwice) }
+  package var declinesThoughCovered: Bool { planted.contains(.declineThoughCovered) }
+  package var splitsLateGroups: Bool { planted.contains(.splitLateGroup) }
+  package var countsUnshownChains: Bool { planted.contains(.countUnshownChain) }
+  package var keepsRightsOfRemoved: Bool { planted.contains(.removedChainKeepsRights) }
+  package var recallsWhatIsSpent: Bool { planted.contains(.recallWhatIsSpent) }
 }
 
 extension CellState {

@@ -70,4 +70,37 @@ package enum PlantedBug: String, Hashable, Sendable, CaseIterable {
   case thinAncestors
   /// A device removes a save that the cloud doesn't have yet.
   case evictUnsent
+  /// A wallet ignores that the bank has more of its chain than one batch.
+  case ignoreHeadBeyondBatch
+  /// A late spend that comes again is charged again.
+  case chargeLateTwice
+  /// A late spend is declined although the balance covers it.
+  case declineThoughCovered
+  /// The operations of one checkpoint count one by one if they come late.
+  case splitLateGroup
+  /// Another operation under a known id counts as a repeat.
+  case acceptReusedID
+  /// A wallet takes an older statement of the bank for the newest.
+  case takeOldStatement
+  /// What a chain holds counts before a device has shown its first statement.
+  case countUnshownChain
+  /// The chain of a removed device keeps its rights.
+  case removedChainKeepsRights
+  /// A wallet forgets the spends that wait at the bank.
+  case forgetWaiting
+  /// What a purchase needs is recalled for another device.
+  case recallWhatIsSpent
+  /// The bank's verdict is told once, and kept nowhere.
+  case loseVerdict
+
+  /// What a world has to be about for the bug to have an effect often; nil if any world will do.
+  var subject: Faults.Subject? {
+    switch self {
+    case .ignoreHeadBeyondBatch, .chargeLateTwice, .declineThoughCovered, .splitLateGroup, .acceptReusedID,
+      .takeOldStatement, .countUnshownChain, .removedChainKeepsRights, .forgetWaiting, .recallWhatIsSpent, .loseVerdict:
+      .money
+    case .mergeAncestorsAsStrangers: .documents
+    default: nil
+    }
+  }
 }

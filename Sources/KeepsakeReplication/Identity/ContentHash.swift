@@ -36,6 +36,9 @@ public struct ContentHash: Hashable, Comparable, Sendable, Codable, CustomString
     words = (parts[0], parts[1], parts[2], parts[3])
   }
 
+  /// The first 64 bits, which differ for different contents in practice.
+  package var firstWord: UInt64 { words.0 }
+
   /// The 32 bytes.
   public var bytes: Data {
     var result = Data(capacity: 32)

@@ -1,6 +1,6 @@
 /// What the cloud's acceptance reads and writes of one container, inside one transaction that the caller opened and in
 /// which nothing else accesses the container.
-package protocol ContainerStorage {
+package protocol ContainerStorage: BankStorage {
   /// Returns the epoch, the newest seq and its mark; seq and mark are 0 in a new container.
   func position() throws -> Cursor
   /// Moves to `position`, whose seq is greater than all before; its mark stays readable forever.
@@ -67,13 +67,6 @@ package protocol ContainerStorage {
 
   func bank() throws -> BankState
   mutating func setBank(_ state: BankState) throws
-  /// Returns the decision about an operation; nil if the operation was never seen.
-  func decision(on operation: OperationID) throws -> WalletDecision.Verdict?
-  mutating func recordDecision(_ verdict: WalletDecision.Verdict, on operation: WalletOperation, of chain: ChainID)
-    throws
-  /// Returns the chain's head after this many operations, to find where copies of a chain diverge.
-  func chainHead(of chain: ChainID, at count: UInt64) throws -> ChainHead?
-  mutating func recordChainHead(_ head: ChainHead, of chain: ChainID) throws
 
   /// The bugs that a test planted; none in any production storage.
   var faults: Faults { get }

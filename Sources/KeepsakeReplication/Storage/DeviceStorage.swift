@@ -76,6 +76,20 @@ package protocol DeviceStorage {
   // Wallet
   func wallet() throws -> WalletState?
   mutating func setWallet(_ state: WalletState) throws
+  /// Returns the fingerprint of the operation that was performed here under this id, however long ago; nil if none was.
+  func performedOperation(_ id: OperationID) throws -> UInt64?
+  /// Returns whether a claim of this payment was ever performed here.
+  func hasClaimed(_ key: String) throws -> Bool
+  /// Returns the operations of the wallet's chain from this head to the last one that the bank acknowledged, oldest
+  /// first; nil if the head isn't on the chain, or if they aren't kept any more.
+  func acknowledgedOperations(after head: ChainHead) throws -> [WalletOperation]?
+  /// Records in the ledger what became of operations. Those whose outcome the game doesn't know yet are kept until it
+  /// takes them.
+  mutating func recordDecisions(_ decisions: [Wallet.Decided]) throws
+  /// Returns what goods the player has by the bank; none that are too damaged to be read, which the bank then sends
+  /// again.
+  func goods() throws -> PlayerGoods
+  mutating func setGoods(_ goods: PlayerGoods) throws
 
   /// The bugs that a test planted; none in any production storage.
   var faults: Faults { get }

@@ -31,8 +31,11 @@ package struct MemoryContainer: ContainerStorage, Sendable {
   private var log: [(seq: UInt64, name: Name)] = []
   private var theBank = BankState()
   /// The decision about every operation, with the operation.
-  package private(set) var decisions: [OperationID: (verdict: WalletDecision.Verdict, operation: WalletOperation)] = [:]
-  private var chainHeads: [ChainID: [UInt64: ChainHead]] = [:]
+  package private(set) var decisions:
+    [OperationID: (verdict: WalletDecision.Verdict, operation: WalletOperation, chain: ChainID)] = [:]
+  package private(set) var paidClaims: Set<String> = []
+  private var theGoods: [String: NumberedGood] = [:]
+  package private(set) var closedChains: [ChainID: BankState.ClosedChain] = [:]
   /// Operations that were decided twice, which must never happen.
   package private(set) var decidedTwice: [OperationID] = []
   /// For tests of the tests; nothing else plants any.
@@ -206,15 +209,27 @@ package struct MemoryContainer: ContainerStorage, Sendable {
 
   package func bank() -> BankState { theBank }
   package mutating func setBank(_ state: BankState) { theBank = state }
-  package func decision(on operation: OperationID) -> WalletDecision.Verdict? { decisions[operation]?.verdict }
+  package func decision(on operation: OperationID) -> DecidedOperation? {
+    decisions[operation].map {
+      DecidedOperation(verdict: $0.verdict, fingerprint: $0.operation.fingerprint, chain: $0.chain)
+    }
+  }
   package mutating func recordDecision(
     _ verdict: WalletDecision.Verdict, on operation: WalletOperation, of chain: ChainID
   ) {
-    if decisions[operation.id] != nil { decidedTwice.append(operation.id) }
-    decisions[operation.id] = (verdict, operation)
+    if decisions[operation.id]?.verdict.isFinal == true { decidedTwice.append(operation.id) }
+    decisions[operation.id] = (verdict, operation, chain)
   }
-  package func chainHead(of chain: ChainID, at count: UInt64) -> ChainHead? { chainHeads[chain]?[count] }
-  package mutating func recordChainHead(_ head: ChainHead, of chain: ChainID) {
-    chainHeads[chain, default: [:]][head.count] = head
+  package func isClaimPaid(_ key: String) -> Bool { paidClaims.contains(key) }
+  package mutating func markClaimPaid(_ key: String) { paidClaims.insert(key) }
+  package func goods(changedAfter number: UInt64, limit: Int) -> [NumberedGood] {
+    let changed = theGoods.values.filter { $0.number > number }.sorted { ($0.number, $0.name) < ($1.number, $1.name) }
+    guard let last = changed.prefix(limit).last else { return [] }
+    return changed.filter { $0.number <= last.number }
   }
+  package mutating func addGood(_ name: String, _ count: Int64, number: UInt64) {
+    theGoods[name] = NumberedGood(name: name, count: (theGoods[name]?.count ?? 0) + count, number: number)
+  }
+  package func closedChain(_ id: ChainID) -> BankState.ClosedChain? { closedChains[id] }
+  package mutating func recordClosedChain(_ chain: BankState.ClosedChain, _ id: ChainID) { closedChains[id] = chain }
 }

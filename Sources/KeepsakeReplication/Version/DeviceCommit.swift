@@ -52,8 +52,12 @@ package enum DeviceCommit {
     try checkSize(group, records)
 
     if !draft.wallet.isEmpty {
-      var wallet = Wallet(try storage.wallet() ?? WalletState(chain: ChainID(using: &random)))
-      for operation in draft.wallet { try wallet.perform(operation) }
+      var wallet = Wallet(try storage.wallet() ?? WalletState(chain: ChainID(using: &random)), faults: storage.faults)
+      let performed = try wallet.perform(draft.wallet.filter { try !isRepeat($0, in: storage) })
+      // What was needed for them.
+      for movement in performed.flatMap(\.movements) where movement.spent > 0 {
+        wallet.need(nil, of: movement.currency)
+      }
       try storage.setWallet(wallet.state)
     }
 
@@ -86,9 +90,27 @@ package enum DeviceCommit {
       stored.offered = true
       try storage.putVersion(stored)
     }
-    if try storage.wallet() == nil {
-      try storage.setWallet(WalletState(chain: ChainID(using: &random)))
+    guard var wallet = try storage.wallet() else {
+      return try storage.setWallet(WalletState(chain: ChainID(using: &random)))
     }
+    // Nobody is making those purchases any more.
+    guard !wallet.needs.isEmpty else { return }
+    (wallet.needs, wallet.held) = ([:], [:])
+    try storage.setWallet(wallet)
+  }
+
+  /// Returns whether performing the operation changes nothing, because it was performed before, or its payment was
+  /// claimed.
+  ///
+  /// - Throws: ``WalletError`` for another operation under the same id.
+  package static func isRepeat(_ operation: WalletOperation, in storage: some DeviceStorage) throws -> Bool {
+    if let known = try storage.performedOperation(operation.id) {
+      guard known == operation.fingerprint || storage.faults.acceptsReusedIDs else {
+        throw WalletError.idReused(operation.id)
+      }
+      return true
+    }
+    return try operation.kind.key.map(storage.hasClaimed) ?? false
   }
 
   private static func checkSize(_ group: OutboxGroup, _ records: [VersionRecord]) throws(CommitError) {
@@ -128,7 +150,16 @@ package enum DeviceCommit {
   ///
   /// So `latest` values rank below those there, resets made here take nothing back there, and saves are provisional.
   /// Whatever is counted from then on is counted under another writer's name.
-  package static func moved(in storage: inout some DeviceStorage) throws {
+  package static func moved(
+    in storage: inout some DeviceStorage, using random: inout some RandomNumberGenerator
+  ) throws {
+    if let state = try storage.wallet(), state.isBound {
+      var wallet = Wallet(state)
+      wallet.leaveBank(using: &random)
+      try storage.setWallet(wallet.state)
+    }
+    // They are the other player's: a bank that has no goods yet wouldn't say so.
+    if try storage.goods() != PlayerGoods() { try storage.setGoods(PlayerGoods()) }
     func demoted(_ update: CellUpdate) -> CellUpdate { CellUpdate(key: update.key, state: update.state.beforeCatchUp) }
     // A value that was taken back must not return with something that still waits to be sent.
     var lowered: [CellKey: CellState] = [:]

@@ -17,13 +17,17 @@ extension ChainHead {
     hasher.update(operation.id.high)
     hasher.update(operation.id.low)
     hasher.update(operation.kind.rule.tag)
-    if let key = operation.kind.key { hasher.update(key) }
+    operation.hashKind(into: &hasher)
     hasher.update(operation.currency)
     hasher.update(UInt64(bitPattern: operation.amount))
     hasher.update(operation.reason)
     hasher.update(UInt64(operation.goods.count))
     for good in operation.goods { hasher.update(good) }
     hasher.update(UInt64(bitPattern: operation.madeAtMilliseconds))
+    if let group = operation.group {
+      hasher.update(group.high)
+      hasher.update(group.low)
+    }
     return ChainHead(count: count &+ 1, hash: ContentHash(digest: hasher.finalize()))
   }
 }
@@ -31,11 +35,11 @@ extension ChainHead {
 extension SHA256 {
   /// Hashes a number as eight big-endian bytes, and a text after its length, so that different inputs never have the
   /// same bytes.
-  fileprivate mutating func update(_ number: UInt64) {
+  mutating func update(_ number: UInt64) {
     withUnsafeBytes(of: number.bigEndian) { update(bufferPointer: $0) }
   }
 
-  fileprivate mutating func update(_ text: String) {
+  mutating func update(_ text: String) {
     let bytes = Data(text.utf8)
     update(UInt64(bytes.count))
     update(data: bytes)

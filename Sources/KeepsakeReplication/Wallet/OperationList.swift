@@ -26,8 +26,10 @@ package struct OperationList: Sendable {
   private var places: Range<Int>
   /// By currency, without those that have no operations.
   package private(set) var sums: [String: Sums]
+  /// How many of each good the operations granted, without those of claims, which nobody has before they are paid.
+  package private(set) var goods: [String: Int]
 
-  package init() { (log, places, sums) = (OperationLog(), 0..<0, [:]) }
+  package init() { (log, places, sums, goods) = (OperationLog(), 0..<0, [:], [:]) }
 
   /// How many operations were accessed, copied or looked up, one by one, in this list and those that share its log: the
   /// cost of an operation, measured without a clock.
@@ -70,14 +72,36 @@ package struct OperationList: Sendable {
       _ = log.append(operation, at: places.upperBound)
     }
     places = places.lowerBound..<places.upperBound + 1
-    sums[operation.currency, default: Sums()].count(operation, 1)
+    count(operation, 1)
+  }
+
+  private mutating func count(_ operation: WalletOperation, _ sign: Int) {
+    func change(_ currency: String, _ change: (inout Sums) -> Void) {
+      var its = sums[currency] ?? Sums()
+      its.count += sign
+      change(&its)
+      sums[currency] = its.count == 0 ? nil : its
+    }
+    if operation.effect != .claim {
+      for good in operation.goods {
+        let count = goods[good, default: 0] + sign
+        goods[good] = count == 0 ? nil : count
+      }
+    }
+    let amount = Int128(sign) * Int128(operation.amount)
+    switch operation.effect {
+    case .credit: change(operation.currency) { $0.earned += amount }
+    case .debit: change(operation.currency) { $0.spent += amount }
+    case .giveBack: change(operation.currency) { $0.returned += amount }
+    case .claim: change(operation.currency) { $0.claimed += amount }
+    case .convert(let other, let received):
+      change(operation.currency) { $0.spent += amount }
+      change(other) { $0.earned += Int128(sign) * Int128(received) }
+    }
   }
 
   private mutating func dropFirst(_ count: Int) {
-    for operation in prefix(count) {
-      sums[operation.currency]?.count(operation, -1)
-      if sums[operation.currency]?.count == 0 { sums[operation.currency] = nil }
-    }
+    for operation in prefix(count) { self.count(operation, -1) }
     places = places.lowerBound + count..<places.upperBound
     // What was removed must not stay in memory forever. The log is copied when more than half of it is unused, so that
     // copying costs no more than removing.
@@ -110,8 +134,8 @@ extension OperationList: RandomAccessCollection, RangeReplaceableCollection, Exp
       var operations = Array(self)
       operations.replaceSubrange(range, with: others)
       takeOwnLog(operations)
-      sums = [:]
-      for operation in operations { sums[operation.currency, default: Sums()].count(operation, 1) }
+      (sums, goods) = ([:], [:])
+      for operation in operations { count(operation, 1) }
     }
   }
 }
@@ -130,19 +154,6 @@ extension OperationList: Hashable, Codable {
   package init(from decoder: any Decoder) throws { self.init(try [WalletOperation](from: decoder)) }
 
   package func encode(to encoder: any Encoder) throws { try Array(self).encode(to: encoder) }
-}
-
-extension OperationList.Sums {
-  fileprivate mutating func count(_ operation: WalletOperation, _ sign: Int) {
-    count += sign
-    let amount = Int128(sign) * Int128(operation.amount)
-    switch operation.effect {
-    case .credit: earned += amount
-    case .debit: spent += amount
-    case .giveBack: returned += amount
-    case .claim: claimed += amount
-    }
-  }
 }
 
 /// The storage that lists share: operations that are only ever appended, and the position of each. What is at a

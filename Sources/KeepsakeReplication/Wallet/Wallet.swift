@@ -7,242 +7,154 @@ package struct Wallet: Hashable, Sendable {
   package static let maximumTotal: Int64 = 1 << 60
   /// The most operations in one exchange, of the chain and late ones each; the rest follows in the next exchange.
   package static let maximumBatch = 500
-  /// How many operations a store remembers by id after the bank has them: repeats come soon or not at all, and the bank
-  /// remembers all of them.
-  package static let rememberedOperations = 256
+  /// The most operations that count together. Fewer than a batch has, so that each fits into one.
+  package static let maximumGroup = 100
   /// The most bytes of a currency's name, a claim's key or a good's name, and of a reason.
   package static let maximumNameBytes = 128
   package static let maximumReasonBytes = 512
   package static let maximumGoods = 64
-  /// The most currencies for which a store may ask for a level.
-  package static let maximumWanted = 256
+  /// The most currencies of a player: a bank looks at all of them in each exchange.
+  package static let maximumCurrencies = 256
+  /// The most currencies that a store may need at a time.
+  package static let maximumNeeds = 256
 
   package var state: WalletState
+  /// Bugs planted by a test.
+  let faults: Faults
 
-  package init(_ state: WalletState) { self.state = state }
+  package init(_ state: WalletState, faults: Faults = Faults()) { (self.state, self.faults) = (state, faults) }
 
   // MARK: What the game sees
 
-  /// Returns what the store may spend by itself.
-  package func spendable(_ currency: String) -> Int64 { state.totals[currency]?.rights ?? 0 }
+  /// Returns what the store may spend by itself; 0 while operations that were made here aren't covered, because an
+  /// earning before them counted on another device under the same id.
+  package func spendable(_ currency: String) -> Int64 { max(0, state.totals[currency]?.rights ?? 0) }
 
   /// Returns the player's money as this store knows it: what the bank last reported, and what was done here since.
   /// Claims aren't counted.
   package func total(_ currency: String) -> Int64 {
     var sum = Int128(state.balances[currency] ?? 0)
-    for sums in sums(currency) { sum += sums.earned - sums.spent }
+    // The bank's balance is already without those that wait there.
+    for sums in [state.operations.sums[currency], state.late.sums[currency]].compactMap(\.self) {
+      sum += sums.earned - sums.spent
+    }
     return Int64(clamping: sum)
   }
 
   /// Returns what is claimed and not yet decided.
-  package func pending(_ currency: String) -> Int64 { Int64(clamping: sums(currency).reduce(0) { $0 + $1.claimed }) }
+  package func pending(_ currency: String) -> Int64 {
+    Int64(clamping: state.undecided.reduce(Int128(0)) { $0 + ($1.sums[currency]?.claimed ?? 0) })
+  }
+
+  /// Returns how many of each good the player has: by the bank, and by what was done here since.
+  package func goods(_ bank: PlayerGoods) -> [String: Int64] {
+    state.undecided.reduce(bank.counts) { $0.merging($1.goods.mapValues(Int64.init)) { $0.addingClamped($1) } }
+      .filter { $0.value > 0 }
+  }
 
   /// Every currency that the wallet knows, sorted.
   package var currencies: [String] {
-    Set(state.totals.keys).union(state.balances.keys).union(state.operations.sums.keys).union(state.late.sums.keys)
-      .sorted()
-  }
-
-  private func sums(_ currency: String) -> [OperationList.Sums] {
-    [state.operations.sums[currency], state.late.sums[currency]].compactMap { $0 }
+    var names = Set(state.totals.keys).union(state.balances.keys)
+    for list in state.undecided { names.formUnion(list.sums.keys) }
+    return names.sorted()
   }
 
   // MARK: What the game does
 
-  /// Performs `operation`, or does nothing if it was performed before under its id (or its claim's key). Costs the same
-  /// however many operations the bank doesn't know.
+  /// Performs operations that count together, or does nothing for those that were performed before under their ids (or
+  /// their claims' keys) and aren't decided yet. Costs the same however many operations the bank doesn't know.
   ///
-  /// - Returns: Whether anything changed.
+  /// - Returns: Those that were performed now.
   /// - Throws: ``WalletError``; nothing has changed then.
   @discardableResult
-  package mutating func perform(_ operation: WalletOperation) throws(WalletError) -> Bool {
-    try operation.check()
-    if knows(operation) { return false }
-    var totals = state.totals[operation.currency] ?? WalletTotals()
-    switch operation.effect {
-    case .debit, .giveBack:
-      guard totals.rights >= operation.amount else {
-        throw .insufficientRights(
-          currency: operation.currency, spendable: totals.rights, balance: total(operation.currency))
-      }
-    case .credit, .claim: break
-    }
-    guard totals.count(operation) else { throw .overflow(currency: operation.currency) }
-    state.totals[operation.currency] = totals
-    state.operations.append(operation)
-    state.head = state.head.appending(operation)
-    state.recent.append(operation.id)
-    if state.recent.count > Self.rememberedOperations {
-      state.recent.removeFirst(state.recent.count - Self.rememberedOperations)
-    }
-    return true
-  }
-
-  /// Sets how much the store would like to be able to spend by itself, which the bank may grant in the next exchange;
-  /// nil for a fair share.
-  package mutating func want(_ level: Int64?, of currency: String) {
-    state.wanted[currency] = level.map { min(max(0, $0), Self.maximumTotal) }
-  }
-
-  /// Returns whether performing the operation changes nothing, because it was performed before.
-  package func knows(_ operation: WalletOperation) -> Bool {
-    if state.recent.contains(operation.id) || state.operations.contains(operation.id)
-      || state.late.contains(operation.id)
-    {
-      return true
-    }
-    guard let key = operation.kind.key else { return false }
-    return isSettled(claim: key) || state.operations.containsClaim(key) || state.late.containsClaim(key)
-  }
-
-  /// Uses a binary search: a daily gift is claimed for years.
-  private func isSettled(claim key: String) -> Bool {
-    var (low, high) = (0, state.settledClaims.count)
-    while low < high {
-      let middle = (low + high) / 2
-      if state.settledClaims[middle] < key { low = middle + 1 } else { high = middle }
-    }
-    return low < state.settledClaims.count && state.settledClaims[low] == key
-  }
-
-  // MARK: The bank
-
-  /// Whether there are operations here that the bank doesn't know yet.
-  package var hasUnreportedOperations: Bool { !state.operations.isEmpty || !state.late.isEmpty }
-
-  /// The currencies of those operations.
-  package var unreported: Set<String> { Set(state.operations.sums.keys).union(state.late.sums.keys) }
-
-  /// The offer to the bank for the next exchange.
-  package var offer: WalletOffer {
-    WalletOffer(
-      chain: state.chain, follows: state.follows, base: state.acknowledged,
-      operations: Array(state.operations.prefix(Self.maximumBatch)), late: Array(state.late.prefix(Self.maximumBatch)),
-      wanted: state.wanted)
-  }
-
-  /// The effect of a reply.
-  package struct Change: Hashable, Sendable {
-    package var balancesChanged = false
-    /// Claims, late operations and declined operations that this reply decided.
-    package var decisions: [WalletDecision] = []
-    /// There is something to report to the bank immediately: a new chain, or returned rights.
-    package var hasMore = false
-
-    package init() {}
-  }
-
-  /// Handles the bank's reply to the offer in flight. A reply about another chain or with impossible amounts changes
-  /// nothing; of one that contradicts this store's own chain only the decisions apply. Costs time in proportion to the
-  /// operations that it settles.
-  package mutating func receive(_ reply: WalletReply, using random: inout some RandomNumberGenerator) -> Change {
-    var change = Change()
-    guard reply.chain == state.chain, Self.arePossible(reply.totals), Self.arePossible(reply.balances) else {
-      return change
+  package mutating func perform(_ operations: [WalletOperation]) throws(WalletError) -> [WalletOperation] {
+    guard operations.count <= Self.maximumGroup else { throw .tooMany(operations.count) }
+    var fresh: [WalletOperation] = []
+    for operation in operations {
+      try operation.check()
+      var isKnown = try isUndecided(operation)
+      for other in fresh where try other.isRepeated(by: operation) { isKnown = true }
+      if !isKnown { fresh.append(operation) }
     }
     let before = state
-    settle(reply.decisions, &change)
-    switch reply.state {
-    case .accepted(let head):
-      guard let index = position(of: head) else { return change }
-      state.acknowledged = head
-      state.operations.removeFirst(index)
-      state.balances = reply.balances
-      rebuildTotals(from: reply.totals)
-      giveBack(reply.recalled, using: &random)
-    case .begun:
-      state.balances = reply.balances
-      change.balancesChanged = before.balances != state.balances
-      change.hasMore = true
-      return change
-    case .fork(let head, let common):
-      // A head that is part of our own chain is from before a retry that was accepted.
-      guard position(of: head) == nil else { return change }
-      startChain(after: common, using: &random)
-    case .fenced(let common):
-      startChain(after: common, using: &random)
-    case .behind:
-      // What the bank lost of this chain can't be offered again from here; what it never had can be.
-      startChain(after: state.acknowledged, using: &random)
-    }
-    change.hasMore = state != before && (hasUnreportedOperations || state.chain != before.chain)
-    change.balancesChanged = before.balances != state.balances || before.totals != state.totals
-    return change
-  }
-
-  /// Returns how many of the unacknowledged operations lead to `head`; nil if it isn't on the chain from there on.
-  private func position(of head: ChainHead) -> Int? {
-    guard head.count >= state.acknowledged.count, head.count <= state.head.count else { return nil }
-    var current = state.acknowledged
-    var index = 0
-    while current.count < head.count, index < state.operations.count {
-      current = current.appending(state.operations[index])
-      index += 1
-    }
-    return current == head ? index : nil
-  }
-
-  private mutating func settle(_ decisions: [WalletDecision], _ change: inout Change) {
-    var claims: Set<String> = []
-    var isLate = false
-    for decision in decisions {
-      let late = state.late.operation(decision.id)
-      guard let operation = late ?? state.operations.operation(decision.id) else { continue }
-      change.decisions.append(decision)
-      if late != nil { isLate = true }
-      if let key = operation.kind.key, !isSettled(claim: key) { claims.insert(key) }
-    }
-    if !claims.isEmpty { state.settledClaims = (state.settledClaims + claims).sorted() }
-    guard isLate else { return }
-    // They were sent from the front, and are decided there.
-    let decided = Set(decisions.map(\.id))
-    state.late.removeFirst(state.late.prefix { decided.contains($0.id) }.count)
-    if decided.contains(where: state.late.contains) { state.late.removeAll { decided.contains($0.id) } }
-  }
-
-  private mutating func rebuildTotals(from bank: [String: WalletTotals]) {
-    state.totals = bank
-    for (currency, sums) in state.operations.sums {
-      var totals = bank[currency] ?? WalletTotals()
-      // An operation that makes totals too great is refused when it is made; the bank's can be no greater.
-      totals.count(sums)
-      state.totals[currency] = totals
-    }
-  }
-
-  /// Returns what the bank recalls, but keeps half of what there is, because the game may be offline next.
-  private mutating func giveBack(_ recalled: [String: Int64], using random: inout some RandomNumberGenerator) {
-    for (currency, asked) in recalled.sorted(by: { $0.key < $1.key }) {
-      let rights = spendable(currency)
-      var left = min(asked, rights - rights / 2)
-      // What these operations can't return is recalled again by the next reply.
-      for _ in 0..<WalletParcel.maximumSpends where left > 0 {
-        let operation = WalletOperation(
-          id: OperationID(using: &random), kind: .giveBack, currency: currency, amount: min(left, Self.maximumAmount),
-          reason: "recalled")
-        // It is within rights and limits by construction; an invalid name made up by the bank isn't worth an error
-        // here.
-        guard (try? perform(operation)) != nil else { break }
-        left -= operation.amount
+    do throws(WalletError) {
+      for index in fresh.indices {
+        if fresh.count > 1 { fresh[index].group = fresh[0].id }
+        try append(fresh[index])
       }
+    } catch {
+      state = before
+      throw error
     }
+    return fresh
   }
 
-  /// Continues with a new chain; what came after `common` on the old one, and what never counted there, is late.
-  private mutating func startChain(after common: ChainHead, using random: inout some RandomNumberGenerator) {
-    let kept = position(of: common) ?? 0
-    var late = state.late
-    for operation in state.operations.dropFirst(kept) {
-      // The bank takes back the rights of a chain that it closes, so there is nothing left to return.
-      if operation.effect != .giveBack { late.append(operation) }
+  /// Performs one operation.
+  ///
+  /// - Returns: Whether anything changed.
+  @discardableResult
+  package mutating func perform(_ operation: WalletOperation) throws(WalletError) -> Bool {
+    try !perform([operation]).isEmpty
+  }
+
+  private mutating func append(_ operation: WalletOperation) throws(WalletError) {
+    var totals = state.totals
+    for movement in operation.movements + operation.returns {
+      var its = totals[movement.currency] ?? WalletTotals()
+      guard movement.spent <= its.rights else {
+        throw .insufficientRights(
+          currency: movement.currency, spendable: its.rights, balance: total(movement.currency))
+      }
+      guard totals[movement.currency] != nil || totals.count < Self.maximumCurrencies else {
+        throw .invalidText("a player can have at most \(Self.maximumCurrencies) currencies")
+      }
+      guard its.count(movement, isReturn: operation.effect == .giveBack) else {
+        throw .overflow(currency: movement.currency)
+      }
+      totals[movement.currency] = its
     }
-    var next = WalletState(chain: ChainID(using: &random), follows: state.chain)
-    next.late = late
-    next.balances = state.balances
-    next.wanted = state.wanted
-    next.settledClaims = state.settledClaims
-    next.recent = state.recent
-    state = next
+    state.totals = totals
+    state.operations.append(operation)
+    state.head = state.head.appending(operation)
+  }
+
+  /// Sets what has to be spendable here for a purchase that is being made; nil for one that is made or given up. The
+  /// next offer asks the bank for it.
+  package mutating func need(_ amount: Int64?, of currency: String) {
+    state.needs[currency] = amount.map { min(max(0, $0), Self.maximumTotal) }
+    state.held[currency] = nil
+  }
+
+  /// Returns whether performing the operation changes nothing, because it was performed before and isn't decided yet.
+  ///
+  /// - Throws: ``WalletError`` for another operation under the same id.
+  package func isUndecided(_ operation: WalletOperation) throws(WalletError) -> Bool {
+    for list in state.undecided {
+      if let known = list.operation(operation.id) {
+        guard try known.isRepeated(by: operation) else { continue }
+        return true
+      }
+      if let key = operation.kind.key, list.containsClaim(key) { return true }
+    }
+    return false
+  }
+}
+
+extension WalletOperation {
+  /// Returns whether `other` is this operation once more, or a claim of the same payment.
+  ///
+  /// - Throws: ``WalletError`` if it has the same id, but is another operation.
+  fileprivate func isRepeated(by other: WalletOperation) throws(WalletError) -> Bool {
+    if id == other.id {
+      guard fingerprint == other.fingerprint else { throw .idReused(id) }
+      return true
+    }
+    return kind.key != nil && kind.key == other.kind.key
+  }
+
+  /// What it returns to the bank.
+  fileprivate var returns: [Movement] {
+    effect == .giveBack ? [Movement(currency: currency, spent: amount)] : []
   }
 }
 
@@ -275,25 +187,16 @@ extension WalletTotals {
     returned = grown(returned, by: sums.returned)
   }
 
-  /// Adds an operation; returns false, and changes nothing, if a total would become too great. Claims count when they
-  /// are paid.
-  mutating func count(_ operation: WalletOperation) -> Bool {
-    func grown(_ total: Int64) -> Int64? {
-      let (sum, overflow) = total.addingReportingOverflow(operation.amount)
-      return overflow || sum > Wallet.maximumTotal ? nil : sum
-    }
-    switch operation.effect {
-    case .credit:
-      guard let sum = grown(earned) else { return false }
-      earned = sum
-    case .debit:
-      guard let sum = grown(spent) else { return false }
-      spent = sum
-    case .giveBack:
-      guard let sum = grown(returned) else { return false }
-      returned = sum
-    case .claim: break
-    }
+  /// Adds a movement; returns false, and changes nothing, if a total would become too great.
+  ///
+  /// - Parameter isReturn: Whether what is spent is returned to the bank.
+  mutating func count(_ movement: WalletOperation.Movement, isReturn: Bool = false) -> Bool {
+    var next = self
+    next.earned += movement.earned
+    if isReturn { next.returned += movement.spent } else { next.spent += movement.spent }
+    // Totals and amounts are far below what 64 bits hold.
+    guard max(next.earned, next.spent, next.returned) <= Wallet.maximumTotal else { return false }
+    self = next
     return true
   }
 }
@@ -311,7 +214,14 @@ extension WalletOperation {
       throw .invalidText("a purchase can have at most \(Wallet.maximumGoods) goods, not \(goods.count)")
     }
     for good in goods { try check(good, .good) }
-    if let key = kind.key { try check(key, .claim) }
+    switch effect {
+    case .claim: try check(kind.key ?? "", .claim)
+    case .convert(let other, let received):
+      try check(other, .currency)
+      guard other != currency else { throw .invalidText("\(currency) can't be converted to itself") }
+      guard received > 0, received <= Wallet.maximumAmount else { throw .invalidAmount(received) }
+    case .credit, .debit, .giveBack: break
+    }
   }
 }
 

@@ -8,6 +8,10 @@ package enum WalletError: Error, Hashable, Sendable, CustomStringConvertible {
   case invalidText(String)
   /// The operation would raise a total of this currency above `Wallet.maximumTotal`.
   case overflow(currency: String)
+  /// Another operation was performed under this id.
+  case idReused(OperationID)
+  /// More operations at once than count together.
+  case tooMany(Int)
 
   package var description: String {
     switch self {
@@ -17,6 +21,9 @@ package enum WalletError: Error, Hashable, Sendable, CustomStringConvertible {
     case .invalidAmount(let amount): "\(amount) is not an amount between 1 and \(Wallet.maximumAmount)"
     case .invalidText(let objection): objection
     case .overflow(let currency): "the totals of \(currency) would exceed their maximum"
+    case .idReused(let id): "another operation was performed under the identifier \(id)"
+    case .tooMany(let count):
+      "at most \(Wallet.maximumGroup) wallet operations can be performed together, not \(count)"
     }
   }
 }

@@ -14,26 +14,36 @@ package struct ChainHead: Hashable, Sendable, Codable {
 /// A device's side of the wallet in an exchange.
 package struct WalletOffer: Hashable, Sendable {
   package var chain: ChainID
-  /// The chain that this one follows after a fork or a fence.
+  /// The chain that this one follows.
   package var follows: ChainID?
   /// The head that the bank last acknowledged, after which `operations` begin.
   package var base: ChainHead
+  /// The number of the newest statement on this chain that the store has; 0 for none.
+  package var statement: UInt64
   package var operations: [WalletOperation]
   /// Operations of chains that this one follows, which were made there and never seen by the bank.
   package var late: [WalletOperation]
-  /// The rights that the store would like to have, by currency.
-  package var wanted: [String: Int64]
+  /// The first of those that the bank was waiting to charge: what became of them?
+  package var waiting: [OperationID]
+  /// What has to be spendable on this device for purchases that are being made, by currency.
+  package var needs: [String: Int64]
+  /// The number of the last change of the player's goods that the store knows; 0 for none.
+  package var goods: UInt64
 
   package init(
-    chain: ChainID, follows: ChainID?, base: ChainHead, operations: [WalletOperation], late: [WalletOperation],
-    wanted: [String: Int64]
+    chain: ChainID, follows: ChainID? = nil, base: ChainHead, statement: UInt64 = 0,
+    operations: [WalletOperation] = [], late: [WalletOperation] = [], waiting: [OperationID] = [],
+    needs: [String: Int64] = [:], goods: UInt64 = 0
   ) {
     self.chain = chain
     self.follows = follows
     self.base = base
+    self.statement = statement
     self.operations = operations
     self.late = late
-    self.wanted = wanted
+    self.waiting = waiting
+    self.needs = needs
+    self.goods = goods
   }
 }
 
@@ -42,38 +52,87 @@ package struct WalletReply: Hashable, Sendable {
   package enum State: Hashable, Sendable {
     /// The bank has the chain as offered, up to this head.
     case accepted(ChainHead)
-    /// The chain follows another one; the bank knows it now, still empty. Send the same offer again, with the cursor of
-    /// this response.
-    case begun(ChainHead)
-    /// The chain is closed at this head: continue with a new one that follows it, and offer what came after the head as
-    /// late.
-    case fenced(ChainHead)
-    /// Another copy of this store continued the chain; both are the same up to `common`.
-    case fork(head: ChainHead, common: ChainHead)
-    /// The bank knows less of the chain than the store assumes: offer again from this head.
-    case behind(ChainHead)
+    /// The bank's chain is at `head`, which isn't among what was offered: a store that has this head continues from
+    /// there. Otherwise the two are the same up to `common`; nil if the bank can't tell.
+    case from(head: ChainHead, common: ChainHead?)
+    /// The chain is closed, or another copy of this store continued it: continue with a new one that follows it, and
+    /// offer what came after `common` as late.
+    case closed(common: ChainHead)
   }
   package var chain: ChainID
   package var state: State
+  /// The number of the bank's newest statement on this chain, which says `totals`. Rights are only granted to a store
+  /// that has shown the newest one, or the one before it.
+  package var statement: UInt64
   /// The chain's totals as the bank keeps them, up to the head in `state`.
   package var totals: [String: WalletTotals]
-  /// The player's money by currency: what the bank holds plus all rights.
+  /// The player's money by currency: what the bank holds plus all rights, less the spends that wait.
   package var balances: [String: Int64]
-  /// What this chain should give back for another device, by currency.
+  /// What this chain should give back for another device, or for spends that wait, by currency.
   package var recalled: [String: Int64]
-  /// The decisions about late operations and claims.
+  /// The decisions about late operations, claims, and operations that nothing covered.
   package var decisions: [WalletDecision]
+  /// Where the rest of the money is, by currency, if a need isn't met.
+  package var held: [String: [WalletHolding]]
+  /// What changed in the player's goods; nil if nothing did.
+  package var goods: WalletGoods?
 
   package init(
-    chain: ChainID, state: State, totals: [String: WalletTotals] = [:], balances: [String: Int64] = [:],
-    recalled: [String: Int64] = [:], decisions: [WalletDecision] = []
+    chain: ChainID, state: State, statement: UInt64 = 0, totals: [String: WalletTotals] = [:],
+    balances: [String: Int64] = [:], recalled: [String: Int64] = [:], decisions: [WalletDecision] = [],
+    held: [String: [WalletHolding]] = [:], goods: WalletGoods? = nil
   ) {
     self.chain = chain
     self.state = state
+    self.statement = statement
     self.totals = totals
     self.balances = balances
     self.recalled = recalled
     self.decisions = decisions
+    self.held = held
+    self.goods = goods
+  }
+}
+
+/// Changes of the goods that a player has: what accepted operations granted.
+package struct WalletGoods: Hashable, Sendable, Codable {
+  /// The most goods in one reply, besides those of the same operation; the rest follows in the next one.
+  package static let maximumChanges = 1_000
+
+  /// The number of the change after which these come; 0 if they are all that the player has.
+  package var after: UInt64
+  /// The number of the last of them.
+  package var number: UInt64
+  /// How many the player has of the goods that changed.
+  package var counts: [String: Int64]
+
+  /// Whether more of them may follow.
+  var isPart: Bool { counts.count >= Self.maximumChanges }
+
+  package init(after: UInt64, number: UInt64, counts: [String: Int64]) {
+    self.after = after
+    self.number = number
+    self.counts = counts
+  }
+}
+
+/// The goods that a player has, as a store knows them.
+package struct PlayerGoods: Hashable, Sendable, Codable {
+  /// The number of the last change; 0 if the bank should send all.
+  package var number: UInt64
+  package var counts: [String: Int64]
+
+  package init(number: UInt64 = 0, counts: [String: Int64] = [:]) { (self.number, self.counts) = (number, counts) }
+
+  /// Takes changes that come after those that are known.
+  ///
+  /// - Returns: Whether they do: a reply to an earlier offer has changes that came before. Nor does it take a number
+  ///   that no bank accepts in an offer.
+  package mutating func take(_ goods: WalletGoods) -> Bool {
+    guard goods.after == 0 || goods.after == number, goods.number <= Cursor.maximumSeq else { return false }
+    counts = (goods.after == 0 ? [:] : counts).merging(goods.counts) { $1 }.filter { $0.value != 0 }
+    number = goods.number
+    return true
   }
 }
 
@@ -84,6 +143,17 @@ package struct WalletDecision: Hashable, Sendable, Codable {
     case accepted
     /// The balance couldn't cover it: it was never charged, and its goods are revoked.
     case declined
+    /// The balance covers it, but other devices hold too much of it: it is charged when they have returned enough.
+    case waiting
+    /// Another operation has the same id. This one was never charged.
+    case idReused
+    /// The bank doesn't know the operation that it was asked about: offer it again.
+    case unknown
+
+    /// Whether it stays so.
+    package var isFinal: Bool { self != .waiting && self != .unknown }
+    /// Whether the operation counts.
+    package var counts: Bool { self == .accepted }
   }
   package var id: OperationID
   package var verdict: Verdict
@@ -91,5 +161,19 @@ package struct WalletDecision: Hashable, Sendable, Codable {
   package init(id: OperationID, verdict: Verdict) {
     self.id = id
     self.verdict = verdict
+  }
+}
+
+/// What a bank keeps of an operation that it has decided.
+package struct DecidedOperation: Hashable, Sendable {
+  package var verdict: WalletDecision.Verdict
+  package var fingerprint: UInt64
+  /// The chain on which it came, or which the chain that brought it follows; nil if that is no longer kept.
+  package var chain: ChainID?
+
+  package init(verdict: WalletDecision.Verdict, fingerprint: UInt64, chain: ChainID?) {
+    self.verdict = verdict
+    self.fingerprint = fingerprint
+    self.chain = chain
   }
 }

@@ -71,7 +71,7 @@ extension Wallet {
   /// Returns the operations after the last parcel, if they alone amount to what can be spent here; nil if operations
   /// have to be combined.
   private func ownOperations(since handed: WalletParcel.Mark?) -> [WalletOperation]? {
-    guard state.acknowledged.count == 0, state.follows == nil, state.late.isEmpty,
+    guard !state.isBound, state.late.isEmpty,
       handed.map({ $0.chain == state.chain }) ?? true,
       let passed = Int(exactly: handed?.count ?? 0), passed <= state.operations.count,
       state.operations.count - passed <= WalletParcel.maximumOperations
@@ -79,11 +79,9 @@ extension Wallet {
     let own = Array(state.operations.dropFirst(passed))
     var sums: [String: Int64] = [:]
     for operation in own {
-      switch operation.effect {
-      case .credit: sums[operation.currency] = (sums[operation.currency] ?? 0).addingClamped(operation.amount)
-      case .debit: sums[operation.currency] = (sums[operation.currency] ?? 0).addingClamped(-operation.amount)
-      case .claim: break
-      case .giveBack: return nil
+      if operation.effect == .giveBack { return nil }
+      for movement in operation.movements {
+        sums[movement.currency] = (sums[movement.currency] ?? 0).addingClamped(movement.earned - movement.spent)
       }
     }
     let most = Self.maximumAmount * Int64(WalletParcel.maximumSpends)
@@ -103,12 +101,12 @@ extension Wallet {
     -> [WalletOperation]
   {
     var done: [WalletOperation] = []
-    for operation in parcel.operations where !knows(operation.id) {
+    for unit in parcel.operations.filter({ !knows($0.id) }).units {
       do {
-        if try perform(operation) { done.append(operation) }
+        done += try perform(unit)
       } catch .insufficientRights {
-        state.late.append(operation)
-        done.append(operation)
+        state.late.append(contentsOf: unit)
+        done += unit
       }
     }
     return done

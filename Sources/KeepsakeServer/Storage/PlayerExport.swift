@@ -7,6 +7,8 @@ import KeepsakeReplication
 enum PlayerExport {
   /// The number of lines in a page, which is read in one go.
   static let pageLines = 1_000
+  /// The number of rows of packed decisions that make about as many lines.
+  static let pageRows = pageLines / PackedDecisions.maximumEntries
 
   /// Where a page begins.
   enum Position: Sendable, Hashable {
@@ -14,7 +16,15 @@ enum PlayerExport {
     case changes(after: UInt64)
     case contents(after: ContentHash?)
     case decisions(after: OperationID?)
+    case packed(after: PackedRow?)
+    case claims(after: String?)
     case bank
+  }
+
+  /// A row of packed decisions.
+  struct PackedRow: Sendable, Hashable {
+    var level: Int64
+    var first: OperationID
   }
 
   struct Page: Sendable {
@@ -42,6 +52,9 @@ enum PlayerExport {
       var chain: ChainID
       var verdict: WalletDecision.Verdict
     }
+    struct Claim: Sendable, Encodable {
+      var key: String
+    }
     struct End: Sendable, Encodable {
       var lines: Int
     }
@@ -50,6 +63,10 @@ enum PlayerExport {
     var version: VersionRecord?
     var content: Content?
     var operation: Operation?
+    /// About an operation whose details aren't kept any more.
+    var decision: WalletDecision?
+    /// A claim that was paid.
+    var claim: Claim?
     var balances: [String: Int64]?
     /// The last line, with the number of lines before it.
     var end: End?
@@ -69,6 +86,8 @@ enum PlayerExport {
 
     init(content: Content) { self.content = content }
     init(operation: Operation) { self.operation = operation }
+    init(decision: WalletDecision) { self.decision = decision }
+    init(claim key: String) { claim = Claim(key: key) }
     init(balances: [String: Int64]) { self.balances = balances }
     private init(end: End) { self.end = end }
 

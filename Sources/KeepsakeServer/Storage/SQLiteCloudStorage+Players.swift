@@ -7,9 +7,8 @@ import KeepsakeReplication
 extension SQLiteCloudStorage {
   /// Tables whose first column is the container.
   private static let tables = [
-    "cell", "version", "covered", "content", "holder", "usage", "decision", "chainHead", "mark", "deviceChain",
-    "device", "pairing",
-    "offerPart",
+    "cell", "version", "covered", "content", "holder", "usage", "decision", "packedDecision", "paidClaim", "good",
+    "closedChain", "mark", "deviceChain", "device", "pairing", "offerPart",
   ]
 
   func isRetired(_ identity: DeviceIdentity) async throws -> Bool {
@@ -38,7 +37,7 @@ extension SQLiteCloudStorage {
       // The removed device may have requested it, to come back with it.
       try storage.run("DELETE FROM pairing WHERE container = ?", [id])
       var source = SystemRandomNumberGenerator()
-      let moved = try CloudAcceptance.retire(chains.sorted(), in: &storage, using: &source)
+      let moved = try CloudAcceptance.retire(chains.sorted(), of: device, in: &storage, using: &source)
       return Retirement(seq: moved ? try storage.position().seq : nil)
     }
   }
@@ -86,8 +85,15 @@ extension SQLiteCloudStorage {
       case .decisions(let operation):
         let decisions = try storage.decisions(after: operation, limit: limit)
         let next: PlayerExport.Position =
-          decisions.count == limit ? .decisions(after: decisions[limit - 1].operation.id) : .bank
+          decisions.count == limit ? .decisions(after: decisions[limit - 1].operation.id) : .packed(after: nil)
         return PlayerExport.Page(lines: decisions.map(PlayerExport.Line.init(operation:)), next: next)
+      case .packed(let row):
+        return try storage.packedPage(after: row)
+      case .claims(let key):
+        let keys = try storage.paidClaims(after: key, limit: limit)
+        return PlayerExport.Page(
+          lines: keys.map(PlayerExport.Line.init(claim:)), next: keys.count == limit ? .claims(after: keys.last) : .bank
+        )
       case .bank:
         let bank = Bank(try storage.bank())
         let balances = Dictionary(uniqueKeysWithValues: bank.currencies.map { ($0, bank.balance($0)) })
@@ -118,13 +124,30 @@ extension SQLiteContainer {
       "SELECT details, chain, verdict FROM decision WHERE container = ? AND operation > ? ORDER BY operation LIMIT ?",
       [id, operation?.bytes ?? Data(), limit]
     ).map { row in
-      guard let verdict = WalletDecision.Verdict(rawValue: try row.decode(atIndex: 2)) else {
-        throw ServerError(.damaged, "A decision of a container's bank can't be read.")
-      }
       return PlayerExport.Line.Operation(
         operation: try decode(WalletOperation.self, row.decode(atIndex: 0)),
-        chain: try identifier(row.decode(atIndex: 1)), verdict: verdict)
+        chain: try identifier(row.decode(atIndex: 1)), verdict: try verdict(row.decode(atIndex: 2)))
     }
+  }
+
+  /// Returns a page of the packed decisions, the run of the lowest level first: packing moves decisions to higher
+  /// levels only, so that none is missed between two pages.
+  fileprivate func packedPage(after row: PlayerExport.PackedRow?) throws -> PlayerExport.Page {
+    let rows = try rows(
+      """
+      SELECT level, first, entries FROM packedDecision WHERE container = ?1 AND (level, first) > (?2, ?3)
+      ORDER BY level, first LIMIT ?4
+      """, [id, row?.level ?? -1, row?.first.bytes ?? Data(), PlayerExport.pageRows])
+    let last = try rows.last.map {
+      PlayerExport.PackedRow(level: try $0.decode(atIndex: 0), first: try identifier($0.decode(atIndex: 1)))
+    }
+    let lines = try rows.flatMap { row in
+      try packed(row.decode(atIndex: 2)).entries.map {
+        PlayerExport.Line(decision: WalletDecision(id: $0.operation, verdict: $0.decided.verdict))
+      }
+    }
+    return PlayerExport.Page(
+      lines: lines, next: rows.count == PlayerExport.pageRows ? .packed(after: last) : .claims(after: nil))
   }
 }
 #endif

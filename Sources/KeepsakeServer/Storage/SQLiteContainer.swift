@@ -11,6 +11,8 @@ struct SQLiteContainer: CloudContainer {
   let id: Data
   let files: ContentFiles
   let now: Int64
+  /// Of how many decided operations the details are kept, at least.
+  var detailedDecisions = ServerLimits.detailedDecisions
   /// Files that no row names any more once the transaction has committed.
   var removedFiles: [String] = []
 
@@ -224,63 +226,6 @@ struct SQLiteContainer: CloudContainer {
       return CloudChange(seq: unsigned(try row.decode(atIndex: 0)), item: item)
     }
   }
-
-  // MARK: Bank
-
-  func bank() throws -> BankState {
-    guard let found = try row("SELECT bank FROM container WHERE id = ?", [id]),
-      let bytes = try found.decode(Data?.self, atIndex: 0)
-    else {
-      return BankState()
-    }
-    return try decode(BankState.self, bytes)
-  }
-
-  mutating func setBank(_ state: BankState) throws {
-    try run(
-      """
-      INSERT INTO container (id, epoch, seq, mark, bank) VALUES (?, 0, 0, 0, ?)
-      ON CONFLICT (id) DO UPDATE SET bank = excluded.bank
-      """, [id, try encode(state)])
-  }
-
-  func decision(on operation: OperationID) throws -> WalletDecision.Verdict? {
-    let found = try row("SELECT verdict FROM decision WHERE container = ? AND operation = ?", [id, operation.bytes])
-    guard let found else { return nil }
-    guard let verdict = WalletDecision.Verdict(rawValue: try found.decode(atIndex: 0)) else {
-      throw ServerError(.damaged, "A decision of a container's bank can't be read.")
-    }
-    return verdict
-  }
-
-  mutating func recordDecision(
-    _ verdict: WalletDecision.Verdict, on operation: WalletOperation, of chain: ChainID
-  ) throws {
-    try run(
-      """
-      INSERT INTO decision (container, operation, chain, verdict, details) VALUES (?, ?, ?, ?, ?)
-      ON CONFLICT (container, operation) DO UPDATE
-      SET chain = excluded.chain, verdict = excluded.verdict, details = excluded.details
-      """, [id, operation.id.bytes, chain.bytes, verdict.rawValue, try encode(operation)])
-  }
-
-  func chainHead(of chain: ChainID, at count: UInt64) throws -> ChainHead? {
-    let found = try row(
-      "SELECT hash FROM chainHead WHERE container = ? AND chain = ? AND count = ?", [id, chain.bytes, signed(count)])
-    guard let found else { return nil }
-    guard let hash = ContentHash(bytes: try found.decode(atIndex: 0)) else {
-      throw ServerError(.damaged, "A chain of a container's bank can't be read.")
-    }
-    return ChainHead(count: count, hash: hash)
-  }
-
-  mutating func recordChainHead(_ head: ChainHead, of chain: ChainID) throws {
-    try run(
-      """
-      INSERT INTO chainHead (container, chain, count, hash) VALUES (?, ?, ?, ?)
-      ON CONFLICT (container, chain, count) DO UPDATE SET hash = excluded.hash
-      """, [id, chain.bytes, signed(head.count), head.hash.bytes])
-  }
 }
 
 // MARK: Rows and values
@@ -300,9 +245,9 @@ extension SQLiteContainer {
 
   func bytes(_ text: String) -> Data { Data(text.utf8) }
 
-  private func signed(_ value: UInt64) -> Int64 { Int64(bitPattern: value) }
+  func signed(_ value: UInt64) -> Int64 { Int64(bitPattern: value) }
 
-  private func unsigned(_ value: Int64) -> UInt64 { UInt64(bitPattern: value) }
+  func unsigned(_ value: Int64) -> UInt64 { UInt64(bitPattern: value) }
 
   func identifier<Kind>(_ bytes: Data) throws -> Identifier<Kind> {
     guard let identifier = Identifier<Kind>(bytes: bytes) else {

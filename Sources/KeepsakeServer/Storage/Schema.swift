@@ -10,7 +10,7 @@ import KeepsakeReplication
 enum Schema {
   static let migrations: [String] = [
     "1 containers, devices, pairing", "2 room and damage", "3 offers in parts", "4 removed devices",
-    "5 what devices have seen",
+    "5 what devices have seen", "6 packed decisions",
   ]
 
   static func migrator(files: ContentFiles) -> DatabaseMigrator {
@@ -89,6 +89,7 @@ enum Schema {
     migrator.registerMigration(migrations[4]) { db in
       try db.execute(sql: "ALTER TABLE device ADD COLUMN reached INTEGER NOT NULL DEFAULT 0")
     }
+    migrator.registerMigration(migrations[5], migrate: renewBanks)
     return migrator
   }
 
@@ -119,12 +120,7 @@ enum Schema {
     }
     let versions = try Row.fetchCursor(db, sql: "SELECT container, id, slot, record FROM version")
     while let row = try versions.next() {
-      let record: VersionRecord
-      do {
-        record = try JSONDecoder().decode(VersionRecord.self, from: row.decode(Data.self, atIndex: 3))
-      } catch {
-        throw ServerError(.damaged, "A row of the database can't be read.", cause: error)
-      }
+      let record = try decoded(VersionRecord.self, row.decode(atIndex: 3))
       for hash in record.contents {
         try db.execute(
           sql: "INSERT OR IGNORE INTO holder (container, hash, version, slot) VALUES (?, ?, ?, ?)",

@@ -43,6 +43,8 @@ struct Model {
   var successors: [VersionID: [VersionID]] = [:]
   var operations: [OperationID: WalletOperation] = [:]
   var operationMayBeGone: Set<OperationID> = []
+  /// The operations that were performed together, and have to count together.
+  var groups: [[OperationID]] = []
   /// The deeds that each version of the documents' slot knows, its own and those of the versions it comes from.
   var known: [VersionID: Set<Int>] = [:]
   var deeds: [Deed] = []

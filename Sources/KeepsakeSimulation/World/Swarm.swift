@@ -7,7 +7,8 @@ import KeepsakeReplication
 struct Swarm {
   /// What may happen next on a device.
   enum Act: CaseIterable {
-    case load, save, delete, writeCell, wallet, network, reopen, copy, rollBack, backUp, turnClock, collect, sync
+    case load, save, delete, writeCell, wallet, network, reopen, copy, rollBack, backUp, turnClock, collect, sync,
+      remove, ghost
 
     /// The usual frequency, of about a hundred.
     fileprivate var usual: Int {
@@ -21,8 +22,26 @@ struct Swarm {
       case .reopen: 4
       case .copy, .rollBack, .backUp, .turnClock: 2
       case .collect, .sync: 3
+      case .remove: 1
+      // Only in worlds about money.
+      case .ghost: 0
       }
     }
+
+    /// The frequency in a world that is about money.
+    fileprivate var aboutMoney: Int {
+      switch self {
+      case .load, .save, .writeCell, .turnClock, .collect: 1
+      case .delete, .sync: 2
+      case .wallet: 60
+      case .network: 10
+      case .reopen, .copy, .remove, .ghost: 3
+      case .rollBack: 6
+      case .backUp: 14
+      }
+    }
+
+    fileprivate var isAboutMoney: Bool { [.wallet, .network].contains(self) }
 
     /// Whether it is part of playing: without these acts nothing would be at stake.
     fileprivate var isPlay: Bool { [.load, .save, .writeCell].contains(self) }
@@ -52,15 +71,23 @@ struct Swarm {
   /// request, so that an offer takes several.
   let pieceItems: Int
   let requestItems: Int
+  /// The most operations of a wallet in one exchange.
+  let walletBatch: Int
   /// Whether events contain what changed; that is wrong for a device that missed an event before.
   let tellsSteps: Bool
   /// Whether games keep documents that merge, and how much history devices keep.
   let hasDocuments: Bool
   let newestKept: Int
+  /// Whether the world is mostly about money: small exchanges, and many copies, backups and removed devices.
+  let isAboutMoney: Bool
+  /// Whether most saves are documents that merge.
+  let isAboutDocuments: Bool
   private let weights: [(act: Act, upTo: Int)]
 
-  /// - Parameter operations: The average number of operations.
-  init(operations mean: Int, using random: inout SeededGenerator) {
+  /// - Parameters:
+  ///   - operations: The average number of operations.
+  ///   - faults: The bugs that are planted.
+  init(operations mean: Int, for faults: Faults, using random: inout SeededGenerator) {
     func one<Value>(of values: [Value], _ usual: Value) -> Value { values.randomElement(using: &random) ?? usual }
     devices = Int.random(in: 2...5, using: &random)
     maximumDevices = devices + Int.random(in: 0...3, using: &random)
@@ -77,16 +104,21 @@ struct Swarm {
     page = one(of: [3, 5, 20, 500], 20)
     // Small enough that some contents have to be put one by one.
     inlineBytes = one(of: [40, 100, 100_000], 100)
+    let drawn = random.once(in: 5)
+    isAboutMoney = faults.isEmpty ? drawn : faults.subject == .money
+    isAboutDocuments = faults.subject == .documents
     var sum = 0
     var weights: [(Act, Int)] = []
     for act in Act.allCases {
-      let isLeftOut = random.once(in: 3) && !act.isPlay
-      sum += isLeftOut ? 0 : act.usual * one(of: [1, 1, 1, 2, 4], 1)
+      let isLeftOut = random.once(in: 3) && !(isAboutMoney ? act.isAboutMoney : act.isPlay)
+      let usual = isAboutMoney ? act.aboutMoney : act.usual
+      sum += isLeftOut ? 0 : usual * one(of: [1, 1, 1, 2, 4], 1)
       weights.append((act, sum))
     }
     self.weights = weights
     tellsSteps = !random.once(in: 3)
-    hasDocuments = !random.once(in: 4)
+    hasDocuments = !random.once(in: 4) || isAboutDocuments
+    walletBatch = isAboutMoney ? one(of: [2, 2, 5], 2) : one(of: [2, 5, 40, Wallet.maximumBatch], 40)
     newestKept = one(of: [.max, .max, 1, 3, 10], .max)
     pieceItems = cloudRestoreOdds > 0 ? one(of: [1, 3, 50], 3) : DeviceCommit.maximumGroupVersions
     requestItems = cloudRestoreOdds > 0 ? one(of: [2, 6, 1_000], 6) : ExchangeRules.maximumVersions
@@ -109,7 +141,8 @@ struct Swarm {
       \(pauseMilliseconds) ms, latency to \(latencyMilliseconds) ms, one in: lost \(lossOdds), duplicated \
       \(doublingOdds), undelivered events \(deafnessOdds), crash \(crashOdds), skew \(skewOdds), restore \
       \(cloudRestoreOdds), full \(cloudFillOdds); page \(page), inline \(inlineBytes), pieces of \(pieceItems) in \
-      requests of \(requestItems), events \(tellsSteps ? "with" : "without") what changed; \
+      requests of \(requestItems), operations by \(walletBatch)\(isAboutMoney ? ", about money" : ""), \
+      events \(tellsSteps ? "with" : "without") what changed; \
       \(hasDocuments ? "documents" : "no documents"), past \(newestKept == .max ? "all" : "\(newestKept)"); \
       \(acts.joined(separator: ", "))
       """

@@ -120,17 +120,13 @@ extension World {
     for (id, chain) in bank.state.chains {
       for (currency, totals) in chain.totals {
         if totals.rights < 0 { violation("the chain \(short(id)) has rights below zero in \(currency)") }
-        if chain.fenced, totals.rights != 0 { violation("money is stranded on the closed chain \(short(id))") }
         held[currency, default: 0] += totals.rights
       }
     }
     var made: [String: Int64] = [:]
-    for (verdict, operation) in cloud.decisions.values where verdict == .accepted {
-      switch operation.effect {
-      case .credit, .claim: made[operation.currency, default: 0] += operation.amount
-      case .debit: made[operation.currency, default: 0] -= operation.amount
-      case .giveBack: break
-      }
+    for (verdict, operation, _) in cloud.decisions.values where verdict == .accepted {
+      if operation.effect == .claim { made[operation.currency, default: 0] += operation.amount }
+      for movement in operation.movements { made[movement.currency, default: 0] += movement.earned - movement.spent }
     }
     for currency in Set(held.keys).union(made.keys).sorted()
     where held[currency, default: 0] != made[currency, default: 0] {

@@ -28,6 +28,8 @@ extension World {
     case .backUp: devices[index].backup = (devices[index].storage, devices[index].journal.count)
     case .turnClock: devices[index].skew += Int64.random(in: -90_000...90_000, using: &random)
     case .collect: collectContents()
+    case .remove: removeDevice(index)
+    case .ghost: reportFromCopy(of: index)
     case .sync:
       trace(21, UInt64(index), words: "device \(index) syncs")
       step(index, .sync)
@@ -57,7 +59,7 @@ extension World {
 
   private func load(_ index: Int) {
     if holdsArrivals, deliveries.once(in: 2) { deliver(index) }
-    if swarm.hasDocuments, random.once(in: 4) {
+    if swarm.hasDocuments, random.once(in: swarm.isAboutDocuments ? 2 : 4) {
       loadGarden(index)
       return
     }
@@ -119,7 +121,7 @@ extension World {
   }
 
   private func save(_ index: Int) {
-    if swarm.hasDocuments, random.once(in: 3) {
+    if swarm.hasDocuments, swarm.isAboutDocuments || random.once(in: 3) {
       saveGarden(index)
       return
     }
@@ -176,7 +178,7 @@ extension World {
       savedAtMilliseconds: clock(of: index), tombstone: tombstone)
   }
 
-  // MARK: Cells and money
+  // MARK: Cells
 
   private func cellDrafts(_ index: Int) -> [CellDraft] { random.once(in: 3) ? gatheredDrafts(index) : [cellDraft()] }
 
@@ -204,28 +206,6 @@ extension World {
     commit(index, CommitDraft(cells: cellDrafts(index)), paired: nil)
   }
 
-  private func operation(_ kind: WalletOperation.Kind) -> WalletOperation {
-    let currency = random.once(in: 4) ? "keys" : "gems"
-    return WalletOperation(
-      id: OperationID(using: &random), kind: kind, currency: currency, amount: Int64.random(in: 1...50, using: &random),
-      reason: "simulated")
-  }
-
-  private func useWallet(_ index: Int) {
-    var made: WalletOperation
-    switch Int.random(in: 0..<6, using: &random) {
-    case 0..<2: made = operation(.earn)
-    case 2..<5:
-      made = operation(.spend)
-      report.statistics.spends += 1
-    default:
-      let number = Int.random(in: 0..<6, using: &random)
-      made = operation(.claim(key: "quest \(number)"))
-      made.currency = "gems"
-    }
-    commit(index, CommitDraft(wallet: [made]), paired: nil)
-  }
-
   // MARK: Commits
 
   /// Commits for the game. The model records what the game may rely on from then on.
@@ -237,9 +217,13 @@ extension World {
       let known = save.isTombstone ? nil : devices[index].loaded[save.slot]
       seen[save.id] = Set(known ?? before.heads(of: save.slot))
     }
+    let isReused = draft.wallet.contains { operation in
+      before.performedOperation(operation.id).map { $0 != operation.fingerprint } ?? false
+    }
     do {
       let records = try DeviceCommit.apply(
         draft, now: clock(of: index), writer: devices[index].writer, in: &devices[index].storage, using: &random)
+      if isReused { violation("device \(index) took another operation under a known id") }
       report.statistics.saves += records.count
       report.statistics.provisional += records.count { $0.provisional }
       try prune(index)
@@ -270,10 +254,10 @@ extension World {
       let after = devices[index].storage
       devices[index].storage = before
       trace(24, UInt64(index), words: "device \(index) crashes before that is committed")
-      if options.faults.acknowledgesBeforeCommit { note(draft, index, seen, paired, Set(after.wallet()?.recent ?? [])) }
+      if options.faults.acknowledgesBeforeCommit { note(draft, index, seen, paired, performed(draft, in: after)) }
       return open(index)
     }
-    note(draft, index, seen, paired, Set(devices[index].storage.wallet()?.recent ?? []))
+    note(draft, index, seen, paired, performed(draft, in: devices[index].storage))
     checkRetreats(index)
     if crash == .afterCommit {
       report.statistics.crashesAfterCommit += 1
@@ -281,6 +265,10 @@ extension World {
       return open(index)
     }
     step(index, .committed)
+  }
+
+  private func performed(_ draft: CommitDraft, in storage: SimulatedDevice) -> Set<OperationID> {
+    Set(draft.wallet.map(\.id).filter { storage.performedOperation($0) != nil })
   }
 
   private func note(
@@ -305,6 +293,8 @@ extension World {
       write(.cell(cell.key, cell.change))
     }
     // A claim that was made here before changes nothing.
+    let ids = draft.wallet.map(\.id).filter(performed.contains)
+    if ids.count > 1 { model.groups.append(ids) }
     for operation in draft.wallet where performed.contains(operation.id) {
       model.operations[operation.id] = operation
       write(.operation(operation.id))
@@ -333,7 +323,7 @@ extension World {
   }
 
   /// Rolls the store back to its backup: what was written since is gone unless it was sent in time.
-  private func rollBack(_ index: Int) {
+  func rollBack(_ index: Int) {
     guard let backup = devices[index].backup else { return }
     report.statistics.rollbacks += 1
     trace(28, UInt64(index), words: "device \(index) is restored from a backup")

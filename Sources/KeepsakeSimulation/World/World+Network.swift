@@ -47,6 +47,14 @@ extension World {
         .toDevice(device: index, opening: opening, .failed(request: number, TransportFailure(kind, "simulated"))))
     }
     guard calm || devices[index].online else { return fail(after: 10, .unreachable) }
+    if !calm, swarm.isAboutMoney, isBeginning(call, of: index) {
+      // It arrives when the store has forgotten the chain that it begins, and has begun another one.
+      report.statistics.lateAnswers += 1
+      schedule(after: 500, .setBack(device: index, opening: opening))
+      fail(after: Self.timeoutMilliseconds, .interrupted)
+      return schedule(
+        after: Int64.random(in: 4_000...15_000, using: &random), .toCloud(device: index, opening: -1, call))
+    }
     let arrival = Int64.random(in: 5...swarm.latencyMilliseconds * call.weight, using: &random)
     guard !calm, random.may(swarm.lossOdds) else {
       if !calm, random.may(swarm.doublingOdds) {
@@ -78,6 +86,14 @@ extension World {
     }
   }
 
+  /// Whether a request is the first one on a chain that a backup doesn't know.
+  private func isBeginning(_ call: Call, of index: Int) -> Bool {
+    guard case .exchange(_, let request, _, _) = call, let offer = request.wallet, let old = offer.follows else {
+      return false
+    }
+    return offer.statement == 0 && devices[index].backup?.storage.wallet()?.chain == old
+  }
+
   /// The cloud receives a call. An opening below zero means that the response gets lost.
   func receive(_ call: Call, from index: Int, _ opening: Int) {
     let delay = Int64.random(in: 5...swarm.latencyMilliseconds, using: &random)
@@ -94,13 +110,14 @@ extension World {
     case .download(let number, let hash):
       answer(.downloaded(request: number, hash, cloud.content(hash)))
     case .exchange(let number, let request, let era, let sent):
-      let before = cloud.position()
+      let before = cloud
       let contested = contested(in: request)
       do {
         let response = try respond(to: request, from: index, era, sent)
         count(response)
         checkLifted(contested)
         checkCloud(after: request)
+        checkDeclined(request, before)
         trace(
           7, UInt64(index), number, response.cursor.seq, UInt64(response.changes.count), response.cursor.mark,
           words: "the cloud responds to device \(index) #\(number & 0xFFFF): \(short(response.outcome)) "
@@ -110,7 +127,7 @@ extension World {
       } catch {
         violation("the cloud refuses what device \(index) sent: \(error)")
       }
-      if cloud.position().seq > before.seq { announce(since: before, from: index) }
+      if cloud.position().seq > before.position().seq { announce(since: before.position(), from: index) }
     }
   }
 
@@ -122,6 +139,7 @@ extension World {
     let reached = cloud.reached()[Device.id(index)] ?? 0
     let response = try CloudAcceptance.exchange(
       request, from: Device.id(index), now: now, quota: isFull ? 0 : nil, in: &cloud, using: &random)
+    checkRecall(response.wallet, of: request.wallet)
     if sent >= lastAsked[index]?.sent ?? sent { lastAsked[index] = (sent, request.hasStaged) }
     if !response.restart, request.cursor.ahead == nil, !request.hasStaged {
       words[index] = Word(era: era, sent: sent, newest: max(sent, words[index]?.newest ?? sent))
@@ -135,7 +153,7 @@ extension World {
   }
 
   /// Notifies every device, including the one that made the change, which may be notified before its response arrives.
-  private func announce(since before: Cursor, from sender: Int) {
+  func announce(since before: Cursor, from sender: Int) {
     let seq = cloud.position().seq
     var step: CloudEvent.Step?
     do {
@@ -181,10 +199,10 @@ extension World {
       violation("a correct device was refused: \(refusals)")
     }
     switch response.wallet?.state {
-    case .fork?: report.statistics.forks += 1
-    case .fenced?: report.statistics.fences += 1
-    default: break
+    case .closed?, .from?: report.statistics.forks += 1
+    case .accepted?, nil: break
     }
+    if response.wallet?.decisions.contains(where: { $0.verdict == .waiting }) == true { report.statistics.waits += 1 }
     if response.wallet?.recalled.isEmpty == false { report.statistics.recalls += 1 }
   }
 
@@ -199,11 +217,11 @@ extension World {
     case .refused(let refusals) where swarm.cloudFillOdds == 0: violation("device \(index) was refused: \(refusals)")
     case .damaged(let hash): violation("device \(index) found \(hash) damaged or missing")
     case .decisions(let decisions):
-      for decision in decisions where decision.verdict == .declined {
-        guard let write = model.operations[decision.id] else { continue }
-        if case .claim = write.kind { report.statistics.claimsDeclined += 1 } else { report.statistics.declined += 1 }
-        if let held = cloud.decision(on: decision.id), held != .declined, !cloudWasRestored {
-          violation("\(decision.id) was declined to device \(index), but it was charged")
+      for decided in decisions where decided.verdict == .declined {
+        let operation = decided.operation
+        if operation.effect == .claim { report.statistics.claimsDeclined += 1 } else { report.statistics.declined += 1 }
+        if let held = cloud.decision(on: operation.id)?.verdict, held != .declined, !cloudWasRestored {
+          violation("\(operation.id) was declined to device \(index), but it was charged")
         }
       }
     case .slots, .cells, .wallet, .caughtUp, .refused: break
@@ -234,10 +252,8 @@ extension World {
   private func short(_ state: WalletReply.State) -> String {
     switch state {
     case .accepted(let head): "accepted \(head.count)"
-    case .begun: "begun"
-    case .fenced(let head): "fenced \(head.count)"
-    case .fork(let head, let common): "fork \(head.count) common \(common.count)"
-    case .behind(let head): "behind \(head.count)"
+    case .closed(let common): "closed \(common.count)"
+    case .from(let head, let common): "from \(head.count) common \(common.map { "\($0.count)" } ?? "-")"
     }
   }
 }

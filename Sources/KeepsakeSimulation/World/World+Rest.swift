@@ -22,6 +22,12 @@ extension World {
       devices[index].storage.connect()
       step(index, .started)
     }
+    // The purchases for which money was needed are made or given up.
+    for index in devices.indices {
+      guard var wallet = devices[index].storage.wallet() else { continue }
+      (wallet.needs, wallet.held) = ([:], [:])
+      devices[index].storage.setWallet(wallet)
+    }
     var rounds = 0
     var before: [UInt64] = []
     repeat {
@@ -191,32 +197,38 @@ extension World {
 
   private func checkMoney() {
     let bank = Bank(cloud.bank())
-    let copied = report.statistics.copies + report.statistics.rollbacks > 0
+    let waiting = bank.waitingSpends()
+    // What such a device spends may have been spent elsewhere meanwhile.
+    let copied = report.statistics.copies + report.statistics.rollbacks + report.statistics.removals > 0
     for index in devices.indices {
       guard let state = devices[index].storage.wallet() else {
         violation("device \(index) has no wallet")
         continue
       }
       let wallet = Wallet(state)
-      if wallet.hasUnreportedOperations { violation("device \(index) has operations that the bank never decided") }
+      // A restored bank may have money on chains that nobody has any more, so that what waits for it waits for ever.
+      let isLeft = cloudWasRestored ? wallet.hasUnreportedOperations : !wallet.unreported.isEmpty
+      if isLeft { violation("device \(index) has operations that the bank never decided") }
       for currency in Set(wallet.currencies).union(bank.currencies).sorted() {
-        if wallet.total(currency) != bank.balance(currency) {
-          violation(
-            "device \(index) shows \(wallet.total(currency)) \(currency), the bank has \(bank.balance(currency))")
+        let balance = bank.balance(currency) - (waiting[currency] ?? 0)
+        if wallet.total(currency) != balance {
+          violation("device \(index) shows \(wallet.total(currency)) \(currency), the bank has \(balance)")
         }
       }
     }
     guard !cloudWasRestored else { return }
     let chains = Set(devices.compactMap { $0.storage.wallet()?.chain })
-    for (id, chain) in bank.state.chains where !chain.fenced && !chains.contains(id) {
+    for (id, chain) in bank.state.chains where !chains.contains(id) {
       if chain.totals.values.contains(where: { $0.rights > 0 }) {
         violation("money is stranded on the chain \(short(id)), which no device holds")
       }
     }
+    if !bank.state.waiting.isEmpty { violation("spends wait although everything is delivered") }
+    let isGrouped = Set(model.groups.joined())
     var paid: [String: OperationID] = [:]
     for id in model.operations.keys.sorted() {
       guard let operation = model.operations[id] else { continue }
-      let verdict = cloud.decision(on: id)
+      let verdict = cloud.decision(on: id)?.verdict
       if verdict == nil, !model.operationMayBeGone.contains(id) {
         violation("the operation \(id) was lost: \(operation)")
       }
@@ -224,10 +236,36 @@ extension World {
       case .claim:
         guard verdict == .accepted, let key = operation.kind.key else { continue }
         if let other = paid.updateValue(id, forKey: key) { violation("\(key) was paid for \(other) and \(id)") }
-      case .debit:
+      case .debit, .convert:
         if verdict == .declined, !copied { violation("a spend within rights was declined: \(operation)") }
       case .credit, .giveBack:
-        if verdict == .declined { violation("an earning was declined: \(operation)") }
+        if verdict == .declined, operation.group == nil, !isGrouped.contains(id) {
+          violation("an earning was declined: \(operation)")
+        }
+      }
+    }
+    checkVerdicts()
+    for group in model.groups where Set(group.compactMap { cloud.decision(on: $0)?.verdict }).count > 1 {
+      violation("of a checkpoint, the bank accepted a part: \(group.map { short($0) })")
+    }
+  }
+
+  /// What the bank declined, and the claims that it paid, must be known where they were made.
+  private func checkVerdicts() {
+    for index in devices.indices {
+      let storage = devices[index].storage
+      let noticed = Set(storage.notices.map(\.operation.id))
+      for (id, verdict) in storage.outcomes where verdict == .waiting {
+        violation("device \(index) was never told what became of \(short(id)), which waited")
+      }
+      for number in devices[index].journal {
+        guard case .operation(let id) = model.writes[number].write, let decided = cloud.decisions[id],
+          storage.performedOperation(id) == decided.operation.fingerprint
+        else { continue }
+        let isDue = !decided.verdict.counts || decided.operation.effect == .claim
+        if isDue, !noticed.contains(id) {
+          violation("device \(index) has no notice of \(short(id)), which was \(decided.verdict.rawValue)")
+        }
       }
     }
   }

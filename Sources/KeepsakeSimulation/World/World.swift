@@ -66,6 +66,8 @@ package final class World {
     case wake(device: Int, opening: Int, number: Int)
     /// The device's event stream is open again.
     case listen(device: Int, opening: Int)
+    /// The device is restored from its backup.
+    case setBack(device: Int, opening: Int)
     case action
   }
 
@@ -118,12 +120,14 @@ package final class World {
     report = WorldReport(seed: seed)
     holdsArrivals = seed % 4 == 3
     deliveries = SeededGenerator(seed: ~seed)
-    swarm = Swarm(operations: options.operations, using: &random)
+    // A bug is looked for where it can be.
+    swarm = Swarm(operations: options.operations, for: options.faults, using: &random)
     isFrugal = seed % 5 == 4 && swarm.cloudRestoreOdds == 0
     var engine = DeviceEngine.Options()
     engine.page = swarm.page
     engine.inlineBytes = swarm.inlineBytes
     engine.maximumDepth = 3
+    engine.walletBatch = swarm.walletBatch
     if swarm.cloudRestoreOdds > 0 {
       (engine.pieceCells, engine.pieceVersions) = (swarm.pieceItems, swarm.pieceItems)
       (engine.maximumCells, engine.maximumVersions) = (swarm.requestItems, swarm.requestItems)
@@ -182,6 +186,8 @@ package final class World {
       if devices[device].opening == opening, devices[device].wake == number { step(device, .woke) }
     case .listen(let device, let opening):
       if devices[device].opening == opening { listen(device) }
+    case .setBack(let device, let opening):
+      if devices[device].opening == opening, !calm { rollBack(device) }
     case .action:
       report.statistics.operations += 1
       act()

@@ -48,10 +48,15 @@ package struct WorldStatistics: Hashable, Sendable {
   package var crashesInFlight = 0
   package var missingContents = 0
   package var forks = 0
-  package var fences = 0
   package var recalls = 0
   package var spends = 0
   package var spendsRefused = 0
+  /// Operations performed again under their ids, by themselves or with another amount; purchases that the bank was
+  /// asked for; replies with spends that had to wait.
+  package var repeats = 0
+  package var needs = 0
+  package var waits = 0
+  package var removals = 0
   package var declined = 0
   package var claimsDeclined = 0
   package var provisional = 0
@@ -106,8 +111,9 @@ package struct WorldStatistics: Hashable, Sendable {
       \.uploads,
       \.downloads,
       \.transfersBeside, \.exchangesBeside,
-      \.crashesInFlight, \.missingContents, \.forks, \.fences, \.recalls,
-      \.spends, \.spendsRefused, \.declined, \.claimsDeclined, \.provisional, \.deletes, \.resets, \.takenOut,
+      \.crashesInFlight, \.missingContents, \.forks, \.recalls,
+      \.spends, \.spendsRefused, \.repeats, \.needs, \.waits, \.removals, \.declined, \.claimsDeclined, \.provisional,
+      \.deletes, \.resets, \.takenOut,
       \.documents, \.merges,
       \.mergesUncertain, \.mergesCrossed, \.pruned, \.additionsKept, \.skewedClocks, \.leftInTheCloud,
       \.askedFor, \.evicted, \.seen,

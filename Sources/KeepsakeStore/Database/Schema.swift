@@ -9,7 +9,7 @@ enum Schema {
   static var currentVersion: Int32 { Int32(migrations.count) }
 
   /// Step n migrates from format n to n + 1. A released step never changes.
-  private static let migrations: [@Sendable (Database) throws -> Void] = [createTables, addNotDownloaded]
+  private static let migrations: [@Sendable (Database) throws -> Void] = [createTables, addNotDownloaded, addPerformed]
 
   /// Checks the file's header, by reading its first bytes before SQLite touches anything.
   static func checkHeader(of url: URL) throws {
@@ -169,6 +169,16 @@ enum Schema {
       sql: """
         ALTER TABLE version ADD COLUMN deferred INTEGER NOT NULL DEFAULT 0;
         CREATE INDEX version_deferred ON version (id) WHERE deferred = 1;
+        """)
+  }
+
+  /// What the wallet ever performed here; kept for ever. `key`: the id of an operation, or a hash of a claim's key. The
+  /// first opening fills it from the ledger, which may be encrypted.
+  @Sendable private static func addPerformed(_ database: Database) throws {
+    try database.execute(
+      sql: """
+        CREATE TABLE performed (
+          key BLOB PRIMARY KEY, fingerprint INTEGER NOT NULL, checksum BLOB NOT NULL) WITHOUT ROWID;
         """)
   }
 }

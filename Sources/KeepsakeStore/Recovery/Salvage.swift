@@ -54,9 +54,7 @@ struct Salvage {
   /// Whether nothing was found that a store contains.
   var isEmpty: Bool {
     versions.isEmpty && cells.isEmpty && preferences.isEmpty && facts.isEmpty && wallet == nil && walletPages.isEmpty
-      && covered.isEmpty
-      && strange.isEmpty
-      && scoreCount == 0
+      && covered.isEmpty && strange.isEmpty && scoreCount == 0 && performedCount == 0
   }
 
   var versionCount: Int { versions.count }
@@ -65,6 +63,8 @@ struct Salvage {
   var contentCount: Int { proven.count }
   /// Rows of scores already written. A row found twice counts twice.
   private var scoreCount = 0
+  /// Rows of performed operations already written, counted in the same way.
+  private var performedCount = 0
 
   // MARK: Gathering
 
@@ -81,6 +81,11 @@ struct Salvage {
         let version = VersionID(bytes: id)
       else { return }
       covered.insert(version)
+    case "performed":
+      guard let performed = PerformedRow(row) else { return }
+      // Inserted directly, like scores.
+      try transaction.insert(performed)
+      performedCount += 1
     case "version": addVersion(row)
     case "cell":
       guard let collection = row.text("collection"), let name = row.text("key"), let body = row.data("body") else {
@@ -94,7 +99,7 @@ struct Salvage {
         isProven(body, place: RowIdentity.preference(name))
       else { return }
       preferences[name] = body
-    case "fact": addFact(row)
+    case "fact": try addFact(row)
     case "score":
       guard let score = ScoreRow(row), isProven(score.body, place: score.place) else { return }
       // Inserted directly into the new database: there may be a million.
@@ -120,20 +125,21 @@ struct Salvage {
     covered.formUnion(record.covers)
   }
 
-  private mutating func addFact(_ row: SalvagedRow) {
+  private mutating func addFact(_ row: SalvagedRow) throws {
     // The seal's header isn't sealed, and is written again separately.
     guard let name = row.text("name"), name != SealHeader.factName, let body = row.data("body") else { return }
     if name == WalletBook.name {
       guard let found: WalletBook = proof(of: body, place: RowIdentity.fact(name)), found.objection == nil else {
         return
       }
+      for key in found.settledClaims { try transaction.insert(PerformedRow(claim: key)) }
       wallet = wallet.map { Self.further($0.state, found.state) ? found : $0 } ?? found
     } else if name > WalletPage.names.first, name < WalletPage.names.last {
       guard let found: WalletPage = proof(of: body, place: RowIdentity.fact(name)), found.isSound,
         WalletPage.name(of: found.first) == name
       else { return }
-      // A page only grows: the longer one contains all of the shorter.
-      if found.operations.count > walletPages[name]?.operations.count ?? -1 { walletPages[name] = found }
+      // A page only grows: the longer one contains all of the shorter. So does what is recorded of its operations.
+      if found.size > walletPages[name]?.size ?? (-1, 0) { walletPages[name] = found }
     } else if facts[name] == nil, isProven(body, place: RowIdentity.fact(name)) {
       facts[name] = body
     }
@@ -145,6 +151,7 @@ struct Salvage {
     if other.follows == known.chain { return true }
     guard other.chain == known.chain else { return false }
     if other.head.count != known.head.count { return other.head.count > known.head.count }
+    if other.statement != known.statement { return other.statement > known.statement }
     return other.acknowledged.count > known.acknowledged.count
   }
 
@@ -301,6 +308,8 @@ struct Salvage {
         message
         ?? "nothing of the wallet could be read, so a new one was started; a cloud that knows the old one restores it"
     }
+    // An older source may have some that the game has taken since.
+    try transaction.removeTakenNotices()
     var device = try transaction.facts()
     if device.container != nil, device.cursor.seq > 0 {
       // A mark that the cloud never issued: at the next exchange, the cloud makes this device start over, and

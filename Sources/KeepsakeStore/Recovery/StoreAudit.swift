@@ -31,8 +31,7 @@ struct StoreAudit {
   /// Tables that are small compared with the contents.
   private static let smallTables = [
     "fact", "cell", "preference", "version", "covered", "head", "content_use", "cloud_content", "outbox", "staged",
-    "awaited", "ledger",
-    "quarantine", "score",
+    "awaited", "ledger", "quarantine", "score", "performed",
   ]
 
   private let transaction: StoreTransaction
@@ -166,6 +165,7 @@ struct StoreAudit {
         throw StoreError(.damaged, "the id of a replaced version is damaged")
       }
     }
+    try check("performed", "SELECT \(PerformedRow.columns) FROM performed") { _ = try PerformedRow($0) }
     try check("outbox", "SELECT id, body FROM outbox") { row in
       try RowCodec.payload(of: row.checked("body"), place: RowIdentity.outbox(row.checked("id")))
     }

@@ -17,7 +17,9 @@ struct TableShape: Sendable {
   var hasRowid: Bool
 
   /// The tables that are gathered row by row. Everything else derives from these, or is requested from the cloud again.
-  static let salvaged = ["fact", "cell", "preference", "version", "covered", "content", "ledger", "score"]
+  static let salvaged = [
+    "fact", "cell", "preference", "version", "covered", "performed", "content", "ledger", "score",
+  ]
 
   /// Its rows can't be verified by themselves, so they are only accepted from SQLite.
   static let quarantine = TableShape(name: "quarantine", columns: ["place", "outcome", "body"])

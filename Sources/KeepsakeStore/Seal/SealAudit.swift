@@ -149,6 +149,7 @@ struct SealAudit {
       findings[index].usedInstead = try Resolution.view(of: slot, in: transaction).winner?.id
     }
     try transaction.mendWallet()
+    try transaction.fillPerformed()
     let tables = Set(lost.map(\.table))
     if tables.contains(.outbox) { try offerAgain(in: &transaction) }
     // What the cloud has is fetched again: joins restore what was lost here.

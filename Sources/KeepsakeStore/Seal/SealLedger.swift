@@ -23,6 +23,7 @@ struct SealLedger: Sendable, Equatable {
     ("preference", "$.name", "$.body", "name, body"),
     ("version", "hex($.id) || '/' || $.slot", "$.body", "id, slot, body"),
     ("covered", "hex($.id)", "x''", "id"),
+    ("performed", "hex($.key)", "CAST($.fingerprint AS TEXT)", "key, fingerprint"),
     // The body is bound to the other columns.
     (
       "score", "hex($.id) || '/' || length($.board) || '/' || $.board || '/' || $.player", "$.body",

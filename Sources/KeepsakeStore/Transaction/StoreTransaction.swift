@@ -18,6 +18,9 @@ package struct StoreTransaction: DeviceStorage {
   private(set) var lacking: Set<VersionID> = []
   /// Whether a version was replaced of which only the record was here.
   var hasReplacedNotDownloaded = false
+  /// The numbers of operations that the last change of the wallet removed from its lists, because they are decided, or
+  /// moved.
+  var leavingNumbers: [OperationID: Int64] = [:]
 
   init(_ database: Database, in context: StoreContext) {
     self.database = database

@@ -13,27 +13,53 @@ extension StoreTransaction {
   package mutating func setWallet(_ state: WalletState) throws {
     let before = try keptWallet()
     var book = WalletBook(state)
-    if let before { book.next = try nextNumber(after: before.book) }
-    guard state.operations.count + state.late.count <= WalletBook.maximumWaiting else {
+    leavingNumbers = [:]
+    if let before {
+      book.next = try nextNumber(after: before.book)
+      book.acknowledged = Self.acknowledged(by: state, after: before)
+    }
+    guard state.undecided.reduce(0, { $0 + $1.count }) <= WalletBook.maximumWaiting else {
       throw StoreError(
         .tooLarge,
         "the wallet has \(WalletBook.maximumWaiting) operations that were not reported to a cloud: connect to one")
     }
     if let before, let operations = state.operations.shift(since: before.state.operations),
-      let late = state.late.shift(since: before.state.late)
+      let late = state.late.shift(since: before.state.late),
+      let waiting = state.waiting.shift(since: before.state.waiting)
     {
-      book.operations = WalletBook.runs(before.book.operations, droppingFirst: operations.dropped)
-      book.late = WalletBook.runs(before.book.late, droppingFirst: late.dropped)
+      book.operations = leave(operations.dropped, of: before.state.operations, before.book.operations)
+      book.late = leave(late.dropped, of: before.state.late, before.book.late)
+      book.waiting = leave(waiting.dropped, of: before.state.waiting, before.book.waiting)
       try append(operations.appended, to: &book.operations, numberedFrom: &book.next, on: state.chain)
       try append(late.appended, to: &book.late, numberedFrom: &book.next, on: state.chain)
+      try append(waiting.appended, to: &book.waiting, numberedFrom: &book.next, on: state.chain)
     } else {
-      try renumber(state, knowing: before.map(Self.numbers) ?? [:], in: &book)
+      if let before { leavingNumbers = try numbers(before, for: state) }
+      try renumber(state, knowing: leavingNumbers, in: &book)
     }
     guard book.next <= WalletBook.maximumNumber else {
       throw StoreError(.tooLarge, "the wallet has no numbers left for further operations")
     }
     try letGoOfSettled(book)
     try write(book, state)
+  }
+
+  package func acknowledgedOperations(after head: ChainHead) throws -> [WalletOperation]? {
+    guard let (book, state) = try keptWallet(), head.count <= state.acknowledged.count else { return nil }
+    let (asked, kept) = (Int(state.acknowledged.count - head.count), WalletBook.count(book.acknowledged))
+    guard asked <= kept else { return nil }
+    var (current, found) = (head, [WalletOperation]())
+    var isWhole = true
+    try forEach(WalletBook.runs(book.acknowledged, droppingFirst: kept - asked), of: book) { _, operation in
+      guard let operation else {
+        isWhole = false
+        return
+      }
+      current = current.appending(operation)
+      found.append(operation)
+    }
+    // The hash tells whether these are the operations between the two heads.
+    return isWhole && current == state.acknowledged ? found : nil
   }
 
   /// Returns the newest entries of the ledger that `isWanted` accepts, newest first. Costs reading these and those
@@ -52,7 +78,8 @@ extension StoreTransaction {
       for (offset, operation) in page.operations.enumerated().reversed()
       where entries.count < limit && isWanted(operation) {
         let number = page.first + Int64(offset)
-        entries.append(WalletEntry(number: number, operation: operation, isWaiting: book.isWaiting(number)))
+        let status = book.isWaiting(number) ? .waiting : page.outcomes?[offset] ?? .settled
+        entries.append(WalletEntry(number: number, operation: operation, status: status))
       }
     }
     return entries
@@ -80,7 +107,7 @@ extension StoreTransaction {
     try Data.fetchOne(statement("SELECT body FROM fact WHERE name = ?"), arguments: [WalletBook.name])
   }
 
-  private func book(in body: Data) throws -> WalletBook {
+  func book(in body: Data) throws -> WalletBook {
     do {
       return try WalletBook.read(body, codec)
     } catch let error as StoreError where error.code == .damaged {
@@ -100,27 +127,38 @@ extension StoreTransaction {
     return (read.book, read.state)
   }
 
-  /// Reads a wallet with every readable operation that the bank doesn't know yet. Costs decoding those; a complete
-  /// wallet is cached.
+  /// Reads a wallet with every readable operation that no bank has decided, and their numbers. Costs decoding those; a
+  /// complete wallet is cached.
   func readWallet(_ body: Data) throws -> (book: WalletBook, state: WalletState, numbers: [Int64], isWhole: Bool) {
     let book = try book(in: body)
     var state = book.state
     var numbers: [Int64] = []
-    var last: WalletPage?
     func read(_ runs: [WalletBook.Run], into list: inout OperationList) throws {
-      for number in WalletBook.numbers(of: runs) {
-        let first = WalletPage.first(of: number)
-        if last?.first != first { last = try page(WalletPage.name(of: number), of: book) ?? WalletPage(first: first) }
-        guard let page = last, number < page.end else { continue }
-        list.append(page.operations[Int(number - first)])
+      try forEach(runs, of: book) { number, operation in
+        guard let operation else { return }
+        list.append(operation)
         numbers.append(number)
       }
     }
     try read(book.operations, into: &state.operations)
     try read(book.late, into: &state.late)
-    let isWhole = numbers.count == (book.operations + book.late).reduce(0) { $0 + $1.count }
+    try read(book.waiting, into: &state.waiting)
+    let isWhole = numbers.count == WalletBook.count(book.undecided)
     if isWhole { context.wallet.insert(book, state, body: body) }
     return (book, state, numbers, isWhole)
+  }
+
+  /// Calls `body` with each number and its operation; nil for one that is lost. Reads consecutive ones with their page.
+  private func forEach(
+    _ runs: [WalletBook.Run], of book: WalletBook, _ body: (Int64, WalletOperation?) throws -> Void
+  ) throws {
+    var last: WalletPage?
+    for number in WalletBook.numbers(of: runs) {
+      let first = WalletPage.first(of: number)
+      if last?.first != first { last = try page(WalletPage.name(of: number), of: book) ?? WalletPage(first: first) }
+      guard let page = last else { continue }
+      try body(number, number < page.end ? page.operations[Int(number - first)] : nil)
+    }
   }
 
   /// Returns a page up to the end of the book; nil if it is missing or invalid.
@@ -146,24 +184,58 @@ extension StoreTransaction {
 
   // MARK: Writing
 
+  /// Removes operations from the front of a list, which the bank has settled or which move to another list.
+  ///
+  /// - Returns: The numbers of the others.
+  private mutating func leave(_ count: Int, of list: OperationList, _ runs: [WalletBook.Run]) -> [WalletBook.Run] {
+    let numbers = WalletBook.numbers(of: WalletBook.runs(runs, first: count))
+    for (operation, number) in zip(list.prefix(count), numbers) { leavingNumbers[operation.id] = number }
+    return WalletBook.runs(runs, droppingFirst: count)
+  }
+
+  /// Appends operations to a list. Those from another list keep their numbers.
   private mutating func append(
     _ operations: some Collection<WalletOperation>, to runs: inout [WalletBook.Run], numberedFrom next: inout Int64,
     on chain: ChainID
   ) throws {
     guard !operations.isEmpty else { return }
-    try keep(operations, from: next, on: chain)
-    let run = WalletBook.Run(first: next, count: operations.count)
-    if let last = runs.last, last.end == run.first { runs[runs.count - 1].count += run.count } else { runs.append(run) }
-    next = run.end
+    var fresh: [WalletOperation] = []
+    let numbers = operations.map { operation in
+      if let number = leavingNumbers[operation.id] { return number }
+      fresh.append(operation)
+      return next + Int64(fresh.count) - 1
+    }
+    try keep(fresh, from: next, on: chain)
+    runs = WalletBook.runs(runs, appending: numbers)
+    next += Int64(fresh.count)
   }
 
-  private static func numbers(_ wallet: (book: WalletBook, state: WalletState)) -> [OperationID: Int64] {
+  /// Returns the chain's operations that the bank has acknowledged by `state`, as far as they are kept.
+  private static func acknowledged(
+    by state: WalletState, after before: (book: WalletBook, state: WalletState)
+  ) -> [WalletBook.Run] {
+    guard state.chain == before.state.chain else { return [] }
+    let known = before.book.acknowledged
+    let advance = Int64(state.acknowledged.count) - Int64(before.state.acknowledged.count)
+    let runs = WalletBook.runs(
+      WalletBook.runs(known, appending: before.book.operations),
+      first: max(0, WalletBook.count(known) + Int(advance)))
+    return WalletBook.runs(runs, droppingFirst: max(0, WalletBook.count(runs) - Int(maximumSettledOperations)))
+  }
+
+  /// Returns the numbers of the operations in a wallet's lists, and of those that the bank has acknowledged and lost.
+  private func numbers(_ wallet: (book: WalletBook, state: WalletState), for state: WalletState) throws
+    -> [OperationID: Int64]
+  {
+    let (book, before) = wallet
     var numbers: [OperationID: Int64] = [:]
-    for (operation, number) in zip(wallet.state.operations, WalletBook.numbers(of: wallet.book.operations)) {
-      numbers[operation.id] = number
+    if state.chain == before.chain, state.acknowledged.count < before.acknowledged.count {
+      try forEach(book.acknowledged, of: book) { number, operation in
+        if let operation { numbers[operation.id] = number }
+      }
     }
-    for (operation, number) in zip(wallet.state.late, WalletBook.numbers(of: wallet.book.late)) {
-      numbers[operation.id] = number
+    for (list, runs) in zip(before.undecided, [book.operations, book.late, book.waiting]) {
+      for (operation, number) in zip(list, WalletBook.numbers(of: runs)) { numbers[operation.id] = number }
     }
     return numbers
   }
@@ -181,6 +253,7 @@ extension StoreTransaction {
     }
     book.operations = WalletBook.runs(of: state.operations.map(number))
     book.late = WalletBook.runs(of: state.late.map(number))
+    book.waiting = WalletBook.runs(of: state.waiting.map(number))
     try keep(fresh, from: book.next, on: state.chain)
     book.next = next
   }
@@ -203,18 +276,20 @@ extension StoreTransaction {
       if number > begin, let known = try soundPage(WalletPage.name(of: number)) {
         // Assigning `number` has verified that the page contains everything before it.
         page.operations = Array(known.operations.prefix(Int(number - begin)))
+        page.outcomes = known.outcomes?.filter { $0.key < page.operations.count }
       }
       let part = rest.prefix(Int(begin + WalletPage.capacity - number))
       page.operations += part
       try setFact(WalletPage.name(of: number), page)
+      for operation in part { try markPerformed(operation) }
       number += Int64(part.count)
       rest = rest.dropFirst(part.count)
     }
   }
 
-  /// Deletes pages that are older than the ledger has to be and contain nothing that the bank doesn't know yet.
+  /// Deletes pages that are older than the ledger has to be and contain nothing that no bank has decided.
   private mutating func letGoOfSettled(_ book: WalletBook) throws {
-    let waiting = (book.operations + book.late).map(\.first).min() ?? book.next
+    let waiting = book.undecided.map(\.first).min() ?? book.next
     let oldest = min(waiting, book.next - Self.maximumSettledOperations)
     guard oldest >= WalletPage.capacity else { return }
     try run("DELETE FROM fact WHERE name > ? AND name < ?", [WalletPage.names.first, WalletPage.name(of: oldest)])

@@ -3,8 +3,10 @@ import KeepsakeReplication
 
 /// What was done about a wallet of which something was lost.
 enum WalletMending: Hashable {
-  /// Operations are lost; their total was made up.
+  /// Operations are lost that no bank was ever offered; their total was made up.
   case madeUp
+  /// Operations are lost that a bank may have. It decides what they were, and is offered the others.
+  case offeredAgain
   /// Everything but the operations is lost; the wallet was rebuilt from them.
   case rebuilt
   /// The same, with a cloud that knows more.
@@ -15,8 +17,12 @@ enum WalletMending: Hashable {
     switch self {
     case .madeUp:
       "operations of the wallet could not be read; its balance is unchanged, and the ledger shows what was made up"
-    case .rebuilt:
-      "the wallet could not be read and was rebuilt from its operations; claims that were paid before may be made again"
+    case .offeredAgain:
+      """
+      operations of the wallet could not be read; those that are left are kept, and the next exchange with the cloud \
+      restores the balance and what can be spent: connect to it
+      """
+    case .rebuilt: "the wallet could not be read and was rebuilt from its operations"
     case .askingCloud:
       """
       the wallet could not be read; its operations are kept, and the next exchange with the cloud restores the \
@@ -27,53 +33,76 @@ enum WalletMending: Hashable {
 }
 
 extension StoreTransaction {
-  /// Repairs a wallet of which something is lost, through damage or because a seal's audit removed it. Does nothing if
-  /// nothing is lost.
+  /// Repairs a wallet of which something is lost, through damage or because a seal's audit removed it, and completes
+  /// one of an earlier format. Does nothing otherwise.
   ///
-  /// If operations are missing, what the player had is still known, but the bank would refuse a chain with gaps. If no
-  /// bank ever received anything of the chain, a new chain begins with the same money; what was lost becomes operations
-  /// with the reason "recovered" for each currency. Otherwise the bank knows best: what is left is offered to it as
-  /// late operations.
+  /// If operations are missing, what the player had is still known, but the bank would refuse a chain with gaps. If the
+  /// chain was never offered to a bank, a new chain begins with the same money; what was lost becomes operations with
+  /// the reason "recovered" for each currency. Otherwise the bank knows best, even if no reply of it ever arrived: what
+  /// is left is offered to it as late operations, and nothing is made up, which it would count once more.
   ///
   /// - Returns: What was done; nil if there was nothing to repair.
   @discardableResult
   mutating func mendWallet() throws -> WalletMending? {
-    guard let body = try walletBody() else { return try rebuildWallet() }
-    let lost = try readWallet(body)
-    guard !lost.isWhole else { return nil }
-    var random = SystemRandomNumberGenerator()
-    let operations = lost.state.operations
-    var state = WalletState(chain: ChainID(using: &random))
-    (state.balances, state.wanted, state.settledClaims) = (
-      lost.state.balances, lost.state.wanted, lost.state.settledClaims
-    )
-    if lost.state.acknowledged.count == 0, lost.state.follows == nil {
-      var wallet = Wallet(state)
-      var left = Wallet.maximumMadeUp
-      let totals = lost.state.totals.sorted { $0.key < $1.key }
-      for (currency, totals) in totals {
-        wallet.makeUp(
-          .earn, Int128(totals.earned) - (operations.sums[currency]?.earned ?? 0), currency, atMost: &left,
-          using: &random)
-      }
-      // Income first: money can't be spent before it is earned.
-      for operation in operations where operation.effect != .debit { wallet.take(operation) }
-      for operation in operations where operation.effect == .debit { wallet.take(operation) }
-      for (currency, totals) in totals {
-        wallet.makeUp(
-          .spend, Int128(totals.spent) - (operations.sums[currency]?.spent ?? 0), currency, atMost: &left,
-          using: &random)
-      }
-      state = wallet.state
-    } else {
-      state.follows = lost.state.chain
-      state.late = lost.state.late
-      for operation in operations where operation.effect != .giveBack { state.late.append(operation) }
+    guard let body = try walletBody() else {
+      let mending = try rebuildWallet()
+      if mending != nil { try fillPerformed() }
+      return mending
     }
-    try begin(
-      state,
-      knowing: Dictionary(zip((Array(operations) + lost.state.late).map(\.id), lost.numbers)) { first, _ in first })
-    return .madeUp
+    let found = try readWallet(body)
+    let isBound = try found.state.isBound || wasOfferedBefore(found.book)
+    guard !found.isWhole else {
+      guard !found.book.isTabled else { return nil }
+      var (book, state) = (found.book, found.state)
+      (book.isTabled, book.state.isBound, state.isBound) = (true, isBound, isBound)
+      try fillPerformed(claims: found.book.settledClaims)
+      try write(book, state)
+      return nil
+    }
+    let numbers = Dictionary(zip(found.state.undecided.joined().map(\.id), found.numbers)) { first, _ in first }
+    try begin(isBound ? Self.offeredAgain(found.state) : Self.madeUp(found.state), knowing: numbers)
+    try fillPerformed(claims: found.book.settledClaims)
+    return isBound ? .offeredAgain : .madeUp
+  }
+
+  /// Returns whether a bank may know the chain of a book that doesn't say so, because its format couldn't.
+  private func wasOfferedBefore(_ book: WalletBook) throws -> Bool {
+    try book.state.follows != nil || !book.isTabled && facts().container != nil
+  }
+
+  /// Returns a wallet that offers what is left to the bank that knows the chain.
+  private static func offeredAgain(_ lost: WalletState) -> WalletState {
+    var random = SystemRandomNumberGenerator()
+    var state = WalletState(chain: ChainID(using: &random), follows: lost.chain)
+    (state.balances, state.isBound) = (lost.balances, true)
+    (state.late, state.waiting) = (lost.late, lost.waiting)
+    for operation in lost.operations where operation.effect != .giveBack { state.late.append(operation) }
+    return state
+  }
+
+  /// Returns a wallet with the same money, for which operations are made up.
+  private static func madeUp(_ lost: WalletState) -> WalletState {
+    var random = SystemRandomNumberGenerator()
+    let operations = lost.operations
+    var state = WalletState(chain: ChainID(using: &random))
+    state.balances = lost.balances
+    var wallet = Wallet(state)
+    var left = Wallet.maximumMadeUp
+    let totals = lost.totals.sorted { $0.key < $1.key }
+    for (currency, totals) in totals {
+      wallet.makeUp(
+        .earn, Int128(totals.earned) - (operations.sums[currency]?.earned ?? 0), currency, atMost: &left,
+        using: &random)
+    }
+    // Income first: money can't be spent before it is earned.
+    for operation in operations where operation.effect != .debit { wallet.take(operation) }
+    for operation in operations where operation.effect == .debit { wallet.take(operation) }
+    for (currency, totals) in totals {
+      wallet.makeUp(
+        .spend, Int128(totals.spent) - (operations.sums[currency]?.spent ?? 0), currency, atMost: &left,
+        using: &random)
+    }
+    return wallet.state
   }
 
   /// Rebuilds a wallet whose book is lost from its operations; nil if there are none.
@@ -101,7 +130,7 @@ extension StoreTransaction {
     var state = WalletState(chain: ChainID(using: &random))
     let isConnected = try facts().container != nil
     if isConnected {
-      state.follows = chain
+      (state.follows, state.isBound) = (chain, true)
       state.late = OperationList(operations.filter { $0.effect != .giveBack })
     } else {
       var wallet = Wallet(state)
@@ -147,8 +176,10 @@ extension StoreTransaction {
     }
     var book = WalletBook(wallet.state)
     (book.operations, book.late) = (WalletBook.runs(of: numbers), known.book.late)
+    (book.waiting, book.acknowledged) = (known.book.waiting, known.book.acknowledged)
     book.next = WalletPage.first(of: next + WalletPage.capacity - 1)
     try write(book, wallet.state)
+    try fillPerformed()
   }
 }
 

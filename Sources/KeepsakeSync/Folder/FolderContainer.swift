@@ -44,10 +44,18 @@ struct FolderContainer: ContainerStorage {
   // Wallet offers are removed from a request before it gets here.
   func bank() -> BankState { memory.bank() }
   mutating func setBank(_ state: BankState) { memory.setBank(state) }
-  func decision(on operation: OperationID) -> WalletDecision.Verdict? { memory.decision(on: operation) }
+  func decision(on operation: OperationID) -> DecidedOperation? { memory.decision(on: operation) }
   mutating func recordDecision(_ verdict: WalletDecision.Verdict, on operation: WalletOperation, of chain: ChainID) {
     memory.recordDecision(verdict, on: operation, of: chain)
   }
-  func chainHead(of chain: ChainID, at count: UInt64) -> ChainHead? { memory.chainHead(of: chain, at: count) }
-  mutating func recordChainHead(_ head: ChainHead, of chain: ChainID) { memory.recordChainHead(head, of: chain) }
+  func isClaimPaid(_ key: String) -> Bool { memory.isClaimPaid(key) }
+  mutating func markClaimPaid(_ key: String) { memory.markClaimPaid(key) }
+  func goods(changedAfter number: UInt64, limit: Int) -> [NumberedGood] {
+    memory.goods(changedAfter: number, limit: limit)
+  }
+  mutating func addGood(_ name: String, _ count: Int64, number: UInt64) {
+    memory.addGood(name, count, number: number)
+  }
+  func closedChain(_ id: ChainID) -> BankState.ClosedChain? { memory.closedChain(id) }
+  mutating func recordClosedChain(_ chain: BankState.ClosedChain, _ id: ChainID) { memory.recordClosedChain(chain, id) }
 }

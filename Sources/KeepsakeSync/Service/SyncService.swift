@@ -141,7 +141,8 @@ package actor SyncService<Store: DeviceStore> {
           // The cursor stays: no seq of the other container has its mark, so the cloud responds that this device has to
           // start over, and everything that it has is offered.
           try transaction.clearCloudDepths()
-          try DeviceCommit.moved(in: &transaction)
+          var random = SystemRandomNumberGenerator()
+          try DeviceCommit.moved(in: &transaction, using: &random)
           facts = try transaction.facts()
           facts.caughtUp = false
           // What was still incomplete stays in the other container only.

@@ -40,6 +40,17 @@ struct FaultsTests {
       .mergeWithoutAncestor: \.mergesWithoutAncestors,
       .mergeAncestorsAsStrangers: \.mergesAncestorsAsStrangers,
       .chooseInsteadOfMerge: \.choosesInsteadOfMerging,
+      .ignoreHeadBeyondBatch: \.ignoresHeadsBeyondBatch,
+      .takeOldStatement: \.takesOldStatements,
+      .forgetWaiting: \.forgetsWaiting,
+      .loseVerdict: \.losesVerdicts,
+      .acceptReusedID: \.acceptsReusedIDs,
+      .chargeLateTwice: \.chargesLateTwice,
+      .declineThoughCovered: \.declinesThoughCovered,
+      .splitLateGroup: \.splitsLateGroups,
+      .countUnshownChain: \.countsUnshownChains,
+      .removedChainKeepsRights: \.keepsRightsOfRemoved,
+      .recallWhatIsSpent: \.recallsWhatIsSpent,
     ]
   }
 

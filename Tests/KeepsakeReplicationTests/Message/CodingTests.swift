@@ -172,11 +172,11 @@ import Testing
     for number in 0..<20 {
       let chain = ChainID(using: &random)
       bank.chains[chain] = BankState.Chain(head: ChainHead(emptyChain: chain), follows: nil)
-      bank.paidClaims.insert("quest \(number)")
+      bank.pool["currency \(number)"] = 5
     }
     var other = BankState()
     for chain in bank.chains.keys.sorted().reversed() { other.chains[chain] = bank.chains[chain] }
-    for claim in bank.paidClaims.sorted().reversed() { other.paidClaims.insert(claim) }
+    for currency in bank.pool.keys.sorted().reversed() { other.pool[currency] = 5 }
     #expect(try text(bank) == text(other))
     #expect(try again(bank) == bank)
   }
@@ -212,15 +212,14 @@ import Testing
       hash: ContentHash(of: Data([1])), length: 1, base: ContentHash(of: Data()), bytes: Data([1]))
     var offer = WalletOffer(
       chain: chain, follows: ChainID(using: &random), base: ChainHead(emptyChain: chain), operations: [operation],
-      late: [operation],
-      wanted: ["gems": 4])
-    offer.wanted["keys"] = 0
+      late: [operation], needs: ["gems": 4])
+    offer.needs["keys"] = 0
     let request = ExchangeRequest(
       cursor: Cursor(epoch: 1, seq: 2, mark: 3),
       cells: [CellUpdate(key: CellKey(collection: "progress", key: "level"), state: CellState(value: .max(.int(1))))],
       versions: [record], contents: [content], wallet: offer, limit: 10)
     #expect(try again(request) == request)
-    var reply = WalletReply(chain: chain, state: .fork(head: offer.base, common: offer.base))
+    var reply = WalletReply(chain: chain, state: .from(head: offer.base, common: offer.base))
     reply.totals["gems"] = WalletTotals()
     reply.decisions = [WalletDecision(id: operation.id, verdict: .declined)]
     for outcome in [

@@ -76,23 +76,39 @@ enum GoldenMessages {
   }
 
   private static let offer = WalletOffer(
-    chain: ChainID(high: 5, low: 6), follows: ChainID(high: 5, low: 5), base: head,
+    chain: ChainID(high: 5, low: 6), follows: ChainID(high: 5, low: 5), base: head, statement: 12,
     operations: [
       operation(1, .earn, at: 7), operation(2, .spend, goods: ["sword"]), operation(3, .giveBack),
-      operation(4, .claim(key: "daily")),
+      operation(4, .claim(key: "daily")), operation(6, .convert(to: "crowns", received: 7)),
     ],
-    late: [operation(5, .earn)], wanted: ["gems": 4])
+    late: [grouped(operation(5, .earn), with: 5), grouped(operation(7, .spend), with: 5)],
+    waiting: [OperationID(high: 9, low: 8)], needs: ["gems": 4], goods: 5)
+
+  private static func grouped(_ operation: WalletOperation, with number: UInt64) -> WalletOperation {
+    var operation = operation
+    operation.group = OperationID(high: 9, low: number)
+    return operation
+  }
 
   private static func reply(_ state: WalletReply.State) -> WalletReply {
     var totals = WalletTotals()
     (totals.granted, totals.earned, totals.spent, totals.returned) = (4, 3, 2, 1)
     return WalletReply(
-      chain: ChainID(high: 5, low: 6), state: state, totals: ["gems": totals], balances: ["gems": 9],
+      chain: ChainID(high: 5, low: 6), state: state, statement: 13, totals: ["gems": totals], balances: ["gems": 9],
       recalled: ["gems": 1],
       decisions: [
         WalletDecision(id: OperationID(high: 9, low: 4), verdict: .declined),
         WalletDecision(id: OperationID(high: 9, low: 1), verdict: .accepted),
-      ])
+        WalletDecision(id: OperationID(high: 9, low: 7), verdict: .waiting),
+        WalletDecision(id: OperationID(high: 9, low: 2), verdict: .idReused),
+        WalletDecision(id: OperationID(high: 9, low: 8), verdict: .unknown),
+      ],
+      held: [
+        "gems": [
+          WalletHolding(device: DeviceID(high: 0, low: 2), amount: 30, seenMilliseconds: 1_767_222_000_000),
+          WalletHolding(device: nil, amount: 5, seenMilliseconds: 0),
+        ]
+      ], goods: WalletGoods(after: 5, number: 7, counts: ["sword": 2, "hat": 0]))
   }
 
   private static let cursor = Cursor(epoch: 3, seq: 41, mark: 977)
@@ -141,7 +157,7 @@ enum GoldenMessages {
       ),
       (
         "response-missing",
-        response(.missing([hash("one"), hash("two")]), .begun(ChainHead(count: 0, hash: hash("none"))))
+        response(.missing([hash("one"), hash("two")]), .accepted(ChainHead(count: 0, hash: hash("none"))))
       ),
       (
         "response-refused",
@@ -152,9 +168,10 @@ enum GoldenMessages {
             Refusal(
               item: "version \(version(2))", reason: .quota, message: "No room.",
               quota: QuotaShortage(limit: 1_073_741_824, used: 1_073_700_000, needed: 52_000)),
-          ]), .fork(head: head, common: head))
+          ]), .from(head: head, common: head))
       ),
-      ("response-held", response(.held(parts: 2), .fenced(head))), ("response-behind", response(nil, .behind(head))),
+      ("response-held", response(.held(parts: 2), .closed(common: head))),
+      ("response-behind", response(nil, .from(head: head, common: nil))),
     ]
 
   private static func response(_ outcome: ExchangeOutcome?, _ state: WalletReply.State) -> ExchangeResponse {

@@ -104,12 +104,12 @@ import Testing
     "madeAtMilliseconds":7,"reason":"day 1"}
     """#
   static let offer = WalletOffer(
-    chain: ChainID(high: 0, low: 1), follows: ChainID(high: 0, low: 2), base: head, operations: [claim], late: [claim],
-    wanted: ["gems": 4])
+    chain: ChainID(high: 0, low: 1), follows: ChainID(high: 0, low: 2), base: head, statement: 8, operations: [claim],
+    late: [claim], waiting: [claim.id], needs: ["gems": 4], goods: 6)
   static let offerText =
     #"""
-    {"base":\#(headText),"chain":"\#(one)","follows":"\#(two)","late":[\#(claimText)],"operations":[\#(claimText)],\#
-    "wanted":{"gems":4}}
+    {"base":\#(headText),"chain":"\#(one)","follows":"\#(two)","goods":6,"late":[\#(claimText)],"needs":{"gems":4},\#
+    "operations":[\#(claimText)],"statement":8,"waiting":["\#(three)"]}
     """#
   static let refusal = Refusal(item: "cell progress/level", reason: .tooLarge, message: "Too large.")
   static let full = Refusal(
@@ -136,14 +136,24 @@ import Testing
     #"{"amount":5,"currency":"gems","id":"\#(three)","kind":"\#(kind)","reason":""}"#
   }
 
+  static var conversion: WalletOperation {
+    var operation = operation(.convert(to: "crowns", received: 2))
+    operation.group = OperationID(high: 0, low: 2)
+    return operation
+  }
+
   static let reply = WalletReply(
-    chain: ChainID(high: 0, low: 1), state: .fork(head: head, common: head), totals: ["gems": totals()],
+    chain: ChainID(high: 0, low: 1), state: .from(head: head, common: head), statement: 9, totals: ["gems": totals()],
     balances: ["gems": 9],
-    recalled: ["gems": 1], decisions: [WalletDecision(id: claim.id, verdict: .declined)])
+    recalled: ["gems": 1], decisions: [WalletDecision(id: claim.id, verdict: .declined)],
+    held: ["gems": [WalletHolding(device: DeviceID(high: 0, low: 2), amount: 5, seenMilliseconds: 3_600_000)]],
+    goods: WalletGoods(after: 6, number: 7, counts: ["hat": 2]))
   static let replyText =
     #"""
     {"balances":{"gems":9},"chain":"\#(one)","decisions":[{"id":"\#(three)","verdict":"declined"}],\#
-    "recalled":{"gems":1},"standing":{"fork":{"common":\#(headText),"head":\#(headText)}},\#
+    "goods":{"after":6,"counts":{"hat":2},"number":7},\#
+    "held":{"gems":[{"amount":5,"device":"\#(two)","seenMilliseconds":3600000}]},\#
+    "recalled":{"gems":1},"state":{"from":{"common":\#(headText),"head":\#(headText)}},"statement":9,\#
     "totals":{"gems":{"earned":3,"granted":4,"returned":1,"spent":2}}}
     """#
 
@@ -226,11 +236,15 @@ import Testing
     Form("an event of a restored cloud", CloudEvent(seq: 12, unknown: cursor), #"{"seq":12,"unknown":\#(cursorText)}"#),
     Form("refused", ExchangeOutcome.refused([refusal]), #"{"refused":[\#(refusalText)]}"#),
     Form("a chain that stands", WalletReply.State.accepted(head), #"{"accepted":\#(headText)}"#),
+    Form("a closed chain", WalletReply.State.closed(common: head), #"{"closed":\#(headText)}"#),
     Form(
-      "a chain that begins", WalletReply.State.begun(ChainHead(count: 0, hash: hash)),
-      #"{"begun":{"count":0,"hash":"\#(abc)"}}"#),
-    Form("a closed chain", WalletReply.State.fenced(head), #"{"fenced":\#(headText)}"#),
-    Form("a chain too far ahead", WalletReply.State.behind(head), #"{"behind":\#(headText)}"#),
+      "a chain too far ahead", WalletReply.State.from(head: head, common: nil), #"{"from":{"head":\#(headText)}}"#),
+    Form(
+      "a conversion in a group", conversion,
+      #"""
+      {"amount":5,"currency":"gems","group":"\#(two)","id":"\#(three)","kind":"convert","reason":"",\#
+      "received":2,"to":"crowns"}
+      """#),
     Form("an event", CloudEvent(seq: 41), #"{"seq":41}"#),
     Form("an event with what changed", event, eventText),
     // With only the required fields.
@@ -255,11 +269,11 @@ import Testing
       #"{"id":"\#(two)","savedAtMilliseconds":5,"slot":"main","tombstone":true,"writer":"0000000000000001"}"#),
     Form(
       "a bare offer",
-      WalletOffer(chain: ChainID(high: 0, low: 1), follows: nil, base: head, operations: [], late: [], wanted: [:]),
+      WalletOffer(chain: ChainID(high: 0, low: 1), base: head),
       #"{"base":\#(headText),"chain":"\#(one)"}"#),
     Form(
       "a bare reply", WalletReply(chain: ChainID(high: 0, low: 1), state: .accepted(head)),
-      #"{"chain":"\#(one)","standing":{"accepted":\#(headText)}}"#),
+      #"{"chain":"\#(one)","state":{"accepted":\#(headText)}}"#),
   ]
   static let bareRequest = #"{"cursor":{"epoch":0,"mark":0,"seq":0},"limit":100,"protocolVersion":1}"#
 
@@ -274,7 +288,7 @@ import Testing
     let later = #""a later field":[{"of":null},1e9,"any kind"],"#
     var text = form.text.replacingOccurrences(of: "{", with: "{" + later)
     // Dictionaries have no fields: every name in them is one of the game's.
-    for table in ["wanted", "totals", "balances", "recalled", "custom"] {
+    for table in ["needs", "totals", "balances", "recalled", "held", "counts", "custom"] {
       text = text.replacingOccurrences(of: "\"\(table)\":{" + later, with: "\"\(table)\":{")
     }
     #expect(text != form.text)
@@ -318,7 +332,7 @@ import Testing
     let expected: Set = [
       "a request", "a bare request", "a response", "a bare response", "a delete", "missing", "refused",
       "a refusal for want of room",
-      "a chain that stands", "a chain that begins",
+      "a chain that stands", "a conversion in a group",
       "a closed chain",
       "a chain too far ahead", "held", "a request with a last part", "an event", "an event of a restored cloud",
       "an event with what changed", "a cell with a set", "a cell with a dictionary", "a cell of a later rule",

@@ -56,7 +56,7 @@ import Testing
       var random = SeededGenerator(seed: 5)
       var wallet = Wallet(WalletState(chain: ChainID(high: 1, low: 1)))
       for number in 0..<count { try wallet.perform(Self.operation(number)) }
-      let offer = wallet.offer
+      let offer = wallet.offer()
       #expect(offer.operations.count == Wallet.maximumBatch)
       var head = offer.base
       for operation in offer.operations { head = head.appending(operation) }

@@ -4,68 +4,36 @@ import KeepsakeSimulation
 import Testing
 
 @Suite struct WalletTests {
-  /// Two devices that share what the first one earned.
-  func richLab() throws -> Lab {
-    var lab = try Lab(devices: 2)
-    try lab.settle(0)
-    try lab.perform(0, .earn, 100)
-    try lab.settle(0)
-    try lab.settle(1)
-    try lab.settle(0)
-    try lab.settle(1)
-    return lab
-  }
-
-  func money(_ lab: Lab) -> Int64 { Bank(lab.cloud.bank()).balance("gems") }
-
   @Test("What one device earned can be spent on the other while both are offline")
   func rightsAreShared() throws {
-    var lab = try richLab()
+    var lab = try Lab.rich()
     #expect(lab.wallet(0).total("gems") == 100)
     #expect(lab.wallet(1).total("gems") == 100)
-    #expect(lab.wallet(0).spendable("gems") + lab.wallet(1).spendable("gems") == 100)
-    #expect(lab.wallet(1).spendable("gems") == 50)
-    try lab.perform(1, .spend, 50)
-    #expect(lab.wallet(1).total("gems") == 50)
+    // Each has a third, and so has the bank, for the one that needs it.
+    #expect(lab.wallet(0).spendable("gems") == 34 && lab.wallet(1).spendable("gems") == 34)
+    #expect(lab.cloud.bank().pool == ["gems": 32])
+    try lab.perform(1, .spend, 34)
+    #expect(lab.wallet(1).total("gems") == 66)
     try lab.settle(1)
-    #expect(money(lab) == 50)
+    #expect(lab.money == 66)
   }
 
   @Test("Two offline devices can't spend the same money")
   func noOverdraft() throws {
-    var lab = try richLab()
-    try lab.perform(0, .spend, 50)
-    try lab.perform(1, .spend, 50)
-    let refused = WalletError.insufficientRights(currency: "gems", spendable: 0, balance: 50)
+    var lab = try Lab.rich()
+    try lab.perform(0, .spend, 34)
+    try lab.perform(1, .spend, 34)
+    let refused = WalletError.insufficientRights(currency: "gems", spendable: 0, balance: 66)
     #expect(throws: refused) { try lab.perform(0, .spend, 1) }
     #expect(
       refused.description
-        == "only 0 gems can be spent here now, of 50 in all: the rest is reserved for the player's other devices")
+        == "only 0 gems can be spent here now, of 66 in all: the rest is reserved for the player's other devices")
     let everything = WalletError.insufficientRights(currency: "gems", spendable: 5, balance: 5)
     #expect(everything.description == "only 5 gems can be spent here now, of 5 in all")
     try lab.settle(0)
     try lab.settle(1)
-    #expect(money(lab) == 0)
+    #expect(lab.money == 32)
     #expect(lab.cloud.decisions.values.filter { $0.verdict == .declined }.isEmpty)
-  }
-
-  @Test("A device gets the spending rights that it asks for from the bank's pool in one exchange")
-  func wantedLevelIsGranted() throws {
-    var lab = try richLab()
-    // A third install that never returns holds a share of the rights.
-    var third = try LabDevice(writer: 9)
-    try DeviceCommit.opened(in: &third.storage, using: &lab.random)
-    lab.devices.append(third)
-    try lab.settle(2)
-    for _ in 0..<4 { for index in 0..<2 { try lab.settle(index) } }
-    var wallet = lab.wallet(1)
-    let level = wallet.spendable("gems") + (lab.cloud.bank().pool["gems"] ?? 0)
-    wallet.want(level, of: "gems")
-    lab.devices[1].storage.setWallet(wallet.state)
-    lab.devices[1].exchanges = 0
-    try lab.settle(1)
-    #expect(lab.wallet(1).spendable("gems") == level)
-    #expect(lab.devices[1].exchanges == 1)
   }
 
   @Test("A quest that several devices finished pays once")
@@ -78,25 +46,22 @@ import Testing
     try lab.settle(0)
     try lab.settle(1)
     try lab.settle(0)
-    #expect(money(lab) == 30)
+    #expect(lab.money == 30)
     #expect(lab.wallet(0).pending("gems") == 0)
     #expect(lab.wallet(0).total("gems") == 30)
     #expect(lab.wallet(1).total("gems") == 30)
     // Claimed again on the same device, at once and much later.
     try lab.perform(0, .claim(key: "quest"), 30)
     #expect(lab.wallet(0).pending("gems") == 0)
-    let told = lab.devices[1].notifications.compactMap {
-      if case .decisions(let decisions) = $0 { decisions } else { nil }
-    }.flatMap { $0 }
-    #expect(told.map(\.verdict) == [.declined])
+    #expect(lab.verdicts(1) == [.declined])
   }
 
   @Test("A purchase that is retried, on the same or on another device, is paid once")
   func operationsCountOnce() throws {
-    var lab = try richLab()
+    var lab = try Lab.rich()
     let spend = try lab.perform(0, .spend, 10)
     try lab.commit(0, CommitDraft(wallet: [spend]))
-    #expect(lab.wallet(0).spendable("gems") == 40)
+    #expect(lab.wallet(0).spendable("gems") == 24)
     try lab.settle(0)
     try lab.commit(0, CommitDraft(wallet: [spend]))
     // On the other device, too.
@@ -104,148 +69,107 @@ import Testing
     try lab.settle(1)
     try lab.settle(0)
     try lab.settle(1)
-    #expect(money(lab) == 90)
+    #expect(lab.money == 90)
     #expect(lab.wallet(0).total("gems") == 90)
     #expect(lab.wallet(1).total("gems") == 90)
   }
 
-  @Test("A copied store can't spend the same money twice, and keeps what it earned")
-  func forks() throws {
-    var lab = try richLab()
-    var copy = lab.devices[0]
-    copy.writer = WriterID(77)
-    copy.engine = DeviceEngine()
-    lab.devices.append(copy)
-    try lab.perform(0, .spend, 50)
-    try lab.perform(2, .spend, 50)
-    try lab.perform(2, .earn, 7)
+  @Test("another operation under a known identifier is refused on the device, and at the bank")
+  func reusedIdentifiers() throws {
+    var lab = try Lab.rich()
+    let hat = try lab.perform(0, .spend, 5)
+    var castle = hat
+    castle.amount = 20
+    #expect(throws: WalletError.idReused(hat.id)) { try lab.commit(0, CommitDraft(wallet: [castle])) }
     try lab.settle(0)
-    try lab.settle(2)
-    for _ in 0..<3 { for index in 0..<3 { try lab.settle(index) } }
-    let declined = lab.cloud.decisions.values.filter { $0.verdict == .declined }
-    // The bank itself held nothing from which the copy's spend could be paid.
-    #expect(declined.map(\.operation.kind) == [.spend])
-    #expect(money(lab) == 57)
-    let chains = lab.cloud.bank().chains
-    let held = Set((0..<3).map { lab.wallet($0).state.chain })
-    #expect(chains.allSatisfy { $0.value.fenced || held.contains($0.key) })
-    #expect(chains.values.filter(\.fenced).allSatisfy { $0.totals.values.allSatisfy { $0.rights == 0 } })
-    for index in 0..<3 { #expect(lab.wallet(index).total("gems") == 57) }
-    let told = lab.devices[2].notifications.compactMap {
-      if case .decisions(let decisions) = $0 { decisions } else { nil }
-    }.flatMap { $0 }
-    #expect(told.count { $0.verdict == .declined } == 1)
-  }
-
-  @Test("A quest that two copies of a store finished pays once, although both claims arrive after a fork")
-  func lateClaimsPayOnce() throws {
-    var lab = try richLab()
-    for number in 0..<2 as Range<UInt64> {
-      var copy = lab.devices[0]
-      copy.writer = WriterID(77 + number)
-      copy.engine = DeviceEngine()
-      lab.devices.append(copy)
-    }
-    // The original goes on with the chain, so what the copies did there is late.
-    try lab.perform(0, .earn, 1)
-    try lab.settle(0)
-    for index in 2...3 { try lab.perform(index, .claim(key: "quest"), 30) }
-    for _ in 0..<4 { for index in 0..<4 { try lab.settle(index) } }
-    let claims = lab.cloud.decisions.values.filter { $0.operation.kind == .claim(key: "quest") }
-    #expect(claims.count { $0.verdict == .accepted } == 1 && claims.count == 2)
-    #expect(money(lab) == 131)
-    for index in 0..<4 {
-      #expect(lab.wallet(index).total("gems") == 131 && lab.wallet(index).pending("gems") == 0)
-      #expect(!lab.wallet(index).hasUnreportedOperations)
-    }
-  }
-
-  @Test("A store restored from a backup goes on, and what was bought since the backup is paid once")
-  func setBack() throws {
-    var lab = try richLab()
-    let old = lab.devices[0].storage
-    try lab.perform(0, .spend, 20)
-    try lab.settle(0)
-    lab.devices[0].storage = old
-    lab.devices[0].engine = DeviceEngine()
-    try lab.perform(0, .spend, 5)
+    #expect(throws: WalletError.idReused(hat.id)) { try lab.commit(0, CommitDraft(wallet: [castle])) }
+    // The other device can't know it.
+    try lab.commit(1, CommitDraft(wallet: [castle]))
+    #expect(lab.wallet(1).total("gems") == 80)
     for _ in 0..<3 { for index in 0..<2 { try lab.settle(index) } }
-    #expect(money(lab) == 75)
-    #expect(lab.wallet(0).total("gems") == 75)
-    #expect(!lab.wallet(0).hasUnreportedOperations)
+    #expect(lab.money == 95 && lab.verdicts(1) == [.idReused])
+    for index in 0..<2 { #expect(lab.wallet(index).total("gems") == 95) }
   }
 
-  @Test("Money on a chain that a late duplicate of a request began returns to the player")
-  func lateBeginning() throws {
-    var lab = try richLab()
-    let old = lab.devices[0].storage
-    try lab.perform(0, .spend, 20)
+  @Test("an operation is known by its identifier however many came after it")
+  func oldIdentifiers() throws {
+    var lab = try Lab()
     try lab.settle(0)
-    func setBack(_ lab: inout Lab) throws -> EngineEffect? {
-      lab.devices[0].storage = old
-      lab.devices[0].engine = DeviceEngine()
-      lab.devices[0].pending = []
-      try lab.perform(0, .earn, 5)
-      try lab.step(0, .started)
-      // The first response reports the fork, and the next request is the new chain's first.
-      for _ in 0..<10 {
-        guard let effect = lab.takeRequest(0) else { return nil }
-        if case .exchange(_, let request) = effect, request.wallet?.follows != nil { return effect }
-        if let event = try lab.answer(to: effect, cloud: &lab.cloud, using: &lab.random) { try lab.step(0, event) }
-      }
-      return nil
-    }
-    let first = try setBack(&lab)
-    let late = try #require(first)
-    let chain = lab.wallet(0).state.chain
-    let again = try setBack(&lab)
-    let event = try lab.answer(to: try #require(again), cloud: &lab.cloud, using: &lab.random)
-    try lab.step(0, try #require(event))
-    #expect(lab.wallet(0).state.chain != chain)
-    for _ in 0..<2 { for index in 0..<2 { try lab.settle(index) } }
-    _ = try lab.answer(to: late, cloud: &lab.cloud, using: &lab.random)
-    #expect(lab.cloud.bank().chains[chain]?.fenced == false, "it has arrived, and looks like any other chain")
-    for _ in 0..<3 { for index in 0..<2 { try lab.settle(index) } }
-    #expect(lab.cloud.bank().chains[chain]?.totals.isEmpty == true)
-    let held = Set((0..<2).map { lab.wallet($0).state.chain })
-    let rights = lab.cloud.bank().chains.filter { held.contains($0.key) }.values.map { $0.totals["gems"]?.rights ?? 0 }
-    #expect(rights.allSatisfy { $0 > 0 } && rights.reduce(0, +) + (lab.cloud.bank().pool["gems"] ?? 0) == money(lab))
-    for index in 0..<2 { #expect(lab.wallet(index).total("gems") == money(lab)) }
+    let first = try lab.perform(0, .earn, 5)
+    for _ in 0..<600 { try lab.perform(0, .earn, 1) }
+    try lab.settle(0)
+    try lab.commit(0, CommitDraft(wallet: [first]))
+    try lab.settle(0)
+    #expect(lab.money == 605 && lab.wallet(0).total("gems") == 605)
   }
 
-  @Test("What a removed device could spend is available to the player's others, which learn of it, and only once")
-  func removedDevice() throws {
-    var lab = try richLab()
-    let chain = lab.wallet(0).state.chain
-    let before = lab.cloud.position()
-    for isFirst in [true, false] {
-      let hasChanged = try CloudAcceptance.retire([chain], in: &lab.cloud, using: &lab.random)
-      #expect(hasChanged == isFirst)
-      let state = try #require(lab.cloud.bank().chains[chain])
-      #expect(state.fenced && state.totals.values.allSatisfy { $0.rights == 0 })
-      #expect(lab.cloud.position().seq == before.seq + 1)
-    }
-    #expect(money(lab) == 100)
-  }
-
-  @Test("A late response about a fork or about another chain doesn't change the wallet")
-  func staleForkIsIgnored() throws {
-    var lab = try richLab()
+  @Test("a response about another chain, or with an older statement, doesn't change the wallet")
+  func staleReplies() throws {
+    var lab = try Lab.rich()
     var wallet = lab.wallet(0)
     let own = wallet.state.acknowledged
     var random = SeededGenerator(seed: 1)
-    let operation = lab.operation(.spend, 1)
-    try wallet.perform(operation)
+    try wallet.perform(lab.operation(.spend, 1))
     let before = wallet
-    // A fork whose head is on the wallet's own chain.
-    let change = wallet.receive(
-      WalletReply(chain: wallet.state.chain, state: .fork(head: wallet.state.head, common: own)), using: &random)
-    #expect(wallet == before)
-    #expect(!change.hasMore)
-    #expect(
-      wallet.receive(WalletReply(chain: ChainID(high: 1, low: 1), state: .fenced(own)), using: &random)
-        == Wallet.Change())
-    #expect(wallet == before)
+    let replies = [
+      WalletReply(chain: ChainID(high: 1, low: 1), state: .closed(common: own)),
+      WalletReply(
+        chain: wallet.state.chain, state: .accepted(wallet.state.head), statement: wallet.state.statement - 1),
+      WalletReply(
+        chain: wallet.state.chain, state: .accepted(ChainHead(count: own.count + 1, hash: own.hash)), statement: 99),
+      WalletReply(
+        chain: wallet.state.chain, state: .accepted(wallet.state.head), statement: 99, balances: ["gems": -1]),
+    ]
+    for reply in replies {
+      #expect(wallet.receive(reply, using: &random) == Wallet.Change())
+      #expect(wallet == before)
+    }
+  }
+
+  @Test("two replies in a row that change nothing pause the wallet until the next start")
+  func repliesWithoutEffect() throws {
+    var lab = try Lab()
+    lab.cloud.faults = Faults()
+    try lab.settle(0)
+    try lab.perform(0, .earn, 5)
+    try lab.step(0, .committed)
+    var exchanges = 0
+    while exchanges < 50, let effect = lab.takeRequest(0) {
+      guard case .exchange(let number, let request) = effect, let offer = request.wallet else { break }
+      exchanges += 1
+      let head = ChainHead(count: 90, hash: offer.base.hash)
+      var response = try CloudAcceptance.exchange(
+        ExchangeRequest(cursor: request.cursor, limit: 100), now: lab.now, in: &lab.cloud, using: &lab.random)
+      response.wallet = WalletReply(chain: offer.chain, state: .accepted(head))
+      try lab.step(0, .answered(request: number, response))
+    }
+    #expect(exchanges == 2)
+    try lab.settle(0)
+    #expect(lab.money == 5 && !lab.wallet(0).hasUnreportedOperations)
+  }
+
+  @Test("replies that change nothing, when there was nothing to ask, don't pause the wallet")
+  func repliesToNothing() throws {
+    var lab = try Lab()
+    try lab.settle(0)
+    let before = lab.devices[0].exchanges
+    for _ in 0..<3 { try lab.settle(0, .woke) }
+    #expect(lab.devices[0].exchanges > before + 1)
+    try lab.perform(0, .earn, 5)
+    try lab.settle(0, .committed)
+    #expect(lab.money == 5 && !lab.wallet(0).hasUnreportedOperations)
+  }
+
+  @Test("other devices fetch when the player's money changes, and not because a device was seen again")
+  func changesAreAnnounced() throws {
+    var lab = try Lab.rich()
+    let (before, bank) = (lab.cloud.position().seq, lab.cloud.bank())
+    lab.now += 2 * 3_600_000
+    try lab.settle(0)
+    #expect(lab.cloud.position().seq == before && lab.cloud.bank() != bank)
+    try lab.perform(0, .earn, 1)
+    try lab.settle(0)
+    #expect(lab.cloud.position().seq > before)
   }
 
   @Test("A batch that is sent again because its response was lost counts once, and its claim is settled")
@@ -265,7 +189,7 @@ import Testing
     try lab.step(0, .failed(request: number, TransportFailure(.interrupted, "cut")))
     try lab.perform(0, .spend, 4)
     try lab.settle(0)
-    #expect(money(lab) == 11)
+    #expect(lab.money == 11)
     #expect(lab.wallet(0).total("gems") == 11)
     #expect(lab.wallet(0).pending("gems") == 0)
     #expect(!lab.wallet(0).hasUnreportedOperations)
@@ -286,16 +210,16 @@ import Testing
     #expect(throws: WalletError.overflow(currency: "gems")) { try wallet.perform(lab.operation(.earn, 1)) }
     #expect(wallet.state.operations.isEmpty)
 
-    var offer = wallet.offer
+    var offer = wallet.offer()
     offer.operations = [lab.operation(.earn, .max)]
     var bank = Bank(BankState())
-    #expect(throws: ExchangeError.self) { try bank.answer(offer, fetchedUpTo: 0, in: &lab.cloud) }
+    #expect(throws: ExchangeError.self) { try bank.answer(offer, in: &lab.cloud) }
     offer.operations = []
-    offer.wanted = ["gems": -1]
-    #expect(throws: ExchangeError.self) { try bank.answer(offer, fetchedUpTo: 0, in: &lab.cloud) }
-    offer.wanted = [:]
+    offer.needs = ["gems": -1]
+    #expect(throws: ExchangeError.self) { try bank.answer(offer, in: &lab.cloud) }
+    offer.needs = [:]
     offer.follows = offer.chain
-    #expect(throws: ExchangeError.self) { try bank.answer(offer, fetchedUpTo: 0, in: &lab.cloud) }
+    #expect(throws: ExchangeError.self) { try bank.answer(offer, in: &lab.cloud) }
   }
 
   @Test("A tampered store can't spend what it never had")
@@ -308,7 +232,7 @@ import Testing
     lab.devices[0].storage.setWallet(state)
     try lab.perform(0, .spend, 500)
     try lab.settle(0)
-    #expect(money(lab) == 10)
+    #expect(lab.money == 10)
     #expect(lab.wallet(0).total("gems") == 10)
     #expect(lab.wallet(0).spendable("gems") == 10)
   }
@@ -321,7 +245,7 @@ import Testing
       var totals = WalletTotals()
       totals.granted = Wallet.maximumAmount * 8
       let reply = WalletReply(
-        chain: wallet.state.chain, state: .accepted(wallet.state.head), totals: ["gems": totals],
+        chain: wallet.state.chain, state: .accepted(wallet.state.head), statement: 1, totals: ["gems": totals],
         balances: ["gems": totals.granted], recalled: ["gems": asked])
       _ = wallet.receive(reply, using: &random)
       #expect(wallet.spendable("gems") == totals.granted - returned)
@@ -330,7 +254,7 @@ import Testing
     var totals = WalletTotals()
     totals.granted = Wallet.maximumTotal
     let reply = WalletReply(
-      chain: wallet.state.chain, state: .accepted(wallet.state.head), totals: ["gems": totals],
+      chain: wallet.state.chain, state: .accepted(wallet.state.head), statement: 1, totals: ["gems": totals],
       balances: ["gems": totals.granted], recalled: ["gems": .max])
     _ = wallet.receive(reply, using: &random)
     #expect(

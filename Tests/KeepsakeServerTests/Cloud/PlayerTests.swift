@@ -219,15 +219,21 @@ import Testing
       try phone.progress.record(7, for: Self.level)
       try await phone.cloud.sync()
       _ = try await phone.cloud.pairingCode()
-      // A part of an offer that was never completed.
+      // A part of an offer that was never completed, and what the bank keeps of much older operations.
       try await DatabaseQueue(path: folder.appendingPathComponent("server/cloud.sqlite").path).write { db in
         let now = Int64(Date().timeIntervalSince1970 * 1000)
         try db.execute(sql: "INSERT INTO offerPart VALUES (?, x'01', 0, 1, ?, x'00')", arguments: [ada.bytes, now])
+        for sql in [
+          "INSERT INTO packedDecision VALUES (?, 0, zeroblob(16), zeroblob(22))",
+          "INSERT INTO paidClaim VALUES (?, x'01')", "INSERT INTO good VALUES (?, x'68', 1, 1)",
+          "INSERT INTO closedChain VALUES (?, x'01', 0, x'01', NULL)",
+        ] {
+          try db.execute(sql: sql, arguments: [ada.bytes])
+        }
       }
       let all: Set = [
-        "offerPart", "container", "mark", "cell", "version", "content", "holder", "usage", "decision", "chainHead",
-        "device", "deviceChain",
-        "pairing",
+        "offerPart", "container", "mark", "cell", "version", "content", "holder", "usage", "decision",
+        "packedDecision", "paidClaim", "good", "closedChain", "device", "deviceChain", "pairing",
       ]
       #expect(try traces(ada) == all)
       func contentFiles() throws -> Int {
@@ -413,7 +419,8 @@ import Testing
       try await again.cloud.sync()
       #expect(again.wallet[Self.gems].total == 100)
       #expect(
-        gameCode { try again.wallet.spend(101, Self.gems, for: "a hat") } == .insufficient(spendable: 100, balance: 100)
+        gameCode { try again.wallet.spend(101, Self.gems, for: "a hat") }
+          == .insufficient(spendable: 100, total: 100, held: [])
       )
       for game in [phone, tablet, again] { try game.close() }
     }

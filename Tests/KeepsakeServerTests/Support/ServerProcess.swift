@@ -79,7 +79,7 @@ struct ServerProcess: Sendable {
 
   /// Kills the process, whatever it is doing; returns when it has ended.
   func kill() async {
-    Glibc.kill(process.processIdentifier, SIGKILL)
+    if process.isRunning { Glibc.kill(process.processIdentifier, SIGKILL) }
     _ = await ended.value
   }
 

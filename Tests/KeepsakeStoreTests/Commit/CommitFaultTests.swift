@@ -53,7 +53,7 @@ extension Store {
           if steps.value == 0 { throw DatabaseError(resultCode: .SQLITE_CONSTRAINT, message: "refused") }
           return nil
         })
-      for table in ["version", "covered", "head", "content", "content_use", "outbox", "fact"] {
+      for table in ["version", "covered", "head", "content", "content_use", "outbox", "fact", "performed"] {
         for event in ["INSERT", "UPDATE", "DELETE"] {
           try database.execute(
             sql: """

@@ -53,13 +53,18 @@ extension GoldenStore {
       "chain: \(state.chain) follows \(state.follows?.description ?? "none")", "head: \(try json(state.head))",
       "acknowledged: \(try json(state.acknowledged))", "totals: \(try json(state.totals))",
       "balances: \(sorted(state.balances))",
-      "wanted: \(sorted(state.wanted))", "settled: \(state.settledClaims)", "recent: \(state.recent)",
+      "statement: \(state.statement), bound \(state.isBound), needs \(sorted(state.needs))",
       "shown: \(balances.joined(separator: ", "))",
     ]
       + (try state.operations.map { "operation: \(try json($0))" }) + (try state.late.map { "late: \(try json($0))" })
-      + (try transaction.walletEntries(newest: 100).map {
-        "entry \($0.number), waiting \($0.isWaiting): \(try json($0.operation))"
+      + (try state.waiting.map { "waiting: \(try json($0))" })
+      + (try transaction.walletEntries(newest: 100).map { entry in
+        let operation = entry.operation
+        var known = try transaction.performedOperation(operation.id) == operation.fingerprint ? "performed" : "unknown"
+        if let key = operation.kind.key, try transaction.hasClaimed(key) { known += ", claimed" }
+        return "entry \(entry.number), \(entry.status), \(known): \(try json(operation))"
       })
+      + (try transaction.walletNotices().map { "notice \($0.number), \($0.verdict): \($0.operation.id)" })
   }
 
   private static func values(_ transaction: StoreTransaction) throws -> [String] {

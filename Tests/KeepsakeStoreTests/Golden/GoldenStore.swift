@@ -202,4 +202,18 @@ enum GoldenStore {
       try transaction.setNotDownloaded(true, away.id)
     }
   }
+
+  /// What stores before the third format can't contain: operations that a bank declined, and one that waits there.
+  static func fillDecisions(_ store: Store) throws {
+    try store.write { transaction throws in
+      guard var state = try transaction.wallet() else { throw StoreError(.damaged, "the wallet is gone") }
+      let spends = [operation(5, .spend, 7, goods: ["hat"]), operation(6, .spend, 8, goods: ["castle"])]
+      state.late = OperationList(spends)
+      try transaction.setWallet(state)
+      (state.late, state.waiting) = ([], [spends[1]])
+      state.isBound = true
+      try transaction.setWallet(state)
+      try transaction.recordDecisions([Wallet.Decided(operation: spends[0], verdict: .declined)])
+    }
+  }
 }

@@ -63,6 +63,7 @@ struct StoreDigest: Hashable, Sendable {
     ("version", ["position", "id", "slot", "acknowledged", "thinned", "substr(body, \(RowCodec.checksumLength + 1))"]),
     ("score", ["board", "rank", "date", "id", "player", "body"]),
     ("covered", ["id"]),
+    ("performed", ["key", "fingerprint"]),
     ("head", ["slot", "id"]),
     ("content_use", ["hash", "version"]),
     ("outbox", ["id", "body"]),

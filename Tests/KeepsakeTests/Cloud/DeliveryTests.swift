@@ -188,10 +188,10 @@ import Testing
     try there.wallet.earn(7, .gems, for: "coin")
     let claim = try there.wallet.claim(50, .gems, key: "gift", for: "gift")
     #expect(there.wallet[.gems] == Balance(total: 7, spendable: 7, pending: 50))
-    #expect(gameErrorCode { try there.wallet.spend(8, .gems, for: "sword") } == .insufficient(spendable: 7, balance: 7))
+    #expect(gameErrorCode { try there.wallet.spend(8, .gems, for: "sword") } == .insufficient(7, of: 7))
     #expect(
       gameErrorCode { try there.checkpoint { _ = try $0.spend(8, .gems, for: "sword") } }
-        == .insufficient(spendable: 7, balance: 7))
+        == .insufficient(7, of: 7))
     let spent = try there.wallet.spend(3, .gems, for: "bow")
     try there.checkpoint { checkpoint in
       try checkpoint.earn(2, .gems, for: "coin")
@@ -212,6 +212,34 @@ import Testing
     #expect(there.wallet[.gems].spendable >= 8)
     try there.wallet.spend(8, .gems, for: "sword")
     #expect(there.wallet[.gems].total == 142)
+  }
+
+  @Test("until delivery, a conversion moves both currencies, and asking the bank spends up to the shown total")
+  func asksWhileHolding() async throws {
+    let crowns = Currency("crowns")
+    let (here, there) = try await connected()
+    defer {
+      end(here)
+      end(there)
+    }
+    try here.wallet.earn(100, .gems, for: "quest")
+    try await exchange(here, there)
+    try there.cloud.deliver()
+    #expect(there.wallet[.gems].total == 100 && there.wallet[.gems].spendable < 60)
+    try there.wallet.convert(10, .gems, to: 1, crowns, for: "exchange")
+    #expect(there.wallet[.gems].total == 90 && there.wallet[crowns] == Balance(total: 1, spendable: 1, pending: 0))
+    try here.wallet.earn(100, .gems, for: "another quest")
+    try await exchange(here, there)
+    #expect(there.wallet[.gems].total == 90)
+    await #expect {
+      try await there.wallet.spend(91, .gems, for: "castle", askingBankFor: .seconds(9))
+    } throws: { error in
+      if case .insufficient(_, 90, _) = (error as? GameDataError)?.code { true } else { false }
+    }
+    try await there.wallet.spend(80, .gems, for: "tower", askingBankFor: .seconds(1 << 30))
+    #expect(there.wallet[.gems].total == 10 && there.wallet[.gems].spendable >= 0)
+    try there.cloud.deliver()
+    #expect(there.wallet[.gems].total == 110)
   }
 
   @Test("a restored cloud gets undelivered changes back from this device, even if the device that made them is gone")

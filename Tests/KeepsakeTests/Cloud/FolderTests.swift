@@ -172,7 +172,14 @@ import Testing
     try await game.cloud.sync()
     try game.wallet.spend(4, .gems, for: "sword")
     try await game.cloud.sync()
-    #expect(gameErrorCode { try game.wallet.spend(7, .gems, for: "shield") } == .insufficient(spendable: 6, balance: 6))
+    #expect(gameErrorCode { try game.wallet.spend(7, .gems, for: "shield") } == .insufficient(6, of: 6))
+    #expect(game.wallet.bank == .none && game.wallet[.gems].pending == 50)
+    // Nobody could be asked, so this doesn't wait.
+    await #expect {
+      try await game.wallet.spend(7, .gems, for: "shield", askingBankFor: .seconds(1 << 30))
+    } throws: {
+      ($0 as? GameDataError)?.code == .insufficient(6, of: 6)
+    }
     #expect(game.cloud.status.phase == .upToDate)
   }
 }

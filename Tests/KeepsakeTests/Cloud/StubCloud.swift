@@ -21,6 +21,7 @@ final class StubCloud: CloudLink {
 
   var status: CloudStatus { original.status }
   var largestDownload: Int? { original.largestDownload }
+  var hasBank: Bool { original.hasBank }
   func didCommit() { onCommit.map { $0() } ?? original.didCommit() }
   func fetchChanges() async throws {
     if let fetching { try await fetching() } else { try await original.fetchChanges() }
@@ -30,4 +31,5 @@ final class StubCloud: CloudLink {
   func devices(having versions: [VersionID]) async throws -> [AccountDevice]? {
     try await original.devices(having: versions)
   }
+  func devices() async throws -> [AccountDevice] { try await original.devices() }
 }

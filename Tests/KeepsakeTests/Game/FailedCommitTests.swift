@@ -32,7 +32,7 @@ import Testing
         try checkpoint.save(Journal(text: text), to: slot)
         try checkpoint.spend(5, .gems, for: "sword")
       }
-      #expect(gameErrorCode { try pending.wait() } == .insufficient(spendable: 0, balance: 0))
+      #expect(gameErrorCode { try pending.wait() } == .insufficient(0, of: 0))
     }
   }
 

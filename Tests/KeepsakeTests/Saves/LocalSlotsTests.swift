@@ -308,7 +308,7 @@ import Testing
         try $0.spend(10, .gems, for: "nothing in the purse")
       }.value
     } throws: {
-      ($0 as? GameDataError)?.code == .insufficient(spendable: 0, balance: 0)
+      ($0 as? GameDataError)?.code == .insufficient(0, of: 0)
     }
     #expect(try here.saves.load(secret)?.level == 5)
     try await settle(here, there)

@@ -220,7 +220,7 @@ extension Board {
       try checkpoint.submit(900, to: .easy, player: "Ada")
       try checkpoint.spend(50, .gems, for: "sword")
     }
-    #expect(gameErrorCode { try failing.wait() } == .insufficient(spendable: 0, balance: 0))
+    #expect(gameErrorCode { try failing.wait() } == .insufficient(0, of: 0))
     #expect(try values(game.scores.top(9, of: .easy)) == [500, 400] && game.saves.load(.main)?.level == 2)
     #expect(
       try game.core.store.read { try $0.cell(ScoreEntry.key(board: "easy", player: "Ada")) }.map {

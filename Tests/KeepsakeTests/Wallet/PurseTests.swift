@@ -18,7 +18,7 @@ import Testing
     try purse.earn(20, .gold)
     try purse.spend(15, .gold)
     #expect(purse[.gold] == 5 && purse[.gems] == 0)
-    #expect(gameErrorCode { try purse.spend(6, .gold) } == .insufficient(spendable: 5, balance: 5))
+    #expect(gameErrorCode { try purse.spend(6, .gold) } == .insufficient(5, of: 5))
     #expect(purse[.gold] == 5)
     try purse.earn(1, .wood)
     try purse.spend(1, .wood)

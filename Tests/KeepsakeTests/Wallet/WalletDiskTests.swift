@@ -97,14 +97,14 @@ struct WalletDiskChild {
     #expect(storeErrorCode { try game.wallet.claim(5, .gems, key: "daily", for: "gift") } == .diskFull)
     #expect(
       gameErrorCode { try game.wallet.spend(gems + 1, .gems, for: "castle") }
-        == .insufficient(spendable: Int64(gems), balance: Int64(gems))
+        == .insufficient(Int64(gems), of: Int64(gems))
     )
     try check("after operations that failed")
 
     // If the checkpoint fails, the save still has its gold, and the gems are not spent.
     var second = try Self.run(level: 2, gold: 20)
     try second.purse.spend(15, Currency("gold"))
-    #expect(gameErrorCode { try second.purse.spend(6, Currency("gold")) } == .insufficient(spendable: 5, balance: 5))
+    #expect(gameErrorCode { try second.purse.spend(6, Currency("gold")) } == .insufficient(5, of: 5))
     func buy(_ price: Int) throws -> Pending<Void> {
       try game.checkpoint { checkpoint in
         try checkpoint.save(second, to: slot)
@@ -115,7 +115,7 @@ struct WalletDiskChild {
     // A price above the balance is reported as that, however full the disk is.
     #expect(
       gameErrorCode { try game.wallet.spend(gems + 50, .gems, for: "armour") }
-        == .insufficient(spendable: Int64(gems), balance: Int64(gems)))
+        == .insufficient(Int64(gems), of: Int64(gems)))
     #expect(try game.saves.load(slot) == first && game.saves.history(of: slot).count == 1)
     try check("after a checkpoint that failed")
 

@@ -15,7 +15,7 @@ import Testing
     try game.wallet.spend(50, .gems, for: "sword", goods: [Goods("sword")])
     #expect(game.wallet[.gems] == Balance(total: 30, spendable: 30, pending: 0))
     #expect(
-      gameErrorCode { try game.wallet.spend(31, .gems, for: "shield") } == .insufficient(spendable: 30, balance: 30))
+      gameErrorCode { try game.wallet.spend(31, .gems, for: "shield") } == .insufficient(30, of: 30))
     #expect(game.wallet[.gems].total == 30)
     try game.close()
     game = try device.open()
@@ -36,6 +36,18 @@ import Testing
     #expect(game.wallet[.gems] == Balance(total: 10, spendable: 10, pending: 100))
   }
 
+  @Test("a claim's key has the same bytes in each of its spellings, so that a bank pays it once")
+  func spellings() throws {
+    let game = try device.open()
+    defer { end(game) }
+    try game.wallet.claim(100, .gems, key: "cafe\u{301}", for: "gift")
+    try game.checkpoint { try $0.claim(100, .gems, key: "caf\u{E9}", for: "gift") }.wait()
+    let keys = try game.wallet.ledger().compactMap { entry in
+      if case .claimed(let key) = entry.kind { Array(key.utf8) } else { nil }
+    }
+    #expect(keys == [Array("caf\u{E9}".utf8)])
+  }
+
   @Test("the ledger has each operation's kind, amount, date and reason, newest first, also after a restart")
   func ledger() throws {
     let clock = device.clock
@@ -46,12 +58,12 @@ import Testing
     try game.wallet.spend(50, .gems, for: "sword", goods: [Goods("sword")])
     try game.wallet.claim(100, .gems, key: "daily", for: "gift")
     #expect(
-      gameErrorCode { try game.wallet.spend(31, .gems, for: "shield") } == .insufficient(spendable: 30, balance: 30))
+      gameErrorCode { try game.wallet.spend(31, .gems, for: "shield") } == .insufficient(30, of: 30))
     func check(_ game: GameData) throws {
       let all = try game.wallet.ledger()
       #expect(all.map(\.kind) == [.claimed(key: "daily"), .spent, .earned, .earned])
       #expect(all.map(\.amount) == [100, 50, 5, 80] && all.map(\.reason) == ["gift", "sword", "chest", "level 3"])
-      #expect(all[1].goods == [Goods("sword")] && all[3].id == first && all.allSatisfy { !$0.isSettled })
+      #expect(all[1].goods == [Goods("sword")] && all[3].id == first && all.allSatisfy { $0.status == .waiting })
       #expect(all[2].date.timeIntervalSince(all[3].date) == 60)
       #expect(try game.wallet.ledger(of: Currency("keys")).map(\.amount) == [5])
       #expect(try game.wallet.ledger(of: .gems, newest: 2).map(\.amount) == [100, 50])
@@ -107,7 +119,7 @@ import Testing
       try checkpoint.record(3, for: .level)
       try checkpoint.spend(50, .gems, for: "another sword")
     }
-    #expect(gameErrorCode { try refused.wait() } == .insufficient(spendable: 10, balance: 10))
+    #expect(gameErrorCode { try refused.wait() } == .insufficient(10, of: 10))
     // The game continues from its last successful save, not from the one that failed.
     try game.saves.capture(World(level: 4), to: .main).wait()
     #expect(try game.saves.list().first?.isConflicted == false)
@@ -128,5 +140,80 @@ import Testing
     game = try device.open()
     defer { end(game) }
     try check(game)
+  }
+
+  @Test("a conversion takes one currency and adds another in one operation, or neither if there is too little")
+  func converts() throws {
+    let crowns = Currency("crowns")
+    var game = try device.open()
+    try game.wallet.earn(100, .gems, for: "start")
+    let id = try game.wallet.convert(60, .gems, to: 6, crowns, for: "exchange")
+    try game.wallet.convert(60, .gems, to: 6, crowns, for: "exchange", id: id)
+    #expect(
+      gameErrorCode { try game.wallet.convert(41, .gems, to: 4, crowns, for: "exchange") } == .insufficient(40, of: 40))
+    #expect(gameErrorCode { try game.wallet.convert(1, .gems, to: 2, .gems, for: "magic") } == .misuse)
+    #expect(gameErrorCode { try game.wallet.convert(1, .gems, to: 0, crowns, for: "nothing") } == .misuse)
+    try game.checkpoint { checkpoint in
+      try checkpoint.save(World(level: 2), to: .main)
+      try checkpoint.convert(40, .gems, to: 4, crowns, for: "exchange")
+      try checkpoint.spend(10, crowns, for: "throne")
+    }.wait()
+    func check(_ game: GameData) throws {
+      #expect(game.wallet[.gems] == Balance(total: 0, spendable: 0, pending: 0))
+      #expect(game.wallet[crowns] == Balance(total: 0, spendable: 0, pending: 0))
+      let ledger = try game.wallet.ledger(of: crowns)
+      #expect(ledger.map(\.kind) == [.spent, .converted(to: crowns, received: 4), .converted(to: crowns, received: 6)])
+      #expect(ledger.map(\.amount) == [10, 40, 60] && ledger.map(\.currency) == [crowns, .gems, .gems])
+      #expect(try game.wallet.ledger(of: .gems).count == 3)
+    }
+    try check(game)
+    try game.close()
+    game = try device.open()
+    defer { end(game) }
+    try check(game)
+  }
+
+  @Test("another operation under a known id is refused with the id, changes nothing, and the first one stays")
+  func reusedIDs() throws {
+    var game = try device.open()
+    try game.wallet.earn(500, .gems, for: "start")
+    let hat = try game.wallet.spend(5, .gems, for: "hat", goods: [Goods("hat")])
+    func check(_ game: GameData) throws {
+      #expect {
+        try game.wallet.spend(400, .gems, for: "castle", id: hat, goods: [Goods("castle")])
+      } throws: { error in
+        let error = error as? GameDataError
+        return error?.code == .idReused(hat) && error?.message.contains(hat.description) == true
+      }
+      let castle = try game.checkpoint { checkpoint in
+        try checkpoint.save(World(level: 9), to: .main)
+        try checkpoint.spend(400, .gems, for: "castle", id: hat)
+      }
+      #expect(gameErrorCode { try castle.wait() } == .idReused(hat))
+      // Worded differently, it is the same operation.
+      try game.wallet.spend(5, .gems, for: "a hat", id: hat, goods: [Goods("hat")])
+      #expect(game.wallet[.gems].total == 495)
+      #expect(try game.saves.load(.main) == nil)
+    }
+    try check(game)
+    try game.close()
+    game = try device.open()
+    defer { end(game) }
+    try check(game)
+  }
+
+  @Test("a checkpoint takes at most 100 wallet operations, and refuses the next one at once")
+  func manyOperations() throws {
+    let game = try device.open()
+    defer { end(game) }
+    func earn(_ count: Int) throws {
+      try game.checkpoint { checkpoint in
+        for number in 0..<count { try checkpoint.earn(1, .gems, for: "coin \(number)") }
+      }.wait()
+    }
+    #expect(gameErrorCode { try earn(101) } == .tooLarge)
+    #expect(game.wallet[.gems].total == 0)
+    try earn(100)
+    #expect(game.wallet[.gems].total == 100)
   }
 }

@@ -44,13 +44,13 @@ struct Adopter {
         return
       }
       guard var wallet = try transaction.wallet().map({ KeepsakeReplication.Wallet($0) }) else { return }
-      let settled = try transaction.walletEntries(newest: .max) { operation in
+      let paid = try transaction.walletEntries(newest: .max) { operation in
         operation.effect == .claim
       }
       var random = SystemRandomNumberGenerator()
       let parcel = try wallet.pack(
         neverConnected: try transaction.facts().container == nil, since: note.handed,
-        claims: settled.filter { !$0.isWaiting }.map(\.operation).reversed(), reason: Self.reason, now: now,
+        claims: paid.filter { $0.status == .settled }.map(\.operation).reversed(), reason: Self.reason, now: now,
         using: &random)
       guard let parcel else { return }
       note.underway = AdoptionNote.Underway(place: own.name, account: own.account.name ?? "", parcel: parcel)
@@ -181,14 +181,11 @@ struct Adopter {
     if let parcel = note.underway?.parcel, !parcels.contains(parcel.id) {
       var random = SystemRandomNumberGenerator()
       var wallet = KeepsakeReplication.Wallet(try mine.wallet() ?? WalletState(chain: ChainID(using: &random)))
-      let known = Set(try mine.walletEntries(newest: .max).map(\.operation.id))
-      for operation in try wallet.receive(parcel, knowing: known.contains) {
-        let amount = Int(clamping: operation.amount)
-        switch operation.effect {
-        case .credit: adoption.money[Currency(operation.currency), default: 0] += amount
-        case .debit: adoption.money[Currency(operation.currency), default: 0] -= amount
-        case .claim, .giveBack: break
-        }
+      var known: Set<OperationID> = []
+      for operation in parcel.operations where try isKnown(operation, in: mine) { known.insert(operation.id) }
+      for movement in try wallet.receive(parcel, knowing: known.contains).flatMap(\.movements) {
+        let change = Int(clamping: movement.earned - movement.spent)
+        adoption.money[Currency(movement.currency), default: 0] += change
       }
       parcels.append(parcel.id)
       try mine.setWallet(wallet.state)
@@ -200,6 +197,12 @@ struct Adopter {
     }
     // A bank that never learns that the money was moved lets the other account's devices spend it again.
     if try theirs.facts().container != nil { adoption.left.unreported = left.unreported.sorted().map { Currency($0) } }
+  }
+
+  /// Returns whether the operation was performed here before, or its payment claimed.
+  private func isKnown(_ operation: WalletOperation, in mine: StoreTransaction) throws -> Bool {
+    if try mine.performedOperation(operation.id) != nil { return true }
+    return try operation.kind.key.map(mine.hasClaimed) ?? false
   }
 
   // MARK: Preferences of this device

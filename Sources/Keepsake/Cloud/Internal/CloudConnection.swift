@@ -249,6 +249,15 @@ actor CloudConnection: CloudLink {
 
   nonisolated var largestDownload: Int? { deliveryBuffer.downloads.largest }
 
+  nonisolated var hasBank: Bool {
+    let desired = state.desired
+    guard desired.isEnabled, !desired.isClosed else { return false }
+    switch desired.address?.kind {
+    case .server, .transport: return true
+    case .folder, nil: return false
+    }
+  }
+
   nonisolated func didCommit() { informed.withLock { $0 }?.committed() }
 
   func sync() async throws { try await ask { try await $0.sync() } }
@@ -269,6 +278,12 @@ actor CloudConnection: CloudLink {
     } catch {
       throw GameDataError.translated(error)
     }
+  }
+
+  /// Returns the player's devices; none in a cloud that doesn't know them.
+  func devices() async throws -> [AccountDevice] {
+    if case .transport(let transport, _, _)? = address?.kind { return try await transport.devices(having: []) ?? [] }
+    return try await asPlayer { try await HTTPAccount.devices(for: $0) }
   }
 
   private func ask(_ call: (SyncService<Store>) async throws -> Void) async throws {

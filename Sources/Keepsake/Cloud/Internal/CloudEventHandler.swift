@@ -19,7 +19,9 @@ struct CloudEventHandler: Sendable {
       emit(.wallet)
     case .decisions(let decisions):
       wallet.invalidate()
-      emit(.decisions(decisions.map(WalletVerdict.init)))
+      // A spend that waits until it can be charged is decided later.
+      let verdicts = decisions.filter(\.verdict.isFinal).map(WalletVerdict.init)
+      if !verdicts.isEmpty { emit(.decisions(verdicts)) }
     case .acknowledged: core.events.slotsDidChange()
     case .refused(let refusals):
       core.events.slotsDidChange()

@@ -8,6 +8,8 @@ protocol CloudLink: AnyObject, Sendable {
   var status: CloudStatus { get }
   /// The size in bytes above which a save is downloaded only on request; nil if there is no such limit.
   var largestDownload: Int? { get }
+  /// Whether the cloud has a bank and isn't switched off. Never waits.
+  var hasBank: Bool { get }
   /// Notifies the cloud that there is a commit it may need. Never waits.
   func didCommit()
   /// Returns when the cloud has responded after this call, and its changes are on this device.
@@ -18,6 +20,8 @@ protocol CloudLink: AnyObject, Sendable {
   @discardableResult func deliver() throws -> Bool
   /// Returns the player's devices, with which of these versions each one has; nil if the cloud doesn't know that.
   func devices(having versions: [VersionID]) async throws -> [AccountDevice]?
+  /// Returns the player's devices; none in a cloud that doesn't know them.
+  func devices() async throws -> [AccountDevice]
 }
 
 /// A weak reference to a game's cloud, which holds the game's core strongly.
@@ -37,9 +41,11 @@ private final class NoCloud: CloudLink {
 
   var status: CloudStatus { CloudStatus(phase: .off) }
   var largestDownload: Int? { nil }
+  var hasBank: Bool { false }
   func didCommit() {}
   func fetchChanges() async throws { throw GameDataError.notConnected }
   func download(_ slot: String) async throws { throw GameDataError.notConnected }
   func deliver() -> Bool { false }
   func devices(having versions: [VersionID]) async throws -> [AccountDevice]? { throw GameDataError.notConnected }
+  func devices() async throws -> [AccountDevice] { throw GameDataError.notConnected }
 }

@@ -4,15 +4,16 @@ extension GameCore {
   func fetchChanges(within limit: Duration) async throws { try await ask(within: limit, cloud.fetchChanges) }
 
   /// Runs a request to the cloud. Throws the reason if it fails, or `timedOut` after the limit.
-  func ask(within limit: Duration, _ body: @escaping @Sendable () async throws -> Void) async throws {
-    let (outcomes, outcome) = AsyncStream<Result<Void, any Error>>.makeStream()
+  func ask<Answer: Sendable>(
+    within limit: Duration, _ body: @escaping @Sendable () async throws -> Answer
+  ) async throws -> Answer {
+    let (outcomes, outcome) = AsyncStream<Result<Answer, any Error>>.makeStream()
     // Not a task group, which waits for its children: the first registration with a server that never responds doesn't
     // react to cancellation.
     let tasks = [
       Task {
         do {
-          try await body()
-          outcome.yield(.success(()))
+          outcome.yield(.success(try await body()))
         } catch {
           outcome.yield(.failure(error))
         }

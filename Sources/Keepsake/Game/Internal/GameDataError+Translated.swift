@@ -15,11 +15,13 @@ extension GameDataError {
   static func translated(_ error: any Error) -> any Error {
     switch error {
     case let error as WalletError:
-      if case .insufficientRights(_, let spendable, let balance) = error {
-        return GameDataError(.insufficient(spendable: spendable, balance: balance), error.description)
+      switch error {
+      case .insufficientRights(_, let spendable, let total):
+        return GameDataError(.insufficient(spendable: spendable, total: total, held: []), error.description)
+      case .overflow, .tooMany: return GameDataError(.tooLarge, error.description)
+      case .idReused(let id): return GameDataError(.idReused(id), error.description)
+      case .invalidAmount, .invalidText: return GameDataError(.misuse, error.description)
       }
-      if case .overflow = error { return GameDataError(.tooLarge, error.description) }
-      return GameDataError(.misuse, error.description)
     case let error as CellError:
       if case .resetBeforeCatchUp = error { return GameDataError(.notCaughtUp, error.description) }
       if case .laterRule = error { return GameDataError(.tooNew, error.description) }

@@ -7,10 +7,13 @@ struct WalletHold: Sendable {
   private var balances: [String: Balance]
   /// The number of this device's first operation that isn't counted yet.
   private var next: Int64
+  /// The number of the newest notice from before that; negative if there was none.
+  let lastNotice: Int64
 
   init(in transaction: StoreTransaction) throws {
     balances = try Self.balances(in: transaction)
     next = try transaction.walletEntries(from: .max).next
+    lastNotice = try transaction.walletNotices().last?.number ?? -1
   }
 
   /// Counts this device's operations since then. They are identified by their numbers, so that none counts twice,
@@ -19,16 +22,14 @@ struct WalletHold: Sendable {
     let new = try transaction.walletEntries(from: next)
     next = new.next
     for operation in new.operations {
-      var balance = balances[operation.currency] ?? Balance(total: 0, spendable: 0, pending: 0)
-      let amount = Int(clamping: operation.amount)
-      switch operation.effect {
-      case .credit: (balance.total, balance.spendable) = (balance.total + amount, balance.spendable + amount)
-      case .debit: (balance.total, balance.spendable) = (balance.total - amount, balance.spendable - amount)
-      case .claim: balance.pending += amount
-      // Transfers rights to spend, not money.
-      case .giveBack: continue
+      // A transfer of rights to spend moves no money.
+      for movement in operation.movements {
+        balances[movement.currency, default: Balance(total: 0, spendable: 0, pending: 0)].count(movement)
       }
-      balances[operation.currency] = balance
+      if operation.effect == .claim {
+        balances[operation.currency, default: Balance(total: 0, spendable: 0, pending: 0)].pending += Int(
+          clamping: operation.amount)
+      }
     }
   }
 

@@ -16,12 +16,15 @@ struct RejectionSearch: Sendable {
 
   /// Groups are sent one by one, because the cloud rejected several together.
   private(set) var isSingle = false
-  /// The wallet is left out: it seems to be why the cloud rejected an exchange, or the cloud has no bank.
+  /// The wallet is left out: it seems to be why the cloud rejected an exchange, the cloud has no bank, or its bank
+  /// replies without an effect.
   private(set) var skipsWallet = false
   private var missingRounds = 0
+  /// Consecutive replies of the bank that changed nothing although there was something to report.
+  private var idleReplies = 0
 
   /// Starts afresh: the cause of a rejection may be gone.
-  mutating func reset() { (isSingle, skipsWallet) = (false, false) }
+  mutating func reset() { (isSingle, skipsWallet, idleReplies) = (false, false, 0) }
 
   /// Sends groups together again, because the outbox is empty.
   mutating func outboxIsEmpty() { isSingle = false }
@@ -32,6 +35,13 @@ struct RejectionSearch: Sendable {
   /// Leaves the wallet out, because the cloud has no bank: asking again immediately would never end. What waits is
   /// offered at the next start.
   mutating func skipWallet() { skipsWallet = true }
+
+  /// Counts a reply of the bank. Two in a row that change nothing leave the wallet out: the same offer would follow,
+  /// and the same reply, without a pause.
+  mutating func countWallet(isProgress: Bool) {
+    idleReplies = isProgress ? 0 : idleReplies + 1
+    if idleReplies == 2 { skipsWallet = true }
+  }
 
   /// Decides what to do about an exchange that the cloud won't accept as it is.
   mutating func rejected(_ sent: SentExchange) -> Verdict {

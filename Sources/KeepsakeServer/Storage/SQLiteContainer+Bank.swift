@@ -1,0 +1,231 @@
+#if Cloud
+import Foundation
+import GRDB
+import KeepsakeReplication
+
+// The bank: its state, what it has decided, which claims it has paid, the player's goods, and the closed chains.
+//
+// A decision is a row with the operation's details, or, for an old one without goods, an entry of `packedDecision`. The
+// packed ones are in runs, each sorted by operation: one of level 0 has `packedAtOnce` entries, one of level n at most
+// 2^n times as many, and there is at most one of each level.
+extension SQLiteContainer {
+  /// How many decisions are packed together: they fill their rows.
+  static let packedAtOnce = 6 * PackedDecisions.maximumEntries
+
+  // MARK: State
+
+  func bank() throws -> BankState {
+    guard let found = try row("SELECT bank FROM container WHERE id = ?", [id]),
+      let bytes = try found.decode(Data?.self, atIndex: 0)
+    else {
+      return BankState()
+    }
+    return try decode(BankState.self, bytes)
+  }
+
+  mutating func setBank(_ state: BankState) throws {
+    try run(
+      """
+      INSERT INTO container (id, epoch, seq, mark, bank) VALUES (?, 0, 0, 0, ?)
+      ON CONFLICT (id) DO UPDATE SET bank = excluded.bank
+      """, [id, try encode(state)])
+  }
+
+  // MARK: Claims
+
+  func isClaimPaid(_ key: String) throws -> Bool {
+    try row("SELECT 1 FROM paidClaim WHERE container = ? AND key = ?", [id, bytes(key)]) != nil
+  }
+
+  mutating func markClaimPaid(_ key: String) throws {
+    try run("INSERT OR IGNORE INTO paidClaim (container, key) VALUES (?, ?)", [id, bytes(key)])
+  }
+
+  /// Returns the keys of paid claims, sorted by their bytes.
+  func paidClaims(after key: String?, limit: Int) throws -> [String] {
+    // Keys have at least one byte.
+    try rows(
+      "SELECT key FROM paidClaim WHERE container = ? AND key > ? ORDER BY key LIMIT ?",
+      [id, key.map(bytes) ?? Data(), limit]
+    ).map { String(decoding: try $0.decode(Data.self, atIndex: 0), as: UTF8.self) }
+  }
+
+  // MARK: Goods
+
+  func goods(changedAfter number: UInt64, limit: Int) throws -> [NumberedGood] {
+    let last = try row(
+      """
+      SELECT number FROM (SELECT number FROM good WHERE container = ? AND number > ? ORDER BY number LIMIT ?)
+      ORDER BY number DESC LIMIT 1
+      """, [id, signed(number), limit])
+    guard let last else { return [] }
+    return try rows(
+      "SELECT name, count, number FROM good WHERE container = ? AND number > ? AND number <= ? ORDER BY number, name",
+      [id, signed(number), try last.decode(Int64.self, atIndex: 0)]
+    ).map { row in
+      NumberedGood(
+        name: String(decoding: try row.decode(Data.self, atIndex: 0), as: UTF8.self),
+        count: try row.decode(atIndex: 1), number: unsigned(try row.decode(atIndex: 2)))
+    }
+  }
+
+  mutating func addGood(_ name: String, _ count: Int64, number: UInt64) throws {
+    try run(
+      """
+      INSERT INTO good (container, name, count, number) VALUES (?, ?, ?, ?)
+      ON CONFLICT (container, name) DO UPDATE SET count = count + excluded.count, number = excluded.number
+      """, [id, bytes(name), count, signed(number)])
+  }
+
+  // MARK: Closed chains
+
+  func closedChain(_ chain: ChainID) throws -> BankState.ClosedChain? {
+    let found = try row(
+      "SELECT count, hash, follows FROM closedChain WHERE container = ? AND chain = ?", [id, chain.bytes])
+    guard let found else { return nil }
+    guard let hash = ContentHash(bytes: try found.decode(atIndex: 1)) else {
+      throw ServerError(.damaged, "A chain of a container's bank can't be read.")
+    }
+    return BankState.ClosedChain(
+      head: ChainHead(count: unsigned(try found.decode(atIndex: 0)), hash: hash),
+      follows: try found.decode(Data?.self, atIndex: 2).map { try identifier($0) })
+  }
+
+  mutating func recordClosedChain(_ closed: BankState.ClosedChain, _ chain: ChainID) throws {
+    try run(
+      "INSERT OR IGNORE INTO closedChain (container, chain, count, hash, follows) VALUES (?, ?, ?, ?, ?)",
+      [id, chain.bytes, signed(closed.head.count), closed.head.hash.bytes, closed.follows?.bytes])
+  }
+
+  // MARK: Decisions
+
+  func decision(on operation: OperationID) throws -> DecidedOperation? {
+    let found = try row(
+      "SELECT verdict, fingerprint, chain FROM decision WHERE container = ? AND operation = ?", [id, operation.bytes])
+    guard let found else { return try packedDecision(on: operation) }
+    return DecidedOperation(
+      verdict: try verdict(found.decode(atIndex: 0)), fingerprint: unsigned(try found.decode(atIndex: 1)),
+      chain: try identifier(found.decode(atIndex: 2)))
+  }
+
+  mutating func recordDecision(
+    _ verdict: WalletDecision.Verdict, on operation: WalletOperation, of chain: ChainID
+  ) throws {
+    // Only what may be packed one day is numbered.
+    let number = verdict.isFinal && operation.goods.isEmpty ? try (arrival(isNewest: true) ?? 0) + 1 : nil
+    try run(
+      """
+      INSERT INTO decision (container, operation, chain, verdict, fingerprint, arrival, details)
+      VALUES (?, ?, ?, ?, ?, ?, ?)
+      ON CONFLICT (container, operation) DO UPDATE
+      SET chain = excluded.chain, verdict = excluded.verdict, fingerprint = excluded.fingerprint,
+        arrival = excluded.arrival, details = excluded.details
+      """,
+      [
+        id, operation.id.bytes, chain.bytes, verdict.rawValue, signed(operation.fingerprint), number,
+        try encode(operation),
+      ])
+    if let number { try packOldest(upTo: number) }
+  }
+
+  func verdict(_ text: String) throws -> WalletDecision.Verdict {
+    guard let verdict = WalletDecision.Verdict(rawValue: text) else {
+      throw ServerError(.damaged, "A decision of a container's bank can't be read.")
+    }
+    return verdict
+  }
+
+  private func arrival(isNewest: Bool) throws -> Int64? {
+    let found = try row(
+      """
+      SELECT arrival FROM decision WHERE container = ? AND arrival IS NOT NULL
+      ORDER BY arrival \(isNewest ? "DESC" : "ASC") LIMIT 1
+      """, [id])
+    return try found?.decode(atIndex: 0)
+  }
+
+  // MARK: Packing
+
+  /// Packs the oldest decisions if enough of them are older than those whose details are kept: one batch, so that a
+  /// container with many (of an older version of the server) is packed little by little.
+  private mutating func packOldest(upTo newest: Int64) throws {
+    guard let oldest = try arrival(isNewest: false), newest - oldest + 1 >= detailedDecisions + Int64(Self.packedAtOnce)
+    else { return }
+    let end = oldest + Int64(Self.packedAtOnce)
+    let rows = try rows(
+      """
+      DELETE FROM decision WHERE container = ? AND arrival IS NOT NULL AND arrival < ?
+      RETURNING operation, verdict, fingerprint
+      """, [id, end])
+    let entries = try rows.map { row in
+      PackedDecisions.Entry(
+        operation: try identifier(row.decode(atIndex: 0)),
+        isAccepted: try verdict(row.decode(atIndex: 1)).counts,
+        fingerprint: unsigned(try row.decode(atIndex: 2)))
+    }
+    try add(PackedDecisions.packed(entries))
+  }
+
+  /// Adds a run: merged with those of the lowest levels, up to the first level that has none.
+  private mutating func add(_ parts: [PackedDecisions]) throws {
+    var remaining = parts[...]
+    var runs: [PackedDecisions.Merge.Run] = [{ remaining.popFirst() }]
+    var level: Int64 = 0
+    for used in try packedLevels() where used == level {
+      runs.append(run(ofLevel: used))
+      level += 1
+    }
+    var merge = try PackedDecisions.Merge(runs)
+    while let part = try merge.next() {
+      try run(
+        "INSERT INTO packedDecision (container, level, first, entries) VALUES (?, ?, ?, ?)",
+        [id, level, part.first.bytes, part.bytes])
+    }
+    try run("DELETE FROM packedDecision WHERE container = ? AND level < ?", [id, level])
+  }
+
+  private func run(ofLevel level: Int64) -> PackedDecisions.Merge.Run {
+    var last = Data()
+    return {
+      let found = try row(
+        """
+        SELECT first, entries FROM packedDecision WHERE container = ? AND level = ? AND first > ?
+        ORDER BY first LIMIT 1
+        """, [id, level, last])
+      guard let found else { return nil }
+      last = try found.decode(atIndex: 0)
+      return try packed(found.decode(atIndex: 1))
+    }
+  }
+
+  /// Returns the levels of the runs, sorted. Reads one entry of an index for each.
+  func packedLevels() throws -> [Int64] {
+    var levels: [Int64] = []
+    while let found = try row(
+      "SELECT level FROM packedDecision WHERE container = ? AND level > ? ORDER BY level LIMIT 1",
+      [id, levels.last ?? -1])
+    { levels.append(try found.decode(atIndex: 0)) }
+    return levels
+  }
+
+  /// Reads one row of each run, the newest run first.
+  private func packedDecision(on operation: OperationID) throws -> DecidedOperation? {
+    for level in try packedLevels() {
+      let found = try row(
+        """
+        SELECT entries FROM packedDecision WHERE container = ? AND level = ? AND first <= ?
+        ORDER BY first DESC LIMIT 1
+        """, [id, level, operation.bytes])
+      if let found, let entry = try packed(found.decode(atIndex: 0)).entry(of: operation) { return entry.decided }
+    }
+    return nil
+  }
+
+  func packed(_ bytes: Data) throws -> PackedDecisions {
+    guard let packed = PackedDecisions(bytes: bytes) else {
+      throw ServerError(.damaged, "Packed decisions of a container's bank can't be read.")
+    }
+    return packed
+  }
+}
+#endif

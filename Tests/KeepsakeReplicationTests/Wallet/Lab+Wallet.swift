@@ -1,0 +1,40 @@
+import KeepsakeReplication
+import KeepsakeSimulation
+
+extension Lab {
+  /// Two devices that share what the first one earned: 100 gems.
+  static func rich() throws -> Lab {
+    var lab = try Lab(devices: 2)
+    try lab.settle(0)
+    try lab.perform(0, .earn, 100)
+    for index in [0, 1, 0, 1] { try lab.settle(index) }
+    return lab
+  }
+
+  /// The player's gems, by the bank.
+  var money: Int64 { Bank(cloud.bank()).balance("gems") }
+
+  /// Asks the bank for what a purchase needs.
+  mutating func need(_ amount: Int64, _ index: Int) {
+    var wallet = wallet(index)
+    wallet.need(amount, of: "gems")
+    devices[index].storage.setWallet(wallet.state)
+    devices[index].exchanges = 0
+  }
+
+  /// Adds a copy of device 0.
+  mutating func copyStore(_ number: UInt64 = 77) {
+    var copy = devices[0]
+    copy.writer = WriterID(number)
+    copy.engine = DeviceEngine()
+    copy.notifications = []
+    devices.append(copy)
+  }
+
+  /// What the bank told a device about its operations.
+  func verdicts(_ index: Int) -> [WalletDecision.Verdict] {
+    devices[index].notifications.flatMap { notification -> [WalletDecision.Verdict] in
+      if case .decisions(let decisions) = notification { decisions.map(\.verdict) } else { [] }
+    }
+  }
+}
