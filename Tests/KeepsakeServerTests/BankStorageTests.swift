@@ -57,6 +57,8 @@ struct BankStorageTests {
         container.detailedDecisions = Int64(kept)
         for number in 0..<end {
           try container.recordDecision(verdict(number), on: operation(number), of: Self.chain)
+          let isEnough = number >= numbers[kept + Self.batch - 1]
+          #expect(try container.packedLevels().isEmpty != isEnough, "\(number)")
         }
         let detailed = Set(numbers.suffix(kept))
         for number in 0..<end {

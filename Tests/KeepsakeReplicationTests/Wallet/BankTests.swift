@@ -95,6 +95,8 @@ import Testing
     #expect(try state(after: 0, Array(operations[..<2])) == .from(head: heads[4], common: heads[2]))
     #expect(try state(after: 2, Array(operations[2...])) == .accepted(heads[4]))
     #expect(try state(after: 0, [operations[0], operation(.earn, 9, 9)]) == .closed(common: heads[1]))
+    // As many as the bank has, but not the same.
+    #expect(try state(after: 0, operations[..<3] + [operation(.earn, 9, 9)]) == .closed(common: heads[3]))
     // A bank that was set back.
     let longer = heads[4].appending(operation(.earn, 1, 5))
     let ahead = WalletOffer(chain: Self.chain, base: longer, operations: [operation(.earn, 1, 6)])

@@ -110,12 +110,7 @@ import Testing
   @Test("A quest that two copies of a store finished pays once, although both claims arrive after a fork")
   func lateClaimsPayOnce() throws {
     var lab = try Lab.rich()
-    for number in 0..<2 as Range<UInt64> {
-      var copy = lab.devices[0]
-      copy.writer = WriterID(77 + number)
-      copy.engine = DeviceEngine()
-      lab.devices.append(copy)
-    }
+    for number in 0..<2 as Range<UInt64> { lab.copyStore(77 + number) }
     // The original goes on with the chain, so what the copies did there is late.
     try lab.perform(0, .earn, 1)
     try lab.settle(0)

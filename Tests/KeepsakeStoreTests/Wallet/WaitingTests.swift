@@ -47,6 +47,22 @@ import Testing
     #expect(try WalletLab.ledger(of: store).map(\.status) == [.settled, .waiting, .settled, .waiting, .settled])
   }
 
+  @Test("an operation that begins to wait while later ones are unreported keeps its place in the ledger")
+  func waitsBeforeOthers() throws {
+    let store = try open()
+    defer { try? store.close() }
+    try WalletLab.perform((10..<30).map { WalletLab.operation($0) }, in: store)
+    let state = try WalletLab.state(of: store)
+    let ids = try WalletLab.ledger(of: store).map(\.id)
+    try WalletLab.receive(
+      WalletReply(
+        chain: state.chain, state: .accepted(WalletLab.head(state.chain, after: state.operations.prefix(3))),
+        statement: state.statement + 1, decisions: [WalletDecision(id: Self.spends[0].id, verdict: .waiting)]),
+      in: store)
+    #expect(try WalletLab.state(of: store).waiting.elementsEqual([Self.spends[0]]))
+    #expect(try WalletLab.ledger(of: store).map(\.id) == ids && Set(ids).count == ids.count)
+  }
+
   @Test("the page of an operation that waits at the bank is kept, however old it is")
   func isKept() async throws {
     let url = folder.store
