@@ -14,10 +14,10 @@ import Synchronization
 /// Money can't be joined like progress. A bank in the cloud keeps the account and grants each device rights: an amount
 /// that it can spend offline, so that any number of devices can spend and none overdraws.
 ///
-/// A device that is alone holds everything. If several devices were online in the last seven days, each gets an equal
-/// share, and the bank keeps one for whoever needs it: of 90 gems, two devices hold 30 each. `spend` spends within this
-/// device's rights; with `askingBankFor` it also gets the rest, from the bank and from devices that are online. What a
-/// lost device holds can be spent again once it is removed (`Cloud.remove`).
+/// One device alone holds everything. If several were online in the last seven days, each holds an equal share, and so
+/// does the bank: of 90 gems, two devices hold 30 each and the bank 30. `spend` takes from this device's share. With
+/// `askingBankFor` it also gets the rest, from the bank and from devices that are online. What a lost device holds can
+/// be spent again once it is removed (`Cloud.remove`).
 ///
 /// A player has at most 256 currencies.
 ///

@@ -31,6 +31,23 @@ extension Lab {
     devices.append(copy)
   }
 
+  /// Sets device 0 back to an older state of its store, as a backup does, and opens it again.
+  mutating func setBack(to storage: SimulatedDevice) {
+    devices[0].storage = storage
+    devices[0].engine = DeviceEngine()
+    devices[0].pending = []
+  }
+
+  /// Two devices that share 100 gems, of which the first spent 20 that its store, set back, doesn't know of.
+  static func setBackAfterSpending() throws -> Lab {
+    var lab = try Lab.rich()
+    let old = lab.devices[0].storage
+    try lab.perform(0, .spend, 20)
+    try lab.settle(0)
+    lab.setBack(to: old)
+    return lab
+  }
+
   /// What the bank told a device about its operations.
   func verdicts(_ index: Int) -> [WalletDecision.Verdict] {
     devices[index].notifications.flatMap { notification -> [WalletDecision.Verdict] in

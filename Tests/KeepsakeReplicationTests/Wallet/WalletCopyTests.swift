@@ -93,9 +93,7 @@ import Testing
     let backup = lab.devices[0].storage
     for _ in 0..<more { try lab.perform(0, .earn, 1) }
     try lab.settle(0)
-    lab.devices[0].storage = backup
-    lab.devices[0].engine = DeviceEngine()
-    lab.devices[0].pending = []
+    lab.setBack(to: backup)
     lab.devices[0].exchanges = 0
     try lab.settle(0)
     #expect(lab.devices[0].exchanges <= 6, "it doesn't ask for ever")
@@ -127,12 +125,7 @@ import Testing
 
   @Test("A store restored from a backup goes on, and what was bought since the backup is paid once")
   func setBack() throws {
-    var lab = try Lab.rich()
-    let old = lab.devices[0].storage
-    try lab.perform(0, .spend, 20)
-    try lab.settle(0)
-    lab.devices[0].storage = old
-    lab.devices[0].engine = DeviceEngine()
+    var lab = try Lab.setBackAfterSpending()
     try lab.perform(0, .spend, 5)
     for _ in 0..<3 { for index in 0..<2 { try lab.settle(index) } }
     #expect(lab.money == 75)
@@ -147,9 +140,7 @@ import Testing
     try lab.perform(0, .spend, 20)
     try lab.settle(0)
     func setBack(_ lab: inout Lab) throws -> EngineEffect? {
-      lab.devices[0].storage = old
-      lab.devices[0].engine = DeviceEngine()
-      lab.devices[0].pending = []
+      lab.setBack(to: old)
       try lab.perform(0, .earn, 5)
       try lab.step(0, .started)
       // The first response reports the fork, and the next request is the new chain's first.
@@ -195,13 +186,7 @@ import Testing
 
   @Test("a restored store has its share of the money after one sync")
   func newChainGetsItsShare() throws {
-    var lab = try Lab.rich()
-    let old = lab.devices[0].storage
-    try lab.perform(0, .spend, 20)
-    try lab.settle(0)
-    lab.devices[0].storage = old
-    lab.devices[0].engine = DeviceEngine()
-    lab.devices[0].pending = []
+    var lab = try Lab.setBackAfterSpending()
     try lab.settle(0)
     #expect(lab.wallet(0).state.follows != nil && lab.wallet(0).total("gems") == 80)
     #expect(lab.wallet(0).spendable("gems") == 27)
