@@ -64,7 +64,9 @@ package struct FlowerGarden: Sendable {
   package func takeBack() throws -> [String] {
     let notices = try game.wallet.notices()
     if let last = notices.last { try game.wallet.confirm(through: last) }
-    return notices.filter { $0.verdict != .paid }.flatMap(\.goods).map(\.name)
+    // What the game's servers did is in `goods()`.
+    let declined: Set<WalletNotice.Verdict> = [.declined, .idReused, .notAllowed]
+    return notices.filter { declined.contains($0.verdict) }.flatMap(\.goods).map(\.name)
   }
 
   // MARK: What is seen

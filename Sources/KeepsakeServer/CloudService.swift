@@ -2,6 +2,7 @@
 import Foundation
 import Hummingbird
 import HummingbirdCore
+import KeepsakeReplication
 import Logging
 import NIOCore
 import ServiceLifecycle
@@ -28,6 +29,15 @@ struct CloudService: Service {
     if let quota = configuration.quota, quota <= 0 {
       throw ServerError(.configuration, "The quota has to be a number of bytes above 0, not \(quota).")
     }
+    let authoritative = Set(configuration.authoritative.map(\.canonical))
+    guard authoritative.count <= Wallet.maximumCurrencies else {
+      throw ServerError(
+        .configuration,
+        "At most \(Wallet.maximumCurrencies) currencies can be authoritative, not \(authoritative.count).")
+    }
+    for objection in authoritative.compactMap({ NameRule.currency.objection(to: $0) }) {
+      throw ServerError(.configuration, "\(objection).")
+    }
     self.configuration = configuration
     self.logger = logger
     self.onRunning = onRunning
@@ -37,12 +47,13 @@ struct CloudService: Service {
     let keys = try AppKeys(appKeys)
     let tokens = TokenSigner(secret: try folder.secret())
     storage = try SQLiteCloudStorage(
-      database: folder.database, contents: folder.contents, clock: configuration.clock, logger: logger)
+      database: folder.database, contents: folder.contents, witness: folder.witness, clock: configuration.clock,
+      logger: logger)
     let partials = try PartialUploads(folder: folder.incoming, clock: configuration.clock, logger: logger)
     cloud = CloudRoutes(
       storage: storage, appKeys: keys, tokens: tokens, events: EventHub(), guesses: GuessLimiter(),
       uploads: UploadSpool(folder: folder.incoming), partials: partials, clock: configuration.clock,
-      quota: configuration.quota)
+      quota: configuration.quota, serverKeys: try ServerKeys(data: folder.url), authoritative: authoritative)
   }
 
   func run() async throws {

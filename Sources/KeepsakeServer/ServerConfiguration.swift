@@ -26,12 +26,17 @@ package struct ServerConfiguration: Sendable {
   /// Nil, the default, for as many as fit on the disk. May differ from start to start: what a player has beyond a lower
   /// quota stays.
   package var quota: Int64?
+  /// Currencies of which only the bank's own operations make more: what a device earns of them is declined. At most
+  /// 256.
+  package var authoritative: Set<String> = []
   /// The number of seconds that a stop waits for requests in progress.
   package var stopSeconds: Int
   /// The number of seconds that a connection may be idle, or a body slow, before the connection is closed. Shorter in
   /// tests.
   package var idleSeconds = ServerLimits.idleSeconds
   package var slowGraceSeconds = ServerLimits.slowGraceSeconds
+  static let systemClock: @Sendable () -> Int64 = { Int64(Date().timeIntervalSince1970 * 1000) }
+
   /// Returns milliseconds since 1970. Replaced by tests.
   package var clock: @Sendable () -> Int64
 
@@ -41,7 +46,7 @@ package struct ServerConfiguration: Sendable {
     self.host = host
     self.appKeys = appKeys
     stopSeconds = Self.defaultStopSeconds
-    clock = { Int64(Date().timeIntervalSince1970 * 1000) }
+    clock = Self.systemClock
   }
 }
 #endif

@@ -6,6 +6,10 @@ enum ServerLimits {
   static let exchangeBytes = 16 << 20
   /// Registering and pairing, which send a name and a code.
   static let accountBytes = 16 << 10
+  /// An order of the bank: the most goods, with the longest names and reason, take half of it.
+  static let orderBytes = 32 << 10
+  /// A receipt of a shop: those of the large ones grow with each purchase, to tens of KiB.
+  static let receiptBytes = 1 << 20
   /// One content, plain or encoded. No known save comes near (the largest measured has 2.5 MB).
   static let contentBytes = 256 << 20
   /// Contents up to this size are kept in the database, which is fastest for small ones. Larger ones are kept in files

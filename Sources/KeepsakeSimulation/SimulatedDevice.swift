@@ -38,14 +38,19 @@ package struct SimulatedDevice: SlotSource, Sendable {
   private var performed: [OperationID: UInt64] = [:]
   private var claimed: Set<String> = []
   private var theGoods = PlayerGoods()
+  private var theFormerWallets: [FormerWallet] = []
   /// The operations of the wallet's chain that the bank has acknowledged.
   private var ledger: [WalletOperation] = []
+  /// Operations that a bank has settled and that aren't on the wallet's chain, as they were settled.
+  private var past: [WalletOperation] = []
   /// What the bank last said about operations that it had to decide.
   package private(set) var outcomes: [OperationID: WalletDecision.Verdict] = [:]
   /// Operations of which a notice was ever appended.
   private var noticed: Set<OperationID> = []
   /// What a bank declined, and the claims that it paid, until the game takes them.
   package private(set) var notices: [KeepsakeReplication.Wallet.Decided] = []
+  /// The bank's own operations that it has learned of.
+  package private(set) var orders: [BankOrder] = []
   /// Cells that were ever set to less than they contained, which must never happen.
   package private(set) var retreats: [CellKey] = []
   /// Planted bugs, for tests of the tests.
@@ -242,19 +247,25 @@ package struct SimulatedDevice: SlotSource, Sendable {
         if let key = operation.kind.key { claimed.insert(key) }
       }
     }
+    settle(state, since: before)
     if state.chain != before.chain {
+      past += ledger
       ledger = []
     } else if state.acknowledged.count >= before.acknowledged.count {
       ledger += before.operations.prefix(Int(state.acknowledged.count - before.acknowledged.count))
     } else {
       ledger.removeLast(min(ledger.count, Int(before.acknowledged.count - state.acknowledged.count)))
     }
+    // What was made for a bank before isn't offered to this one.
+    if before.isBound, !state.isBound, state.chain != before.chain { past = [] }
     theWallet = state
   }
   /// The ids of all operations that were ever performed here.
   package var performedOperations: Set<OperationID> { Set(performed.keys) }
   package func goods() -> PlayerGoods { theGoods }
   package mutating func setGoods(_ goods: PlayerGoods) { theGoods = goods }
+  package func formerWallets() -> [FormerWallet] { theFormerWallets }
+  package mutating func setFormerWallets(_ wallets: [FormerWallet]) { theFormerWallets = wallets }
   package func performedOperation(_ id: OperationID) -> UInt64? { performed[id] }
   package func hasClaimed(_ key: String) -> Bool { claimed.contains(key) }
   package func acknowledgedOperations(after head: ChainHead) -> [WalletOperation]? {
@@ -262,11 +273,35 @@ package struct SimulatedDevice: SlotSource, Sendable {
     let operations = ledger.suffix(Int(acknowledged.count - head.count))
     return operations.reduce(head) { $0.appending($1) } == acknowledged ? Array(operations) : nil
   }
+  package func settledOperations(includingChain: Bool) -> [WalletOperation] {
+    (includingChain ? past + ledger : past).filter { outcomes[$0.id].map { $0.counts || !$0.isFinal } ?? true }
+  }
+
+  /// Moves what a bank has settled beside the wallet's chain to the past.
+  private mutating func settle(_ state: WalletState, since before: WalletState) {
+    guard !before.late.isEmpty || !before.waiting.isEmpty || state.chain != before.chain || state.again > 0 else {
+      return
+    }
+    let undecided = Set(state.undecided.flatMap { $0.map(\.id) })
+    past.removeAll { undecided.contains($0.id) }
+    let onChain = state.chain == before.chain ? [] : Array(before.operations)
+    let known = Set(past.map(\.id))
+    for operation in Array(before.late) + Array(before.waiting) + onChain
+    where !undecided.contains(operation.id) && !known.contains(operation.id) { past.append(operation) }
+  }
+
   package mutating func recordDecisions(_ decisions: [KeepsakeReplication.Wallet.Decided]) {
     for decided in decisions { outcomes[decided.operation.id] = decided.verdict }
     for decided in decisions where decided.verdict.isFinal {
       let isNoticed = !decided.verdict.counts || decided.operation.effect == .claim
       if isNoticed, noticed.insert(decided.operation.id).inserted { notices.append(decided) }
+    }
+  }
+  /// A device keeps each order once.
+  package mutating func recordOrders(_ orders: [BankOrder], areNews: Bool) {
+    for order in orders where performed[order.id] == nil {
+      performed[order.id] = 0
+      self.orders.append(order)
     }
   }
   /// Returns the notices, and removes them.

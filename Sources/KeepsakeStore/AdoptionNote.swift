@@ -10,10 +10,20 @@ package struct AdoptionNote: Codable, Sendable {
     package var place: String
     /// The receiving account, for people.
     package var account: String
-    package var parcel: WalletParcel
+    /// The money of a wallet that no bank knows; nil if there is none.
+    package var parcel: WalletParcel?
+    /// The wallets that banks know, which the receiving store has to settle; nil for none.
+    package var wallets: [FormerWallet]?
 
-    package init(place: String, account: String, parcel: WalletParcel) {
-      (self.place, self.account, self.parcel) = (place, account, parcel)
+    package init(place: String, account: String, parcel: WalletParcel? = nil, wallets: [FormerWallet]? = nil) {
+      (self.place, self.account, self.parcel, self.wallets) = (place, account, parcel, wallets)
+    }
+
+    /// The currencies of what is on its way.
+    package var currencies: Set<String> {
+      let operations = parcel?.operations ?? []
+      return Set(operations.map(\.currency) + operations.flatMap(\.movements).map(\.currency))
+        .union((wallets ?? []).flatMap(\.currencies))
     }
   }
   package var underway: Underway?

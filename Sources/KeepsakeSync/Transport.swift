@@ -17,6 +17,11 @@ package protocol Transport: Sendable {
   /// Returns the player's devices, including this one, with which of these versions each of them has; nil in a cloud
   /// that doesn't know. Takes at least one and at most `ExchangeRules.maximumAskedVersions` versions.
   func devices(having versions: [VersionID]) async throws(TransportFailure) -> [AccountDevice]?
+  /// Whether the cloud has a bank.
+  var hasBank: Bool { get }
+  /// Offers the bank the wallet of a store that has joined another player: nothing else of the store belongs to this
+  /// cloud any more.
+  func leave(with offer: WalletOffer) async throws(TransportFailure) -> LeavingAnswer
   /// Listens for how far the cloud has come, starting with its current position, until the connection ends or the
   /// reader stops. Throws only `TransportFailure`s.
   ///
@@ -29,8 +34,22 @@ extension Transport {
   // The behaviour of a folder: nobody in it reports what was read.
   package func devices(having versions: [VersionID]) async throws(TransportFailure) -> [AccountDevice]? { nil }
 
+  package var hasBank: Bool { true }
+
+  // The behaviour of a cloud that nobody leaves: one that has no bank, or of a test.
+  package func leave(with offer: WalletOffer) async throws(TransportFailure) -> LeavingAnswer {
+    throw TransportFailure(.rejected, "this cloud settles no wallet of a player that the device has left")
+  }
+
   /// Does the same for callers that have no cursor.
   package func events() -> AsyncThrowingStream<CloudEvent, any Error> { events { nil } }
+}
+
+/// The answer of a bank that is left.
+package enum LeavingAnswer: Sendable {
+  case reply(WalletReply)
+  /// The cloud refuses the device for good: it was removed, or everything of its player was deleted.
+  case retired
 }
 
 /// How much of one content has been transferred.

@@ -13,10 +13,15 @@ package final class MemoryCloud: Transport {
     var isCut = false
     var isFull = false
     var quota: Int64?
+    var authoritative: Set<String> = []
+    /// How often the bank was told that the cloud was restored.
+    var restores: UInt64 = 0
     var exchanges = 0
     /// The devices that have contacted it, with the first and the last time. Requests without a device aren't recorded.
     var devices: [DeviceID: (name: String, created: Int64, lastSeen: Int64)] = [:]
   }
+  /// All memory clouds are of one cloud, whose banks accept each other's vouchers.
+  private static let bankKey = Data("keepsake memory cloud".utf8)
   private let state = Mutex(State())
   private let now: @Sendable () -> Int64
   package let name = UUID().uuidString
@@ -52,6 +57,12 @@ package final class MemoryCloud: Transport {
     set { state.withLock { $0.quota = newValue } }
   }
 
+  /// Currencies that no device earns.
+  package var authoritative: Set<String> {
+    get { state.withLock { $0.authoritative } }
+    set { state.withLock { $0.authoritative = newValue } }
+  }
+
   package var exchanges: Int { state.withLock { $0.exchanges } }
 
   /// Everything in the cloud: reading it makes a backup, setting it restores one, as after a server's disk was
@@ -64,12 +75,23 @@ package final class MemoryCloud: Transport {
     }
   }
 
+  /// Restores a backup, and tells the bank, as a server does that finds an older database.
+  package func restore(_ backup: MemoryContainer) {
+    state.withLock { $0.restores += 1 }
+    container = backup
+  }
+
   private func dropListeners(_ reason: String) {
     let listeners = state.withLock { state in
       defer { state.listeners = [:] }
       return Array(state.listeners.values)
     }
     for listener in listeners { listener.finish(throwing: TransportFailure(.interrupted, reason)) }
+  }
+
+  private func rules(_ state: State) -> BankRules {
+    BankRules(
+      authoritative: state.authoritative, seal: BankSeal(bank: id, keys: [Self.bankKey]), epoch: state.restores)
   }
 
   // MARK: At once, without a network
@@ -87,7 +109,8 @@ package final class MemoryCloud: Transport {
         let refusals = state.isFull ? Self.refusals(of: request) : []
         if !refusals.isEmpty { (taken.cells, taken.versions, taken.contents, taken.part) = ([], [], [], nil) }
         var response = try CloudAcceptance.exchange(
-          taken, from: device?.id, now: now(), quota: state.quota, in: &next, using: &state.random)
+          taken, from: device?.id, now: now(), quota: state.quota, rules: rules(state), in: &next,
+          using: &state.random)
         if let device { state.devices[device.id] = (device.name, state.devices[device.id]?.created ?? now(), now()) }
         if !refusals.isEmpty, !response.restart { response.outcome = .refused(refusals) }
         state.container = next
@@ -103,6 +126,43 @@ package final class MemoryCloud: Transport {
       for listener in listeners { listener.yield(CloudEvent(seq: seq)) }
     }
     return response
+  }
+
+  /// Handles the offer of a store that has joined another player.
+  package func leave(
+    with offer: WalletOffer, from device: DeviceID?
+  ) throws(TransportFailure) -> LeavingAnswer {
+    let result: Result<WalletReply, TransportFailure> = state.withLock { state in
+      guard !state.isCut else { return .failure(TransportFailure(.unreachable, "the network is cut")) }
+      do {
+        var next = state.container
+        let reply = try CloudAcceptance.leave(
+          with: offer, from: device, now: now(), rules: rules(state), in: &next, using: &state.random)
+        state.container = next
+        return .success(reply)
+      } catch {
+        return .failure(TransportFailure(.rejected, "\(error)"))
+      }
+    }
+    return .reply(try result.get())
+  }
+
+  package var nowMilliseconds: Int64 { now() }
+
+  /// Performs an order of the bank, as a server with a server key would.
+  package func perform(_ order: BankOrder) throws -> Bank.OrderOutcome {
+    let (outcome, seq) = try state.withLock { state in
+      var next = state.container
+      let outcome = try CloudAcceptance.perform(
+        order, now: now(), rules: rules(state), in: &next, using: &state.random)
+      state.container = next
+      return (outcome, next.position().seq)
+    }
+    if case .done = outcome {
+      let listeners = state.withLock { Array($0.listeners.values) }
+      for listener in listeners { listener.yield(CloudEvent(seq: seq)) }
+    }
+    return outcome
   }
 
   private static func refusals(of request: ExchangeRequest) -> [Refusal] {
@@ -165,6 +225,10 @@ package final class MemoryCloud: Transport {
   }
 
   // MARK: Transport
+
+  package func leave(with offer: WalletOffer) async throws(TransportFailure) -> LeavingAnswer {
+    try leave(with: offer, from: nil)
+  }
 
   package func exchange(_ request: ExchangeRequest) async throws(TransportFailure) -> ExchangeResponse {
     try answer(request)

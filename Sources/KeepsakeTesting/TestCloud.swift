@@ -58,8 +58,9 @@ public final class TestCloud: Sendable {
   /// - Returns: The backup.
   public func backup() -> Backup { Backup(container: memory.container) }
 
-  /// Restores a backup: later changes are gone from the cloud, and its devices send them again.
+  /// Restores a backup: later changes are gone from the cloud, and its devices send them again. Money, too: until every
+  /// device has synced, the bank gives nobody what others may have, and claims are pending.
   ///
   /// - Parameter backup: The backup.
-  public func restore(_ backup: Backup) { memory.container = backup.container }
+  public func restore(_ backup: Backup) { memory.restore(backup.container) }
 }

@@ -14,9 +14,11 @@ final class TestFolder: Sendable {
   func newPlace() -> URL { url.appendingPathComponent(UUID().uuidString, isDirectory: true) }
 
   /// Copies a device's folder in the state that a crash leaves. Throws `StoreError`, with nothing left of the copy.
-  static func copy(_ from: URL, to: URL) throws {
+  ///
+  /// - Parameter afterPart: Called after each part of a log.
+  static func copy(_ from: URL, to: URL, afterPart: () -> Void = {}) throws {
     do {
-      try copyFolder(from, to: to)
+      try copyFolder(from, to: to, afterPart)
     } catch {
       try? FileManager.default.removeItem(at: to)
       let isFull = (error as? CocoaError)?.code == .fileWriteOutOfSpace
@@ -26,7 +28,7 @@ final class TestFolder: Sendable {
     }
   }
 
-  private static func copyFolder(_ from: URL, to: URL) throws {
+  private static func copyFolder(_ from: URL, to: URL, _ afterPart: () -> Void) throws {
     let files = FileManager.default
     try files.createDirectory(at: to, withIntermediateDirectories: true)
     // Sorted, so that a write-ahead log is copied after its database: the database can't change during the copy, but
@@ -39,9 +41,9 @@ final class TestFolder: Sendable {
       guard files.fileExists(atPath: source.path, isDirectory: &isFolder) else { continue }
       do {
         if isFolder.boolValue {
-          try copyFolder(source, to: target)
+          try copyFolder(source, to: target, afterPart)
         } else if name.hasSuffix("-wal") {
-          try copyLog(source, to: target)
+          try copyLog(source, to: target, afterPart)
         } else {
           try files.copyItem(at: source, to: target)
         }
@@ -54,14 +56,14 @@ final class TestFolder: Sendable {
 
   /// Copies a log up to its last commit. While a game writes to it, the rest isn't what a crash leaves: new frames come
   /// into the place of old ones during the copy, so that it would have some of both.
-  private static func copyLog(_ source: URL, to target: URL) throws {
+  private static func copyLog(_ source: URL, to target: URL, _ afterPart: () -> Void) throws {
     while true {
       let reading = try LogIndex.read(beside: source)
       if reading == .changing { continue }
       let before = try header(of: source)
       // Without an index, no game has the log open, and it doesn't change.
       let length = reading.usable.map { $0.committedLength(header: before) ?? 0 }
-      try copyBytes(of: source, upTo: length, to: target)
+      try copyBytes(of: source, upTo: length, to: target, afterPart)
       // Copied again if it was restarted meanwhile: a write restarts a log whose commits are all in the database.
       let salts = try LogIndex.read(beside: source).usable?.salts
       let isSame = try before == header(of: source) && salts == reading.usable?.salts
@@ -78,7 +80,9 @@ final class TestFolder: Sendable {
 
   /// Copies what a file contains, up to its end or to `count` bytes. On Linux, FileManager's copy never returns if the
   /// file becomes shorter meanwhile, as a log does that is restarted.
-  private static func copyBytes(of source: URL, upTo count: Int?, to target: URL) throws {
+  private static func copyBytes(
+    of source: URL, upTo count: Int?, to target: URL, _ afterPart: () -> Void
+  ) throws {
     let input = try FileHandle(forReadingFrom: source)
     defer { try? input.close() }  // Only read from: closing can lose nothing.
     try Data().write(to: target, options: .withoutOverwriting)
@@ -88,6 +92,7 @@ final class TestFolder: Sendable {
       while left > 0, let part = try input.read(upToCount: min(left, 1 << 20)), !part.isEmpty {
         try output.write(contentsOf: part)
         left -= part.count
+        afterPart()
       }
     } catch {
       try? output.close()  // The first error says what happened.

@@ -27,7 +27,7 @@ import Testing
     #expect(await status(of: SimulateCommand.self, few + ["--planted", "declineThoughCovered"]) == 1)
     for arguments in [
       ["--start", "nowhere"], ["--depth", "0"], ["--states", "0"], ["--losses", "5"], ["--operations", "9"],
-      ["--batch", "501"], ["--trace"],
+      ["--batch", "501"], ["--trace"], ["--moves", "1", "--restores", "1"],
     ] {
       #expect(await status(of: SimulateCommand.self, few + arguments) == 64, "\(arguments)")
     }

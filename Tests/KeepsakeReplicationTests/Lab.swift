@@ -26,6 +26,8 @@ struct Lab {
   var requests: [ExchangeRequest] = []
   /// How many bytes the player may keep in the cloud; nil for no limit.
   var quota: Int64?
+  /// Those of the container's bank.
+  var rules = BankRules()
 
   init(devices count: Int = 1, options: DeviceEngine.Options = .init()) throws {
     for number in 0..<count {
@@ -73,7 +75,7 @@ struct Lab {
       .answered(
         request: number,
         try CloudAcceptance.exchange(
-          request, from: index.map(Self.id), now: now, quota: quota, in: &cloud, using: &random)
+          request, from: index.map(Self.id), now: now, quota: quota, rules: rules, in: &cloud, using: &random)
       )
     case .upload(let number, let content):
       try {

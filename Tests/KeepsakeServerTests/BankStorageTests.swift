@@ -149,6 +149,22 @@ struct BankStorageTests {
     }
   }
 
+  @Test("which vouchers were paid, and what is left to subtract of their claims, is kept for each bank")
+  func vouchers() async throws {
+    try await with { storage async throws in
+      let banks = [ContainerID(high: 3, low: 6), ContainerID(high: 3, low: 7)]
+      let chain = ChainID(high: 0, low: 9)
+      try await storage.transaction(on: Self.player) { container throws in
+        #expect(try container.vouchedClaim("starter", by: banks[0]) == nil)
+        for left: Int64 in [30, 0] { try container.setVouchedClaim("starter", by: banks[0], left: left) }
+        try container.setVouchedClaim("starter", by: banks[1], left: 7)
+        #expect(try banks.map { try container.vouchedClaim("starter", by: $0) } == [0, 7])
+        for _ in 1...2 { try container.markVoucherPaid(chain, of: banks[0]) }
+        #expect(try banks.map { try container.isVoucherPaid(chain, of: $0) } == [true, false])
+      }
+    }
+  }
+
   @Test("a claim's key is paid once for each player, whatever characters it has")
   func claims() async throws {
     try await with { storage async throws in
@@ -156,7 +172,7 @@ struct BankStorageTests {
       try await storage.transaction(on: Self.player) { container throws in
         for key in keys {
           #expect(try !container.isClaimPaid(key))
-          for _ in 0..<2 { try container.markClaimPaid(key) }
+          for _ in 0..<2 { try container.markClaimPaid(key, nil) }
           #expect(try container.isClaimPaid(key))
         }
         #expect(try container.paidClaims(after: nil, limit: 10).count == keys.count)
@@ -201,7 +217,7 @@ struct BankStorageTests {
     try await with { storage async throws in
       let total = 10 + 3 * Self.batch
       try await record(0..<total, in: storage)
-      try await storage.transaction(on: Self.player) { try $0.markClaimPaid("starter") }
+      try await storage.transaction(on: Self.player) { try $0.markClaimPaid("starter", nil) }
       let lines = try await lines(storage)
       #expect(lines.compactMap(\.operation).count == 10)
       let packed = lines.compactMap(\.decision)

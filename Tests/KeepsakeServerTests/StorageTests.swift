@@ -336,7 +336,7 @@ struct StorageTests {
         let decided = DecidedOperation(verdict: .declined, fingerprint: operation.fingerprint, chain: chain)
         #expect(try container.decision(on: operation.id) == decided)
         #expect(try !container.isClaimPaid("starter"))
-        try container.markClaimPaid("starter")
+        try container.markClaimPaid("starter", nil)
         #expect(try container.isClaimPaid("starter"))
       }
     }

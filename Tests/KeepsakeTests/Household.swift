@@ -72,17 +72,26 @@ struct AccountsFolder {
 /// Tests that open games of several accounts.
 protocol WithAccounts {
   var place: AccountsFolder { get }
+  var environment: GameEnvironment { get }
 }
 
 extension WithAccounts {
   static var ada: Account { .named("ada") }
   var folder: TemporaryFolder { place.folder }
   var clock: TestClock { place.clock }
+  var environment: GameEnvironment { clock.environment }
+
+  /// The environment of games that can still ask the bank of a cloud which they have left.
+  func environment(leaving cloud: MemoryCloud) -> GameEnvironment {
+    var environment = clock.environment
+    environment.formerCloud = { container in container == cloud.id ? cloud : nil }
+    return environment
+  }
 
   func open(_ account: Account, in place: String = "device") throws -> GameData {
     try GameData.open(
       "com.example.space", account: account, in: folder.url.appendingPathComponent(place),
-      environment: clock.environment)
+      environment: environment)
   }
 
   /// Opens the account's game, and closes it even if the body throws.

@@ -12,6 +12,9 @@ public struct Adoption: Sendable, Hashable {
   public var scores = 0
   /// Money added to the wallet: earned minus spent, without claims, which are pending until the bank confirms them.
   public var money: [Currency: Int] = [:]
+  /// Money that the other account's bank still has to settle, as far as this device knows. Part of `Balance.pending`
+  /// until it arrives.
+  public var pendingMoney: [Currency: Int] = [:]
   /// What stays with the other account.
   public var left = Left()
   /// Whether the other account's data was deleted from this device as requested; true only if nothing stays behind.
@@ -32,11 +35,9 @@ public struct Adoption: Sendable, Hashable {
     public var values: [String] = []
     /// Preferences of this device that are damaged or that the account has no room for, sorted.
     public var preferences: [String] = []
-    /// Money held by another bank.
+    /// Money held by a bank that can't be asked from here, because this device's credentials for it are gone.
     public var money: [Currency: Int] = [:]
-    /// Currencies with operations that the other account's cloud doesn't know yet, in particular that the money was
-    /// moved; sorted by name. Until it does, its other devices could spend the money again: connect the other account,
-    /// call `sync`, and adopt again.
+    /// Currencies with operations that such a bank doesn't know yet, sorted by name.
     public var unreported: [Currency] = []
     /// Whether changes from the other account's devices are still being downloaded: connect that account until its
     /// status is up to date, and adopt again.

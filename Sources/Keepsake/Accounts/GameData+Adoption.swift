@@ -9,14 +9,16 @@ extension GameData {
   /// let game = try GameData.open("com.example.space", account: .named(session.userID))
   /// let adoption = try game.adopt(.guest)
   /// for (currency, amount) in adoption.money { show("\(amount) \(currency.name) are yours now") }
+  /// if !adoption.pendingMoney.isEmpty { show("More is on the way") }
   /// ```
   ///
   /// | Data | What happens |
   /// |---|---|
   /// | progress, best scores, synced preferences | joined by their rules |
   /// | saved games and their history | added; a conflict where both have a save; a guest's deletion deletes nothing |
-  /// | money | everything that the other account can spend on this device is moved, once |
-  /// | claims | repeated; each counts once for a player |
+  /// | money that no bank knows | the operations themselves are moved; each counts once |
+  /// | money at a bank | what this device holds there, as the last device everything, is moved, once: see below |
+  /// | claims | repeated unless a bank has paid them; each counts once for a player |
   /// | other scores on boards | added, once |
   /// | preferences of this device | added where the account has none |
   /// | versions of tracked files | as saved games; `TrackedFiles.place` writes the file to disk |
@@ -28,16 +30,18 @@ extension GameData {
   /// money that has left the other wallet is reserved for this account. Goods from operations that the other account's
   /// bank has settled don't move with the money.
   ///
-  /// The other account's cloud isn't contacted. It learns that the money was moved when the other account is next open
-  /// and connected; until then `Adoption.left` lists it, and `emptying` deletes nothing: call `sync` there, and adopt
-  /// again. If a guest's data was copied to two devices and no cloud was connected, each operation counts once.
+  /// A wallet that the other account's bank knows is settled there once this account is connected to the same server:
+  /// that bank decides what it hasn't yet, closes the wallet, and signs a voucher, which this account's bank pays once,
+  /// even if a restored copy of the other account is adopted again. Until then the money is in
+  /// `Balance.pending`; if that bank can't be reached, the game goes on without it. If a guest's data was copied to two
+  /// devices and no cloud was connected, each operation counts once.
   ///
   /// Costs as much as saving all of the other account's saves again, on the calling thread.
   ///
   /// - Parameters:
   ///   - other: The account to adopt. It must not be open.
   ///   - emptying: Whether to delete the other account's data from this device afterwards. It isn't deleted if anything
-  ///     stays behind, or if its cloud doesn't know yet that the money was moved.
+  ///     stays behind.
   /// - Returns: What was adopted, and what stays behind.
   /// - Throws: `GameDataError` with `misuse` for this account itself, or if this data was opened without an account;
   ///   `promised` if another account has begun to adopt and hasn't received the money; `tooLarge` if the wallet can't
@@ -75,7 +79,10 @@ extension GameData {
   private func adopt(_ store: Store, for own: AccountLocation) throws -> Adoption {
     let adopter = Adopter(from: store, into: core, for: own)
     try adopter.pack()
+    try adopter.keepCredentials()
     var (adoption, keys) = try adopter.take()
+    // Once more: a connection that removes what it doesn't need knew of no wallet that needs them.
+    try adopter.keepCredentials()
     try adopter.takePreferences(into: preferences, &adoption)
     try adopter.settle()
     wallet.invalidate()
@@ -86,8 +93,9 @@ extension GameData {
     if !keys.isEmpty { eventHandler.handle(.cells(keys)) }
     let slots = adoption.saves + adoption.files.map { SlotKey.file($0).text }
     if !slots.isEmpty { eventHandler.handle(.slots(slots)) }
-    if !adoption.money.isEmpty { eventHandler.handle(.wallet) }
+    if !adoption.money.isEmpty || !adoption.pendingMoney.isEmpty { eventHandler.handle(.wallet) }
     core.cloud.didCommit()
+    core.cloud.settleFormerWallets()
     return adoption
   }
 }

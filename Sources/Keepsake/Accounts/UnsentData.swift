@@ -18,8 +18,8 @@ public struct UnsentData: Sendable, Hashable {
   public var saves: [String] = []
   /// Values that aren't known to be in the cloud, as `progress/level`, sorted.
   public var values: [String] = []
-  /// Currencies with operations that no bank knows, or with money on its way to an account that has begun to adopt,
-  /// sorted.
+  /// Currencies with operations that no bank knows, or with money on its way: to an account that has begun to adopt, or
+  /// from the bank of a player that the device belonged to before. Sorted.
   public var currencies: [String] = []
   /// Names of tracked files that are local, or whose newest version isn't known to be in the cloud, sorted.
   public var files: [String] = []
@@ -57,9 +57,10 @@ extension UnsentData {
     let wallet = try transaction.wallet().map { KeepsakeReplication.Wallet($0) }
     if let wallet { money.formUnion(wallet.unreported) }
     // This money has left the wallet and isn't in another one yet.
-    if let underway = try transaction.adoptionNote().underway {
-      let operations = underway.parcel.operations
-      money.formUnion(operations.map(\.currency) + operations.flatMap(\.movements).map(\.currency))
+    if let underway = try transaction.adoptionNote().underway { money.formUnion(underway.currencies) }
+    // Nor is what the banks of players before haven't settled.
+    for former in try transaction.formerWallets() {
+      money.formUnion(former.currencies.filter { former.pending($0) != 0 })
     }
     if try everything || transaction.facts().isRefused {
       for (key, heads) in try transaction.headVersionsOfAllSlots() where !key.isLocal {

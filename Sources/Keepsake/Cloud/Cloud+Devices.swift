@@ -66,6 +66,16 @@ extension Cloud {
     try await connection.asPlayer { try await HTTPAccount.remove(id, for: $0) }
   }
 
+  /// Returns the player's identifier at the server: the game sends it to its own servers, which order grants, refunds
+  /// and payments of receipts for it. It is no secret, and the same on all of the player's devices; `join` makes it
+  /// another one.
+  ///
+  /// Costs a round trip if this device isn't registered yet, and reading a small file otherwise.
+  ///
+  /// - Returns: 32 hexadecimal digits.
+  /// - Throws: As `devices()`.
+  public func player() async throws -> String { try await connection.asPlayer { $0.player.description } }
+
   /// Deletes everything that the cloud stores for the player: saves, values, money, devices. This can't be undone.
   ///
   /// From then on, the cloud refuses all of the player's devices. They keep their own data, which then exists nowhere

@@ -213,7 +213,8 @@ public final class Cloud: Sendable {
   /// Joins this device to the player whose device showed the code.
   ///
   /// This device's data is joined with that player's data: values by their merge rules, saved games beside the
-  /// player's. Money that this device has settled with its own player's bank stays with that player.
+  /// player's. Money that this device holds at its own player's bank (as the last device, all of it) follows as soon as
+  /// that bank has settled it; until then it is in `Balance.pending`. Goods that the bank has counted stay there.
   ///
   /// - Parameter code: A code from `pairingCode()`.
   /// - Throws: `GameDataError` with `notConnected`, `unreachable`, `refused` for a wrong or expired code, `misuse` if

@@ -172,14 +172,15 @@ public struct Checkpoint: ~Copyable {
   ///   - reason: A text for the ledger.
   ///   - id: The operation's identifier, to make a retry safe; a new one if nil.
   /// - Returns: The operation's identifier.
-  /// - Throws: `GameDataError` with `misuse` for an invalid amount, name or reason; with `tooLarge` for more than
-  ///   `maximumOperations`. The checkpoint's handle throws `idReused`, and `tooLarge` if the player's totals would
-  ///   exceed their maximum.
+  /// - Throws: `GameDataError` with `misuse` for an invalid amount, name or reason; with `notAllowed` for a currency
+  ///   that only servers make; with `tooLarge` for more than `maximumOperations`. The checkpoint's handle throws
+  ///   `idReused`, `notAllowed` if only the cloud declares that, and `tooLarge` if the player's totals would exceed
+  ///   their maximum.
   @discardableResult
   public mutating func earn(
     _ amount: Int, _ currency: Currency, for reason: String, id: OperationID? = nil
   ) throws -> OperationID {
-    try add(WalletStore.operation(.earn, amount, currency, reason, id, [], in: core))
+    try add(WalletStore.operation(.earn, amount, currency, reason, id, [], gaining: currency, in: core))
   }
 
   /// Spends money, as `WalletStore.spend` does. If there isn't enough, nothing of the checkpoint is committed, and its
@@ -212,15 +213,16 @@ public struct Checkpoint: ~Copyable {
   ///   - reason: A text for the ledger.
   ///   - id: The operation's identifier, to make a retry safe; a new one if nil.
   /// - Returns: The operation's identifier.
-  /// - Throws: `GameDataError` with `misuse` for an invalid amount, name or reason; with `tooLarge` for more than
-  ///   `maximumOperations`. The checkpoint's handle throws `idReused`.
+  /// - Throws: `GameDataError` with `misuse` for an invalid amount, name or reason; with `notAllowed` for a currency
+  ///   that only servers make; with `tooLarge` for more than `maximumOperations`. The checkpoint's handle throws
+  ///   `idReused`, and `notAllowed` if only the cloud declares that.
   @discardableResult
   public mutating func convert(
     _ amount: Int, _ currency: Currency, to received: Int, _ other: Currency, for reason: String,
     id: OperationID? = nil
   ) throws -> OperationID {
     let kind = WalletOperation.Kind.convert(to: other.name, received: Int64(received))
-    return try add(WalletStore.operation(kind, amount, currency, reason, id, [], in: core))
+    return try add(WalletStore.operation(kind, amount, currency, reason, id, [], gaining: other, in: core))
   }
 
   /// Requests a payment from the bank, as `WalletStore.claim` does. The request is committed with the rest of the
@@ -233,13 +235,15 @@ public struct Checkpoint: ~Copyable {
   ///   - reason: A text for the ledger.
   ///   - goods: What the operation grants when it is paid.
   /// - Returns: The operation's identifier; no operation has it if the key was claimed on this device before.
-  /// - Throws: `GameDataError` with `misuse` for an invalid amount, name, key, reason or list of goods; with `tooLarge`
-  ///   for more than `maximumOperations`.
+  /// - Throws: `GameDataError` with `misuse` for an invalid amount, name, key, reason or list of goods; with
+  ///   `notAllowed` for a currency that only servers make; with `tooLarge` for more than `maximumOperations`. The
+  ///   checkpoint's handle throws `notAllowed` if only the cloud declares that.
   @discardableResult
   public mutating func claim(
     _ amount: Int, _ currency: Currency, key: String, for reason: String, goods: [Goods] = []
   ) throws -> OperationID {
-    try add(WalletStore.operation(.claim(key: key.canonical), amount, currency, reason, nil, goods, in: core))
+    let kind = WalletOperation.Kind.claim(key: key.canonical)
+    return try add(WalletStore.operation(kind, amount, currency, reason, nil, goods, gaining: currency, in: core))
   }
 
   private mutating func add(_ operation: WalletOperation) throws -> OperationID {

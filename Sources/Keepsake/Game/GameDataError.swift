@@ -20,6 +20,8 @@ public struct GameDataError: LocalizedError, Sendable, Hashable, CustomStringCon
     /// Another operation was performed under this identifier, with another kind, amount, currency or goods. Nothing has
     /// changed.
     case idReused(OperationID)
+    /// No device makes more of this currency: only the game's own servers do. Nothing has changed.
+    case notAllowed(Currency)
     /// A reset before this store has received everything that its cloud has: it could undo resets that this store
     /// doesn't know of.
     case notCaughtUp

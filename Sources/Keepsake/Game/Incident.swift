@@ -37,6 +37,12 @@ public struct Incident: Sendable, Hashable {
     case refusedByCloud
     /// A save's contents are damaged or missing in the cloud.
     case damagedInCloud
+    /// Money that was on its way from the bank of a player that this device belonged to before won't arrive, as the
+    /// message says. It is no longer in `Balance.pending`.
+    case moneyLost
+    /// Money at the bank of a player that this device belonged to before can't be asked for, since the credentials for
+    /// that player's cloud are missing. It stays in `Balance.pending`.
+    case moneyOutOfReach
   }
 
   /// The kind of problem.

@@ -2,7 +2,8 @@ public import Foundation
 public import KeepsakeReplication
 import KeepsakeStore
 
-/// One entry of the wallet's ledger: what was done, how much, why, and whether it counts.
+/// One entry of the wallet's ledger: what was done, how much, why, and whether it counts. Besides what this device did,
+/// the ledger has what the game's own servers ordered.
 public struct LedgerEntry: Sendable, Hashable, Identifiable {
   /// The kind of operation.
   public enum Kind: Sendable, Hashable {
@@ -14,6 +15,14 @@ public struct LedgerEntry: Sendable, Hashable, Identifiable {
     case claimed(key: String)
     /// The amount was exchanged for this amount of another currency.
     case converted(to: Currency, received: Int)
+    /// The bank added money by itself: the game's own servers ordered it, or paid a receipt; or it came with what the
+    /// player had at another bank.
+    case granted
+    /// The game's own servers took money.
+    case charged
+    /// The game's own servers took this purchase back: its money was returned, and its goods are gone. The purchase may
+    /// have been made on another device.
+    case refund(of: OperationID)
   }
 
   /// What became of the operation.
@@ -25,7 +34,8 @@ public struct LedgerEntry: Sendable, Hashable, Identifiable {
     case settled
     /// The bank declined it, so it doesn't count.
     case declined
-    /// What was spent was returned to the player. No cloud of this release does that.
+    /// What was spent was returned to the player by the game's own servers, and the goods are gone. The entry of kind
+    /// `refund` says when and why.
     case refunded
   }
 
@@ -41,7 +51,7 @@ public struct LedgerEntry: Sendable, Hashable, Identifiable {
   public var reason: String
   /// The goods that the operation granted.
   public var goods: [Goods]
-  /// When the operation was made, by this device's clock.
+  /// When the operation was made, by this device's clock; for one of the bank, by the server's.
   public var date: Date
   /// What became of the operation.
   public var status: Status
@@ -49,7 +59,7 @@ public struct LedgerEntry: Sendable, Hashable, Identifiable {
   /// Creates an entry; nil for transfers between the device and its bank, which don't change the player's money.
   init?(_ entry: WalletEntry) {
     let operation = entry.operation
-    guard let kind = Kind(operation.kind) else { return nil }
+    guard let kind = Kind(operation, entry.order) else { return nil }
     self.kind = kind
     id = operation.id
     amount = Int(clamping: operation.amount)
@@ -69,8 +79,18 @@ public struct LedgerEntry: Sendable, Hashable, Identifiable {
 
 extension LedgerEntry.Kind {
   /// Creates a kind; nil for transfers between the device and its bank.
-  init?(_ kind: WalletOperation.Kind) {
-    switch kind {
+  ///
+  /// - Parameter order: The bank's own operation, if it is one.
+  init?(_ operation: WalletOperation, _ order: BankOrder?) {
+    if let order {
+      switch (order.kind, order.purchase) {
+      case (.refund, let purchase?): self = .refund(of: purchase)
+      case (.charge, _): self = .charged
+      case (.grant, _), (.voucher, _), (.shortfall, _), (.refund, nil): self = .granted
+      }
+      return
+    }
+    switch operation.kind {
     case .earn: self = .earned
     case .spend: self = .spent
     case .claim(let key): self = .claimed(key: key)

@@ -12,4 +12,14 @@ public enum WalletBank: Sendable, Hashable {
 extension WalletStore {
   /// Whether there is a bank. Never blocks.
   public var bank: WalletBank { core.cloud.hasBank ? .connected : .none }
+
+  /// Returns what the player owes in a currency: what the game's own servers charged beyond the balance. What the
+  /// player gets later pays it first. `Cloud.delivery` doesn't hold it back.
+  ///
+  /// - Parameter currency: The currency.
+  /// - Returns: The amount, as the bank last reported it; zero without a bank.
+  /// - Throws: `StoreError` if the wallet can't be read.
+  public func owed(_ currency: Currency) throws -> Int {
+    Int(clamping: try core.store.read { try $0.wallet()?.owed[currency.name] ?? 0 })
+  }
 }

@@ -2,7 +2,8 @@ public import Foundation
 public import KeepsakeReplication
 import KeepsakeStore
 
-/// What became of an operation that a game can't take for granted: a claim, or an operation that the bank declined.
+/// What became of an operation that a game can't take for granted: a claim, or an operation that the bank declined. Or
+/// what the game's own servers did.
 public struct WalletNotice: Sendable, Hashable, Identifiable {
   /// What the bank decided.
   public enum Verdict: Sendable, Hashable {
@@ -15,6 +16,15 @@ public struct WalletNotice: Sendable, Hashable, Identifiable {
     case declined
     /// The operation doesn't count, because another one has the same identifier.
     case idReused
+    /// The operation doesn't count, because only the game's own servers make more of the currency; nor does what was
+    /// done in the same checkpoint, which is `declined`.
+    case notAllowed
+    /// The game's own servers have granted this, or paid a receipt: the goods, if any, are the player's. Every device
+    /// is told: show it, and don't add the goods to a save. `WalletStore.goods()` has them.
+    case received
+    /// The game's own servers have taken this back (a refund) or away (a charge): the goods, if any, are gone from
+    /// `WalletStore.goods()`. A refund has returned the money. Every device is told: show it.
+    case takenBack
   }
 
   /// The operation's identifier.
@@ -29,7 +39,7 @@ public struct WalletNotice: Sendable, Hashable, Identifiable {
   public var reason: String
   /// The goods that the operation granted.
   public var goods: [Goods]
-  /// When the operation was made, by this device's clock.
+  /// When the operation was made, by this device's clock; for one of the bank, by the server's.
   public var date: Date
   /// What the bank decided.
   public var verdict: Verdict
@@ -39,10 +49,12 @@ public struct WalletNotice: Sendable, Hashable, Identifiable {
   /// Creates a notice; nil for an operation that no game made.
   init?(_ notice: KeepsakeStore.WalletNotice) {
     let operation = notice.operation
-    guard let kind = LedgerEntry.Kind(operation.kind) else { return nil }
+    guard let kind = LedgerEntry.Kind(operation, notice.order) else { return nil }
     switch notice.verdict {
-    case .accepted: verdict = .paid
+    case .accepted:
+      if let order = notice.order { verdict = order.kind == .grant ? .received : .takenBack } else { verdict = .paid }
     case .declined: verdict = .declined
+    case .notAllowed: verdict = .notAllowed
     case .idReused: verdict = .idReused
     case .waiting, .unknown: return nil
     }
@@ -58,13 +70,15 @@ public struct WalletNotice: Sendable, Hashable, Identifiable {
 }
 
 extension WalletStore {
-  /// Lists what the bank decided about claims, and which operations it declined, until the game confirms it. Notices
-  /// are kept with the wallet, so a crash loses none.
+  /// Lists what the bank decided about claims, which operations it declined, and what the game's own servers granted,
+  /// charged and refunded, until the game confirms it. Notices are kept with the wallet, so a crash loses none. What
+  /// the servers did before this install first synced with the player is only in the ledger and in `goods()`.
   ///
   /// ```swift
   /// for notice in try game.wallet.notices() {
   ///   switch (notice.kind, notice.verdict) {
-  ///   case (.claimed, .paid): world.grant(notice.goods)
+  ///   case (_, .received), (_, .takenBack): show(notice)  // on every device: change nothing, goods() has it
+  ///   case (.claimed, .paid): world.grant(notice.goods)   // on the device that made the claim
   ///   case (.claimed, _): break                           // nothing was granted before
   ///   default: world.takeBack(notice.goods)
   ///   }

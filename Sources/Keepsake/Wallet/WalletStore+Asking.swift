@@ -74,12 +74,14 @@ extension WalletStore {
       // Before the attempt, so that what arrives after this is tried once more.
       let answer = needs.answer(to: need)
       let canHope = try canBecomeSpendable(operation)
-      guard let refused = try attempt(operation) else { return operation.id }
+      guard try attempt(operation) != nil else { return operation.id }
       try answer?.get()
       // Another operation in this currency may have ended the need.
       if canHope, try requestNeed(of: operation.currency) { core.cloud.didCommit() }
       guard canHope || answer == nil, await iterator.next() != nil else {
         try Task.checkCancellation()
+        // What came in the last moment counts.
+        guard let refused = try attempt(operation) else { return operation.id }
         let held = try core.store.read { try $0.wallet()?.held[operation.currency] }
         guard answer != nil || held != nil else {
           throw GameDataError(.timedOut, "the cloud has not responded within \(limit)")

@@ -94,10 +94,12 @@ public final class WalletStore: Sendable {
     return Dictionary(counts.map { (Goods($0.key), Int(clamping: $0.value)) }) { $0 + $1 }
   }
 
-  /// Lists the operations that this device made: for a player's "where did my gems go?" and for support.
+  /// Lists the operations that this device made, and what the game's own servers granted, charged and refunded: for a
+  /// player's "where did my gems go?" and for support.
   ///
-  /// At least the newest 10,000 operations are kept, and all that no cloud knows. Operations of other devices aren't
-  /// included. Costs reading the requested entries, and for one currency also those between them.
+  /// At least the newest 10,000 operations are kept, and all that no cloud knows, and the newest 10,000 of the servers.
+  /// Operations of other devices aren't included. Costs reading the requested entries, and for one currency also those
+  /// between them.
   ///
   /// - Parameters:
   ///   - currency: Only operations in this currency, and conversions to it; all if nil.
@@ -122,12 +124,13 @@ public final class WalletStore: Sendable {
   ///   - reason: A text for the ledger.
   ///   - id: The operation's identifier, to make a retry safe; a new one if nil.
   /// - Returns: The operation's identifier.
-  /// - Throws: `GameDataError` with `misuse`, `idReused` or `tooLarge`; `StoreError`. Nothing has changed then.
+  /// - Throws: `GameDataError` with `misuse`, `notAllowed`, `idReused` or `tooLarge`; `StoreError`. Nothing has changed
+  ///   then.
   @discardableResult
   public func earn(
     _ amount: Int, _ currency: Currency, for reason: String, id: OperationID? = nil
   ) throws -> OperationID {
-    try perform(Self.operation(.earn, amount, currency, reason, id, [], in: core))
+    try perform(Self.operation(.earn, amount, currency, reason, id, [], gaining: currency, in: core))
   }
 
   /// Spends money, up to what can be spent on this device now. Never waits for the network: the other `spend` asks the
@@ -164,15 +167,15 @@ public final class WalletStore: Sendable {
   ///   - reason: A text for the ledger.
   ///   - id: The operation's identifier, to make a retry safe; a new one if nil.
   /// - Returns: The operation's identifier.
-  /// - Throws: `GameDataError` with `insufficient`, `misuse`, `idReused` or `tooLarge`; `StoreError`. Nothing has
-  ///   changed then.
+  /// - Throws: `GameDataError` with `insufficient`, `misuse`, `notAllowed`, `idReused` or `tooLarge`; `StoreError`.
+  ///   Nothing has changed then.
   @discardableResult
   public func convert(
     _ amount: Int, _ currency: Currency, to received: Int, _ other: Currency, for reason: String,
     id: OperationID? = nil
   ) throws -> OperationID {
     let kind = WalletOperation.Kind.convert(to: other.name, received: Int64(received))
-    return try perform(Self.operation(kind, amount, currency, reason, id, [], in: core))
+    return try perform(Self.operation(kind, amount, currency, reason, id, [], gaining: other, in: core))
   }
 
   /// Asks the bank for a payment that each player gets once, whichever device asks: a daily gift, a quest. Pending
@@ -185,19 +188,24 @@ public final class WalletStore: Sendable {
   ///   - reason: A text for the ledger.
   ///   - goods: What the operation grants when it is paid.
   /// - Returns: The operation's identifier; no operation has it if the key was claimed on this device before.
-  /// - Throws: `GameDataError` with `misuse` or `tooLarge`; `StoreError`. Nothing has changed then.
+  /// - Throws: `GameDataError` with `misuse`, `notAllowed` or `tooLarge`; `StoreError`. Nothing has changed then.
   @discardableResult
   public func claim(
     _ amount: Int, _ currency: Currency, key: String, for reason: String, goods: [Goods] = []
   ) throws -> OperationID {
-    try perform(Self.operation(.claim(key: key.canonical), amount, currency, reason, nil, goods, in: core))
+    let kind = WalletOperation.Kind.claim(key: key.canonical)
+    return try perform(Self.operation(kind, amount, currency, reason, nil, goods, gaining: currency, in: core))
   }
 
+  /// - Parameter gained: The currency of which the operation makes more.
   static func operation(
     _ kind: WalletOperation.Kind, _ amount: Int, _ currency: Currency, _ reason: String, _ id: OperationID?,
-    _ goods: [Goods], in core: GameCore
+    _ goods: [Goods], gaining gained: Currency? = nil, in core: GameCore
   ) throws -> WalletOperation {
     var random = SystemRandomNumberGenerator()
+    if let gained, gained.isServerOnly {
+      throw GameDataError.translated(WalletError.serverAuthoritative(currency: gained.name))
+    }
     let operation = WalletOperation(
       id: id ?? OperationID(using: &random), kind: kind, currency: currency.name, amount: Int64(amount), reason: reason,
       goods: goods.map(\.name), madeAtMilliseconds: core.environment.nowMilliseconds())

@@ -153,6 +153,36 @@ extension Story {
       kept: taken == [uncovered.thing] && views.allSatisfy { $0.goods[uncovered.thing] == nil })
   }
 
+  /// A guest, who has played on a tablet of its own and has a bank of its own, becomes one of the player's devices.
+  /// Returns that tablet.
+  mutating func guestJoins(_ others: [DemoDevice]) throws -> DemoDevice {
+    report("\n9. A guest with money of its own joins")
+    let guest = try device("guest tablet")
+    let (told, untold) = (40, 2)
+    try guest.send(.connect(url: server, appKey: appKey))
+    try guest.send(.claimStarterGift)
+    try guest.send(.earn(gems: told))
+    try guest.send(.sync)
+    let gift = Int64(FlowerGarden.starterGems)
+    let paid = try guest.wait(for: .gems(total: Int64(told) + gift))
+    try guest.send(.airplaneMode(true))
+    try guest.send(.earn(gems: untold))
+    try guest.send(.airplaneMode(false))
+    guard let code = try others.first?.send(.pairingCode).code else {
+      throw DemoDevice.Refused(device: "phone", why: "no pairing code came")
+    }
+    try guest.send(.join(code: code))
+    report("  It has \(told) gems and the starter gift of \(gift) at its bank, and \(untold) that no bank knows.")
+    let before = gems
+    gems += Int64(told + untold)
+    let arrived = try haveMoneyAndGoods(others + [guest])
+    promise(
+      "a guest's money comes along, once, and no gift is paid twice",
+      seen: "\(before) and \(told + untold) are \(try guest.readBack().gems) gems, with one starter gift",
+      kept: paid && arrived)
+    return guest
+  }
+
   /// Waits until all these devices show the money and the goods of the story.
   private func haveMoneyAndGoods(_ devices: [DemoDevice]) throws -> Bool {
     try devices.map { try $0.wait(for: .gems(total: gems)) && $0.wait(for: .goods(goods)) }.allSatisfy(\.self)

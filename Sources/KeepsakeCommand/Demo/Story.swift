@@ -44,7 +44,8 @@ struct Story {
     try samePot(phone, tablet)
     try killWhileSaving(phone)
     let twin = try copyThePhone(phone, others: [tablet, newPhone])
-    let all = [phone, tablet, newPhone, twin]
+    let guest = try guestJoins([phone, tablet, newPhone, twin])
+    let all = [phone, tablet, newPhone, twin, guest]
     try freshDevice(all)
     for device in all { try device.quit() }
   }
@@ -221,7 +222,7 @@ struct Story {
   }
 
   private mutating func freshDevice(_ others: [DemoDevice]) throws {
-    report("\n9. A fresh device pairs")
+    report("\n10. A fresh device pairs")
     guard let first = others.first, let code = try first.send(.pairingCode).code else {
       throw DemoDevice.Refused(device: "phone", why: "no pairing code came")
     }

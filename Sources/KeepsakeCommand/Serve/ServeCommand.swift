@@ -46,6 +46,16 @@ struct ServeCommand: AsyncParsableCommand {
       valueName: "size"))
   var quota: ByteSize?
 
+  @Option(
+    name: .long,
+    help: ArgumentHelp(
+      """
+      Currencies that no device can earn, separated by commas: only orders of the game's own servers make more of \
+      them.
+      """,
+      valueName: "currencies"))
+  var authoritative: String?
+
   @Flag(name: .long, help: "Print JSON.")
   var json = false
 
@@ -56,6 +66,15 @@ struct ServeCommand: AsyncParsableCommand {
   func validate() throws {
     guard (0...65_535).contains(port) else { throw ValidationError("--port takes a number from 0 to 65535.") }
     guard appKey.allSatisfy({ !$0.isEmpty }) else { throw ValidationError("--app-key can't be empty.") }
+    guard authoritative == nil || !currencies.isEmpty else {
+      throw ValidationError("--authoritative takes names of currencies, separated by commas.")
+    }
+  }
+
+  /// What `--authoritative` lists.
+  private var currencies: Set<String> {
+    Set((authoritative ?? "").split(separator: ",").map { $0.trimmingCharacters(in: .whitespaces) })
+      .subtracting([""])
   }
 
   func run() async throws {
@@ -72,6 +91,7 @@ struct ServeCommand: AsyncParsableCommand {
       var configuration = ServerConfiguration(
         data: URL(fileURLWithPath: data, isDirectory: true), port: port, host: host, appKeys: appKey)
       configuration.quota = quota?.bytes
+      configuration.authoritative = currencies
       try await KeepsakeServer.run(configuration: configuration) { server in
         if json {
           Output.line(

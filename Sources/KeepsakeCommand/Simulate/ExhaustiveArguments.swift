@@ -10,7 +10,7 @@ struct ExhaustiveArguments: ParsableArguments {
 
   @Flag(
     name: .customLong("exhaustive"),
-    help: "Visit every state of two wallets and their bank, instead of running worlds from seeds.")
+    help: "Visit every state of two wallets and their banks, instead of running worlds from seeds.")
   var isChosen = false
 
   @Option(help: "Where to start, by default at each of: \(ExhaustiveStart.names).")
@@ -40,6 +40,15 @@ struct ExhaustiveArguments: ParsableArguments {
   @Option(help: "How often 8 days pass.")
   var pauses = ExhaustiveOptions().pauses
 
+  @Option(help: "How often the bank is restored from a backup.")
+  var restores = ExhaustiveOptions().restores
+
+  @Flag(help: "Restore the bank also from backups that aren't marked as such.")
+  var rawBackups = false
+
+  @Option(help: "How often a device joins the player of the other bank, or adopts the other one's wallets.")
+  var moves = ExhaustiveOptions().moves
+
   @Flag(help: "Let wallets receive replies to earlier requests.")
   var lateReplies = false
 
@@ -54,10 +63,14 @@ struct ExhaustiveArguments: ParsableArguments {
     guard depth ?? 1 > 0, states > 0, restEvery > 0 else {
       throw ValidationError("--depth, --states and --rest-every take numbers that are at least 1.")
     }
-    guard [losses, copies, removals, needs, pauses].allSatisfy(Self.counts.contains) else {
+    guard [losses, copies, removals, needs, pauses, restores, moves].allSatisfy(Self.counts.contains) else {
       throw ValidationError(
-        "--losses, --copies, --removals, --needs and --pauses take numbers from 0 to \(Self.counts.upperBound).")
+        """
+        --losses, --copies, --removals, --needs, --pauses, --restores and --moves take numbers from 0 to \
+        \(Self.counts.upperBound).
+        """)
     }
+    guard moves == 0 || restores == 0 else { throw ValidationError("--moves and --restores exclude each other.") }
     guard (1...500).contains(batch ?? 1) else { throw ValidationError("--batch takes a number from 1 to 500.") }
   }
 
@@ -68,6 +81,7 @@ struct ExhaustiveArguments: ParsableArguments {
     options.deeds = deed.isEmpty ? options.deeds : deed
     (options.losses, options.copies, options.removals) = (losses, copies, removals)
     (options.needs, options.pauses, options.hasLateReplies) = (needs, pauses, lateReplies)
+    (options.restores, options.hasRawBackups, options.moves) = (restores, rawBackups, moves)
     options.batch = batch ?? options.batch
     options.restEvery = restEvery
     return options

@@ -146,6 +146,12 @@ final class SyncReporter {
     }
   }
 
+  func moneyLost(_ lost: LostMoney) {
+    let amounts = lost.amounts.sorted { $0.key < $1.key }.map { "\($1) \($0)" }.joined(separator: ", ")
+    let message = "the bank of an earlier player doesn't pay \(amounts): it has removed this device, or lost its data"
+    emit(.init(event: "moneyLost", message: message), "LOST      \(Printable.text(message))")
+  }
+
   func damaged(_ hash: ContentHash) {
     emit(
       .init(event: "damaged", message: "the content \(hash) arrived damaged, or the cloud no longer has it"),

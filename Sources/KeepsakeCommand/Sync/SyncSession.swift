@@ -26,6 +26,7 @@ final class SyncSession {
       var slots: Set<String> = []
       var refusals: [Refusal] = []
       var damaged: [ContentHash] = []
+      var lostMoney: [LostMoney] = []
       var seen: [SeenByTracker.Sighting] = []
       var stop = false
     }
@@ -239,6 +240,7 @@ final class SyncSession {
     mirror.doubt(slots: letters.slots.sorted())
     reporter.refused(letters.refusals)
     letters.damaged.forEach(reporter.damaged)
+    letters.lostMoney.forEach(reporter.moneyLost)
     letters.seen.forEach(reporter.seen)
     return letters.stop
   }
@@ -290,7 +292,8 @@ final class SyncSession {
             case .slots(let slots): letters.slots.formUnion(slots)
             case .refused(let refusals): letters.refusals += refusals
             case .damaged(let hash): letters.damaged.append(hash)
-            case .cells, .wallet, .decisions, .acknowledged, .caughtUp: break
+            case .moneyLost(let lost): letters.lostMoney.append(lost)
+            case .cells, .wallet, .decisions, .acknowledged, .caughtUp, .moneyOutOfReach: break
             }
           }
         }

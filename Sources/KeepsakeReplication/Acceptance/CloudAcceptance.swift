@@ -27,11 +27,13 @@ package enum CloudAcceptance {
   /// - Parameters:
   ///   - device: The requesting device; nil in a cloud that knows no devices.
   ///   - quota: Bytes that the player may keep; nil for no limit.
+  ///   - rules: Those of the container's bank.
   /// - Throws: ``ExchangeError`` for a request that no correct device sends, or what the storage throws. The caller has
   ///   to roll back then. What a correct device can send and the cloud still can't accept is an outcome in the
   ///   response, not an error.
   package static func exchange(
     _ request: ExchangeRequest, from device: DeviceID? = nil, now: Int64, quota: Int64? = nil,
+    rules: BankRules = BankRules(),
     in storage: inout some ContainerStorage,
     using random: inout some RandomNumberGenerator
   ) throws -> ExchangeResponse {
@@ -57,12 +59,7 @@ package enum CloudAcceptance {
 
     var wallet: WalletReply?
     if let offer = request.wallet {
-      let state = try storage.bank()
-      var bank = Bank(state, now: now, faults: storage.faults)
-      wallet = try bank.answer(offer, from: device, in: &storage)
-      if bank.state != state { try storage.setBank(bank.state) }
-      // There is nothing to page through, but the other devices should fetch.
-      if bank.state.concernsOthers(since: state) { try advance(&storage, using: &random) }
+      wallet = try answer(offer, from: device, now, rules, in: &storage, using: &random)
     }
     var response = try answer(request, outcome, known, wallet, now, in: storage)
     if let device, !response.more, storage.faults.countsAnsweredAsReached {

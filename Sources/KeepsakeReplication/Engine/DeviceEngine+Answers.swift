@@ -106,16 +106,28 @@ extension DeviceEngine {
     guard let state = try storage.wallet() else { return }
     if case .closed = reply.state, storage.faults.ignoresForks { return }
     var wallet = Wallet(state, faults: storage.faults)
-    let change = try wallet.receive(reply, using: &random, acknowledged: storage.acknowledgedOperations)
+    let change = try wallet.receive(
+      reply, using: &random, acknowledged: storage.acknowledgedOperations, settled: storage.settledOperations)
     if wallet.state != state { try storage.setWallet(wallet.state) }
     var goods = try storage.goods()
+    if case .restored = reply.state, goods.number != 0 {
+      // Its changes are numbered anew.
+      goods.number = 0
+      try storage.setGoods(goods)
+    }
     let hasNewGoods = reply.goods.map { goods.take($0) } ?? false
     if hasNewGoods { try storage.setGoods(goods) }
     if !change.decisions.isEmpty, !storage.faults.losesVerdicts { try storage.recordDecisions(change.decisions) }
-    if change.balancesChanged || hasNewGoods { effects.append(.notify(.wallet)) }
+    if !change.orders.isEmpty { try storage.recordOrders(change.orders, areNews: change.areOrdersNews) }
+    if change.balancesChanged || hasNewGoods || !change.orders.isEmpty { effects.append(.notify(.wallet)) }
     if !change.decisions.isEmpty { effects.append(.notify(.decisions(change.decisions))) }
+    if !change.declinedVouchers.isEmpty {
+      effects.append(.notify(.moneyLost(LostMoney(change.declinedVouchers))))
+    }
     if change.hasMore || hasNewGoods && reply.goods?.isPart == true { fetching.isDue = true }
-    rejections.countWallet(isProgress: change.isProgress || !wallet.hasQuestions)
+    let asksToProve = if case .restored = reply.state { true } else { false }
+    rejections.countWallet(
+      isProgress: change.isProgress || !wallet.hasQuestions, asksToProve: asksToProve, now: now)
   }
 }
 

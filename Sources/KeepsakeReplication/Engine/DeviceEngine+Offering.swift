@@ -16,6 +16,11 @@ extension DeviceEngine {
       goods.number = 0
       try storage.setGoods(goods)
     }
+    // The same is true for the bank's orders.
+    if var wallet = try storage.wallet(), wallet.orders > 0 {
+      wallet.orders = 0
+      try storage.setWallet(wallet)
+    }
     try offerEverything(in: &storage)
     fetching.restart()
     downloads.restart()

@@ -1,7 +1,7 @@
 // From the outbox to the wire, and the outcome there.
 extension DeviceEngine {
   func hasWalletToSend(in storage: some DeviceStorage) throws -> Bool {
-    try !rejections.skipsWallet && storage.wallet().map { Wallet($0).hasQuestions } ?? false
+    try hasBank && !rejections.skipsWallet && storage.wallet().map { Wallet($0).hasQuestions } ?? false
   }
 
   /// Assembles the exchange that sends what was planned.
@@ -27,7 +27,7 @@ extension DeviceEngine {
     let cells = groups.reduce(into: [CellUpdate]()) { $0 = CellUpdate.joined($0, $1.cells) }
     // A rejected request is searched for its cause one group at a time.
     let wallet =
-      rejections.isSingle && !plan.groups.isEmpty || rejections.skipsWallet
+      !hasBank || rejections.isSingle && !plan.groups.isEmpty || rejections.skipsWallet
       ? nil : try offer(in: &storage)
     sent.hasWallet = wallet != nil
     if storage.faults.forgetsWhenSent {
@@ -43,11 +43,15 @@ extension DeviceEngine {
     return (request, sent)
   }
 
-  /// Returns the wallet's offer. From the first one on, a bank may know the chain.
+  /// Returns the wallet's offer. From the first one on, a bank may know the chain: which one is noted before, since no
+  /// other bank may ever be offered it.
   private func offer(in storage: inout some DeviceStorage) throws -> WalletOffer? {
     guard var state = try storage.wallet() else { return nil }
-    if !state.isBound {
-      state.isBound = true
+    let container = try storage.facts().container
+    // A wallet of another bank was put aside when the store left its container, so this never happens.
+    if let bank = state.bank, bank != container { return nil }
+    if !state.isBound || state.bank != container {
+      (state.isBound, state.bank) = (true, container)
       try storage.setWallet(state)
     }
     return Wallet(state).offer(upTo: options.walletBatch, knowingGoods: try storage.goods().number)

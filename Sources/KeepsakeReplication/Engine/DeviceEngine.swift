@@ -28,6 +28,9 @@ package struct DeviceEngine: Sendable {
     package var inlineBytes = 256 * 1024
     /// A content with this many bases or more is too slow to decode to serve as a base itself.
     package var maximumDepth = 20
+    /// After the bank has replied without an effect: how long an event makes the device ask nothing more than what is
+    /// new. The next poll asks in any case.
+    package var walletPauseMilliseconds: Int64 = 1_000
     /// The most operations of the wallet in one exchange, of the chain and late ones each.
     package var walletBatch = Wallet.maximumBatch
     /// Limits of the groups in which all that a store holds waits to be offered: small, since the cloud may refuse one
@@ -57,6 +60,9 @@ package struct DeviceEngine: Sendable {
   let options: Options
   /// Received changes are kept back until `deliver(in:)` shows them. May change from step to step.
   package var holdsArrivals = false
+  /// Whether the cloud has a bank. A cloud without one is offered no wallet, so that its operations stay free for the
+  /// bank that the store meets later.
+  package var hasBank = true
 
   enum State: Sendable {
     case stopped, running
@@ -104,6 +110,7 @@ package struct DeviceEngine: Sendable {
       try resetFailures(in: &storage)
       fetching.isDue = true
     case .committed:
+      rejections.resumeWallet(now: now)
       // What the game saves while other devices' saves are kept back shares other ancestors with them, which pruning
       // must not remove. And a new head beside a version that isn't downloaded is a conflict, which needs the contents
       // of both; a head that replaces that version leaves nothing to wait for.
@@ -147,6 +154,7 @@ package struct DeviceEngine: Sendable {
     if wakeUps.woke() { return }
     backoff.endPauses()
     restartOffer.stopWaiting()
+    rejections.resumeWallet(now: now)
     fetching.isDue = fetching.isDue || inFlight.exchange == nil
   }
 
@@ -186,6 +194,8 @@ package struct DeviceEngine: Sendable {
   ) throws {
     guard case .running = state, backoff.exchangeFailure == nil else { return }
     if fetching.announced > 0 { fetching.reached(try storage.facts().cursor.seq) }
+    // An exchange follows anyway, and what was announced may be what the bank waited for.
+    if fetching.announced > 0 { rejections.resumeWallet(now: now, after: options.walletPauseMilliseconds) }
     if fetching.isComplete {
       try takeHeld(&effects, in: &storage)
       try showIfComplete(&effects, in: &storage)

@@ -50,6 +50,10 @@ package enum EngineNotification: Hashable, Sendable {
   case damaged(ContentHash)
   /// The first catch-up is done.
   case caughtUp
+  /// Money of another bank will never arrive.
+  case moneyLost(LostMoney)
+  /// Money of another bank can't be asked for: the credentials for that bank aren't here.
+  case moneyOutOfReach(LostMoney)
 }
 
 /// Why a request failed, as far as the engine needs to know.

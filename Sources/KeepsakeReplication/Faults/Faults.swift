@@ -84,6 +84,15 @@ package struct Faults: Hashable, Sendable {
   package var countsUnshownChains: Bool { planted.contains(.countUnshownChain) }
   package var keepsRightsOfRemoved: Bool { planted.contains(.removedChainKeepsRights) }
   package var recallsWhatIsSpent: Bool { planted.contains(.recallWhatIsSpent) }
+  package var offersToSecondBanks: Bool { planted.contains(.offerToSecondBank) }
+  package var paysVouchersTwice: Bool { planted.contains(.payVoucherTwice) }
+  package var paysClaimsAfterAdoption: Bool { planted.contains(.payClaimAfterAdoption) }
+  /// Whether the bugs have an effect only where money moves between banks.
+  package var isAboutVouchers: Bool { offersToSecondBanks || paysVouchersTwice || paysClaimsAfterAdoption }
+  package var refundsTwice: Bool { planted.contains(.refundTwice) }
+  package var paysReceiptsTwice: Bool { planted.contains(.payReceiptTwice) }
+  package var grantsWhileFrozen: Bool { planted.contains(.frozenBankGrants) }
+  package var forgetsProofs: Bool { planted.contains(.forgetProof) }
 }
 
 extension CellState {

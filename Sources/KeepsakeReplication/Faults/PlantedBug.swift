@@ -92,12 +92,28 @@ package enum PlantedBug: String, Hashable, Sendable, CaseIterable {
   case recallWhatIsSpent
   /// The bank's verdict is told once, and kept nowhere.
   case loseVerdict
+  /// A store that joins another player offers the new bank what it had offered the old one.
+  case offerToSecondBank
+  /// A voucher that is shown again is paid again.
+  case payVoucherTwice
+  /// A bank ignores which claims a voucher's bank has paid.
+  case payClaimAfterAdoption
+  /// A purchase is refunded as often as that is ordered.
+  case refundTwice
+  /// A receipt is paid as often as it is handed in.
+  case payReceiptTwice
+  /// A bank that was set back grants rights before all devices have shown what it had granted.
+  case frozenBankGrants
+  /// A bank that was set back ignores what a statement shows that it had granted.
+  case forgetProof
 
   /// What a world has to be about for the bug to have an effect often; nil if any world will do.
   var subject: Faults.Subject? {
     switch self {
     case .ignoreHeadBeyondBatch, .chargeLateTwice, .declineThoughCovered, .splitLateGroup, .acceptReusedID,
-      .takeOldStatement, .countUnshownChain, .removedChainKeepsRights, .forgetWaiting, .recallWhatIsSpent, .loseVerdict:
+      .takeOldStatement, .countUnshownChain, .removedChainKeepsRights, .forgetWaiting, .recallWhatIsSpent, .loseVerdict,
+      .offerToSecondBank, .payVoucherTwice, .payClaimAfterAdoption, .refundTwice, .payReceiptTwice, .frozenBankGrants,
+      .forgetProof:
       .money
     case .mergeAncestorsAsStrangers: .documents
     default: nil

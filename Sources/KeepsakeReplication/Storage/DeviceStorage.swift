@@ -83,13 +83,27 @@ package protocol DeviceStorage {
   /// Returns the operations of the wallet's chain from this head to the last one that the bank acknowledged, oldest
   /// first; nil if the head isn't on the chain, or if they aren't kept any more.
   func acknowledgedOperations(after head: ChainHead) throws -> [WalletOperation]?
+  /// Returns the operations in the ledger that count, oldest first, as far as they are kept: without those that no bank
+  /// has decided, or that were declined.
+  ///
+  /// - Parameter includingChain: Whether those on the wallet's chain are among them.
+  func settledOperations(includingChain: Bool) throws -> [WalletOperation]
   /// Records in the ledger what became of operations. Those whose outcome the game doesn't know yet are kept until it
   /// takes them.
   mutating func recordDecisions(_ decisions: [Wallet.Decided]) throws
+  /// Records the bank's own operations in the ledger, and keeps them until the game takes them. One that is in the
+  /// ledger already changes nothing. A refund's purchase is marked as refunded there.
+  ///
+  /// - Parameter areNews: Whether the game is to be told of them; if not, they are only recorded.
+  mutating func recordOrders(_ orders: [BankOrder], areNews: Bool) throws
   /// Returns what goods the player has by the bank; none that are too damaged to be read, which the bank then sends
   /// again.
   func goods() throws -> PlayerGoods
   mutating func setGoods(_ goods: PlayerGoods) throws
+  /// Returns the wallets of players that the store belonged to before, until their banks have settled them, in the
+  /// order in which it left them.
+  func formerWallets() throws -> [FormerWallet]
+  mutating func setFormerWallets(_ wallets: [FormerWallet]) throws
 
   /// The bugs that a test planted; none in any production storage.
   var faults: Faults { get }

@@ -33,9 +33,14 @@ package struct MemoryContainer: ContainerStorage, Sendable {
   /// The decision about every operation, with the operation.
   package private(set) var decisions:
     [OperationID: (verdict: WalletDecision.Verdict, operation: WalletOperation, chain: ChainID)] = [:]
-  package private(set) var paidClaims: Set<String> = []
+  private var payments: [String: ClaimPayment?] = [:]
+  package private(set) var orders: [BankOrder] = []
+  private var paidVouchers: [ContainerID: Set<ChainID>] = [:]
+  private var vouchedClaims: [ContainerID: [String: Int64]] = [:]
   private var theGoods: [String: NumberedGood] = [:]
   package private(set) var closedChains: [ChainID: BankState.ClosedChain] = [:]
+  /// What closed chains took along to other banks.
+  package private(set) var vouchers: [ChainID: WalletVoucher] = [:]
   /// Operations that were decided twice, which must never happen.
   package private(set) var decidedTwice: [OperationID] = []
   /// For tests of the tests; nothing else plants any.
@@ -220,16 +225,37 @@ package struct MemoryContainer: ContainerStorage, Sendable {
     if decisions[operation.id]?.verdict.isFinal == true { decidedTwice.append(operation.id) }
     decisions[operation.id] = (verdict, operation, chain)
   }
-  package func isClaimPaid(_ key: String) -> Bool { paidClaims.contains(key) }
-  package mutating func markClaimPaid(_ key: String) { paidClaims.insert(key) }
+  package var paidClaims: Set<String> { Set(payments.keys) }
+  package func isClaimPaid(_ key: String) -> Bool { payments[key] != nil }
+  package mutating func markClaimPaid(_ key: String, _ payment: ClaimPayment?) { payments[key] = .some(payment) }
+  package func payments(limit: Int) -> [WalletVoucher.Claim] { Array(payments.claims.prefix(limit)) }
+  package func isVoucherPaid(_ chain: ChainID, of bank: ContainerID) -> Bool {
+    paidVouchers[bank]?.contains(chain) ?? false
+  }
+  package mutating func markVoucherPaid(_ chain: ChainID, of bank: ContainerID) {
+    paidVouchers[bank, default: []].insert(chain)
+  }
+  package func vouchedClaim(_ key: String, by bank: ContainerID) -> Int64? { vouchedClaims[bank]?[key] }
+  package mutating func setVouchedClaim(_ key: String, by bank: ContainerID, left: Int64) {
+    vouchedClaims[bank, default: [:]][key] = left
+  }
+  package func decidedOperation(_ id: OperationID) -> WalletOperation? { decisions[id]?.operation }
+  package func order(_ id: OperationID) -> BankOrder? { orders.first { $0.id == id } }
+  package func orders(after number: UInt64, limit: Int) -> [NumberedOrder] {
+    orders.enumerated().dropFirst(Int(clamping: number)).prefix(limit)
+      .map { NumberedOrder(number: UInt64($0.offset + 1), order: $0.element) }
+  }
+  package mutating func recordOrder(_ order: NumberedOrder) { orders.append(order.order) }
   package func goods(changedAfter number: UInt64, limit: Int) -> [NumberedGood] {
     let changed = theGoods.values.filter { $0.number > number }.sorted { ($0.number, $0.name) < ($1.number, $1.name) }
     guard let last = changed.prefix(limit).last else { return [] }
     return changed.filter { $0.number <= last.number }
   }
   package mutating func addGood(_ name: String, _ count: Int64, number: UInt64) {
-    theGoods[name] = NumberedGood(name: name, count: (theGoods[name]?.count ?? 0) + count, number: number)
+    theGoods[name] = NumberedGood(name: name, count: max(0, (theGoods[name]?.count ?? 0) + count), number: number)
   }
   package func closedChain(_ id: ChainID) -> BankState.ClosedChain? { closedChains[id] }
   package mutating func recordClosedChain(_ chain: BankState.ClosedChain, _ id: ChainID) { closedChains[id] = chain }
+  package func voucher(of chain: ChainID) -> WalletVoucher? { vouchers[chain] }
+  package mutating func recordVoucher(_ voucher: WalletVoucher) { vouchers[voucher.chain] = voucher }
 }

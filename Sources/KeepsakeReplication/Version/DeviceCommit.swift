@@ -153,11 +153,7 @@ package enum DeviceCommit {
   package static func moved(
     in storage: inout some DeviceStorage, using random: inout some RandomNumberGenerator
   ) throws {
-    if let state = try storage.wallet(), state.isBound {
-      var wallet = Wallet(state)
-      wallet.leaveBank(using: &random)
-      try storage.setWallet(wallet.state)
-    }
+    try leaveBank(in: &storage, using: &random)
     // They are the other player's: a bank that has no goods yet wouldn't say so.
     if try storage.goods() != PlayerGoods() { try storage.setGoods(PlayerGoods()) }
     func demoted(_ update: CellUpdate) -> CellUpdate { CellUpdate(key: update.key, state: update.state.beforeCatchUp) }

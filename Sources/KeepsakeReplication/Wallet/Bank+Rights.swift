@@ -1,10 +1,11 @@
 // Who may spend how much by itself.
 extension Bank {
-  /// Returns the player's money in one currency.
+  /// Returns the player's money in one currency; at most twice of what a player can have, as while a bank that was set
+  /// back knows what it had granted, and not yet what was returned.
   package func balance(_ currency: String) -> Int64 {
-    var sum = state.pool[currency] ?? 0
-    for chain in state.chains.values { sum += chain.totals[currency]?.rights ?? 0 }
-    return sum
+    var sum = Int128(state.pool[currency] ?? 0)
+    for chain in state.chains.values { sum += Int128(chain.totals[currency]?.rights ?? 0) }
+    return Int64(clamping: min(sum, Int128(2 * Wallet.maximumTotal)))
   }
 
   /// Every currency that the bank knows, sorted.
@@ -16,8 +17,12 @@ extension Bank {
 
   /// Returns whether the player can have so much more of a currency.
   func canGrow(_ currency: String, by amount: Int64) -> Bool {
-    guard balance(currency) + amount <= Wallet.maximumTotal else { return false }
-    return state.pool[currency] != nil || state.chains.values.contains { $0.totals[currency] != nil }
+    balance(currency).addingClamped(amount) <= Wallet.maximumTotal && canHave(currency)
+  }
+
+  /// Returns whether the player has this currency, or can have another one.
+  func canHave(_ currency: String) -> Bool {
+    state.pool[currency] != nil || state.chains.values.contains { $0.totals[currency] != nil }
       || currencies.count < Wallet.maximumCurrencies
   }
 
@@ -39,6 +44,28 @@ extension Bank {
     let each = free / (active + 1) + (free % (active + 1) == 0 ? 0 : 1)
     return Shares(each: each, pool: max(0, free - each * active))
   }
+
+  // MARK: The pool
+
+  /// Adds money to the pool. What is missing after the bank was set back is covered first.
+  ///
+  /// - Parameter isNew: Whether it can't be what devices have shown: it covers nothing, so that the player has both.
+  mutating func deposit(_ amount: Int64, of currency: String, isNew: Bool = false) {
+    var left = amount
+    if !isNew, var missing = state.missing, let lack = missing[currency] {
+      let covered = min(lack, left)
+      left -= covered
+      missing[currency] = lack > covered ? lack - covered : nil
+      state.missing = missing.isEmpty ? nil : missing
+    }
+    // More can't be there, except in a bank that was set back, and to which stores show what nobody ever had.
+    if left > 0 {
+      state.pool[currency] = min((state.pool[currency] ?? 0).addingClamped(left), Wallet.maximumTotal)
+    }
+  }
+
+  /// Takes money out of the pool, which the caller has checked to have it.
+  mutating func withdraw(_ amount: Int64, of currency: String) { state.pool[currency, default: 0] -= amount }
 
   // MARK: Needs
 
@@ -75,8 +102,8 @@ extension Bank {
 
   /// Grants a chain what it needs, or its share, as far as the pool has something that nobody else waits for.
   mutating func grant(to id: ChainID) {
-    guard var chain = state.chains[id] else { return }
-    let waiting = waitingSpends()
+    guard !isFrozen || faults.grantsWhileFrozen, var chain = state.chains[id] else { return }
+    let waiting = promised()
     for currency in currencies {
       let (held, waits) = (state.pool[currency] ?? 0, waiting[currency] ?? 0)
       var totals = chain.totals[currency] ?? WalletTotals()
@@ -87,17 +114,17 @@ extension Bank {
       guard amount > 0 else { continue }
       totals.granted += amount
       chain.totals[currency] = totals
-      state.pool[currency] = held - amount
+      withdraw(amount, of: currency)
     }
     state.chains[id] = chain
   }
 
-  /// Returns what a chain should give back: all that spends wait for, or that others needed for purchases before it
-  /// needed anything itself, except what it needs and has in full; and what it has above its share if others or the
-  /// pool have less than half of theirs.
+  /// Returns what a chain should give back: all that is owed, that spends wait for, or that others needed for purchases
+  /// before it needed anything itself, except what it needs and has in full; and what it has above its share if others
+  /// or the pool have less than half of theirs.
   func recall(from id: ChainID) -> [String: Int64] {
-    guard let chain = state.chains[id], chain.isShown else { return [:] }
-    let waiting = waitingSpends()
+    guard !isFrozen, let chain = state.chains[id], chain.isShown else { return [:] }
+    let waiting = promised()
     var result: [String: Int64] = [:]
     for currency in currencies {
       let rights = chain.totals[currency]?.rights ?? 0

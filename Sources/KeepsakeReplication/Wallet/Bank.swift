@@ -1,10 +1,11 @@
+import Foundation
+
 /// The cloud's side of the wallet: handles a store's offer, in the transaction of the exchange.
 ///
 /// Money is either in the pool or a right of a chain; only operations create or destroy it, once each. The bank never
 /// lets the pool or a chain's rights fall below zero.
 ///
-/// A bank that was restored from a backup is offered operations again. Not implemented: that it gets back what it had
-/// granted, and decided about late operations, since the backup.
+/// A bank that was restored from a backup gets back what it had granted and decided since (Bank+Restored.swift).
 package struct Bank: Sendable {
   /// The most chains of a container: each install, and each copy that was detected, creates one.
   package static let maximumChains = 10_000
@@ -25,15 +26,16 @@ package struct Bank: Sendable {
   var waitingSums: [String: Int64]
   /// The server's clock.
   let now: Int64
+  let rules: BankRules
   /// Bugs planted by a test.
   let faults: Faults
 
-  package init(_ state: BankState, now: Int64 = 0, faults: Faults = Faults()) {
-    (self.state, self.now, self.faults) = (state, now, faults)
+  package init(_ state: BankState, now: Int64 = 0, rules: BankRules = BankRules(), faults: Faults = Faults()) {
+    (self.state, self.now, self.rules, self.faults) = (state, now, rules, faults)
     waitingSums = Self.sums(of: state.waiting)
   }
 
-  /// Replies to `offer`, and records decisions in `storage`. The caller stores `state` if it has changed.
+  /// Replies to an offer, and records decisions in `storage`. The caller stores `state` if it has changed.
   ///
   /// A chain that follows another one gets no rights, and none of its operations counts, until a device offers it that
   /// has the bank's first statement on it. Otherwise a delayed copy of a request whose store was restored meanwhile
@@ -42,121 +44,132 @@ package struct Bank: Sendable {
   /// - Parameter device: The device that makes the offer; nil in a cloud that knows no devices.
   /// - Throws: ``ExchangeError`` for an offer that exceeds a limit, and what the storage throws.
   package mutating func answer(
-    _ offer: WalletOffer, from device: DeviceID? = nil, in storage: inout some BankStorage
+    _ offered: WalletOffer, from device: DeviceID? = nil, in storage: inout some BankStorage
   ) throws -> WalletReply {
+    var offer = offered
     try Self.check(offer)
     let empty = ChainHead(emptyChain: offer.chain)
-    if let closed = try storage.closedChain(offer.chain) {
+    setBack(to: rules.epoch)
+    // A store that knows nothing of epochs shows nothing, and goes on with what the bank has.
+    if !offer.knowsRestores { offer.epoch = epoch }
+    let closed = try storage.closedChain(offer.chain)
+    let known = state.chains[offer.chain]
+    if isToShow(offer, known, closed) {
+      return WalletReply(chain: offer.chain, state: .restored, epoch: epoch)
+    }
+    let proof = proof(in: offer)
+    if let proof, isLater(proof, than: known, closed) {
+      setBack(to: max(epoch, proof.epoch) + 1)
+    }
+    if let closed {
       let common = try common(of: offer, heads(of: offer), upTo: closed.head, storage)
+      if offer.leaving != nil, let voucher = try storage.voucher(of: offer.chain) {
+        return try departure(offer, after: common.head, voucher, in: storage)
+      }
       return try refusal(offer, .closed(common: common.head), in: storage)
     }
     if state.chains[offer.chain] == nil {
-      guard offer.base == empty else {
+      guard offer.base == empty || offer.skipsLost && offer.base == proof?.head else {
         return try refusal(offer, .from(head: empty, common: nil), in: storage)
       }
-      if offer.follows == nil, offer.operations.isEmpty, offer.late.isEmpty, state.isEmpty {
+      if offer.bringsNothing {
+        if let reply = try emptyDeparture(offer, in: &storage) { return reply }
         // Nothing has ever been earned or spent: a game without a wallet costs the bank nothing.
-        return WalletReply(chain: offer.chain, state: .accepted(empty))
+        if state.isEmpty {
+          return WalletReply(chain: offer.chain, state: .accepted(empty), authoritative: rules.listed)
+        }
       }
-      try begin(offer.chain, following: offer.follows, at: empty, in: &storage)
+      let isTrusted = proof != nil || hasProvenFormer(offer)
+      try begin(offer, at: empty, in: &storage)
+      // A request from before the restore that was held up: its store has a statement to show.
+      let isOlder = rules.seal != nil && offer.epoch != epoch
+      if isTrusted || isOlder {
+        state.chains[offer.chain]?.restored = BankState.Restored(statement: 0)
+        state.chains[offer.chain]?.restored?.isProven = isTrusted && proof == nil
+        // A store that follows another chain shares in what the bank still believes of that one's store.
+        if isTrusted { trustMore(besides: proof != nil) }
+      }
     }
+    if let proof { take(proof, on: offer.chain, isWhole: offer.skipsLost && offer.base == proof.head) }
     guard let before = state.chains[offer.chain] else { throw ExchangeError.malformed("the wallet chain is missing") }
     let operations: [WalletOperation]
     switch try standing(of: offer, in: before, storage) {
     case .new(let new): operations = new
     case .refused(let reason): return try refusal(offer, reason, in: storage)
     }
+    let isVerified = leadsToProof(offer, isShowing: proof != nil)
     state.chains[offer.chain]?.device = device ?? before.device
     if now - before.seenMilliseconds >= Self.seenMilliseconds {
       state.chains[offer.chain]?.seenMilliseconds = now - now % Self.seenMilliseconds
     }
     if offer.statement > 0 { state.chains[offer.chain]?.isShown = true }
     if state.chains[offer.chain]?.isShown == true {
-      for unit in operations.units { try apply(unit, to: offer.chain, in: &storage) }
+      for unit in operations.units where try !apply(unit, to: offer.chain, isVerified, in: &storage) { break }
     }
+    var again = state.chains[offer.chain]?.restored?.isProven == true ? offer.again : 0
     for unit in offer.late.units {
-      try applyLate(unit, of: offer.follows ?? offer.chain, mayBeLeft: true, in: &storage)
+      let isSettled = try again >= unit.count && trusts(unit, in: storage)
+      try applyLate(unit, of: offer.follows ?? offer.chain, mayBeLeft: true, isSettled: isSettled, in: &storage)
+      again -= unit.count
     }
     note(offer.needs, of: offer.chain)
+    noteReported(offer)
+    try openIfReported(in: &storage)
+    let vouchers = try take(offer.vouchers, in: &storage)
+    if let reply = try leave(offer, with: vouchers, in: &storage) { return reply }
     try settleWaiting(in: &storage)
-    if state.chains[offer.chain]?.isShown == true, mayGrant(offer, before) { grant(to: offer.chain) }
-    // A store that shows a later statement has it from before the bank was set back.
+    let mayGrant = mayGrant(offer, before)
+    // A chain that is to leave takes along what it has, and not what others left in the pool.
+    if state.chains[offer.chain]?.isShown == true, mayGrant, offer.leaving == nil { grant(to: offer.chain) }
+    // A store that shows a later statement, and can't prove it, has it from before the bank was set back.
     let isSetBack = offer.statement > before.statement
-    if var chain = state.chains[offer.chain], chain.statement == 0 || isSetBack || !chain.says(before) {
+    if var chain = state.chains[offer.chain],
+      chain.statement == 0 || isSetBack || offer.epoch != epoch || !chain.says(before)
+    {
       chain.statement = max(chain.statement, offer.statement) + 1
       state.chains[offer.chain] = chain
     }
-    return try reply(offer, hasGranted: mayGrant(offer, before), in: storage)
-  }
-
-  /// Rights are granted to a store that has shown the newest statement, or the one before it, whose response may have
-  /// been lost: so no store has more rights than the newest statement that it can show, or the next one, says.
-  private func mayGrant(_ offer: WalletOffer, _ before: BankState.Chain) -> Bool {
-    offer.statement + 1 >= before.statement
+    var reply = try reply(offer, hasGranted: mayGrant && !isFrozen, in: storage)
+    (reply.takenVouchers, reply.declinedVouchers) = (vouchers.taken, vouchers.declined)
+    return reply
   }
 
   private mutating func begin(
-    _ id: ChainID, following old: ChainID?, at empty: ChainHead, in storage: inout some BankStorage
+    _ offer: WalletOffer, at empty: ChainHead, in storage: inout some BankStorage
   ) throws {
     guard state.chains.count + state.closedChains < Self.maximumChains, state.chains.count < Self.maximumOpenChains
     else {
       throw ExchangeError.tooMany("wallet chains")
     }
-    var chain = BankState.Chain(head: empty, follows: old)
+    var chain = BankState.Chain(head: empty, follows: offer.follows)
     if faults.countsUnshownChains { chain.isShown = true }
-    state.chains[id] = chain
-    if let old { try close(old, sparing: id, in: &storage) }
-  }
-
-  // MARK: Where the offer stands
-
-  /// How an offer relates to the bank's chain.
-  private enum Standing {
-    /// These operations come after the bank's head.
-    case new([WalletOperation])
-    /// The offer can't be taken.
-    case refused(WalletReply.State)
-  }
-
-  private func heads(of offer: WalletOffer) -> [ChainHead] {
-    offer.operations.reduce(into: [offer.base]) { $0.append($0[$0.count - 1].appending($1)) }
-  }
-
-  private func standing(of offer: WalletOffer, in chain: BankState.Chain, _ storage: some BankStorage) throws
-    -> Standing
-  {
-    let heads = heads(of: offer)
-    if let index = heads.firstIndex(of: chain.head) { return .new(Array(offer.operations.dropFirst(index))) }
-    if chain.head.count < offer.base.count { return .refused(.from(head: chain.head, common: nil)) }
-    let common = try common(of: offer, heads, upTo: chain.head, storage)
-    return .refused(
-      common.isWhole ? .from(head: chain.head, common: common.head) : .closed(common: common.head))
-  }
-
-  /// How much of an offer the bank has on this chain, and whether that is all of it. Operations of which it is no
-  /// longer known on which chain they came are taken for its own.
-  private func common(of offer: WalletOffer, _ heads: [ChainHead], upTo head: ChainHead, _ storage: some BankStorage)
-    throws -> (head: ChainHead, isWhole: Bool)
-  {
-    var index = 0
-    while index < offer.operations.count, heads[index].count < head.count,
-      let decided = try storage.decision(on: offer.operations[index].id), decided.chain ?? offer.chain == offer.chain
-    { index += 1 }
-    return (heads[index], index == offer.operations.count)
+    state.chains[offer.chain] = chain
+    // Only a bank that was set back may not know that a chain before that one was followed.
+    let older = offer.proving == nil ? [] : offer.ancestors
+    let former = Set([offer.follows].compactMap(\.self) + older).subtracting([offer.chain])
+    if !former.isEmpty { try close(former, sparing: offer.chain, in: &storage) }
   }
 
   // MARK: Operations
 
   /// Counts what came on a living chain: together, or as if it had come late.
+  ///
+  /// - Parameter isVerified: Whether what the bank had of the chain before it was set back is known to be this.
+  /// - Returns: Whether the bank can go on; false, with nothing counted, if it was set back and can't decide this yet.
   private mutating func apply(
-    _ unit: [WalletOperation], to id: ChainID, in storage: inout some BankStorage
-  ) throws {
-    guard let before = state.chains[id] else { return }
+    _ unit: [WalletOperation], to id: ChainID, _ isVerified: Bool, in storage: inout some BankStorage
+  ) throws -> Bool {
+    guard let before = state.chains[id] else { return false }
     var chain = before
     for operation in unit { chain.head = chain.head.appending(operation) }
-    state.chains[id]?.head = chain.head
+    // In place of what the bank had before it was set back.
+    let isReplayed = before.restored.map { chain.head.count <= $0.count } ?? false
     let fresh = try unit.filter { try storage.decision(on: $0.id) == nil }
-    guard !fresh.isEmpty else { return }
+    if isFrozen, !isReplayed, fresh.contains(where: \.isClaim) { return false }
+    guard !fresh.isEmpty else {
+      state.chains[id]?.head = chain.head
+      return true
+    }
     var grown: [String: Int64] = [:]
     var isCovered = true
     for operation in fresh {
@@ -168,17 +181,27 @@ package struct Bank: Sendable {
       }
     }
     isCovered = isCovered && grown.allSatisfy { $1 <= 0 || canGrow($0, by: $1) }
-    guard isCovered, try !hasUncounted(unit, in: storage) else { return try applyLate(unit, of: id, in: &storage) }
+    let isAllowed = isReplayed && isVerified || !hasForbidden(fresh)
+    let isCounted = try isCovered && isAllowed && !hasUncounted(unit, in: storage)
+    if isFrozen, !isReplayed, !isCounted, !hasForbidden(fresh) { return false }
+    guard isCounted else {
+      state.chains[id]?.head = chain.head
+      let isSettled = try isReplayed && (isVerified || trusts(unit, in: storage))
+      try applyLate(unit, of: id, isSettled: isSettled, in: &storage)
+      return true
+    }
     state.chains[id] = chain
     for operation in fresh {
       var verdict = WalletDecision.Verdict.accepted
       switch operation.effect {
       case .credit, .debit, .convert: break
       case .giveBack: if !giveBack(operation, on: id) { verdict = .declined }
-      case .claim: if try !pay(operation, to: id, in: &storage) { verdict = .declined }
+      // What was paid before the bank was set back is among what the chain's statement says.
+      case .claim: if try !pay(operation, to: isReplayed ? nil : id, in: &storage) { verdict = .declined }
       }
       try record(verdict, on: operation, of: id, in: &storage)
     }
+    return true
   }
 
   /// Records a decision, with the goods that an accepted operation grants.
@@ -197,7 +220,7 @@ package struct Bank: Sendable {
     let movement = WalletOperation.Movement(currency: operation.currency, spent: operation.amount)
     guard operation.amount <= totals.rights, totals.count(movement, isReturn: true) else { return false }
     state.chains[id]?.totals[operation.currency] = totals
-    state.pool[operation.currency, default: 0] += operation.amount
+    deposit(operation.amount, of: operation.currency)
     return true
   }
 
@@ -212,9 +235,9 @@ package struct Bank: Sendable {
       totals.granted = sum
       state.chains[id]?.totals[claim.currency] = totals
     } else {
-      state.pool[claim.currency, default: 0] += claim.amount
+      deposit(claim.amount, of: claim.currency)
     }
-    try storage.markClaimPaid(key)
+    try storage.markClaimPaid(key, ClaimPayment(currency: claim.currency, amount: claim.amount))
     return true
   }
 
@@ -229,13 +252,16 @@ package struct Bank: Sendable {
       if let device, let owner = state.chains[id]?.device, owner != device { continue }
       try close(id, in: &storage)
     }
+    try openIfReported(in: &storage)
     try settleWaiting(in: &storage)
   }
 
-  /// Closes `old` and every open chain that descends from it: their rights go back to the pool.
-  private mutating func close(_ old: ChainID, sparing new: ChainID, in storage: inout some BankStorage) throws {
-    // Whether a chain descends from `old`. Each is looked at once, although many may have a long history in common.
-    var descends = [old: true]
+  /// Closes these chains and every open one that descends from one of them: their rights go back to the pool.
+  private mutating func close(
+    _ former: Set<ChainID>, sparing new: ChainID, in storage: inout some BankStorage
+  ) throws {
+    // Whether a chain descends from them. Each is looked at once, although many may have a long history in common.
+    var descends = Dictionary(uniqueKeysWithValues: former.map { ($0, true) })
     for id in state.chains.keys.sorted() where id != new {
       var (path, next): ([ChainID], ChainID?) = ([], id)
       // Each chain was created after the one that it follows, but the ids come from outside, and may form a ring.
@@ -251,13 +277,16 @@ package struct Bank: Sendable {
   }
 
   private mutating func close(_ id: ChainID, in storage: inout some BankStorage) throws {
-    guard let chain = state.chains[id] else { return }
-    for (currency, totals) in chain.totals where totals.rights > 0 {
-      state.pool[currency, default: 0] += totals.rights
-    }
-    state.chains[id] = nil
-    state.closedChains += 1
+    guard let chain = removeOpenChain(id) else { return }
     try storage.recordClosedChain(BankState.ClosedChain(head: chain.head, follows: chain.follows), id)
+  }
+
+  /// Takes a chain from the open ones: its rights go back to the pool. The caller records it as closed.
+  mutating func removeOpenChain(_ id: ChainID) -> BankState.Chain? {
+    guard let chain = state.chains.removeValue(forKey: id) else { return nil }
+    for (currency, totals) in chain.totals where totals.rights > 0 { deposit(totals.rights, of: currency) }
+    state.closedChains += 1
+    return chain
   }
 
   // MARK: Replies
@@ -267,7 +296,8 @@ package struct Bank: Sendable {
     _ offer: WalletOffer, _ replyState: WalletReply.State, in storage: some BankStorage
   ) throws -> WalletReply {
     WalletReply(
-      chain: offer.chain, state: replyState, decisions: try decisions(on: offer.operations, and: [], [], in: storage))
+      chain: offer.chain, state: replyState, epoch: epoch,
+      decisions: try decisions(for: offer, isRefused: true, in: storage))
   }
 
   /// - Parameter hasGranted: Whether the chain has all that it could be granted.
@@ -275,11 +305,16 @@ package struct Bank: Sendable {
     guard let chain = state.chains[offer.chain] else {
       throw ExchangeError.malformed("the wallet chain is missing")
     }
+    let statement = WalletStatement(
+      epoch: epoch, number: chain.statement, head: chain.head, totals: chain.totals)
     var reply = WalletReply(
-      chain: offer.chain, state: .accepted(chain.head), statement: chain.statement, totals: chain.totals)
-    reply.decisions = try decisions(on: offer.operations, and: offer.late, offer.waiting, in: storage)
-    let waiting = waitingSpends()
-    for currency in currencies { reply.balances[currency] = max(0, balance(currency) - (waiting[currency] ?? 0)) }
+      chain: offer.chain, state: .accepted(chain.head), statement: chain.statement, epoch: epoch,
+      code: rules.seal?.signed(statement, on: offer.chain).code ?? Data(), totals: chain.totals)
+    reply.decisions = try decisions(for: offer, in: storage)
+    reply.balances = shownBalances()
+    reply.orders = try newOrders(since: offer.orders, in: storage)
+    reply.owed = state.debts ?? [:]
+    reply.authoritative = rules.listed
     reply.recalled = recall(from: offer.chain)
     reply.goods = try changedGoods(since: offer.goods, in: storage)
     // To a store that has to show a later statement first, nobody is named: it asks again.
@@ -300,45 +335,28 @@ package struct Bank: Sendable {
   }
 
   /// If an offer is repeated because a response was lost, the bank replies the same again.
-  private func decisions(
-    on operations: [WalletOperation], and late: [WalletOperation], _ waiting: [OperationID],
-    in storage: some BankStorage
+  ///
+  /// - Parameter isRefused: Whether only the operations of the chain are told about.
+  func decisions(
+    for offer: WalletOffer, isRefused: Bool = false, in storage: some BankStorage
   ) throws -> [WalletDecision] {
     var decisions: [WalletDecision] = []
     func decide(_ operation: WalletOperation, isLate: Bool) throws {
       guard let decided = try storage.decision(on: operation.id) else { return }
-      let verdict = decided.fingerprint == operation.fingerprint ? decided.verdict : .idReused
+      var verdict = decided.fingerprint == operation.fingerprint ? decided.verdict : .idReused
+      if verdict == .declined, offer.knowsAuthoritative, rules.forbids(operation) { verdict = .notAllowed }
       // A store takes its own operations for accepted, except for claims.
       guard isLate || verdict != .accepted || operation.isClaim else { return }
       decisions.append(WalletDecision(id: operation.id, verdict: verdict))
     }
-    for operation in operations { try decide(operation, isLate: false) }
-    for operation in late { try decide(operation, isLate: true) }
-    for id in waiting {
+    for operation in offer.operations { try decide(operation, isLate: false) }
+    guard !isRefused else { return decisions }
+    for operation in offer.late { try decide(operation, isLate: true) }
+    for id in offer.waiting {
       let verdict = try storage.decision(on: id)?.verdict ?? .unknown
       if verdict != .waiting { decisions.append(WalletDecision(id: id, verdict: verdict)) }
     }
     return decisions
-  }
-
-  private static func check(_ offer: WalletOffer) throws {
-    guard offer.base.count <= Cursor.maximumSeq, offer.statement <= Cursor.maximumSeq,
-      offer.goods <= Cursor.maximumSeq
-    else {
-      throw ExchangeError.malformed("the wallet chain is too long")
-    }
-    guard offer.operations.count <= Wallet.maximumBatch, offer.late.count <= Wallet.maximumBatch,
-      offer.waiting.count <= Wallet.maximumBatch
-    else { throw ExchangeError.tooMany("wallet operations") }
-    guard offer.needs.count <= Wallet.maximumNeeds else { throw ExchangeError.tooMany("needs of the wallet") }
-    guard Wallet.arePossible(offer.needs) else { throw ExchangeError.malformed("a need is out of range") }
-    guard offer.follows != offer.chain else { throw ExchangeError.malformed("a wallet chain can't follow itself") }
-    for unit in offer.operations.units + offer.late.units where unit.count > Wallet.maximumGroup {
-      throw ExchangeError.tooMany("wallet operations that count together")
-    }
-    for operation in offer.operations + offer.late {
-      do { try operation.check() } catch { throw ExchangeError.malformed("a wallet operation: \(error)") }
-    }
   }
 }
 

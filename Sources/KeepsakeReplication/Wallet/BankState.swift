@@ -14,13 +14,30 @@ package struct BankState: Hashable, Sendable, Codable {
     package var seenMilliseconds: Int64 = 0
     /// What has to be spendable there for a purchase.
     package var need: Need?
+    /// Since the bank was set back, until the chain's store has shown everything that the bank lost.
+    package var restored: Restored?
 
     package init(head: ChainHead, follows: ChainID?) {
       self.head = head
       self.follows = follows
       isShown = follows == nil
     }
+  }
 
+  /// What a bank that was set back knows of a chain.
+  package struct Restored: Hashable, Sendable, Codable {
+    /// The number of the newest statement that the store has shown; before that, of the newest one in the backup.
+    package var statement: UInt64
+    /// Up to where on the chain that statement says what was granted and paid; nil if it says no more than the bank
+    /// knows, or if the chain has gone another way.
+    package var head: ChainHead?
+    /// Whether the store has shown a statement.
+    package var isProven = false
+
+    /// How many operations the chain has up to there.
+    package var count: UInt64 { head?.count ?? 0 }
+
+    package init(statement: UInt64) { self.statement = statement }
   }
 
   /// A chain that is closed: it has no rights, and takes nothing any more.
@@ -63,11 +80,33 @@ package struct BankState: Hashable, Sendable, Codable {
   package var goodsNumber: UInt64 = 0
   /// The number of the next need.
   package var nextNeed: UInt64 = 0
+  /// How often the bank was set back; nil if never.
+  package var epoch: UInt64?
+  /// Whether the bank was set back, and devices haven't shown yet what it had granted: it grants nothing, pays no
+  /// claims, and declines nothing. Nil for no.
+  package var isFrozen: Bool?
+  /// The chains whose statements were shown in this epoch by chains that follow them; nil for none.
+  package var provenFormers: [ChainID]?
+  /// What devices have shown that they were granted, and the pool doesn't have yet: until the bank opens, devices may
+  /// still bring it. By currency; nil for nothing.
+  package var missing: [String: Int64]?
+  /// Since the bank was set back, of how many more operations it believes that it had settled them, because stores say
+  /// so; nil for none.
+  package var trusted: Int?
+  /// What the player owes after charges beyond the balance, by currency; nil for nothing.
+  package var debts: [String: Int64]?
+  /// Whether a device has left with its money for another bank. Nil for no.
+  package var hasLeft: Bool?
+  /// The number of the bank's last order; nil for none.
+  package var orderNumber: UInt64?
 
   package init() {}
 
   /// Whether there is no chain and no money: nothing was ever earned or spent.
   package var isEmpty: Bool { chains.isEmpty && closedChains == 0 && pool.isEmpty }
+
+  /// Whether the player has moved to another bank, as far as this one knows: money that came in now would reach nobody.
+  var isLeft: Bool { hasLeft == true && chains.isEmpty }
 
   /// Whether other devices should learn of the change from `before`: not of when a device was seen, nor of a need that
   /// ended. Two copies of a store, which offer the same chain in turn, must come to rest.

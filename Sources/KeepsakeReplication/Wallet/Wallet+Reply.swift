@@ -3,9 +3,10 @@ extension Wallet {
   /// Whether there is something here that the bank doesn't know yet.
   package var hasUnreportedOperations: Bool { !state.operations.isEmpty || !state.late.isEmpty }
 
-  /// Whether the bank should be asked: about operations, or for a purchase.
+  /// Whether the bank should be asked: about operations, for a purchase, or for what other banks owe the player.
   package var hasQuestions: Bool {
-    hasUnreportedOperations || state.needs.contains { spendable($0) < $1 && state.held[$0] == nil }
+    hasUnreportedOperations || state.proving != nil || !state.vouchers.isEmpty
+      || state.needs.contains { spendable($0) < $1 && state.held[$0] == nil }
   }
 
   /// The currencies of the operations that no bank has decided.
@@ -19,8 +20,12 @@ extension Wallet {
   package func offer(upTo limit: Int = maximumBatch, knowingGoods goods: UInt64 = 0) -> WalletOffer {
     WalletOffer(
       chain: state.chain, follows: state.follows, base: state.acknowledged, statement: state.statement,
-      operations: state.operations.wholeUnits(upTo: limit), late: state.late.wholeUnits(upTo: limit),
-      waiting: state.waiting.wholeUnits(upTo: limit).map(\.id), needs: state.needs, goods: goods)
+      epoch: state.epoch, proving: state.proving, proof: state.proving == nil ? nil : state.proof,
+      skipsLost: state.skipsLost, operations: state.operations.wholeUnits(upTo: limit),
+      late: state.late.wholeUnits(upTo: limit), ancestors: state.proving == nil ? [] : state.ancestors,
+      again: state.again,
+      waiting: state.waiting.wholeUnits(upTo: limit).map(\.id), needs: state.needs, goods: goods, orders: state.orders,
+      vouchers: state.offeredVouchers)
   }
 
   /// The effect of a reply.
@@ -28,6 +33,12 @@ extension Wallet {
     package var balancesChanged = false
     /// Claims, late operations, and operations that nothing covered, which this reply decided.
     package var decisions: [Decided] = []
+    /// What the bank will never pay of what the wallet showed: it is removed from the wallet.
+    package var declinedVouchers: [WalletVoucher] = []
+    /// The bank's own operations that are new here, in their sequence.
+    package var orders: [BankOrder] = []
+    /// Whether the bank has made these orders since this store first reached it, so that the game has to be told.
+    package var areOrdersNews = false
     /// There is something to report to the bank immediately: a new chain, or returned rights.
     package var hasMore = false
     /// Whether the wallet is any different. A reply that changes nothing although there are operations to report would
@@ -51,53 +62,115 @@ extension Wallet {
   /// nothing; so does an older statement than the one known here. Costs time in proportion to the operations that it
   /// settles.
   ///
-  /// - Parameter operations: The operations after this head of the wallet's chain that the bank has acknowledged; nil
-  ///   if the head isn't on the chain, or if they aren't kept. Needed for a bank that has lost some.
+  /// - Parameters:
+  ///   - operations: The operations after this head of the wallet's chain that the bank has acknowledged; nil if the
+  ///     head isn't on the chain, or if they aren't kept. Needed for a bank that has lost some.
+  ///   - settled: The operations that count, oldest first, as far as they are kept; those on the wallet's chain only if
+  ///     the parameter is true. Needed for such a bank, too.
   package mutating func receive(
     _ reply: WalletReply, using random: inout some RandomNumberGenerator,
-    acknowledged operations: (ChainHead) throws -> [WalletOperation]?
+    acknowledged operations: (ChainHead) throws -> [WalletOperation]?, settled: (Bool) throws -> [WalletOperation]
   ) rethrows -> Change {
     var change = Change()
-    guard reply.chain == state.chain, reply.statement <= Cursor.maximumSeq, Self.arePossible(reply.totals),
-      Self.arePossible(reply.balances)
+    guard reply.chain == state.chain, max(reply.statement, reply.epoch) <= Cursor.maximumSeq,
+      Self.arePossible(reply.totals), Self.arePossible(reply.balances), Self.arePossible(owed: reply.owed),
+      Self.arePossible(reply.orders)
     else {
       return change
     }
     let before = state
+    removeVouchers(reply, &change)
     switch reply.state {
     case .accepted(let head):
-      guard reply.statement >= state.statement || faults.takesOldStatements, let index = position(of: head) else {
-        return change
-      }
+      // The epoch may be an earlier one, of a bank to which this store couldn't prove that there was a later one.
+      guard
+        state.proving == reply.epoch || (reply.epoch, reply.statement) >= (state.epoch, state.statement)
+          || faults.takesOldStatements,
+        let index = position(of: head)
+      else { return change }
       settle(reply.decisions, upTo: index, &change)
-      state.acknowledged = head
-      state.operations.removeFirst(index)
-      state.statement = reply.statement
+      acknowledge(head, index)
+      note(reply, at: head)
       state.balances = reply.balances
+      state.owed = reply.owed
+      state.authoritative = Array(
+        reply.authoritative.filter(NameRule.currency.allows).prefix(Self.maximumCurrencies))
+      take(reply.orders, &change)
       // Kept with the wallet, which each operation writes.
       state.held = reply.held.filter { state.needs[$0.key] != nil }
         .mapValues { Array($0.prefix(WalletHolding.maximumListed)) }
       rebuildTotals(from: reply.totals)
       giveBack(reply.recalled, using: &random)
     case .from(let head, let common):
-      try continueFrom(head, common, reply, &change, using: &random, acknowledged: operations)
+      try continueFrom(head, common, reply, &change, using: &random, acknowledged: operations, settled: settled)
     case .closed(let common):
       settle(reply.decisions, upTo: position(of: common) ?? 0, &change)
-      startChain(after: common, using: &random)
+      try startChain(after: common, lost: lost(settled), using: &random)
+    case .restored:
+      if state.proving == nil { try offerAgain(settled(false)) }
+      state.proving = reply.epoch
+      // The bank's orders are numbered anew. Those that are known here are recognized by their ids.
+      state.orders = 0
     }
     change.isProgress = state != before
+    // Being asked once more, before anything was shown, may go on for ever.
+    if case .restored = reply.state, before.proving != nil { change.isProgress = false }
     // Nothing counts on a chain that follows another one before its first statement was shown.
     let isFirst = state.follows != nil && before.statement == 0 && state.statement > 0
     // An offer asks about the first of those that wait.
     let isPart = !state.waiting.isEmpty && state.waiting.count < before.waiting.count
-    change.hasMore = change.isProgress && (hasUnreportedOperations || state.chain != before.chain || isFirst || isPart)
-    change.balancesChanged = before.balances != state.balances || before.totals != state.totals
+    let hasMoreOrders = change.orders.count == NumberedOrder.maximumListed
+    let hasMoreVouchers = !state.vouchers.isEmpty && state.vouchers.count < before.vouchers.count
+    change.hasMore =
+      change.isProgress
+      && (hasUnreportedOperations || state.chain != before.chain || state.proving != nil || isFirst || isPart
+        || hasMoreOrders || hasMoreVouchers)
+    change.balancesChanged =
+      before.balances != state.balances || before.totals != state.totals || before.owed != state.owed
+      || before.vouchers != state.vouchers
+    // Those that can't be paid yet don't keep the others from being shown. That is no progress: it changes no money.
+    let shown = before.offeredVouchers.count
+    if shown > 0, shown < before.vouchers.count, state.vouchers == before.vouchers {
+      state.vouchers = Array(state.vouchers.dropFirst(shown) + state.vouchers.prefix(shown))
+    }
     return change
   }
 
   /// Handles a reply for a store that keeps none of its acknowledged operations.
   package mutating func receive(_ reply: WalletReply, using random: inout some RandomNumberGenerator) -> Change {
-    receive(reply, using: &random) { _ in nil }
+    receive(reply, using: &random, acknowledged: { _ in nil }, settled: { _ in [] })
+  }
+
+  private mutating func acknowledge(_ head: ChainHead, _ count: Int) {
+    state.acknowledged = head
+    state.operations.removeFirst(count)
+    state.replayed = max(0, state.replayed - count)
+  }
+
+  /// Keeps the bank's statement.
+  private mutating func note(_ reply: WalletReply, at head: ChainHead) {
+    (state.statement, state.epoch) = (reply.statement, reply.epoch)
+    (state.proving, state.skipsLost) = (nil, false)
+    let isSealed = reply.code.count == BankSeal.codeBytes
+    state.proof =
+      isSealed
+      ? WalletStatement(
+        epoch: reply.epoch, number: reply.statement, head: head, totals: reply.totals, code: reply.code) : nil
+  }
+
+  /// Offers the bank again what it had settled on other chains before it was set back.
+  private mutating func offerAgain(_ settled: [WalletOperation]) {
+    let known = Set(state.late.prefix(state.again).map(\.id))
+    let again = settled.filter { !known.contains($0.id) && $0.effect != .giveBack }
+    state.late = OperationList(again + Array(state.late))
+    state.again += again.count
+  }
+
+  private mutating func removeVouchers(_ reply: WalletReply, _ change: inout Change) {
+    let (taken, declined) = (Set(reply.takenVouchers), Set(reply.declinedVouchers))
+    guard !taken.isEmpty || !declined.isEmpty else { return }
+    change.declinedVouchers = state.vouchers.filter { declined.contains($0.chain) }
+    state.vouchers.removeAll { taken.contains($0.chain) || declined.contains($0.chain) }
   }
 
   /// Returns how many of the unacknowledged operations lead to `head`; nil if it isn't on the chain from there on.
@@ -115,23 +188,31 @@ extension Wallet {
   /// Continues where the bank is, if that is on this chain; else with a new chain.
   private mutating func continueFrom(
     _ head: ChainHead, _ common: ChainHead?, _ reply: WalletReply, _ change: inout Change,
-    using random: inout some RandomNumberGenerator, acknowledged operations: (ChainHead) throws -> [WalletOperation]?
+    using random: inout some RandomNumberGenerator,
+    acknowledged operations: (ChainHead) throws -> [WalletOperation]?, settled: (Bool) throws -> [WalletOperation]
   ) rethrows {
     if faults.ignoresHeadsBeyondBatch, position(of: head) != nil { return }
     if let common, let index = position(of: common), index > 0 {
       // A store that was set back: the bank has what was offered, and maybe more. Batch by batch, so that the verdicts
       // come, too.
       settle(reply.decisions, upTo: index, &change)
-      state.acknowledged = common
-      state.operations.removeFirst(index)
-      if state.operations.isEmpty { startChain(after: common, using: &random) }
+      acknowledge(common, index)
+      if state.operations.isEmpty { try startChain(after: common, lost: lost(settled), using: &random) }
     } else if head.count < state.acknowledged.count, let lost = try operations(head) {
       // A bank that was set back. It is offered again what it lost, and everything after that.
       state.acknowledged = head
       state.operations = OperationList(lost + Array(state.operations))
+      state.replayed += lost.count
+    } else if head.count < state.acknowledged.count, state.proving != nil, state.proof != nil, !state.skipsLost {
+      state.skipsLost = true
     } else {
-      startChain(after: common ?? state.acknowledged, using: &random)
+      try startChain(after: common ?? state.acknowledged, lost: lost(settled), using: &random)
     }
+  }
+
+  /// Returns what a bank that was set back may have lost of a chain that ends.
+  private func lost(_ settled: (Bool) throws -> [WalletOperation]) rethrows -> [WalletOperation] {
+    state.proving == nil ? [] : try settled(true)
   }
 
   /// - Parameter index: How many operations of the chain the bank has.
@@ -145,11 +226,13 @@ extension Wallet {
       change.decisions.append(Decided(operation: operation, verdict: verdict))
     }
     var wait: [WalletOperation] = []
-    for operation in state.operations.prefix(index) { decide(operation, &wait) }
+    // What the bank settles again isn't decided anew.
+    for operation in state.operations.prefix(index).dropFirst(state.replayed) { decide(operation, &wait) }
     // They were sent from the front, and are decided there.
     let late = state.late.prefix { verdicts[$0.id] != nil }.count
-    for operation in state.late.prefix(late) { decide(operation, &wait) }
+    for operation in state.late.prefix(late).dropFirst(state.again) { decide(operation, &wait) }
     state.late.removeFirst(late)
+    state.again = max(0, state.again - late)
     let answered = state.waiting.prefix(Self.maximumBatch).filter { verdicts[$0.id].map { $0 != .waiting } ?? false }
     if !answered.isEmpty {
       let ids = Set(answered.map(\.id))
@@ -161,6 +244,31 @@ extension Wallet {
     if !faults.forgetsWaiting { state.waiting.append(contentsOf: wait) }
   }
 
+  /// Takes orders that come after those that are known. A bank that was set back says so, and begins again.
+  private mutating func take(_ orders: [NumberedOrder], _ change: inout Change) {
+    if let first = orders.first, let last = orders.last {
+      guard first.number == state.orders + 1 else { return }
+      state.orders = last.number
+      change.orders = orders.map(\.order)
+      change.areOrdersNews = !state.isCatchingUp
+    }
+    // A full list may be followed by further ones.
+    if orders.count < NumberedOrder.maximumListed { state.isCatchingUp = false }
+  }
+
+  /// Whether a bank can list these orders: one after the other, and none that it wouldn't perform.
+  private static func arePossible(_ orders: [NumberedOrder]) -> Bool {
+    guard let first = orders.first else { return true }
+    guard orders.count <= NumberedOrder.maximumListed, (1...Cursor.maximumSeq).contains(first.number) else {
+      return false
+    }
+    return zip(orders, first.number...).allSatisfy { numbered, number in
+      guard numbered.number == number, number <= Cursor.maximumSeq else { return false }
+      do { try numbered.order.check() } catch { return false }
+      return true
+    }
+  }
+
   private mutating func rebuildTotals(from bank: [String: WalletTotals]) {
     state.totals = bank
     for (currency, sums) in state.operations.sums {
@@ -169,13 +277,6 @@ extension Wallet {
       totals.count(sums)
       state.totals[currency] = totals
     }
-  }
-
-  /// Leaves the bank for another one, which gets what this one hasn't acknowledged.
-  package mutating func leaveBank(using random: inout some RandomNumberGenerator) {
-    startChain(after: state.acknowledged, using: &random)
-    // The old bank has them, and will decide them.
-    state.waiting = []
   }
 
   /// Returns what the bank recalls, except what a purchase needs here and has in full: the bank may not know yet what
@@ -199,18 +300,46 @@ extension Wallet {
   }
 
   /// Continues with a new chain; what came after `common` on the old one, and what never counted there, is late.
-  private mutating func startChain(after common: ChainHead, using random: inout some RandomNumberGenerator) {
+  ///
+  /// - Parameter lost: What the bank had settled, and may have lost.
+  private mutating func startChain(
+    after common: ChainHead, lost: [WalletOperation], using random: inout some RandomNumberGenerator
+  ) {
     let kept = position(of: common) ?? 0
     var next = WalletState(chain: ChainID(using: &random), follows: state.chain)
-    next.late = state.late
-    for operation in state.operations.dropFirst(kept) {
-      // The bank takes back the rights of a chain that it closes, so there is nothing left to return.
-      if operation.effect != .giveBack { next.late.append(operation) }
-    }
+    // The bank takes back the rights of a chain that it closes, so there is nothing left to return.
+    let left = state.operations.dropFirst(kept)
+    let replayed = left.prefix(max(0, state.replayed - kept))
+    let undecided = Set((Array(state.late) + left).map(\.id))
+    let again =
+      Array(state.late.prefix(state.again))
+      + (lost.filter { !undecided.contains($0.id) } + replayed).filter { $0.effect != .giveBack }
+    next.late = OperationList(again + Array(state.late.dropFirst(state.again)))
+    for operation in left.dropFirst(replayed.count) where operation.effect != .giveBack { next.late.append(operation) }
     next.waiting = state.waiting
     next.balances = state.balances
     next.needs = state.needs
     next.isBound = state.isBound
+    next.bank = state.bank
+    (next.epoch, next.proving, next.again) = (state.epoch, state.proving, again.count)
+    // That of the former chain shows that the bank had settled what it is offered again.
+    if state.proving != nil { next.proof = state.proof }
+    next.ancestors = Array(([state.follows].compactMap(\.self) + state.ancestors).prefix(WalletState.maximumAncestors))
+    (next.orders, next.isCatchingUp) = (state.orders, state.isCatchingUp)
+    (next.owed, next.authoritative) = (state.owed, state.authoritative)
+    next.vouchers = state.vouchers
     state = next
+  }
+}
+
+extension WalletState {
+  /// The first vouchers, as many as an offer takes.
+  fileprivate var offeredVouchers: [WalletVoucher] {
+    var left = WalletVoucher.maximumClaims
+    return Array(
+      vouchers.prefix(WalletVoucher.maximumShown).prefix { voucher in
+        left -= voucher.claims.count
+        return left >= 0
+      })
   }
 }

@@ -38,23 +38,37 @@ package struct Wallet: Hashable, Sendable {
     for sums in [state.operations.sums[currency], state.late.sums[currency]].compactMap(\.self) {
       sum += sums.earned - sums.spent
     }
+    for movement in counted.flatMap(\.movements) where movement.currency == currency {
+      sum -= Int128(movement.earned) - Int128(movement.spent)
+    }
     return Int64(clamping: sum)
   }
 
   /// Returns what is claimed and not yet decided.
   package func pending(_ currency: String) -> Int64 {
-    Int64(clamping: state.undecided.reduce(Int128(0)) { $0 + ($1.sums[currency]?.claimed ?? 0) })
+    let claimed = state.undecided.reduce(Int128(0)) { $0 + ($1.sums[currency]?.claimed ?? 0) }
+    return Int64(
+      clamping: counted.reduce(claimed) { $0 - ($1.isClaim && $1.currency == currency ? Int128($1.amount) : 0) })
+  }
+
+  /// Operations that are offered again to a bank that was set back, and that the last balance still includes.
+  private var counted: [WalletOperation] {
+    guard state.proving != nil else { return [] }
+    return Array(state.operations.prefix(state.replayed)) + Array(state.late.prefix(state.again))
   }
 
   /// Returns how many of each good the player has: by the bank, and by what was done here since.
   package func goods(_ bank: PlayerGoods) -> [String: Int64] {
-    state.undecided.reduce(bank.counts) { $0.merging($1.goods.mapValues(Int64.init)) { $0.addingClamped($1) } }
-      .filter { $0.value > 0 }
+    var counts = state.undecided.reduce(bank.counts) {
+      $0.merging($1.goods.mapValues(Int64.init)) { $0.addingClamped($1) }
+    }
+    for good in counted.flatMap(\.goods) { counts[good, default: 0] -= 1 }
+    return counts.filter { $0.value > 0 }
   }
 
   /// Every currency that the wallet knows, sorted.
   package var currencies: [String] {
-    var names = Set(state.totals.keys).union(state.balances.keys)
+    var names = Set(state.totals.keys).union(state.balances.keys).union(state.vouchers.flatMap(\.amounts.keys))
     for list in state.undecided { names.formUnion(list.sums.keys) }
     return names.sorted()
   }
@@ -74,7 +88,11 @@ package struct Wallet: Hashable, Sendable {
       try operation.check()
       var isKnown = try isUndecided(operation)
       for other in fresh where try other.isRepeated(by: operation) { isKnown = true }
-      if !isKnown { fresh.append(operation) }
+      guard !isKnown else { continue }
+      if let currency = operation.gainedCurrency, state.authoritative.contains(currency) {
+        throw .serverAuthoritative(currency: currency)
+      }
+      fresh.append(operation)
     }
     let before = state
     do throws(WalletError) {
@@ -164,6 +182,9 @@ extension Wallet {
     amounts.allSatisfy { isPossible(currency: $0.key) && (0...maximumTotal).contains($0.value) }
   }
 
+  /// Returns whether a player can owe this.
+  static func arePossible(owed: [String: Int64]) -> Bool { owed.count <= maximumCurrencies && arePossible(owed) }
+
   static func arePossible(_ totals: [String: WalletTotals]) -> Bool {
     totals.allSatisfy { currency, totals in
       let terms = [totals.granted, totals.earned, totals.spent, totals.returned]
@@ -226,7 +247,7 @@ extension WalletOperation {
 }
 
 extension Int64 {
-  func addingClamped(_ other: Int64) -> Int64 {
+  package func addingClamped(_ other: Int64) -> Int64 {
     let (sum, overflow) = addingReportingOverflow(other)
     return overflow ? (other < 0 ? .min : .max) : sum
   }

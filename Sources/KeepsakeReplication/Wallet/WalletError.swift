@@ -10,6 +10,8 @@ package enum WalletError: Error, Hashable, Sendable, CustomStringConvertible {
   case overflow(currency: String)
   /// Another operation was performed under this id.
   case idReused(OperationID)
+  /// Only the bank's own operations make more of this currency (``BankRules/authoritative``).
+  case serverAuthoritative(currency: String)
   /// More operations at once than count together.
   case tooMany(Int)
 
@@ -22,6 +24,8 @@ package enum WalletError: Error, Hashable, Sendable, CustomStringConvertible {
     case .invalidText(let objection): objection
     case .overflow(let currency): "the totals of \(currency) would exceed their maximum"
     case .idReused(let id): "another operation was performed under the identifier \(id)"
+    case .serverAuthoritative(let currency):
+      "no device can earn \(currency): the game's server orders a grant, or hands in a receipt"
     case .tooMany(let count):
       "at most \(Wallet.maximumGroup) wallet operations can be performed together, not \(count)"
     }

@@ -1,37 +1,61 @@
+import Foundation
+
 extension WalletOffer: Codable {
   private enum CodingKeys: String, CodingKey {
-    case chain, follows, base, statement, operations, late, waiting, needs, goods
+    case chain, version, follows, base, statement, epoch, proving, proof, skipsLost, operations, late, ancestors, again
+    case waiting, needs, goods, orders, vouchers, leaving
   }
 
   package init(from decoder: any Decoder) throws {
     let container = try decoder.container(keyedBy: CodingKeys.self)
     self.init(
       chain: try container.decode(ChainID.self, forKey: .chain),
+      version: try container.decodeIfPresent(Int.self, forKey: .version) ?? 1,
       follows: try container.decodeIfPresent(ChainID.self, forKey: .follows),
       base: try container.decode(ChainHead.self, forKey: .base),
       statement: try container.decodeIfPresent(UInt64.self, forKey: .statement) ?? 0,
+      epoch: try container.decodeIfPresent(UInt64.self, forKey: .epoch) ?? 0,
+      proving: try container.decodeIfPresent(UInt64.self, forKey: .proving),
+      proof: try container.decodeIfPresent(WalletStatement.self, forKey: .proof),
+      skipsLost: try container.decodeIfPresent(Bool.self, forKey: .skipsLost) ?? false,
       operations: try container.decodeList(forKey: .operations), late: try container.decodeList(forKey: .late),
+      ancestors: try container.decodeList(forKey: .ancestors),
+      again: try container.decodeIfPresent(Int.self, forKey: .again) ?? 0,
       waiting: try container.decodeList(forKey: .waiting), needs: try container.decodeTable(forKey: .needs),
-      goods: try container.decodeIfPresent(UInt64.self, forKey: .goods) ?? 0)
+      goods: try container.decodeIfPresent(UInt64.self, forKey: .goods) ?? 0,
+      orders: try container.decodeIfPresent(UInt64.self, forKey: .orders) ?? 0,
+      vouchers: try container.decodeList(forKey: .vouchers),
+      leaving: try container.decodeIfPresent(ContainerID.self, forKey: .leaving))
   }
 
   package func encode(to encoder: any Encoder) throws {
     var container = encoder.container(keyedBy: CodingKeys.self)
     try container.encode(chain, forKey: .chain)
+    if version != 1 { try container.encode(version, forKey: .version) }
     try container.encodeIfPresent(follows, forKey: .follows)
     try container.encode(base, forKey: .base)
     if statement != 0 { try container.encode(statement, forKey: .statement) }
+    if epoch != 0 { try container.encode(epoch, forKey: .epoch) }
+    try container.encodeIfPresent(proving, forKey: .proving)
+    try container.encodeIfPresent(proof, forKey: .proof)
+    if skipsLost { try container.encode(skipsLost, forKey: .skipsLost) }
     try container.encodeUnlessEmpty(operations, forKey: .operations)
     try container.encodeUnlessEmpty(late, forKey: .late)
+    try container.encodeUnlessEmpty(ancestors, forKey: .ancestors)
+    if again != 0 { try container.encode(again, forKey: .again) }
     try container.encodeUnlessEmpty(waiting, forKey: .waiting)
     try container.encodeUnlessEmpty(needs, forKey: .needs)
     if goods != 0 { try container.encode(goods, forKey: .goods) }
+    if orders != 0 { try container.encode(orders, forKey: .orders) }
+    try container.encodeUnlessEmpty(vouchers, forKey: .vouchers)
+    try container.encodeIfPresent(leaving, forKey: .leaving)
   }
 }
 
 extension WalletReply: Codable {
   private enum CodingKeys: String, CodingKey {
-    case chain, state, statement, totals, balances, recalled, decisions, held, goods
+    case chain, state, statement, epoch, code, totals, balances, recalled, decisions, held, goods, orders, owed
+    case authoritative, voucher, takenVouchers, declinedVouchers
   }
 
   package init(from decoder: any Decoder) throws {
@@ -40,10 +64,17 @@ extension WalletReply: Codable {
       chain: try container.decode(ChainID.self, forKey: .chain),
       state: try container.decode(State.self, forKey: .state),
       statement: try container.decodeIfPresent(UInt64.self, forKey: .statement) ?? 0,
+      epoch: try container.decodeIfPresent(UInt64.self, forKey: .epoch) ?? 0,
+      code: try container.decodeIfPresent(Data.self, forKey: .code) ?? Data(),
       totals: try container.decodeTable(forKey: .totals), balances: try container.decodeTable(forKey: .balances),
       recalled: try container.decodeTable(forKey: .recalled), decisions: try container.decodeList(forKey: .decisions),
       held: try container.decodeTable(forKey: .held),
-      goods: try container.decodeIfPresent(WalletGoods.self, forKey: .goods))
+      goods: try container.decodeIfPresent(WalletGoods.self, forKey: .goods),
+      orders: try container.decodeList(forKey: .orders), owed: try container.decodeTable(forKey: .owed),
+      authoritative: try container.decodeList(forKey: .authoritative),
+      voucher: try container.decodeIfPresent(WalletVoucher.self, forKey: .voucher),
+      takenVouchers: try container.decodeList(forKey: .takenVouchers),
+      declinedVouchers: try container.decodeList(forKey: .declinedVouchers))
   }
 
   package func encode(to encoder: any Encoder) throws {
@@ -51,19 +82,27 @@ extension WalletReply: Codable {
     try container.encode(chain, forKey: .chain)
     try container.encode(state, forKey: .state)
     if statement != 0 { try container.encode(statement, forKey: .statement) }
+    if epoch != 0 { try container.encode(epoch, forKey: .epoch) }
+    try container.encodeUnlessEmpty(code, forKey: .code)
     try container.encodeUnlessEmpty(totals, forKey: .totals)
     try container.encodeUnlessEmpty(balances, forKey: .balances)
     try container.encodeUnlessEmpty(recalled, forKey: .recalled)
     try container.encodeUnlessEmpty(decisions, forKey: .decisions)
     try container.encodeUnlessEmpty(held, forKey: .held)
     try container.encodeIfPresent(goods, forKey: .goods)
+    try container.encodeUnlessEmpty(orders, forKey: .orders)
+    try container.encodeUnlessEmpty(owed, forKey: .owed)
+    try container.encodeUnlessEmpty(authoritative, forKey: .authoritative)
+    try container.encodeIfPresent(voucher, forKey: .voucher)
+    try container.encodeUnlessEmpty(takenVouchers, forKey: .takenVouchers)
+    try container.encodeUnlessEmpty(declinedVouchers, forKey: .declinedVouchers)
   }
 }
 
-// {"accepted": head}, {"from": {"head": head, "common": head}}, {"closed": head}
+// {"accepted": head}, {"from": {"head": head, "common": head}}, {"closed": head}, {"restored": true}
 extension WalletReply.State: Codable {
   private enum CodingKeys: String, CodingKey, CaseIterable {
-    case accepted, from, closed
+    case accepted, from, closed, restored
   }
 
   private struct From: Codable {
@@ -79,6 +118,7 @@ extension WalletReply.State: Codable {
       let from = try container.decode(From.self, forKey: key)
       self = .from(head: from.head, common: from.common)
     case .closed: self = .closed(common: try container.decode(ChainHead.self, forKey: key))
+    case .restored: self = .restored
     }
   }
 
@@ -88,6 +128,7 @@ extension WalletReply.State: Codable {
     case .accepted(let head): try container.encode(head, forKey: .accepted)
     case .from(let head, let common): try container.encode(From(head: head, common: common), forKey: .from)
     case .closed(let common): try container.encode(common, forKey: .closed)
+    case .restored: try container.encode(true, forKey: .restored)
     }
   }
 }

@@ -1,3 +1,5 @@
+package import Foundation
+
 /// The head of a chain: how many operations it has, and the hash that links them all.
 package struct ChainHead: Hashable, Sendable, Codable {
   /// The number of operations on the chain; 0 for an empty chain. The first operation has the number 1.
@@ -13,38 +15,83 @@ package struct ChainHead: Hashable, Sendable, Codable {
 
 /// A device's side of the wallet in an exchange.
 package struct WalletOffer: Hashable, Sendable {
+  /// The version that this release offers.
+  package static let currentVersion = 2
+
   package var chain: ChainID
+  /// What the store can read in a reply: a store of version 1 would refuse the whole response with a `restored`, or
+  /// with a verdict `notAllowed`.
+  package var version: Int
   /// The chain that this one follows.
   package var follows: ChainID?
   /// The head that the bank last acknowledged, after which `operations` begin.
   package var base: ChainHead
   /// The number of the newest statement on this chain that the store has; 0 for none.
   package var statement: UInt64
+  /// The epoch of the bank that made that statement.
+  package var epoch: UInt64
+  /// The epoch of the bank that has asked to be shown a statement; nil if none has.
+  package var proving: UInt64?
+  /// The newest statement, if it is asked for and the store has it whole.
+  package var proof: WalletStatement?
+  /// Whether the store doesn't have the operations any more that the bank has lost: the statement has to do.
+  package var skipsLost: Bool
   package var operations: [WalletOperation]
   /// Operations of chains that this one follows, which were made there and never seen by the bank.
   package var late: [WalletOperation]
+  /// Chains before `follows`, the newest first: a bank that was set back may not know that they were followed.
+  package var ancestors: [ChainID]
+  /// How many late operations, from the front, the bank had settled before it was set back: those in this offer, and
+  /// those that follow.
+  package var again: Int
   /// The first of those that the bank was waiting to charge: what became of them?
   package var waiting: [OperationID]
   /// What has to be spendable on this device for purchases that are being made, by currency.
   package var needs: [String: Int64]
   /// The number of the last change of the player's goods that the store knows; 0 for none.
   package var goods: UInt64
+  /// The number of the bank's last order that the store knows; 0 for none.
+  package var orders: UInt64
+  /// What other banks owe the player.
+  package var vouchers: [WalletVoucher]
+  /// The container for whose bank this chain is to be closed, with a voucher.
+  package var leaving: ContainerID?
 
   package init(
-    chain: ChainID, follows: ChainID? = nil, base: ChainHead, statement: UInt64 = 0,
-    operations: [WalletOperation] = [], late: [WalletOperation] = [], waiting: [OperationID] = [],
-    needs: [String: Int64] = [:], goods: UInt64 = 0
+    chain: ChainID, version: Int = currentVersion, follows: ChainID? = nil, base: ChainHead, statement: UInt64 = 0,
+    epoch: UInt64 = 0, proving: UInt64? = nil, proof: WalletStatement? = nil, skipsLost: Bool = false,
+    operations: [WalletOperation] = [], late: [WalletOperation] = [], ancestors: [ChainID] = [],
+    again: Int = 0,
+    waiting: [OperationID] = [], needs: [String: Int64] = [:], goods: UInt64 = 0, orders: UInt64 = 0,
+    vouchers: [WalletVoucher] = [], leaving: ContainerID? = nil
   ) {
     self.chain = chain
+    self.version = version
     self.follows = follows
     self.base = base
     self.statement = statement
+    self.epoch = epoch
+    self.proving = proving
+    self.proof = proof
+    self.skipsLost = skipsLost
     self.operations = operations
     self.late = late
+    self.ancestors = ancestors
+    self.again = again
     self.waiting = waiting
     self.needs = needs
     self.goods = goods
+    self.orders = orders
+    self.vouchers = vouchers
+    self.leaving = leaving
   }
+}
+
+extension WalletOffer {
+  /// Whether the store can show a bank that was set back what that had granted.
+  var knowsRestores: Bool { version >= 2 }
+  /// Whether the store knows that there are currencies which no device earns.
+  var knowsAuthoritative: Bool { version >= 2 }
 }
 
 /// The bank's reply to an offer.
@@ -58,12 +105,19 @@ package struct WalletReply: Hashable, Sendable {
     /// The chain is closed, or another copy of this store continued it: continue with a new one that follows it, and
     /// offer what came after `common` as late.
     case closed(common: ChainHead)
+    /// The bank was set back since it made the statement that the offer names: show it, and offer again what it had
+    /// settled.
+    case restored
   }
   package var chain: ChainID
   package var state: State
   /// The number of the bank's newest statement on this chain, which says `totals`. Rights are only granted to a store
   /// that has shown the newest one, or the one before it.
   package var statement: UInt64
+  /// How often the bank was set back.
+  package var epoch: UInt64
+  /// What proves the statement (``WalletStatement/code``).
+  package var code: Data
   /// The chain's totals as the bank keeps them, up to the head in `state`.
   package var totals: [String: WalletTotals]
   /// The player's money by currency: what the bank holds plus all rights, less the spends that wait.
@@ -76,21 +130,43 @@ package struct WalletReply: Hashable, Sendable {
   package var held: [String: [WalletHolding]]
   /// What changed in the player's goods; nil if nothing did.
   package var goods: WalletGoods?
+  /// The bank's own operations after those that the store knows, in their sequence.
+  package var orders: [NumberedOrder]
+  /// What the player owes after charges beyond the balance, by currency.
+  package var owed: [String: Int64]
+  /// The currencies that no device can earn, sorted.
+  package var authoritative: [String]
+  /// What the chain took along when it was closed for another bank.
+  package var voucher: WalletVoucher?
+  /// The chains whose vouchers are paid, of those that the store showed.
+  package var takenVouchers: [ChainID]
+  /// The chains whose vouchers this bank will never pay: no bank of this cloud issued them, or not for this one.
+  package var declinedVouchers: [ChainID]
 
   package init(
-    chain: ChainID, state: State, statement: UInt64 = 0, totals: [String: WalletTotals] = [:],
-    balances: [String: Int64] = [:], recalled: [String: Int64] = [:], decisions: [WalletDecision] = [],
-    held: [String: [WalletHolding]] = [:], goods: WalletGoods? = nil
+    chain: ChainID, state: State, statement: UInt64 = 0, epoch: UInt64 = 0, code: Data = Data(),
+    totals: [String: WalletTotals] = [:], balances: [String: Int64] = [:], recalled: [String: Int64] = [:],
+    decisions: [WalletDecision] = [], held: [String: [WalletHolding]] = [:], goods: WalletGoods? = nil,
+    orders: [NumberedOrder] = [], owed: [String: Int64] = [:], authoritative: [String] = [],
+    voucher: WalletVoucher? = nil, takenVouchers: [ChainID] = [], declinedVouchers: [ChainID] = []
   ) {
     self.chain = chain
     self.state = state
     self.statement = statement
+    self.epoch = epoch
+    self.code = code
     self.totals = totals
     self.balances = balances
     self.recalled = recalled
     self.decisions = decisions
     self.held = held
     self.goods = goods
+    self.orders = orders
+    self.owed = owed
+    self.authoritative = authoritative
+    self.voucher = voucher
+    self.takenVouchers = takenVouchers
+    self.declinedVouchers = declinedVouchers
   }
 }
 
@@ -147,6 +223,8 @@ package struct WalletDecision: Hashable, Sendable, Codable {
     case waiting
     /// Another operation has the same id. This one was never charged.
     case idReused
+    /// No device can earn this currency (``BankRules/authoritative``). It was never counted.
+    case notAllowed
     /// The bank doesn't know the operation that it was asked about: offer it again.
     case unknown
 

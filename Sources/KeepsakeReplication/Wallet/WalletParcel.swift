@@ -28,30 +28,21 @@ extension Wallet {
   /// Where its chain ends, which is where the next parcel begins.
   package var mark: WalletParcel.Mark { WalletParcel.Mark(chain: state.chain, count: state.head.count) }
 
-  /// Takes out everything that may be spent here, except what claims paid, and puts it into a parcel together with the
-  /// claims.
+  /// Takes out everything that may be spent here, and puts it into a parcel together with the claims. For a wallet that
+  /// no bank knows: any other one is settled by its bank (``FormerWallet``).
   ///
-  /// The receiver of the parcel makes the claims anew, because they count once for each player. A wallet that no bank
-  /// has ever seen gives its operations themselves, so that copies of it give nothing twice. Any other wallet gives
-  /// what it holds: what it may spend by itself belongs to it alone, and its own bank receives the spending like any
-  /// other.
+  /// The wallet gives its operations themselves, so that copies of it give nothing twice. If there are too many, it
+  /// gives what they come to. The receiver of the parcel makes the claims anew, since they count once for each player.
   ///
-  /// - Parameters:
-  ///   - neverConnected: Whether no bank can know any of the operations.
-  ///   - handed: The mark after the last parcel.
-  ///   - claims: The claims in the ledger that a bank has decided.
+  /// - Parameter handed: The mark after the last parcel.
   /// - Returns: The parcel; nil, with nothing changed, if there is nothing to take.
   package mutating func pack(
-    neverConnected: Bool, since handed: WalletParcel.Mark?, claims: [WalletOperation], reason: String, now: Int64,
-    using random: inout some RandomNumberGenerator
+    since handed: WalletParcel.Mark?, reason: String, now: Int64, using random: inout some RandomNumberGenerator
   ) throws(WalletError) -> WalletParcel? {
-    var paid: [String: Int64] = [:]
-    for claim in claims { paid[claim.currency] = (paid[claim.currency] ?? 0).addingClamped(claim.amount) }
-    let own = neverConnected ? ownOperations(since: handed) : nil
-
-    var incoming: [WalletOperation] = own ?? claims + state.late.filter(\.isClaim) + state.operations.filter(\.isClaim)
+    let own = ownOperations(since: handed)
+    var incoming: [WalletOperation] = own ?? state.late.filter(\.isClaim) + state.operations.filter(\.isClaim)
     for currency in state.totals.keys.sorted() {
-      var left = max(0, spendable(currency) - (paid[currency] ?? 0))
+      var left = max(0, spendable(currency))
       for _ in 0..<WalletParcel.maximumSpends where left > 0 {
         let amount = min(left, Self.maximumAmount)
         left -= amount
@@ -71,7 +62,7 @@ extension Wallet {
   /// Returns the operations after the last parcel, if they alone amount to what can be spent here; nil if operations
   /// have to be combined.
   private func ownOperations(since handed: WalletParcel.Mark?) -> [WalletOperation]? {
-    guard !state.isBound, state.late.isEmpty,
+    guard state.late.isEmpty,
       handed.map({ $0.chain == state.chain }) ?? true,
       let passed = Int(exactly: handed?.count ?? 0), passed <= state.operations.count,
       state.operations.count - passed <= WalletParcel.maximumOperations
@@ -105,6 +96,10 @@ extension Wallet {
       do {
         done += try perform(unit)
       } catch .insufficientRights {
+        state.late.append(contentsOf: unit)
+        done += unit
+      } catch .serverAuthoritative {
+        // Earned before a bank said that no device can: it declines them, and the game learns of it.
         state.late.append(contentsOf: unit)
         done += unit
       }

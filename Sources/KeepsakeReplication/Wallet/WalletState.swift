@@ -26,6 +26,35 @@ package struct WalletState: Hashable, Sendable {
   package var held: [String: [WalletHolding]]
   /// Whether the chain was ever offered to a bank. A bank that may know it decides what becomes of it.
   package var isBound: Bool
+  /// The container whose bank it was offered to, noted before the first offer: no other bank is ever offered it. Nil in
+  /// a wallet of an older store.
+  package var bank: ContainerID?
+  /// The bank's newest statement on this chain, if it has a seal.
+  package var proof: WalletStatement?
+  /// How often the bank was set back, as far as this store knows.
+  package var epoch: UInt64
+  /// The epoch of the bank that has asked for `proof`, because it was set back; nil if none has.
+  package var proving: UInt64?
+  /// The chains before `follows`, the newest first, as far as they are kept.
+  package var ancestors: [ChainID]
+  static let maximumAncestors = 16
+  /// How many of `operations`, from the front, the bank had settled before it was set back.
+  package var replayed: Int
+  /// Whether the operations that the bank then lost aren't kept here any more.
+  package var skipsLost: Bool
+  /// How many of `late`, from the front, the bank had settled before it was set back.
+  package var again: Int
+  /// The number of the bank's last order that is known here.
+  package var orders: UInt64
+  /// Whether the orders that the bank had before this store first reached it are still to come: the game isn't told of
+  /// them.
+  package var isCatchingUp: Bool
+  /// What the player owes, by currency, as last reported by the bank.
+  package var owed: [String: Int64]
+  /// The currencies that no device can earn, as last reported by the bank.
+  package var authoritative: [String]
+  /// What other banks owe the player, until this one has paid it.
+  package var vouchers: [WalletVoucher]
 
   package init(chain: ChainID, follows: ChainID? = nil) {
     self.chain = chain
@@ -41,6 +70,19 @@ package struct WalletState: Hashable, Sendable {
     needs = [:]
     held = [:]
     isBound = false
+    bank = nil
+    proof = nil
+    epoch = 0
+    proving = nil
+    ancestors = []
+    replayed = 0
+    skipsLost = false
+    again = 0
+    orders = 0
+    isCatchingUp = follows == nil
+    owed = [:]
+    authoritative = []
+    vouchers = []
   }
 
   /// The operations that no bank has decided.
@@ -52,10 +94,20 @@ package struct WalletState: Hashable, Sendable {
     guard acknowledged.count <= head.count, head.count <= Cursor.maximumSeq, statement <= Cursor.maximumSeq else {
       return "its chain has an invalid length"
     }
-    guard Wallet.arePossible(totals), Wallet.arePossible(balances) else { return "it contains impossible amounts" }
+    guard max(epoch, proving ?? 0) <= Cursor.maximumSeq, orders <= Cursor.maximumSeq,
+      min(again, replayed) >= 0, max(again, replayed) <= Int(clamping: Cursor.maximumSeq),
+      ancestors.count <= Self.maximumAncestors
+    else {
+      return "it contains impossible numbers"
+    }
+    guard Wallet.arePossible(totals), Wallet.arePossible(balances), Wallet.arePossible(owed: owed),
+      proof.map({ Wallet.arePossible($0.totals) }) ?? true,
+      vouchers.allSatisfy({ Wallet.arePossible($0.amounts) })
+    else { return "it contains impossible amounts" }
     guard needs.count <= Wallet.maximumNeeds, Wallet.arePossible(needs) else {
       return "it requests impossible rights"
     }
+    guard authoritative.count <= Wallet.maximumCurrencies else { return "it lists impossible currencies" }
     return nil
   }
 }
@@ -63,7 +115,8 @@ package struct WalletState: Hashable, Sendable {
 extension WalletState: Codable {
   private enum CodingKeys: String, CodingKey {
     case chain, follows, head, acknowledged, operations, late, waiting, totals, balances, statement, needs, held
-    case isBound
+    case isBound, bank, proof, epoch, proving, ancestors, replayed, skipsLost, again, orders
+    case isCatchingUp, owed, authoritative, vouchers
   }
 
   package init(from decoder: any Decoder) throws {
@@ -82,6 +135,19 @@ extension WalletState: Codable {
     needs = try values.decodeIfPresent([String: Int64].self, forKey: .needs) ?? [:]
     held = try values.decodeIfPresent([String: [WalletHolding]].self, forKey: .held) ?? [:]
     isBound = try values.decodeIfPresent(Bool.self, forKey: .isBound) ?? (acknowledged.count > 0 || follows != nil)
+    bank = try values.decodeIfPresent(ContainerID.self, forKey: .bank)
+    proof = try values.decodeIfPresent(WalletStatement.self, forKey: .proof)
+    epoch = try values.decodeIfPresent(UInt64.self, forKey: .epoch) ?? 0
+    proving = try values.decodeIfPresent(UInt64.self, forKey: .proving)
+    ancestors = try values.decodeIfPresent([ChainID].self, forKey: .ancestors) ?? []
+    replayed = try values.decodeIfPresent(Int.self, forKey: .replayed) ?? 0
+    skipsLost = try values.decodeIfPresent(Bool.self, forKey: .skipsLost) ?? false
+    again = try values.decodeIfPresent(Int.self, forKey: .again) ?? 0
+    orders = try values.decodeIfPresent(UInt64.self, forKey: .orders) ?? 0
+    isCatchingUp = try values.decodeIfPresent(Bool.self, forKey: .isCatchingUp) ?? false
+    owed = try values.decodeIfPresent([String: Int64].self, forKey: .owed) ?? [:]
+    authoritative = try values.decodeIfPresent([String].self, forKey: .authoritative) ?? []
+    vouchers = try values.decodeIfPresent([WalletVoucher].self, forKey: .vouchers) ?? []
   }
 
   package func encode(to encoder: any Encoder) throws {
@@ -99,6 +165,19 @@ extension WalletState: Codable {
     try values.encodeUnlessEmpty(needs, forKey: .needs)
     try values.encodeUnlessEmpty(held, forKey: .held)
     try values.encode(isBound, forKey: .isBound)
+    try values.encodeIfPresent(bank, forKey: .bank)
+    try values.encodeIfPresent(proof, forKey: .proof)
+    if epoch != 0 { try values.encode(epoch, forKey: .epoch) }
+    try values.encodeIfPresent(proving, forKey: .proving)
+    try values.encodeUnlessEmpty(ancestors, forKey: .ancestors)
+    if replayed != 0 { try values.encode(replayed, forKey: .replayed) }
+    if skipsLost { try values.encode(skipsLost, forKey: .skipsLost) }
+    if again != 0 { try values.encode(again, forKey: .again) }
+    if orders != 0 { try values.encode(orders, forKey: .orders) }
+    if isCatchingUp { try values.encode(isCatchingUp, forKey: .isCatchingUp) }
+    try values.encodeUnlessEmpty(owed, forKey: .owed)
+    try values.encodeUnlessEmpty(authoritative, forKey: .authoritative)
+    try values.encodeUnlessEmpty(vouchers, forKey: .vouchers)
   }
 }
 

@@ -44,6 +44,8 @@ struct AnswerMiddleware<Context: RequestContext>: RouterMiddleware {
     case let error as ExchangeError:
       let code: APIError.Code = if case .unsupportedProtocol = error { .unsupportedProtocol } else { .badExchange }
       return APIError(.badRequest, code, error.description)
+    case let error as BankOrderError:
+      return APIError(error)
     case is NIOTooManyBytesError:
       return APIError(.contentTooLarge, .tooLarge, "The body is larger than this request may be.")
     case let error as HTTPError:

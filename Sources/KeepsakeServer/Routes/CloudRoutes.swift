@@ -15,18 +15,49 @@ struct CloudRoutes<Storage: CloudStorage>: Sendable {
   var clock: @Sendable () -> Int64
   /// The number of bytes that a player may keep; nil for no limit.
   var quota: Int64?
+  /// The keys of the game's own servers, and how many wrong ones came.
+  var serverKeys: ServerKeys
+  var keyGuesses = GuessLimiter()
+  /// Currencies of which only the bank's own operations make more.
+  var authoritative: Set<String>
+
+  /// Returns the rules of a container's bank.
+  func bankRules(of container: ContainerID) -> BankRules {
+    BankRules(
+      authoritative: authoritative, seal: BankSeal(bank: container, keys: [tokens.bankKey]), epoch: storage.bankEpoch)
+  }
+
+  /// Returns the rules for an offer. If it proves that the bank was set back and nobody has said so, every bank of the
+  /// cloud begins a new epoch before.
+  func bankRules(of container: ContainerID, for offer: WalletOffer?) async throws -> BankRules {
+    let rules = bankRules(of: container)
+    guard let offer else { return rules }
+    try await storage.noticeRestore(by: offer, of: container, rules: rules)
+    return bankRules(of: container)
+  }
 
   /// Returns the device that sent `request`, from its token.
   func identity(of request: Request) async throws -> DeviceIdentity {
-    let words = request.headers[.authorization]?.split(separator: " ", maxSplits: 1) ?? []
-    guard words.count == 2, words[0].lowercased() == "bearer" else {
-      throw APIError(.unauthorized, .unauthorized, "This request needs a device's token in the header Authorization.")
-    }
-    guard let identity = tokens.identity(of: String(words[1])) else {
-      throw APIError(.unauthorized, .unauthorized, "The token wasn't issued by this server.")
-    }
+    let identity = try signedIdentity(of: request)
     if try await storage.isRetired(identity) { throw APIError.retired }
     return identity
+  }
+
+  /// Returns the device that a request's token names, although it may have been removed since.
+  func signedIdentity(of request: Request) throws -> DeviceIdentity {
+    guard let token = Self.bearer(of: request) else {
+      throw APIError(.unauthorized, .unauthorized, "This request needs a device's token in the header Authorization.")
+    }
+    guard let identity = tokens.identity(of: token) else {
+      throw APIError(.unauthorized, .unauthorized, "The token wasn't issued by this server.")
+    }
+    return identity
+  }
+
+  /// Returns the token or key in the header Authorization of `request`; nil if there is none.
+  static func bearer(of request: Request) -> String? {
+    let words = request.headers[.authorization]?.split(separator: " ", maxSplits: 1) ?? []
+    return words.count == 2 && words[0].lowercased() == "bearer" ? String(words[1]) : nil
   }
 
   /// Returns the app that `request` comes from, from its key.
@@ -48,8 +79,10 @@ struct CloudRoutes<Storage: CloudStorage>: Sendable {
     addAccountRoutes(to: v1)
     addPlayerRoutes(to: v1)
     addExchangeRoute(to: v1)
+    addWalletRoutes(to: v1)
     addContentRoutes(to: v1)
     addEventRoute(to: v1)
+    addBankRoutes(to: v1)
     return router
   }
 }

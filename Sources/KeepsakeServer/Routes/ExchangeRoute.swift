@@ -9,6 +9,7 @@ extension CloudRoutes {
     router.post("exchange") { request, _ in
       let identity = try await identity(of: request)
       let message = try await request.exchange(limit: ServerLimits.exchangeBytes)
+      let rules = try await bankRules(of: identity.container, for: message.wallet)
       let (now, quota) = (clock(), quota)
       try await storage.recordDevice(
         DeviceRecord(identity: identity, name: nil, createdMilliseconds: now, seenMilliseconds: now))
@@ -18,7 +19,7 @@ extension CloudRoutes {
         try container.admit(identity.device, with: message.wallet?.chain)
         let before = try container.position()
         let response = try CloudAcceptance.exchange(
-          message, from: identity.device, now: now, quota: quota, in: &container, using: &source)
+          message, from: identity.device, now: now, quota: quota, rules: rules, in: &container, using: &source)
         let after = try container.position()
         guard after != before else { return (response, CloudEvent?.none) }
         return (

@@ -28,7 +28,9 @@ extension CloudRoutes {
       guard let device = context.parameters.get("device").flatMap({ DeviceID($0) }) else {
         throw APIError(.badRequest, .badRequest, "The address has to contain a device's id of 32 hexadecimal digits.")
       }
-      guard let moved = try await storage.retire(device, of: identity.container, now: clock()) else {
+      let (container, now) = (identity.container, clock())
+      let rules = bankRules(of: container)
+      guard let moved = try await storage.retire(device, of: container, rules: rules, now: now) else {
         throw APIError(.notFound, .notFound, "This player has no such device.")
       }
       events.end(device, of: identity.container)

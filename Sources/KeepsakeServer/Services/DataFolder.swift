@@ -17,14 +17,21 @@ import Darwin
 ///     incoming/        uploads in progress; those that arrive in parts survive the server's exit
 ///     secret           32 random bytes that sign tokens, readable by the owner only
 ///     app-key          the app key that was generated at the first start, if none was given
+///     witness          the database's generation (DatabaseWitness)
+///     server-keys      hashes of the keys with which the game's own servers order the bank (ServerKeys)
+///     server-keys.lock locked while a command changes them
 ///     lock
 final class DataFolder: Sendable {
+  private static let databaseName = "cloud.sqlite"
+
   let url: URL
   private let lock: Mutex<Int32?>
 
-  var database: URL { url.appendingPathComponent("cloud.sqlite") }
+  var database: URL { url.appendingPathComponent(Self.databaseName) }
   var contents: URL { url.appendingPathComponent("contents", isDirectory: true) }
   var incoming: URL { url.appendingPathComponent("incoming", isDirectory: true) }
+
+  var witness: URL { url.appendingPathComponent("witness") }
 
   /// Creates the folder if needed, and locks it. Throws `folderInUse` if another server holds the lock.
   init(at url: URL) throws {
@@ -57,6 +64,15 @@ final class DataFolder: Sendable {
   }
 
   deinit { unlock() }
+
+  /// Returns the database of the data folder at `url`, for commands that don't create one.
+  static func existingDatabase(in url: URL) throws -> URL {
+    let database = url.appendingPathComponent(databaseName)
+    guard FileManager.default.fileExists(atPath: database.path) else {
+      throw ServerError(.configuration, "There is no cloud's database \(database.path): run `keepsake serve` once.")
+    }
+    return database
+  }
 
   /// Releases the lock, so that another server can use the folder.
   func unlock() {

@@ -73,7 +73,9 @@ final class EventHub: Service, Sendable {
 
   /// Notifies the listeners; call it after the commit. The device that sent the exchange already has the response, so
   /// it gets only the seq.
-  func publish(_ seq: UInt64, _ event: ByteBuffer?, of container: ContainerID, from device: DeviceID) {
+  ///
+  /// - Parameter device: Nil if no device has caused it.
+  func publish(_ seq: UInt64, _ event: ByteBuffer?, of container: ContainerID, from device: DeviceID?) {
     state.withLock { state in
       for id in state.listeners[container, default: [:]].keys {
         guard var listener = state.listeners[container]?[id], seq > listener.newest else { continue }

@@ -41,6 +41,19 @@ enum PrivateFile {
     try move(beside, to: url)
   }
 
+  /// Runs `body` while no other process or thread does so for the same file, which it may read, change and write.
+  static func locking<Result>(_ url: URL, _ body: () throws -> Result) throws -> Result {
+    // Beside it, because writing replaces the file itself.
+    let lock = url.appendingPathExtension("lock")
+    let descriptor = open(lock.path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
+    guard descriptor >= 0 else { throw failure("\(lock.path) can't be written.") }
+    defer { close(descriptor) }
+    while flock(descriptor, LOCK_EX) != 0 {
+      guard errno == EINTR else { throw failure("\(lock.path) can't be locked.") }
+    }
+    return try body()
+  }
+
   /// Renames a file, and waits until the new name is on the disk. The file's bytes must be on the disk already.
   static func move(_ old: URL, to new: URL) throws {
     guard rename(old.path, new.path) == 0 else { throw failure("\(old.path) can't be renamed to \(new.path).") }

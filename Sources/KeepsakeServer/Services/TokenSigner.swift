@@ -17,6 +17,9 @@ struct TokenSigner: Sendable {
 
   init(secret: Data) { key = SymmetricKey(data: secret) }
 
+  /// What the banks of this cloud sign with: derived from the secret, so that knowing it doesn't make tokens.
+  var bankKey: Data { Data(HMAC<SHA256>.authenticationCode(for: Data("keepsake bank".utf8), using: key)) }
+
   func token(for identity: DeviceIdentity) -> String {
     var payload = Data([Self.version])
     payload.append(identity.device.bytes)

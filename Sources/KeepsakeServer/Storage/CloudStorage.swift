@@ -46,11 +46,38 @@ protocol CloudStorage: Sendable {
   func isRetired(_ identity: DeviceIdentity) async throws -> Bool
   /// Removes a device, closes its wallet's chains, and voids its player's pairing code; nil if the container never had
   /// it. Repeating it changes nothing.
-  func retire(_ device: DeviceID, of container: ContainerID, now: Int64) async throws -> Retirement?
-  /// Deletes everything of a container, and refuses its devices forever.
+  ///
+  /// - Parameter rules: Those of the container's bank.
+  func retire(_ device: DeviceID, of container: ContainerID, rules: BankRules, now: Int64) async throws -> Retirement?
+  /// Deletes everything of a container, and refuses its devices forever. What remains is which receipts were paid, and
+  /// not to whom.
   func delete(_ container: ContainerID, now: Int64) async throws
   /// Returns a page of everything that is kept of a container.
   func exported(_ place: PlayerExport.Position, of container: ContainerID) async throws -> PlayerExport.Page
+
+  /// Returns where a player is kept; nil for a player without any device.
+  func place(of player: PlayerID) async throws -> PlayerPlace?
+  /// Returns what the bank of a container has.
+  ///
+  /// - Parameters:
+  ///   - goodsAfter: The number of the change after which goods are listed.
+  ///   - ordersAfter: The number after which orders are listed; nil for the newest.
+  func account(of container: ContainerID, goodsAfter: UInt64, ordersAfter: UInt64?) async throws -> BankAccount
+
+  /// The epoch that every bank has to reach (``BankRules/epoch``).
+  var bankEpoch: UInt64 { get }
+  /// If an offer proves that its bank was set back to a backup and nobody has said so, begins a new epoch of all banks.
+  ///
+  /// - Parameter rules: Those of the container's bank.
+  func noticeRestore(by offer: WalletOffer, of container: ContainerID, rules: BankRules) async throws
+  /// Ends the wait of a bank that was set back for devices that haven't shown what they were granted.
+  ///
+  /// - Returns: The seq to publish to the listeners; nil if the bank didn't wait.
+  func releaseBank(of container: ContainerID, rules: BankRules) async throws -> UInt64?
+  /// The same for a page of all banks.
+  ///
+  /// - Parameter container: Where the page before ended; nil for the first one.
+  func releaseBanks(after container: ContainerID?, rules: BankRules) async throws -> ReleasedBanks
 
   /// Stores a pairing code in place of any earlier one of the same container, until it is used or expires, or a device
   /// of the container is removed. Throws `APIError.retired` if the requesting device was removed, or everything of its
@@ -74,6 +101,43 @@ struct ContainerState: Sendable {
 protocol CloudContainer: ContainerStorage {
   /// Throws `APIError.retired` for a removed device. Records which chain of the wallet belongs to the device.
   mutating func admit(_ device: DeviceID, with chain: ChainID?) throws
+  /// Does the same for a device that leaves, unless the chain has left already: the bank's answer is then always the
+  /// same, and its money isn't this player's any more. So it doesn't matter whether the device was removed meanwhile.
+  mutating func admit(_ device: DeviceID, leavingOn chain: ChainID) throws
+  /// Marks a receipt as paid to this container's player, unless it was paid to another one.
+  ///
+  /// - Returns: Whether it is paid to this one, by now or before.
+  mutating func takeReceipt(_ receipt: ContentHash, of app: AppID, for operation: OperationID) throws -> Bool
+}
+
+/// Where a player is kept.
+struct PlayerPlace: Hashable, Sendable {
+  var container: ContainerID
+  var app: AppID
+}
+
+/// What became of a page of banks.
+struct ReleasedBanks: Sendable {
+  /// Those that waited, each with the seq to publish to its listeners.
+  var seqs: [ContainerID: UInt64]
+  /// How many couldn't be read.
+  var unreadable: Int
+  /// Where the next page begins; nil after the last one.
+  var next: ContainerID?
+}
+
+/// What a player's bank has, for the game's own servers.
+struct BankAccount: Sendable, Encodable {
+  /// As the player's devices show them: without what is owed and what spends wait for.
+  var balances: [String: Int64]
+  var owed: [String: Int64]
+  /// How many the player has of each good, in the order of their last changes.
+  var goods: [String: Int64]
+  /// The number of the last change among these; more may follow it.
+  var goodsNumber: UInt64
+  var orders: [NumberedOrder]
+  /// The number of the newest order.
+  var orderNumber: UInt64
 }
 
 /// The result of removing a device.

@@ -18,10 +18,12 @@ final class GroupCommitter: Sendable {
     var isRunning = false
   }
   private let pool: DatabasePool
+  private let witness: DatabaseWitness?
   private let queue = DispatchQueue(label: "keepsake.cloud.commit")
   private let state = Mutex(State())
 
-  init(_ pool: DatabasePool) { self.pool = pool }
+  /// - Parameter witness: Whose generation grows with the commits; nil for none.
+  init(_ pool: DatabasePool, witness: DatabaseWitness? = nil) { (self.pool, self.witness) = (pool, witness) }
 
   /// Runs `body` in a transaction; returns its result once the transaction is durable.
   func write<Result: Sendable>(_ body: @escaping @Sendable (Database) throws -> Result) async throws -> Result {
@@ -92,14 +94,18 @@ final class GroupCommitter: Sendable {
       }
       if jobs.isEmpty { return }
       var failure: (any Error)?
+      var generation: UInt64?
       do {
-        try pool.write { db in
+        generation = try pool.write { db in
           for job in jobs { try job.run(db) }
+          return try witness?.step(in: db)
         }
       } catch {
         failure = error
       }
       for job in jobs { job.finish(failure) }
+      // Nobody who waits for the commit has to wait for the file.
+      if failure == nil, let generation { witness?.committed(generation) }
     }
   }
 }

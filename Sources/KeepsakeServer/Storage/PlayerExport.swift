@@ -18,6 +18,7 @@ enum PlayerExport {
     case decisions(after: OperationID?)
     case packed(after: PackedRow?)
     case claims(after: String?)
+    case orders(after: UInt64)
     case bank
   }
 
@@ -67,7 +68,11 @@ enum PlayerExport {
     var decision: WalletDecision?
     /// A claim that was paid.
     var claim: Claim?
+    /// One of the bank's own operations.
+    var order: NumberedOrder?
     var balances: [String: Int64]?
+    /// With the balances, if the player owes anything.
+    var owed: [String: Int64]?
     /// The last line, with the number of lines before it.
     var end: End?
 
@@ -88,7 +93,8 @@ enum PlayerExport {
     init(operation: Operation) { self.operation = operation }
     init(decision: WalletDecision) { self.decision = decision }
     init(claim key: String) { claim = Claim(key: key) }
-    init(balances: [String: Int64]) { self.balances = balances }
+    init(order: NumberedOrder) { self.order = order }
+    init(balances: [String: Int64], owed: [String: Int64]?) { (self.balances, self.owed) = (balances, owed) }
     private init(end: End) { self.end = end }
 
     static func end(lines: Int) -> Line { Line(end: End(lines: lines)) }

@@ -5,9 +5,10 @@ import KeepsakeReplication
 
 /// Removed devices, deleted players, and the export of a player's data.
 extension SQLiteCloudStorage {
-  /// Tables whose first column is the container.
+  /// Tables whose rows of a container are deleted with it.
   private static let tables = [
     "cell", "version", "covered", "content", "holder", "usage", "decision", "packedDecision", "paidClaim", "good",
+    "bankOrder", "paidVoucher", "vouchedClaim",
     "closedChain", "mark", "deviceChain", "device", "pairing", "offerPart",
   ]
 
@@ -21,7 +22,9 @@ extension SQLiteCloudStorage {
       arguments: [container.bytes, device.bytes]) != nil
   }
 
-  func retire(_ device: DeviceID, of container: ContainerID, now: Int64) async throws -> Retirement? {
+  func retire(
+    _ device: DeviceID, of container: ContainerID, rules: BankRules = BankRules(), now: Int64
+  ) async throws -> Retirement? {
     try await transaction(on: container) { storage in
       let (id, name) = (container.bytes, device.bytes)
       guard try storage.row("SELECT 1 FROM device WHERE container = ? AND id = ?", [id, name]) != nil else {
@@ -37,7 +40,8 @@ extension SQLiteCloudStorage {
       // The removed device may have requested it, to come back with it.
       try storage.run("DELETE FROM pairing WHERE container = ?", [id])
       var source = SystemRandomNumberGenerator()
-      let moved = try CloudAcceptance.retire(chains.sorted(), of: device, in: &storage, using: &source)
+      let moved = try CloudAcceptance.retire(
+        chains.sorted(), of: device, now: now, rules: rules, in: &storage, using: &source)
       return Retirement(seq: moved ? try storage.position().seq : nil)
     }
   }
@@ -49,6 +53,8 @@ extension SQLiteCloudStorage {
         storage.removedFiles.append(try row.decode(atIndex: 0))
       }
       for table in Self.tables { try storage.run("DELETE FROM \(table) WHERE container = ?", [id]) }
+      // They stay, or they would be paid again; but nothing says any more to whom they were paid.
+      try storage.run("UPDATE receipt SET container = x'', operation = x'' WHERE container = ?", [id])
       // The triggers of the deleted rows have written to it meanwhile.
       try storage.run("DELETE FROM usage WHERE container = ?", [id])
       try storage.run("DELETE FROM container WHERE id = ?", [id])
@@ -92,12 +98,18 @@ extension SQLiteCloudStorage {
       case .claims(let key):
         let keys = try storage.paidClaims(after: key, limit: limit)
         return PlayerExport.Page(
-          lines: keys.map(PlayerExport.Line.init(claim:)), next: keys.count == limit ? .claims(after: keys.last) : .bank
-        )
+          lines: keys.map(PlayerExport.Line.init(claim:)),
+          next: keys.count == limit ? .claims(after: keys.last) : .orders(after: 0))
+      case .orders(let number):
+        let orders = try storage.orders(after: number, limit: limit)
+        return PlayerExport.Page(
+          lines: orders.map(PlayerExport.Line.init(order:)),
+          next: orders.count == limit ? .orders(after: orders[limit - 1].number) : .bank)
       case .bank:
         let bank = Bank(try storage.bank())
         let balances = Dictionary(uniqueKeysWithValues: bank.currencies.map { ($0, bank.balance($0)) })
-        return PlayerExport.Page(lines: [PlayerExport.Line(balances: balances)], next: nil)
+        return PlayerExport.Page(
+          lines: [PlayerExport.Line(balances: balances, owed: bank.state.debts)], next: nil)
       }
     }
   }
@@ -109,6 +121,12 @@ extension SQLiteContainer {
     guard let chain else { return }
     try run(
       "INSERT OR IGNORE INTO deviceChain (container, device, chain) VALUES (?, ?, ?)", [id, device.bytes, chain.bytes])
+  }
+
+  mutating func admit(_ device: DeviceID, leavingOn chain: ChainID) throws {
+    let left = try row(
+      "SELECT 1 FROM closedChain WHERE container = ? AND chain = ? AND voucher IS NOT NULL", [id, chain.bytes])
+    if left == nil { try admit(device, with: chain) }
   }
 
   /// Throws `APIError.retired` if the player's data were deleted, or the device was removed.

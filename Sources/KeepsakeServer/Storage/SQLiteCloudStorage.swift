@@ -4,6 +4,7 @@ import Foundation
 import GRDB
 import KeepsakeReplication
 import Logging
+import Synchronization
 // GRDB has a type of this name, too.
 import struct KeepsakeReplication.Cursor
 
@@ -14,21 +15,29 @@ final class SQLiteCloudStorage: CloudStorage {
   private static let seenStepMilliseconds: Int64 = 60_000
 
   let pool: DatabasePool
-  private let committer: GroupCommitter
+  let committer: GroupCommitter
+  private let witness: DatabaseWitness?
+  /// The epoch that every bank has to reach.
+  let epoch: Mutex<UInt64>
   private let files: ContentFiles
-  private let clock: @Sendable () -> Int64
-  private let logger: Logger
+  let clock: @Sendable () -> Int64
+  let logger: Logger
   private let fileQueue = DispatchQueue(label: "keepsake.cloud.files", attributes: .concurrent)
 
-  /// Opens the database, and migrates an older one. One from a newer version is refused and not touched.
+  /// Opens the database, and migrates an older one. One from a newer version is refused and not touched. One that was
+  /// set back to a backup begins a new epoch.
+  ///
+  /// - Parameter witness: The file that shows whether it was set back; nil for a database that has none.
   init(
-    database: URL, contents: URL, clock: @escaping @Sendable () -> Int64 = { 0 },
+    database: URL, contents: URL, witness: URL? = nil, clock: @escaping @Sendable () -> Int64 = { 0 },
     logger: Logger = Logger(label: "keepsake.server")
   ) throws {
     let files = ContentFiles(folder: contents)
     self.files = files
     self.clock = clock
     self.logger = logger
+    let witness = witness.map { DatabaseWitness(at: $0, clock: clock, logger: logger) }
+    self.witness = witness
     var configuration = Configuration()
     configuration.label = "keepsake.cloud"
     configuration.busyMode = .timeout(5)
@@ -36,7 +45,7 @@ final class SQLiteCloudStorage: CloudStorage {
       if FileManager.default.fileExists(atPath: database.path) {
         var reading = configuration
         reading.readonly = true
-        try DatabaseQueue(path: database.path, configuration: reading).read(Self.refuseNewer)
+        try DatabaseQueue(path: database.path, configuration: reading).read(Schema.refuseNewer)
       }
       pool = try DatabasePool(path: database.path, configuration: configuration)
       try pool.writeWithoutTransaction { db in
@@ -47,28 +56,14 @@ final class SQLiteCloudStorage: CloudStorage {
         #endif
       }
       try Schema.migrator(files: files).migrate(pool)
-    } catch let error as ServerError {
-      throw error
-    } catch let error as DatabaseError where [.SQLITE_CORRUPT, .SQLITE_NOTADB].contains(error.resultCode) {
-      throw ServerError(.damaged, "The database \(database.path) is damaged.", cause: error)
+      epoch = Mutex(try Self.begin(pool, witness, now: clock(), logger: logger))
     } catch {
-      throw ServerError(.inputOutput, "The database \(database.path) can't be opened.", cause: error)
+      throw Schema.failure(error, opening: database)
     }
-    committer = GroupCommitter(pool)
+    committer = GroupCommitter(pool, witness: witness)
     try removeForgottenFiles()
     let old = clock().subtractingReportingOverflow(ExchangeRules.offerLifetimeMilliseconds).partialValue
     try pool.write { try $0.execute(sql: "DELETE FROM offerPart WHERE touched < ?", arguments: [old]) }
-  }
-
-  private static func refuseNewer(_ db: Database) throws {
-    guard try db.tableExists("grdb_migrations") else { return }
-    let known = Set(Schema.migrations)
-    let applied = try String.fetchAll(db, sql: "SELECT identifier FROM grdb_migrations ORDER BY identifier")
-    if let unknown = applied.first(where: { !known.contains($0) }) {
-      throw ServerError(
-        .newerData,
-        "The database was written by a newer version of the server (\"\(unknown)\"); run that version or a newer one.")
-    }
   }
 
   /// Removes files that were renamed into place but whose rows were never committed: they belong to nobody.
@@ -310,6 +305,13 @@ final class SQLiteCloudStorage: CloudStorage {
   }
 
   func close() async throws {
+    if let witness {
+      do {
+        if let generation = try await pool.write({ try witness.lastStep(in: $0) }) { witness.committed(generation) }
+      } catch {
+        logger.failure("The generation of the database can't be raised", error)
+      }
+    }
     // The last connection to close is a reader, which can't empty the write-ahead log. It is emptied here, so that one
     // file is enough for a backup of a stopped server.
     try await pool.writeWithoutTransaction { _ = try $0.checkpoint(.truncate) }

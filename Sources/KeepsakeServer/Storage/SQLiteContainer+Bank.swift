@@ -37,8 +37,29 @@ extension SQLiteContainer {
     try row("SELECT 1 FROM paidClaim WHERE container = ? AND key = ?", [id, bytes(key)]) != nil
   }
 
-  mutating func markClaimPaid(_ key: String) throws {
-    try run("INSERT OR IGNORE INTO paidClaim (container, key) VALUES (?, ?)", [id, bytes(key)])
+  mutating func markClaimPaid(_ key: String, _ payment: ClaimPayment?) throws {
+    guard let payment else {
+      return try run("INSERT OR IGNORE INTO paidClaim (container, key) VALUES (?, ?)", [id, bytes(key)])
+    }
+    try run(
+      """
+      INSERT OR IGNORE INTO paidClaim (container, key, currency, amount, number) VALUES (?1, ?2, ?3, ?4, 1 + ifnull(
+        (SELECT number FROM paidClaim WHERE container = ?1 AND number IS NOT NULL ORDER BY number DESC LIMIT 1), 0))
+      """, [id, bytes(key), bytes(payment.currency), payment.amount])
+  }
+
+  /// In the order in which they were paid, so that the claims of a voucher are the first so and so many of them.
+  func payments(limit: Int) throws -> [WalletVoucher.Claim] {
+    try rows(
+      """
+      SELECT key, currency, amount FROM paidClaim WHERE container = ? AND number IS NOT NULL ORDER BY number LIMIT ?
+      """, [id, limit]
+    ).map { row in
+      WalletVoucher.Claim(
+        key: String(decoding: try row.decode(Data.self, atIndex: 0), as: UTF8.self),
+        currency: String(decoding: try row.decode(Data.self, atIndex: 1), as: UTF8.self),
+        amount: try row.decode(atIndex: 2))
+    }
   }
 
   /// Returns the keys of paid claims, sorted by their bytes.
@@ -48,6 +69,31 @@ extension SQLiteContainer {
       "SELECT key FROM paidClaim WHERE container = ? AND key > ? ORDER BY key LIMIT ?",
       [id, key.map(bytes) ?? Data(), limit]
     ).map { String(decoding: try $0.decode(Data.self, atIndex: 0), as: UTF8.self) }
+  }
+
+  // MARK: Vouchers
+
+  func isVoucherPaid(_ chain: ChainID, of bank: ContainerID) throws -> Bool {
+    try row("SELECT 1 FROM paidVoucher WHERE container = ? AND bank = ? AND chain = ?", [id, bank.bytes, chain.bytes])
+      != nil
+  }
+
+  mutating func markVoucherPaid(_ chain: ChainID, of bank: ContainerID) throws {
+    try run(
+      "INSERT OR IGNORE INTO paidVoucher (container, bank, chain) VALUES (?, ?, ?)", [id, bank.bytes, chain.bytes])
+  }
+
+  func vouchedClaim(_ key: String, by bank: ContainerID) throws -> Int64? {
+    try row(
+      "SELECT unsubtracted FROM vouchedClaim WHERE container = ? AND bank = ? AND key = ?",
+      [id, bank.bytes, bytes(key)]
+    ).map { try $0.decode(Int64.self, atIndex: 0) }
+  }
+
+  mutating func setVouchedClaim(_ key: String, by bank: ContainerID, left: Int64) throws {
+    try run(
+      "INSERT OR REPLACE INTO vouchedClaim (container, bank, key, unsubtracted) VALUES (?, ?, ?, ?)",
+      [id, bank.bytes, bytes(key), left])
   }
 
   // MARK: Goods
@@ -72,8 +118,8 @@ extension SQLiteContainer {
   mutating func addGood(_ name: String, _ count: Int64, number: UInt64) throws {
     try run(
       """
-      INSERT INTO good (container, name, count, number) VALUES (?, ?, ?, ?)
-      ON CONFLICT (container, name) DO UPDATE SET count = count + excluded.count, number = excluded.number
+      INSERT INTO good (container, name, count, number) VALUES (?1, ?2, max(0, ?3), ?4)
+      ON CONFLICT (container, name) DO UPDATE SET count = max(0, count + ?3), number = excluded.number
       """, [id, bytes(name), count, signed(number)])
   }
 
@@ -97,6 +143,30 @@ extension SQLiteContainer {
       [id, chain.bytes, signed(closed.head.count), closed.head.hash.bytes, closed.follows?.bytes])
   }
 
+  func voucher(of chain: ChainID) throws -> WalletVoucher? {
+    let found = try row(
+      """
+      SELECT voucher, claims FROM closedChain WHERE container = ? AND chain = ? AND voucher IS NOT NULL
+      """, [id, chain.bytes])
+    guard let found else { return nil }
+    var voucher = try decode(WalletVoucher.self, found.decode(atIndex: 0))
+    let count = try found.decode(Int.self, atIndex: 1)
+    if count > 0 { voucher.claims = try payments(limit: count) }
+    guard voucher.claims.count == count else {
+      throw ServerError(.damaged, "Claims of a container's bank are missing, which a voucher lists.")
+    }
+    return voucher
+  }
+
+  /// Keeps of the claims only how many they are: many chains may leave with the same 20,000.
+  mutating func recordVoucher(_ voucher: WalletVoucher) throws {
+    var kept = voucher
+    kept.claims = []
+    try run(
+      "UPDATE closedChain SET voucher = ?, claims = ? WHERE container = ? AND chain = ?",
+      [try encode(kept), voucher.claims.count, id, voucher.chain.bytes])
+  }
+
   // MARK: Decisions
 
   func decision(on operation: OperationID) throws -> DecidedOperation? {
@@ -106,6 +176,11 @@ extension SQLiteContainer {
     return DecidedOperation(
       verdict: try verdict(found.decode(atIndex: 0)), fingerprint: unsigned(try found.decode(atIndex: 1)),
       chain: try identifier(found.decode(atIndex: 2)))
+  }
+
+  func decidedOperation(_ operation: OperationID) throws -> WalletOperation? {
+    try row("SELECT details FROM decision WHERE container = ? AND operation = ?", [id, operation.bytes])
+      .map { try decode(WalletOperation.self, $0.decode(atIndex: 0)) }
   }
 
   mutating func recordDecision(
@@ -142,6 +217,29 @@ extension SQLiteContainer {
       ORDER BY arrival \(isNewest ? "DESC" : "ASC") LIMIT 1
       """, [id])
     return try found?.decode(atIndex: 0)
+  }
+
+  // MARK: Orders
+
+  func order(_ order: OperationID) throws -> BankOrder? {
+    try row("SELECT details FROM bankOrder WHERE container = ? AND id = ?", [id, order.bytes])
+      .map { try decode(BankOrder.self, $0.decode(atIndex: 0)) }
+  }
+
+  func orders(after number: UInt64, limit: Int) throws -> [NumberedOrder] {
+    try rows(
+      "SELECT number, details FROM bankOrder WHERE container = ? AND number > ? ORDER BY number LIMIT ?",
+      [id, signed(number), limit]
+    ).map { row in
+      NumberedOrder(
+        number: unsigned(try row.decode(atIndex: 0)), order: try decode(BankOrder.self, row.decode(atIndex: 1)))
+    }
+  }
+
+  mutating func recordOrder(_ order: NumberedOrder) throws {
+    try run(
+      "INSERT INTO bankOrder (container, number, id, kind, details) VALUES (?, ?, ?, ?, ?)",
+      [id, signed(order.number), order.order.id.bytes, order.order.kind.rawValue, try encode(order.order)])
   }
 
   // MARK: Packing

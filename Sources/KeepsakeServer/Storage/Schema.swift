@@ -10,7 +10,7 @@ import KeepsakeReplication
 enum Schema {
   static let migrations: [String] = [
     "1 containers, devices, pairing", "2 room and damage", "3 offers in parts", "4 removed devices",
-    "5 what devices have seen", "6 packed decisions",
+    "5 what devices have seen", "6 packed decisions", "7 the bank's own operations",
   ]
 
   static func migrator(files: ContentFiles) -> DatabaseMigrator {
@@ -90,6 +90,7 @@ enum Schema {
       try db.execute(sql: "ALTER TABLE device ADD COLUMN reached INTEGER NOT NULL DEFAULT 0")
     }
     migrator.registerMigration(migrations[5], migrate: renewBanks)
+    migrator.registerMigration(migrations[6], migrate: addOrders)
     return migrator
   }
 
@@ -154,6 +155,43 @@ enum Schema {
             END;
             """)
       }
+    }
+  }
+}
+
+// MARK: Opening
+
+extension Schema {
+  /// Throws `newerData` for a database of a newer version.
+  static func refuseNewer(_ db: Database) throws {
+    guard try db.tableExists("grdb_migrations") else { return }
+    if let unknown = try applied(in: db).first(where: { !migrations.contains($0) }) {
+      throw ServerError(
+        .newerData,
+        "The database was written by a newer version of the server (\"\(unknown)\"); run that version or a newer one.")
+    }
+  }
+
+  /// Throws for a database of a newer or older version, which can't be read without being changed.
+  static func requireCurrent(_ db: Database) throws {
+    try refuseNewer(db)
+    guard try db.tableExists("grdb_migrations"), try applied(in: db).count == migrations.count else {
+      throw ServerError(
+        .configuration, "The database was written by an older version of the server: run `keepsake serve` once.")
+    }
+  }
+
+  private static func applied(in db: Database) throws -> [String] {
+    try String.fetchAll(db, sql: "SELECT identifier FROM grdb_migrations ORDER BY identifier")
+  }
+
+  /// Returns what to throw when a database can't be opened.
+  static func failure(_ error: any Error, opening database: URL) -> any Error {
+    switch error {
+    case is ServerError: error
+    case let error as DatabaseError where [.SQLITE_CORRUPT, .SQLITE_NOTADB].contains(error.resultCode):
+      ServerError(.damaged, "The database \(database.path) is damaged.", cause: error)
+    default: ServerError(.inputOutput, "The database \(database.path) can't be opened.", cause: error)
     }
   }
 }

@@ -6,11 +6,37 @@ final class CheckedStore: Sendable {
     let operation: WalletOperation
     /// What the bank reported; nil for an operation that counts, or that isn't reported yet.
     var verdict: WalletDecision.Verdict?
+    var owner = Owner.present
+  }
+
+  /// Whose wallet has an operation.
+  enum Owner: UInt64, Hashable, Sendable {
+    case present
+    /// It was made for a bank that was left since.
+    case former
+    /// It came with a wallet that was adopted.
+    case adopted
+    /// It went to another store.
+    case handed
+  }
+
+  /// Where the store belongs, and what it left elsewhere.
+  struct Membership: Hashable, Sendable {
+    /// The bank of its container.
+    var place = 0
+    /// Its wallets at banks that it left.
+    var former: [FormerWallet] = []
+    /// How often it joined another player, adopted wallets or gave them away: a backup from before that doesn't know of
+    /// the chains that came with it.
+    var changes: UInt8 = 0
   }
 
   let wallet: WalletState
+  let membership: Membership
   /// What the game did, oldest first.
   let ledger: [Line]
+  /// The operations of the wallet's chain that the bank has acknowledged.
+  let acknowledged: [WalletOperation]
   /// What the bank says that the player has.
   let goods: PlayerGoods
   /// Which install this is, so that a backup of it is told from the store of another device.
@@ -21,17 +47,22 @@ final class CheckedStore: Sendable {
   let violation: CheckedViolation?
 
   init(
-    _ wallet: WalletState, ledger: [Line] = [], goods: PlayerGoods = PlayerGoods(), install: UInt8, batch: Int,
-    violation: CheckedViolation? = nil
+    _ wallet: WalletState, membership: Membership, ledger: [Line] = [], acknowledged: [WalletOperation] = [],
+    goods: PlayerGoods = PlayerGoods(), install: UInt8, batch: Int, violation: CheckedViolation? = nil
   ) {
-    (self.wallet, self.ledger, self.goods, self.install) = (wallet, ledger, goods, install)
+    (self.wallet, self.membership, self.ledger, self.goods) = (wallet, membership, ledger, goods)
+    self.install = install
+    self.acknowledged = acknowledged
     offer = CheckedOffer(Wallet(wallet).offer(upTo: batch, knowingGoods: goods.number))
     var digest = StateDigest(tag: 1)
     digest.add(wallet)
+    digest.add(UInt64(membership.place) << 8 | UInt64(membership.changes))
+    digest.add(membership.former.count)
+    for former in membership.former { digest.add(former) }
     digest.add(ledger.count)
     for line in ledger {
       digest.add(line.operation)
-      digest.add(line.verdict.map { $0.code } ?? 0)
+      digest.add(line.owner.rawValue << 8 | (line.verdict.map { $0.code } ?? 0))
     }
     digest.add(goods.number)
     digest.add(goods.counts)
@@ -44,18 +75,44 @@ final class CheckedStore: Sendable {
       violation ?? negative.map { CheckedViolation(.deviceRights, "a device may spend \($0.value.rights) \($0.key)") }
   }
 
-  private func with(
-    _ wallet: WalletState, ledger: [Line]? = nil, goods: PlayerGoods? = nil, violation: CheckedViolation? = nil,
-    _ options: ExhaustiveOptions
+  func with(
+    _ wallet: WalletState, membership: Membership? = nil, ledger: [Line]? = nil, goods: PlayerGoods? = nil,
+    violation: CheckedViolation? = nil, _ options: ExhaustiveOptions
   ) -> CheckedStore {
     CheckedStore(
-      wallet, ledger: ledger ?? self.ledger, goods: goods ?? self.goods, install: install, batch: options.batch,
+      wallet, membership: membership ?? self.membership, ledger: ledger ?? self.ledger,
+      acknowledged: acknowledged(by: wallet), goods: goods ?? self.goods, install: install, batch: options.batch,
       violation: violation)
+  }
+
+  /// Returns the acknowledged operations of the chain after a change of the wallet.
+  private func acknowledged(by state: WalletState) -> [WalletOperation] {
+    guard state.chain == wallet.chain else { return [] }
+    let (before, after) = (wallet.acknowledged.count, state.acknowledged.count)
+    if after < before { return acknowledged.dropLast(Int(before - after)) }
+    return acknowledged + wallet.operations.prefix(Int(after - before))
+  }
+
+  /// Returns the acknowledged operations after a head.
+  private func acknowledged(after head: ChainHead) -> [WalletOperation]? {
+    guard head.count <= wallet.acknowledged.count else { return nil }
+    let operations = acknowledged.suffix(Int(wallet.acknowledged.count - head.count))
+    return operations.reduce(head) { $0.appending($1) } == wallet.acknowledged ? Array(operations) : nil
+  }
+
+  /// Returns what counts.
+  private func settled(includingChain: Bool) -> [WalletOperation] {
+    let others = Set(((includingChain ? [] : acknowledged) + wallet.undecided.flatMap { Array($0) }).map(\.id))
+    // What was made for a bank before isn't offered to this one.
+    let own = ledger.filter { $0.owner == .present && !others.contains($0.operation.id) }
+    return own.filter { $0.verdict.map(\.counts) ?? true }.map(\.operation)
   }
 
   /// Returns this store as another install has it after a copy.
   func copied(as install: UInt8, _ options: ExhaustiveOptions) -> CheckedStore {
-    CheckedStore(wallet, ledger: ledger, goods: goods, install: install, batch: options.batch)
+    CheckedStore(
+      wallet, membership: membership, ledger: ledger, acknowledged: acknowledged, goods: goods, install: install,
+      batch: options.batch)
   }
 
   /// Returns the store after a checkpoint; nil if that changes nothing, or if the wallet refuses it.
@@ -63,7 +120,7 @@ final class CheckedStore: Sendable {
     for operation in operations {
       let isKnown = ledger.contains { line in
         line.operation.id == operation.id
-          || line.operation.kind.key != nil && line.operation.kind.key == operation.kind.key
+          || line.owner != .adopted && line.operation.kind.key != nil && line.operation.kind.key == operation.kind.key
       }
       if isKnown { return nil }
     }
@@ -91,9 +148,10 @@ final class CheckedStore: Sendable {
 
   /// Returns the store after it made an offer.
   func offering(_ options: ExhaustiveOptions) -> CheckedStore {
-    guard !wallet.isBound else { return self }
+    let bank = CheckedBank.id(of: membership.place)
+    guard !wallet.isBound || wallet.bank != bank else { return self }
     var wallet = wallet
-    wallet.isBound = true
+    (wallet.isBound, wallet.bank) = (true, bank)
     return with(wallet, options)
   }
 
@@ -102,16 +160,34 @@ final class CheckedStore: Sendable {
     _ reply: WalletReply, using random: inout some RandomNumberGenerator, _ options: ExhaustiveOptions
   ) -> CheckedStore {
     var wallet = Wallet(self.wallet, faults: options.faults)
-    let change = wallet.receive(reply, using: &random) { _ in nil }
+    let change = wallet.receive(
+      reply, using: &random, acknowledged: acknowledged(after:), settled: settled(includingChain:))
     var goods = goods
+    if case .restored = reply.state { goods.number = 0 }
     let hasNewGoods = reply.goods.map { goods.take($0) } ?? false
-    guard wallet.state != self.wallet || !change.decisions.isEmpty || hasNewGoods else { return self }
+    guard wallet.state != self.wallet || !change.decisions.isEmpty || hasNewGoods || goods != self.goods else {
+      return self
+    }
+    return with(
+      wallet.state, ledger: ledger(after: change.decisions), goods: goods,
+      violation: Self.objection(to: change.declinedVouchers) ?? returnViolation(of: wallet), options)
+  }
+
+  /// Returns the ledger with the bank's decisions.
+  func ledger(after decisions: [Wallet.Decided]) -> [Line] {
     var ledger = ledger
-    for decided in change.decisions {
+    for decided in decisions {
       guard let index = ledger.firstIndex(where: { $0.operation.id == decided.operation.id }) else { continue }
       ledger[index].verdict = decided.verdict
     }
-    return with(wallet.state, ledger: ledger, goods: goods, violation: returnViolation(of: wallet), options)
+    return ledger
+  }
+
+  /// Every voucher is of one of the two banks.
+  static func objection(to declined: [WalletVoucher]) -> CheckedViolation? {
+    declined.first.map {
+      CheckedViolation(.exchange, "a bank declines the voucher for \(CheckedWords.of($0.amounts))")
+    }
   }
 
   /// What a purchase needs isn't returned once it is here.
@@ -153,7 +229,8 @@ extension WalletDecision.Verdict {
     case .declined: 2
     case .waiting: 3
     case .idReused: 4
-    case .unknown: 5
+    case .notAllowed: 5
+    case .unknown: 6
     }
   }
 }

@@ -11,6 +11,8 @@ package struct CheckedViolation: Error, Hashable, Sendable {
     /// The operations of a group count together or not at all.
     case groups
     case deviceRights
+    /// A bank that was set back grants nothing before all have reported, and then what their statements show.
+    case restored
     /// Neither side rejects what the other one sends.
     case exchange
     /// When every message has arrived, exchanges stop changing anything.

@@ -1,3 +1,4 @@
+import Foundation
 package import KeepsakeReplication
 
 /// What may happen in the states that the checker visits, and when it stops.
@@ -16,6 +17,13 @@ package struct ExhaustiveOptions: Sendable {
   package var needs = 1
   /// How often so much time passes that needs expire and idle devices count no longer.
   package var pauses = 0
+  /// The most restores of the bank from a backup.
+  package var restores = 0
+  /// Whether a restored bank may not know that it is one.
+  package var hasRawBackups = false
+  /// How often a device joins the player of the other bank, or the first device adopts the second one's wallets,
+  /// together. Then no bank is restored.
+  package var moves = 0
   /// Whether a reply may arrive after that to a later request. Engines drop such replies before the wallet sees them.
   package var hasLateReplies = false
   /// The most operations of a chain in one exchange. A start may have a smaller one.
@@ -31,6 +39,12 @@ package struct ExhaustiveOptions: Sendable {
   package var maximumStates = 1_000_000
 
   package init() {}
+
+  /// The rules of a bank. Statements are sealed only if somebody may have to show one, or leaves: it takes time.
+  func rules(of place: Int) -> BankRules {
+    guard restores > 0 || moves > 0 else { return BankRules() }
+    return BankRules(seal: BankSeal(bank: CheckedBank.id(of: place), keys: [Data(repeating: 7, count: 32)]))
+  }
 
   /// The most states that a run can number, less those that are visited beyond a maximum.
   static let mostStates = Int(UInt32.max) - 10_000_000

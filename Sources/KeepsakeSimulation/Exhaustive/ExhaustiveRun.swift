@@ -2,8 +2,9 @@ import Foundation
 import KeepsakeReplication
 import Synchronization
 
-/// Visits every state of two devices and a bank that can be reached from a start: first those that are one step away,
-/// then those that are two steps away, and so on. So the first violation that is found has the shortest way to it.
+/// Visits every state of two devices and two banks that can be reached from a start: first those that are one step
+/// away, then those that are two steps away, and so on. So the first violation that is found has the shortest way to
+/// it.
 ///
 /// Makes the steps with the same `Wallet` and `Bank` as games and servers. What is checked on the way and in the end is
 /// listed in ``CheckedViolation/Rule``. The result doesn't depend on the number of threads. Keeps 24 bytes for every

@@ -144,6 +144,18 @@ extension StateDigest {
       }
     }
     add(wallet.isBound)
+    add(wallet.bank)
+    add(wallet.orders)
+    add(wallet.vouchers)
+    add(wallet.epoch)
+    add(wallet.proving ?? .max)
+    add(wallet.proof)
+    add(wallet.ancestors.count)
+    for chain in wallet.ancestors { add(chain) }
+    add(wallet.replayed)
+    add(wallet.again)
+    add(wallet.skipsLost)
+    add(wallet.orders)
   }
 
   mutating func add(_ offer: WalletOffer) {
@@ -157,6 +169,51 @@ extension StateDigest {
     for id in offer.waiting { add(id) }
     add(offer.needs)
     add(offer.goods)
+    add(offer.orders)
+    add(offer.vouchers)
+    add(offer.leaving)
+    add(offer.epoch)
+    add(offer.proving ?? .max)
+    add(offer.proof)
+    add(offer.ancestors.count)
+    for chain in offer.ancestors { add(chain) }
+    add(offer.again)
+    add(offer.skipsLost)
+    add(offer.orders)
+  }
+
+  mutating func add(_ vouchers: [WalletVoucher]) {
+    add(vouchers.count)
+    for voucher in vouchers { add(voucher) }
+  }
+
+  /// Adds a voucher: who made it determines its code.
+  mutating func add(_ voucher: WalletVoucher) {
+    add(voucher.bank)
+    add(voucher.chain)
+    add(voucher.receiver)
+    add(voucher.amounts)
+    add(voucher.claims.count)
+    for claim in voucher.claims {
+      add(claim.key)
+      add(claim.currency)
+      add(claim.amount)
+    }
+  }
+
+  mutating func add(_ wallet: FormerWallet) {
+    add(wallet.bank)
+    add(wallet.receiver)
+    add(wallet.state)
+  }
+
+  /// Adds a statement: who made it determines its code.
+  mutating func add(_ statement: WalletStatement?) {
+    guard let statement else { return add(0) }
+    add(statement.epoch)
+    add(statement.number)
+    add(statement.head)
+    add(statement.totals)
   }
 
   mutating func add(_ bank: BankState) {
@@ -173,6 +230,12 @@ extension StateDigest {
       digest.add(chain.isShown)
       digest.add(chain.device)
       digest.add(chain.seenMilliseconds)
+      if let restored = chain.restored {
+        digest.add(restored.statement)
+        digest.add(restored.count)
+        if let head = restored.head { digest.add(head) }
+        digest.add(restored.isProven)
+      }
       guard let need = chain.need else { return }
       digest.add(need.amounts)
       digest.add(needs.firstIndex(of: need.number) ?? -1)
@@ -180,6 +243,14 @@ extension StateDigest {
     }
     add(bank.closedChains)
     add(bank.goodsNumber)
+    add(bank.epoch ?? 0)
+    add(bank.isFrozen ?? false)
+    addUnordered(bank.provenFormers ?? []) { $0.add($1) }
+    add(bank.missing ?? [:])
+    add(bank.hasLeft ?? false)
+    add(bank.trusted ?? -1)
+    add(bank.debts ?? [:])
+    add(bank.orderNumber ?? 0)
     add(bank.waiting.count)
     for unit in bank.waiting {
       add(unit.operations)

@@ -47,6 +47,17 @@ struct StepRunner {
         steps.append(.restore(device: slot))
         steps.append(.copy(device: slot))
       }
+      if state.moves < options.moves {
+        if !device.isRemoved { steps.append(.move(device: slot)) }
+        // The second device is the guest.
+        if slot == 0 { steps.append(.adopt(device: slot)) }
+      }
+      for former in device.store.membership.former.indices.map(UInt8.init) {
+        steps.append(.leave(device: slot, former: former))
+        guard state.losses < options.losses else { continue }
+        steps.append(.loseLeaving(device: slot, former: former))
+        steps.append(.sendLeaving(device: slot, former: former))
+      }
     }
     for (index, message) in state.messages.enumerated() {
       if message.isAwaited { steps.append(.arrive(message: index, .answered)) }
@@ -56,6 +67,12 @@ struct StepRunner {
       }
     }
     if state.pauses < options.pauses { steps.append(.pause) }
+    if state.restores < options.restores {
+      steps.append(.backUpBank)
+      steps.append(.restoreBank(isMarked: true))
+      if options.hasRawBackups { steps.append(.restoreBank(isMarked: false)) }
+    }
+    if state.bank.state.isFrozen == true { steps.append(.releaseBank) }
     return steps
   }
 
@@ -83,12 +100,9 @@ struct StepRunner {
       try exchange(slot, &next, isReplyLost: true)
       next.losses += 1
     case .send(let slot):
-      next[slot].store = state[slot].store.offering(options)
-      next.stopWaiting(slot)
-      next.messages.append(
-        CheckedState.Message(
-          device: UInt8(slot), registration: state[slot].registration, offer: state[slot].store.offer))
-      next.losses += 1
+      let store = state[slot].store.offering(options)
+      next[slot].store = store
+      next.send(store.offer, from: slot, to: store.membership.place, isLeaving: false)
     case .arrive(let index, let arrival): try arrive(index, arrival, &next)
     case .backUp(let slot):
       guard state[slot].backup?.digest != state[slot].store.digest else { return nil }
@@ -103,19 +117,59 @@ struct StepRunner {
       next.installs += 1
       next.copies += 1
     case .remove(let slot):
-      guard state.bank.knows(state.id(of: slot)) else { return nil }
-      try adopt(state.bank.removing(state.id(of: slot), options), &next)
+      guard state.bank(of: slot).knows(state.id(of: slot)) else { return nil }
+      try adopt(state.bank(of: slot).removing(state.id(of: slot), options), &next)
       next[slot].isRemoved = true
       next.removals += 1
     case .join(let slot):
       next[slot].isRemoved = false
       next[slot].registration += 1
     case .pause:
-      next.bank = state.bank.waiting()
+      (next.bank, next.secondBank) = (state.bank.waiting(), state.secondBank.waiting())
       next.pauses += 1
+    case .backUpBank:
+      guard state.bankBackup?.digest != state.bank.digest else { return nil }
+      next.bankBackup = state.bank
+    case .restoreBank(let isMarked):
+      guard let backup = state.bankBackup, backup.digest != state.bank.digest else { return nil }
+      next.restores += 1
+      next.bank = backup
+      if isMarked { try adopt(backup.settingBack(to: UInt64(next.restores), options), &next) }
+    case .releaseBank: try adopt(state.bank.released(options), &next)
+    case .move(let slot):
+      var random = DrawnNumbers(slot: slot, drawn: state[slot].drawn)
+      guard let store = state[slot].store.moved(using: &random, options) else { return nil }
+      next[slot].store = store
+      next[slot].drawn = random.drawn
+      next.stopWaiting(slot, isLeaving: false)
+      next.moves += 1
+    case .adopt(let slot):
+      var random = DrawnNumbers(slot: 1 - slot, drawn: state[1 - slot].drawn)
+      guard let (own, guest) = state[slot].store.adopting(state[1 - slot].store, using: &random, options) else {
+        return nil
+      }
+      (next[slot].store, next[1 - slot].store) = (own, guest)
+      next[1 - slot].drawn = random.drawn
+      next.stopWaiting(1 - slot)
+      next.moves += 1
+    case .leave(let slot, let former): try leave(slot, Int(former), &next)
+    case .loseLeaving(let slot, let former):
+      try leave(slot, Int(former), &next, isReplyLost: true)
+      next.losses += 1
+    case .sendLeaving(let slot, let former):
+      guard let request = state[slot].store.request(about: Int(former), options) else { return nil }
+      next[slot].store = request.store
+      next.send(request.offer, from: slot, to: request.place, isLeaving: true)
     }
-    for slot in [0, 1] { if let violation = next[slot].store.violation { throw violation } }
+    for slot in [0, 1] { if let violation = violation(of: slot, next) { throw violation } }
     return next
+  }
+
+  private func violation(of slot: Int, _ state: CheckedState) -> CheckedViolation? {
+    let violation = state[slot].store.violation
+    // A bank that doesn't know that it was set back may pay a claim to another device, until it finds out.
+    if options.hasRawBackups, state.restores > 0, violation?.rule == .deviceRights { return nil }
+    return violation
   }
 
   // MARK: Parts of steps
@@ -138,17 +192,33 @@ struct StepRunner {
   ) throws(CheckedViolation) {
     let device = state[slot]
     let store = device.store.offering(options)
-    let (outcome, digest) = answer(store.offer, slot, device.registration, state.bank)
+    let (outcome, digest) = answer(store.offer, slot, device.registration, state.bank(of: slot))
     try adopt(outcome, &state)
     state[slot].store = store
-    state.stopWaiting(slot)
+    state.stopWaiting(slot, isLeaving: false)
     guard !isReplyLost, let reply = outcome.reply else { return }
     receive(CheckedState.Reply(reply: reply, digest: digest), slot, &state)
   }
 
+  /// An exchange about a former wallet.
+  private mutating func leave(
+    _ slot: Int, _ former: Int, _ state: inout CheckedState, isReplyLost: Bool = false
+  ) throws(CheckedViolation) {
+    let device = state[slot]
+    guard let request = device.store.request(about: former, options) else { return }
+    let (outcome, digest) = answer(request.offer, slot, device.registration, state[bankAt: request.place])
+    try adopt(outcome, &state)
+    state[slot].store = request.store
+    state.stopWaiting(slot, isLeaving: true)
+    guard !isReplyLost, let reply = outcome.reply else { return }
+    receive(CheckedState.Reply(reply: reply, digest: digest), slot, &state, isLeaving: true)
+  }
+
   private func adopt(_ outcome: CheckedBank.Outcome, _ state: inout CheckedState) throws(CheckedViolation) {
     if let violation = outcome.violation { throw violation }
-    state.bank = outcome.bank
+    guard outcome.bank !== state[bankAt: outcome.bank.place] else { return }
+    state[bankAt: outcome.bank.place] = outcome.bank
+    if state.moves > 0, let violation = state.twoBanksViolation { throw violation }
   }
 
   private mutating func arrive(
@@ -158,16 +228,18 @@ struct StepRunner {
     let slot = Int(message.device)
     if let reply = message.reply {
       // Taken even if the device waits for another one by now.
-      if arrival == .answered || options.hasLateReplies { receive(reply, slot, &state) }
+      if arrival == .answered || options.hasLateReplies { receive(reply, slot, &state, isLeaving: message.isLeaving) }
       return
     }
-    // The cloud refuses a device that was removed meanwhile.
-    guard !state[slot].isRemoved, message.registration == state[slot].registration else { return }
-    let (outcome, digest) = answer(message.offer, slot, message.registration, state.bank)
+    // The cloud refuses a device that was removed meanwhile. At a bank that it left it wasn't.
+    guard message.isLeaving || !state[slot].isRemoved && message.registration == state[slot].registration else {
+      return
+    }
+    let (outcome, digest) = answer(message.offer, slot, message.registration, state[bankAt: Int(message.place)])
     try adopt(outcome, &state)
     guard let reply = outcome.reply.map({ CheckedState.Reply(reply: $0, digest: digest) }) else { return }
     switch arrival {
-    case .answered: receive(reply, slot, &state)
+    case .answered: receive(reply, slot, &state, isLeaving: message.isLeaving)
     case .replyLost: break
     case .replyHeldUp:
       var late = message
@@ -190,17 +262,22 @@ struct StepRunner {
     return (outcome, key)
   }
 
-  private mutating func receive(_ reply: CheckedState.Reply, _ slot: Int, _ state: inout CheckedState) {
+  private mutating func receive(
+    _ reply: CheckedState.Reply, _ slot: Int, _ state: inout CheckedState, isLeaving: Bool = false
+  ) {
     let device = state[slot]
     var key = device.store.digest
     key.add(reply.digest)
-    key.add(UInt64(slot) << 32 | UInt64(device.drawn))
+    key.add(UInt64(isLeaving ? 1 : 0) << 40 | UInt64(slot) << 32 | UInt64(device.drawn))
     let receipt: Receipt
     if let known = receipts[key] {
       receipt = known
     } else {
       var random = DrawnNumbers(slot: slot, drawn: device.drawn)
-      let store = device.store.receiving(reply.reply, using: &random, options)
+      let store =
+        isLeaving
+        ? device.store.leaving(with: reply.reply, using: &random, options)
+        : device.store.receiving(reply.reply, using: &random, options)
       receipt = Receipt(store: store, drawn: random.drawn)
       Self.limit(&receipts)
       receipts[key] = receipt
@@ -245,9 +322,22 @@ struct StepRunner {
       for slot in [0, 1] {
         try exchange(slot, &state)
         if path.count <= Self.shownRounds { visit?("\(CheckedWords.device(slot)) exchanges", state) }
-        if let violation = state[slot].store.violation { throw violation }
+        for chain in state[slot].store.membership.former.map(\.state.chain) {
+          // What is settled meanwhile isn't asked about.
+          let former = state[slot].store.membership.former.firstIndex { $0.state.chain == chain }
+          guard let former else { continue }
+          try leave(slot, former, &state)
+          if path.count <= Self.shownRounds { visit?("\(CheckedWords.device(slot)) asks a bank that it left", state) }
+        }
+        if let violation = violation(of: slot, state) { throw violation }
       }
       guard state.restDigest != digest else {
+        if state.bank.state.isFrozen == true {
+          // A device may be lost: then the operator ends the wait.
+          try adopt(state.bank.released(options), &state)
+          visit?("the bank is released", state)
+          continue
+        }
         if let violation = state.restViolation { throw violation }
         break
       }

@@ -24,6 +24,18 @@ package enum WalletStep: Hashable, Sendable {
   case remove(device: Int)
   case join(device: Int)
   case pause
+  case backUpBank
+  /// The bank is set back to its backup. If it isn't marked as one, nobody tells the bank.
+  case restoreBank(isMarked: Bool)
+  case releaseBank
+  /// The device joins the player of the other bank.
+  case move(device: Int)
+  /// The device adopts the wallets of the other one, whose store begins others.
+  case adopt(device: Int)
+  /// An offer to a bank that was left, its reply, and the effect: about the former wallet of this number.
+  case leave(device: Int, former: UInt8)
+  case loseLeaving(device: Int, former: UInt8)
+  case sendLeaving(device: Int, former: UInt8)
 
   package enum Arrival: Hashable, Sendable {
     /// The device, which made no other request since, receives the reply.
@@ -58,6 +70,16 @@ package enum WalletStep: Hashable, Sendable {
     case .remove(let device): "\(CheckedWords.device(device)) is removed"
     case .join(let device): "\(CheckedWords.device(device)) joins again"
     case .pause: "8 days pass"
+    case .backUpBank: "the bank is backed up"
+    case .restoreBank(let isMarked): "the bank is set back to its backup\(isMarked ? "" : ", and isn't told")"
+    case .releaseBank: "the bank is released"
+    case .move(let device): "\(CheckedWords.device(device)) joins the player of the other bank"
+    case .adopt(let device): "\(CheckedWords.device(device)) adopts the wallets of \(CheckedWords.device(1 - device))"
+    case .leave(let device, let former): "\(CheckedWords.device(device)) asks a bank that it left (\(former + 1))"
+    case .loseLeaving(let device, let former):
+      "\(CheckedWords.device(device)) asks a bank that it left (\(former + 1)), and the reply is lost"
+    case .sendLeaving(let device, let former):
+      "\(CheckedWords.device(device)) sends a request to a bank that it left (\(former + 1)), which is held up"
     }
   }
 }

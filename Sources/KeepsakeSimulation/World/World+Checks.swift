@@ -111,7 +111,9 @@ extension World {
     if request.wallet != nil { checkBank() }
   }
 
-  private func checkBank() {
+  func checkBank() { checkBank(of: cloud) }
+
+  func checkBank(of cloud: MemoryContainer) {
     let bank = Bank(cloud.bank())
     var held: [String: Int64] = bank.state.pool
     for (currency, amount) in held where amount < 0 {
@@ -127,6 +129,11 @@ extension World {
     for (verdict, operation, _) in cloud.decisions.values where verdict == .accepted {
       if operation.effect == .claim { made[operation.currency, default: 0] += operation.amount }
       for movement in operation.movements { made[movement.currency, default: 0] += movement.earned - movement.spent }
+    }
+    // What is owed wasn't there to be charged.
+    for sums in [cloud.orders.sums, bank.state.debts ?? [:], bank.state.missing ?? [:]] { made.merge(sums) { $0 + $1 } }
+    for voucher in cloud.vouchers.values {
+      made.merge(voucher.amounts.mapValues { -$0 }) { $0 + $1 }
     }
     for currency in Set(held.keys).union(made.keys).sorted()
     where held[currency, default: 0] != made[currency, default: 0] {

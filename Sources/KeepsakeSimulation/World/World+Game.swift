@@ -29,11 +29,13 @@ extension World {
     case .turnClock: devices[index].skew += Int64.random(in: -90_000...90_000, using: &random)
     case .collect: collectContents()
     case .remove: removeDevice(index)
-    case .ghost: reportFromCopy(of: index)
+    case .ghost: if random.once(in: 3) { spendEverythingTwice() } else { reportFromCopy(of: index) }
     case .sync:
       trace(21, UInt64(index), words: "device \(index) syncs")
       step(index, .sync)
     }
+    orderSomething()
+    playAsGuest()
   }
 
   // MARK: Saves
@@ -335,6 +337,7 @@ extension World {
       }
       mayBeGone(number)
     }
+    noteLosses(of: index, goingBackTo: backup.storage)
     devices[index].storage = backup.storage
     devices[index].era += 1
     devices[index].journal.removeLast(devices[index].journal.count - min(backup.writes, devices[index].journal.count))
@@ -384,6 +387,7 @@ extension World {
       words: "the cloud is restored from \(cloud.position().seq) to \(backup.cloud.position().seq)")
     (cloud, words) = backup
     cloudBackup = nil
+    bankEpoch += 1
     for number in model.leftToCloud { mayBeGone(number) }
     model.leftToCloud = []
     // All streams ended with the old server; most devices open theirs again before long.

@@ -118,6 +118,8 @@ extension World {
         checkLifted(contested)
         checkCloud(after: request)
         checkDeclined(request, before)
+        if response.wallet != nil { checkRestored(request, before) }
+        checkVouchers(request.wallet, response.wallet, before)
         trace(
           7, UInt64(index), number, response.cursor.seq, UInt64(response.changes.count), response.cursor.mark,
           words: "the cloud responds to device \(index) #\(number & 0xFFFF): \(short(response.outcome)) "
@@ -138,7 +140,8 @@ extension World {
   {
     let reached = cloud.reached()[Device.id(index)] ?? 0
     let response = try CloudAcceptance.exchange(
-      request, from: Device.id(index), now: now, quota: isFull ? 0 : nil, in: &cloud, using: &random)
+      request, from: Device.id(index), now: now, quota: isFull ? 0 : nil, rules: bankRules, in: &cloud,
+      using: &random)
     checkRecall(response.wallet, of: request.wallet)
     if sent >= lastAsked[index]?.sent ?? sent { lastAsked[index] = (sent, request.hasStaged) }
     if !response.restart, request.cursor.ahead == nil, !request.hasStaged {
@@ -153,7 +156,7 @@ extension World {
   }
 
   /// Notifies every device, including the one that made the change, which may be notified before its response arrives.
-  func announce(since before: Cursor, from sender: Int) {
+  func announce(since before: Cursor, from sender: Int?) {
     let seq = cloud.position().seq
     var step: CloudEvent.Step?
     do {
@@ -200,13 +203,13 @@ extension World {
     }
     switch response.wallet?.state {
     case .closed?, .from?: report.statistics.forks += 1
-    case .accepted?, nil: break
+    case .accepted?, .restored?, nil: break
     }
     if response.wallet?.decisions.contains(where: { $0.verdict == .waiting }) == true { report.statistics.waits += 1 }
     if response.wallet?.recalled.isEmpty == false { report.statistics.recalls += 1 }
   }
 
-  private func handle(_ notification: EngineNotification, on index: Int) {
+  func handle(_ notification: EngineNotification, on index: Int) {
     switch notification {
     case .acknowledged(let ids):
       for id in ids where cloud.version(id) == nil && !cloud.isCovered(id) && !cloudWasRestored {
@@ -216,6 +219,7 @@ extension World {
       }
     case .refused(let refusals) where swarm.cloudFillOdds == 0: violation("device \(index) was refused: \(refusals)")
     case .damaged(let hash): violation("device \(index) found \(hash) damaged or missing")
+    case .moneyLost(let lost): violation("device \(index) lost money from another bank: \(lost.amounts)")
     case .decisions(let decisions):
       for decided in decisions where decided.verdict == .declined {
         let operation = decided.operation
@@ -224,7 +228,7 @@ extension World {
           violation("\(operation.id) was declined to device \(index), but it was charged")
         }
       }
-    case .slots, .cells, .wallet, .caughtUp, .refused: break
+    case .slots, .cells, .wallet, .caughtUp, .refused, .moneyOutOfReach: break
     }
   }
 
@@ -249,11 +253,12 @@ extension World {
     }
   }
 
-  private func short(_ state: WalletReply.State) -> String {
+  func short(_ state: WalletReply.State) -> String {
     switch state {
     case .accepted(let head): "accepted \(head.count)"
     case .closed(let common): "closed \(common.count)"
     case .from(let head, let common): "from \(head.count) common \(common.map { "\($0.count)" } ?? "-")"
+    case .restored: "restored"
     }
   }
 }

@@ -28,26 +28,53 @@ extension World {
       (wallet.needs, wallet.held) = ([:], [:])
       devices[index].storage.setWallet(wallet)
     }
+    bringGuestHome()
+    settle()
+    guard report.violations.isEmpty else { return }
+    if cloud.bank().isFrozen == true {
+      // A store that was copied or set back may have had a chain that nobody has now. Then the operator ends the wait.
+      releaseBank()
+      settle()
+    }
+    guard report.violations.isEmpty else { return }
+    checkRest()
+    guard report.violations.isEmpty else { return }
+    checkQuiet()
+  }
+
+  /// Lets all devices sync until nothing changes any more.
+  private func settle() {
     var rounds = 0
     var before: [UInt64] = []
     repeat {
       before = fingerprint()
-      for index in devices.indices { step(index, .sync) }
+      for index in devices.indices {
+        step(index, .sync)
+        askFormerBanks(index)
+      }
       drain()
       rounds += 1
       guard report.violations.isEmpty else { return }
     } while fingerprint() != before && rounds < Self.maximumRounds
     if fingerprint() != before { violation("the devices don't come to rest in \(rounds) rounds") }
-    checkRest()
-    guard report.violations.isEmpty else { return }
-    checkQuiet()
+  }
+
+  private func releaseBank() {
+    let before = cloud.position()
+    trace(45, words: "the operator releases the restored bank")
+    do {
+      _ = try CloudAcceptance.releaseBank(now: now, rules: bankRules, in: &cloud, using: &random)
+    } catch {
+      violation("the bank can't be released: \(error)")
+    }
+    announce(since: before, from: nil)
   }
 
   private func fingerprint() -> [UInt64] {
     [cloud.position().seq, UInt64(cloud.decisions.count)]
       + devices.flatMap {
         [$0.storage.facts().cursor.seq, UInt64($0.storage.outboxCount()), $0.storage.wallet()?.head.count ?? 0]
-      }
+      } + guestFingerprint()
   }
 
   /// Delivers everything that is in progress, and wakes devices that wait to try again; polls are left alone.
@@ -116,6 +143,7 @@ extension World {
     checkSeason()
     checkShown()
     checkMoney()
+    checkGuest()
   }
 
   /// At rest, every device must have reported that it has everything. Exceptions are devices whose older report arrived
@@ -197,7 +225,7 @@ extension World {
 
   private func checkMoney() {
     let bank = Bank(cloud.bank())
-    let waiting = bank.waitingSpends()
+    let balances = bank.shownBalances()
     // What such a device spends may have been spent elsewhere meanwhile.
     let copied = report.statistics.copies + report.statistics.rollbacks + report.statistics.removals > 0
     for index in devices.indices {
@@ -206,36 +234,39 @@ extension World {
         continue
       }
       let wallet = Wallet(state)
-      // A restored bank may have money on chains that nobody has any more, so that what waits for it waits for ever.
-      let isLeft = cloudWasRestored ? wallet.hasUnreportedOperations : !wallet.unreported.isEmpty
-      if isLeft { violation("device \(index) has operations that the bank never decided") }
+      if !wallet.unreported.isEmpty { violation("device \(index) has operations that the bank never decided") }
       for currency in Set(wallet.currencies).union(bank.currencies).sorted() {
-        let balance = bank.balance(currency) - (waiting[currency] ?? 0)
+        let balance = balances[currency] ?? 0
         if wallet.total(currency) != balance {
           violation("device \(index) shows \(wallet.total(currency)) \(currency), the bank has \(balance)")
         }
       }
     }
-    guard !cloudWasRestored else { return }
     let chains = Set(devices.compactMap { $0.storage.wallet()?.chain })
     for (id, chain) in bank.state.chains where !chains.contains(id) {
       if chain.totals.values.contains(where: { $0.rights > 0 }) {
         violation("money is stranded on the chain \(short(id)), which no device holds")
       }
     }
+    if !cloudWasRestored { checkOrders() }
     if !bank.state.waiting.isEmpty { violation("spends wait although everything is delivered") }
     let isGrouped = Set(model.groups.joined())
     var paid: [String: OperationID] = [:]
     for id in model.operations.keys.sorted() {
       guard let operation = model.operations[id] else { continue }
-      let verdict = cloud.decision(on: id)?.verdict
-      if verdict == nil, !model.operationMayBeGone.contains(id) {
+      let isOfGuest = guest.cloud.decision(on: id) != nil
+      let verdict = cloud.decision(on: id)?.verdict ?? guest.cloud.decision(on: id)?.verdict
+      // What an earlier bank has declined isn't offered to a restored one.
+      let isDeclined = cloudWasRestored && devices.contains { $0.storage.outcomes[id].map { !$0.counts } ?? false }
+      if verdict == nil, !isDeclined, !model.operationMayBeGone.contains(id) {
         violation("the operation \(id) was lost: \(operation)")
       }
       switch operation.effect {
       case .claim:
         guard verdict == .accepted, let key = operation.kind.key else { continue }
-        if let other = paid.updateValue(id, forKey: key) { violation("\(key) was paid for \(other) and \(id)") }
+        // For a claim that both banks have paid, less comes with the voucher.
+        let place = isOfGuest ? "\(key) of the guest" : key
+        if let other = paid.updateValue(id, forKey: place) { violation("\(key) was paid for \(other) and \(id)") }
       case .debit, .convert:
         if verdict == .declined, !copied { violation("a spend within rights was declined: \(operation)") }
       case .credit, .giveBack:
@@ -255,7 +286,8 @@ extension World {
     for index in devices.indices {
       let storage = devices[index].storage
       let noticed = Set(storage.notices.map(\.operation.id))
-      for (id, verdict) in storage.outcomes where verdict == .waiting {
+      // What a guest's bank decided may have been told to the device that adopted the wallet.
+      for (id, verdict) in storage.outcomes where verdict == .waiting && guest.cloud.decision(on: id) == nil {
         violation("device \(index) was never told what became of \(short(id)), which waited")
       }
       for number in devices[index].journal {

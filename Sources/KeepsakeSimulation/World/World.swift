@@ -43,6 +43,10 @@ package final class World {
     var backup: (storage: SimulatedDevice, writes: Int)?
     var checkedElements: Set<VersionID> = []
     var exchanges = 0
+    /// The number of the newest request to a bank that was left, by the chain that it is about.
+    var leaving: [ChainID: Int] = [:]
+    /// How many such requests it has made.
+    var leavingRequests = 0
     /// Counts how often it was rolled back.
     var era = 0
 
@@ -68,9 +72,14 @@ package final class World {
     case listen(device: Int, opening: Int)
     /// The device is restored from its backup.
     case setBack(device: Int, opening: Int)
+    /// A request to the bank that a device, or a guest whom it adopted, has left; and the reply.
+    case toFormerBank(device: Int, opening: Int, number: Int, WalletOffer)
+    case fromFormerBank(device: Int, opening: Int, number: Int, WalletReply)
     case action
   }
 
+  /// That of the devices (`SimulatedDevice.connect`).
+  static let container = ContainerID(high: 0, low: 1)
   static let slots = ["main", "second"]
   /// How long a device waits for a response.
   static let timeoutMilliseconds: Int64 = 5_000
@@ -101,6 +110,8 @@ package final class World {
   var lastAsked: [Int: (sent: Int64, isSilent: Bool)] = [:]
   var cloudBackup: (cloud: MemoryContainer, words: [Int: Word])?
   var cloudWasRestored = false
+  /// How often the cloud was restored.
+  var bankEpoch: UInt64 = 0
   var agenda = Agenda<Happening>()
   /// Set when the world comes to rest: everything that goes wrong by chance stops.
   var calm = false
@@ -113,6 +124,12 @@ package final class World {
   /// the cloud is restored: what only it had would be lost.
   let isFrugal: Bool
   var deliveries: SeededGenerator
+  /// What the game's own servers order is drawn separately, too.
+  var studio: SeededGenerator
+  /// Whether somebody plays as a guest beside the devices, who then come into the guest's money. Drawn separately, too.
+  let hasGuest: Bool
+  var guest = Guest()
+  var guests: SeededGenerator
 
   package init(seed: UInt64, options: Options = Options()) {
     self.options = options
@@ -120,9 +137,13 @@ package final class World {
     report = WorldReport(seed: seed)
     holdsArrivals = seed % 4 == 3
     deliveries = SeededGenerator(seed: ~seed)
+    studio = SeededGenerator(seed: seed ^ 0x5354_5544_494F)
+    guests = SeededGenerator(seed: seed ^ 0x0047_5545_5354)
     // A bug is looked for where it can be.
     swarm = Swarm(operations: options.operations, for: options.faults, using: &random)
     isFrugal = seed % 5 == 4 && swarm.cloudRestoreOdds == 0
+    // A restored bank has lost which vouchers it had paid.
+    hasGuest = swarm.isAboutMoney && swarm.cloudRestoreOdds == 0 && (seed % 4 == 1 || options.faults.isAboutVouchers)
     var engine = DeviceEngine.Options()
     engine.page = swarm.page
     engine.inlineBytes = swarm.inlineBytes
@@ -142,6 +163,7 @@ package final class World {
     trace(0, words: swarm.words)
     // Some are played for a while before they first connect to the cloud.
     for _ in 0..<swarm.devices { addDevice(SimulatedDevice(), online: !random.once(in: 3)) }
+    if hasGuest { beginGuest() }
     var time = now
     for _ in 0..<swarm.operations {
       time += Int64.random(in: 0...swarm.pauseMilliseconds, using: &random)
@@ -188,6 +210,10 @@ package final class World {
       if devices[device].opening == opening { listen(device) }
     case .setBack(let device, let opening):
       if devices[device].opening == opening, !calm { rollBack(device) }
+    case .toFormerBank(let device, let opening, let number, let offer):
+      leave(with: offer, from: device, opening, number)
+    case .fromFormerBank(let device, let opening, let number, let reply):
+      if devices[device].opening == opening { received(reply, by: device, number) }
     case .action:
       report.statistics.operations += 1
       act()

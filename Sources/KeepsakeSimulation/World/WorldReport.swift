@@ -57,6 +57,11 @@ package struct WorldStatistics: Hashable, Sendable {
   package var needs = 0
   package var waits = 0
   package var removals = 0
+  /// Orders of the game's own servers, with those that were repeated.
+  package var orders = 0
+  /// Times that a guest's wallet was adopted or a guest's store joined the devices, and vouchers that were paid.
+  package var moves = 0
+  package var vouchers = 0
   package var declined = 0
   package var claimsDeclined = 0
   package var provisional = 0
@@ -112,7 +117,8 @@ package struct WorldStatistics: Hashable, Sendable {
       \.downloads,
       \.transfersBeside, \.exchangesBeside,
       \.crashesInFlight, \.missingContents, \.forks, \.recalls,
-      \.spends, \.spendsRefused, \.repeats, \.needs, \.waits, \.removals, \.declined, \.claimsDeclined, \.provisional,
+      \.spends, \.spendsRefused, \.repeats, \.needs, \.waits, \.removals, \.orders, \.moves, \.vouchers, \.declined,
+      \.claimsDeclined, \.provisional,
       \.deletes, \.resets, \.takenOut,
       \.documents, \.merges,
       \.mergesUncertain, \.mergesCrossed, \.pruned, \.additionsKept, \.skewedClocks, \.leftInTheCloud,

@@ -27,7 +27,7 @@ extension StoreTransaction {
     if let key = operation.kind.key { try insert(PerformedRow(claim: key)) }
   }
 
-  /// Adds what the ledger's pages contain, after a part of the table may have been lost, or in a store whose format
+  /// Adds what the ledger contains, after a part of the table may have been lost, or in a store whose format
   /// had no such table. Costs reading the ledger.
   ///
   /// - Parameter claims: Keys of claims that were made, too.
@@ -42,6 +42,11 @@ extension StoreTransaction {
     {
       for operation in try page(name, of: book)?.operations ?? [] { try markPerformed(operation) }
       last = name
+    }
+    var order = try self.order()
+    while let row = order {
+      try markPerformed(row.order.operation)
+      order = try self.order(before: row.number)
     }
   }
 }

@@ -4,7 +4,7 @@ package import KeepsakeReplication
 
 extension StoreTransaction {
   /// Operations that the bank has are kept for the ledger: at least this many of the newest.
-  package static let maximumSettledOperations: Int64 = 10_000
+  package static let maximumSettledOperations = Int64(Bank.maximumTrusted)
 
   package func wallet() throws -> WalletState? { try keptWallet()?.state }
 
@@ -35,7 +35,13 @@ extension StoreTransaction {
       try append(waiting.appended, to: &book.waiting, numberedFrom: &book.next, on: state.chain)
     } else {
       if let before { leavingNumbers = try numbers(before, for: state) }
+      // What a bank that was set back is offered again is in the ledger.
+      let again = state.late.prefix(state.again).map(\.id)
+      if !again.isEmpty { leavingNumbers.merge(try numbers(of: Set(again))) { known, _ in known } }
       try renumber(state, knowing: leavingNumbers, in: &book)
+    }
+    if let before, before.state.isBound, !state.isBound, state.chain != before.state.chain {
+      try setWalletBeginning(before.book.next)
     }
     guard book.next <= WalletBook.maximumNumber else {
       throw StoreError(.tooLarge, "the wallet has no numbers left for further operations")
@@ -62,26 +68,63 @@ extension StoreTransaction {
     return isWhole && current == state.acknowledged ? found : nil
   }
 
-  /// Returns the newest entries of the ledger that `isWanted` accepts, newest first. Costs reading these and those
-  /// between them.
+  package func settledOperations(includingChain: Bool) throws -> [WalletOperation] {
+    guard let body = try walletBody() else { return [] }
+    let book = try book(in: body)
+    // What was made for a bank before isn't offered to this one.
+    let beginning = try walletBeginning()
+    // Older ones are kept only beside one that no bank has decided.
+    let oldest = max(beginning, book.next - Self.maximumSettledOperations)
+    var result: [WalletOperation] = []
+    let names = try String.fetchCursor(
+      statement("SELECT name FROM fact WHERE name > ? AND name < ? ORDER BY name"),
+      arguments: [WalletPage.names.first, WalletPage.names.last])
+    while let name = try names.next() {
+      guard let page = try page(name, of: book) else { continue }
+      for (offset, operation) in page.operations.enumerated().dropFirst(Int(max(0, oldest - page.first))) {
+        let number = page.first + Int64(offset)
+        let isOnChain = WalletBook.contains(number, in: book.acknowledged)
+        if isOnChain && !includingChain || book.isWaiting(number) || page.outcomes?[offset] == .declined { continue }
+        result.append(operation)
+      }
+    }
+    return result
+  }
+
+  /// Returns the newest entries of the ledger that `isWanted` accepts, newest first: this device's operations, and the
+  /// bank's orders. Costs reading these and those between them.
   package func walletEntries(
     newest limit: Int, where isWanted: (WalletOperation) -> Bool = { _ in true }
   ) throws -> [WalletEntry] {
     guard limit > 0, let body = try walletBody() else { return [] }
     let book = try book(in: body)
+    let repeated = book.repeated
+    let former = Set(try formerWallets().flatMap { $0.state.undecided.joined().map(\.id) })
     var entries: [WalletEntry] = []
+    var order = try self.order()
+    /// Adds the orders that came after the operation of this number.
+    func addOrders(after number: Int64) throws {
+      while entries.count < limit, let row = order, row.place > number {
+        if isWanted(row.entry.operation) { entries.append(row.entry) }
+        order = try self.order(before: row.number)
+      }
+    }
     let names = try String.fetchCursor(
       statement("SELECT name FROM fact WHERE name > ? AND name < ? ORDER BY name DESC"),
       arguments: [WalletPage.names.first, WalletPage.names.last])
     while entries.count < limit, let name = try names.next() {
       guard let page = try page(name, of: book) else { continue }
-      for (offset, operation) in page.operations.enumerated().reversed()
-      where entries.count < limit && isWanted(operation) {
+      for (offset, operation) in page.operations.enumerated().reversed() where entries.count < limit {
         let number = page.first + Int64(offset)
-        let status = book.isWaiting(number) ? .waiting : page.outcomes?[offset] ?? .settled
+        try addOrders(after: number)
+        guard entries.count < limit, isWanted(operation) else { continue }
+        let isUndecided = book.isWaiting(number) && !WalletBook.contains(number, in: repeated)
+        let isWaiting = isUndecided || former.contains(operation.id)
+        let status = isWaiting ? .waiting : page.outcomes?[offset] ?? .settled
         entries.append(WalletEntry(number: number, operation: operation, status: status))
       }
     }
+    try addOrders(after: -1)
     return entries
   }
 
@@ -143,6 +186,7 @@ extension StoreTransaction {
     try read(book.operations, into: &state.operations)
     try read(book.late, into: &state.late)
     try read(book.waiting, into: &state.waiting)
+    state.vouchers = try completed(state.vouchers)
     let isWhole = numbers.count == WalletBook.count(book.undecided)
     if isWhole { context.wallet.insert(book, state, body: body) }
     return (book, state, numbers, isWhole)
@@ -298,6 +342,7 @@ extension StoreTransaction {
   mutating func write(_ book: WalletBook, _ state: WalletState) throws {
     let body = try codec.encode(book, place: RowIdentity.fact(WalletBook.name))
     try run("INSERT OR REPLACE INTO fact (name, body) VALUES (?, ?)", [WalletBook.name, body])
+    try keepClaims(of: state.vouchers)
     let memory = context.wallet
     // Registered once per transaction. Concurrent readers continue with what was committed before.
     if memory.insertUncommitted(book, state, body: body) {

@@ -40,7 +40,7 @@ extension StoreTransaction {
       }
     }
     for page in changed.sorted().compactMap({ pages[$0] }) { try setFact(WalletPage.name(of: page.first), page) }
-    try appendNotices(fresh)
+    try appendNotices(fresh.map { WalletNotice(number: 0, operation: $0.operation, verdict: $0.verdict) })
   }
 
   /// Returns what goods the player has by the bank; none if the row is damaged, so that the bank sends all.
@@ -58,7 +58,7 @@ extension StoreTransaction {
   private static let goodsName = "wallet goods"
 
   /// Returns the numbers of operations, of those in the ledger.
-  private func numbers(of ids: Set<OperationID>) throws -> [OperationID: Int64] {
+  func numbers(of ids: Set<OperationID>) throws -> [OperationID: Int64] {
     var numbers = leavingNumbers.filter { ids.contains($0.key) }
     var missing = ids.subtracting(numbers.keys)
     guard !missing.isEmpty, let next = try walletBody().map(book)?.next else { return numbers }
@@ -105,14 +105,14 @@ extension StoreTransaction {
       [WalletNotice.names.first, WalletNotice.name(of: try takenNotices())])
   }
 
-  private mutating func appendNotices(_ decisions: [Wallet.Decided]) throws {
-    guard !decisions.isEmpty else { return }
+  /// Appends notices, which get the next numbers.
+  mutating func appendNotices(_ notices: [WalletNotice]) throws {
+    guard !notices.isEmpty else { return }
     var number = try newestNotice()
-    for decided in decisions {
+    for var notice in notices {
       number += 1
-      try setFact(
-        WalletNotice.name(of: number),
-        WalletNotice(number: number, operation: decided.operation, verdict: decided.verdict))
+      notice.number = number
+      try setFact(WalletNotice.name(of: number), notice)
     }
     try run(
       "DELETE FROM fact WHERE name > ? AND name <= ?",

@@ -74,7 +74,8 @@ extension StoreTransaction {
   private static func offeredAgain(_ lost: WalletState) -> WalletState {
     var random = SystemRandomNumberGenerator()
     var state = WalletState(chain: ChainID(using: &random), follows: lost.chain)
-    (state.balances, state.isBound) = (lost.balances, true)
+    (state.balances, state.isBound, state.bank) = (lost.balances, true, lost.bank)
+    state.vouchers = lost.vouchers
     (state.late, state.waiting) = (lost.late, lost.waiting)
     for operation in lost.operations where operation.effect != .giveBack { state.late.append(operation) }
     return state
@@ -85,7 +86,7 @@ extension StoreTransaction {
     var random = SystemRandomNumberGenerator()
     let operations = lost.operations
     var state = WalletState(chain: ChainID(using: &random))
-    state.balances = lost.balances
+    (state.balances, state.vouchers) = (lost.balances, lost.vouchers)
     var wallet = Wallet(state)
     var left = Wallet.maximumMadeUp
     let totals = lost.totals.sorted { $0.key < $1.key }
@@ -114,13 +115,17 @@ extension StoreTransaction {
     var numbers: [OperationID: Int64] = [:]
     var operations: [WalletOperation] = []
     var chain: ChainID?
+    let beginning = try walletBeginning()
     for name in try String.fetchAll(
       statement("SELECT name FROM fact WHERE name > ? AND name < ? ORDER BY name"),
       arguments: [WalletPage.names.first, WalletPage.names.last])
     where operations.count < WalletBook.maximumWaiting {
       guard let page = try soundPage(name) else { continue }
+      // What was made for a bank before isn't offered to this one.
+      guard page.end > beginning else { continue }
       chain = page.chain ?? chain
-      for (offset, operation) in page.operations.enumerated() where numbers[operation.id] == nil {
+      for (offset, operation) in page.operations.enumerated()
+      where page.first + Int64(offset) >= beginning && numbers[operation.id] == nil {
         numbers[operation.id] = page.first + Int64(offset)
         operations.append(operation)
       }

@@ -19,7 +19,7 @@ struct WalletBook {
     var end: Int64 { first + Int64(count) }
   }
 
-  /// Without `operations`, `late` and `waiting`.
+  /// Without `operations`, `late` and `waiting`, and without the claims of vouchers (`VoucherClaims`).
   var state: WalletState
   var operations: [Run] = []
   var late: [Run] = []
@@ -38,6 +38,7 @@ struct WalletBook {
     self.state.operations = []
     self.state.late = []
     self.state.waiting = []
+    for index in self.state.vouchers.indices { self.state.vouchers[index].claims = [] }
   }
 
   /// The operations that no bank has decided.
@@ -69,9 +70,14 @@ struct WalletBook {
   /// The maximum number of operations that no bank has decided, which are held in memory (`OperationList`).
   static let maximumWaiting = 1 << 22
 
-  /// Returns whether no bank has decided the operation.
-  func isWaiting(_ number: Int64) -> Bool {
-    undecided.contains { $0.first <= number && number < $0.end }
+  /// Returns whether no bank has decided the operation, or one that was set back is offered it again.
+  func isWaiting(_ number: Int64) -> Bool { Self.contains(number, in: undecided) }
+
+  /// Those of the undecided operations that count already: a bank that was set back is offered them again.
+  var repeated: [Run] { Self.runs(operations, first: state.replayed) + Self.runs(late, first: state.again) }
+
+  static func contains(_ number: Int64, in runs: [Run]) -> Bool {
+    runs.contains { $0.first <= number && number < $0.end }
   }
 
   static func runs(of numbers: [Int64]) -> [Run] { runs([], appending: numbers) }

@@ -1,32 +1,25 @@
 package import KeepsakeReplication
 
 /// What became of an operation, kept until the game takes it: one that was declined, though the game had counted it, or
-/// a claim that was paid.
+/// a claim that was paid. Or an order of the bank itself.
 package struct WalletNotice: Hashable, Sendable, Codable {
   /// The most notices that are kept; the oldest of a game that takes none are removed. The ledger shows the same.
   package static let maximum: Int64 = 1_000
 
   /// Numbers the notices of this store from 1.
   package var number: Int64
+  /// For an order, the operation of a device that would move the same money.
   package var operation: WalletOperation
   package var verdict: WalletDecision.Verdict
+  /// The bank's own operation; nil for one of a device.
+  package var order: BankOrder? = nil
 
-  /// The names of all notices are between these two.
-  static let names = (first: "wallet notice ", last: "wallet notice :")
+  static let names = FactNames("wallet notice", numbers: 1...WalletBook.maximumNumber)
 
-  /// Padded to the same number of digits, so that the names sort like the notices.
-  static func name(of number: Int64) -> String {
-    let digits = String(number)
-    return names.first + String(repeating: "0", count: max(12 - digits.count, 0)) + digits
-  }
+  static func name(of number: Int64) -> String { names.name(of: number) }
 
   /// Returns the number of the notice of that name; nil for a name that no notice has.
-  static func number(named name: String) -> Int64? {
-    guard let number = Int64(name.dropFirst(names.first.count)), (1...WalletBook.maximumNumber).contains(number) else {
-      return nil
-    }
-    return self.name(of: number) == name ? number : nil
-  }
+  static func number(named name: String) -> Int64? { names.number(named: name) }
 
   /// How far the game has taken the notices.
   struct Taken: Codable {

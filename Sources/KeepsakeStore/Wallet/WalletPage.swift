@@ -31,9 +31,12 @@ struct WalletPage: Codable {
   /// Records what became of an operation.
   ///
   /// - Returns: Whether nothing was recorded of it before; nil if the page doesn't have it.
+  @discardableResult
   mutating func record(_ status: WalletEntry.Status, of operation: WalletOperation, at number: Int64) -> Bool? {
     guard first <= number, number < end, operations[Int(number - first)].id == operation.id else { return nil }
     let known = outcomes?[Int(number - first)]
+    // A bank that is asked again about a purchase still says that it was charged.
+    if known == .refunded, status == .settled { return false }
     // Most operations are settled without a decision of their own.
     if status != .settled || operation.effect == .claim || known != nil {
       outcomes = outcomes ?? [:]
@@ -45,22 +48,12 @@ struct WalletPage: Codable {
   /// Returns the number of the first operation on the page that contains `number`.
   static func first(of number: Int64) -> Int64 { number / capacity * capacity }
 
-  /// The names of all pages are between these two.
-  static let names = (first: "wallet page ", last: "wallet page :")
+  static let names = FactNames("wallet page", numbers: 0...maximumFirst / capacity)
 
-  /// Padded to the same number of digits, so that the names sort like the pages.
-  static func name(of number: Int64) -> String {
-    let digits = String(number / capacity)
-    return names.first + String(repeating: "0", count: max(12 - digits.count, 0)) + digits
-  }
+  static func name(of number: Int64) -> String { names.name(of: number / capacity) }
 
   /// Returns the number of the first operation on the page of that name; nil for a name that no page has.
-  static func first(named name: String) -> Int64? {
-    guard let index = Int64(name.dropFirst(names.first.count)), (0...maximumFirst / capacity).contains(index) else {
-      return nil
-    }
-    return self.name(of: index * capacity) == name ? index * capacity : nil
-  }
+  static func first(named name: String) -> Int64? { names.number(named: name).map { $0 * capacity } }
 }
 
 /// One entry of the ledger.
@@ -77,10 +70,13 @@ package struct WalletEntry: Hashable, Sendable {
     case refunded
   }
 
-  /// Numbers the operations of this store from 0.
+  /// Numbers the operations of this store from 0. For an order, the number of the operation before which it comes.
   package var number: Int64
+  /// For an order, the operation of a device that would move the same money.
   package var operation: WalletOperation
   package var status: Status
+  /// The bank's own operation; nil for one that this device made.
+  package var order: BankOrder? = nil
 
   package var isWaiting: Bool { status == .waiting }
 }

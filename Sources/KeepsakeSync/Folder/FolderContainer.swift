@@ -49,7 +49,18 @@ struct FolderContainer: ContainerStorage {
     memory.recordDecision(verdict, on: operation, of: chain)
   }
   func isClaimPaid(_ key: String) -> Bool { memory.isClaimPaid(key) }
-  mutating func markClaimPaid(_ key: String) { memory.markClaimPaid(key) }
+  mutating func markClaimPaid(_ key: String, _ payment: ClaimPayment?) { memory.markClaimPaid(key, payment) }
+  func payments(limit: Int) -> [WalletVoucher.Claim] { memory.payments(limit: limit) }
+  func isVoucherPaid(_ chain: ChainID, of bank: ContainerID) -> Bool { memory.isVoucherPaid(chain, of: bank) }
+  mutating func markVoucherPaid(_ chain: ChainID, of bank: ContainerID) { memory.markVoucherPaid(chain, of: bank) }
+  func vouchedClaim(_ key: String, by bank: ContainerID) -> Int64? { memory.vouchedClaim(key, by: bank) }
+  mutating func setVouchedClaim(_ key: String, by bank: ContainerID, left: Int64) {
+    memory.setVouchedClaim(key, by: bank, left: left)
+  }
+  func decidedOperation(_ id: OperationID) -> WalletOperation? { memory.decidedOperation(id) }
+  func order(_ id: OperationID) -> BankOrder? { memory.order(id) }
+  func orders(after number: UInt64, limit: Int) -> [NumberedOrder] { memory.orders(after: number, limit: limit) }
+  mutating func recordOrder(_ order: NumberedOrder) { memory.recordOrder(order) }
   func goods(changedAfter number: UInt64, limit: Int) -> [NumberedGood] {
     memory.goods(changedAfter: number, limit: limit)
   }
@@ -58,4 +69,6 @@ struct FolderContainer: ContainerStorage {
   }
   func closedChain(_ id: ChainID) -> BankState.ClosedChain? { memory.closedChain(id) }
   mutating func recordClosedChain(_ chain: BankState.ClosedChain, _ id: ChainID) { memory.recordClosedChain(chain, id) }
+  func voucher(of chain: ChainID) -> WalletVoucher? { memory.voucher(of: chain) }
+  mutating func recordVoucher(_ voucher: WalletVoucher) { memory.recordVoucher(voucher) }
 }

@@ -54,6 +54,8 @@ package actor FolderTransport: Transport {
     }
   }
 
+  package nonisolated var hasBank: Bool { false }
+
   package func exchange(_ request: ExchangeRequest) async throws(TransportFailure) -> ExchangeResponse {
     do {
       return try cloud.exchange(request, now: environment.now())

@@ -56,6 +56,13 @@ enum HTTPAnswer {
   /// Returns the cloud's own code for the error; nil if there is none.
   static func code(_ body: Data) -> String? { details(body)?.code }
 
+  /// Returns whether the cloud refuses the device for good. Any other refusal may be of a server that took the place of
+  /// the device's own.
+  static func isRetired(_ answer: HTTPSession.Answer) -> Bool {
+    answer.response.statusCode == 403 && answer.response.value(forHTTPHeaderField: "Keepsake-Protocol") != nil
+      && code(answer.body) == "retired"
+  }
+
   /// Returns how much of an upload the cloud has, if an error says so.
   static func received(_ body: Data) -> Int? { details(body)?.received }
 

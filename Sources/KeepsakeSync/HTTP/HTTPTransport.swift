@@ -64,6 +64,16 @@ package final class HTTPTransport: Transport {
     return devices.allSatisfy { $0.has != nil } ? devices : nil
   }
 
+  package func leave(with offer: WalletOffer) async throws(TransportFailure) -> LeavingAnswer {
+    var message = request("POST", "v1/wallet/leave")
+    message.setValue("application/json", forHTTPHeaderField: "Content-Type")
+    let body = try HTTPRequests.encode(LeavingRequest(offer: offer))
+    let answer = try await requests.send(message, body: body, limit: SyncLimits.leavingBytes)
+    if HTTPAnswer.isRetired(answer) { return .retired }
+    try HTTPAnswer.check(answer.response, body: answer.body)
+    return .reply(try HTTPAnswer.decode(LeavingResponse.self, answer.body).reply)
+  }
+
   package func events(
     since cursor: @escaping @Sendable () async -> Cursor?
   ) -> AsyncThrowingStream<CloudEvent, any Error> {

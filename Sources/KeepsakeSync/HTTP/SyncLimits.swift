@@ -24,6 +24,8 @@ enum SyncLimits {
   static let connections = 8
   /// Responses about accounts are a few identifiers; errors are a sentence.
   static let accountBytes = 64 << 10
+  /// The reply of a bank that is left: its decisions, and a voucher with at most 20,000 claims of 300 bytes.
+  static let leavingBytes = 16 << 20
   /// A list of devices with the versions that each of them has: 64 versions take two kilobytes per device.
   static let deviceBytes = 1 << 20
   /// A line of an event stream: ours have thirty bytes, or 32 KiB of changes and as much of contents, in base64.
@@ -45,6 +47,13 @@ enum SyncLimits {
   /// The pauses between attempts to open the event stream: from about one second, doubling, up to a minute.
   static let firstEventPauseMilliseconds: Int64 = 1_000
   static let longestEventPauseMilliseconds: Int64 = 60_000
+  /// The pauses between attempts to settle what is left with the bank of a player that the device belonged to before:
+  /// from about one second, doubling, up to five minutes.
+  static let firstLeavingPauseMilliseconds: Int64 = 1_000
+  static let longestLeavingPauseMilliseconds: Int64 = 300_000
+  /// Exchanges about one former wallet in a row: thousands of operations. The rest waits for the next attempt, so that
+  /// a bank that never comes to an end isn't asked for ever.
+  static let leavingExchanges = 100
   /// The pause after the store failed (a full disk): long enough not to overload it.
   static let storePauseMilliseconds: Int64 = 5_000
   /// Notifications that a reader hasn't taken: beyond this number the oldest are dropped. The store always has the

@@ -190,6 +190,7 @@ package actor SyncService<Store: DeviceStore> {
     do {
       (effects, waitingCommits, facts) = try store.write { transaction in
         next.holdsArrivals = holdsArrivals()
+        next.hasBank = transport.hasBank
         next.downloadRules = downloads
         let effects = try next.step(event, now: now(), in: &transaction, using: &random)
         return (effects, try transaction.outboxCount(), try transaction.facts())

@@ -51,6 +51,13 @@ struct FaultsTests {
       .countUnshownChain: \.countsUnshownChains,
       .removedChainKeepsRights: \.keepsRightsOfRemoved,
       .recallWhatIsSpent: \.recallsWhatIsSpent,
+      .offerToSecondBank: \.offersToSecondBanks,
+      .payVoucherTwice: \.paysVouchersTwice,
+      .payClaimAfterAdoption: \.paysClaimsAfterAdoption,
+      .refundTwice: \.refundsTwice,
+      .payReceiptTwice: \.paysReceiptsTwice,
+      .frozenBankGrants: \.grantsWhileFrozen,
+      .forgetProof: \.forgetsProofs,
     ]
   }
 

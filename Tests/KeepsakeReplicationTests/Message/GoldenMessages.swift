@@ -76,7 +76,7 @@ enum GoldenMessages {
   }
 
   private static let offer = WalletOffer(
-    chain: ChainID(high: 5, low: 6), follows: ChainID(high: 5, low: 5), base: head, statement: 12,
+    chain: ChainID(high: 5, low: 6), version: 1, follows: ChainID(high: 5, low: 5), base: head, statement: 12,
     operations: [
       operation(1, .earn, at: 7), operation(2, .spend, goods: ["sword"]), operation(3, .giveBack),
       operation(4, .claim(key: "daily")), operation(6, .convert(to: "crowns", received: 7)),

@@ -104,12 +104,18 @@ import Testing
     "madeAtMilliseconds":7,"reason":"day 1"}
     """#
   static let offer = WalletOffer(
-    chain: ChainID(high: 0, low: 1), follows: ChainID(high: 0, low: 2), base: head, statement: 8, operations: [claim],
-    late: [claim], waiting: [claim.id], needs: ["gems": 4], goods: 6)
+    chain: ChainID(high: 0, low: 1), follows: ChainID(high: 0, low: 2), base: head, statement: 8, epoch: 1, proving: 2,
+    proof: WalletStatement(
+      epoch: 1, number: 8, head: head, totals: ["gems": totals()], code: Data([0xAB, 0xCD, 0xEF, 0x12])),
+    skipsLost: true, operations: [claim], late: [claim], ancestors: [ChainID(high: 0, low: 3)], again: 1,
+    waiting: [claim.id], needs: ["gems": 4], goods: 6, orders: 2)
   static let offerText =
     #"""
-    {"base":\#(headText),"chain":"\#(one)","follows":"\#(two)","goods":6,"late":[\#(claimText)],"needs":{"gems":4},\#
-    "operations":[\#(claimText)],"statement":8,"waiting":["\#(three)"]}
+    {"again":1,"ancestors":["\#(three)"],"base":\#(headText),"chain":"\#(one)","epoch":1,\#
+    "follows":"\#(two)","goods":6,"late":[\#(claimText)],"needs":{"gems":4},"operations":[\#(claimText)],"orders":2,\#
+    "proof":{"code":"q83vEg==","epoch":1,"head":\#(headText),"number":8,\#
+    "totals":{"gems":{"earned":3,"granted":4,"returned":1,"spent":2}}},"proving":2,"skipsLost":true,"statement":8,\#
+    "version":2,"waiting":["\#(three)"]}
     """#
   static let refusal = Refusal(item: "cell progress/level", reason: .tooLarge, message: "Too large.")
   static let full = Refusal(
@@ -121,6 +127,19 @@ import Testing
     room.","quota":{"limit":1073741824,"needed":52000,"used":1073700000},"reason":"quota"}
     """#
   static let refusalText = #"{"item":"cell progress/level","message":"Too large.","reason":"tooLarge"}"#
+
+  static let refund = BankOrder(
+    id: OperationID(high: 0, low: 1), kind: .refund, currency: "gems", amount: 5, reason: "by mistake", goods: ["hat"],
+    purchase: OperationID(high: 0, low: 2), madeAtMilliseconds: 7)
+  static let refundText =
+    #"""
+    {"amount":5,"currency":"gems","goods":["hat"],"id":"\#(one)","kind":"refund","madeAtMilliseconds":7,\#
+    "purchase":"\#(two)","reason":"by mistake"}
+    """#
+  static let receipt = BankOrder(
+    id: OperationID(high: 0, low: 1), kind: .grant, currency: "gems", amount: 5, reason: "", receipt: hash)
+  static let receiptText =
+    #"{"amount":5,"currency":"gems","id":"\#(one)","kind":"grant","reason":"","receipt":"\#(abc)"}"#
 
   static func totals() -> WalletTotals {
     var totals = WalletTotals()
@@ -143,16 +162,18 @@ import Testing
   }
 
   static let reply = WalletReply(
-    chain: ChainID(high: 0, low: 1), state: .from(head: head, common: head), statement: 9, totals: ["gems": totals()],
-    balances: ["gems": 9],
-    recalled: ["gems": 1], decisions: [WalletDecision(id: claim.id, verdict: .declined)],
+    chain: ChainID(high: 0, low: 1), state: .from(head: head, common: head), statement: 9, epoch: 2,
+    code: Data([0xAB, 0xCD, 0xEF, 0x12]), totals: ["gems": totals()], balances: ["gems": 9], recalled: ["gems": 1],
+    decisions: [WalletDecision(id: claim.id, verdict: .declined)],
     held: ["gems": [WalletHolding(device: DeviceID(high: 0, low: 2), amount: 5, seenMilliseconds: 3_600_000)]],
-    goods: WalletGoods(after: 6, number: 7, counts: ["hat": 2]))
+    goods: WalletGoods(after: 6, number: 7, counts: ["hat": 2]),
+    orders: [NumberedOrder(number: 3, order: refund)], owed: ["gems": 8], authoritative: ["rubies"])
   static let replyText =
     #"""
-    {"balances":{"gems":9},"chain":"\#(one)","decisions":[{"id":"\#(three)","verdict":"declined"}],\#
-    "goods":{"after":6,"counts":{"hat":2},"number":7},\#
+    {"authoritative":["rubies"],"balances":{"gems":9},"chain":"\#(one)","code":"q83vEg==",\#
+    "decisions":[{"id":"\#(three)","verdict":"declined"}],"epoch":2,"goods":{"after":6,"counts":{"hat":2},"number":7},\#
     "held":{"gems":[{"amount":5,"device":"\#(two)","seenMilliseconds":3600000}]},\#
+    "orders":[{"number":3,"order":\#(refundText)}],"owed":{"gems":8},\#
     "recalled":{"gems":1},"state":{"from":{"common":\#(headText),"head":\#(headText)}},"statement":9,\#
     "totals":{"gems":{"earned":3,"granted":4,"returned":1,"spent":2}}}
     """#
@@ -198,6 +219,7 @@ import Testing
   static let forms: [Form] = [
     Form("a request", request, requestText),
     Form("a response", response, responseText),
+    Form("the payment of a receipt", receipt, receiptText),
     Form("a cell", cell, cellText),
     Form("a cell with a set", setCell, setCellText),
     Form("a cell with a dictionary", dictionaryCell, dictionaryCellText),
@@ -236,7 +258,21 @@ import Testing
     Form("an event of a restored cloud", CloudEvent(seq: 12, unknown: cursor), #"{"seq":12,"unknown":\#(cursorText)}"#),
     Form("refused", ExchangeOutcome.refused([refusal]), #"{"refused":[\#(refusalText)]}"#),
     Form("a chain that stands", WalletReply.State.accepted(head), #"{"accepted":\#(headText)}"#),
+    Form("a bank that was set back", WalletReply.State.restored, #"{"restored":true}"#),
     Form("a closed chain", WalletReply.State.closed(common: head), #"{"closed":\#(headText)}"#),
+    Form(
+      "a voucher",
+      WalletVoucher(
+        bank: ContainerID(high: 0, low: 1), chain: ChainID(high: 0, low: 2), receiver: ContainerID(high: 0, low: 3),
+        amounts: ["gems": 100],
+        claims: [WalletVoucher.Claim(key: "daily-2026-11-20", currency: "gems", amount: 30)],
+        code: Data([0xAB, 0xCD, 0xEF, 0x12, 0x34, 0x56, 0x78, 0x90])),
+      #"""
+      {"amounts":{"gems":100},"bank":"00000000000000000000000000000001",\#
+      "chain":"00000000000000000000000000000002",\#
+      "claims":[{"amount":30,"currency":"gems","key":"daily-2026-11-20"}],"code":"q83vEjRWeJA=",\#
+      "receiver":"00000000000000000000000000000003"}
+      """#),
     Form(
       "a chain too far ahead", WalletReply.State.from(head: head, common: nil), #"{"from":{"head":\#(headText)}}"#),
     Form(
@@ -269,7 +305,7 @@ import Testing
       #"{"id":"\#(two)","savedAtMilliseconds":5,"slot":"main","tombstone":true,"writer":"0000000000000001"}"#),
     Form(
       "a bare offer",
-      WalletOffer(chain: ChainID(high: 0, low: 1), base: head),
+      WalletOffer(chain: ChainID(high: 0, low: 1), version: 1, base: head),
       #"{"base":\#(headText),"chain":"\#(one)"}"#),
     Form(
       "a bare reply", WalletReply(chain: ChainID(high: 0, low: 1), state: .accepted(head)),
@@ -288,7 +324,7 @@ import Testing
     let later = #""a later field":[{"of":null},1e9,"any kind"],"#
     var text = form.text.replacingOccurrences(of: "{", with: "{" + later)
     // Dictionaries have no fields: every name in them is one of the game's.
-    for table in ["needs", "totals", "balances", "recalled", "held", "counts", "custom"] {
+    for table in ["needs", "totals", "balances", "recalled", "held", "counts", "owed", "custom", "amounts"] {
       text = text.replacingOccurrences(of: "\"\(table)\":{" + later, with: "\"\(table)\":{")
     }
     #expect(text != form.text)
@@ -333,7 +369,7 @@ import Testing
       "a request", "a bare request", "a response", "a bare response", "a delete", "missing", "refused",
       "a refusal for want of room",
       "a chain that stands", "a conversion in a group",
-      "a closed chain",
+      "a closed chain", "a bank that was set back", "a voucher",
       "a chain too far ahead", "held", "a request with a last part", "an event", "an event of a restored cloud",
       "an event with what changed", "a cell with a set", "a cell with a dictionary", "a cell of a later rule",
       "a request of a device that stages", "a list of devices with what they have",

@@ -54,4 +54,21 @@ extension Lab {
       if case .decisions(let decisions) = notification { decisions.map(\.verdict) } else { [] }
     }
   }
+
+  /// The game's server orders something.
+  @discardableResult
+  mutating func order(
+    _ kind: BankOrder.Kind, _ amount: Int64, id: UInt64, goods: [String] = []
+  ) throws -> Bank.OrderOutcome {
+    let order = BankOrder(
+      id: OperationID(high: 8, low: id), kind: kind, currency: "gems", amount: amount, reason: "support", goods: goods)
+    return try CloudAcceptance.perform(order, now: now, rules: rules, in: &cloud, using: &random)
+  }
+
+  /// The game's server takes a purchase back.
+  @discardableResult
+  mutating func refund(_ purchase: OperationID) throws -> Bank.OrderOutcome {
+    let order = BankOrder(refunding: purchase, reason: "support")
+    return try CloudAcceptance.perform(order, now: now, rules: rules, in: &cloud, using: &random)
+  }
 }

@@ -73,8 +73,8 @@ import Testing
       try wallet.perform(made[2])
       let chain = wallet.state.chain
       let change = wallet.receive(
-        WalletReply(chain: chain, state: .from(head: old, common: nil)), using: &random
-      ) { head in isKept && head == old ? [made[1]] : nil }
+        WalletReply(chain: chain, state: .from(head: old, common: nil)), using: &random,
+        acknowledged: { isKept && $0 == old ? [made[1]] : nil }, settled: { _ in [] })
       #expect(change.hasMore && (wallet.state.chain == chain) == isKept)
       let offer = wallet.offer()
       #expect(offer.operations == (isKept ? Array(made[1...]) : []) && offer.late == (isKept ? [] : [made[2]]))

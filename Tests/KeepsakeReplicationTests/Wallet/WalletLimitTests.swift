@@ -1,3 +1,4 @@
+import Foundation
 import KeepsakeReplication
 import KeepsakeSimulation
 import Testing
@@ -77,6 +78,49 @@ import Testing
     #expect(bank.state.chains.count == Int(2 * lines))
     try begin(5_001, 1)
     #expect(bank.state.chains.count == Int(lines) + 1, "only the rings and the new one are open")
+  }
+
+  @Test("all ancestors of a chain are looked at together, and only for a bank that has asked for proofs")
+  func ancestors() throws {
+    var (bank, storage) = (Bank(BankState()), CountingStorage())
+    for number: UInt64 in 1...200 { _ = try bank.answer(Self.offer(number, follows: number - 1), in: &storage) }
+    for number: UInt64 in 501...600 { _ = try bank.answer(Self.offer(number), in: &storage) }
+    var next = Self.offer(1_000, follows: 200)
+    next.ancestors = (0..<15).map { Self.chain(199 - $0) } + [Self.chain(501)]
+    _ = try bank.answer(next, in: &storage)
+    #expect(bank.state.chains[Self.chain(501)] != nil && bank.state.chains[Self.chain(200)] == nil)
+    (next.chain, next.base, next.follows) = (
+      Self.chain(1_001), ChainHead(emptyChain: Self.chain(1_001)), Self.chain(1_000)
+    )
+    next.proving = 0
+    storage.looks = 0
+    _ = try bank.answer(next, in: &storage)
+    #expect(storage.looks <= bank.state.closedChains + bank.state.chains.count + 2)
+    #expect(bank.state.chains[Self.chain(501)] == nil && bank.state.chains[Self.chain(502)] != nil)
+  }
+
+  @Test("a voucher that the player has no room for costs nothing for its claims")
+  func unpayableVouchers() throws {
+    let (old, new) = (ContainerID(high: 1, low: 1), ContainerID(high: 2, low: 2))
+    let keys = [Data("secret".utf8)]
+    let rules = BankRules(seal: BankSeal(bank: new, keys: keys))
+    var (bank, storage) = (Bank(BankState(), rules: rules), CountingStorage())
+    for number in 0..<Wallet.maximumCurrencies { bank.state.pool["c\(number)"] = number == 1 ? Wallet.maximumTotal : 1 }
+    let claims = (0..<100).map { WalletVoucher.Claim(key: "\($0)", currency: "c0", amount: 1) }
+    func shown(_ currency: String, _ number: UInt64) -> WalletOffer {
+      let voucher = WalletVoucher(
+        bank: old, chain: Self.chain(number), receiver: new, amounts: [currency: 5], claims: claims)
+      var offer = Self.offer(1)
+      offer.vouchers = [BankSeal(bank: old, keys: keys).signed(voucher)]
+      return offer
+    }
+    for (number, currency): (UInt64, String) in [(11, "c1"), (12, "another")] {
+      storage.looks = 0
+      let reply = try bank.answer(shown(currency, number), in: &storage)
+      #expect(reply.takenVouchers.isEmpty && reply.declinedVouchers.isEmpty && storage.looks <= 1)
+    }
+    #expect(try bank.answer(shown("c0", 13), in: &storage).takenVouchers == [Self.chain(13)])
+    #expect(storage.looks >= 100)
   }
 
   @Test("a player has so many currencies and no more; those that are there go on, and the device says so first")
@@ -195,7 +239,7 @@ import Testing
   }
 }
 
-/// Counts how often the bank looks for a closed chain.
+/// Counts how often the bank looks for a closed chain or a claim.
 private struct CountingStorage: BankStorage {
   private var cloud = MemoryContainer(epoch: 1)
   private final class Counter { var looks = 0 }
@@ -209,8 +253,25 @@ private struct CountingStorage: BankStorage {
   mutating func recordDecision(_ verdict: WalletDecision.Verdict, on operation: WalletOperation, of chain: ChainID) {
     cloud.recordDecision(verdict, on: operation, of: chain)
   }
-  func isClaimPaid(_ key: String) -> Bool { cloud.isClaimPaid(key) }
-  mutating func markClaimPaid(_ key: String) { cloud.markClaimPaid(key) }
+  func isClaimPaid(_ key: String) -> Bool {
+    counter.looks += 1
+    return cloud.isClaimPaid(key)
+  }
+  mutating func markClaimPaid(_ key: String, _ payment: ClaimPayment?) { cloud.markClaimPaid(key, payment) }
+  func payments(limit: Int) -> [WalletVoucher.Claim] { cloud.payments(limit: limit) }
+  func isVoucherPaid(_ chain: ChainID, of bank: ContainerID) -> Bool { cloud.isVoucherPaid(chain, of: bank) }
+  mutating func markVoucherPaid(_ chain: ChainID, of bank: ContainerID) { cloud.markVoucherPaid(chain, of: bank) }
+  func vouchedClaim(_ key: String, by bank: ContainerID) -> Int64? {
+    counter.looks += 1
+    return cloud.vouchedClaim(key, by: bank)
+  }
+  mutating func setVouchedClaim(_ key: String, by bank: ContainerID, left: Int64) {
+    cloud.setVouchedClaim(key, by: bank, left: left)
+  }
+  func decidedOperation(_ id: OperationID) -> WalletOperation? { cloud.decidedOperation(id) }
+  func order(_ id: OperationID) -> BankOrder? { cloud.order(id) }
+  func orders(after number: UInt64, limit: Int) -> [NumberedOrder] { cloud.orders(after: number, limit: limit) }
+  mutating func recordOrder(_ order: NumberedOrder) { cloud.recordOrder(order) }
   func goods(changedAfter number: UInt64, limit: Int) -> [NumberedGood] {
     cloud.goods(changedAfter: number, limit: limit)
   }
@@ -222,4 +283,6 @@ private struct CountingStorage: BankStorage {
     return cloud.closedChain(id)
   }
   mutating func recordClosedChain(_ chain: BankState.ClosedChain, _ id: ChainID) { cloud.recordClosedChain(chain, id) }
+  func voucher(of chain: ChainID) -> WalletVoucher? { cloud.voucher(of: chain) }
+  mutating func recordVoucher(_ voucher: WalletVoucher) { cloud.recordVoucher(voucher) }
 }

@@ -52,6 +52,24 @@ import Testing
     #expect(wallet.state.follows == before.state.chain && wallet.state.late.isEmpty)
   }
 
+  @Test("vouchers that can't be paid yet don't keep the others from being shown, and that is no progress")
+  mutating func unpaidVouchers() {
+    var wallet = wallet()
+    wallet.state.vouchers = (0...UInt64(WalletVoucher.maximumShown)).map {
+      WalletVoucher(
+        bank: ContainerID(high: 1, low: 1), chain: ChainID(high: 0, low: $0), receiver: ContainerID(high: 2, low: 2),
+        amounts: ["gems": 1])
+    }
+    let reply = accepted(wallet, granted: 0)
+    #expect(wallet.offer().vouchers.first?.chain.low == 0)
+    for first: UInt64 in [16, 15, 14] {
+      let change = wallet.receive(reply, using: &random)
+      #expect(wallet.offer().vouchers.first?.chain.low == first && !change.hasMore)
+      #expect(change.isProgress == (first == 16), "only the first reply brings a statement")
+    }
+    #expect(wallet.state.vouchers.count == 17 && wallet.vouched("gems") == 17)
+  }
+
   @Test("what comes after the bank's operations on a closed chain is late; what it decided before that is told")
   mutating func closed() throws {
     let (before, heads, decided) = try three()

@@ -126,7 +126,7 @@ import Testing
     }
   }
 
-  @Test("two replies in a row that change nothing pause the wallet until the next start")
+  @Test("two replies in a row that change nothing pause the wallet")
   func repliesWithoutEffect() throws {
     var lab = try Lab()
     lab.cloud.faults = Faults()

@@ -38,28 +38,32 @@ enum WalletLab {
   }
 
   /// Takes a reply of a bank as the engine does.
-  static func receive(_ reply: WalletReply, in store: Store) throws {
-    try store.write { try receive(reply, in: &$0) }
+  ///
+  /// - Parameter seed: What the id of a new chain depends on.
+  static func receive(_ reply: WalletReply, seed: UInt64 = 1, in store: Store) throws {
+    try store.write { try receive(reply, seed: seed, in: &$0) }
   }
 
-  static func receive(_ reply: WalletReply, in transaction: inout StoreTransaction) throws {
-    var random = SeededRandom(seed: 1)
+  static func receive(_ reply: WalletReply, seed: UInt64 = 1, in transaction: inout StoreTransaction) throws {
+    var random = SeededRandom(seed: seed)
     var wallet = Wallet(try #require(try transaction.wallet()))
-    let change = try wallet.receive(reply, using: &random, acknowledged: transaction.acknowledgedOperations)
+    let change = try wallet.receive(
+      reply, using: &random, acknowledged: transaction.acknowledgedOperations, settled: transaction.settledOperations)
     try transaction.setWallet(wallet.state)
     try transaction.recordDecisions(change.decisions)
+    try transaction.recordOrders(change.orders, areNews: change.areOrdersNews)
   }
 
   /// Takes the reply of a bank that has all operations of the chain, with these decisions.
   static func acceptAll(
-    _ decisions: [(WalletOperation, WalletDecision.Verdict)] = [], in store: Store
+    _ decisions: [(WalletOperation, WalletDecision.Verdict)] = [], orders: [NumberedOrder] = [], in store: Store
   ) throws {
     let state = try state(of: store)
     try receive(
       WalletReply(
         chain: state.chain, state: .accepted(state.head), statement: state.statement + 1, totals: state.totals,
         balances: state.totals.mapValues(\.rights),
-        decisions: decisions.map { WalletDecision(id: $0.id, verdict: $1) }),
+        decisions: decisions.map { WalletDecision(id: $0.id, verdict: $1) }, orders: orders),
       in: store)
   }
 
@@ -69,6 +73,8 @@ enum WalletLab {
 
   /// The ledger's operations and what became of them, oldest first.
   static func ledger(of store: Store) throws -> [(id: Int, status: WalletEntry.Status)] {
-    try store.read { try $0.walletEntries(newest: .max) }.reversed().map { (Int($0.operation.id.low), $0.status) }
+    try store.read { try $0.walletEntries(newest: .max) }.reversed().map {
+      (Int(truncatingIfNeeded: $0.operation.id.low), $0.status)
+    }
   }
 }

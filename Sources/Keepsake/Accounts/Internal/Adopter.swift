@@ -4,14 +4,15 @@ import KeepsakeStore
 
 /// Moves one store's data into another, in steps that can each be repeated.
 ///
-/// 1. `pack`: takes the money out of the first store's wallet and keeps it there as a parcel for this account only. One
-///    transaction.
-/// 2. `take`: adds values, saves, scores and the parcel to the second store, which records that it received the parcel.
-///    One transaction.
-/// 3. `settle`: removes the parcel from the first store. One transaction.
+/// 1. `pack`: takes the money out of the first store and keeps it there for this account only: the operations of a
+///    wallet that no bank knows as a parcel, and a wallet that a bank knows as it is. One transaction.
+/// 2. `keepCredentials`: copies those with which the other store's banks can be asked.
+/// 3. `take`: adds values, saves, scores, the parcel and the wallets to the second store, which records that it
+///    received the parcel. One transaction.
+/// 4. `settle`: removes the parcel and the wallets from the first store. One transaction.
 ///
-/// After a crash, the parcel shows whether step 1 is done, and the record whether step 2 is. Repeating the rest of step
-/// 2 changes nothing.
+/// After a crash, what is kept shows whether step 1 is done, and the record whether step 3 is. Repeating the rest of
+/// step 3 changes nothing: a wallet that a bank has settled meanwhile gets the same voucher again, which is paid once.
 struct Adopter {
   /// The reason that both ledgers show for the operations.
   private static let reason = "adopted"
@@ -43,21 +44,50 @@ struct Adopter {
         }
         return
       }
-      guard var wallet = try transaction.wallet().map({ KeepsakeReplication.Wallet($0) }) else { return }
-      let paid = try transaction.walletEntries(newest: .max) { operation in
-        operation.effect == .claim
-      }
+      guard let state = try transaction.wallet() else { return }
       var random = SystemRandomNumberGenerator()
-      let parcel = try wallet.pack(
-        neverConnected: try transaction.facts().container == nil, since: note.handed,
-        claims: paid.filter { $0.status == .settled }.map(\.operation).reversed(), reason: Self.reason, now: now,
-        using: &random)
-      guard let parcel else { return }
-      note.underway = AdoptionNote.Underway(place: own.name, account: own.account.name ?? "", parcel: parcel)
-      note.handed = wallet.mark
-      try transaction.setWallet(wallet.state)
+      var underway = AdoptionNote.Underway(place: own.name, account: own.account.name ?? "")
+      if state.isKnownToBank {
+        // It stays with a bank that nobody could ask from here (`Adoption.Left.money`).
+        guard try canBeSettled(state.bank ?? transaction.facts().container) else { return }
+        try DeviceCommit.leaveBank(in: &transaction, using: &random)
+        note.handed = nil
+      } else {
+        var wallet = KeepsakeReplication.Wallet(state)
+        underway.parcel = try wallet.pack(since: note.handed, reason: Self.reason, now: now, using: &random)
+        if underway.parcel != nil {
+          note.handed = wallet.mark
+          try transaction.setWallet(wallet.state)
+        }
+      }
+      let former = try transaction.formerWallets()
+      let settled = try former.filter { try canBeSettled($0.bank) }
+      if !settled.isEmpty {
+        underway.wallets = settled
+        try transaction.setFormerWallets(former.filter { !settled.contains($0) })
+      }
+      guard underway.parcel != nil || underway.wallets != nil else { return }
+      note.underway = underway
       try transaction.setAdoptionNote(note)
     }
+  }
+
+  /// How to reach the banks that know the other store's wallets.
+  private var banks: FormerBanks { FormerBanks(folder: source.url, store: source, environment: core.environment) }
+
+  /// Returns whether this device can ask the bank of a container.
+  private func canBeSettled(_ container: ContainerID?) throws -> Bool {
+    guard let container else { return false }
+    return try core.environment.formerCloud(container) != nil || banks.credentials(for: container) != nil
+  }
+
+  /// Gives this store the credentials for the banks whose wallets it is about to receive.
+  func keepCredentials() throws {
+    let wallets = try source.read { try $0.adoptionNote().underway?.wallets } ?? []
+    let banks = banks
+    let credentials = try Set(wallets.flatMap { [$0.bank, $0.receiver] }.compactMap(\.self))
+      .compactMap { try banks.credentials(for: $0) }
+    try FormerClouds(in: core.store.url, of: core.store.base).add(credentials)
   }
 
   // MARK: Everything arrives
@@ -178,6 +208,16 @@ struct Adopter {
   {
     let note = try theirs.adoptionNote()
     var parcels = try mine.adoptedParcels()
+    if let wallets = note.underway?.wallets {
+      try DeviceCommit.adopt(wallets, in: &mine)
+      var pending: [String: Int128] = [:]
+      for wallet in wallets {
+        for currency in wallet.currencies { pending[currency, default: 0] += Int128(wallet.pending(currency)) }
+      }
+      for (currency, amount) in pending where amount > 0 {
+        adoption.pendingMoney[Currency(currency)] = Int(clamping: amount)
+      }
+    }
     if let parcel = note.underway?.parcel, !parcels.contains(parcel.id) {
       var random = SystemRandomNumberGenerator()
       var wallet = KeepsakeReplication.Wallet(try mine.wallet() ?? WalletState(chain: ChainID(using: &random)))
@@ -195,8 +235,8 @@ struct Adopter {
     for currency in left.currencies where left.total(currency) != 0 {
       adoption.left.money[Currency(currency)] = Int(clamping: left.total(currency))
     }
-    // A bank that never learns that the money was moved lets the other account's devices spend it again.
-    if try theirs.facts().container != nil { adoption.left.unreported = left.unreported.sorted().map { Currency($0) } }
+    // What the other account's bank still has to learn stays with it.
+    if left.state.isKnownToBank { adoption.left.unreported = left.unreported.sorted().map { Currency($0) } }
   }
 
   /// Returns whether the operation was performed here before, or its payment claimed.

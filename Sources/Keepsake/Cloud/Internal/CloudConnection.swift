@@ -27,8 +27,12 @@ actor CloudConnection: CloudLink {
   private var service: SyncService<Store>?
   /// The service that is notified of commits.
   private nonisolated let informed = Mutex<SyncService<Store>?>(nil)
+  /// Settles what the store left with the banks of players that it belonged to before; nil while it can't.
+  var leaving: LeavingService<Store>?
+  /// Whether the cloud was reachable when the status was last shown.
+  var wasReached = false
   /// The transport that the service uses.
-  private var transport: (any Transport)?
+  private(set) var transport: (any Transport)?
   private var seenByMonitor: SeenByMonitor?
   /// Counts services, so that what an earlier one still reports is ignored.
   private var generation = 0
@@ -44,7 +48,8 @@ actor CloudConnection: CloudLink {
     self.eventHandler = eventHandler
     self.state = state
     registration = CloudRegistration(
-      file: CloudFile(in: core.store.url, of: core.store.base), executor: executor)
+      file: CloudFile(in: core.store.url, of: core.store.base),
+      former: FormerClouds(in: core.store.url, of: core.store.base), executor: executor)
     sleep = core.environment.sleep
     random = core.environment.random
   }
@@ -99,12 +104,14 @@ actor CloudConnection: CloudLink {
       registering?.cancel()
       registering = nil
       await service?.pause()
+      await endLeaving()
       state.post(.paused)
       return showWithoutService()
     }
     do {
       if let service {
         try await service.start()
+        await beginLeaving()
         return
       }
       switch wanted.kind {
@@ -155,6 +162,7 @@ actor CloudConnection: CloudLink {
       throw error
     }
     self.transport = transport
+    await beginLeaving()
     let watch = SeenByMonitor(core: core, transport: transport, executor: executor)
     seenByMonitor = watch
     await watch.start()
@@ -165,6 +173,7 @@ actor CloudConnection: CloudLink {
     registering = nil
     informed.withLock { $0 = nil }
     await seenByMonitor?.stop()
+    await endLeaving()
     (seenByMonitor, transport) = (nil, nil)
     core.seen.forget()
     await service?.stop()
@@ -374,6 +383,10 @@ actor CloudConnection: CloudLink {
   /// Shows the service's current status: the one from the stream may be older than what is already shown.
   private func showStatus(of generation: Int) {
     guard generation == self.generation, let service else { return }
+    let isReached = service.status.isReached
+    // There is a network again.
+    if isReached, !wasReached, let leaving { Task { await leaving.look() } }
+    wasReached = isReached
     let deliveryBuffer = deliveryBuffer
     state.change { shown in
       var status = CloudStatus(service.status)

@@ -29,12 +29,34 @@ struct CloudEventHandler: Sendable {
         core.events.report(
           Incident(kind: .refusedByCloud, message: "\(refusal.item): \(refusal.message)", date: core.now))
       }
+    case .moneyLost(let lost):
+      wallet.invalidate()
+      core.events.report(
+        Incident(
+          kind: .moneyLost,
+          message: "\(Self.text(lost)) won't arrive from the player that this device belonged to before: the device "
+            + "was removed there, that player's data were deleted, the voucher of the bank isn't accepted, or a copy "
+            + "of this device has taken it to another player",
+          date: core.now))
+    case .moneyOutOfReach(let lost):
+      core.events.report(
+        Incident(
+          kind: .moneyOutOfReach,
+          message: "\(Self.text(lost)) can't be fetched from the player that this device belonged to before, since the "
+            + "credentials for that player's cloud are missing here: it stays pending until \(FormerClouds.name) is "
+            + "restored from a backup",
+          date: core.now))
     case .damaged(let hash):
       core.events.report(
         Incident(
           kind: .damagedInCloud, message: "the content \(hash) is damaged in the cloud, or missing from it",
           date: core.now))
     }
+  }
+
+  private static func text(_ lost: LostMoney) -> String {
+    let amounts = lost.amounts.sorted { $0.key < $1.key }.map { "\($0.value) \($0.key)" }
+    return amounts.isEmpty ? "money" : amounts.joined(separator: ", ")
   }
 
   /// Emits a change immediately, or holds it back with the rest.

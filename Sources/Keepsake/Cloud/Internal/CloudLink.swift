@@ -12,6 +12,8 @@ protocol CloudLink: AnyObject, Sendable {
   var hasBank: Bool { get }
   /// Notifies the cloud that there is a commit it may need. Never waits.
   func didCommit()
+  /// Notifies the cloud that there may be money at the banks of players that the store belonged to before. Never waits.
+  func settleFormerWallets()
   /// Returns when the cloud has responded after this call, and its changes are on this device.
   func fetchChanges() async throws
   /// Downloads the contents of a slot that are only in the cloud.
@@ -22,6 +24,10 @@ protocol CloudLink: AnyObject, Sendable {
   func devices(having versions: [VersionID]) async throws -> [AccountDevice]?
   /// Returns the player's devices; none in a cloud that doesn't know them.
   func devices() async throws -> [AccountDevice]
+}
+
+extension CloudLink {
+  func settleFormerWallets() {}
 }
 
 /// A weak reference to a game's cloud, which holds the game's core strongly.

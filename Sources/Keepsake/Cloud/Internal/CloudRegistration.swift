@@ -9,11 +9,13 @@ actor CloudRegistration {
   nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
 
   private let file: CloudFile
+  private let former: FormerClouds
   /// The attempt to register that is in progress, shared by all callers that wait for it.
   private var underWay: Task<CloudCredentials, any Error>?
 
-  init(file: CloudFile, executor: QueueExecutor) {
+  init(file: CloudFile, former: FormerClouds, executor: QueueExecutor) {
     self.file = file
+    self.former = former
     self.executor = executor
   }
 
@@ -53,6 +55,10 @@ actor CloudRegistration {
   /// this returns: call `joined` when it does.
   func join(_ code: String, at server: CloudServer, name: String) async throws {
     let credentials = try await HTTPAccount(url: server.url, appKey: server.appKey).join(code: code, name: name)
+    // The bank of the player before still has the store's money.
+    if let before = try file.read()?.credentials, before.container != credentials.container {
+      try former.add([before])
+    }
     // Stored first: a crash from here on must not leave the store with one player and the token of another.
     try file.write(CloudFile.Contents(credentials: credentials, isJoining: true))
   }

@@ -7,6 +7,8 @@ extension GameCore {
   func ask<Answer: Sendable>(
     within limit: Duration, _ body: @escaping @Sendable () async throws -> Answer
   ) async throws -> Answer {
+    // On a busy machine, the limit might pass before the request finds out.
+    guard !store.isClosed else { throw GameDataError.closed }
     let (outcomes, outcome) = AsyncStream<Result<Answer, any Error>>.makeStream()
     // Not a task group, which waits for its children: the first registration with a server that never responds doesn't
     // react to cancellation.

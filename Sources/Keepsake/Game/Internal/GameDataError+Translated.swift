@@ -20,6 +20,8 @@ extension GameDataError {
         return GameDataError(.insufficient(spendable: spendable, total: total, held: []), error.description)
       case .overflow, .tooMany: return GameDataError(.tooLarge, error.description)
       case .idReused(let id): return GameDataError(.idReused(id), error.description)
+      case .serverAuthoritative(let currency):
+        return GameDataError(.notAllowed(Currency(currency)), error.description)
       case .invalidAmount, .invalidText: return GameDataError(.misuse, error.description)
       }
     case let error as CellError:

@@ -1,4 +1,6 @@
 import Foundation
+package import KeepsakeReplication
+package import KeepsakeSync
 
 /// What this layer takes from the system, passed in so that tests can control the clock.
 package struct GameEnvironment: Sendable {
@@ -12,6 +14,8 @@ package struct GameEnvironment: Sendable {
   /// The random source for pauses that have to differ between devices, and for request numbers. Identifiers of saved
   /// data always come from the system's generator, regardless of this one, because they have to be unique forever.
   package var random: any RandomNumberGenerator & Sendable
+  /// The clouds of containers that a store belonged to before, in tests whose clouds need no credentials.
+  package var formerCloud: @Sendable (ContainerID) -> (any Transport)? = { _ in nil }
 
   package init(
     nowMilliseconds: @escaping @Sendable () -> Int64, uptime: @escaping @Sendable () -> Duration,

@@ -43,11 +43,22 @@ struct WalletHold: Sendable {
   }
 
   static func balances(in transaction: StoreTransaction) throws -> [String: Balance] {
-    guard let wallet = try transaction.wallet().map({ KeepsakeReplication.Wallet($0) }) else { return [:] }
-    return wallet.currencies.reduce(into: [:]) { balances, currency in
-      balances[currency] = Balance(
-        total: Int(clamping: wallet.total(currency)), spendable: Int(clamping: wallet.spendable(currency)),
-        pending: Int(clamping: wallet.pending(currency)))
+    var balances: [String: Balance] = [:]
+    var pending: [String: Int128] = [:]
+    if let wallet = try transaction.wallet().map({ KeepsakeReplication.Wallet($0) }) {
+      for currency in wallet.currencies {
+        balances[currency] = Balance(
+          total: Int(clamping: wallet.total(currency)), spendable: Int(clamping: wallet.spendable(currency)), pending: 0
+        )
+        pending[currency] = Int128(wallet.pending(currency)) + Int128(wallet.vouched(currency))
+      }
     }
+    for former in try transaction.formerWallets() {
+      for currency in former.currencies { pending[currency, default: 0] += Int128(former.pending(currency)) }
+    }
+    for (currency, amount) in pending where amount > 0 {
+      balances[currency, default: Balance(total: 0, spendable: 0, pending: 0)].pending = Int(clamping: amount)
+    }
+    return balances
   }
 }

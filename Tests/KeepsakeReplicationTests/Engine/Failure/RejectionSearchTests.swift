@@ -40,6 +40,47 @@ struct RejectionSearchTests {
     #expect(!search.isSingle && !search.skipsWallet)
   }
 
+  @Test("two replies without an effect leave the wallet out; then each pause allows one more, and an effect two")
+  func pauses() {
+    var search = RejectionSearch()
+    search.countWallet(isProgress: false, now: 100)
+    #expect(!search.skipsWallet)
+    search.countWallet(isProgress: false, now: 100)
+    #expect(search.skipsWallet)
+    search.resumeWallet(now: 199, after: 100)
+    #expect(search.skipsWallet)
+    search.resumeWallet(now: 200, after: 100)
+    #expect(!search.skipsWallet)
+    search.countWallet(isProgress: false, now: 200)
+    #expect(search.skipsWallet)
+    search.resumeWallet(now: 200)
+    search.countWallet(isProgress: true, now: 200)
+    search.countWallet(isProgress: false, now: 200)
+    #expect(!search.skipsWallet)
+    search.countWallet(isProgress: false, now: 200)
+    // The clock was set back.
+    search.resumeWallet(now: .min, after: 100)
+    #expect(!search.skipsWallet)
+    search.skipWallet()
+    search.resumeWallet(now: .max)
+    #expect(search.skipsWallet, "a cloud without a bank is asked at the next start")
+  }
+
+  @Test("a bank that asks for statements again and again leaves the wallet out, whatever it says in between")
+  func asksToProve() {
+    var search = RejectionSearch()
+    search.countWallet(isProgress: true, asksToProve: true, now: 0)
+    search.countWallet(isProgress: true, now: 0)
+    #expect(!search.skipsWallet)
+    search.countWallet(isProgress: true, asksToProve: true, now: 0)
+    #expect(search.skipsWallet)
+    for _ in 0..<2 {
+      search.resumeWallet(now: 0)
+      search.countWallet(isProgress: true, asksToProve: true, now: 0)
+      #expect(!search.skipsWallet)
+    }
+  }
+
   @Test("contents may be missing only so many times in a row; the count restarts when something is accepted")
   func missing() {
     var search = RejectionSearch()

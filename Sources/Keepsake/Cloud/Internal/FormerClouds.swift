@@ -1,0 +1,93 @@
+import Foundation
+import KeepsakeReplication
+import KeepsakeStore
+import KeepsakeSync
+import Synchronization
+
+/// The credentials of the clouds that a device has left, in a file that only the user can read: kept until their banks
+/// have settled what the device has there.
+struct FormerClouds: Sendable {
+  static let name = "former-clouds.json"
+  /// Enough for hundreds; a larger file isn't ours.
+  private static let maximumBytes = 256 * 1024
+  /// The file is read and written again by an adoption on any thread, and by the connection.
+  private static let lock = Mutex(())
+
+  private let url: URL
+  /// The open store in the same folder: the file belongs to it only while the folder does.
+  private let store: Store?
+
+  /// - Parameter store: The store, if it is open.
+  init(in folder: URL, of store: Store?) { (url, self.store) = (folder.appendingPathComponent(Self.name), store) }
+
+  /// Returns the credentials for a container; nil if there are none.
+  func credentials(for container: ContainerID) throws -> CloudCredentials? {
+    try all().last { $0.container == container }
+  }
+
+  func all() throws -> [CloudCredentials] { try Self.lock.withLock { _ in try read() } }
+
+  /// Adds credentials. Those that are there already change nothing.
+  func add(_ credentials: [CloudCredentials]) throws {
+    guard !credentials.isEmpty else { return }
+    try Self.lock.withLock { _ in
+      let known = try read()
+      let added = credentials.filter { new in !known.contains { $0.token == new.token } }
+      if !added.isEmpty { try write(known + added) }
+    }
+  }
+
+  /// Removes the credentials for all other containers.
+  func keep(for containers: Set<ContainerID>) throws {
+    try Self.lock.withLock { _ in
+      let known = try read()
+      let kept = known.filter { containers.contains($0.container) }
+      if kept.count < known.count { try write(kept) }
+    }
+  }
+
+  private func read() throws -> [CloudCredentials] {
+    try store?.requirePresence()
+    guard let bytes = try AtomicFile.read(url, maximumBytes: Self.maximumBytes) else { return [] }
+    do {
+      return try JSONDecoder().decode([CloudCredentials].self, from: bytes)
+    } catch {
+      throw StoreError(
+        .damaged,
+        """
+        the file \(url.path) can't be decoded: restore it from a backup, or delete it; without it, the money that is \
+        on its way from there stays pending
+        """,
+        cause: error)
+    }
+  }
+
+  private func write(_ credentials: [CloudCredentials]) throws {
+    try store?.requirePresence()
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = [.sortedKeys, .prettyPrinted, .withoutEscapingSlashes]
+    try AtomicFile.write(encoder.encode(credentials), to: url, access: .ownerOnly)
+  }
+}
+
+/// How to reach the banks of players that a store belonged to before.
+struct FormerBanks: Sendable {
+  let folder: URL
+  /// The store, if it is open.
+  let store: Store?
+  let environment: GameEnvironment
+
+  /// Returns the credentials that this device had at the cloud of a container: those that were kept when it left, or
+  /// those that it still has.
+  func credentials(for container: ContainerID) throws -> CloudCredentials? {
+    if let kept = try FormerClouds(in: folder, of: store).credentials(for: container) { return kept }
+    let current = try CloudFile(in: folder, of: store).read()
+    return current.flatMap { $0.credentials.container == container && !$0.isJoining ? $0.credentials : nil }
+  }
+
+  /// Returns the cloud of a container; nil if this device has no credentials for it.
+  func cloud(of container: ContainerID) throws -> (any Transport)? {
+    if let cloud = environment.formerCloud(container) { return cloud }
+    return try credentials(for: container).map { HTTPTransport($0) }
+  }
+}

@@ -1,0 +1,109 @@
+#if Cloud
+import ArgumentParser
+import Foundation
+import KeepsakeServer
+
+/// `keepsake bank`: the keys with which the game's own servers order the banks of a cloud, and what an operator does
+/// after a restore.
+struct BankCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "bank",
+    abstract: "Manage the keys of the game's own servers, and players' money after a restore.",
+    discussion: """
+      With a key, a server of the game grants, charges and refunds players' money, and pays receipts. The commands \
+      for keys also work while keepsake serve is running, which notices at once. After a backup was put back, \
+      players' money is frozen until their devices have shown what they were granted since.
+      """,
+    subcommands: [
+      BankKeyCommand.self, BankKeysCommand.self, BankRemoveKeyCommand.self, BankRestoredCommand.self,
+      BankStatusCommand.self, BankReleaseCommand.self,
+    ])
+}
+
+/// What the commands have in common.
+struct BankOptions: ParsableArguments {
+  @Option(
+    name: .long, help: ArgumentHelp("The folder of the cloud's data, as for keepsake serve.", valueName: "folder"),
+    completion: .directory)
+  var data: String
+
+  @Flag(name: .long, help: "Print JSON.")
+  var json = false
+
+  var folder: URL { URL(fileURLWithPath: data, isDirectory: true) }
+
+  func keys() throws -> ServerKeys { try ServerKeys(data: folder) }
+}
+
+/// `keepsake bank key`: creates a key.
+struct BankKeyCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "key", abstract: "Create a server key, and print it once.",
+    discussion: "Only a hash of the key is kept: whoever loses it removes it and creates another one.")
+
+  @OptionGroup var options: BankOptions
+
+  @Option(name: .long, help: "The name under which the key is listed: which server has it.")
+  var name: String
+
+  private struct Created: Encodable {
+    var name: String
+    var key: String
+  }
+
+  func run() async throws {
+    try await CommandRun.reporting(json: options.json) {
+      let key = try options.keys().create(name)
+      if options.json { try Output.document(Created(name: name, key: key)) } else { Output.text(key) }
+    }
+  }
+}
+
+/// `keepsake bank keys`: lists the keys' names.
+struct BankKeysCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(commandName: "keys", abstract: "List the names of all server keys.")
+
+  @OptionGroup var options: BankOptions
+
+  private struct Names: Encodable {
+    var names: [String]
+  }
+
+  func run() async throws {
+    try await CommandRun.reporting(json: options.json) {
+      let names = try options.keys().names()
+      if options.json {
+        try Output.document(Names(names: names))
+      } else {
+        for name in names { Output.text(Printable.text(name)) }
+      }
+    }
+  }
+}
+
+/// `keepsake bank remove-key`: removes a key.
+struct BankRemoveKeyCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "remove-key", abstract: "Remove a server key: it is refused from now on.")
+
+  @OptionGroup var options: BankOptions
+
+  @Option(name: .long, help: "The key's name.")
+  var name: String
+
+  private struct Removed: Encodable {
+    var removed: String
+  }
+
+  func run() async throws {
+    try await CommandRun.reporting(json: options.json) {
+      try options.keys().remove(name)
+      if options.json {
+        try Output.document(Removed(removed: name))
+      } else {
+        Output.text("removed \(Printable.text(name))")
+      }
+    }
+  }
+}
+#endif

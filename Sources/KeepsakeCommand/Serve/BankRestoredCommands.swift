@@ -1,0 +1,241 @@
+#if Cloud
+import ArgumentParser
+import Foundation
+import KeepsakeReplication
+import KeepsakeServer
+import KeepsakeStore
+import KeepsakeSync
+import Logging
+
+/// A player's id as an argument of a command.
+struct PlayerArgument: ExpressibleByArgument {
+  let id: PlayerID
+
+  init?(argument: String) {
+    guard let id = PlayerID(argument) else { return nil }
+    self.id = id
+  }
+}
+
+/// `keepsake bank restored`: marks the database of a stopped server as a backup that was put back.
+struct BankRestoredCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "restored", abstract: "Say that the data folder, or its database, was restored from a backup.",
+    discussion: """
+      The server must not be running. At its next start, players' money is frozen until their devices have shown what \
+      they were granted since the backup was made. An older copy of the database alone is also found without this. \
+      Grants, charges, refunds and receipts since then are lost: send them again when keepsake bank status lists no \
+      frozen money for the player. What it lists as left to the player was paid before: charge it.
+      """)
+
+  @OptionGroup var options: BankOptions
+
+  private struct Marked: Encodable {
+    var marked = true
+  }
+
+  func run() async throws {
+    try await CommandRun.reporting(json: options.json) {
+      try RestoredCloud.mark(data: options.folder)
+      if options.json {
+        try Output.document(Marked())
+      } else {
+        Output.text("marked as restored: the next start of keepsake serve freezes players' money until devices report")
+      }
+    }
+  }
+}
+
+/// `keepsake bank status`: lists the players whose money is frozen, and for which devices it waits.
+struct BankStatusCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "status", abstract: "List players whose money is frozen after a restore, and their missing devices.",
+    discussion: "Also works while keepsake serve is running. Changes nothing. Reads every player's bank.")
+
+  @OptionGroup var options: BankOptions
+
+  @Option(name: .long, help: ArgumentHelp("Only this player.", valueName: "id"))
+  var player: PlayerArgument?
+
+  func run() async throws {
+    try await CommandRun.reporting(json: options.json) {
+      let status = try BankStatus(data: options.folder, player: player?.id)
+      if options.json {
+        try Output.document(status)
+      } else {
+        Output.text(Self.lines(of: status).joined(separator: "\n"))
+      }
+    }
+  }
+
+  static func lines(of status: BankStatus) -> [String] {
+    var lines = [
+      status.epoch == 0 ? "never restored" : "epoch \(status.epoch)", "generation \(status.generation)",
+    ]
+    if status.isMarked { lines.append("marked as restored: the next start begins a new epoch") }
+    lines.append(
+      status.frozen == 0
+        ? "no player's money is frozen" : "frozen: the money of \(CountText.of(status.frozen, "player"))")
+    for player in status.players { lines += Self.lines(of: player) }
+    if status.frozen > status.players.count {
+      lines.append("and \(CountText.of(status.frozen - status.players.count, "further player"))")
+    }
+    if !status.shortfalls.isEmpty { lines.append("missing, and left to players: \(amounts(status.shortfalls))") }
+    if status.unreadable > 0 { lines.append("\(CountText.of(status.unreadable, "bank")) can't be read") }
+    if status.frozen > 0 {
+      lines.append("if a device won't come back, keepsake bank release ends the wait for it")
+    }
+    return lines
+  }
+
+  private static func lines(of player: BankStatus.Player) -> [String] {
+    var title = player.player.map { "player \($0)" } ?? "container \(player.container), without devices"
+    if !player.missing.isEmpty { title += "  missing so far: \(amounts(player.missing))" }
+    if !player.waiting.isEmpty { title += "  spends that wait: \(amounts(player.waiting))" }
+    return [title]
+      + player.devices.map { device in
+        let name = device.name.isEmpty ? "a device" : Printable.text(device.name)
+        let id = device.device.map { " (\($0))" } ?? ""
+        let seen = device.seenMilliseconds.map { "last seen \(TimeText.iso(milliseconds: $0))" } ?? "never seen"
+        return "  waits for \(name)\(id), \(seen)"
+      }
+  }
+
+  private static func amounts(_ amounts: [String: Int64]) -> String {
+    amounts.sorted { $0.key < $1.key }.map { "\($0.value) \(Printable.text($0.key))" }.joined(separator: ", ")
+  }
+}
+
+/// `keepsake bank release`: ends the wait for devices that don't come back.
+struct BankReleaseCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "release", abstract: "End the wait of frozen money for devices that won't come back.",
+    discussion: """
+      A running server is asked with --url and --key-file; the data folder of a stopped one is named with --data. What \
+      a lost device was granted after the backup is the player's again; what it had before stays with it until it is \
+      removed. If it comes back and the player doesn't have the money any more, the difference is booked as a shortfall.
+      """)
+
+  @Option(
+    name: .long, help: ArgumentHelp("The folder of a stopped cloud's data.", valueName: "folder"),
+    completion: .directory)
+  var data: String?
+
+  @Option(name: .long, help: "The address of a running cloud.")
+  var url: String?
+
+  @Option(
+    name: .long,
+    help: ArgumentHelp("A file with a server key, as keepsake bank key prints it.", valueName: "file"),
+    completion: .file())
+  var keyFile: String?
+
+  @Option(name: .long, help: ArgumentHelp("The player whose money is released.", valueName: "id"))
+  var player: PlayerArgument?
+
+  @Flag(name: .long, help: "Release the money of all players.")
+  var all = false
+
+  @Flag(name: .long, help: "Print JSON.")
+  var json = false
+
+  /// Far larger than any key.
+  private static let maximumKeyBytes = 4 * 1_024
+
+  private struct Released: Encodable {
+    /// How many players' banks had waited.
+    var released: Int
+    /// How many banks can't be read.
+    var unreadable: Int
+  }
+
+  func validate() throws {
+    guard (player != nil) != all else { throw ValidationError("Name one player with --player, or all with --all.") }
+    guard (data != nil) != (url != nil), (url != nil) == (keyFile != nil) else {
+      throw ValidationError(
+        "Name a running cloud with --url and --key-file, or the folder of a stopped one with --data.")
+    }
+    if url != nil { _ = try address() }
+  }
+
+  private func address() throws -> URL {
+    guard let url = url.flatMap({ URL(string: $0) }), ["http", "https"].contains(url.scheme?.lowercased() ?? ""),
+      url.host != nil
+    else {
+      throw ValidationError("--url takes a URL such as http://127.0.0.1:8080.")
+    }
+    return url
+  }
+
+  func run() async throws {
+    try await CommandRun.reporting(json: json) {
+      let released: Released
+      if let data {
+        released = try await release(in: URL(fileURLWithPath: data, isDirectory: true))
+      } else {
+        released = try await release(at: address())
+      }
+      if json { return try Output.document(released) }
+      Output.text("released the money of \(CountText.of(released.released, "player"))")
+      if released.unreadable > 0 { Output.complaint("\(CountText.of(released.unreadable, "bank")) can't be read") }
+    }
+  }
+
+  private func release(in folder: URL) async throws -> Released {
+    // Standard output is for the result.
+    let logger = Logger(label: "keepsake.server") { StreamLogHandler.standardError(label: $0) }
+    do {
+      let (released, unreadable) = try await RestoredCloud.release(data: folder, player: player?.id, logger: logger)
+      return Released(released: released, unreadable: unreadable)
+    } catch let error as ServerError where error.code == .folderInUse {
+      throw CommandFailure(
+        .temporary, error.message, next: "ask the running server with --url and --key-file, or stop it")
+    }
+  }
+
+  private func release(at url: URL) async throws -> Released {
+    let bank = HTTPBank(url: url, key: try key())
+    do {
+      if let player { return Released(released: try await bank.release(player.id) ? 1 : 0, unreadable: 0) }
+      var sum = Released(released: 0, unreadable: 0)
+      var place: ContainerID?
+      repeat {
+        let page = try await bank.releasePage(after: place)
+        sum.released += page.released
+        sum.unreadable += page.unreadable
+        place = page.next
+      } while place != nil
+      return sum
+    } catch {
+      throw Self.failure(error)
+    }
+  }
+
+  private static func failure(_ failure: TransportFailure) -> CommandFailure {
+    switch failure.kind {
+    case .unauthorized:
+      CommandFailure(
+        .permission, failure.message, next: "check --key-file: it needs a key that keepsake bank key has printed")
+    case .unreachable, .interrupted, .server:
+      CommandFailure(
+        .unavailable, failure.message, next: "check --url, and try again: what is released already stays so")
+    case .rejected: CommandFailure(failure)
+    }
+  }
+
+  private func key() throws -> String {
+    let path = keyFile ?? ""
+    let bytes = try AtomicFile.read(
+      // Such as a shell's <(...), which keeps the key off the disk.
+      URL(fileURLWithPath: path), maximumBytes: Self.maximumKeyBytes, acceptsPipes: true)
+    guard let bytes else {
+      throw CommandFailure(.noInput, "there is no file \(path)", next: "name a file with a server key after --key-file")
+    }
+    let key = String(decoding: bytes, as: UTF8.self).trimmingCharacters(in: .whitespacesAndNewlines)
+    guard !key.isEmpty, !key.contains(where: \.isWhitespace) else {
+      throw CommandFailure(.data, "\(path) has no server key", next: "create one with keepsake bank key")
+    }
+    return key
+  }
+}
+#endif

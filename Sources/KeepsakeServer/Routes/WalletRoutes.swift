@@ -1,0 +1,35 @@
+#if Cloud
+import Hummingbird
+import KeepsakeReplication
+
+/// The wallet outside of exchanges: a device that has joined another player settles its former wallet, with the token
+/// that it had before.
+extension CloudRoutes {
+  func addWalletRoutes(to router: RouterGroup<CloudContext>) {
+    router.post("wallet/leave") { request, _ in
+      // A device that was removed after it had left has a right to what the bank had given it.
+      let identity = try signedIdentity(of: request)
+      let offer = try await request.json(LeavingRequest.self, limit: ServerLimits.exchangeBytes).offer
+      // Only a device that still belongs to the player may say that the cloud was set back.
+      let isRetired = try await storage.isRetired(identity)
+      let rules = try await bankRules(of: identity.container, for: isRetired ? nil : offer)
+      let now = clock()
+      if !isRetired {
+        try await storage.recordDevice(
+          DeviceRecord(identity: identity, name: nil, createdMilliseconds: now, seenMilliseconds: now))
+      }
+      let (reply, seq) = try await storage.transaction(on: identity.container) { container in
+        var source = SystemRandomNumberGenerator()
+        try container.admit(identity.device, leavingOn: offer.chain)
+        let before = try container.position().seq
+        let reply = try CloudAcceptance.leave(
+          with: offer, from: identity.device, now: now, rules: rules, in: &container, using: &source)
+        let after = try container.position().seq
+        return (reply, after == before ? nil : after)
+      }
+      if let seq { events.publish(seq, nil, of: identity.container, from: identity.device) }
+      return try Response(json: LeavingResponse(reply: reply))
+    }
+  }
+}
+#endif

@@ -1,0 +1,74 @@
+#if Cloud
+package import Foundation
+import GRDB
+package import KeepsakeReplication
+package import Logging
+
+/// What an operator does with the data folder of a stopped server after a backup was put back.
+package enum RestoredCloud {
+  /// Marks the database as a backup that was put back: at the next start every bank begins a new epoch. Marking it
+  /// twice changes nothing.
+  ///
+  /// - Throws: A `ServerError`; `folderInUse` if a server is running on the folder.
+  package static func mark(data: URL) throws {
+    let database = try DataFolder.existingDatabase(in: data)
+    let folder = try DataFolder(at: data)
+    defer { folder.unlock() }
+    do {
+      let queue = try DatabaseQueue(path: database.path)
+      try queue.read(Schema.refuseNewer)
+      // A backup may be of an older version.
+      try Schema.migrator(files: ContentFiles(folder: folder.contents)).migrate(queue)
+      try queue.writeWithoutTransaction { db in
+        try db.execute(sql: "PRAGMA synchronous = FULL")
+        try CloudNumber.isRestored.set(1, in: db)
+      }
+      try queue.close()
+    } catch {
+      throw Schema.failure(error, opening: database)
+    }
+  }
+
+  /// Ends the wait of banks for devices that haven't shown what they were granted.
+  ///
+  /// The database is opened as at a start: if it was put back or marked since, a new epoch begins before.
+  ///
+  /// - Parameter player: Whose bank to release; nil for all.
+  /// - Returns: How many banks had waited, and how many can't be read.
+  /// - Throws: A `ServerError`; `folderInUse` if a server is running on the folder.
+  package static func release(
+    data: URL, player: PlayerID?, logger: Logger = Logger(label: "keepsake.server")
+  ) async throws -> (released: Int, unreadable: Int) {
+    let database = try DataFolder.existingDatabase(in: data)
+    let folder = try DataFolder(at: data)
+    defer { folder.unlock() }
+    let storage = try SQLiteCloudStorage(
+      database: database, contents: folder.contents, witness: folder.witness, clock: ServerConfiguration.systemClock,
+      logger: logger)
+    let result: Result<(Int, Int), any Error>
+    do {
+      result = .success(try await release(player, in: storage))
+    } catch {
+      result = .failure(error)
+    }
+    try await storage.close()
+    return try result.get()
+  }
+
+  private static func release(_ player: PlayerID?, in storage: SQLiteCloudStorage) async throws -> (Int, Int) {
+    let rules = BankRules(epoch: storage.bankEpoch)
+    if let player {
+      guard let place = try await storage.place(of: player) else { throw ServerError.unknownPlayer(player) }
+      return (try await storage.releaseBank(of: place.container, rules: rules) == nil ? 0 : 1, 0)
+    }
+    var (released, unreadable) = (0, 0)
+    var place: ContainerID?
+    repeat {
+      let page = try await storage.releaseBanks(after: place, rules: rules)
+      (released, unreadable) = (released + page.seqs.count, unreadable + page.unreadable)
+      place = page.next
+    } while place != nil
+    return (released, unreadable)
+  }
+}
+#endif
