@@ -158,27 +158,27 @@ extension Story {
   mutating func guestJoins(_ others: [DemoDevice]) throws -> DemoDevice {
     report("\n9. A guest with money of its own joins")
     let guest = try device("guest tablet")
-    let (told, untold) = (40, 2)
+    let (reported, unreported) = (40, 2)
     try guest.send(.connect(url: server, appKey: appKey))
     try guest.send(.claimStarterGift)
-    try guest.send(.earn(gems: told))
+    try guest.send(.earn(gems: reported))
     try guest.send(.sync)
     let gift = Int64(FlowerGarden.starterGems)
-    let paid = try guest.wait(for: .gems(total: Int64(told) + gift))
+    let paid = try guest.wait(for: .gems(total: Int64(reported) + gift))
     try guest.send(.airplaneMode(true))
-    try guest.send(.earn(gems: untold))
+    try guest.send(.earn(gems: unreported))
     try guest.send(.airplaneMode(false))
     guard let code = try others.first?.send(.pairingCode).code else {
       throw DemoDevice.Refused(device: "phone", why: "no pairing code came")
     }
     try guest.send(.join(code: code))
-    report("  It has \(told) gems and the starter gift of \(gift) at its bank, and \(untold) that no bank knows.")
+    report("  It has \(reported) gems and the starter gift of \(gift) at its bank, and \(unreported) to report yet.")
     let before = gems
-    gems += Int64(told + untold)
+    gems += Int64(reported + unreported)
     let arrived = try haveMoneyAndGoods(others + [guest])
     promise(
       "a guest's money comes along, once, and no gift is paid twice",
-      seen: "\(before) and \(told + untold) are \(try guest.readBack().gems) gems, with one starter gift",
+      seen: "\(before) and \(reported + unreported) are \(try guest.readBack().gems) gems, with one starter gift",
       kept: paid && arrived)
     return guest
   }

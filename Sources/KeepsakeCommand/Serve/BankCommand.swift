@@ -39,7 +39,7 @@ struct BankOptions: ParsableArguments {
 struct BankKeyCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "key", abstract: "Create a server key, and print it once.",
-    discussion: "Only a hash of the key is kept: whoever loses it removes it and creates another one.")
+    discussion: "Only a hash of the key is kept. If you lose the key, remove it and create another one.")
 
   @OptionGroup var options: BankOptions
 
