@@ -268,10 +268,12 @@ package struct SimulatedDevice: SlotSource, Sendable {
   package mutating func setFormerWallets(_ wallets: [FormerWallet]) { theFormerWallets = wallets }
   package func performedOperation(_ id: OperationID) -> UInt64? { performed[id] }
   package func hasClaimed(_ key: String) -> Bool { claimed.contains(key) }
-  package func acknowledgedOperations(after head: ChainHead) -> [WalletOperation]? {
-    guard let acknowledged = theWallet?.acknowledged, head.count <= acknowledged.count else { return nil }
-    let operations = ledger.suffix(Int(acknowledged.count - head.count))
-    return operations.reduce(head) { $0.appending($1) } == acknowledged ? Array(operations) : nil
+  package func acknowledgedOperations(after head: ChainHead) -> AcknowledgedOperations {
+    guard let acknowledged = theWallet?.acknowledged, head.count <= acknowledged.count else { return .branched }
+    let asked = Int(acknowledged.count - head.count)
+    guard asked <= ledger.count else { return .notKept }
+    let operations = ledger.suffix(asked)
+    return operations.reduce(head) { $0.appending($1) } == acknowledged ? .kept(Array(operations)) : .branched
   }
   package func settledOperations(includingChain: Bool) -> [WalletOperation] {
     (includingChain ? past + ledger : past).filter { outcomes[$0.id].map { $0.counts || !$0.isFinal } ?? true }

@@ -80,9 +80,8 @@ package protocol DeviceStorage {
   func performedOperation(_ id: OperationID) throws -> UInt64?
   /// Returns whether a claim of this payment was ever performed here.
   func hasClaimed(_ key: String) throws -> Bool
-  /// Returns the operations of the wallet's chain from this head to the last one that the bank acknowledged, oldest
-  /// first; nil if the head isn't on the chain, or if they aren't kept any more.
-  func acknowledgedOperations(after head: ChainHead) throws -> [WalletOperation]?
+  /// Returns the operations of the wallet's chain from this head to the last one that the bank acknowledged.
+  func acknowledgedOperations(after head: ChainHead) throws -> AcknowledgedOperations
   /// Returns the operations in the ledger that count, oldest first, as far as they are kept: without those that no bank
   /// has decided, or that were declined.
   ///

@@ -63,13 +63,13 @@ extension Wallet {
   /// settles.
   ///
   /// - Parameters:
-  ///   - operations: The operations after this head of the wallet's chain that the bank has acknowledged; nil if the
-  ///     head isn't on the chain, or if they aren't kept. Needed for a bank that has lost some.
+  ///   - operations: The operations after this head of the wallet's chain that the bank has acknowledged. Needed for a
+  ///     bank that has lost some.
   ///   - settled: The operations that count, oldest first, as far as they are kept; those on the wallet's chain only if
   ///     the parameter is true. Needed for such a bank, too.
   package mutating func receive(
     _ reply: WalletReply, using random: inout some RandomNumberGenerator,
-    acknowledged operations: (ChainHead) throws -> [WalletOperation]?, settled: (Bool) throws -> [WalletOperation]
+    acknowledged operations: (ChainHead) throws -> AcknowledgedOperations, settled: (Bool) throws -> [WalletOperation]
   ) rethrows -> Change {
     var change = Change()
     guard reply.chain == state.chain, max(reply.statement, reply.epoch) <= Cursor.maximumSeq,
@@ -138,7 +138,7 @@ extension Wallet {
 
   /// Handles a reply for a store that keeps none of its acknowledged operations.
   package mutating func receive(_ reply: WalletReply, using random: inout some RandomNumberGenerator) -> Change {
-    receive(reply, using: &random, acknowledged: { _ in nil }, settled: { _ in [] })
+    receive(reply, using: &random, acknowledged: { _ in .notKept }, settled: { _ in [] })
   }
 
   private mutating func acknowledge(_ head: ChainHead, _ count: Int) {
@@ -189,7 +189,7 @@ extension Wallet {
   private mutating func continueFrom(
     _ head: ChainHead, _ common: ChainHead?, _ reply: WalletReply, _ change: inout Change,
     using random: inout some RandomNumberGenerator,
-    acknowledged operations: (ChainHead) throws -> [WalletOperation]?, settled: (Bool) throws -> [WalletOperation]
+    acknowledged operations: (ChainHead) throws -> AcknowledgedOperations, settled: (Bool) throws -> [WalletOperation]
   ) rethrows {
     if faults.ignoresHeadsBeyondBatch, position(of: head) != nil { return }
     if let common, let index = position(of: common), index > 0 {
@@ -198,14 +198,18 @@ extension Wallet {
       settle(reply.decisions, upTo: index, &change)
       acknowledge(common, index)
       if state.operations.isEmpty { try startChain(after: common, lost: lost(settled), using: &random) }
-    } else if head.count < state.acknowledged.count, let lost = try operations(head) {
+      return
+    }
+    switch head.count < state.acknowledged.count ? try operations(head) : .branched {
+    case .kept(let lost):
       // A bank that was set back. It is offered again what it lost, and everything after that.
       state.acknowledged = head
       state.operations = OperationList(lost + Array(state.operations))
       state.replayed += lost.count
-    } else if head.count < state.acknowledged.count, state.proving != nil, state.proof != nil, !state.skipsLost {
+    case .notKept where state.proving != nil && state.proof != nil && !state.skipsLost:
       state.skipsLost = true
-    } else {
+    case .branched, .notKept:
+      // Also a bank that was set back, after which a copy of this store continued the chain first.
       try startChain(after: common ?? state.acknowledged, lost: lost(settled), using: &random)
     }
   }

@@ -94,10 +94,12 @@ final class CheckedStore: Sendable {
   }
 
   /// Returns the acknowledged operations after a head.
-  private func acknowledged(after head: ChainHead) -> [WalletOperation]? {
-    guard head.count <= wallet.acknowledged.count else { return nil }
-    let operations = acknowledged.suffix(Int(wallet.acknowledged.count - head.count))
-    return operations.reduce(head) { $0.appending($1) } == wallet.acknowledged ? Array(operations) : nil
+  private func acknowledged(after head: ChainHead) -> AcknowledgedOperations {
+    guard head.count <= wallet.acknowledged.count else { return .branched }
+    let asked = Int(wallet.acknowledged.count - head.count)
+    guard asked <= acknowledged.count else { return .notKept }
+    let operations = acknowledged.suffix(asked)
+    return operations.reduce(head) { $0.appending($1) } == wallet.acknowledged ? .kept(Array(operations)) : .branched
   }
 
   /// Returns what counts.

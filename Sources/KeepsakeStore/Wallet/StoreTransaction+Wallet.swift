@@ -50,10 +50,11 @@ extension StoreTransaction {
     try write(book, state)
   }
 
-  package func acknowledgedOperations(after head: ChainHead) throws -> [WalletOperation]? {
-    guard let (book, state) = try keptWallet(), head.count <= state.acknowledged.count else { return nil }
+  package func acknowledgedOperations(after head: ChainHead) throws -> AcknowledgedOperations {
+    guard let (book, state) = try keptWallet() else { return .notKept }
+    guard head.count <= state.acknowledged.count else { return .branched }
     let (asked, kept) = (Int(state.acknowledged.count - head.count), WalletBook.count(book.acknowledged))
-    guard asked <= kept else { return nil }
+    guard asked <= kept else { return .notKept }
     var (current, found) = (head, [WalletOperation]())
     var isWhole = true
     try forEach(WalletBook.runs(book.acknowledged, droppingFirst: kept - asked), of: book) { _, operation in
@@ -64,8 +65,9 @@ extension StoreTransaction {
       current = current.appending(operation)
       found.append(operation)
     }
+    guard isWhole else { return .notKept }
     // The hash tells whether these are the operations between the two heads.
-    return isWhole && current == state.acknowledged ? found : nil
+    return current == state.acknowledged ? .kept(found) : .branched
   }
 
   package func settledOperations(includingChain: Bool) throws -> [WalletOperation] {

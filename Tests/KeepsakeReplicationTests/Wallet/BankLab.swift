@@ -101,7 +101,7 @@ struct BankLab {
     var wallet = wallet(index)
     var goods = store.goods()
     let change = wallet.receive(
-      reply, using: &random, acknowledged: { hasLedgers ? store.acknowledgedOperations(after: $0) : nil },
+      reply, using: &random, acknowledged: { hasLedgers ? store.acknowledgedOperations(after: $0) : .notKept },
       settled: { hasLedgers ? store.settledOperations(includingChain: $0) : [] })
     if wallet.state != store.wallet() { stores[index].setWallet(wallet.state) }
     if case .restored = reply.state { goods.number = 0 }

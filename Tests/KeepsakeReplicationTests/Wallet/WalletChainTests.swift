@@ -74,7 +74,7 @@ import Testing
       let chain = wallet.state.chain
       let change = wallet.receive(
         WalletReply(chain: chain, state: .from(head: old, common: nil)), using: &random,
-        acknowledged: { isKept && $0 == old ? [made[1]] : nil }, settled: { _ in [] })
+        acknowledged: { isKept && $0 == old ? .kept([made[1]]) : .notKept }, settled: { _ in [] })
       #expect(change.hasMore && (wallet.state.chain == chain) == isKept)
       let offer = wallet.offer()
       #expect(offer.operations == (isKept ? Array(made[1...]) : []) && offer.late == (isKept ? [] : [made[2]]))

@@ -146,21 +146,21 @@ import Testing
     store = try Store.open(at: folder.store)
     defer { try? store.close() }
     let chain = try WalletLab.state(of: store).chain
-    func found(_ head: ChainHead) throws -> [WalletOperation]? {
+    func found(_ head: ChainHead) throws -> AcknowledgedOperations {
       try store.read { try $0.acknowledgedOperations(after: head) }
     }
     for count in [0, 1, 20, 39, 40, 59, 60] {
       let head = WalletLab.head(chain, after: operations[..<count])
-      #expect(try found(head) == Array(operations[count..<60]), "\(count)")
+      #expect(try found(head) == .kept(Array(operations[count..<60])), "\(count)")
     }
     // Beyond what is acknowledged, another chain, and a head with another hash.
-    #expect(try found(WalletLab.head(chain, after: operations[..<61])) == nil)
-    #expect(try found(WalletLab.head(ChainID(high: 1, low: 1), after: operations[..<20])) == nil)
-    #expect(try found(ChainHead(count: 20, hash: WalletLab.head(chain, after: operations[..<21]).hash)) == nil)
-    #expect(try found(ChainHead(count: .max, hash: ContentHash(of: Data()))) == nil)
+    #expect(try found(WalletLab.head(chain, after: operations[..<61])) == .branched)
+    #expect(try found(WalletLab.head(ChainID(high: 1, low: 1), after: operations[..<20])) == .branched)
+    #expect(try found(ChainHead(count: 20, hash: WalletLab.head(chain, after: operations[..<21]).hash)) == .branched)
+    #expect(try found(ChainHead(count: .max, hash: ContentHash(of: Data()))) == .branched)
     // A page that is gone.
     try store.write { try $0.run("DELETE FROM fact WHERE name = ?", [WalletPage.name(of: 40)]) }
-    #expect(try found(WalletLab.head(chain, after: operations[..<20])) == nil)
+    #expect(try found(WalletLab.head(chain, after: operations[..<20])) == .notKept)
   }
 
   @Test("what a bank has lost is offered again from its place in the ledger, and settles there once more")
@@ -187,7 +187,7 @@ import Testing
     #expect(try WalletLab.ledger(of: store).map(\.id) == Array(0..<40) + [1_000] + Array(40...100))
     // Everything since the bank began can be offered once more.
     let again = try store.read { try $0.acknowledgedOperations(after: ChainHead(emptyChain: before.chain)) }
-    #expect(again == operations)
+    #expect(again == .kept(operations))
   }
 
   @Test("nothing of an earlier chain is returned, and no more than the ledger keeps")
@@ -202,7 +202,7 @@ import Testing
       try WalletLab.acceptAll(in: store)
       func found(_ chain: ChainID, _ count: Int) throws -> Int? {
         let head = WalletLab.head(chain, after: operations[..<count])
-        return try store.read { try $0.acknowledgedOperations(after: head) }?.count
+        return try store.read { try $0.acknowledgedOperations(after: head) }.operations?.count
       }
       #expect(try found(chain, 100) == 10_000)
       #expect(try found(chain, 99) == nil)
