@@ -146,8 +146,10 @@ package struct Bank: Sendable {
     state.chains[offer.chain] = chain
     // Only a bank that was set back may not know that a chain before that one was followed.
     let older = offer.proving == nil ? [] : offer.ancestors
-    let former = Set([offer.follows].compactMap(\.self) + older).subtracting([offer.chain])
-    if !former.isEmpty { try close(former, sparing: offer.chain, in: &storage) }
+    let former = ([offer.follows].compactMap(\.self) + older).filter { $0 != offer.chain }
+    guard !former.isEmpty else { return }
+    try close(Set(former), sparing: offer.chain, in: &storage)
+    if offer.proving != nil { try recordLost(former, in: &storage) }
   }
 
   // MARK: Operations
@@ -273,6 +275,20 @@ package struct Bank: Sendable {
       guard let end = next, descends[end] == true else { continue }
       for step in path { descends[step] = true }
       try close(id, in: &storage)
+    }
+  }
+
+  /// Records the chains that a bank which was set back doesn't know, as closed ones: a copy of the store from the time
+  /// of one of them has to find what descends from it.
+  ///
+  /// - Parameter former: Each follows the next one.
+  private mutating func recordLost(_ former: [ChainID], in storage: inout some BankStorage) throws {
+    for (index, id) in former.enumerated() {
+      guard state.chains.count + state.closedChains < Self.maximumChains else { return }
+      guard try state.chains[id] == nil && storage.closedChain(id) == nil else { continue }
+      let follows = index + 1 < former.count ? former[index + 1] : nil
+      try storage.recordClosedChain(BankState.ClosedChain(head: ChainHead(emptyChain: id), follows: follows), id)
+      state.closedChains += 1
     }
   }
 

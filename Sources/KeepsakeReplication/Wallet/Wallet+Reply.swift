@@ -107,7 +107,7 @@ extension Wallet {
       settle(reply.decisions, upTo: position(of: common) ?? 0, &change)
       try startChain(after: common, lost: lost(settled), using: &random)
     case .restored:
-      if state.proving == nil { try offerAgain(settled(false)) }
+      if state.proving != reply.epoch { try offerAgain(settled(false)) }
       state.proving = reply.epoch
       // The bank's orders are numbered anew. Those that are known here are recognized by their ids.
       state.orders = 0
@@ -160,10 +160,12 @@ extension Wallet {
 
   /// Offers the bank again what it had settled on other chains before it was set back.
   private mutating func offerAgain(_ settled: [WalletOperation]) {
-    let known = Set(state.late.prefix(state.again).map(\.id))
-    let again = settled.filter { !known.contains($0.id) && $0.effect != .giveBack }
-    state.late = OperationList(again + Array(state.late))
-    state.again += again.count
+    // Some may be offered for an earlier restore still.
+    let known = Array(state.late.prefix(state.again))
+    let ids = Set(known.map(\.id))
+    let again = known + settled.filter { !ids.contains($0.id) && $0.effect != .giveBack }
+    state.late = OperationList(again + Array(state.late.dropFirst(state.again)))
+    state.again = again.count
   }
 
   private mutating func removeVouchers(_ reply: WalletReply, _ change: inout Change) {
