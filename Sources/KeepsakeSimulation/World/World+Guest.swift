@@ -129,15 +129,30 @@ extension World {
 
   /// Whether what is on a chain of the guest's bank comes back to a store that has an older wallet.
   private func isContinued(_ lost: WalletState?, by kept: WalletState?) -> Bool {
-    let bank = guest.cloud.bank()
     // What the bank doesn't know has no money, and what is closed has none any more.
-    guard let lost, bank.chains[lost.chain] != nil else { return true }
+    guard let lost, guest.cloud.bank().chains[lost.chain] != nil else { return true }
+    return descends(lost.chain, from: kept?.chain)
+  }
+
+  /// Whether a chain of the guest's bank is another one, or follows it.
+  private func descends(_ chain: ChainID, from former: ChainID?) -> Bool {
+    let bank = guest.cloud.bank()
     var seen: Set<ChainID> = []
-    var next: ChainID? = lost.chain
-    while let chain = next, chain != kept?.chain, seen.insert(chain).inserted {
+    var next: ChainID? = chain
+    while let chain = next, chain != former, seen.insert(chain).inserted {
       next = bank.chains[chain]?.follows ?? guest.cloud.closedChain(chain)?.follows
     }
-    return next != nil && next == kept?.chain
+    return next != nil && next == former
+  }
+
+  /// A store is about to leave the guest's bank. If it was set back to before it had left, what it did there meanwhile
+  /// is on a chain that nobody has.
+  private func noteOutlived(by wallets: [FormerWallet]) {
+    for wallet in wallets.map(\.state) {
+      for chain in guest.cloud.bank().chains.keys where chain != wallet.chain {
+        if descends(chain, from: wallet.chain) { guest.hasLost = true }
+      }
+    }
   }
 
   // MARK: Moving
@@ -156,6 +171,7 @@ extension World {
       guard guest.storage.wallet()?.isKnownToBank == true else { return }
       try DeviceCommit.leaveBank(in: &guest.storage, using: &guests)
       let wallets = guest.storage.formerWallets()
+      noteOutlived(by: wallets)
       // A process that ends in between does it again.
       for _ in 0...(guests.once(in: 4) ? 1 : 0) {
         try DeviceCommit.adopt(wallets, in: &devices[index].storage)
@@ -182,6 +198,7 @@ extension World {
     } catch {
       return violation("the guest's store can't join the devices: \(error)")
     }
+    noteOutlived(by: guest.storage.formerWallets())
     var facts = guest.storage.facts()
     (facts.container, facts.caughtUp) = (Self.container, false)
     guest.storage.setFacts(facts)
