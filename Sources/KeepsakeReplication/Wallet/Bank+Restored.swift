@@ -7,6 +7,8 @@ extension Bank {
   /// For each store, of how many operations a bank that was set back believes that it had settled them: as many as a
   /// store's ledger keeps of those that the bank has settled.
   package static let maximumTrusted = 10_000
+  /// How many copies of a store are believed, each for itself, that they follow the same chain.
+  static let maximumCopies = 4
 
   /// How often it was set back.
   package var epoch: UInt64 { state.epoch ?? 0 }
@@ -101,17 +103,23 @@ extension Bank {
     return proof
   }
 
+  /// Returns the statement that an offer shows of a chain which its own one follows, if this bank made it.
+  func formerProof(in offer: WalletOffer) -> (chain: ChainID, statement: WalletStatement)? {
+    guard let proof = offer.proof, let seal = rules.seal,
+      let chain = ([offer.follows].compactMap(\.self) + offer.ancestors).first(where: { seal.isValid(proof, on: $0) })
+    else { return nil }
+    return (chain, proof)
+  }
+
   /// Returns whether an offer of a new chain shows a statement of this bank on a chain that it follows, and notes that.
-  /// Each chain proves this once an epoch: otherwise an old statement would be good for ever.
+  /// Each chain proves this once for each copy that its store can have, in an epoch: otherwise an old statement would be
+  /// good for ever.
   mutating func hasProvenFormer(_ offer: WalletOffer) -> Bool {
-    guard offer.proving != nil, let proof = offer.proof, let seal = rules.seal, proof.epoch < epoch else {
+    guard offer.proving != nil, let (former, proof) = formerProof(in: offer), proof.epoch < epoch else { return false }
+    let known = state.provenFormers ?? []
+    guard known.count < Self.maximumOpenChains, known.count(where: { $0 == former }) < Self.maximumCopies else {
       return false
     }
-    let known = state.provenFormers ?? []
-    let formers = [offer.follows].compactMap(\.self) + offer.ancestors
-    guard known.count < Self.maximumOpenChains,
-      let former = formers.first(where: { !known.contains($0) && seal.isValid(proof, on: $0) })
-    else { return false }
     state.provenFormers = known + [former]
     return true
   }

@@ -60,6 +60,11 @@ package struct Bank: Sendable {
     let proof = proof(in: offer)
     if let proof, isLater(proof, than: known, closed) {
       setBack(to: max(epoch, proof.epoch) + 1)
+    } else if known == nil, closed == nil, let (former, shown) = formerProof(in: offer),
+      try isLater(shown, than: state.chains[former], storage.closedChain(former))
+    {
+      setBack(to: max(epoch, shown.epoch) + 1)
+      if offer.proving == nil { return WalletReply(chain: offer.chain, state: .restored, epoch: epoch) }
     }
     if let closed {
       let common = try common(of: offer, heads(of: offer), upTo: closed.head, storage)

@@ -18,11 +18,13 @@ extension Wallet {
   ///   - limit: The most operations of the chain, and of late ones.
   ///   - goods: The number of the last change of the player's goods that the store knows.
   package func offer(upTo limit: Int = maximumBatch, knowingGoods goods: UInt64 = 0) -> WalletOffer {
-    WalletOffer(
+    // That of the former chain, before the bank has said anything on this one: it may not know that it was set back.
+    let isShowing = state.proving != nil || state.statement == 0 && state.follows != nil
+    return WalletOffer(
       chain: state.chain, follows: state.follows, base: state.acknowledged, statement: state.statement,
-      epoch: state.epoch, proving: state.proving, proof: state.proving == nil ? nil : state.proof,
+      epoch: state.epoch, proving: state.proving, proof: isShowing ? state.proof : nil,
       skipsLost: state.skipsLost, operations: state.operations.wholeUnits(upTo: limit),
-      late: state.late.wholeUnits(upTo: limit), ancestors: state.proving == nil ? [] : state.ancestors,
+      late: state.late.wholeUnits(upTo: limit), ancestors: isShowing ? state.ancestors : [],
       again: state.again,
       waiting: state.waiting.wholeUnits(upTo: limit).map(\.id), needs: state.needs, goods: goods, orders: state.orders,
       vouchers: state.offeredVouchers)
@@ -328,8 +330,8 @@ extension Wallet {
     next.isBound = state.isBound
     next.bank = state.bank
     (next.epoch, next.proving, next.again) = (state.epoch, state.proving, again.count)
-    // That of the former chain shows that the bank had settled what it is offered again.
-    if state.proving != nil { next.proof = state.proof }
+    // That of the former chain shows a bank which is set back that it had settled what it is offered again.
+    next.proof = state.proof
     next.ancestors = Array(([state.follows].compactMap(\.self) + state.ancestors).prefix(WalletState.maximumAncestors))
     (next.orders, next.isCatchingUp) = (state.orders, state.isCatchingUp)
     (next.owed, next.authoritative) = (state.owed, state.authoritative)
