@@ -24,7 +24,7 @@ extension Bank {
   /// Begins a new epoch, because the bank's state is that of a backup.
   package mutating func setBack(to epoch: UInt64) {
     guard epoch > self.epoch else { return }
-    (state.epoch, state.provenFormers) = (epoch, nil)
+    (state.epoch, state.provenFormers, state.replaying) = (epoch, nil, nil)
     for (id, chain) in state.chains {
       state.chains[id]?.restored = BankState.Restored(statement: chain.statement)
     }
@@ -121,6 +121,25 @@ extension Bank {
       return false
     }
     state.provenFormers = known + [former]
+    return true
+  }
+
+  /// Notes that a chain was closed, as by the removal of its device, before its store had brought everything.
+  mutating func noteReplay(of id: ChainID) {
+    let known = state.replaying ?? []
+    guard known.count < Self.maximumOpenChains else { return }
+    state.replaying = known + [id]
+  }
+
+  /// Returns whether an offer of a new chain goes on with what its store was bringing on a former one, and notes that:
+  /// what is left of it is believed once.
+  mutating func continuesReplay(_ offer: WalletOffer) -> Bool {
+    guard offer.again > 0, let known = state.replaying,
+      let index = known.firstIndex(where: { $0 == offer.follows || offer.ancestors.contains($0) })
+    else { return false }
+    var left = known
+    left.remove(at: index)
+    state.replaying = left.isEmpty ? nil : left
     return true
   }
 

@@ -84,7 +84,7 @@ package struct Bank: Sendable {
           return WalletReply(chain: offer.chain, state: .accepted(empty), authoritative: rules.listed)
         }
       }
-      let isTrusted = proof != nil || hasProvenFormer(offer)
+      let isTrusted = proof != nil || hasProvenFormer(offer) || continuesReplay(offer)
       try begin(offer, at: empty, in: &storage)
       // A request from before the restore that was held up: its store has a statement to show.
       let isOlder = rules.seal != nil && offer.epoch != epoch
@@ -307,6 +307,7 @@ package struct Bank: Sendable {
     guard let chain = state.chains.removeValue(forKey: id) else { return nil }
     for (currency, totals) in chain.totals where totals.rights > 0 { deposit(totals.rights, of: currency) }
     state.closedChains += 1
+    if chain.restored?.isProven == true { noteReplay(of: id) }
     return chain
   }
 

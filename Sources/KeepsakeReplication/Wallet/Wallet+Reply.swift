@@ -19,7 +19,7 @@ extension Wallet {
   ///   - goods: The number of the last change of the player's goods that the store knows.
   package func offer(upTo limit: Int = maximumBatch, knowingGoods goods: UInt64 = 0) -> WalletOffer {
     // That of the former chain, before the bank has said anything on this one: it may not know that it was set back.
-    let isShowing = state.proving != nil || state.statement == 0 && state.follows != nil
+    let isShowing = state.proving != nil || state.statement == 0 && state.follows != nil && state.proof != nil
     return WalletOffer(
       chain: state.chain, follows: state.follows, base: state.acknowledged, statement: state.statement,
       epoch: state.epoch, proving: state.proving, proof: isShowing ? state.proof : nil,

@@ -246,6 +246,7 @@ extension StateDigest {
     add(bank.epoch ?? 0)
     add(bank.isFrozen ?? false)
     addUnordered(bank.provenFormers ?? []) { $0.add($1) }
+    addUnordered(bank.replaying ?? []) { $0.add($1) }
     add(bank.missing ?? [:])
     add(bank.hasLeft ?? false)
     add(bank.trusted ?? -1)
