@@ -102,6 +102,12 @@ extension Bank {
         verdict = faults.declinesThoughCovered ? .declined : .waiting
       }
     }
+    // What waits may have become payable with what this offer brought, and bring what covers this.
+    if verdict == .declined, isNew, !isFrozen, !state.waiting.isEmpty, settlements < Self.maximumSettlements {
+      settlements += 1
+      try settleWaiting(in: &storage)
+      return try decide(unit, isNew: true, mayBeLeft: mayBeLeft, in: &storage)
+    }
     if verdict == .accepted {
       for (currency, change) in net {
         if change < 0 { withdraw(-change, of: currency) } else { deposit(change, of: currency) }

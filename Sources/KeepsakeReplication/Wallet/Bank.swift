@@ -18,12 +18,16 @@ package struct Bank: Sendable {
   package static let needMilliseconds: Int64 = 60_000
   /// The most late operations that wait: they are looked at in each exchange. The store keeps further ones.
   package static let maximumWaiting = 1_000
+  /// How often in an answer what waits is looked at before something is declined.
+  static let maximumSettlements = 8
   /// When a device was seen is recorded this exactly, so that an exchange seldom writes it.
   static let seenMilliseconds: Int64 = 3_600_000
 
   package var state: BankState
   /// What the spends that wait will take from the pool, by currency: kept, because it is asked for each of them.
   var waitingSums: [String: Int64]
+  /// How often what waits was looked at before something was declined.
+  var settlements = 0
   /// The server's clock.
   let now: Int64
   let rules: BankRules
