@@ -46,6 +46,18 @@ import Testing
     #expect(told.decisions.map(\.verdict) == [.accepted, .accepted, .unknown] && cloud.decidedTwice.isEmpty)
   }
 
+  @Test("a late spend isn't declined if what waits, and can be charged now, brings what covers it")
+  mutating func coveredByWaiting() throws {
+    _ = try offer([operation(.earn, 10, 1), operation(.earn, 40, 2, "keys")], of: Self.rich)
+    var group = [operation(.spend, 40, 3, "keys"), operation(.earn, 30, 4)]
+    for index in group.indices { group[index].group = group[0].id }
+    #expect(try offer(late: group, of: Self.poor).decisions.map(\.verdict) == [.waiting, .waiting])
+    let reply = try offer(
+      [operation(.giveBack, 40, 5, "keys")], late: [operation(.spend, 35, 6), operation(.spend, 90, 7)], of: Self.rich)
+    #expect(reply.decisions.map(\.verdict) == [.waiting, .declined])
+    #expect(group.allSatisfy { cloud.decision(on: $0.id)?.verdict == .accepted } && bank.balance("gems") == 40)
+  }
+
   @Test("a spend that waits is charged when the device that held the money is removed")
   mutating func removal() throws {
     _ = try offer([operation(.earn, 100, 1)], of: Self.rich)

@@ -44,20 +44,22 @@ import Testing
     #expect(!bank.isFrozen && bank.state.orderNumber == nil && bank.state.goodsNumber == 0)
   }
 
-  @Test("a statement of an earlier epoch makes the bank trust one chain that follows, and no other")
+  @Test("a statement of an earlier epoch makes the bank trust four chains that follow, for copies of its store, and no other")
   mutating func oldStatement() throws {
     var offer = try shown(proving: 1)
     bank.setBack(to: 1)
     _ = try bank.answer(offer, in: &cloud)
     #expect(!bank.isFrozen)
-    let next = ChainID(high: 0, low: 2)
-    (offer.chain, offer.follows, offer.base, offer.statement) = (next, Self.chain, ChainHead(emptyChain: next), 0)
-    offer.late = [Self.operation(.earn, 5, 2, "coins")]
-    offer.again = 1
-    #expect(try bank.answer(offer, in: &cloud).decisions.map(\.verdict) == [.accepted])
-    let third = ChainID(high: 0, low: 3)
-    (offer.chain, offer.base) = (third, ChainHead(emptyChain: third))
-    offer.late = [Self.operation(.spend, 1_000, 3, "gems", goods: ["sword"])]
+    (offer.follows, offer.statement, offer.again) = (Self.chain, 0, 1)
+    for number in 2...5 as ClosedRange<UInt64> {
+      let next = ChainID(high: 0, low: number)
+      (offer.chain, offer.base) = (next, ChainHead(emptyChain: next))
+      offer.late = [Self.operation(.earn, 5, number, "coins")]
+      #expect(try bank.answer(offer, in: &cloud).decisions.map(\.verdict) == [.accepted])
+    }
+    let last = ChainID(high: 0, low: 6)
+    (offer.chain, offer.base) = (last, ChainHead(emptyChain: last))
+    offer.late = [Self.operation(.spend, 1_000, 6, "gems", goods: ["sword"])]
     #expect(try bank.answer(offer, in: &cloud).decisions.map(\.verdict) == [.declined])
     #expect(bank.state.orderNumber == nil && bank.state.goodsNumber == 0)
   }

@@ -1,0 +1,124 @@
+import Foundation
+import KeepsakeReplication
+import KeepsakeSimulation
+import Testing
+
+/// A bank that was set back, and stores that were copied, set back or closed since the backup.
+@Suite struct BankBranchTests {
+  /// Checks that no money is on a chain that no store has.
+  private func expectNothingStranded(_ lab: BankLab, sourceLocation: SourceLocation = #_sourceLocation) {
+    let held = Set(lab.stores.indices.map { lab.wallet($0).state.chain })
+    for (id, chain) in lab.cloud.bank().chains where chain.totals.values.contains(where: { $0.rights > 0 }) {
+      #expect(held.contains(id), "\(id)", sourceLocation: sourceLocation)
+    }
+  }
+
+  @Test("a store whose copy continued the chain first brings what it had settled there on a chain of its own")
+  func branched() throws {
+    var lab = try BankLab.rich()
+    let (backup, copy, chain) = (lab.cloud, lab.stores[0], lab.wallet(0).state.chain)
+    let hat = try lab.perform(0, .spend, 8, goods: ["hat"])
+    let earning = try lab.perform(0, .earn, 5)
+    try lab.settle()
+    lab.stores.append(copy)
+    lab.restore(backup)
+    try lab.perform(2, .earn, 9)
+    try lab.settle([2])
+    try lab.settle([0])
+    #expect(lab.wallet(0).state.follows == chain && !lab.wallet(0).state.skipsLost)
+    #expect(lab.verdicts[hat.id] == .accepted && lab.verdicts[earning.id] == .accepted && lab.goods == ["hat": 1])
+    try lab.settle()
+    #expect(lab.money == 106 && !lab.bank.isFrozen && lab.cloud.orders.isEmpty && lab.cloud.decidedTwice.isEmpty)
+    for index in 0...2 { #expect(lab.wallet(index).total("gems") == 106) }
+    expectNothingStranded(lab)
+  }
+
+  @Test("a restored bank learns which chains it lost, so that an older copy of the store finds what descends from them")
+  func lostAncestors() throws {
+    var lab = try BankLab.rich()
+    let (backup, old, first) = (lab.cloud, lab.stores[0], lab.wallet(0).state.chain)
+    for _ in 0..<2 {
+      try lab.remove(0)
+      try lab.settle()
+    }
+    let second = try #require(lab.wallet(0).state.follows)
+    #expect(lab.wallet(0).state.ancestors == [first] && second != first)
+    lab.restore(backup)
+    try lab.settle([0])
+    #expect(lab.cloud.closedChain(second)?.follows == first && lab.cloud.bank().closedChains == 2)
+    lab.stores[0] = old
+    try lab.settle()
+    #expect(lab.money == 100 && !lab.bank.isFrozen && lab.cloud.orders.isEmpty)
+    expectNothingStranded(lab)
+  }
+
+  @Test("what was settled while operations are offered again to one restored bank is offered again to the next")
+  func settledBetween() throws {
+    var lab = try BankLab.rich()
+    let chain = lab.wallet(0).state.chain
+    lab.receive(WalletReply(chain: chain, state: .restored, epoch: 1), 0)
+    let earning = try lab.perform(0, .earn, 3)
+    lab.receive(WalletReply(chain: chain, state: .closed(common: lab.wallet(0).state.head), epoch: 1), 0)
+    let next = lab.wallet(0).state.chain
+    #expect(next != chain && !lab.wallet(0).state.late.contains(earning.id))
+    lab.receive(WalletReply(chain: next, state: .restored, epoch: 2), 0)
+    let state = lab.wallet(0).state
+    #expect(state.late.contains(earning.id) && state.again == state.late.count && state.proving == 2)
+    #expect(Set(state.late.map(\.id)).count == state.late.count)
+    lab.receive(WalletReply(chain: next, state: .restored, epoch: 2), 0)
+    #expect(lab.wallet(0).state == state, "asked once more, it has nothing to add")
+  }
+
+  @Test("a bank that isn't told finds out by the former chain's statement, which a new chain shows")
+  func shownByNewChain() throws {
+    var lab = try BankLab.rich()
+    let backup = lab.cloud
+    lab.need(66, 0)
+    try lab.settle()
+    lab.need(nil, 0)
+    let former = lab.wallet(0).state.chain
+    try lab.remove(0)
+    try lab.exchange(0)
+    let offer = lab.offer(0)
+    #expect(offer.follows == former && offer.statement == 0 && offer.proving == nil && offer.proof != nil)
+    // A bank that has what the statement says takes it as any other offer.
+    var current = lab
+    #expect(try current.exchange(0).state == .accepted(offer.base) && current.bank.epoch == 0)
+    lab.restore(backup, isMarked: false)
+    let reply = try lab.exchange(0)
+    #expect(reply.state == .restored && reply.epoch == 1 && lab.bank.epoch == 1 && lab.bank.isFrozen)
+    try lab.settle()
+    #expect(lab.money == 100 && !lab.bank.isFrozen && lab.cloud.orders.isEmpty)
+    expectNothingStranded(lab)
+    // Nor does anybody else's statement tell it anything.
+    var forged = offer
+    forged.proof?.number += 1
+    let before = lab.cloud.bank()
+    try lab.answer(forged)
+    #expect(lab.cloud.bank().epoch == before.epoch && !lab.bank.isFrozen)
+  }
+
+  @Test("a chain that is closed before its store has brought everything passes on that it is believed, once")
+  func closedMeanwhile() throws {
+    var lab = try BankLab.rich()
+    lab.need(66, 0)
+    try lab.settle()
+    lab.need(nil, 0)
+    let backup = lab.cloud
+    let spends = try (1...3).map { try lab.perform(0, .spend, 20, goods: ["good \($0)"]) }
+    try lab.settle()
+    lab.restore(backup)
+    lab.batch = 1
+    try lab.remove(0)
+    while lab.bank.unreported[lab.wallet(0).state.chain] == nil { try lab.exchange(0) }
+    try lab.remove(0)
+    #expect(lab.cloud.bank().replaying?.count == 1)
+    try lab.settle([0])
+    for spend in spends { #expect(lab.verdicts[spend.id] == .accepted, "\(spend.goods)") }
+    #expect(lab.cloud.bank().replaying == nil)
+    try lab.settle()
+    #expect(lab.money == 40 && !lab.bank.isFrozen && lab.goods.count == 3)
+    for index in 0...1 { #expect(lab.wallet(index).total("gems") == 40) }
+    expectNothingStranded(lab)
+  }
+}
