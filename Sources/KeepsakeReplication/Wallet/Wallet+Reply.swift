@@ -165,7 +165,7 @@ extension Wallet {
     // Some may be offered for an earlier restore still.
     let known = Array(state.late.prefix(state.again))
     let ids = Set(known.map(\.id))
-    let again = known + settled.filter { !ids.contains($0.id) && $0.effect != .giveBack }
+    let again = settled.filter { !ids.contains($0.id) && $0.effect != .giveBack } + known
     state.late = OperationList(again + Array(state.late.dropFirst(state.again)))
     state.again = again.count
   }
