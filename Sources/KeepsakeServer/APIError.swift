@@ -40,6 +40,8 @@ struct APIError: Error, Sendable {
     case tooManyGuesses = "too_many_guesses"
     case tooManyStreams = "too_many_streams"
     case tooManyUploads = "too_many_uploads"
+    case tooManyRequests = "too_many_requests"
+    case tooMuchWork = "too_much_work"
     case busy
     case storageFull = "storage_full"
     case quota
@@ -53,6 +55,9 @@ struct APIError: Error, Sendable {
   var received: Int?
   /// Set with the code `quota`.
   var quota: QuotaShortage?
+  /// The limit that the request exceeds, and how many it has.
+  var limit: Int64?
+  var found: Int64?
 
   init(_ status: HTTPResponse.Status, _ code: Code, _ message: String, retryAfterSeconds: Int? = nil) {
     self.status = status
@@ -88,6 +93,21 @@ struct APIError: Error, Sendable {
     return error
   }
 
+  /// One request asks for more than any may. Nothing of it was read or written; smaller requests may be accepted.
+  static func exceeds(_ what: String, count: Int, limit: Int) -> Self {
+    var error = Self(
+      .contentTooLarge, .tooMuchWork, "One request may have at most \(limit) \(what); this one has \(count).")
+    (error.limit, error.found) = (Int64(limit), Int64(count))
+    return error
+  }
+
+  /// A budget that all requests share is used up at present.
+  static func overBudget(_ what: String) -> Self {
+    Self(
+      .serviceUnavailable, .busy, "The server has no room for more \(what); try again in a moment.",
+      retryAfterSeconds: ServerLimits.busyRetrySeconds)
+  }
+
   private struct Body: Encodable {
     struct Details: Encodable {
       var code: String
@@ -96,6 +116,7 @@ struct APIError: Error, Sendable {
       var limit: Int64?
       var used: Int64?
       var needed: Int64?
+      var found: Int64?
     }
     var error: Details
   }
@@ -103,8 +124,8 @@ struct APIError: Error, Sendable {
   func response() throws -> Response {
     let body = Body(
       error: .init(
-        code: code.rawValue, message: message, received: received, limit: quota?.limit, used: quota?.used,
-        needed: quota?.needed)
+        code: code.rawValue, message: message, received: received, limit: quota?.limit ?? limit,
+        used: quota?.used, needed: quota?.needed, found: found)
     )
     var response = try Response(json: body, status: status)
     if let retryAfterSeconds { response.headers[.retryAfter] = String(retryAfterSeconds) }
@@ -115,20 +136,16 @@ struct APIError: Error, Sendable {
 extension Response {
   /// A response in JSON, with sorted keys.
   init(json value: some Encodable, status: HTTPResponse.Status = .ok) throws {
-    let encoder = JSONEncoder()
-    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-    let bytes = try encoder.encode(value)
     self.init(
       status: status, headers: [.contentType: "application/json"],
-      body: ResponseBody(byteBuffer: ByteBuffer(bytes: bytes)))
+      body: ResponseBody(byteBuffer: ByteBuffer(bytes: try Self.json(value))))
   }
 
-  /// A response to an exchange, with its frames after the JSON.
-  init(exchange response: ExchangeResponse) throws {
-    let bytes = try ExchangeBody.encode(response)
-    self.init(
-      status: .ok, headers: [.contentType: ExchangeBody.contentType],
-      body: ResponseBody(byteBuffer: ByteBuffer(bytes: bytes)))
+  /// Encodes a value as JSON, with sorted keys.
+  static func json(_ value: some Encodable) throws -> Data {
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+    return try encoder.encode(value)
   }
 }
 #endif

@@ -49,10 +49,18 @@ struct CloudService: Service {
     storage = try SQLiteCloudStorage(
       database: folder.database, contents: folder.contents, witness: folder.witness, clock: configuration.clock,
       logger: logger)
+    let descriptors = Descriptors.raiseLimit()
+    Descriptors.returnFreedMemory()
+    let connections = configuration.connections ?? Descriptors.connections(for: descriptors)
+    logger.notice(
+      "Limits of this process", metadata: ["descriptors": "\(descriptors)", "connections": "\(connections)"])
+    let gate = ServerGate(
+      folder: folder.incoming, connections: connections, proxies: configuration.trustedProxies,
+      rates: configuration.rates, logger: logger, clock: configuration.clock)
     let partials = try PartialUploads(folder: folder.incoming, clock: configuration.clock, logger: logger)
     cloud = CloudRoutes(
       storage: storage, appKeys: keys, tokens: tokens, events: EventHub(), guesses: GuessLimiter(),
-      uploads: UploadSpool(folder: folder.incoming), partials: partials, clock: configuration.clock,
+      uploads: UploadSpool(folder: folder.incoming), partials: partials, gate: gate, clock: configuration.clock,
       quota: configuration.quota, serverKeys: try ServerKeys(data: folder.url), authoritative: authoritative)
   }
 
@@ -60,26 +68,18 @@ struct CloudService: Service {
     let running = onRunning
     let host = configuration.host
     let keys = appKeys
-    let graceSeconds = configuration.slowGraceSeconds
-    let stopSwitch = stopSwitch
+    let (stopSwitch, gate) = (stopSwitch, cloud.gate)
     let logger = logger
     let application = Application(
       router: cloud.routes(),
-      server: .http1(
-        configuration: .init(
-          additionalChannelHandlers: [RequestGuard(graceSeconds: graceSeconds)],
-          idleTimeout: .seconds(Int64(configuration.idleSeconds)),
-          httpDecoderConfiguration: .init(
-            maxHeaderFieldSize: ServerLimits.headerBytes, maxHeaderListSize: ServerLimits.headerBytes,
-            maxHeaderFieldCount: ServerLimits.headerCount))),
+      server: server,
       configuration: .init(
-        address: .hostname(host, port: configuration.port), serverName: "Keepsake",
-        availableConnectionsDelegate: MaximumAvailableConnections(ServerLimits.connections)),
+        address: .hostname(host, port: configuration.port), serverName: "Keepsake"),
       services: [cloud.events, cloud.partials],
       onServerRunning: { channel in
         guard let port = channel.localAddress?.port, let url = Self.url(host: host, port: port) else { return }
         logger.info("Keepsake's server is running", metadata: ["port": "\(port)", "host": "\(host)"])
-        await running(RunningServer(port: port, appKeys: keys, url: url, stopSwitch: stopSwitch))
+        await running(RunningServer(port: port, appKeys: keys, url: url, stopSwitch: stopSwitch, gate: gate))
       },
       logger: logger)
     defer { folder.unlock() }
@@ -92,6 +92,27 @@ struct CloudService: Service {
     }
     try await storage.close()
     logger.info("Keepsake's server has stopped")
+  }
+
+  /// Builds what serves each connection.
+  private var server: HTTPServerBuilder {
+    let (gate, graceSeconds, requestSeconds) = (
+      cloud.gate, configuration.slowGraceSeconds, configuration.requestSeconds
+    )
+    let settings = HTTP1Channel.Configuration(
+      additionalChannelHandlers: [
+        RequestGuard(gate, graceSeconds: graceSeconds, requestSeconds: requestSeconds)
+      ],
+      idleTimeout: .seconds(Int64(configuration.idleSeconds)),
+      httpDecoderConfiguration: .init(
+        maxHeaderFieldSize: ServerLimits.headerBytes, maxHeaderListSize: ServerLimits.headerBytes,
+        maxHeaderFieldCount: ServerLimits.headerCount))
+    guard configuration.expectsProxyProtocol else { return .http1(configuration: settings) }
+    return HTTPServerBuilder { responder in
+      ProxiedChannel(
+        base: HTTP1Channel(responder: responder, configuration: settings), proxies: gate.proxies,
+        refusals: gate.refusals)
+    }
   }
 
   /// Returns an address that this machine can use: a server that listens on all addresses is reached on loopback, too.

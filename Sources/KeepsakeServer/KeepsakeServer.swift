@@ -51,6 +51,7 @@ package struct RunningServer: Sendable {
   /// The address at which devices on this machine reach it.
   package var url: URL
   let stopSwitch: StopSwitch
+  let gate: ServerGate
 
   /// Stops the server, as SIGTERM does. Returns immediately; `run` returns when the server has stopped.
   package func stop() { stopSwitch.stop() }

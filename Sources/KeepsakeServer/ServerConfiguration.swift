@@ -35,6 +35,16 @@ package struct ServerConfiguration: Sendable {
   /// tests.
   package var idleSeconds = ServerLimits.idleSeconds
   package var slowGraceSeconds = ServerLimits.slowGraceSeconds
+  /// The number of seconds after which a new connection without a request is closed.
+  package var requestSeconds = ServerLimits.requestSeconds
+  /// How fast requests may come.
+  package var rates = RateLimits()
+  /// The most open connections; nil for as many as the process's descriptors allow.
+  package var connections: Int?
+  /// Proxies whose `X-Forwarded-For` says who a client is. Limits by address then count the clients, and not the proxy.
+  package var trustedProxies: [AddressRange] = []
+  /// Whether connections from these begin with the header of the PROXY protocol.
+  package var expectsProxyProtocol = false
   static let systemClock: @Sendable () -> Int64 = { Int64(Date().timeIntervalSince1970 * 1000) }
 
   /// Returns milliseconds since 1970. Replaced by tests.

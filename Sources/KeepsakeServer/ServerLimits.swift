@@ -32,6 +32,8 @@ enum ServerLimits {
   /// How long a device is asked to wait while its player has too many uploads, or the disk is full.
   static let uploadRetrySeconds = 60
   static let diskFullRetrySeconds = 60
+  /// The same when a budget that all requests share is used up.
+  static let busyRetrySeconds = 5
   /// A request's headers: Keepsake's are a token and a few numbers.
   static let headerBytes = 16 << 10
   static let headerCount = 64
@@ -42,17 +44,71 @@ enum ServerLimits {
   /// The newest operations of a wallet whose details a container keeps, for exports and for questions to the operator:
   /// those with goods are kept besides, and of the others only what decides about a repeated one.
   static let detailedDecisions: Int64 = 10_000
-  /// Open connections: each costs a few KiB and a file descriptor.
+  /// Open connections, if the process may have more than twice as many descriptors: each costs a few KiB, and up to two
+  /// descriptors.
   static let connections = 10_000
+  /// Descriptors that no connection gets: for the database, its readers, uploads, logs.
+  static let reservedDescriptors = 256
+  /// Connections from one address: a quarter of all, but at least this many.
+  static let leastConnectionsPerAddress = 64
+  /// What is read of a connection at a time. Ten such pieces are in memory while the server doesn't take them.
+  static let readAtOnceBytes = 16 << 10
+  /// What the system buffers for a connection in each direction: 2.5 MB/s over a tenth of a second's way, and little
+  /// enough that somebody who doesn't read is soon noticed.
+  static let socketBufferBytes = 256 << 10
+  /// A new connection that sends no request for this long is closed.
+  static let requestSeconds = 10
   /// Event streams of one container: more than any player has devices.
   static let streamsPerContainer = 64
   /// Events that wait for a listener that doesn't read: limits what a slow listener holds to a few hundred KiB.
   static let noticesPerStream = 8
   /// A connection that receives nothing for this long, while the server waits for something, is closed.
   static let idleSeconds = 30
-  /// After `slowGraceSeconds`, a body must arrive at least this fast, or its connection is closed. GPRS is faster.
-  static let minimumBodyBytesPerSecond = 512
+  /// In any `slowGraceSeconds`, a body must arrive and a response be read at least this fast, or the connection is
+  /// closed. GPRS is faster. Time in which the server itself doesn't go on isn't counted.
+  static let minimumBytesPerSecond = 512
   static let slowGraceSeconds = 30
+  /// A body up to this size arrives in memory, if there is room for it; any other arrives in a file.
+  static let bodyMemoryBytes = 128 << 10
+  /// A response up to this size is sent from memory, if there is room for it; any other from a file.
+  static let responseMemoryBytes = 256 << 10
+  /// A response is sent in parts of this size, each when the one before is almost sent. This much, and what the system
+  /// buffers, is what an unread response costs.
+  static let responsePartBytes = 32 << 10
+  /// Messages up to this size are decoded and encoded where they are: faster than handing them to another thread.
+  static let decodedAtOnceBytes = 8 << 10
+  /// The memory of all bodies that arrive, of those being decoded (with what becomes of them), of responses being put
+  /// together, and of those being sent: 320 MiB together, to which a connection adds at most 256 KiB. One body with the
+  /// most values takes two thirds of the second part.
+  static let bodiesBytes = 32 << 20
+  static let decodingBytes = 160 << 20
+  static let buildingBytes = 96 << 20
+  static let responsesBytes = 32 << 20
+  /// The disk of bodies and responses in files.
+  static let spooledBytes = 2 << 30
+  /// Messages that wait for memory or for a thread: beyond that, the server reports that it is busy.
+  static let waitingMessages = 1_000
+  /// The memory that a response of one byte takes while it is put together: its records, their JSON, and a copy.
+  static let buildingFactor = 3
+  /// Values and keys in the JSON of one request, each of which costs up to a hundred bytes of memory. A checkpoint that
+  /// is as large as it may be, and all small values of a set, has 620,000.
+  static let jsonTokens = 1 << 20
+  /// Arrays and objects inside each other: Keepsake's own messages have ten.
+  static let jsonDepth = 64
+  /// A request with more work than this waits until no other such is being handled: a few thousandths of a second.
+  static let lightWork = 4_096
+  /// After a request with much work, the next one has to wait this many times as long as it took, but not longer than
+  /// half a minute: all of them together take a twentieth of the time.
+  static let heavyPauseFactor: Int64 = 19
+  static let longestHeavyPauseMilliseconds: Int64 = 30_000
+  /// Devices, players, addresses and apps whose rates are remembered, each: 10 MB a table. Only those that have used
+  /// nothing for long are forgotten.
+  static let rememberedBuckets = 100_000
+  /// Bytes of events that wait for listeners that don't read them. Beyond that, listeners only learn that there is
+  /// something.
+  static let waitingEventBytes = 16 << 20
+  /// Exports that are sent at a time: each is a walk over everything that a player has.
+  static let concurrentExports = 4
   /// Transactions waiting for the writer: ten seconds of work at a thousand per second. Beyond that, the server reports
   /// that it is busy.
   static let waitingTransactions = 10_000

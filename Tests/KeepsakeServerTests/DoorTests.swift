@@ -145,6 +145,7 @@ struct DoorTests {
         change: {
           $0.idleSeconds = 2
           $0.slowGraceSeconds = 1
+          $0.requestSeconds = 2
         })
       let head =
         "POST /v1/devices HTTP/1.1\r\nHost: x\r\nKeepsake-App-Key: \(server.appKey)\r\nContent-Length: 5000\r\n\r\n"

@@ -20,6 +20,8 @@ struct PausesTests {
       /// Every exchange fails.
       var isAway = true
       var breaksStreams = false
+      /// How a stream fails.
+      var streamFailure = TransportFailure(.unreachable, "away")
       var exchanges = 0
       var streams = 0
       /// The exchange that fails only when it is resumed, and whether the next one becomes that.
@@ -64,12 +66,12 @@ struct PausesTests {
 
     /// Fails at once, or stays open without any event.
     func events(since cursor: @escaping @Sendable () async -> Cursor?) -> AsyncThrowingStream<CloudEvent, any Error> {
-      let breaks = state.withLock { state in
+      let (breaks, failure) = state.withLock { state in
         state.streams += 1
-        return state.breaksStreams
+        return (state.breaksStreams, state.streamFailure)
       }
       return AsyncThrowingStream { continuation in
-        if breaks { continuation.finish(throwing: TransportFailure(.unreachable, "away")) }
+        if breaks { continuation.finish(throwing: failure) }
       }
     }
   }
@@ -147,6 +149,22 @@ struct PausesTests {
       }
       try await until("one more stream") { cloud.streams == 4 }
       #expect(cloud.exchanges == 1)
+      await service.stop()
+    }
+  }
+
+  @Test("an event stream that the cloud refuses is opened again only after the time that the cloud asks for")
+  func streamRetryAfter() async throws {
+    try await withStore { store in
+      let cloud = AwayCloud()
+      let busy = TransportFailure(.server(retryAfterMilliseconds: 20_000), "busy")
+      cloud.state.withLock { $0 = AwayCloud.State(isAway: false, breaksStreams: true, streamFailure: busy) }
+      let service = SyncService(
+        store: store, transport: cloud, container: Self.container, environment: environment(of: Store.self))
+      try await service.start()
+      // The other sleep is the poll's, a minute long.
+      try await until("waiting after the stream") { cloud.streams == 1 && clock.sleeps.count == 2 }
+      #expect(clock.sleeps.first == .milliseconds(20_000))
       await service.stop()
     }
   }

@@ -56,6 +56,25 @@ struct ServeCommand: AsyncParsableCommand {
       valueName: "currencies"))
   var authoritative: String?
 
+  @Option(
+    name: .long,
+    help: ArgumentHelp(
+      """
+      A proxy, or a range of them (10.0.0.0/8), whose X-Forwarded-For says who a client is; may be repeated. Without \
+      it, limits by address count a proxy as one client.
+      """,
+      valueName: "range"))
+  var trustedProxy: [String] = []
+
+  @Flag(name: .long, help: "Connections from trusted proxies begin with the header of the PROXY protocol (v1 or v2).")
+  var proxyProtocol = false
+
+  @Option(
+    name: .long,
+    help: ArgumentHelp(
+      "New players from one address in an hour, a sixth of them at once: 600 by default.", valueName: "count"))
+  var registrationsPerAddress: Int?
+
   @Flag(name: .long, help: "Print JSON.")
   var json = false
 
@@ -68,6 +87,15 @@ struct ServeCommand: AsyncParsableCommand {
     guard appKey.allSatisfy({ !$0.isEmpty }) else { throw ValidationError("--app-key can't be empty.") }
     guard authoritative == nil || !currencies.isEmpty else {
       throw ValidationError("--authoritative takes names of currencies, separated by commas.")
+    }
+    for text in trustedProxy where AddressRange(text) == nil {
+      throw ValidationError("--trusted-proxy takes an address or a range such as 10.0.0.0/8, not \(text).")
+    }
+    guard !proxyProtocol || !trustedProxy.isEmpty else {
+      throw ValidationError("--proxy-protocol needs --trusted-proxy: the proxies that are believed.")
+    }
+    guard registrationsPerAddress ?? 1 > 0 else {
+      throw ValidationError("--registrations-per-address takes a number above 0.")
     }
   }
 
@@ -92,6 +120,11 @@ struct ServeCommand: AsyncParsableCommand {
         data: URL(fileURLWithPath: data, isDirectory: true), port: port, host: host, appKeys: appKey)
       configuration.quota = quota?.bytes
       configuration.authoritative = currencies
+      configuration.trustedProxies = trustedProxy.compactMap { AddressRange($0) }
+      configuration.expectsProxyProtocol = proxyProtocol
+      if let registrationsPerAddress {
+        configuration.rates.registrations = .hourly(Int64(registrationsPerAddress))
+      }
       try await KeepsakeServer.run(configuration: configuration) { server in
         if json {
           Output.line(

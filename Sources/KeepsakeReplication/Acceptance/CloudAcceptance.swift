@@ -281,8 +281,10 @@ package enum CloudAcceptance {
     return try storage.mark(of: cursor.seq) == cursor.mark
   }
 
-  /// Throws for what no correct device sends, whatever its game does.
-  private static func check(_ request: ExchangeRequest) throws {
+  /// Checks what can be checked of a request by itself, before anything is read for it.
+  ///
+  /// - Throws: ``ExchangeError`` for what no correct device sends, whatever its game does.
+  package static func check(_ request: ExchangeRequest) throws {
     guard request.protocolVersion == ExchangeRequest.currentProtocol else {
       throw ExchangeError.unsupportedProtocol(request.protocolVersion)
     }
@@ -295,10 +297,9 @@ package enum CloudAcceptance {
       throw ExchangeError.malformed("the number of a part is out of range")
     }
     guard request.limit > 0 else { throw ExchangeError.malformed("the limit has to be at least 1") }
-    guard request.cells.count <= ExchangeRules.maximumCells else { throw ExchangeError.tooMany("cells") }
-    guard request.versions.count <= ExchangeRules.maximumVersions else { throw ExchangeError.tooMany("versions") }
-    guard request.contents.count <= ExchangeRules.maximumInlineContents else { throw ExchangeError.tooMany("contents") }
-    guard request.damaged.count <= ExchangeRules.maximumDamaged else { throw ExchangeError.tooMany("damaged contents") }
+    for (what, count, limit) in request.counts where count > limit {
+      throw ExchangeError.exceeds(what, count: count, limit: limit)
+    }
     for content in request.contents {
       guard content.length >= 0, content.length <= ExchangeRules.maximumContentBytes else {
         throw ExchangeError.malformed("the length of the content \(content.hash) is out of range")

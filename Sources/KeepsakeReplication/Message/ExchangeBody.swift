@@ -53,6 +53,13 @@ package enum ExchangeBody {
     return message
   }
 
+  /// Returns the JSON of a body; the whole body if it isn't a valid one.
+  package static func json(of body: Data) -> Data {
+    let length = body.prefix(lengthBytes).reduce(0) { $0 << 8 | Int($1) }
+    guard body.count >= lengthBytes, length <= body.count - lengthBytes else { return body }
+    return body.dropFirst(lengthBytes).prefix(length)
+  }
+
   private static func damaged(_ description: String) -> DecodingError {
     .dataCorrupted(.init(codingPath: [], debugDescription: description))
   }

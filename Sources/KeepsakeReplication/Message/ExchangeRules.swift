@@ -22,6 +22,12 @@ package enum ExchangeRules {
   package static let maximumInlineBytes = 1024 * 1024
   /// Items of one response, which is limited by its bytes in the first place.
   package static let maximumChanges = 20_000
+  /// What all versions of one request may replace, and name as contents, together. A device sends 1 MiB of records, or
+  /// one checkpoint of at most 2 MiB: less than this.
+  package static let maximumRequestCovers = maximumCovers
+  package static let maximumRequestContents = 32_768
+  /// The work of one request, of every kind together (``ExchangeRequest/work``): more than the largest checkpoint.
+  package static let maximumWork = 80_000
   /// Contents that one request reports as damaged, and contents that one response asks for: each response repeats the
   /// latter until they are here.
   package static let maximumDamaged = 64

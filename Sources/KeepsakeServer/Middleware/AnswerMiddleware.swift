@@ -41,6 +41,8 @@ struct AnswerMiddleware<Context: RequestContext>: RouterMiddleware {
     switch error {
     case let error as APIError:
       return error
+    case ExchangeError.exceeds(let what, let count, let limit):
+      return APIError.exceeds(what, count: count, limit: limit)
     case let error as ExchangeError:
       let code: APIError.Code = if case .unsupportedProtocol = error { .unsupportedProtocol } else { .badExchange }
       return APIError(.badRequest, code, error.description)

@@ -25,9 +25,10 @@ extension CloudRoutes {
   }
 
   func addAccountRoutes(to router: RouterGroup<CloudContext>) {
-    router.post("devices") { request, _ in
+    router.post("devices") { request, context in
       let app = try app(of: request)
-      let name = try Self.name(await request.json(Registration.self, limit: ServerLimits.accountBytes).name)
+      try gate.rates.registration(from: gate.client(of: request, context), app: app)
+      let name = try Self.name(await gate.json(Registration.self, of: request, limit: ServerLimits.accountBytes).name)
       var source = SystemRandomNumberGenerator()
       let player = PlayerID(using: &source)
       let container = ContainerID(using: &source)
@@ -47,10 +48,12 @@ extension CloudRoutes {
     }
     router.post("pairing/join") { request, context in
       let app = try app(of: request)
-      let joining = try await request.json(Joining.self, limit: ServerLimits.accountBytes)
+      let joining = try await gate.json(Joining.self, of: request, limit: ServerLimits.accountBytes)
       let name = try Self.name(joining.name)
       let now = clock()
-      if let seconds = guesses.begin(peer: context.peerName, app: app, now: now) {
+      let peer = gate.client(of: request, context).network
+      if let seconds = guesses.begin(peer: peer, app: app, now: now) {
+        gate.refusals.count(.guesses, from: peer)
         throw APIError(
           .tooManyRequests, .tooManyGuesses, "Too many wrong codes; try again later.", retryAfterSeconds: seconds)
       }
@@ -59,13 +62,14 @@ extension CloudRoutes {
         identity = try await join(joining.code, app: app, name: name, now: now)
       } catch {
         // A guess whose client has gone may have been tried.
-        if !(error is CancellationError) { guesses.takeBack(peer: context.peerName, app: app) }
+        if !(error is CancellationError) { guesses.takeBack(peer: peer, app: app) }
         throw error
       }
       guard let identity else {
         throw APIError(.notFound, .codeUnknown, "The code is wrong, used or expired; get a new one.")
       }
-      guesses.takeBack(peer: context.peerName, app: app)
+      guesses.takeBack(peer: peer, app: app)
+      gate.rates.joined(from: peer, app: app)
       return try answer(identity)
     }
   }

@@ -45,7 +45,7 @@ extension CloudRoutes {
     }
     router.post("bank/{player}/orders") { request, context in
       let place = try await place(of: request, context)
-      let asked = try await request.json(Order.self, limit: ServerLimits.orderBytes)
+      let asked = try await gate.json(Order.self, of: request, limit: ServerLimits.orderBytes)
       let order = BankOrder(
         id: asked.id, kind: asked.kind == .grant ? .grant : .charge, currency: asked.currency.canonical,
         amount: asked.amount, reason: asked.reason, goods: (asked.goods ?? []).map(\.canonical),
@@ -54,13 +54,13 @@ extension CloudRoutes {
     }
     router.post("bank/{player}/refunds") { request, context in
       let place = try await place(of: request, context)
-      let asked = try await request.json(Refund.self, limit: ServerLimits.orderBytes)
+      let asked = try await gate.json(Refund.self, of: request, limit: ServerLimits.orderBytes)
       let order = BankOrder(refunding: asked.purchase, reason: asked.reason, madeAtMilliseconds: clock())
       return try await perform(order, at: place)
     }
     router.post("bank/{player}/receipts") { request, context in
       let place = try await place(of: request, context)
-      let asked = try await request.json(Receipt.self, limit: ServerLimits.receiptBytes)
+      let asked = try await gate.json(Receipt.self, of: request, limit: ServerLimits.receiptBytes)
       guard !asked.receipt.isEmpty else { throw APIError(.badRequest, .badRequest, "The receipt is empty.") }
       let receipt = ContentHash(of: Data(asked.receipt.utf8))
       let order = BankOrder(
@@ -99,7 +99,7 @@ extension CloudRoutes {
     }
     router.post("bank/release") { request, context in
       try checkServerKey(of: request, context)
-      let place = try await request.json(PagePlace.self, limit: ServerLimits.orderBytes)
+      let place = try await gate.json(PagePlace.self, of: request, limit: ServerLimits.orderBytes)
       let page = try await storage.releaseBanks(after: place.after, rules: BankRules(epoch: storage.bankEpoch))
       for (container, seq) in page.seqs { events.publish(seq, nil, of: container, from: nil) }
       return try Response(
@@ -136,7 +136,9 @@ extension CloudRoutes {
       throw APIError(.unauthorized, .unauthorized, "This request needs a server key in the header Authorization.")
     }
     guard try serverKeys.accepts(key) else {
-      if let seconds = keyGuesses.begin(peer: context.peerName, app: Self.allKeys, now: clock()) {
+      let peer = gate.client(of: request, context).network
+      if let seconds = keyGuesses.begin(peer: peer, app: Self.allKeys, now: clock()) {
+        gate.refusals.count(.guesses, from: peer)
         throw APIError(
           .tooManyRequests, .tooManyGuesses, "Too many wrong server keys; try again later.", retryAfterSeconds: seconds)
       }

@@ -12,6 +12,7 @@ struct CloudRoutes<Storage: CloudStorage>: Sendable {
   var guesses: GuessLimiter
   var uploads: UploadSpool
   var partials: PartialUploads
+  var gate: ServerGate
   var clock: @Sendable () -> Int64
   /// The number of bytes that a player may keep; nil for no limit.
   var quota: Int64?
@@ -39,6 +40,7 @@ struct CloudRoutes<Storage: CloudStorage>: Sendable {
   /// Returns the device that sent `request`, from its token.
   func identity(of request: Request) async throws -> DeviceIdentity {
     let identity = try signedIdentity(of: request)
+    try gate.rates.request(by: identity)
     if try await storage.isRetired(identity) { throw APIError.retired }
     return identity
   }
@@ -74,6 +76,7 @@ struct CloudRoutes<Storage: CloudStorage>: Sendable {
   func routes() -> Router<CloudContext> {
     let router = Router(context: CloudContext.self)
     router.add(middleware: AnswerMiddleware())
+    router.add(middleware: RateMiddleware(gate: gate))
     router.get("health") { _, _ in try Response(json: ["status": "ok"]) }
     let v1 = router.group("v1")
     addAccountRoutes(to: v1)

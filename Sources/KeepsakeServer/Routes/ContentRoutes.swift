@@ -38,8 +38,9 @@ extension CloudRoutes {
         return try await put(part: range, of: description, request, declared: declared, from: identity)
       }
       if let declared, declared <= ServerLimits.inlineContentBytes {
-        let bytes = try await request.body(limit: ServerLimits.inlineContentBytes)
-        return try await keep(description, .memory(bytes), count: bytes.count, from: identity)
+        return try await gate.withBody(of: request, limit: ServerLimits.inlineContentBytes) { bytes in
+          try await keep(description, .memory(bytes), count: bytes.count, from: identity)
+        }
       }
       return try await uploads.receive(request.body, declared: declared, limit: ServerLimits.contentBytes) {
         file, count in
@@ -70,7 +71,7 @@ extension CloudRoutes {
         throw APIError(.notFound, .contentMissing, "The server doesn't have this content.")
       }
       do {
-        return try await Self.answer(content, to: request, context)
+        return try await answer(content, to: request, context)
       } catch let error as HTTPError where error.status == .notFound {
         // Its file disappeared after the database was read: the content was deleted, or put again.
         throw APIError(.serviceUnavailable, .busy, "This content is being replaced.", retryAfterSeconds: 1)
@@ -137,9 +138,9 @@ extension CloudRoutes {
 
   // MARK: Fetching
 
-  private static func answer(_ content: KeptContent, to request: Request, _ context: CloudContext) async throws
-    -> Response
-  {
+  private func answer(
+    _ content: KeptContent, to request: Request, _ context: CloudContext
+  ) async throws -> Response {
     let count: Int
     let tag: String
     switch content.bytes {
@@ -162,7 +163,7 @@ extension CloudRoutes {
     switch content.bytes {
     case .memory(let bytes):
       let part = range.map { bytes.dropFirst($0.first).prefix($0.count) } ?? bytes
-      return Response(status: status, headers: headers, body: ResponseBody(byteBuffer: ByteBuffer(bytes: part)))
+      return Response(status: status, headers: headers, body: try await gate.responseBody(part))
     case .file(let url, _):
       let body =
         if let range {

@@ -73,12 +73,14 @@ extension CloudRoutes {
   ///
   /// The first line is written only after the first page could be read. A response without its last line is incomplete.
   private func export(_ container: ContainerID) async throws -> Response {
+    guard let turn = gate.exports.share(1) else { throw APIError.overBudget("exports") }
     let storage = storage
     let devices = try await storage.devices(of: container)
     var page: PlayerExport.Page? = try await storage.exported(.start, of: container)
     let first = page
     page = nil
     let body = ResponseBody { writer in
+      defer { turn.end() }
       var count = 0
       func write(_ lines: [PlayerExport.Line]) async throws {
         guard !lines.isEmpty else { return }
@@ -86,9 +88,13 @@ extension CloudRoutes {
         for line in lines {
           buffer.writeBytes(try line.json())
           buffer.writeInteger(UInt8(ascii: "\n"))
+          if buffer.readableBytes >= ServerLimits.responsePartBytes {
+            try await writer.write(buffer)
+            buffer.clear()
+          }
         }
         count += lines.count
-        try await writer.write(buffer)
+        if buffer.readableBytes > 0 { try await writer.write(buffer) }
       }
       try await write(devices.map(PlayerExport.Line.init))
       var next = first

@@ -9,7 +9,7 @@ extension CloudRoutes {
     router.post("wallet/leave") { request, _ in
       // A device that was removed after it had left has a right to what the bank had given it.
       let identity = try signedIdentity(of: request)
-      let offer = try await request.json(LeavingRequest.self, limit: ServerLimits.exchangeBytes).offer
+      let offer = try await gate.json(LeavingRequest.self, of: request, limit: ServerLimits.exchangeBytes).offer
       // Only a device that still belongs to the player may say that the cloud was set back.
       let isRetired = try await storage.isRetired(identity)
       let rules = try await bankRules(of: identity.container, for: isRetired ? nil : offer)
@@ -28,7 +28,9 @@ extension CloudRoutes {
         return (reply, after == before ? nil : after)
       }
       if let seq { events.publish(seq, nil, of: identity.container, from: identity.device) }
-      return try Response(json: LeavingResponse(reply: reply))
+      return try await gate.response(expecting: .max, type: "application/json") {
+        try Response.json(LeavingResponse(reply: reply))
+      }
     }
   }
 }

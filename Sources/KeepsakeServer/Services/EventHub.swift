@@ -10,7 +10,18 @@ final class EventHub: Service, Sendable {
   /// What one stream receives: the newest known seq, and the event as JSON if it contains more than that.
   struct Notice: Sendable {
     var seq: UInt64
-    var event: ByteBuffer?
+    fileprivate var payload: Payload?
+
+    fileprivate init(seq: UInt64, payload: Payload? = nil) { (self.seq, self.payload) = (seq, payload) }
+
+    var event: ByteBuffer? { payload?.json }
+  }
+  /// An event that waits for those who read it, in memory until the last of them has it.
+  fileprivate final class Payload: Sendable {
+    let json: ByteBuffer
+    private let share: Allotment.Share
+
+    init(_ json: ByteBuffer, _ share: Allotment.Share) { (self.json, self.share) = (json, share) }
   }
   /// One open stream. A heartbeat repeats the newest notice, without its event. Of the notices that haven't been read,
   /// only the newest few are kept, so that a slow listener costs little; what it misses, it fetches with an exchange.
@@ -30,6 +41,11 @@ final class EventHub: Service, Sendable {
     var isClosed = false
   }
   private let state = Mutex(State())
+  private let waitingEvents: Allotment
+
+  /// - Parameter waitingBytes: Bytes of events that wait for listeners. Beyond that, listeners only learn that there is
+  ///   something new.
+  init(waitingBytes: Int = ServerLimits.waitingEventBytes) { waitingEvents = Allotment(waitingBytes) }
 
   /// Opens a stream. Throws if the server is stopping, or the container has too many streams already.
   func subscribe(_ device: DeviceID, to container: ContainerID) throws -> Subscription {
@@ -76,12 +92,15 @@ final class EventHub: Service, Sendable {
   ///
   /// - Parameter device: Nil if no device has caused it.
   func publish(_ seq: UInt64, _ event: ByteBuffer?, of container: ContainerID, from device: DeviceID?) {
+    let payload = event.flatMap { event in
+      waitingEvents.share(event.readableBytes).map { Payload(event, $0) }
+    }
     state.withLock { state in
       for id in state.listeners[container, default: [:]].keys {
         guard var listener = state.listeners[container]?[id], seq > listener.newest else { continue }
         listener.newest = seq
         state.listeners[container]?[id] = listener
-        listener.continuation.yield(Notice(seq: seq, event: listener.device != device ? event : nil))
+        listener.continuation.yield(Notice(seq: seq, payload: listener.device != device ? payload : nil))
       }
     }
   }

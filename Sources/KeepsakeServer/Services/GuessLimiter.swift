@@ -14,36 +14,51 @@ final class GuessLimiter: Sendable {
     var lessOne: Count { Count(wrong: wrong - 1, since: since) }
   }
   private struct State {
-    var peers: [String: Count] = [:]
+    var peers: [PeerAddress: Count] = [:]
     var apps: [AppID: Count] = [:]
+    var sweptMilliseconds: Int64?
   }
   private static let windowMilliseconds = Int64(ServerLimits.pairingSeconds) * 1000
+  private static let sweepMilliseconds: Int64 = 1_000
+  private static let sharedNames: UInt = 64
   private let state = Mutex(State())
 
   /// Counts a guess, unless this peer has to wait.
   ///
   /// - Returns: The seconds until this peer may try again; nil if it may now.
-  func begin(peer: String, app: AppID, now: Int64) -> Int? {
+  func begin(peer: PeerAddress, app: AppID, now: Int64) -> Int? {
     state.withLock { state in
+      Self.makeRoom(for: peer, in: &state, now: now)
+      let peer = Self.counted(peer, in: state)
       let wait =
         Self.wait(state.peers[peer], most: ServerLimits.guessesPerPeer, now: now)
         ?? Self.wait(state.apps[app], most: ServerLimits.guessesPerApp, now: now)
       if let wait { return wait }
       Self.count(&state.peers[peer], now: now)
       Self.count(&state.apps[app], now: now)
-      if state.peers.count > ServerLimits.rememberedPeers {
-        state.peers = state.peers.filter { now &- $0.value.since < Self.windowMilliseconds }
-        // Still too many: someone is guessing from very many addresses. The count per app continues; the peers' counts
-        // start again.
-        if state.peers.count > ServerLimits.rememberedPeers { state.peers.removeAll() }
-      }
       return nil
     }
   }
 
+  private static func makeRoom(for peer: PeerAddress, in state: inout State, now: Int64) {
+    guard state.peers[peer] == nil, state.peers.count >= ServerLimits.rememberedPeers else { return }
+    if let swept = state.sweptMilliseconds, now >= swept, now - swept < Self.sweepMilliseconds { return }
+    state.sweptMilliseconds = now
+    state.peers = state.peers.filter { now &- $0.value.since < Self.windowMilliseconds }
+  }
+
+  /// Returns the name under which a peer is counted: its own, or, while someone is guessing from very many addresses,
+  /// one that new peers share. So nobody's count is ever forgotten before its time.
+  private static func counted(_ peer: PeerAddress, in state: State) -> PeerAddress {
+    guard state.peers[peer] == nil, state.peers.count >= ServerLimits.rememberedPeers else { return peer }
+    // No peer's address has one byte.
+    return PeerAddress(bytes: [UInt8(UInt(bitPattern: peer.hashValue) % sharedNames)])
+  }
+
   /// Takes back the count of a guess that was right, or that wasn't tried.
-  func takeBack(peer: String, app: AppID) {
+  func takeBack(peer: PeerAddress, app: AppID) {
     state.withLock { state in
+      let peer = Self.counted(peer, in: state)
       if let count = state.peers[peer] { state.peers[peer] = count.wrong > 1 ? count.lessOne : nil }
       if let count = state.apps[app] { state.apps[app] = count.wrong > 1 ? count.lessOne : nil }
     }

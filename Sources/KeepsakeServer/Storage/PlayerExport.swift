@@ -7,6 +7,8 @@ import KeepsakeReplication
 enum PlayerExport {
   /// The number of lines in a page, which is read in one go.
   static let pageLines = 1_000
+  /// The number of changes in a page: each may have 256 KiB, and more.
+  static let pageChanges = 16
   /// The number of rows of packed decisions that make about as many lines.
   static let pageRows = pageLines / PackedDecisions.maximumEntries
 

@@ -71,9 +71,10 @@ extension SQLiteCloudStorage {
       let limit = PlayerExport.pageLines
       switch place {
       case .changes(let seq):
-        let changes = try storage.changes(after: seq, limit: limit)
+        let changes = try storage.changes(after: seq, limit: PlayerExport.pageChanges)
         let next: PlayerExport.Position =
-          changes.count == limit ? .changes(after: changes[limit - 1].seq) : .contents(after: nil)
+          changes.count == PlayerExport.pageChanges
+          ? .changes(after: changes[changes.count - 1].seq) : .contents(after: nil)
         return PlayerExport.Page(lines: changes.map(PlayerExport.Line.init), next: next)
       case .contents(let hash):
         let rows = try storage.rows(

@@ -305,6 +305,7 @@ package actor SyncService<Store: DeviceStore> {
       var pause = SyncLimits.firstEventPauseMilliseconds
       while !Task.isCancelled {
         var hasReceived = false
+        var least: Int64 = 0
         do {
           for try await event in transport.events(since: { [weak self] in await self?.cursor }) {
             self.handle(event, isFirst: !hasReceived, of: generation)
@@ -313,12 +314,14 @@ package actor SyncService<Store: DeviceStore> {
           }
         } catch {
           // A failing stream costs only time: the engine polls by itself, and reports what is wrong.
-          if let failure = error as? TransportFailure, [.unauthorized, .rejected].contains(failure.kind) {
-            pause = SyncLimits.longestEventPauseMilliseconds
+          switch (error as? TransportFailure)?.kind {
+          case .unauthorized, .rejected: pause = SyncLimits.longestEventPauseMilliseconds
+          case .server(let retryAfter): least = retryAfter ?? 0
+          case .unreachable, .interrupted, nil: break
           }
         }
         self.listeningEnded(of: generation)
-        let jittered = self.jitter(pause)
+        let jittered = max(self.jitter(pause), least)
         do { try await self.sleep(.milliseconds(jittered)) } catch { return }
         pause = min(pause * 2, SyncLimits.longestEventPauseMilliseconds)
       }

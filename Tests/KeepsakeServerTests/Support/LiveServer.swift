@@ -11,7 +11,7 @@ extension ServerConfiguration {
   /// limit ends what hangs.
   mutating func waitLong() {
     let limit = Int(Patience.limit.components.seconds)
-    (stopSeconds, idleSeconds, slowGraceSeconds) = (limit, limit, limit)
+    (stopSeconds, idleSeconds, slowGraceSeconds, requestSeconds) = (limit, limit, limit, limit)
   }
 }
 
@@ -61,10 +61,11 @@ struct LiveServer: Sendable {
 
   /// Runs `body` with a server in a new folder, and removes both.
   static func with<Result>(
-    appKeys: [String] = [], clock: (@Sendable () -> Int64)? = nil, _ body: (LiveServer) async throws -> Result
+    appKeys: [String] = [], clock: (@Sendable () -> Int64)? = nil,
+    change: (inout ServerConfiguration) -> Void = { _ in }, _ body: (LiveServer) async throws -> Result
   ) async throws -> Result {
     try await TemporaryFolder.with { folder in
-      let server = try await start(data: folder, appKeys: appKeys, clock: clock)
+      let server = try await start(data: folder, appKeys: appKeys, clock: clock, change: change)
       let result: Result
       do {
         result = try await body(server)

@@ -1,0 +1,42 @@
+#if Cloud
+import Foundation
+import KeepsakeReplication
+import Testing
+
+@testable import KeepsakeServer
+
+@Suite("Counting JSON without decoding it")
+struct JSONScanTests {
+  @Test(
+    "values, keys and levels are counted, whatever stands in texts",
+    arguments: [
+      ("", 0, 0), ("1", 1, 0), ("[]", 1, 1), ("[1,2, 3 ]", 4, 1), (#"{"a":1}"#, 3, 1),
+      (#"{"a":[{"b":null},true,-1.5e3]}"#, 8, 3), (#"["[[[[",",,,,","\"[{\\"]"#, 4, 1), (#"["\\",1]"#, 3, 1),
+      ("[[[[", 4, 4), ("]]]]", 0, 0), (#""unended"#, 1, 0), (#""\"#, 1, 0),
+    ])
+  func counts(text: String, tokens: Int, depth: Int) {
+    let scan = JSONScan(Data(text.utf8))
+    #expect(scan.tokens == tokens && scan.depth == depth)
+  }
+
+  @Test("a scan ends soon after its limits")
+  func limits() {
+    let zeros = Data(("[" + String(repeating: "0,", count: 100_000) + "0]").utf8)
+    #expect(JSONScan(zeros, limit: 50).tokens == 51)
+    let deep = Data(String(repeating: "[", count: 100_000).utf8)
+    #expect(JSONScan(deep, deepest: 7).depth == 8)
+  }
+
+  @Test("the largest checkpoint of the smallest values stays below the limit of values")
+  func largestCheckpoint() throws {
+    // 24 bytes each, as a checkpoint's size is counted.
+    let elements = Dictionary(uniqueKeysWithValues: (1...UInt64(10_000)).map { ($0, Scalar.int(Int64($0))) })
+    let set = ObservedSet([WriterID(1): ObservedSet.Additions(seen: NumberRanges([1...10_000]), present: elements)])
+    let update = CellUpdate(key: CellKey(collection: "c", key: "k"), state: CellState(value: .set(set)))
+    #expect(update.size <= ExchangeRules.maximumCellBytes)
+    let scan = JSONScan(try JSONEncoder().encode(ExchangeRequest(cursor: .start, cells: [update], limit: 1)))
+    let cells = ExchangeRules.maximumCommitBytes / update.size + 1
+    #expect(scan.tokens * cells <= ServerLimits.jsonTokens && scan.depth <= ServerLimits.jsonDepth / 2)
+  }
+}
+#endif
