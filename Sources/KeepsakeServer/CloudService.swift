@@ -2,6 +2,7 @@
 import Foundation
 import Hummingbird
 import HummingbirdCore
+import HummingbirdHTTP2
 import KeepsakeReplication
 import Logging
 import NIOCore
@@ -9,12 +10,15 @@ import ServiceLifecycle
 
 /// A server as a service: opens the data folder, listens, and closes everything when its service group stops.
 struct CloudService: Service {
+  /// Answers on the port for monitoring; nil without one. Runs beside this service, and longer.
+  let monitoring: MonitoringService?
   private let configuration: ServerConfiguration
   private let logger: Logger
   private let folder: DataFolder
   private let storage: SQLiteCloudStorage
   private let cloud: CloudRoutes<SQLiteCloudStorage>
-  private let appKeys: [String]
+  private let certificates: TLSCertificates?
+  private let health: ServerHealth
   private let stopSwitch: StopSwitch
   private let onRunning: @Sendable (RunningServer) async -> Void
 
@@ -23,68 +27,87 @@ struct CloudService: Service {
     configuration: ServerConfiguration, logger: Logger, stopSwitch: StopSwitch,
     onRunning: @escaping @Sendable (RunningServer) async -> Void
   ) throws {
-    guard (0...65535).contains(configuration.port) else {
-      throw ServerError(.configuration, "The port has to be a number from 0 to 65535, not \(configuration.port).")
-    }
-    if let quota = configuration.quota, quota <= 0 {
-      throw ServerError(.configuration, "The quota has to be a number of bytes above 0, not \(quota).")
-    }
-    let authoritative = Set(configuration.authoritative.map(\.canonical))
-    guard authoritative.count <= Wallet.maximumCurrencies else {
-      throw ServerError(
-        .configuration,
-        "At most \(Wallet.maximumCurrencies) currencies can be authoritative, not \(authoritative.count).")
-    }
-    for objection in authoritative.compactMap({ NameRule.currency.objection(to: $0) }) {
-      throw ServerError(.configuration, "\(objection).")
-    }
+    try configuration.check()
     self.configuration = configuration
     self.logger = logger
     self.onRunning = onRunning
     self.stopSwitch = stopSwitch
+    let certificates = try configuration.tls.map { try TLSCertificates($0, logger: logger) }
+    self.certificates = certificates
+    let clock = configuration.clock
     folder = try DataFolder(at: configuration.data)
-    appKeys = configuration.appKeys.isEmpty ? [try folder.ownAppKey()] : configuration.appKeys
-    let keys = try AppKeys(appKeys)
-    let tokens = TokenSigner(secret: try folder.secret())
-    storage = try SQLiteCloudStorage(
-      database: folder.database, contents: folder.contents, witness: folder.witness, clock: configuration.clock,
-      logger: logger)
-    let partials = try PartialUploads(folder: folder.incoming, clock: configuration.clock, logger: logger)
+    let hasKeys = !configuration.appKeys.isEmpty || configuration.appKeysFile != nil
+    let appKeys = try AppKeys(
+      hasKeys ? configuration.appKeys : [folder.ownAppKey()], file: configuration.appKeysFile, logger: logger)
+    let tokens = try TokenAuthority(
+      ServerSecrets(data: folder.url), lifetimeDays: configuration.tokenDays, clock: clock, logger: logger)
+    let storage = try SQLiteCloudStorage(
+      database: folder.database, contents: folder.contents, witness: folder.witness, clock: clock, logger: logger)
+    self.storage = storage
+    let metrics = ServerMetrics(configuration.metrics)
+    storage.committer.observe { metrics.committed($0, nanoseconds: $1, failed: $2) }
+    let partials = try PartialUploads(folder: folder.incoming, clock: clock, logger: logger)
+    let events = EventHub()
     cloud = CloudRoutes(
-      storage: storage, appKeys: keys, tokens: tokens, events: EventHub(), guesses: GuessLimiter(),
-      uploads: UploadSpool(folder: folder.incoming), partials: partials, clock: configuration.clock,
-      quota: configuration.quota, serverKeys: try ServerKeys(data: folder.url), authoritative: authoritative)
+      storage: storage, appKeys: appKeys, tokens: tokens, tokenUses: TokenUses(storage, logger: logger),
+      events: events, guesses: GuessLimiter(), uploads: UploadSpool(folder: folder.incoming), partials: partials,
+      clock: clock, quota: configuration.quota, serverKeys: try ServerKeys(data: folder.url), metrics: metrics,
+      refusals: RefusalLog(metrics: metrics, logger: logger, clock: clock),
+      authoritative: Set(configuration.authoritative.map(\.canonical)))
+    let health = ServerHealth(folder: folder.url, logger: logger) { try await storage.probe() }
+    self.health = health
+    let figures = ServerFigures(
+      data: folder.url, metrics: metrics, streams: { events.count }, queue: { storage.committer.waitingCount },
+      certificateExpiry: { certificates?.expiresSeconds })
+    monitoring = configuration.metricsPort.map {
+      MonitoringService(
+        host: configuration.metricsHost, port: $0, health: health, figures: figures, registry: configuration.metrics,
+        logger: logger)
+    }
+  }
+
+  /// Reads the certificate and the keys again.
+  func reload() {
+    certificates?.reload()
+    cloud.appKeys.reload()
+    cloud.tokens.reload()
   }
 
   func run() async throws {
     let running = onRunning
     let host = configuration.host
-    let keys = appKeys
-    let graceSeconds = configuration.slowGraceSeconds
-    let stopSwitch = stopSwitch
-    let logger = logger
+    let scheme = certificates == nil ? "http" : "https"
+    let keys = cloud.appKeys.keys
+    let (stopSwitch, logger, monitoring, health) = (stopSwitch, logger, monitoring, health)
     let application = Application(
-      router: cloud.routes(),
-      server: .http1(
-        configuration: .init(
-          additionalChannelHandlers: [RequestGuard(graceSeconds: graceSeconds)],
-          idleTimeout: .seconds(Int64(configuration.idleSeconds)),
-          httpDecoderConfiguration: .init(
-            maxHeaderFieldSize: ServerLimits.headerBytes, maxHeaderListSize: ServerLimits.headerBytes,
-            maxHeaderFieldCount: ServerLimits.headerCount))),
+      router: cloud.routes(), server: try server(),
       configuration: .init(
         address: .hostname(host, port: configuration.port), serverName: "Keepsake",
         availableConnectionsDelegate: MaximumAvailableConnections(ServerLimits.connections)),
-      services: [cloud.events, cloud.partials],
+      services: [cloud.events, cloud.partials, cloud.refusals],
       onServerRunning: { channel in
-        guard let port = channel.localAddress?.port, let url = Self.url(host: host, port: port) else { return }
-        logger.info("Keepsake's server is running", metadata: ["port": "\(port)", "host": "\(host)"])
-        await running(RunningServer(port: port, appKeys: keys, url: url, stopSwitch: stopSwitch))
+        guard let port = channel.localAddress?.port, let url = Self.url(scheme, host: host, port: port) else { return }
+        let metricsPort = await monitoring?.openPort()
+        // Without the port that was asked for, the server stops before anybody counts on it.
+        guard monitoring == nil || metricsPort != nil else { return }
+        logger.info(
+          "Keepsake's server is running",
+          metadata: [
+            "port": "\(port)", "host": "\(host)", "scheme": "\(scheme)",
+            "metricsPort": "\(metricsPort.map(String.init) ?? "none")",
+          ])
+        await running(
+          RunningServer(port: port, appKeys: keys, url: url, metricsPort: metricsPort, stopSwitch: stopSwitch))
       },
       logger: logger)
     defer { folder.unlock() }
     do {
-      try await application.run()
+      try await withGracefulShutdownHandler {
+        try await application.run()
+      } onGracefulShutdown: {
+        logger.info("Keepsake's server is stopping")
+        health.drain()
+      }
     } catch {
       // The first failure is the one to throw.
       do { try await storage.close() } catch { logger.failure("The database can't be closed", error) }
@@ -94,10 +117,34 @@ struct CloudService: Service {
     logger.info("Keepsake's server has stopped")
   }
 
+  /// Plain HTTP, or TLS with HTTP/2 and HTTP/1.1.
+  private func server() throws -> HTTPServerBuilder {
+    let (graceSeconds, metrics) = (configuration.slowGraceSeconds, cloud.metrics)
+    let idleSeconds = Int64(configuration.idleSeconds)
+    let http = HTTP1Channel.Configuration(
+      additionalChannelHandlers: [TrafficHandler(metrics), RequestGuard(graceSeconds: graceSeconds)],
+      idleTimeout: .seconds(idleSeconds),
+      httpDecoderConfiguration: .init(
+        maxHeaderFieldSize: ServerLimits.headerBytes, maxHeaderListSize: ServerLimits.headerBytes,
+        maxHeaderFieldCount: ServerLimits.headerCount))
+    guard let certificates else { return .http1(configuration: http) }
+    let (refusals, handshakeSeconds) = (cloud.refusals, configuration.handshakeSeconds)
+    let tls = certificates.configuration()
+    return HTTPServerBuilder { responder in
+      SecureChannel(
+        base: try HTTP2UpgradeChannel(
+          tlsConfiguration: tls,
+          configuration: .init(
+            idleTimeout: .seconds(idleSeconds), gracefulCloseTimeout: .seconds(idleSeconds), streamConfiguration: http),
+          responder: responder),
+        handshakeSeconds: handshakeSeconds, refusals: refusals)
+    }
+  }
+
   /// Returns an address that this machine can use: a server that listens on all addresses is reached on loopback, too.
-  private static func url(host: String, port: Int) -> URL? {
+  private static func url(_ scheme: String, host: String, port: Int) -> URL? {
     var parts = URLComponents()
-    parts.scheme = "http"
+    parts.scheme = scheme
     parts.host = ["0.0.0.0", "::", ""].contains(host) ? "127.0.0.1" : host
     parts.port = port
     return parts.url

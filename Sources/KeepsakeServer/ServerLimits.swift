@@ -44,12 +44,16 @@ enum ServerLimits {
   static let detailedDecisions: Int64 = 10_000
   /// Open connections: each costs a few KiB and a file descriptor.
   static let connections = 10_000
+  /// Connections of an operator's machines to the port for monitoring.
+  static let monitoringConnections = 64
   /// Event streams of one container: more than any player has devices.
   static let streamsPerContainer = 64
   /// Events that wait for a listener that doesn't read: limits what a slow listener holds to a few hundred KiB.
   static let noticesPerStream = 8
   /// A connection that receives nothing for this long, while the server waits for something, is closed.
   static let idleSeconds = 30
+  /// From a connection to the end of its TLS handshake: two round trips, also over a bad network.
+  static let handshakeSeconds = 15
   /// After `slowGraceSeconds`, a body must arrive at least this fast, or its connection is closed. GPRS is faster.
   static let minimumBodyBytesPerSecond = 512
   static let slowGraceSeconds = 30

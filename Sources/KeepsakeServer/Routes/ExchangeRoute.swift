@@ -7,7 +7,8 @@ import KeepsakeReplication
 extension CloudRoutes {
   func addExchangeRoute(to router: RouterGroup<CloudContext>) {
     router.post("exchange") { request, _ in
-      let identity = try await identity(of: request)
+      let token = try await admit(request)
+      let identity = token.identity
       let message = try await request.exchange(limit: ServerLimits.exchangeBytes)
       let rules = try await bankRules(of: identity.container, for: message.wallet)
       let (now, quota) = (clock(), quota)
@@ -31,7 +32,9 @@ extension CloudRoutes {
         events.publish(
           event.seq, event.step == nil ? nil : try Self.json(event), of: identity.container, from: identity.device)
       }
-      return request.wantsFrames ? try Response(exchange: response) : try Response(json: response)
+      var answer = request.wantsFrames ? try Response(exchange: response) : try Response(json: response)
+      if token.isDue { answer.headers[.keepsakeToken] = tokens.renewed(token) }
+      return answer
     }
   }
 }
