@@ -54,7 +54,9 @@ struct CloudService: Service {
       clock: clock, quota: configuration.quota, serverKeys: try ServerKeys(data: folder.url), metrics: metrics,
       refusals: RefusalLog(metrics: metrics, logger: logger, clock: clock),
       authoritative: Set(configuration.authoritative.map(\.canonical)))
-    let health = ServerHealth(folder: folder.url, logger: logger) { try await storage.probe() }
+    let health = ServerHealth(
+      folder: folder.url, patienceSeconds: configuration.probeSeconds, logger: logger
+    ) { try await storage.probe() }
     self.health = health
     let figures = ServerFigures(
       data: folder.url, metrics: metrics, streams: { events.count }, queue: { storage.committer.waitingCount },

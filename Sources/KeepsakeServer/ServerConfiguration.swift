@@ -50,6 +50,8 @@ package struct ServerConfiguration: Sendable {
   package var idleSeconds = ServerLimits.idleSeconds
   package var slowGraceSeconds = ServerLimits.slowGraceSeconds
   package var handshakeSeconds = ServerLimits.handshakeSeconds
+  /// The number of seconds after which a database that makes no transaction counts as not ready. Longer in tests.
+  package var probeSeconds = ServerLimits.probeSeconds
   static let systemClock: @Sendable () -> Int64 = { Int64(Date().timeIntervalSince1970 * 1000) }
 
   /// Returns milliseconds since 1970. Replaced by tests.

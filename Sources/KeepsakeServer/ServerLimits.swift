@@ -44,6 +44,8 @@ enum ServerLimits {
   static let detailedDecisions: Int64 = 10_000
   /// Open connections: each costs a few KiB and a file descriptor.
   static let connections = 10_000
+  /// Longer than any transaction should take.
+  static let probeSeconds = 2
   /// Connections of an operator's machines to the port for monitoring.
   static let monitoringConnections = 64
   /// Event streams of one container: more than any player has devices.

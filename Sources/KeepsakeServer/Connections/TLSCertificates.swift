@@ -1,4 +1,5 @@
 #if Cloud
+import Dispatch
 package import Foundation
 import Logging
 import NIOCore
@@ -24,6 +25,7 @@ struct TLSCertificates: Sendable {
     var key: NIOSSLPrivateKeySource
     var expiresSeconds: Int64
   }
+  private static let queue = DispatchQueue(label: "keepsake.cloud.certificates")
   private let pair: WatchedFiles<Pair>
 
   /// - Throws: A `ServerError` if the files can't be read, or don't belong together.
@@ -47,11 +49,15 @@ struct TLSCertificates: Sendable {
       certificateChain: current.chain, privateKey: current.key)
     configuration.minimumTLSVersion = .tlsv12
     configuration.sslContextCallback = { [pair] _, promise in
-      let current = pair.value
-      var override = NIOSSLContextConfigurationOverride()
-      override.certificateChain = current.chain
-      override.privateKey = current.key
-      promise.succeed(override)
+      // Not on the connection's own thread: a key that is found not to be the certificate's leaves an error in the TLS
+      // library's list for the thread, and a handshake there would take it for its own.
+      Self.queue.async {
+        let current = pair.value
+        var override = NIOSSLContextConfigurationOverride()
+        override.certificateChain = current.chain
+        override.privateKey = current.key
+        promise.succeed(override)
+      }
     }
     return configuration
   }

@@ -32,7 +32,7 @@ struct AnswerMiddleware: RouterMiddleware {
       let refusal = Self.answer(to: error, logger: context.logger)
       refusals.refused(
         refusal,
-        .init(method: request.method.rawValue, route: context.endpointPath, peer: context.peerName))
+        .init(method: request.method.rawValue, route: context.routeTemplate, peer: context.peerName))
       response = try refusal.response()
     }
     response.headers[.keepsakeProtocol] = "1"

@@ -21,6 +21,9 @@ struct CloudContext: RequestContext {
     peer = source.channel.remoteAddress
   }
 
+  /// The template of the request's route, such as `/v1/devices/{device}`; nil if there is none.
+  var routeTemplate: String? { endpointPath.flatMap { $0 == "NotFound" ? nil : $0 } }
+
   /// The name under which a peer's wrong guesses are counted: an IPv4 address, or the half of an IPv6 address that a
   /// provider assigns as a unit.
   var peerName: String {

@@ -14,8 +14,6 @@ final class ServerHealth: Sendable {
     /// The data folder doesn't accept a file.
     case disk
   }
-  /// Longer than any transaction should take.
-  private static let patienceSeconds = 2
   /// For this long an examination counts, so that asking often costs nothing.
   private static let validSeconds = 1
   private static let probeBytes = 4_096
@@ -29,15 +27,20 @@ final class ServerHealth: Sendable {
     var isStuck = false
   }
   private let folder: URL
+  private let patienceSeconds: Int
   private let logger: Logger
   private let transaction: @Sendable () async throws -> Void
   private let state = Mutex(State())
 
   /// - Parameters:
   ///   - folder: The data folder.
+  ///   - patienceSeconds: How long a transaction may take.
   ///   - transaction: Makes a transaction that changes nothing.
-  init(folder: URL, logger: Logger, transaction: @escaping @Sendable () async throws -> Void) {
-    (self.folder, self.logger, self.transaction) = (folder, logger, transaction)
+  init(
+    folder: URL, patienceSeconds: Int, logger: Logger, transaction: @escaping @Sendable () async throws -> Void
+  ) {
+    (self.folder, self.patienceSeconds) = (folder, patienceSeconds)
+    (self.logger, self.transaction) = (logger, transaction)
   }
 
   /// Records that the server is stopping.
@@ -107,7 +110,7 @@ final class ServerHealth: Sendable {
       state.withLock { $0.isStuck = false }
     }
     let limit = Task {
-      try await Task.sleep(for: .seconds(Self.patienceSeconds))
+      try await Task.sleep(for: .seconds(patienceSeconds))
       continuation.yield(false)
     }
     defer { limit.cancel() }

@@ -20,7 +20,7 @@ struct TelemetryMiddleware: RouterMiddleware {
     var status: Int?
     defer {
       metrics.requestEnded(
-        request.method, route: context.endpointPath, status: status,
+        request.method, route: context.routeTemplate, status: status,
         nanoseconds: Int64(DispatchTime.now().uptimeNanoseconds - start))
     }
     let response = try await next(request, context)

@@ -12,6 +12,7 @@ extension ServerConfiguration {
   mutating func waitLong() {
     let limit = Int(Patience.limit.components.seconds)
     (stopSeconds, idleSeconds, slowGraceSeconds) = (limit, limit, limit)
+    (handshakeSeconds, probeSeconds) = (limit, limit)
   }
 }
 
