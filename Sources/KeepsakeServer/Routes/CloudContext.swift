@@ -21,18 +21,17 @@ struct CloudContext: RequestContext {
     peer = source.channel.remoteAddress
   }
 
-  /// The template of the request's route, such as `/v1/devices/{device}`; nil if there is none.
-  var routeTemplate: String? { endpointPath.flatMap { $0 == "NotFound" ? nil : $0 } }
-
   /// The name under which a peer's wrong guesses are counted: an IPv4 address, or the half of an IPv6 address that a
   /// provider assigns as a unit.
   var peerName: String {
     switch peer {
+    // By their offsets, which all systems share: which module has the members of these structs depends on the order in
+    // which the compiler sees the imports of other files.
     case .v4(let address):
-      withUnsafeBytes(of: address.address.sin_addr) { "4:" + $0.map { String($0) }.joined(separator: ".") }
+      withUnsafeBytes(of: address.address) { "4:" + $0[4..<8].map { String($0) }.joined(separator: ".") }
     case .v6(let address):
-      withUnsafeBytes(of: address.address.sin6_addr) {
-        "6:" + $0.prefix(8).map { String($0, radix: 16) }.joined(separator: ":")
+      withUnsafeBytes(of: address.address) {
+        "6:" + $0[8..<16].map { String($0, radix: 16) }.joined(separator: ":")
       }
     case .unixDomainSocket, nil:
       "local"

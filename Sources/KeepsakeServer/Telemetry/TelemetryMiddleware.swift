@@ -29,6 +29,11 @@ struct TelemetryMiddleware: RouterMiddleware {
   }
 }
 
+extension CloudContext {
+  /// The template of the request's route, such as `/v1/devices/{device}`; nil if there is none.
+  var routeTemplate: String? { endpointPath.flatMap { $0 == "NotFound" ? nil : $0 } }
+}
+
 /// Counts the bytes of bodies in both directions.
 final class TrafficHandler: ChannelDuplexHandler, RemovableChannelHandler {
   typealias InboundIn = HTTPRequestPart
