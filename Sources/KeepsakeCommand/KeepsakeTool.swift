@@ -24,8 +24,8 @@ struct KeepsakeTool: AsyncParsableCommand {
       """,
     version: "0.1.0",
     subcommands: [
-      DemoCommand.self, ServeCommand.self, BankCommand.self, SyncCommand.self, InspectCommand.self, DiffCommand.self,
-      ConvertCommand.self,
+      DemoCommand.self, ServeCommand.self, BankCommand.self, SecretCommand.self, SyncCommand.self,
+      InspectCommand.self, DiffCommand.self, ConvertCommand.self,
       VerifyCommand.self,
       HistoryCommand.self, RestoreCommand.self, ExportCommand.self, ImportCommand.self, ScoresCommand.self,
       DoctorCommand.self,

@@ -14,6 +14,9 @@ struct APIError: Error, Sendable {
     case badExchange = "bad_exchange"
     case unsupportedProtocol = "unsupported_protocol"
     case unauthorized
+    case tokenExpired = "token_expired"
+    case tokenSuperseded = "token_superseded"
+    case appRevoked = "app_revoked"
     case badAppKey = "bad_app_key"
     case retired
     case notFound = "not_found"
@@ -80,6 +83,33 @@ struct APIError: Error, Sendable {
     This device was removed from the player's devices, or the player's data were deleted. The data on the device \
     itself are kept.
     """)
+
+  /// The token is good for its renewal only.
+  static let tokenExpired = Self(
+    .unauthorized, .tokenExpired,
+    """
+    The device's token is too old. A current release of the game gets a new one by itself, from POST /v1/token; the \
+    data on the device are kept.
+    """)
+
+  /// The device has used a later token, so this one may be a stolen copy.
+  static let tokenSuperseded = Self(
+    .unauthorized, .tokenSuperseded,
+    """
+    The token is too old, and this device has used a newer one since: join the player again with a pairing code from \
+    another device.
+    """)
+
+  /// The app key with which the device registered isn't accepted any more.
+  static let appRevoked = Self(
+    .unauthorized, .appRevoked,
+    """
+    The app key with which this device registered was revoked: with an update of the game that has a current key, the \
+    device gets a new token from POST /v1/token. The data on the device are kept.
+    """)
+
+  static let otherApp = Self(
+    .forbidden, .badAppKey, "The token was issued to a device with another app key, which is still accepted.")
 
   /// The player has no room for it. The same request may succeed later; sending it in another form won't help.
   static func overQuota(_ shortage: QuotaShortage) -> Self {

@@ -2,6 +2,7 @@
 import Foundation
 import Hummingbird
 import HummingbirdCore
+import HummingbirdHTTP2
 import KeepsakeReplication
 import Logging
 import NIOCore
@@ -9,12 +10,15 @@ import ServiceLifecycle
 
 /// A server as a service: opens the data folder, listens, and closes everything when its service group stops.
 struct CloudService: Service {
+  /// Answers on the port for monitoring; nil without one. Runs beside this service, and longer.
+  let monitoring: MonitoringService?
   private let configuration: ServerConfiguration
   private let logger: Logger
   private let folder: DataFolder
   private let storage: SQLiteCloudStorage
   private let cloud: CloudRoutes<SQLiteCloudStorage>
-  private let appKeys: [String]
+  private let certificates: TLSCertificates?
+  private let health: ServerHealth
   private let stopSwitch: StopSwitch
   private let onRunning: @Sendable (RunningServer) async -> Void
 
@@ -23,32 +27,26 @@ struct CloudService: Service {
     configuration: ServerConfiguration, logger: Logger, stopSwitch: StopSwitch,
     onRunning: @escaping @Sendable (RunningServer) async -> Void
   ) throws {
-    guard (0...65535).contains(configuration.port) else {
-      throw ServerError(.configuration, "The port has to be a number from 0 to 65535, not \(configuration.port).")
-    }
-    if let quota = configuration.quota, quota <= 0 {
-      throw ServerError(.configuration, "The quota has to be a number of bytes above 0, not \(quota).")
-    }
-    let authoritative = Set(configuration.authoritative.map(\.canonical))
-    guard authoritative.count <= Wallet.maximumCurrencies else {
-      throw ServerError(
-        .configuration,
-        "At most \(Wallet.maximumCurrencies) currencies can be authoritative, not \(authoritative.count).")
-    }
-    for objection in authoritative.compactMap({ NameRule.currency.objection(to: $0) }) {
-      throw ServerError(.configuration, "\(objection).")
-    }
+    try configuration.check()
     self.configuration = configuration
     self.logger = logger
     self.onRunning = onRunning
     self.stopSwitch = stopSwitch
+    let certificates = try configuration.tls.map { try TLSCertificates($0, logger: logger) }
+    self.certificates = certificates
+    let clock = configuration.clock
     folder = try DataFolder(at: configuration.data)
-    appKeys = configuration.appKeys.isEmpty ? [try folder.ownAppKey()] : configuration.appKeys
-    let keys = try AppKeys(appKeys)
-    let tokens = TokenSigner(secret: try folder.secret())
-    storage = try SQLiteCloudStorage(
-      database: folder.database, contents: folder.contents, witness: folder.witness, clock: configuration.clock,
-      logger: logger)
+    let hasKeys = !configuration.appKeys.isEmpty || configuration.appKeysFile != nil
+    let appKeys = try AppKeys(
+      hasKeys ? configuration.appKeys : [folder.ownAppKey()], file: configuration.appKeysFile, logger: logger)
+    let tokens = try TokenAuthority(
+      ServerSecrets(data: folder.url), lifetimeDays: configuration.tokenDays, clock: clock, logger: logger)
+    let storage = try SQLiteCloudStorage(
+      database: folder.database, contents: folder.contents, witness: folder.witness, clock: clock, logger: logger)
+    self.storage = storage
+    let metrics = ServerMetrics(configuration.metrics)
+    storage.committer.observe { metrics.committed($0, nanoseconds: $1, failed: $2) }
+    let refusals = RefusalLog(metrics: metrics, logger: logger, clock: clock)
     let descriptors = Descriptors.raiseLimit()
     Descriptors.returnFreedMemory()
     let connections = configuration.connections ?? Descriptors.connections(for: descriptors)
@@ -56,35 +54,71 @@ struct CloudService: Service {
       "Limits of this process", metadata: ["descriptors": "\(descriptors)", "connections": "\(connections)"])
     let gate = ServerGate(
       folder: folder.incoming, connections: connections, proxies: configuration.trustedProxies,
-      rates: configuration.rates, logger: logger, clock: configuration.clock)
-    let partials = try PartialUploads(folder: folder.incoming, clock: configuration.clock, logger: logger)
+      rates: configuration.rates, log: refusals, clock: clock)
+    let partials = try PartialUploads(folder: folder.incoming, clock: clock, logger: logger)
+    let events = EventHub()
     cloud = CloudRoutes(
-      storage: storage, appKeys: keys, tokens: tokens, events: EventHub(), guesses: GuessLimiter(),
-      uploads: UploadSpool(folder: folder.incoming), partials: partials, gate: gate, clock: configuration.clock,
-      quota: configuration.quota, serverKeys: try ServerKeys(data: folder.url), authoritative: authoritative)
+      storage: storage, appKeys: appKeys, tokens: tokens, tokenUses: TokenUses(storage, logger: logger),
+      events: events, guesses: GuessLimiter(), uploads: UploadSpool(folder: folder.incoming), partials: partials, gate: gate,
+      clock: clock, quota: configuration.quota, serverKeys: try ServerKeys(data: folder.url), metrics: metrics,
+      refusals: refusals,
+      authoritative: Set(configuration.authoritative.map(\.canonical)))
+    let health = ServerHealth(
+      folder: folder.url, patienceSeconds: configuration.probeSeconds, logger: logger
+    ) { try await storage.probe() }
+    self.health = health
+    let figures = ServerFigures(
+      data: folder.url, metrics: metrics, streams: { events.count }, queue: { storage.committer.waitingCount },
+      certificateExpiry: { certificates?.expiresSeconds })
+    monitoring = configuration.metricsPort.map {
+      MonitoringService(
+        host: configuration.metricsHost, port: $0, health: health, figures: figures, registry: configuration.metrics,
+        logger: logger)
+    }
+  }
+
+  /// Reads the certificate and the keys again.
+  func reload() {
+    certificates?.reload()
+    cloud.appKeys.reload()
+    cloud.tokens.reload()
   }
 
   func run() async throws {
     let running = onRunning
     let host = configuration.host
-    let keys = appKeys
-    let (stopSwitch, gate) = (stopSwitch, cloud.gate)
-    let logger = logger
+    let scheme = certificates == nil ? "http" : "https"
+    let keys = cloud.appKeys.keys
+    let (stopSwitch, logger, monitoring, health, gate) = (stopSwitch, logger, monitoring, health, cloud.gate)
     let application = Application(
-      router: cloud.routes(),
-      server: server,
+      router: cloud.routes(), server: try server(),
       configuration: .init(
         address: .hostname(host, port: configuration.port), serverName: "Keepsake"),
-      services: [cloud.events, cloud.partials],
+      services: [cloud.events, cloud.partials, cloud.refusals],
       onServerRunning: { channel in
-        guard let port = channel.localAddress?.port, let url = Self.url(host: host, port: port) else { return }
-        logger.info("Keepsake's server is running", metadata: ["port": "\(port)", "host": "\(host)"])
-        await running(RunningServer(port: port, appKeys: keys, url: url, stopSwitch: stopSwitch, gate: gate))
+        guard let port = channel.localAddress?.port, let url = Self.url(scheme, host: host, port: port) else { return }
+        let metricsPort = await monitoring?.openPort()
+        // Without the port that was asked for, the server stops before anybody counts on it.
+        guard monitoring == nil || metricsPort != nil else { return }
+        logger.info(
+          "Keepsake's server is running",
+          metadata: [
+            "port": "\(port)", "host": "\(host)", "scheme": "\(scheme)",
+            "metricsPort": "\(metricsPort.map(String.init) ?? "none")",
+          ])
+        await running(
+          RunningServer(
+            port: port, appKeys: keys, url: url, metricsPort: metricsPort, stopSwitch: stopSwitch, gate: gate))
       },
       logger: logger)
     defer { folder.unlock() }
     do {
-      try await application.run()
+      try await withGracefulShutdownHandler {
+        try await application.run()
+      } onGracefulShutdown: {
+        logger.info("Keepsake's server is stopping")
+        health.drain()
+      }
     } catch {
       // The first failure is the one to throw.
       do { try await storage.close() } catch { logger.failure("The database can't be closed", error) }
@@ -94,31 +128,43 @@ struct CloudService: Service {
     logger.info("Keepsake's server has stopped")
   }
 
-  /// Builds what serves each connection.
-  private var server: HTTPServerBuilder {
-    let (gate, graceSeconds, requestSeconds) = (
-      cloud.gate, configuration.slowGraceSeconds, configuration.requestSeconds
-    )
-    let settings = HTTP1Channel.Configuration(
+  /// Plain HTTP, or TLS with HTTP/2 and HTTP/1.1.
+  private func server() throws -> HTTPServerBuilder {
+    let (gate, metrics) = (cloud.gate, cloud.metrics)
+    let (graceSeconds, requestSeconds) = (configuration.slowGraceSeconds, configuration.requestSeconds)
+    let idleSeconds = Int64(configuration.idleSeconds)
+    let http = HTTP1Channel.Configuration(
       additionalChannelHandlers: [
-        RequestGuard(gate, graceSeconds: graceSeconds, requestSeconds: requestSeconds)
+        TrafficHandler(metrics), RequestGuard(gate, graceSeconds: graceSeconds, requestSeconds: requestSeconds),
       ],
-      idleTimeout: .seconds(Int64(configuration.idleSeconds)),
+      idleTimeout: .seconds(idleSeconds),
       httpDecoderConfiguration: .init(
         maxHeaderFieldSize: ServerLimits.headerBytes, maxHeaderListSize: ServerLimits.headerBytes,
         maxHeaderFieldCount: ServerLimits.headerCount))
-    guard configuration.expectsProxyProtocol else { return .http1(configuration: settings) }
+    guard let certificates else {
+      guard configuration.expectsProxyProtocol else { return .http1(configuration: http) }
+      return HTTPServerBuilder { responder in
+        ProxiedChannel(
+          base: HTTP1Channel(responder: responder, configuration: http), proxies: gate.proxies, refusals: gate.refusals)
+      }
+    }
+    let (refusals, handshakeSeconds) = (cloud.refusals, configuration.handshakeSeconds)
+    let tls = certificates.configuration()
     return HTTPServerBuilder { responder in
-      ProxiedChannel(
-        base: HTTP1Channel(responder: responder, configuration: settings), proxies: gate.proxies,
-        refusals: gate.refusals)
+      SecureChannel(
+        base: try HTTP2UpgradeChannel(
+          tlsConfiguration: tls,
+          configuration: .init(
+            idleTimeout: .seconds(idleSeconds), gracefulCloseTimeout: .seconds(idleSeconds), streamConfiguration: http),
+          responder: responder),
+        handshakeSeconds: handshakeSeconds, refusals: refusals)
     }
   }
 
   /// Returns an address that this machine can use: a server that listens on all addresses is reached on loopback, too.
-  private static func url(host: String, port: Int) -> URL? {
+  private static func url(_ scheme: String, host: String, port: Int) -> URL? {
     var parts = URLComponents()
-    parts.scheme = "http"
+    parts.scheme = scheme
     parts.host = ["0.0.0.0", "::", ""].contains(host) ? "127.0.0.1" : host
     parts.port = port
     return parts.url

@@ -14,22 +14,30 @@ package enum KeepsakeServer {
   ///   - configuration: Where the data is kept, the port, who may register.
   ///   - logger: Receives what an operator should know.
   ///   - signals: The signals that stop the server.
+  ///   - reloadSignals: The signals after which it reads the certificate and the keys again, changed or not.
   ///   - onRunning: Called once, when the server accepts requests.
   /// - Throws: A `ServerError` if the configuration is wrong or the data folder can't be used; the system's error if
   ///   the server can't listen on its address.
   package static func run(
     configuration: ServerConfiguration, logger: Logger = Logger(label: "keepsake.server"),
-    signals: [UnixSignal] = [.sigterm, .sigint], onRunning: @escaping @Sendable (RunningServer) async -> Void = { _ in }
+    signals: [UnixSignal] = [.sigterm, .sigint], reloadSignals: [UnixSignal] = [],
+    onRunning: @escaping @Sendable (RunningServer) async -> Void = { _ in }
   ) async throws {
     let stopSwitch = StopSwitch()
     let service = try CloudService(
       configuration: configuration, logger: logger, stopSwitch: stopSwitch, onRunning: onRunning)
-    var group = ServiceGroupConfiguration(
-      services: [
-        .init(service: service),
-        .init(service: stopSwitch, successTerminationBehavior: .gracefullyShutdownGroup),
-      ],
-      gracefulShutdownSignals: signals, logger: logger)
+    // Stopped in reverse order, each when the one after it has ended.
+    var services: [ServiceGroupConfiguration.ServiceConfiguration] = []
+    if let monitoring = service.monitoring {
+      services.append(.init(service: monitoring, failureTerminationBehavior: .gracefullyShutdownGroup))
+    }
+    services.append(.init(service: service))
+    if !reloadSignals.isEmpty {
+      services.append(
+        .init(service: HangupService(signals: reloadSignals, logger: logger) { service.reload() }))
+    }
+    services.append(.init(service: stopSwitch, successTerminationBehavior: .gracefullyShutdownGroup))
+    var group = ServiceGroupConfiguration(services: services, gracefulShutdownSignals: signals, logger: logger)
     group.maximumGracefulShutdownDuration = .seconds(configuration.stopSeconds)
     // In a task of its own: if it were cancelled while accepting a connection, NIO would trap. So cancelling stops the
     // server instead.
@@ -50,6 +58,8 @@ package struct RunningServer: Sendable {
   package var appKeys: [String]
   /// The address at which devices on this machine reach it.
   package var url: URL
+  /// The port for monitoring; nil if there is none.
+  package var metricsPort: Int?
   let stopSwitch: StopSwitch
   let gate: ServerGate
 

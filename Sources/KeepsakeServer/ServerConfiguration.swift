@@ -13,12 +13,26 @@ package struct ServerConfiguration: Sendable {
   package var data: URL
   /// The port to listen on. 0 takes any free port; the callback of `run` reports which.
   package var port: Int
-  /// The address to listen on: only this machine by default. The server speaks plain HTTP: put a proxy with TLS in
-  /// front of it before other machines reach it.
+  /// The address to listen on: only this machine by default. On any other address the server needs `tls`, or
+  /// `isBehindProxy`.
   package var host: String
+  /// The certificate; nil for plain HTTP. With one, clients may use HTTP/2.
+  package var tls: TLSFiles?
+  /// Whether plain HTTP is accepted on any address, because a proxy with TLS stands in front of the server.
+  package var isBehindProxy = false
+  /// The port for monitoring: health and metrics, in plain HTTP; 0 for any free one, nil for none.
+  package var metricsPort: Int?
+  /// The address of that port: only this machine by default.
+  package var metricsHost = "127.0.0.1"
+  /// Where the metrics are kept.
+  package var metrics = PrometheusRegistry()
   /// Keys with which an installation may register. If none is given, one is generated at the first start and kept in
   /// the data folder.
   package var appKeys: [String]
+  /// A file with further app keys, one on each line, which may change while the server runs; nil for none.
+  package var appKeysFile: URL?
+  /// For how many days a device's token is valid, 2 to 10,000. It is renewed by use after half of them.
+  package var tokenDays = TokenSigner.defaultLifetimeDays
   /// The number of bytes that each player may keep here: frames of contents, records of versions and values, which all
   /// of a player's devices share. Once it is reached, the server accepts no more saves of that player, but still
   /// accepts deletions, values and money.
@@ -45,6 +59,9 @@ package struct ServerConfiguration: Sendable {
   package var trustedProxies: [AddressRange] = []
   /// Whether connections from these begin with the header of the PROXY protocol.
   package var expectsProxyProtocol = false
+  package var handshakeSeconds = ServerLimits.handshakeSeconds
+  /// The number of seconds after which a database that makes no transaction counts as not ready. Longer in tests.
+  package var probeSeconds = ServerLimits.probeSeconds
   static let systemClock: @Sendable () -> Int64 = { Int64(Date().timeIntervalSince1970 * 1000) }
 
   /// Returns milliseconds since 1970. Replaced by tests.

@@ -58,12 +58,18 @@ enum ServerLimits {
   static let socketBufferBytes = 256 << 10
   /// A new connection that sends no request for this long is closed.
   static let requestSeconds = 10
+  /// Longer than any transaction should take.
+  static let probeSeconds = 2
+  /// Connections of an operator's machines to the port for monitoring.
+  static let monitoringConnections = 64
   /// Event streams of one container: more than any player has devices.
   static let streamsPerContainer = 64
   /// Events that wait for a listener that doesn't read: limits what a slow listener holds to a few hundred KiB.
   static let noticesPerStream = 8
   /// A connection that receives nothing for this long, while the server waits for something, is closed.
   static let idleSeconds = 30
+  /// From a connection to the end of its TLS handshake: two round trips, also over a bad network.
+  static let handshakeSeconds = 15
   /// In any `slowGraceSeconds`, a body must arrive and a response be read at least this fast, or the connection is
   /// closed. GPRS is faster. Time in which the server itself doesn't go on isn't counted.
   static let minimumBytesPerSecond = 512

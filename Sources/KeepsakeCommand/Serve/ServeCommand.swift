@@ -1,9 +1,12 @@
 #if Cloud
 import ArgumentParser
-import KeepsakeReplication
+import Configuration
+import CoreMetrics
 import Foundation
+import KeepsakeReplication
 import KeepsakeServer
 import Logging
+import UnixSignals
 
 /// `keepsake serve`: runs the cloud as one process with one folder.
 struct ServeCommand: AsyncParsableCommand {
@@ -11,69 +14,75 @@ struct ServeCommand: AsyncParsableCommand {
     commandName: "serve",
     abstract: "Run a cloud: one process, one folder.",
     discussion: """
-      Prints its URL and app key once it accepts requests, and runs until SIGTERM or SIGINT. It speaks plain HTTP and \
-      listens only to this machine unless --host says otherwise: put a TLS proxy in front of it before you open it to \
-      others.
+      Prints its URL and app key once it accepts requests, and runs until SIGTERM or SIGINT. It listens only to this \
+      machine unless --host says otherwise, which needs a certificate, or a proxy with TLS. SIGHUP reads the \
+      certificate and the app keys again.
+
+      Each setting can also be given by the environment, such as KEEPSAKE_PORT for --port, or by a file. A flag counts \
+      before the environment, and the environment before the file.
       """)
 
-  @Option(
-    name: .long,
-    help: ArgumentHelp("The folder of the cloud's data; created if it doesn't exist.", valueName: "folder"),
-    completion: .directory)
-  var data: String
+  @Option(name: .long, help: .setting("data"), completion: .directory)
+  var data: String?
 
-  @Option(name: .long, help: "The port; 0 picks any free one.")
-  var port: Int = 8080
+  @Option(name: .long, help: .setting("port"))
+  var port: Int?
 
-  @Option(name: .long, help: "The address to listen on.")
-  var host: String = "127.0.0.1"
+  @Option(name: .long, help: .setting("host"))
+  var host: String?
 
-  @Option(
-    name: .long,
-    help: ArgumentHelp(
-      "A key with which games register; may be repeated. Without one, a key is created at the first start.",
-      valueName: "key")
-  )
+  @Option(name: .long, help: .setting("tls-certificate"), completion: .file())
+  var tlsCertificate: String?
+
+  @Option(name: .long, help: .setting("tls-key"), completion: .file())
+  var tlsKey: String?
+
+  @Flag(name: .long, help: .setting("behind-proxy"))
+  var behindProxy = false
+
+  @Option(name: .long, help: .setting("metrics-port"))
+  var metricsPort: Int?
+
+  @Option(name: .long, help: .setting("metrics-host"))
+  var metricsHost: String?
+
+  @Option(name: .long, help: .setting("app-keys-file"), completion: .file())
+  var appKeysFile: String?
+
+  @Option(name: .long, help: .setting("app-key"))
   var appKey: [String] = []
 
-  @Option(
-    name: .long,
-    help: ArgumentHelp(
-      """
-      How much each player may store: bytes, or a number with K, M, G or T (1G is 1 GiB). Without it, the only limit \
-      is the disk.
-      """,
-      valueName: "size"))
+  @Option(name: .long, help: .setting("token-days"))
+  var tokenDays: Int?
+
+  @Option(name: .long, help: .setting("quota"))
   var quota: ByteSize?
 
-  @Option(
-    name: .long,
-    help: ArgumentHelp(
-      """
-      Currencies that no device can earn, separated by commas: only orders of the game's own servers make more of \
-      them.
-      """,
-      valueName: "currencies"))
+  @Option(name: .long, help: .setting("authoritative"))
   var authoritative: String?
 
-  @Option(
-    name: .long,
-    help: ArgumentHelp(
-      """
-      A proxy, or a range of them (10.0.0.0/8), whose X-Forwarded-For says who a client is; may be repeated. Without \
-      it, limits by address count a proxy as one client.
-      """,
-      valueName: "range"))
+  @Option(name: .long, help: .setting("trusted-proxy"))
   var trustedProxy: [String] = []
 
-  @Flag(name: .long, help: "Connections from trusted proxies begin with the header of the PROXY protocol (v1 or v2).")
+  @Flag(name: .long, help: .setting("proxy-protocol"))
   var proxyProtocol = false
 
-  @Option(
-    name: .long,
-    help: ArgumentHelp(
-      "New players from one address in an hour, a sixth of them at once: 600 by default.", valueName: "count"))
+  @Option(name: .long, help: .setting("registrations-per-address"))
   var registrationsPerAddress: Int?
+
+  @Option(name: .long, help: .setting("log-level"))
+  var logLevel: String?
+
+  @Option(name: .long, help: .setting("log-format"))
+  var logFormat: String?
+
+  @Option(
+    name: .long, help: ArgumentHelp("A file of settings: a JSON object, by their names.", valueName: "file"),
+    completion: .file())
+  var config: String?
+
+  @Flag(name: .long, help: "Print all settings with where they come from, without secrets, and end.")
+  var printConfig = false
 
   @Flag(name: .long, help: "Print JSON.")
   var json = false
@@ -83,60 +92,143 @@ struct ServeCommand: AsyncParsableCommand {
   var untilInputEnds = false
 
   func validate() throws {
-    guard (0...65_535).contains(port) else { throw ValidationError("--port takes a number from 0 to 65535.") }
-    guard appKey.allSatisfy({ !$0.isEmpty }) else { throw ValidationError("--app-key can't be empty.") }
-    guard authoritative == nil || !currencies.isEmpty else {
-      throw ValidationError("--authoritative takes names of currencies, separated by commas.")
-    }
-    for text in trustedProxy where AddressRange(text) == nil {
-      throw ValidationError("--trusted-proxy takes an address or a range such as 10.0.0.0/8, not \(text).")
-    }
-    guard !proxyProtocol || !trustedProxy.isEmpty else {
-      throw ValidationError("--proxy-protocol needs --trusted-proxy: the proxies that are believed.")
-    }
-    guard registrationsPerAddress ?? 1 > 0 else {
-      throw ValidationError("--registrations-per-address takes a number above 0.")
+    do {
+      _ = try ServeSettings(flags: flags, environment: [:], file: nil)
+    } catch let failure as CommandFailure {
+      throw ValidationError(failure.message + ".")
     }
   }
 
-  /// What `--authoritative` lists.
-  private var currencies: Set<String> {
-    Set((authoritative ?? "").split(separator: ",").map { $0.trimmingCharacters(in: .whitespaces) })
-      .subtracting([""])
+  /// The flags that were given, by the names of their settings.
+  private var flags: [String: ConfigValue] {
+    func value(_ text: String) -> ConfigValue { ConfigValue(.string(text), isSecret: false) }
+    func value(_ number: Int) -> ConfigValue { ConfigValue(.int(number), isSecret: false) }
+    func value(_ words: [String]) -> ConfigValue { ConfigValue(.stringArray(words), isSecret: false) }
+    let given: [String: ConfigValue?] = [
+      "data": data.map(value), "port": port.map(value), "host": host.map(value),
+      "tls-certificate": tlsCertificate.map(value), "tls-key": tlsKey.map(value),
+      "behind-proxy": behindProxy ? ConfigValue(.bool(true), isSecret: false) : nil,
+      "metrics-port": metricsPort.map(value), "metrics-host": metricsHost.map(value),
+      "app-keys-file": appKeysFile.map(value), "app-key": appKey.isEmpty ? nil : value(appKey),
+      "token-days": tokenDays.map(value), "quota": quota.map { value(String($0.bytes)) },
+      "authoritative": authoritative.map { value($0.split(separator: ",").map(String.init)) },
+      "trusted-proxy": trustedProxy.isEmpty ? nil : value(trustedProxy),
+      "proxy-protocol": proxyProtocol ? ConfigValue(.bool(true), isSecret: false) : nil,
+      "registrations-per-address": registrationsPerAddress.map(value),
+      "log-level": logLevel.map(value), "log-format": logFormat.map(value),
+    ]
+    return given.compactMapValues(\.self)
   }
 
   func run() async throws {
     try await CommandRun.reporting(json: json) {
-      let json = json
-      let quota = quota
-      let untilInputEnds = untilInputEnds
-      // Standard output is for the one line that other programs wait for.
-      LoggingSystem.bootstrap { label in
-        var handler = StreamLogHandler.standardError(label: label)
-        handler.logLevel = .notice
-        return handler
+      let environment = ProcessInfo.processInfo.environment
+      let settings = try ServeSettings(flags: flags, environment: environment, file: config)
+      if printConfig { return try Self.show(settings, json: json) }
+      let configuration = try Self.configuration(settings)
+      Self.bootstrap(settings, metrics: configuration.metrics)
+      let logger = Logger(label: "keepsake.server")
+      for name in ServeSettings.unknownVariables(in: environment) {
+        logger.warning("A variable of the environment is no setting", metadata: ["name": "\(name)"])
       }
-      var configuration = ServerConfiguration(
-        data: URL(fileURLWithPath: data, isDirectory: true), port: port, host: host, appKeys: appKey)
-      configuration.quota = quota?.bytes
-      configuration.authoritative = currencies
-      configuration.trustedProxies = trustedProxy.compactMap { AddressRange($0) }
-      configuration.expectsProxyProtocol = proxyProtocol
-      if let registrationsPerAddress {
-        configuration.rates.registrations = .hourly(Int64(registrationsPerAddress))
+      if !appKey.isEmpty {
+        logger.warning("--app-key shows the key to every user of this machine: use --app-keys-file")
       }
-      try await KeepsakeServer.run(configuration: configuration) { server in
-        if json {
-          Output.line(
-            Hello(
-              url: server.url.absoluteString, port: server.port, appKey: server.appKeys.first ?? "",
-              appKeys: server.appKeys))
-        } else {
-          let keys = server.appKeys.joined(separator: ", ")
-          Output.text("serving \(server.url.absoluteString)  app key: \(Printable.text(keys))")
-        }
+      let (json, untilInputEnds) = (json, untilInputEnds)
+      try await KeepsakeServer.run(configuration: configuration, logger: logger, reloadSignals: [.sighup]) { server in
+        Self.greet(server, json: json)
         if untilInputEnds { Self.stopWhenInputEnds(server) }
       }
+    }
+  }
+
+  /// What a server is run with.
+  ///
+  /// - Throws: `CommandFailure` if something is missing.
+  static func configuration(_ settings: ServeSettings) throws -> ServerConfiguration {
+    func file(_ name: String) -> URL? { settings.text(name).map { URL(fileURLWithPath: $0) } }
+    guard let data = settings.text("data") else {
+      throw CommandFailure(
+        .data, "the setting data is missing", next: "name the folder of the cloud's data with --data")
+    }
+    var configuration = ServerConfiguration(data: URL(fileURLWithPath: data, isDirectory: true))
+    if let port = settings.number("port") { configuration.port = port }
+    if let host = settings.text("host") { configuration.host = host }
+    switch (file("tls-certificate"), file("tls-key")) {
+    case (let certificate?, let key?): configuration.tls = TLSFiles(certificate: certificate, key: key)
+    case (nil, nil): break
+    default: throw CommandFailure(.data, "the settings tls-certificate and tls-key go together")
+    }
+    configuration.isBehindProxy = settings.isSet("behind-proxy")
+    configuration.metricsPort = settings.number("metrics-port")
+    if let host = settings.text("metrics-host") { configuration.metricsHost = host }
+    configuration.appKeys = settings.list("app-key")
+    configuration.appKeysFile = file("app-keys-file")
+    if let days = settings.number("token-days") { configuration.tokenDays = days }
+    configuration.quota = settings.text("quota").flatMap(ByteSize.init(argument:))?.bytes
+    configuration.authoritative = Set(settings.list("authoritative"))
+    configuration.trustedProxies = try settings.list("trusted-proxy").map { text in
+      guard let range = AddressRange(text) else {
+        throw CommandFailure(
+          .data, "the setting trusted-proxy takes an address or a range such as 10.0.0.0/8, not \(Printable.text(text))")
+      }
+      return range
+    }
+    configuration.expectsProxyProtocol = settings.isSet("proxy-protocol")
+    if let count = settings.number("registrations-per-address") {
+      configuration.rates.registrations = .hourly(Int64(count))
+    }
+    return configuration
+  }
+
+  /// Has everything in this process log and measure to one place. Standard output is for the one line that other
+  /// programs wait for.
+  private static func bootstrap(_ settings: ServeSettings, metrics: PrometheusRegistry) {
+    let level = settings.text("log-level").flatMap(Logger.Level.init(rawValue:)) ?? .notice
+    let isJSON = settings.text("log-format") == "json"
+    LoggingSystem.bootstrap { label in
+      if isJSON { return JSONLineLogHandler(label: label, level: level) { Output.errorBytes($0) } }
+      var handler = StreamLogHandler.standardError(label: label)
+      handler.logLevel = level
+      return handler
+    }
+    MetricsSystem.bootstrap(metrics)
+  }
+
+  // MARK: Output
+
+  private struct Shown: Encodable {
+    struct Setting: Encodable {
+      var name: String
+      var value: String?
+      var source: String
+    }
+    var settings: [Setting]
+  }
+
+  private static func show(_ settings: ServeSettings, json: Bool) throws {
+    let shown = settings.resolved.map {
+      Shown.Setting(name: $0.setting.name, value: $0.value == nil ? nil : $0.shown, source: $0.source)
+    }
+    if json { return try Output.document(Shown(settings: shown)) }
+    let width = shown.map(\.name.count).max() ?? 0
+    for setting in shown {
+      let name = setting.name.padding(toLength: width, withPad: " ", startingAt: 0)
+      let value = setting.value.map { " = " + Printable.text($0) } ?? ""
+      Output.text("\(name)\(value)  (\(Printable.text(setting.source)))")
+    }
+  }
+
+  private static func greet(_ server: RunningServer, json: Bool) {
+    if json {
+      Output.line(
+        Hello(
+          url: server.url.absoluteString, port: server.port, appKey: server.appKeys.first ?? "",
+          appKeys: server.appKeys, metricsPort: server.metricsPort))
+    } else {
+      let keys = server.appKeys.joined(separator: ", ")
+      let metrics = server.metricsPort.map { "  metrics port: \($0)" } ?? ""
+      Output.text("serving \(server.url.absoluteString)  app key: \(Printable.text(keys))\(metrics)")
     }
   }
 
@@ -162,6 +254,8 @@ struct ServeCommand: AsyncParsableCommand {
     /// The first of `appKeys`: the only one if none was given.
     var appKey: String
     var appKeys: [String]
+    /// The port for monitoring, if there is one.
+    var metricsPort: Int?
   }
 }
 #endif

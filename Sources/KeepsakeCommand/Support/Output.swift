@@ -14,6 +14,11 @@ enum Output {
     write(bytes, to: .standardOutput)
   }
 
+  /// Writes bytes that are complete already, including the last line feed, to standard error.
+  static func errorBytes(_ bytes: Data) {
+    write(bytes, to: .standardError)
+  }
+
   static func complaint(_ text: String) {
     write(Data((text + "\n").utf8), to: .standardError)
   }

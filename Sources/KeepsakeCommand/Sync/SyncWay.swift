@@ -29,7 +29,8 @@ struct SyncWay: Sendable {
     switch place {
     case .server(let url, let appKey, let joinCode):
       let credentials = try await credentials(url, appKey, joinCode, state, store)
-      let http = HTTPTransport(credentials)
+      let renewal = CredentialsRenewal(appKey: appKey) { new, _ in try state.keep(new) }
+      let http = HTTPTransport(credentials, renewal: renewal)
       return SyncWay(transport: http, container: credentials.container, traffic: http.traffic, credentials: credentials)
     case .folder(let shared):
       try requireApart(shared, from: [URL(fileURLWithPath: saves, isDirectory: true), state.url])

@@ -1,9 +1,7 @@
 #if Cloud
-import Logging
 import Synchronization
 
-/// Counts what the server refused, by kind, and logs a sample: the first of each kind at once, and then at most one
-/// line for each kind in `logMilliseconds`, with how many there were.
+/// Counts what a limit refused, by kind, and has it logged and measured.
 final class Refusals: Sendable {
   /// Why something was refused.
   enum Kind: String, Sendable, CaseIterable {
@@ -34,44 +32,20 @@ final class Refusals: Sendable {
     case heavyQueue = "heavy_queue"
     case guesses
   }
-  private struct Entry {
-    var count = 0
-    var unlogged = 0
-    var loggedMilliseconds: Int64?
-  }
-  static let logMilliseconds: Int64 = 10_000
+  private let log: RefusalLog
+  private let kinds = Mutex<[Kind: Int]>([:])
 
-  private let logger: Logger
-  private let clock: @Sendable () -> Int64
-  private let entries = Mutex<[Kind: Entry]>([:])
-
-  init(logger: Logger, clock: @escaping @Sendable () -> Int64) {
-    self.logger = logger
-    self.clock = clock
-  }
+  init(_ log: RefusalLog) { self.log = log }
 
   /// Counts a refusal.
   ///
   /// - Parameter peer: The address that it concerns, for the log.
   func count(_ kind: Kind, from peer: PeerAddress? = nil) {
-    let now = clock()
-    let logged: Int? = entries.withLock { entries in
-      var entry = entries[kind] ?? Entry()
-      entry.count += 1
-      entry.unlogged += 1
-      defer { entries[kind] = entry }
-      if let last = entry.loggedMilliseconds, now >= last, now - last < Self.logMilliseconds { return nil }
-      entry.loggedMilliseconds = now
-      defer { entry.unlogged = 0 }
-      return entry.unlogged
-    }
-    guard let logged else { return }
-    var metadata: Logger.Metadata = ["kind": "\(kind.rawValue)", "count": "\(logged)"]
-    if let peer { metadata["peer"] = "\(peer)" }
-    logger.warning("Refused by a limit", metadata: metadata)
+    kinds.withLock { $0[kind, default: 0] += 1 }
+    log.limited(kind.rawValue, peer)
   }
 
   /// How often each kind occurred since the start; kinds that never did are left out.
-  var counts: [Kind: Int] { entries.withLock { $0.mapValues(\.count) } }
+  var counts: [Kind: Int] { kinds.withLock { $0 } }
 }
 #endif

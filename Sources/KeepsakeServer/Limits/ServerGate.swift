@@ -3,7 +3,6 @@ import Foundation
 import HTTPTypes
 import Hummingbird
 import KeepsakeReplication
-import Logging
 import NIOCore
 
 /// What stands between the network and the routes: every budget that requests share, and what is over it.
@@ -28,11 +27,11 @@ final class ServerGate: Sendable {
   ///   - connections: The most open connections.
   init(
     folder: URL, connections: Int, proxies: [AddressRange] = [], rates: RateLimits = RateLimits(),
-    memory: MemoryBudget = MemoryBudget(), logger: Logger, clock: @escaping @Sendable () -> Int64
+    memory: MemoryBudget = MemoryBudget(), log: RefusalLog, clock: @escaping @Sendable () -> Int64
   ) {
     self.folder = folder
     self.memory = memory
-    refusals = Refusals(logger: logger, clock: clock)
+    refusals = Refusals(log)
     self.rates = RateBuckets(rates, refusals: refusals, clock: clock)
     self.proxies = TrustedProxies(proxies)
     self.connections = ConnectionTable(

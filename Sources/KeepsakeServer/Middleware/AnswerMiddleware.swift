@@ -11,9 +11,11 @@ import NIOHTTP1
 /// request bodies.
 ///
 /// A compressed body can expand a thousandfold, so none is accepted: large data in Keepsake is compressed already.
-struct AnswerMiddleware<Context: RequestContext>: RouterMiddleware {
+struct AnswerMiddleware: RouterMiddleware {
+  let refusals: RefusalLog
+
   func handle(
-    _ request: Request, context: Context, next: (Request, Context) async throws -> Response
+    _ request: Request, context: CloudContext, next: (Request, CloudContext) async throws -> Response
   ) async throws -> Response {
     var response: Response
     do {
@@ -27,7 +29,11 @@ struct AnswerMiddleware<Context: RequestContext>: RouterMiddleware {
       // The connection is broken: Hummingbird responds and closes it.
       throw error
     } catch {
-      response = try Self.answer(to: error, logger: context.logger).response()
+      let refusal = Self.answer(to: error, logger: context.logger)
+      refusals.refused(
+        refusal,
+        .init(method: request.method.rawValue, route: context.routeTemplate, peer: "\(context.peer)"))
+      response = try refusal.response()
     }
     response.headers[.keepsakeProtocol] = "1"
     // The connection ends after such a request. A client that isn't informed would send its next request on it, and
@@ -86,6 +92,8 @@ extension HTTPField.Name {
   /// On every response: one without it (a portal's page, a proxy's error) is not from the cloud.
   static let keepsakeProtocol = Self("Keepsake-Protocol")!
   static let keepsakeAppKey = Self("Keepsake-App-Key")!
+  /// In the response to an exchange: the device's new token, in place of the one that it has.
+  static let keepsakeToken = Self("Keepsake-Token")!
   /// The length of a content in bytes, uncompressed.
   static let keepsakeLength = Self("Keepsake-Length")!
   /// The SHA-256 of the whole frame that a part belongs to.

@@ -7,7 +7,8 @@ import KeepsakeReplication
 struct CloudRoutes<Storage: CloudStorage>: Sendable {
   var storage: Storage
   var appKeys: AppKeys
-  var tokens: TokenSigner
+  var tokens: TokenAuthority
+  var tokenUses: TokenUses
   var events: EventHub
   var guesses: GuessLimiter
   var uploads: UploadSpool
@@ -19,13 +20,15 @@ struct CloudRoutes<Storage: CloudStorage>: Sendable {
   /// The keys of the game's own servers, and how many wrong ones came.
   var serverKeys: ServerKeys
   var keyGuesses = GuessLimiter()
+  var metrics: ServerMetrics
+  var refusals: RefusalLog
   /// Currencies of which only the bank's own operations make more.
   var authoritative: Set<String>
 
   /// Returns the rules of a container's bank.
   func bankRules(of container: ContainerID) -> BankRules {
     BankRules(
-      authoritative: authoritative, seal: BankSeal(bank: container, keys: [tokens.bankKey]), epoch: storage.bankEpoch)
+      authoritative: authoritative, seal: BankSeal(bank: container, keys: tokens.bankKeys), epoch: storage.bankEpoch)
   }
 
   /// Returns the rules for an offer. If it proves that the bank was set back and nobody has said so, every bank of the
@@ -38,21 +41,12 @@ struct CloudRoutes<Storage: CloudStorage>: Sendable {
   }
 
   /// Returns the device that sent `request`, from its token.
-  func identity(of request: Request) async throws -> DeviceIdentity {
-    let identity = try signedIdentity(of: request)
-    try gate.rates.request(by: identity)
-    if try await storage.isRetired(identity) { throw APIError.retired }
-    return identity
-  }
+  func identity(of request: Request) async throws -> DeviceIdentity { try await admit(request).identity }
 
-  /// Returns the device that a request's token names, although it may have been removed since.
+  /// Returns the device that a request's token names, although it may have been removed since, or the token may be old.
   func signedIdentity(of request: Request) throws -> DeviceIdentity {
-    guard let token = Self.bearer(of: request) else {
-      throw APIError(.unauthorized, .unauthorized, "This request needs a device's token in the header Authorization.")
-    }
-    guard let identity = tokens.identity(of: token) else {
-      throw APIError(.unauthorized, .unauthorized, "The token wasn't issued by this server.")
-    }
+    let identity = try signedToken(of: request).identity
+    guard appKeys.accepts(identity.app) else { throw APIError.appRevoked }
     return identity
   }
 
@@ -75,11 +69,15 @@ struct CloudRoutes<Storage: CloudStorage>: Sendable {
 
   func routes() -> Router<CloudContext> {
     let router = Router(context: CloudContext.self)
-    router.add(middleware: AnswerMiddleware())
+    router.add(middleware: TelemetryMiddleware(metrics: metrics))
+    // Does nothing but a few calls unless a program that embeds the server has bootstrapped a tracer.
+    router.add(middleware: TracingMiddleware())
+    router.add(middleware: AnswerMiddleware(refusals: refusals))
     router.add(middleware: RateMiddleware(gate: gate))
     router.get("health") { _, _ in try Response(json: ["status": "ok"]) }
     let v1 = router.group("v1")
     addAccountRoutes(to: v1)
+    addTokenRoute(to: v1)
     addPlayerRoutes(to: v1)
     addExchangeRoute(to: v1)
     addWalletRoutes(to: v1)

@@ -24,11 +24,13 @@ extension CloudRoutes {
         events.unsubscribe(subscription)
         throw error
       }
+      let token = Self.bearer(of: request)
       let body = ResponseBody { writer in
         defer { events.unsubscribe(subscription) }
         var lastSent = start.seq
         try await writer.write(first)
         for await notice in subscription.notices.cancelOnGracefulShutdown() {
+          guard isStillAdmitted(token) else { break }
           if notice.seq > lastSent {
             lastSent = notice.seq
             try await writer.write(notice.event.map(Self.line) ?? Self.event(notice.seq))

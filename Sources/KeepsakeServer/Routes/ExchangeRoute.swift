@@ -7,11 +7,13 @@ import KeepsakeReplication
 extension CloudRoutes {
   func addExchangeRoute(to router: RouterGroup<CloudContext>) {
     router.post("exchange") { request, context in
-      let identity = try await identity(of: request)
+      let token = try await admit(request)
       let message = try await gate.exchange(of: request, limit: ServerLimits.exchangeBytes)
-      return try await admitted(message, of: identity, from: gate.client(of: request, context)) {
-        try await exchange(message, from: identity, framed: request.wantsFrames)
+      var response = try await admitted(message, of: token.identity, from: gate.client(of: request, context)) {
+        try await exchange(message, from: token.identity, framed: request.wantsFrames)
       }
+      if token.isDue { response.headers[.keepsakeToken] = tokens.renewed(token) }
+      return response
     }
   }
 

@@ -15,12 +15,15 @@ import Darwin
 ///     cloud.sqlite     containers, devices, small contents
 ///     contents/        large contents, one file each
 ///     incoming/        uploads in progress; those that arrive in parts survive the server's exit
-///     secret           32 random bytes that sign tokens, readable by the owner only
+///     secret           what signs tokens (ServerSecrets)
+///     secret.lock      locked while a command changes it
 ///     app-key          the app key that was generated at the first start, if none was given
 ///     witness          the database's generation (DatabaseWitness)
 ///     server-keys      hashes of the keys with which the game's own servers order the bank (ServerKeys)
 ///     server-keys.lock locked while a command changes them
 ///     lock
+///
+/// Nobody but its owner may read anything in it: the folder gets the mode 0700 and its files 0600, whatever they had.
 final class DataFolder: Sendable {
   private static let databaseName = "cloud.sqlite"
 
@@ -42,6 +45,7 @@ final class DataFolder: Sendable {
     } catch {
       throw ServerError(.inputOutput, "The data folder \(url.path) can't be created.", cause: error)
     }
+    try PrivateFile.restrict(url, isFolder: true)
     let path = url.appendingPathComponent("lock").path
     let lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
     self.lock = Mutex(lock)
@@ -61,6 +65,7 @@ final class DataFolder: Sendable {
     } catch {
       throw ServerError(.inputOutput, "The data folder \(url.path) can't be prepared.", cause: error)
     }
+    try restrictFiles()
   }
 
   deinit { unlock() }
@@ -74,6 +79,16 @@ final class DataFolder: Sendable {
     return database
   }
 
+  /// Restricts what is there already, and creates the database's file, because SQLite would create it for everybody.
+  /// SQLite gives the files beside it the same mode.
+  private func restrictFiles() throws {
+    try PrivateFile.create(database)
+    for folder in [contents, incoming] { try PrivateFile.restrict(folder, isFolder: true) }
+    let names = ["lock", "secret", "secret.lock", "app-key", "witness", "server-keys", "server-keys.lock"]
+    let files = ["", "-wal", "-shm", "-journal"].map { Self.databaseName + $0 } + names
+    for name in files { try PrivateFile.restrict(url.appendingPathComponent(name)) }
+  }
+
   /// Releases the lock, so that another server can use the folder.
   func unlock() {
     lock.withLock { lock in
@@ -85,25 +100,6 @@ final class DataFolder: Sendable {
       }
       lock = nil
     }
-  }
-
-  /// Returns the bytes that sign tokens: generated at the first start, the same from then on.
-  func secret() throws -> Data {
-    let file = url.appendingPathComponent("secret")
-    if let bytes = try PrivateFile.read(file) {
-      guard bytes.count == 32 else {
-        throw ServerError(
-          .damaged,
-          "\(file.path) has \(bytes.count) bytes instead of 32: restore it from a backup, or remove it "
-            + "and let every device register again.")
-      }
-      return bytes
-    }
-    var source = SystemRandomNumberGenerator()
-    var bytes = Data()
-    for _ in 0..<4 { withUnsafeBytes(of: source.next() as UInt64) { bytes.append(contentsOf: $0) } }
-    try PrivateFile.write(bytes, to: file)
-    return bytes
   }
 
   /// Returns the app key that was generated for this folder at its first start.

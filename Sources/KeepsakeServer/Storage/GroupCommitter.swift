@@ -16,7 +16,10 @@ final class GroupCommitter: Sendable {
   private struct State {
     var waiting: [Job] = []
     var isRunning = false
+    var observer: Observer?
   }
+  /// Called after each group, with how many transactions it had, how long it took, and whether it failed as a whole.
+  typealias Observer = @Sendable (_ transactions: Int, _ nanoseconds: Int64, _ failed: Bool) -> Void
   private let pool: DatabasePool
   private let witness: DatabaseWitness?
   private let queue = DispatchQueue(label: "keepsake.cloud.commit")
@@ -24,6 +27,11 @@ final class GroupCommitter: Sendable {
 
   /// - Parameter witness: Whose generation grows with the commits; nil for none.
   init(_ pool: DatabasePool, witness: DatabaseWitness? = nil) { (self.pool, self.witness) = (pool, witness) }
+
+  /// How many transactions wait.
+  var waitingCount: Int { state.withLock { $0.waiting.count } }
+
+  func observe(_ observer: @escaping Observer) { state.withLock { $0.observer = observer } }
 
   /// Runs `body` in a transaction; returns its result once the transaction is durable.
   func write<Result: Sendable>(_ body: @escaping @Sendable (Database) throws -> Result) async throws -> Result {
@@ -93,6 +101,7 @@ final class GroupCommitter: Sendable {
         return jobs
       }
       if jobs.isEmpty { return }
+      let start = DispatchTime.now().uptimeNanoseconds
       var failure: (any Error)?
       var generation: UInt64?
       do {
@@ -104,6 +113,8 @@ final class GroupCommitter: Sendable {
         failure = error
       }
       for job in jobs { job.finish(failure) }
+      state.withLock { $0.observer }?(
+        jobs.count, Int64(DispatchTime.now().uptimeNanoseconds - start), failure != nil)
       // Nobody who waits for the commit has to wait for the file.
       if failure == nil, let generation { witness?.committed(generation) }
     }

@@ -9,7 +9,7 @@ extension SQLiteCloudStorage {
   private static let tables = [
     "cell", "version", "covered", "content", "holder", "usage", "decision", "packedDecision", "paidClaim", "good",
     "bankOrder", "paidVoucher", "vouchedClaim",
-    "closedChain", "mark", "deviceChain", "device", "pairing", "offerPart",
+    "closedChain", "mark", "deviceChain", "device", "pairing", "offerPart", "tokenUse",
   ]
 
   func isRetired(_ identity: DeviceIdentity) async throws -> Bool {

@@ -11,6 +11,7 @@ enum Schema {
   static let migrations: [String] = [
     "1 containers, devices, pairing", "2 room and damage", "3 offers in parts", "4 removed devices",
     "5 what devices have seen", "6 packed decisions", "7 the bank's own operations",
+    "8 tokens with an age",
   ]
 
   static func migrator(files: ContentFiles) -> DatabaseMigrator {
@@ -91,6 +92,7 @@ enum Schema {
     }
     migrator.registerMigration(migrations[5], migrate: renewBanks)
     migrator.registerMigration(migrations[6], migrate: addOrders)
+    migrator.registerMigration(migrations[7], migrate: addTokenUses)
     return migrator
   }
 

@@ -20,7 +20,7 @@ final class HTTPContents: Sendable {
     var received: Int?
     var stored: ContentHash?
   }
-  private let credentials: CloudCredentials
+  private let credentials: RenewableCredentials
   private let session: HTTPSession
   /// Frames whose upload was interrupted.
   private let brokenOff = Mutex<Set<ContentHash>>([])
@@ -29,7 +29,7 @@ final class HTTPContents: Sendable {
   /// The cloud isn't the same as before, and it isn't known which of the device's contents it still has.
   private let isUncertain = Atomic(false)
 
-  init(_ credentials: CloudCredentials, _ session: HTTPSession) {
+  init(_ credentials: RenewableCredentials, _ session: HTTPSession) {
     self.credentials = credentials
     self.session = session
   }
@@ -148,7 +148,7 @@ final class HTTPContents: Sendable {
 
   /// Returns how much of a frame the cloud has; nil if it has the content.
   private func received(of content: EncodedContent, _ frame: ContentHash) async throws(TransportFailure) -> Int? {
-    var message = HTTPRequests.request("GET", credentials, "v1/contents/\(content.hash)/upload")
+    var message = HTTPRequests.request("GET", credentials.current, "v1/contents/\(content.hash)/upload")
     message.setValue(frame.description, forHTTPHeaderField: "Keepsake-Frame")
     message.setValue(String(content.bytes.count), forHTTPHeaderField: "Keepsake-Total")
     let answer = try await session.send(message, limit: SyncLimits.accountBytes)
@@ -166,7 +166,7 @@ final class HTTPContents: Sendable {
   }
 
   private func put(of content: EncodedContent) -> URLRequest {
-    var message = HTTPRequests.request("PUT", credentials, "v1/contents/\(content.hash)")
+    var message = HTTPRequests.request("PUT", credentials.current, "v1/contents/\(content.hash)")
     message.setValue("application/zstd", forHTTPHeaderField: "Content-Type")
     message.setValue(String(content.length), forHTTPHeaderField: "Keepsake-Length")
     if let base = content.base { message.setValue(base.description, forHTTPHeaderField: "Keepsake-Base") }
@@ -180,7 +180,7 @@ final class HTTPContents: Sendable {
   ) async throws(TransportFailure) -> EncodedContent? {
     while true {
       let known = downloads.take(hash)
-      var message = HTTPRequests.request("GET", credentials, "v1/contents/\(hash)")
+      var message = HTTPRequests.request("GET", credentials.current, "v1/contents/\(hash)")
       if let known, let tag = known.tag {
         message.setValue("bytes=\(known.bytes.count)-", forHTTPHeaderField: "Range")
         message.setValue(tag, forHTTPHeaderField: "If-Range")

@@ -15,13 +15,13 @@ final class HTTPEvents: Sendable {
     var silentStreams = 0
     var isPolling: Bool { silentStreams >= SyncLimits.silentStreams }
   }
-  private let credentials: CloudCredentials
+  private let credentials: RenewableCredentials
   private let requests: HTTPSession
   private let streams: HTTPSession
   private let idleSeconds: Double
   private let state = Mutex(State())
 
-  init(_ credentials: CloudCredentials, _ requests: HTTPSession, traffic: TrafficCounter, idleSeconds: Double) {
+  init(_ credentials: RenewableCredentials, _ requests: HTTPSession, traffic: TrafficCounter, idleSeconds: Double) {
     self.credentials = credentials
     self.requests = requests
     self.idleSeconds = idleSeconds
@@ -68,7 +68,7 @@ final class HTTPEvents: Sendable {
   }
 
   private func stream(to listener: Listener) async throws(TransportFailure) {
-    var message = HTTPRequests.request("GET", credentials, "v1/events")
+    var message = HTTPRequests.request("GET", credentials.current, "v1/events")
     Self.name(await listener.cursor(), in: &message)
     message.setValue("text/event-stream", forHTTPHeaderField: "Accept")
     message.timeoutInterval = idleSeconds
@@ -76,7 +76,8 @@ final class HTTPEvents: Sendable {
     // On a connection that Foundation (except on Apple's platforms) opened for this request, it keeps polling for
     // writability as long as the response lasts, which uses a whole core (seen with Swift 6.3.1). A connection that a
     // short request opened and left behind doesn't have this problem.
-    _ = try await streams.send(HTTPRequests.request("GET", credentials, "health"), limit: SyncLimits.accountBytes)
+    let short = HTTPRequests.request("GET", credentials.current, "health")
+    _ = try await streams.send(short, limit: SyncLimits.accountBytes)
     #endif
     let lines = Mutex(EventLines())
     let hasSpoken = Atomic(false)
@@ -104,7 +105,7 @@ final class HTTPEvents: Sendable {
     var known: UInt64?
     var named: Cursor?
     for _ in 0..<SyncLimits.pollsForAStream where !Task.isCancelled {
-      var message = HTTPRequests.request("GET", credentials, "v1/events/next")
+      var message = HTTPRequests.request("GET", credentials.current, "v1/events/next")
       if let known { message.url?.append(queryItems: [URLQueryItem(name: "after", value: String(known))]) }
       // Each cursor is sent once: the response that it is unknown comes immediately, and the device may be busy with an
       // exchange that reports this, too.

@@ -27,11 +27,14 @@ final class HTTPSession: Sendable {
   }
   private let idleSeconds: Double
   private let traffic: TrafficCounter?
+  /// What a request is repeated with if the cloud refuses its token as too old; nil for sessions without a token.
+  private let credentials: RenewableCredentials?
   private let current: Mutex<Life>
 
-  init(idleSeconds: Double, traffic: TrafficCounter? = nil) {
+  init(idleSeconds: Double, traffic: TrafficCounter? = nil, credentials: RenewableCredentials? = nil) {
     self.idleSeconds = idleSeconds
     self.traffic = traffic
+    self.credentials = credentials
     current = Mutex(Life(Self.makeSession(idleSeconds)))
   }
 
@@ -67,6 +70,19 @@ final class HTTPSession: Sendable {
   /// Like `send`, but returns the received part of a response also if it is interrupted: together with the failure, or
   /// only the failure if nothing was received.
   func collect(
+    _ request: URLRequest, body: Data? = nil, limit: Int,
+    sent: (@Sendable (TransferProgress) -> Void)? = nil, received: (@Sendable (TransferProgress) -> Void)? = nil
+  ) async -> (answer: Answer?, failure: TransportFailure?) {
+    let first = await collectOnce(request, body: body, limit: limit, sent: sent, received: received)
+    guard let answer = first.answer, let fresh = await credentials?.renewed(after: answer, to: request, over: self)
+    else { return first }
+    var request = request
+    request.setValue(HTTPRequests.authorization(fresh), forHTTPHeaderField: "Authorization")
+    return await collectOnce(request, body: body, limit: limit, sent: sent, received: received)
+  }
+
+  /// Like `collect`, but never repeats the request with other credentials.
+  func collectOnce(
     _ request: URLRequest, body: Data? = nil, limit: Int,
     sent: (@Sendable (TransferProgress) -> Void)? = nil, received: (@Sendable (TransferProgress) -> Void)? = nil
   ) async -> (answer: Answer?, failure: TransportFailure?) {

@@ -7,18 +7,24 @@ import FoundationNetworking
 
 /// The connection to a Keepsake server over HTTP.
 package final class HTTPTransport: Transport {
-  private let credentials: CloudCredentials
+  private let credentials: RenewableCredentials
   /// What was sent and received so far.
   package let traffic: TrafficCounter
   private let requests: HTTPSession
   private let contents: HTTPContents
   private let streams: HTTPEvents
 
-  /// - Parameter eventIdleSeconds: How long an event stream may be silent before it counts as dead.
-  package init(_ credentials: CloudCredentials, eventIdleSeconds: Double = SyncLimits.eventIdleSeconds) {
+  /// - Parameters:
+  ///   - renewal: How new tokens are stored; nil if the token stays what it is.
+  ///   - eventIdleSeconds: How long an event stream may be silent before it counts as dead.
+  package init(
+    _ credentials: CloudCredentials, renewal: CredentialsRenewal? = nil,
+    eventIdleSeconds: Double = SyncLimits.eventIdleSeconds
+  ) {
+    let credentials = RenewableCredentials(credentials, renewal: renewal)
     self.credentials = credentials
     traffic = TrafficCounter()
-    requests = HTTPSession(idleSeconds: SyncLimits.idleSeconds, traffic: traffic)
+    requests = HTTPSession(idleSeconds: SyncLimits.idleSeconds, traffic: traffic, credentials: credentials)
     contents = HTTPContents(credentials, requests)
     streams = HTTPEvents(credentials, requests, traffic: traffic, idleSeconds: eventIdleSeconds)
   }
@@ -36,6 +42,7 @@ package final class HTTPTransport: Transport {
     let answer = try await requests.send(message, body: body, limit: SyncLimits.answerBytes)
     try HTTPAnswer.check(answer.response, body: answer.body)
     let response = try HTTPAnswer.exchange(answer)
+    await credentials.didReceive(answer.response)
     if response.restart { contents.cloudDidRestart() } else { contents.didReceive(response.quota) }
     return response
   }
@@ -81,7 +88,7 @@ package final class HTTPTransport: Transport {
   }
 
   private func request(_ method: String, _ path: String) -> URLRequest {
-    HTTPRequests.request(method, credentials, path)
+    HTTPRequests.request(method, credentials.current, path)
   }
 }
 
@@ -99,9 +106,11 @@ enum HTTPRequests {
   /// Creates a request by this device.
   static func request(_ method: String, _ credentials: CloudCredentials, _ path: String) -> URLRequest {
     var request = request(method, credentials.url, path)
-    request.setValue("Bearer " + credentials.token, forHTTPHeaderField: "Authorization")
+    request.setValue(authorization(credentials), forHTTPHeaderField: "Authorization")
     return request
   }
+
+  static func authorization(_ credentials: CloudCredentials) -> String { "Bearer " + credentials.token }
 
   static func encode(_ value: some Encodable) throws(TransportFailure) -> Data {
     let encoder = JSONEncoder()

@@ -12,6 +12,7 @@ extension ServerConfiguration {
   mutating func waitLong() {
     let limit = Int(Patience.limit.components.seconds)
     (stopSeconds, idleSeconds, slowGraceSeconds, requestSeconds) = (limit, limit, limit, limit)
+    (handshakeSeconds, probeSeconds) = (limit, limit)
   }
 }
 
@@ -27,7 +28,7 @@ struct LiveServer: Sendable {
   ///
   /// - Parameter port: Where an earlier server listened; nil for an unused one.
   static func start(
-    data: URL, port: Int? = nil, appKeys: [String] = [], clock: (@Sendable () -> Int64)? = nil,
+    data: URL, port: Int? = nil, appKeys: [String] = [], clock: (@Sendable () -> Int64)? = nil, logger: Logger? = nil,
     change: (inout ServerConfiguration) -> Void = { _ in }
   ) async throws -> LiveServer {
     if let port { try await until("the port \(port) to be free") { !TestPort.isOpen(port) } }
@@ -35,8 +36,9 @@ struct LiveServer: Sendable {
     configuration.waitLong()
     change(&configuration)
     if let clock { configuration.clock = clock }
-    var logger = Logger(label: "keepsake.test")
-    logger.logLevel = .critical
+    var silent = Logger(label: "keepsake.test")
+    silent.logLevel = .critical
+    let logger = logger ?? silent
     let (stream, continuation) = AsyncThrowingStream<RunningServer, any Error>.makeStream()
     let task = Task { [configuration, logger] in
       do {

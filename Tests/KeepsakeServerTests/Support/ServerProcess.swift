@@ -17,6 +17,7 @@ struct ServerProcess: Sendable {
   static let noQuota = "none"
 
   let port: Int
+  let metricsPort: Int
   private let process: Process
   private let ended: Task<Process.TerminationReason, Never>
 
@@ -69,8 +70,9 @@ struct ServerProcess: Sendable {
       try await until("the server's process listens") {
         FileManager.default.fileExists(atPath: note.path) || !process.isRunning
       }
+      let ports = try String(contentsOf: note, encoding: .utf8).split(separator: " ").compactMap { Int($0) }
       return ServerProcess(
-        port: try #require(Int(String(contentsOf: note, encoding: .utf8))), process: process, ended: ended)
+        port: try #require(ports.first), metricsPort: try #require(ports.last), process: process, ended: ended)
     } catch {
       process.terminate()
       throw error
@@ -102,6 +104,7 @@ struct ServerProcessTests {
     var configuration = ServerConfiguration(
       data: URL(fileURLWithPath: String(words[1])), port: try #require(Int(words[0])), appKeys: [ServerProcess.appKey])
     configuration.waitLong()
+    configuration.metricsPort = 0
     if words[3] != ServerProcess.noQuota {
       let quota: Int64 = try #require(Int64(words[3]))
       configuration.quota = quota
@@ -109,7 +112,7 @@ struct ServerProcessTests {
     let note = URL(fileURLWithPath: String(words[2]))
     try await KeepsakeServer.run(configuration: configuration, logger: logger) { running in
       do {
-        try Data("\(running.port)".utf8).write(to: note, options: .atomic)
+        try Data("\(running.port) \(running.metricsPort ?? 0)".utf8).write(to: note, options: .atomic)
       } catch {
         Issue.record(error)
       }

@@ -59,7 +59,7 @@ import Testing
     let one = try Self.credentials(1)
     #expect(try banks.credentials(for: one.container) == nil)
     try CloudFile(in: folder.url, of: nil).write(CloudFile.Contents(credentials: one))
-    #expect(try banks.credentials(for: one.container) == one && banks.cloud(of: one.container) != nil)
+    #expect(try banks.credentials(for: one.container) == one && banks.cloud(of: one.container, appKey: nil) != nil)
     try CloudFile(in: folder.url, of: nil).write(CloudFile.Contents(credentials: one, isJoining: true))
     #expect(try banks.credentials(for: one.container) == nil)
   }

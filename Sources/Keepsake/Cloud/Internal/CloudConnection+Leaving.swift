@@ -28,9 +28,12 @@ extension CloudConnection {
     let environment = SyncService<Store>.Environment(
       now: core.environment.nowMilliseconds, random: core.environment.random, sleep: core.environment.sleep)
     let (core, eventHandler) = (core, eventHandler)
+    // Most likely the former bank is on the same server.
+    var appKey: String?
+    if case .server(let server)? = address?.kind { appKey = server.appKey }
     return LeavingService(
       store: core.store.base, executor: executor, environment: environment,
-      cloud: { try Self.formerCloud($0, of: core) }, report: { eventHandler.handle($0) },
+      cloud: { [appKey] in try Self.formerCloud($0, of: core, appKey: appKey) }, report: { eventHandler.handle($0) },
       settled: {
         // The store's own bank pays the voucher.
         core.cloud.didCommit()
@@ -38,10 +41,12 @@ extension CloudConnection {
       })
   }
 
-  private static func formerCloud(_ container: ContainerID, of core: GameCore) throws -> (any Transport)? {
+  private static func formerCloud(
+    _ container: ContainerID, of core: GameCore, appKey: String?
+  ) throws -> (any Transport)? {
     do {
       let banks = FormerBanks(folder: core.store.url, store: core.store.base, environment: core.environment)
-      return try banks.cloud(of: container)
+      return try banks.cloud(of: container, appKey: appKey)
     } catch {
       core.events.report(
         Incident(

@@ -23,7 +23,7 @@ actor CloudConnection: CloudLink {
   private var random: any RandomNumberGenerator & Sendable
 
   /// The address that the service or the registration is for.
-  private var address: CloudAddress?
+  private(set) var address: CloudAddress?
   private var service: SyncService<Store>?
   /// The service that is notified of commits.
   private nonisolated let informed = Mutex<SyncService<Store>?>(nil)
@@ -124,7 +124,11 @@ actor CloudConnection: CloudLink {
         try await begin(folder.transport(container, for: core), container, rebinding: folder.isJoining)
       case .server(let server):
         guard let known = try await registration.known(at: server) else { return keepRegistering() }
-        try await begin(HTTPTransport(known.credentials), known.credentials.container, rebinding: known.isJoining)
+        let renewal = CredentialsRenewal(appKey: server.appKey) { [registration] new, old in
+          try await registration.renewed(new, replacing: old)
+        }
+        let transport = HTTPTransport(known.credentials, renewal: renewal)
+        try await begin(transport, known.credentials.container, rebinding: known.isJoining)
         if known.isJoining { try await registration.joined(known.credentials) }
       }
     } catch {

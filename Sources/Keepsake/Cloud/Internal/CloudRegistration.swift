@@ -65,7 +65,17 @@ actor CloudRegistration {
 
   /// Records that the store belongs to the player of these credentials, unless the device has since joined another one.
   func joined(_ credentials: CloudCredentials) throws {
-    guard let held = try file.read(), held.credentials.token == credentials.token else { return }
-    try file.write(CloudFile.Contents(credentials: credentials))
+    // The token may have been renewed meanwhile.
+    guard let held = try file.read(), held.credentials.device == credentials.device else { return }
+    try file.write(CloudFile.Contents(credentials: held.credentials))
+  }
+
+  /// Stores the credentials with a new token.
+  ///
+  /// - Throws: `CancellationError` if the device has since joined another player: the token must not be used then.
+  func renewed(_ credentials: CloudCredentials, replacing token: String) throws {
+    guard var held = try file.read(), held.credentials.token == token else { throw CancellationError() }
+    held.credentials.token = credentials.token
+    try file.write(held)
   }
 }

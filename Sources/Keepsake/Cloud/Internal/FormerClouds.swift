@@ -37,6 +37,20 @@ struct FormerClouds: Sendable {
     }
   }
 
+  /// Stores credentials with a new token in place of those with the token `token`.
+  ///
+  /// - Throws: A `StoreError` if there are none with it: the new token must not be used then.
+  func renewed(_ credentials: CloudCredentials, replacing token: String) throws {
+    try Self.lock.withLock { _ in
+      var known = try read()
+      guard let index = known.firstIndex(where: { $0.token == token }) else {
+        throw StoreError(.misuse, "the file \(url.path) doesn't have the credentials whose token was renewed")
+      }
+      known[index] = credentials
+      try write(known)
+    }
+  }
+
   /// Removes the credentials for all other containers.
   func keep(for containers: Set<ContainerID>) throws {
     try Self.lock.withLock { _ in
@@ -86,8 +100,14 @@ struct FormerBanks: Sendable {
   }
 
   /// Returns the cloud of a container; nil if this device has no credentials for it.
-  func cloud(of container: ContainerID) throws -> (any Transport)? {
+  ///
+  /// - Parameter appKey: The game's key there, for a token that isn't accepted any more; nil if it isn't known.
+  func cloud(of container: ContainerID, appKey: String?) throws -> (any Transport)? {
     if let cloud = environment.formerCloud(container) { return cloud }
-    return try credentials(for: container).map { HTTPTransport($0) }
+    let former = FormerClouds(in: folder, of: store)
+    let renewal = appKey.map {
+      CredentialsRenewal(appKey: $0) { new, old in try former.renewed(new, replacing: old) }
+    }
+    return try credentials(for: container).map { HTTPTransport($0, renewal: renewal) }
   }
 }

@@ -1,0 +1,55 @@
+#if Cloud
+import Hummingbird
+import KeepsakeReplication
+
+/// Admits requests by their tokens, and gives devices new ones.
+extension CloudRoutes {
+  private struct Renewed: Encodable {
+    var token: String
+  }
+
+  func addTokenRoute(to router: RouterGroup<CloudContext>) {
+    // The way back in for a token that is good for nothing else: too old, or of an app key that was revoked.
+    router.post("token") { request, _ in
+      let app = try app(of: request)
+      let token = try signedToken(of: request)
+      if try await storage.isRetired(token.identity) { throw APIError.retired }
+      guard token.identity.app == app || !appKeys.accepts(token.identity.app) else { throw APIError.otherApp }
+      if token.isExpired, try await tokenUses.isSuperseded(token) { throw APIError.tokenSuperseded }
+      return try Response(json: Renewed(token: tokens.renewed(token, app: app)))
+    }
+  }
+
+  /// Returns the token with which a device sent `request`.
+  ///
+  /// - Throws: An `APIError` if there is none, it isn't this server's, its device was removed, its app key was revoked,
+  ///   or it is too old.
+  func admit(_ request: Request) async throws -> VerifiedToken {
+    let token = try signedToken(of: request)
+    try gate.rates.request(by: token.identity)
+    if try await storage.isRetired(token.identity) { throw APIError.retired }
+    guard appKeys.accepts(token.identity.app) else { throw APIError.appRevoked }
+    guard !token.isExpired else { throw APIError.tokenExpired }
+    await tokenUses.record(token)
+    return token
+  }
+
+  /// Returns the token of `request`, although it may have expired, its app key may be revoked, or its device removed.
+  func signedToken(of request: Request) throws -> VerifiedToken {
+    guard let token = Self.bearer(of: request) else {
+      throw APIError(.unauthorized, .unauthorized, "This request needs a device's token in the header Authorization.")
+    }
+    guard let token = tokens.verify(token) else {
+      throw APIError(.unauthorized, .unauthorized, "The token wasn't issued by this server.")
+    }
+    return token
+  }
+
+  /// Whether a device whose stream is open would still be admitted with its token, as far as that is known without the
+  /// database.
+  func isStillAdmitted(_ token: String?) -> Bool {
+    guard let token = token.flatMap(tokens.verify) else { return false }
+    return !token.isExpired && appKeys.accepts(token.identity.app)
+  }
+}
+#endif

@@ -1,0 +1,60 @@
+#if Cloud
+import Foundation
+import KeepsakeReplication
+
+extension ServerConfiguration {
+  /// A token that ended sooner would be lost by players who pause; one that never ended couldn't be outlived.
+  private static let tokenLifetimes = 2...10_000
+
+  /// Throws a `ServerError` with the code `configuration` if a server can't be run like this.
+  func check() throws {
+    for (name, port) in [("port", port), ("port for monitoring", metricsPort ?? 0)]
+    where !(0...65535).contains(port) {
+      throw ServerError(.configuration, "The \(name) has to be a number from 0 to 65535, not \(port).")
+    }
+    guard Self.tokenLifetimes.contains(tokenDays) else {
+      throw ServerError(
+        .configuration,
+        """
+        Tokens have to be valid for \(Self.tokenLifetimes.lowerBound) to \(Self.tokenLifetimes.upperBound) days, not \
+        \(tokenDays).
+        """)
+    }
+    if let quota, quota <= 0 {
+      throw ServerError(.configuration, "The quota has to be a number of bytes above 0, not \(quota).")
+    }
+    if tls == nil, !isBehindProxy, !Self.isLoopback(host) {
+      throw ServerError(
+        .configuration,
+        """
+        Without a certificate, only this machine may reach the server, and not \(host): name a certificate and its key \
+        (--tls-certificate, --tls-key), or say that a proxy with TLS stands in front of it (--behind-proxy).
+        """)
+    }
+    guard !expectsProxyProtocol || !trustedProxies.isEmpty else {
+      throw ServerError(
+        .configuration, "The PROXY protocol needs the proxies that are believed: name them with --trusted-proxy.")
+    }
+    guard !expectsProxyProtocol || tls == nil else {
+      throw ServerError(
+        .configuration, "Behind a proxy that speaks the PROXY protocol, TLS ends at the proxy: name no certificate.")
+    }
+    let authoritative = Set(authoritative.map(\.canonical))
+    guard authoritative.count <= Wallet.maximumCurrencies else {
+      throw ServerError(
+        .configuration,
+        "At most \(Wallet.maximumCurrencies) currencies can be authoritative, not \(authoritative.count).")
+    }
+    for objection in authoritative.compactMap({ NameRule.currency.objection(to: $0) }) {
+      throw ServerError(.configuration, "\(objection).")
+    }
+  }
+
+  /// Whether only this machine reaches an address.
+  static func isLoopback(_ host: String) -> Bool {
+    if ["localhost", "::1"].contains(host.lowercased()) { return true }
+    let numbers = host.split(separator: ".", omittingEmptySubsequences: false).map { UInt8($0) }
+    return numbers.count == 4 && numbers[0] == 127 && !numbers.contains(nil)
+  }
+}
+#endif
