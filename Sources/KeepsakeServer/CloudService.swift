@@ -56,6 +56,9 @@ struct CloudService: Service {
       quota: configuration.quota, serverKeys: try ServerKeys(data: folder.url), authoritative: authoritative)
   }
 
+  /// The method and the path of each route, for a comparison with their description.
+  var routes: [(method: String, path: String)] { cloud.described }
+
   func run() async throws {
     let running = onRunning
     let host = configuration.host

@@ -71,9 +71,16 @@ struct CloudRoutes<Storage: CloudStorage>: Sendable {
     return app
   }
 
-  func routes() -> Router<CloudContext> {
+  func routes() -> Router<CloudContext> { router(AnswerMiddleware(addresses: Addresses(described))) }
+
+  /// The method and the path of each route, which docs/openapi.yaml describes.
+  var described: [(method: String, path: String)] {
+    router(AnswerMiddleware()).routes.map { ($0.method.rawValue, $0.path.description) }
+  }
+
+  private func router(_ answers: AnswerMiddleware<CloudContext>) -> Router<CloudContext> {
     let router = Router(context: CloudContext.self)
-    router.add(middleware: AnswerMiddleware())
+    router.add(middleware: answers)
     router.get("health") { _, _ in try Response(json: ["status": "ok"]) }
     let v1 = router.group("v1")
     addAccountRoutes(to: v1)
