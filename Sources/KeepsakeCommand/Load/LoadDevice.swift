@@ -30,6 +30,8 @@ final class LoadDevice {
   let writer: WriterID
   var record = LoadRecord()
   private let connection: LoadConnection
+  /// A player has one code at a time: of several devices, one makes them.
+  private let mayPair: Bool
   private var random: SystemRandomNumberGenerator
   private(set) var account: Account?
   private var cursor = Cursor.start
@@ -39,6 +41,7 @@ final class LoadDevice {
 
   init(_ plan: LoadPlan, number: Int, at address: LoadAddress, appKey: String, clock: LoadClock) {
     (self.plan, self.clock, self.appKey) = (plan, clock, appKey)
+    mayPair = number % plan.perPlayer == 0
     connection = LoadConnection(address)
     writer = WriterID(UInt64(number + 1))
     random = SystemRandomNumberGenerator()
@@ -80,7 +83,7 @@ final class LoadDevice {
         if choice < plan.empty {
           try exchange(.empty, ExchangeRequest(cursor: cursor, limit: Self.pageLimit))
         } else if choice < plan.empty + plan.pairings {
-          try pairAnother()
+          if mayPair { try pairAnother() } else { try save() }
         } else if choice < plan.empty + plan.pairings + plan.catchUps {
           try catchUp()
         } else {
@@ -131,10 +134,8 @@ final class LoadDevice {
       let code = try pairingCode()
       try join(code)
     }
-    // The new device was only for once.
-    let joined = self.account
+    // The new device is of no further use.
     self.account = account
-    _ = joined
   }
 
   /// Fetches everything, as a device does that has lost its data.

@@ -143,8 +143,8 @@ package enum CloudBackup {
     var missing: Set<String> = []
     try copyDatabase(database, to: copy, progress) { names in
       // A file is in its place before its row is committed, and is removed after its row. So all are here, unless a row
-      // was removed since this moment: then another moment is taken, at which it isn't needed. What is needed then, too,
-      // was lost before; a cloud lives with that, and devices send it again.
+      // was removed since this moment: then another moment is taken, at which it isn't needed. What is needed then,
+      // too, was lost before; a cloud lives with that, and devices send it again.
       let absent = Set(try names.filter { try !append($0) })
       defer { missing = absent }
       return absent.isSubset(of: missing)

@@ -45,6 +45,7 @@ package enum BareUpsert {
     let queue = Mutex<[Job]>([])
     let waiting = DispatchSemaphore(value: 0)
     let isEnded = Atomic(false)
+    let isDone = Atomic(false)
     let times = Mutex<[Double]>([])
     let ended = DispatchGroup()
     let began = ContinuousClock.now
@@ -69,8 +70,8 @@ package enum BareUpsert {
     }
     let failure = Mutex<(any Error)?>(nil)
     let committing = Thread {
-      while !isEnded.load(ordering: .relaxed) || queue.withLock({ !$0.isEmpty }) {
-        _ = waiting.wait(timeout: .now() + .milliseconds(50))
+      while !isDone.load(ordering: .acquiring) {
+        waiting.wait()
         let jobs = queue.withLock { queue in
           let jobs = Array(queue.prefix(ServerLimits.transactionsPerCommit))
           queue.removeFirst(jobs.count)
@@ -89,6 +90,8 @@ package enum BareUpsert {
     Thread.sleep(forTimeInterval: seconds)
     isEnded.store(true, ordering: .relaxed)
     ended.wait()
+    isDone.store(true, ordering: .releasing)
+    waiting.signal()
     let passed = (ContinuousClock.now - began) / .seconds(1)
     try pool.close()
     if let error = failure.withLock({ $0 }) { throw error }
