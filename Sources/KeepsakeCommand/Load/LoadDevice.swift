@@ -222,7 +222,23 @@ final class LoadDevice {
 
 /// The contents of simulated saves: bytes that don't compress, so that the size of a save is what is sent.
 enum LoadContents {
-  private static let pattern = Data((0..<1 << 20).map { _ in UInt8.random(in: .min ... .max) })
+  /// By SplitMix64, because the system's random numbers take a call each.
+  private static let pattern: Data = {
+    var state = UInt64.random(in: .min ... .max)
+    var bytes = Data(capacity: 1 << 20)
+    for _ in 0..<(1 << 20) / 8 {
+      state &+= 0x9E37_79B9_7F4A_7C15
+      var word = state
+      word = (word ^ word >> 30) &* 0xBF58_476D_1CE4_E5B9
+      word = (word ^ word >> 27) &* 0x94D0_49BB_1331_11EB
+      word ^= word >> 31
+      withUnsafeBytes(of: word) { bytes.append(contentsOf: $0) }
+    }
+    return bytes
+  }()
+
+  /// Makes what all contents are made of, so that nobody waits for it during a measurement.
+  static func prepare() { _ = pattern }
 
   /// Returns a content of this many plain bytes, different for each variant and device.
   static func content(_ size: Int, variant: Int, device: WriterID) throws(LoadError) -> EncodedContent {

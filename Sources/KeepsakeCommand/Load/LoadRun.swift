@@ -31,6 +31,7 @@ struct LoadRun {
   /// - Throws: A `CommandFailure` if the devices can't register.
   func run(_ progress: (String) -> Void) throws -> Result {
     let clock = LoadClock()
+    LoadContents.prepare()
     let devices = (0..<plan.devices).map { LoadDevice(plan, number: $0, at: address, appKey: appKey, clock: clock) }
     progress("registering \(CountText.of(plan.devices, "device"))")
     try register(devices)
