@@ -4,8 +4,8 @@ SWIFT ?= swift
 TRAITS = --traits Cloud
 KEEPSAKE = .build/debug/keepsake
 
-.PHONY: help demo space dead-panic test test-deep damage removals torture power kills money-kills stops shuffle soak fuzz \
-  mutants tsan asan bench lint format docs build prepare
+.PHONY: help demo space dead-panic test test-deep damage removals torture power kills money-kills backup-kills stops shuffle soak fuzz \
+  mutants tsan asan bench load openapi operations lint format docs build prepare
 
 help:
 	@echo "make demo     play a story with devices and a cloud on this machine, and check what Keepsake promises"
@@ -19,6 +19,7 @@ help:
 	@echo "make power    5,000 power cuts of a store, besides one before and after every sync"
 	@echo "make kills    1,000 SIGKILLs of a process that saves without a pause"
 	@echo "make money-kills  300 rounds of SIGKILL of a server and two games that spend the same money"
+	@echo "make backup-kills  100 SIGKILLs each of a cloud's backup and of its restore, while devices save"
 	@echo "make stops    end a game by every signal and in every other way, 100 times each, and check what comes back"
 	@echo "make shuffle  1,000 rounds of three stores whose shared folder arrives in any order, late, in pieces, twice"
 	@echo "make soak     200,000 simulated worlds (SEEDS=...), built for release"
@@ -27,6 +28,9 @@ help:
 	@echo "make tsan     the suites of archive, store and sync under ThreadSanitizer (in a separate build)"
 	@echo "make asan     the same and the server's under AddressSanitizer"
 	@echo "make bench    speed compared with peers, as ratios (WRITE=1 writes them to the documents)"
+	@echo "make load     a release server under load from 64 devices, beside the bare upsert and a bare HTTP server"
+	@echo "make openapi  requests made from docs/openapi.yaml against a running server (installs schemathesis)"
+	@echo "make operations  follow docs/OPERATIONS.md: serve, pair, back up, lose the data, restore"
 	@echo "make lint     check style and formatting (make format fixes it)"
 	@echo "make docs     the documentation of the product Keepsake, in .build/docs"
 
@@ -69,6 +73,9 @@ kills: build
 money-kills: build
 	@KEEPSAKE_MONEY_KILLS=$(or $(KILLS),300) $(SWIFT) test $(TRAITS) --skip-build --filter MoneyKillTests
 
+backup-kills: build
+	@KEEPSAKE_BACKUP_KILLS=$(or $(KILLS),100) $(SWIFT) test $(TRAITS) --skip-build --filter BackupKillTests
+
 stops: prepare
 	@$(SWIFT) build $(TRAITS) --product Space
 	@python3 Scripts/autosave-stops.py --space .build/debug/Space --count $(or $(COUNT),100) $(if $(WRITE),--write)
@@ -94,6 +101,18 @@ soak: prepare
 
 bench: prepare
 	@Scripts/bench.sh $(BENCH_FLAGS) $(if $(WRITE),--write)
+
+load: prepare
+	@Scripts/stage.sh "build for release" $(SWIFT) build -c release $(TRAITS) --product keepsake
+	@Scripts/load.sh .build/release/keepsake $(SECONDS)
+
+openapi: prepare
+	@Scripts/stage.sh "build the command" $(SWIFT) build $(TRAITS) --product keepsake
+	@Scripts/check-openapi.sh $(KEEPSAKE)
+
+operations: prepare
+	@$(SWIFT) build $(TRAITS) --product keepsake
+	@Scripts/follow-operations.sh $(KEEPSAKE)
 
 dead-panic: prepare
 	@Scripts/stage.sh "build DeadPanic" $(SWIFT) build $(TRAITS) --product DeadPanic

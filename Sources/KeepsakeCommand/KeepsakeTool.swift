@@ -24,12 +24,12 @@ struct KeepsakeTool: AsyncParsableCommand {
       """,
     version: "0.1.0",
     subcommands: [
-      DemoCommand.self, ServeCommand.self, BankCommand.self, SecretCommand.self, SyncCommand.self,
-      InspectCommand.self, DiffCommand.self, ConvertCommand.self,
-      VerifyCommand.self,
+      DemoCommand.self, ServeCommand.self, CloudCommand.self, BankCommand.self, SecretCommand.self, SyncCommand.self,
+      InspectCommand.self, DiffCommand.self, ConvertCommand.self, VerifyCommand.self,
       HistoryCommand.self, RestoreCommand.self, ExportCommand.self, ImportCommand.self, ScoresCommand.self,
       DoctorCommand.self,
-      EstimateCommand.self, AssetsCommand.self, SimulateCommand.self, DemoDeviceCommand.self,
+      EstimateCommand.self, AssetsCommand.self, SimulateCommand.self, LoadCommand.self, DemoDeviceCommand.self,
+      LoadEchoCommand.self,
     ])
 
   static func main() async {

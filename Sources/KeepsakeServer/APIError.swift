@@ -8,7 +8,7 @@ import KeepsakeReplication
 ///
 /// In JSON: `{"error": {"code": "...", "message": "..."}}`.
 struct APIError: Error, Sendable {
-  enum Code: String, Sendable {
+  enum Code: String, Sendable, CaseIterable {
     case badRequest = "bad_request"
     case badJSON = "bad_json"
     case badExchange = "bad_exchange"
@@ -56,6 +56,8 @@ struct APIError: Error, Sendable {
   var retryAfterSeconds: Int?
   /// How many bytes of an upload have arrived.
   var received: Int?
+  /// The methods that an address has, with the code `method_not_allowed`.
+  var allowed: String?
   /// Set with the code `quota`.
   var quota: QuotaShortage?
   /// The limit that the request exceeds, and how many it has.
@@ -67,6 +69,16 @@ struct APIError: Error, Sendable {
     self.code = code
     self.message = message
     self.retryAfterSeconds = retryAfterSeconds
+  }
+
+  /// A method that an address doesn't have.
+  ///
+  /// - Parameter methods: Those that it has.
+  static func method(_ methods: [String]) -> Self {
+    let allowed = methods.joined(separator: ", ")
+    var error = Self(.methodNotAllowed, .methodNotAllowed, "This address has only these methods: \(allowed).")
+    error.allowed = allowed
+    return error
   }
 
   /// A part that doesn't continue from what has arrived.
@@ -158,6 +170,7 @@ struct APIError: Error, Sendable {
         used: quota?.used, needed: quota?.needed, found: found)
     )
     var response = try Response(json: body, status: status)
+    if let allowed { response.headers[.allow] = allowed }
     if let retryAfterSeconds { response.headers[.retryAfter] = String(retryAfterSeconds) }
     return response
   }

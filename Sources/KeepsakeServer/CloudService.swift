@@ -84,6 +84,9 @@ struct CloudService: Service {
     cloud.tokens.reload()
   }
 
+  /// The method and the path of each route, for a comparison with their description.
+  var routes: [(method: String, path: String)] { cloud.described }
+
   func run() async throws {
     let running = onRunning
     let host = configuration.host

@@ -79,6 +79,7 @@ struct CommandFailure: Error, Hashable, Sendable, Codable {
     case let error as AccountError: self.init(account: error)
     case let error as SyncError: self.init(sync: error)
     case let error as ServerError: self.init(server: error)
+    case let error as BackupError: self.init(backup: error)
     case let error as ArchiveError: self.init(archive: error)
     case let error as AssetError: self.init(asset: error)
     case let error as PropertyListError: self.init(.data, "\(error)")
@@ -183,6 +184,24 @@ struct CommandFailure: Error, Hashable, Sendable, Codable {
     case .damaged: self.init(.data, error.description, next: "restore the folder of --data from a backup")
     case .configuration: self.init(.data, error.message)
     case .overloaded: self.init(.temporary, error.message, next: "try again later")
+    }
+  }
+
+  private init(backup error: BackupError) {
+    switch error.code {
+    case .notBackup: self.init(.data, error.message, next: "name a file that keepsake cloud backup has written")
+    case .damaged: self.init(.data, error.description, next: "take another backup: nothing of this one was used")
+    case .newerFormat: self.init(.newer, error.message, next: Self.newerAdvice)
+    case .exists:
+      self.init(.permission, error.message, next: "name another file, or use --force to replace it")
+    case .notEmpty:
+      self.init(.permission, error.message, next: "name another folder, or move what is in it elsewhere first")
+    case .inUse: self.init(.temporary, error.message, next: "wait until it is done, or name another file")
+    case .unsettled: self.init(.temporary, error.message, next: "try again")
+    case .stopped: self.init(.temporary, error.message, next: "run the command again: nothing was left")
+    case .inputOutput:
+      let cause = error.cause.map { CommandFailure($0) }
+      self.init(cause.map { $0.kind == .software ? .io : $0.kind } ?? .io, error.description, next: cause?.next)
     }
   }
 

@@ -13,6 +13,8 @@ import NIOHTTP1
 /// A compressed body can expand a thousandfold, so none is accepted: large data in Keepsake is compressed already.
 struct AnswerMiddleware: RouterMiddleware {
   let refusals: RefusalLog
+  /// For requests whose method their address does not have.
+  var addresses = Addresses()
 
   func handle(
     _ request: Request, context: CloudContext, next: (Request, CloudContext) async throws -> Response
@@ -28,6 +30,8 @@ struct AnswerMiddleware: RouterMiddleware {
     } catch let error as HTTPParserError {
       // The connection is broken: Hummingbird responds and closes it.
       throw error
+    } catch let error as HTTPError where error.status == .notFound && isOtherMethod(request) {
+      response = try APIError.method(addresses.methods(at: request.uri.path) ?? []).response()
     } catch {
       let refusal = Self.answer(to: error, logger: context.logger)
       refusals.refused(
@@ -41,6 +45,11 @@ struct AnswerMiddleware: RouterMiddleware {
     if request.headers[.connection]?.lowercased() == "close" { response.headers[.connection] = "close" }
     if response.headers[.cacheControl] == nil { response.headers[.cacheControl] = "no-store" }
     return response
+  }
+
+  /// Whether the router found nothing only because the address doesn't have the request's method.
+  private func isOtherMethod(_ request: Request) -> Bool {
+    addresses.methods(at: request.uri.path)?.contains(request.method.rawValue) == false
   }
 
   static func answer(to error: any Error, logger: Logger) -> APIError {

@@ -67,12 +67,21 @@ struct CloudRoutes<Storage: CloudStorage>: Sendable {
     return app
   }
 
-  func routes() -> Router<CloudContext> {
+  func routes() -> Router<CloudContext> { 
+    router(AnswerMiddleware(refusals: refusals, addresses: Addresses(described)))
+   }
+
+  /// The method and the path of each route, which docs/openapi.yaml describes.
+  var described: [(method: String, path: String)] {
+    router(AnswerMiddleware(refusals: refusals)).routes.map { ($0.method.rawValue, $0.path.description) }
+  }
+
+  private func router(_ answers: AnswerMiddleware) -> Router<CloudContext> {
     let router = Router(context: CloudContext.self)
     router.add(middleware: TelemetryMiddleware(metrics: metrics))
     // Does nothing but a few calls unless a program that embeds the server has bootstrapped a tracer.
     router.add(middleware: TracingMiddleware())
-    router.add(middleware: AnswerMiddleware(refusals: refusals))
+    router.add(middleware: answers)
     router.add(middleware: RateMiddleware(gate: gate))
     router.get("health") { _, _ in try Response(json: ["status": "ok"]) }
     let v1 = router.group("v1")

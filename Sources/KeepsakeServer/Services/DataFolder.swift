@@ -21,43 +21,46 @@ import Darwin
 ///     witness          the database's generation (DatabaseWitness)
 ///     server-keys      hashes of the keys with which the game's own servers order the bank (ServerKeys)
 ///     server-keys.lock locked while a command changes them
+///     restoring/       while a backup is being restored into the folder (BackupRestore)
 ///     lock
 ///
 /// Nobody but its owner may read anything in it: the folder gets the mode 0700 and its files 0600, whatever they had.
 final class DataFolder: Sendable {
-  private static let databaseName = "cloud.sqlite"
+  static let databaseName = "cloud.sqlite"
+  static let secretName = "secret"
+  static let contentsName = "contents"
+  static let witnessName = "witness"
+  static let lockName = "lock"
+  static let restoringName = "restoring"
+  /// The small files that a backup has to have, as far as they exist.
+  static let keptNames = [secretName, "app-key", "server-keys"]
+  /// What else may be here, and is of no use in a backup.
+  static let transientNames: Set<String> = [
+    contentsName, "incoming", lockName, witnessName, restoringName, "secret.lock", "server-keys.lock", "probe",
+  ]
 
   let url: URL
   private let lock: Mutex<Int32?>
 
   var database: URL { url.appendingPathComponent(Self.databaseName) }
-  var contents: URL { url.appendingPathComponent("contents", isDirectory: true) }
+  var contents: URL { url.appendingPathComponent(Self.contentsName, isDirectory: true) }
   var incoming: URL { url.appendingPathComponent("incoming", isDirectory: true) }
 
-  var witness: URL { url.appendingPathComponent("witness") }
+  var witness: URL { url.appendingPathComponent(Self.witnessName) }
 
   /// Creates the folder if needed, and locks it. Throws `folderInUse` if another server holds the lock.
   init(at url: URL) throws {
     self.url = url
+    let descriptor = try Self.lock(url)
+    lock = Mutex(descriptor)
     let manager = FileManager.default
-    do {
-      try manager.createDirectory(at: url, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
-    } catch {
-      throw ServerError(.inputOutput, "The data folder \(url.path) can't be created.", cause: error)
-    }
-    try PrivateFile.restrict(url, isFolder: true)
-    let path = url.appendingPathComponent("lock").path
-    let lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
-    self.lock = Mutex(lock)
-    guard lock >= 0 else {
-      throw ServerError(.inputOutput, "The data folder \(url.path) can't be written.", cause: PrivateFile.systemError())
-    }
-    guard flock(lock, LOCK_EX | LOCK_NB) == 0 else {
-      let failure = PrivateFile.systemError()
-      if failure.code == .EWOULDBLOCK {
-        throw ServerError(.folderInUse, "Another server is running on the data folder \(url.path).")
-      }
-      throw ServerError(.inputOutput, "The data folder \(url.path) can't be locked.", cause: failure)
+    guard !manager.fileExists(atPath: url.appendingPathComponent(Self.restoringName).path) else {
+      throw ServerError(
+        .configuration,
+        """
+        A backup was being restored into \(url.path), and that was interrupted: repeat `keepsake cloud restore` with \
+        the same folder.
+        """)
     }
     do {
       try manager.createDirectory(at: contents, withIntermediateDirectories: true)
@@ -69,6 +72,31 @@ final class DataFolder: Sendable {
   }
 
   deinit { unlock() }
+
+  /// Creates a data folder if needed, and locks it until the returned descriptor is unlocked and closed. Throws
+  /// `folderInUse` if another process holds the lock.
+  static func lock(_ url: URL) throws -> Int32 {
+    do {
+      try FileManager.default.createDirectory(
+        at: url, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+    } catch {
+      throw ServerError(.inputOutput, "The data folder \(url.path) can't be created.", cause: error)
+    }
+    try PrivateFile.restrict(url, isFolder: true)
+    let lock = open(url.appendingPathComponent(lockName).path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
+    guard lock >= 0 else {
+      throw ServerError(.inputOutput, "The data folder \(url.path) can't be written.", cause: PrivateFile.systemError())
+    }
+    guard flock(lock, LOCK_EX | LOCK_NB) == 0 else {
+      let failure = PrivateFile.systemError()
+      close(lock)
+      if failure.code == .EWOULDBLOCK {
+        throw ServerError(.folderInUse, "Another server is running on the data folder \(url.path).")
+      }
+      throw ServerError(.inputOutput, "The data folder \(url.path) can't be locked.", cause: failure)
+    }
+    return lock
+  }
 
   /// Returns the database of the data folder at `url`, for commands that don't create one.
   static func existingDatabase(in url: URL) throws -> URL {
@@ -92,14 +120,17 @@ final class DataFolder: Sendable {
   /// Releases the lock, so that another server can use the folder.
   func unlock() {
     lock.withLock { lock in
-      if let descriptor = lock, descriptor >= 0 {
-        // A child process that is being started also has the descriptor, until it runs its own program: if it were only
-        // closed here, the lock would stay with the child. If unlocking fails, closing is all that is left.
-        _ = flock(descriptor, LOCK_UN)
-        close(descriptor)
-      }
+      if let descriptor = lock { Self.unlock(descriptor) }
       lock = nil
     }
+  }
+
+  /// Ends what `lock` has begun.
+  static func unlock(_ descriptor: Int32) {
+    // A child process that is being started also has the descriptor, until it runs its own program: if it were only
+    // closed here, the lock would stay with the child. If unlocking fails, closing is all that is left.
+    _ = flock(descriptor, LOCK_UN)
+    close(descriptor)
   }
 
   /// Returns the app key that was generated for this folder at its first start.

@@ -9,7 +9,7 @@ import Synchronization
 extension SQLiteCloudStorage {
   /// Why every bank begins a new epoch.
   private enum Cause: String {
-    case marked = "The database is a backup that was put back (`keepsake bank restored`)."
+    case marked = "The database is a backup that was restored (`keepsake cloud restore`, `keepsake bank restored`)."
     case olderDatabase = "The database is older than its folder: a copy of it was put back."
     case damagedWitness = "The file `witness` of the data folder can't be read, so the database may be an older copy."
     case shown = "A device has a later statement of its bank: the data folder was set back, and nobody has said so."

@@ -314,7 +314,11 @@ final class SQLiteCloudStorage: CloudStorage {
     }
     // The last connection to close is a reader, which can't empty the write-ahead log. It is emptied here, so that one
     // file is enough for a backup of a stopped server.
-    try await pool.writeWithoutTransaction { _ = try $0.checkpoint(.truncate) }
+    do {
+      try await pool.writeWithoutTransaction { _ = try $0.checkpoint(.truncate) }
+    } catch let error as DatabaseError where error.resultCode == .SQLITE_BUSY {
+      logger.notice("The database is being read, by a backup for instance: its write-ahead log stays beside it.")
+    }
     try pool.close()
   }
 }

@@ -19,6 +19,8 @@ import Testing
     case marked
     /// The whole folder, of which nobody tells the server.
     case unmarked
+    /// The folder is gone, and made again from a backup of the command, which was made while the server ran.
+    case command
 
     var testDescription: String { rawValue }
   }
@@ -31,6 +33,7 @@ import Testing
 
     var data: URL { folder.appendingPathComponent("server") }
     private var backup: URL { folder.appendingPathComponent("backup") }
+    private var file: URL { folder.appendingPathComponent("backup.tar") }
 
     init(in folder: URL) async throws {
       self.folder = folder
@@ -63,6 +66,8 @@ import Testing
     }
 
     func backUp() async throws {
+      let (data, file) = (data, file)
+      _ = try await onThread { try CloudBackup.make(of: data, to: file) }
       try await restart { try FileManager.default.copyItem(at: data, to: backup) }
     }
 
@@ -80,6 +85,10 @@ import Testing
           try manager.removeItem(at: data)
           try manager.copyItem(at: backup, to: data)
           if way == .marked { try RestoredCloud.mark(data: data) }
+        case .command:
+          try manager.removeItem(at: data)
+          let (data, file) = (data, file)
+          _ = try await onThread { try BackupRestore.restore(file, to: data) }
         }
       }
     }

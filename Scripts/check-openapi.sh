@@ -1,0 +1,73 @@
+#!/usr/bin/env bash
+# check-openapi.sh KEEPSAKE [EXAMPLES]: starts a server of the given command, and compares its answers with
+# docs/openapi.yaml: no 5xx, no status, type, header or body that isn't described. The requests are made by
+# schemathesis, which is installed into a virtual environment in a temporary folder ($SCHEMATHESIS names one that
+# exists). EXAMPLES is how many random requests each operation gets, besides those of the coverage of its description.
+set -euo pipefail
+keepsake=$(realpath "$1")
+description=$(realpath "$(dirname "$0")/../docs/openapi.yaml")
+examples=${2:-60}
+work=$(mktemp -d "${TMPDIR:-/tmp}/keepsake-openapi.XXXXXX")
+server=
+cd "$work"
+finish() {
+  if [ -n "$server" ]; then kill "$server" 2>/dev/null && wait "$server" || true; fi
+  cd / && rm -rf "$work"
+}
+trap finish EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM
+
+schemathesis=${SCHEMATHESIS:-}
+if [ -z "$schemathesis" ]; then
+  python3 -m venv "$work/venv"
+  "$work/venv/bin/pip" install --quiet 'schemathesis>=4.3,<5'
+  schemathesis=$work/venv/bin/schemathesis
+fi
+
+"$keepsake" serve --data "$work/data" --port 0 --json >"$work/hello" 2>"$work/log" &
+server=$!
+for _ in $(seq 600); do
+  [ -s "$work/hello" ] && break
+  kill -0 "$server" || { cat "$work/log" >&2; exit 1; }
+  sleep 0.1
+done
+field() { sed 's/.*"'"$1"'":"\{0,1\}\([^",}]*\).*/\1/'; }
+url=$(field url <"$work/hello")
+app_key=$(field appKey <"$work/hello")
+register() { curl -sS -H "Keepsake-App-Key: $app_key" -d '{"name":"openapi"}' "$url/v1/devices"; }
+server_key=$("$keepsake" bank key --data "$work/data" --name openapi)
+
+# A player that exists: generated ids name none.
+account=$(register)
+token=$(field token <<<"$account")
+printf '[parameters]\n"path.player" = "%s"\n' "$(field player <<<"$account")" >"$work/schemathesis.toml"
+
+checks=not_a_server_error,status_code_conformance,content_type_conformance,response_headers_conformance
+checks+=,response_schema_conformance,unsupported_method
+# run NAME ARGUMENTS...: one run of schemathesis with these credentials and routes.
+run() {
+  echo "== $1"
+  shift
+  "$schemathesis" --config-file "$work/schemathesis.toml" run "$description" --url "$url" --checks "$checks" \
+    --max-examples "$examples" --no-color --phases examples,coverage,fuzzing --continue-on-failure \
+    --request-timeout 60 --generation-database none "$@"
+}
+status=0
+operations() { printf -- '--include-operation-id %s ' "$@"; }
+run "accounts" -H "Keepsake-App-Key: $app_key" $(operations health register join) || status=1
+run "sync" -H "Authorization: Bearer $token" $(operations listDevices removeDevice pairingCode export exchange leave \
+  putContent getContent uploadState nextEvent) || status=1
+run "bank" -H "Authorization: Bearer $server_key" $(operations bankAccount order refund receipt releasePlayer \
+  releaseAll) || status=1
+run "deletion" -H "Authorization: Bearer $(register | field token)" $(operations deletePlayer) || status=1
+
+# A stream never ends: its first event is enough.
+stream=$(curl -s -N -m 3 -D "$work/head" -H "Authorization: Bearer $(register | field token)" "$url/v1/events" || true)
+grep -qi '^content-type: text/event-stream' "$work/head" && grep -q '^data: {"seq":' <<<"$stream" ||
+  { echo "the event stream isn't as described" >&2; status=1; }
+if grep -q 'level=error\| error ' "$work/log"; then
+  cat "$work/log" >&2
+  status=1
+fi
+exit $status

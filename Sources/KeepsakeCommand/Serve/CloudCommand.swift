@@ -1,0 +1,159 @@
+#if Cloud
+import ArgumentParser
+import Foundation
+import KeepsakeServer
+import Synchronization
+
+/// `keepsake cloud`: backups of a cloud's data folder.
+struct CloudCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "cloud",
+    abstract: "Back up a cloud's data, verify a backup, and restore it.",
+    discussion: """
+      A backup is one file with the database, contents and keys of one moment. keepsake serve may be running. \
+      Whoever has the file can read all players' data and sign tokens: keep it like the data folder.
+      """,
+    subcommands: [CloudBackupCommand.self, CloudVerifyCommand.self, CloudRestoreCommand.self])
+}
+
+/// `keepsake cloud backup`: copies a data folder into one file.
+struct CloudBackupCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "backup", abstract: "Copy a cloud's data into one file, while it runs.",
+    discussion: """
+      The file appears when it is whole, has been read back, and is on the disk. While it is written, its folder needs \
+      room for it and once more for the database.
+      """)
+
+  @Option(
+    name: .long, help: ArgumentHelp("The folder of the cloud's data, as for keepsake serve.", valueName: "folder"),
+    completion: .directory)
+  var data: String
+
+  @Option(name: .long, help: ArgumentHelp("The file to write.", valueName: "file"), completion: .file())
+  var to: String
+
+  @Flag(name: .long, help: "Replace the file if there is one.")
+  var force = false
+
+  @Flag(name: .long, help: "Print JSON.")
+  var json = false
+
+  func run() async throws {
+    try await CommandRun.reporting(json: json) {
+      let summary = try BackupRun.watching { progress in
+        try CloudBackup.make(
+          of: URL(fileURLWithPath: data, isDirectory: true), to: URL(fileURLWithPath: to), replacing: force,
+          progress: progress)
+      }
+      if json { return try Output.document(BackupRun.Answer(file: to, backup: summary)) }
+      Output.text("backed up \(Printable.text(data)) to \(Printable.text(to)): \(BackupRun.text(summary))")
+    }
+  }
+}
+
+/// `keepsake cloud verify`: reads a backup.
+struct CloudVerifyCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "verify", abstract: "Read a backup from its first byte to its last, and check that it is whole.")
+
+  @Option(name: .long, help: ArgumentHelp("The backup.", valueName: "file"), completion: .file())
+  var from: String
+
+  @Flag(name: .long, help: "Print JSON.")
+  var json = false
+
+  func run() async throws {
+    try await CommandRun.reporting(json: json) {
+      let summary = try BackupRun.watching { try CloudBackup.verify(URL(fileURLWithPath: from), progress: $0) }
+      if json { return try Output.document(BackupRun.Answer(file: from, backup: summary)) }
+      Output.text("\(Printable.text(from)) is whole: \(BackupRun.text(summary))")
+    }
+  }
+}
+
+/// `keepsake cloud restore`: makes a data folder of a backup.
+struct CloudRestoreCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "restore", abstract: "Make a data folder of a backup, for keepsake serve.",
+    discussion: """
+      The folder must be empty, or not exist. The backup is verified before anything is written. The next start of \
+      keepsake serve begins a new epoch: devices notice, and send what the backup lacks; players' money is frozen \
+      until they have (keepsake bank status), so keepsake bank restored isn't needed.
+      """)
+
+  @Option(name: .long, help: ArgumentHelp("The backup.", valueName: "file"), completion: .file())
+  var from: String
+
+  @Option(
+    name: .long, help: ArgumentHelp("The folder to put the data into.", valueName: "folder"), completion: .directory)
+  var data: String
+
+  @Flag(name: .long, help: "Print JSON.")
+  var json = false
+
+  func run() async throws {
+    try await CommandRun.reporting(json: json) {
+      let summary = try BackupRun.watching { progress in
+        try BackupRestore.restore(
+          URL(fileURLWithPath: from), to: URL(fileURLWithPath: data, isDirectory: true), progress: progress)
+      }
+      if json { return try Output.document(BackupRun.Answer(file: from, data: data, backup: summary)) }
+      Output.text("restored \(Printable.text(data)) from \(Printable.text(from)): \(BackupRun.text(summary))")
+      Output.text("the next start of keepsake serve begins a new epoch: devices send what the backup lacks")
+    }
+  }
+}
+
+/// What the three commands have in common.
+enum BackupRun {
+  struct Answer: Encodable {
+    var file: String
+    /// The folder of a restore.
+    var data: String?
+    var backup: BackupSummary
+  }
+
+  /// Runs `body`, shows its progress, and ends it in good order when a signal asks for that.
+  static func watching(_ body: (BackupProgress.Receiver) throws -> BackupSummary) throws -> BackupSummary {
+    let stop = Stop()
+    let signals = StopSignals { _ in stop.request() }
+    defer { withExtendedLifetime(signals) {} }
+    let line = ProgressLine(quiet: false)
+    let summary = try body { progress in
+      guard !stop.isRequested else { throw CancellationError() }
+      line.update(text(progress))
+    }
+    line.clear()
+    return summary
+  }
+
+  private final class Stop: Sendable {
+    private let state = Atomic(false)
+    var isRequested: Bool { state.load(ordering: .relaxed) }
+    func request() { state.store(true, ordering: .relaxed) }
+  }
+
+  static func text(_ summary: BackupSummary) -> String {
+    let parts = [
+      Printable.size(summary.fileBytes), "database \(Printable.size(summary.databaseBytes))",
+      "\(summary.contents) large contents",
+      summary.lostContents > 0 ? "\(summary.lostContents) more were lost before" : "",
+      "of \(TimeText.iso(milliseconds: summary.madeAtMilliseconds))",
+    ]
+    return parts.filter { !$0.isEmpty }.joined(separator: ", ")
+  }
+
+  private static func text(_ progress: BackupProgress) -> String {
+    let step =
+      switch progress.step {
+      case .contents: "copying large contents"
+      case .database: "copying the database"
+      case .verifying: "verifying"
+      case .restoring: "writing"
+      }
+    let total = progress.totalBytes.map { " of \(Printable.size($0))" } ?? ""
+    return "\(step): \(Printable.size(progress.doneBytes))\(total)"
+  }
+}
+#endif

@@ -1,0 +1,44 @@
+#if Cloud
+import Foundation
+import KeepsakeServer
+import TestSupport
+import Testing
+
+@testable import KeepsakeCommand
+
+/// `keepsake cloud backup`, `verify` and `restore`: their exit statuses.
+@Suite("keepsake cloud", .hangLimit) struct CloudCommandTests {
+  @Test("a backup is made, verified and restored, and each refusal has its status")
+  func statuses() async throws {
+    try await TemporaryFolder.with { folder in
+      func path(_ name: String) -> String { folder.appendingPathComponent(name).path }
+      let running = Task {
+        try await KeepsakeServer.run(
+          configuration: ServerConfiguration(data: folder.appendingPathComponent("data"), port: try TestPort.unused()),
+          signals: []
+        ) { $0.stop() }
+      }
+      try await running.value
+      let (data, file) = (path("data"), path("backup"))
+      #expect(await status(of: CloudBackupCommand.self, ["--data", path("nothing"), "--to", file]) == 65)
+      #expect(await status(of: CloudBackupCommand.self, ["--data", data, "--to", file]) == 0)
+      #expect(await status(of: CloudBackupCommand.self, ["--data", data, "--to", file]) == 77)
+      #expect(await status(of: CloudBackupCommand.self, ["--data", data, "--to", file, "--force", "--json"]) == 0)
+      #expect(await status(of: CloudBackupCommand.self, ["--data", data, "--to", path("no/folder/backup")]) == 66)
+      #expect(await status(of: CloudVerifyCommand.self, ["--from", file]) == 0)
+      #expect(await status(of: CloudVerifyCommand.self, ["--from", file, "--json"]) == 0)
+      #expect(await status(of: CloudVerifyCommand.self, ["--from", path("nothing")]) == 66)
+      #expect(await status(of: CloudRestoreCommand.self, ["--from", file, "--data", data]) == 77)
+      #expect(await status(of: CloudRestoreCommand.self, ["--from", file, "--data", path("restored")]) == 0)
+
+      let bytes = try Data(contentsOf: folder.appendingPathComponent("backup"))
+      try bytes.dropLast(600).write(to: folder.appendingPathComponent("cut"))
+      for json in [[], ["--json"]] {
+        #expect(
+          await status(of: CloudRestoreCommand.self, ["--from", path("cut"), "--data", path("other")] + json) == 65)
+      }
+      #expect(!FileManager.default.fileExists(atPath: path("other")))
+    }
+  }
+}
+#endif
