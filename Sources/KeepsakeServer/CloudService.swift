@@ -59,7 +59,8 @@ struct CloudService: Service {
     let events = EventHub()
     cloud = CloudRoutes(
       storage: storage, appKeys: appKeys, tokens: tokens, tokenUses: TokenUses(storage, logger: logger),
-      events: events, guesses: GuessLimiter(), uploads: UploadSpool(folder: folder.incoming), partials: partials, gate: gate,
+      events: events, guesses: GuessLimiter(), uploads: UploadSpool(folder: folder.incoming), partials: partials,
+      gate: gate,
       clock: clock, quota: configuration.quota, serverKeys: try ServerKeys(data: folder.url), metrics: metrics,
       refusals: refusals,
       authoritative: Set(configuration.authoritative.map(\.canonical)))

@@ -30,7 +30,11 @@ final class LoadPeer {
     folder = FileManager.default.temporaryDirectory.appendingPathComponent("keepsake-load-\(UUID().uuidString)")
     let arguments =
       switch kind {
-      case .server: ["serve", "--data", folder.path, "--port", "0", "--json", "--until-input-ends"]
+      case .server:
+        [
+          "serve", "--data", folder.path, "--port", "0", "--json", "--until-input-ends",
+          "--registrations-per-address", "1000000",
+        ]
       case .echo: ["load-echo"]
       }
     child = try ChildProcess(name: "the server under load", arguments: arguments)

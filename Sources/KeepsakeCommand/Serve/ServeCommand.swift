@@ -170,7 +170,8 @@ struct ServeCommand: AsyncParsableCommand {
     configuration.trustedProxies = try settings.list("trusted-proxy").map { text in
       guard let range = AddressRange(text) else {
         throw CommandFailure(
-          .data, "the setting trusted-proxy takes an address or a range such as 10.0.0.0/8, not \(Printable.text(text))")
+          .data, "the setting trusted-proxy takes an address or a range such as 10.0.0.0/8, not \(Printable.text(text))"
+        )
       }
       return range
     }

@@ -112,8 +112,8 @@ extension Bank {
   }
 
   /// Returns whether an offer of a new chain shows a statement of this bank on a chain that it follows, and notes that.
-  /// Each chain proves this once for each copy that its store can have, in an epoch: otherwise an old statement would be
-  /// good for ever.
+  /// In an epoch, each chain proves this once for each copy that its store can have: otherwise an old statement would
+  /// be good for ever.
   mutating func hasProvenFormer(_ offer: WalletOffer) -> Bool {
     guard offer.proving != nil, let (former, proof) = formerProof(in: offer), proof.epoch < epoch else { return false }
     let known = state.provenFormers ?? []

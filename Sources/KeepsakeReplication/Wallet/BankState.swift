@@ -87,8 +87,8 @@ package struct BankState: Hashable, Sendable, Codable {
   package var isFrozen: Bool?
   /// The chains whose statements were shown in this epoch by chains that follow them; nil for none.
   package var provenFormers: [ChainID]?
-  /// The chains that were closed in this epoch before their stores had brought everything that was settled there; nil for
-  /// none.
+  /// The chains that were closed in this epoch before their stores had brought everything that was settled there; nil
+  /// for none.
   package var replaying: [ChainID]?
   /// What devices have shown that they were granted, and the pool doesn't have yet: until the bank opens, devices may
   /// still bring it. By currency; nil for nothing.

@@ -67,9 +67,9 @@ struct CloudRoutes<Storage: CloudStorage>: Sendable {
     return app
   }
 
-  func routes() -> Router<CloudContext> { 
+  func routes() -> Router<CloudContext> {
     router(AnswerMiddleware(refusals: refusals, addresses: Addresses(described)))
-   }
+  }
 
   /// The method and the path of each route, which docs/openapi.yaml describes.
   var described: [(method: String, path: String)] {

@@ -44,7 +44,9 @@ import Testing
     #expect(!bank.isFrozen && bank.state.orderNumber == nil && bank.state.goodsNumber == 0)
   }
 
-  @Test("a statement of an earlier epoch makes the bank trust four chains that follow, for copies of its store, and no other")
+  @Test(
+    "a statement of an earlier epoch makes the bank trust four chains that follow, for copies, and no other"
+  )
   mutating func oldStatement() throws {
     var offer = try shown(proving: 1)
     bank.setBack(to: 1)
