@@ -10,7 +10,7 @@ import KeepsakeReplication
 enum Schema {
   static let migrations: [String] = [
     "1 containers, devices, pairing", "2 room and damage", "3 offers in parts", "4 removed devices",
-    "5 what devices have seen", "6 packed decisions", "7 the bank's own operations",
+    "5 what devices have seen", "6 packed decisions", "7 the bank's own operations", "8 revisions",
   ]
 
   static func migrator(files: ContentFiles) -> DatabaseMigrator {
@@ -91,6 +91,7 @@ enum Schema {
     }
     migrator.registerMigration(migrations[5], migrate: renewBanks)
     migrator.registerMigration(migrations[6], migrate: addOrders)
+    migrator.registerMigration(migrations[7], migrate: addRevisions)
     return migrator
   }
 
