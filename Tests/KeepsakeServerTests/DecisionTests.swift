@@ -88,7 +88,11 @@ import struct KeepsakeReplication.Cursor
       // It begins anew.
       let next = try await storage.load(ReadSet(), of: Self.player)
       #expect(next.revision == snapshot.revision + 1)
-      #expect(try await storage.commit(second.writes, of: Self.player, ifAt: next.revision))
+      var third = SnapshotContainer(next)
+      third.advance(to: Cursor(epoch: 0, seq: 2, mark: 12))
+      third.markCovered(VersionID(high: 9, low: 9))
+      #expect(try await storage.commit(third.writes, of: Self.player, ifAt: next.revision))
+      #expect(try await storage.decide(on: Self.player) { try $0.isCovered(VersionID(high: 9, low: 9)) })
     }
   }
 

@@ -119,10 +119,9 @@ extension SnapshotContainer {
     else {
       throw NotLoaded { $0.bank.goodsAfter = Self.more(than: base.known.bank.goodsAfter, after: number, limit) }
     }
-    let new = writes.goods.values.filter { $0.number > number }.sorted {
+    let all = (old + writes.goods.values.filter { $0.number > number }).sorted {
       ($0.number, ExactText($0.name)) < ($1.number, ExactText($1.name))
     }
-    let all = old + new
     guard let last = all.prefix(limit).last else { return [] }
     return all.filter { $0.number <= last.number }
   }
