@@ -9,8 +9,15 @@ extension CloudRoutes {
     router.post("exchange") { request, _ in
       // Whether the device was removed is loaded with everything else.
       let identity = try signedIdentity(of: request)
-      let message = try await request.exchange(limit: ServerLimits.exchangeBytes)
-      let response = try await exchange(message, from: identity)
+      let response: ExchangeResponse
+      do {
+        let message = try await request.exchange(limit: ServerLimits.exchangeBytes)
+        response = try await exchange(message, from: identity)
+      } catch let error where error is APIError || error is ExchangeError {
+        // A device that was removed is told so, whatever it has sent.
+        if try await storage.isRetired(identity) { throw APIError.retired }
+        throw error
+      }
       return request.wantsFrames ? try Response(exchange: response) : try Response(json: response)
     }
   }
