@@ -37,8 +37,6 @@ enum ServerLimits {
   /// A request's headers: Keepsake's are a token and a few numbers.
   static let headerBytes = 16 << 10
   static let headerCount = 64
-  /// Contents without a version that one transaction removes when room is needed; the next transaction removes more.
-  static let straysAtOnce = 1_000
   /// Damaged contents that one exchange examines: limits what a device that reports all of them as damaged can cost.
   static let suspectsAtOnce = 1_024
   /// The newest operations of a wallet whose details a container keeps, for exports and for questions to the operator:
@@ -118,8 +116,18 @@ enum ServerLimits {
   /// Transactions waiting for the writer: ten seconds of work at a thousand per second. Beyond that, the server reports
   /// that it is busy.
   static let waitingTransactions = 10_000
+  /// Those of one player: a few for each device.
+  static let waitingTransactionsPerPlayer = 256
   /// Transactions in one commit: limits how long readers of the newest state, and the write-ahead log, wait.
   static let transactionsPerCommit = 256
+  /// Rows that the transactions of one commit write together, unless the first alone writes more: some 50 ms of work.
+  static let workPerCommit = 8_192
+  /// Items that a decision looks at on the threads that all requests share: about a millisecond of work.
+  static let lightWork = 512
+  /// How often a decision begins anew because another one about the same player was committed first.
+  static let decisionConflicts = 256
+  /// A device's last visit is written again after this long: often enough to be useful, too seldom to cost much.
+  static let visitMilliseconds: Int64 = 60_000
   /// Event streams emit something at least this often, so that both ends notice a dead connection.
   static let heartbeatSeconds = 15
   /// How long a pairing code is valid: time to type eight characters on another device.

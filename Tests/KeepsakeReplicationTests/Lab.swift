@@ -74,9 +74,12 @@ struct Lab {
     case .exchange(let number, let request):
       .answered(
         request: number,
-        try CloudAcceptance.exchange(
-          request, from: index.map(Self.id), now: now, quota: quota, rules: rules, in: &cloud, using: &random)
-      )
+        try cloud.decide(
+          reading: CloudAcceptance.reads(of: request, from: index.map(Self.id), hasQuota: quota != nil), using: &random
+        ) { cloud, random in
+          try CloudAcceptance.exchange(
+            request, from: index.map(Self.id), now: now, quota: quota, rules: rules, in: &cloud, using: &random)
+        })
     case .upload(let number, let content):
       try {
         let heals = cloud.isSuspect(content.hash)

@@ -57,8 +57,10 @@ import struct KeepsakeReplication.Cursor
         open.statement = 5
         open.device = DeviceID(high: 1, low: id.low)
         bank.chains[chain] = open
-        var container = SQLiteContainer(id, in: db, files: files, now: now)
-        try container.setBank(bank)
+        let container = SQLiteContainer(id, in: db, files: files, now: now)
+        try container.run(
+          "INSERT INTO container (id, epoch, seq, mark, bank) VALUES (?, 0, 0, 0, ?)",
+          [container.id, try container.encode(bank)])
       }
     }
   }
@@ -120,13 +122,13 @@ import struct KeepsakeReplication.Cursor
       try await Self.begin([Self.player, other], in: storage, folder)
       let order = BankOrder(
         id: OperationID(high: 1, low: 1), kind: .grant, currency: "gems", amount: 5, reason: "support")
-      let isFrozen = try await storage.transaction(on: Self.player) { container in
+      let isFrozen = try await storage.decide(on: Self.player) { container in
         var random = SystemRandomNumberGenerator()
         _ = try CloudAcceptance.perform(order, now: Self.now, rules: Self.rules(7), in: &container, using: &random)
         return try container.bank().isFrozen
       }
       #expect(isFrozen == true)
-      let isFrozenAfterRemoval = try await storage.transaction(on: other) { container in
+      let isFrozenAfterRemoval = try await storage.decide(on: other) { container in
         var random = SystemRandomNumberGenerator()
         _ = try CloudAcceptance.retire(
           [ChainID(high: 9, low: 9)], now: Self.now, rules: Self.rules(7, of: other), in: &container, using: &random)
@@ -142,10 +144,10 @@ import struct KeepsakeReplication.Cursor
       let count = 2 * BankPage.size + 50
       let containers = (1...count).map { ContainerID(high: 3, low: UInt64($0)) }
       try await Self.begin(containers, in: storage, folder)
-      try await storage.transaction(on: ContainerID(high: 4, low: 1)) { container in
+      try await storage.decide(on: ContainerID(high: 4, low: 1)) { container in
         var bank = BankState()
         bank.pool = ["gems": 5]
-        try container.setBank(bank)
+        container.setBank(bank)
       }
       try await storage.pool.write { db in
         try db.execute(
@@ -175,7 +177,7 @@ import struct KeepsakeReplication.Cursor
   @Test("the status sums the shortfalls of this epoch, and no other orders")
   func shortfalls() async throws {
     try await with { storage, folder in
-      try await storage.transaction(on: Self.player) { container in
+      try await storage.decide(on: Self.player) { container in
         var state = BankState()
         for (epoch, missing) in [(6, 10), (7, 25)] as [(UInt64, Int64)] {
           state.chains[Self.chain] = BankState.Chain(head: ChainHead(emptyChain: Self.chain), follows: nil)
@@ -188,7 +190,7 @@ import struct KeepsakeReplication.Cursor
           _ = try bank.perform(grant, in: &container)
           state = bank.state
         }
-        try container.setBank(state)
+        container.setBank(state)
       }
       #expect(try BankStatus(data: folder).shortfalls == ["gems": 25])
     }

@@ -69,10 +69,10 @@ import Testing
     func write(_ text: String) throws { try Data(text.utf8).write(to: witness) }
 
     func commit(in storage: SQLiteCloudStorage) async throws {
-      try await storage.transaction(on: DatabaseWitnessTests.player) { container in
-        var position = try container.position()
+      try await storage.decide(on: DatabaseWitnessTests.player) { container in
+        var position = container.position()
         position.seq += 1
-        try container.advance(to: position)
+        container.advance(to: position)
       }
     }
   }

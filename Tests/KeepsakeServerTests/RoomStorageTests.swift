@@ -20,7 +20,7 @@ struct RoomStorageTests {
   }
 
   private func isRight(_ storage: SQLiteCloudStorage) async throws -> Bool {
-    try await storage.transaction(on: Self.player) { try $0.usedBytes() == $0.recountedBytes() }
+    try await storage.read(Self.player) { try $0.snapshot(of: ReadSet()).used == $0.recountedBytes() }
   }
 
   /// Alters the only content of a database, as a failing disk may.
@@ -63,7 +63,7 @@ struct RoomStorageTests {
       } catch is MissingBase {
       } catch is OverQuota {}
     case 2, 3, 4, 5:
-      try await storage.transaction(on: Self.player) { container in
+      try await storage.decide(on: Self.player) { container in
         var source = SeededGenerator(seed: seed)
         var record = version
         record.covers = try container.heads(of: slot).filter { _ in source.next() % 4 != 0 }
@@ -74,10 +74,10 @@ struct RoomStorageTests {
         let request = ExchangeRequest(
           cursor: .start, cells: [cell], versions: [record], contents: kind == 3 ? [] : [content], limit: 5,
           damaged: seed % 7 == 0 ? [ContentHash(of: Data("\(seed % 30)".utf8))] : [])
-        _ = try CloudAcceptance.exchange(request, now: container.now, quota: 30_000, in: &container, using: &source)
+        _ = try CloudAcceptance.exchange(request, now: 1_000_000_000, quota: 30_000, in: &container, using: &source)
       }
     case 6:
-      try await storage.transaction(on: Self.player) { try $0.suspectContent(hash) }
+      try await storage.decide(on: Self.player) { try $0.suspectContent(hash) }
     case 7:
       // The disk loses a file; the content is uploaded again later.
       let contents = folder.appendingPathComponent("contents")
@@ -85,13 +85,13 @@ struct RoomStorageTests {
       try FileManager.default.removeItem(at: contents.appendingPathComponent(file))
     case 8:
       await #expect(throws: Undone.self) {
-        try await storage.transaction(on: Self.player) { container in
+        try await storage.decide(on: Self.player) { container in
           try container.putContent(EncodedContent(hash: hash, length: 5, base: nil, bytes: bytes))
           throw Undone()
         }
       }
     default:
-      try await storage.transaction(on: Self.player) { container in
+      try await storage.decide(on: Self.player) { container in
         for holder in try container.replacedHolders(in: slot) { try container.releaseContents(of: holder.version) }
       }
     }
@@ -108,7 +108,7 @@ struct RoomStorageTests {
         try await act(number, on: storage, in: folder, using: &random)
         if number % 20 == 19 {
           try #require(try await isRight(storage), "seed \(seed), after \(number)")
-          most = max(most, try await storage.transaction(on: Self.player) { try $0.usedBytes() })
+          most = max(most, try await storage.decide(on: Self.player) { try $0.usedBytes() })
         }
         if number % 250 == 249 {
           try await storage.close()
@@ -151,10 +151,10 @@ struct RoomStorageTests {
       }
       try queue.close()
       let storage = try open(folder)
-      let used = try await storage.transaction(on: Self.player) { try $0.usedBytes() }
-      #expect(used == Int64(text.count + 777 + 55))
+      let used = try await storage.decide(on: Self.player) { try $0.usedBytes() }
+      #expect(used == Int64(record.size + 777 + 55))
       #expect(try await isRight(storage))
-      try await storage.transaction(on: Self.player) { container in
+      try await storage.decide(on: Self.player) { container in
         var random = SeededGenerator(seed: 2)
         let tombstone = VersionRecord(
           id: VersionID(high: 1, low: 2), slot: "main", covers: [record.id], contents: [], length: 0,
@@ -232,9 +232,9 @@ struct RoomStorageTests {
         for writer in writers { _ = await writer.result }
         let storage = try SQLiteCloudStorage(
           database: data.appendingPathComponent("cloud.sqlite"), contents: data.appendingPathComponent("contents"))
-        let (used, counted, files) = try await storage.transaction(on: account.container) { container in
+        let (used, counted, files) = try await storage.read(account.container) { container in
           let files = try Int.fetchOne(container.db, sql: "SELECT count(*) FROM content WHERE file IS NOT NULL")
-          return (try container.usedBytes(), try container.recountedBytes(), files)
+          return (try container.snapshot(of: ReadSet()).used, try container.recountedBytes(), files)
         }
         #expect(used == counted && used > 0, "round \(round)")
         // Opening the storage has removed the files that no content names.

@@ -35,8 +35,8 @@ struct StorageTests {
   func exportOfDeleted() async throws {
     try await with { storage async throws in
       let container = ContainerID(high: 1, low: 1)
-      try await storage.transaction(on: container) { container throws in
-        try container.advance(to: .init(epoch: 1, seq: 1, mark: 11))
+      try await storage.decide(on: container) { container throws in
+        container.advance(to: .init(epoch: 1, seq: 1, mark: 11))
         try container.putVersion(SequencedVersion(record: version(1, slot: "a"), seq: 1))
       }
       #expect(try await storage.exported(.changes(after: 0), of: container).lines.count == 1)
@@ -58,11 +58,11 @@ struct StorageTests {
       let (deleted, other) = (ContainerID(high: 1, low: 1), ContainerID(high: 1, low: 2))
       try await storage.delete(deleted, now: 5)
       let error = await #expect(throws: APIError.self) {
-        try await storage.transaction(on: deleted) { try $0.advance(to: .init(epoch: 1, seq: 1, mark: 11)) }
+        try await storage.decide(on: deleted) { $0.advance(to: .init(epoch: 1, seq: 1, mark: 11)) }
       }
       #expect(error?.code == .retired)
       #expect(try await storage.position(of: deleted).seq == 0)
-      try await storage.transaction(on: other) { try $0.advance(to: .init(epoch: 1, seq: 1, mark: 11)) }
+      try await storage.decide(on: other) { $0.advance(to: .init(epoch: 1, seq: 1, mark: 11)) }
       #expect(try await storage.position(of: other).seq == 1)
     }
   }
@@ -75,8 +75,8 @@ struct StorageTests {
       let database = folder.appendingPathComponent("cloud.sqlite")
       let storage = try SQLiteCloudStorage(database: database, contents: contents)
       let container = ContainerID(high: 1, low: 1)
-      try await storage.transaction(on: container) { container throws in
-        try container.advance(to: .init(epoch: 1, seq: 1, mark: 11))
+      try await storage.decide(on: container) { container throws in
+        container.advance(to: .init(epoch: 1, seq: 1, mark: 11))
         try container.putVersion(SequencedVersion(record: version(1, slot: "a"), seq: 1))
       }
       // As damage leaves it: the schema forbids it, and isn't checked when a row is read.
@@ -92,11 +92,11 @@ struct StorageTests {
       }
       try await DatabaseQueue(path: database.path).write { try $0.execute(sql: "UPDATE version SET record = NULL") }
       await #expect(throws: (any Error).self) {
-        try await storage.transaction(on: container) { container throws in
+        try await storage.decide(on: container) { container throws in
           _ = try container.version(VersionID(high: 1, low: 1))
         }
       }
-      #expect(try await storage.transaction(on: container) { container throws in try container.position().seq } == 1)
+      #expect(try await storage.decide(on: container) { container in container.position().seq } == 1)
       try await storage.close()
     }
   }
@@ -141,24 +141,24 @@ struct StorageTests {
     try await with { storage async throws in
       let (first, second) = (ContainerID(high: 1, low: 1), ContainerID(high: 1, low: 2))
       let key = CellKey(collection: "progress", key: "level")
-      try await storage.transaction(on: first) { container throws in
-        try container.advance(to: .init(epoch: 1, seq: 1, mark: 11))
+      try await storage.decide(on: first) { container throws in
+        container.advance(to: .init(epoch: 1, seq: 1, mark: 11))
         try container.setCell(
           SequencedCell(update: CellUpdate(key: key, state: CellState(value: .max(.int(5)))), seq: 1))
-        try container.advance(to: .init(epoch: 1, seq: 2, mark: 12))
+        container.advance(to: .init(epoch: 1, seq: 2, mark: 12))
         try container.putVersion(SequencedVersion(record: version(1, slot: "a"), seq: 2))
-        try container.markCovered(VersionID(high: 9, low: 9))
+        container.markCovered(VersionID(high: 9, low: 9))
         try container.putContent(
           EncodedContent(hash: ContentHash(of: Data()), length: 0, base: nil, bytes: Data([1])))
       }
-      try await storage.transaction(on: second) { container throws in
+      try await storage.decide(on: second) { container throws in
         #expect(try container.cell(key) == nil)
         #expect(try container.version(VersionID(high: 1, low: 1)) == nil)
         #expect(try container.heads(of: "a").isEmpty)
         #expect(try !container.isCovered(VersionID(high: 9, low: 9)))
         #expect(try !container.hasContent(ContentHash(of: Data())))
         #expect(try container.changes(after: 0, limit: 10).isEmpty)
-        #expect(try container.position().seq == 0)
+        #expect(container.position().seq == 0)
         #expect(try container.mark(of: 1) == nil)
         #expect(try container.mark(of: 0) == 0)
       }
@@ -180,7 +180,7 @@ struct StorageTests {
         async throws
         -> ExchangeOutcome?
       {
-        try await storage.transaction(on: container) { storage in
+        try await storage.decide(on: container) { storage in
           let cell = CellUpdate(
             key: CellKey(collection: "progress", key: "\(number)"), state: CellState(value: .max(.int(5))))
           var random = SystemRandomNumberGenerator()
@@ -198,16 +198,16 @@ struct StorageTests {
       try await storage.close()
       storage = try open()
       #expect(try await send(2, last: true, to: first, storage) == .accepted(seq: 6))
-      let changes = try await storage.transaction(on: first) { try $0.changes(after: 0, limit: 10) }
+      let changes = try await storage.decide(on: first) { try $0.changes(after: 0, limit: 10) }
       #expect(changes.count == 6)
-      let left = try await storage.transaction(on: first) { try $0.heldOffers() }
+      let left = try await storage.decide(on: first) { try $0.heldOffers() }
       #expect(left.isEmpty)
       // Those of the other player are unchanged.
-      let held = try await storage.transaction(on: second) { try $0.heldOffers() }
+      let held = try await storage.decide(on: second) { try $0.heldOffers() }
       #expect(held.map(\.parts) == [1] && held.allSatisfy { $0.touchedMilliseconds == 5 && $0.bytes > 0 })
       try await storage.close()
       storage = try open(at: 6 + ExchangeRules.offerLifetimeMilliseconds)
-      let gone = try await storage.transaction(on: second) { try $0.heldOffers() }
+      let gone = try await storage.decide(on: second) { try $0.heldOffers() }
       #expect(gone.isEmpty)
       try await storage.close()
     }
@@ -217,21 +217,23 @@ struct StorageTests {
   func bytesAndBits() async throws {
     try await with { storage async throws in
       let id = ContainerID(high: .max, low: .max)
-      try await storage.transaction(on: id) { container throws in
-        let keys = ["a\u{0}b", "a\u{0}c", "a", ""].map { CellKey(collection: "c\u{0}", key: $0) }
+      let keys = ["a\u{0}b", "a\u{0}c", "a", ""].map { CellKey(collection: "c\u{0}", key: $0) }
+      try await storage.decide(on: id) { container throws in
         for (index, key) in keys.enumerated() {
           let seq = UInt64(index) + 1
-          try container.advance(to: .init(epoch: .max, seq: seq, mark: .max - seq))
+          container.advance(to: .init(epoch: .max, seq: seq, mark: .max - seq))
           let state = CellState(generation: .max, value: .max(.int(Int64(index))))
           try container.setCell(SequencedCell(update: CellUpdate(key: key, state: state), seq: seq))
         }
+      }
+      try await storage.decide(on: id) { container throws in
         for (index, key) in keys.enumerated() {
           let cell = try #require(try container.cell(key))
           #expect(cell.update.state.value == .max(.int(Int64(index))))
           #expect(cell.update.state.generation == .max)
           #expect(try container.mark(of: UInt64(index) + 1) == .max - UInt64(index) - 1)
         }
-        #expect(try container.position().epoch == .max)
+        #expect(container.position().epoch == .max)
         #expect(try container.changes(after: 0, limit: 10).count == 4)
       }
     }
@@ -240,17 +242,23 @@ struct StorageTests {
   @Test("heads are the versions that no other version covers, in whatever order they arrive")
   func heads() async throws {
     try await with { storage async throws in
-      try await storage.transaction(on: ContainerID(high: 0, low: 0)) { container throws in
+      try await storage.decide(on: ContainerID(high: 0, low: 0)) { container throws in
         for number in (1...3 as ClosedRange<UInt64>) {
-          try container.advance(to: .init(epoch: 1, seq: number, mark: number))
+          container.advance(to: .init(epoch: 1, seq: number, mark: number))
           try container.putVersion(SequencedVersion(record: version(number, slot: "s"), seq: number))
         }
-        try container.markCovered(VersionID(high: 1, low: 2))
+        container.markCovered(VersionID(high: 1, low: 2))
+      }
+      try await storage.decide(on: ContainerID(high: 0, low: 0)) { container throws in
         #expect(try container.heads(of: "s") == [VersionID(high: 1, low: 1), VersionID(high: 1, low: 3)])
         // Covered before it arrives.
-        try container.markCovered(VersionID(high: 1, low: 4))
-        try container.advance(to: .init(epoch: 1, seq: 4, mark: 4))
+        container.markCovered(VersionID(high: 1, low: 4))
+      }
+      try await storage.decide(on: ContainerID(high: 0, low: 0)) { container throws in
+        container.advance(to: .init(epoch: 1, seq: 4, mark: 4))
         try container.putVersion(SequencedVersion(record: version(4, slot: "s"), seq: 4))
+      }
+      try await storage.decide(on: ContainerID(high: 0, low: 0)) { container throws in
         #expect(try container.heads(of: "s").count == 2)
         #expect(try container.version(VersionID(high: 1, low: 4))?.seq == 4)
       }
@@ -260,9 +268,9 @@ struct StorageTests {
   @Test("changes are returned in the order of their seqs, cells and versions together, page by page")
   func changes() async throws {
     try await with { storage async throws in
-      try await storage.transaction(on: ContainerID(high: 0, low: 0)) { container throws in
+      try await storage.decide(on: ContainerID(high: 0, low: 0)) { container throws in
         for seq in (1...9 as ClosedRange<UInt64>) {
-          try container.advance(to: .init(epoch: 1, seq: seq, mark: seq))
+          container.advance(to: .init(epoch: 1, seq: seq, mark: seq))
           if seq % 2 == 0 {
             try container.putVersion(SequencedVersion(record: version(seq, slot: "s"), seq: seq))
           } else {
@@ -271,6 +279,8 @@ struct StorageTests {
               SequencedCell(update: CellUpdate(key: key, state: CellState(value: .max(.int(Int64(seq))))), seq: seq))
           }
         }
+      }
+      try await storage.decide(on: ContainerID(high: 0, low: 0)) { container throws in
         // Cells 1 and 3 were written again by 5, 7 and 9.
         #expect(try container.changes(after: 0, limit: 100).map(\.seq) == [2, 4, 6, 7, 8, 9])
         #expect(try container.changes(after: 4, limit: 2).map(\.seq) == [6, 7])
@@ -289,7 +299,8 @@ struct StorageTests {
           group.addTask {
             do {
               try await storage.transaction(on: ContainerID(high: 7, low: number)) { container throws in
-                try container.advance(to: .init(epoch: 1, seq: 1, mark: number))
+                try container.run(
+                  "INSERT INTO container (id, epoch, seq, mark) VALUES (?, 1, 1, ?)", [container.id, Int64(number)])
                 if number % 3 == 0 { throw Refused() }
               }
               return (number, true)
@@ -320,23 +331,28 @@ struct StorageTests {
   @Test("the bank's state, decisions and paid claims are read as they were written")
   func bank() async throws {
     try await with { storage async throws in
-      try await storage.transaction(on: ContainerID(high: 0, low: 0)) { container throws in
+      let (id, chain) = (ContainerID(high: 0, low: 0), ChainID(high: 5, low: 6))
+      let operation = WalletOperation(
+        id: OperationID(high: 1, low: 2), kind: .earn, currency: "gems", amount: 3, reason: "quest")
+      var bank = BankState()
+      bank.pool["gems"] = .max
+      try await storage.decide(on: id) { [bank] container throws in
         #expect(try container.bank() == BankState())
-        var bank = BankState()
-        bank.pool["gems"] = .max
-        try container.setBank(bank)
+        container.setBank(bank)
         #expect(try container.bank() == bank)
-        try container.advance(to: .init(epoch: 4, seq: 1, mark: 9))
-        #expect(try container.bank() == bank)
-        let chain = ChainID(high: 5, low: 6)
-        let operation = WalletOperation(
-          id: OperationID(high: 1, low: 2), kind: .earn, currency: "gems", amount: 3, reason: "quest")
         #expect(try container.decision(on: operation.id) == nil)
-        try container.recordDecision(.declined, on: operation, of: chain)
+        #expect(try !container.isClaimPaid("starter"))
+      }
+      try await storage.decide(on: id) { container throws in
+        container.advance(to: .init(epoch: 4, seq: 1, mark: 9))
+        container.recordDecision(.declined, on: operation, of: chain)
+        try container.markClaimPaid("starter", nil)
+      }
+      try await storage.decide(on: id) { [bank] container throws in
+        #expect(try container.bank() == bank)
         let decided = DecidedOperation(verdict: .declined, fingerprint: operation.fingerprint, chain: chain)
         #expect(try container.decision(on: operation.id) == decided)
-        #expect(try !container.isClaimPaid("starter"))
-        try container.markClaimPaid("starter", nil)
+        #expect(try container.decidedOperation(operation.id) == operation)
         #expect(try container.isClaimPaid("starter"))
       }
     }
@@ -345,27 +361,40 @@ struct StorageTests {
   @Test("goods are read in the order of their changes, whole changes at a time, and closed chains as they were written")
   func goodsAndClosedChains() async throws {
     try await with { storage async throws in
-      try await storage.transaction(on: ContainerID(high: 0, low: 0)) { container throws in
-        let changes: [(String, Int64, UInt64)] = [("cap", 1, 1), ("sword", 2, 2), ("hat", 1, 2), ("cap", 4, 3)]
-        for (name, count, number) in changes { try container.addGood(name, count, number: number) }
-        let (hat, sword, cap) = (
-          NumberedGood(name: "hat", count: 1, number: 2), NumberedGood(name: "sword", count: 2, number: 2),
-          NumberedGood(name: "cap", count: 5, number: 3)
-        )
+      let id = ContainerID(high: 0, low: 0)
+      let (hat, sword, cap) = (
+        NumberedGood(name: "hat", count: 1, number: 2), NumberedGood(name: "sword", count: 2, number: 2),
+        NumberedGood(name: "cap", count: 5, number: 3)
+      )
+      @Sendable func check(_ container: SnapshotContainer) throws {
         #expect(try container.goods(changedAfter: 0, limit: 1) == [hat, sword])
         #expect(try container.goods(changedAfter: 0, limit: 9) == [hat, sword, cap])
         #expect(try container.goods(changedAfter: 2, limit: 9) == [cap])
         #expect(try container.goods(changedAfter: 3, limit: 9).isEmpty)
-        let chain = ChainID(high: 5, low: 6)
-        #expect(try container.closedChain(chain) == nil)
-        for follows in [nil, ChainID(high: 5, low: 5)] {
-          let id = ChainID(high: 5, low: follows == nil ? 6 : 7)
-          let closed = BankState.ClosedChain(head: ChainHead(emptyChain: id), follows: follows)
-          try container.recordClosedChain(closed, id)
-          #expect(try container.closedChain(id) == closed)
+      }
+      let chains = [ChainID(high: 5, low: 6): nil, ChainID(high: 5, low: 7): ChainID(high: 5, low: 5)]
+      func closed(_ id: ChainID) -> BankState.ClosedChain {
+        BankState.ClosedChain(head: ChainHead(emptyChain: id), follows: chains[id] ?? nil)
+      }
+      let changes: [(String, Int64, UInt64)] = [("cap", 1, 1), ("sword", 2, 2), ("hat", 1, 2), ("cap", 4, 3)]
+      for part in [changes[..<2], changes[2...]] {
+        try await storage.decide(on: id) { container throws in
+          for (name, count, number) in part { try container.addGood(name, count, number: number) }
+          if number(of: part) == 3 { try check(container) }
         }
+      }
+      try await storage.decide(on: id) { try check($0) }
+      for chain in chains.keys {
+        let kept = closed(chain)
+        try await storage.decide(on: id) { container throws in
+          #expect(try container.closedChain(chain) == nil)
+          container.recordClosedChain(kept, chain)
+        }
+        #expect(try await storage.decide(on: id) { try $0.closedChain(chain) } == kept)
       }
     }
   }
+
+  private func number(of changes: ArraySlice<(String, Int64, UInt64)>) -> UInt64 { changes.last?.2 ?? 0 }
 }
 #endif

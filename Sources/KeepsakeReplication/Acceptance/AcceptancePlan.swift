@@ -93,7 +93,7 @@ struct Plan {
 
   private static func foreignCover(of version: VersionRecord, in storage: some ContainerStorage) throws -> VersionID? {
     for id in version.covers {
-      if let other = try storage.version(id), other.record.slot != version.slot { return id }
+      if let slot = try storage.slot(of: id), slot != version.slot { return id }
     }
     return nil
   }

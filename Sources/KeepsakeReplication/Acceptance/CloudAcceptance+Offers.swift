@@ -19,7 +19,9 @@ extension CloudAcceptance {
     let here = held.first { $0.id == part.offer }?.parts ?? 0
     if part.isLast {
       guard part.number <= here else { return .held(here) }
-      return .whole(request.joined(with: Array(try storage.items(of: part.offer).prefix(part.number))))
+      let whole = request.joined(with: Array(try storage.items(of: part.offer).prefix(part.number)))
+      try storage.need(reads(ofItemsIn: whole))
+      return .whole(whole)
     }
     guard part.number == here else { return .held(here) }
     let items = OfferItems(cells: request.cells, versions: request.versions)

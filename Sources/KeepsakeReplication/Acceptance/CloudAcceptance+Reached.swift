@@ -26,6 +26,11 @@ extension CloudAcceptance {
     holding versions: [VersionID], in storage: some ContainerStorage
   ) throws -> [VersionID: Set<DeviceID>] {
     let reached = try storage.reached()
+    var reads = ReadSet()
+    (reads.versions, reads.needing) = (Set(versions), Set(try storage.suspectContents()))
+    try storage.need(reads)
+    reads.contents = Set(try versions.flatMap { try storage.version($0)?.record.contents ?? [] })
+    try storage.need(reads)
     // Worked out once for all versions: many contents may be damaged.
     let damaged = try storage.suspectContents().reduce(into: Set()) { $0.formUnion(try storage.heads(needing: $1)) }
     return try versions.reduce(into: [:]) { result, id in

@@ -11,6 +11,9 @@ extension CloudAcceptance {
     for needed: Int64, _ quota: Int64, now: Int64, in storage: inout some ContainerStorage
   ) throws -> QuotaShortage? {
     guard try QuotaUse(limit: quota, used: storage.usedBytes()).shortage(for: needed) != nil else { return nil }
+    var reads = ReadSet()
+    reads.wholeRoom = true
+    try storage.need(reads)
     try makeRoom(now: now, in: &storage)
     return try QuotaUse(limit: quota, used: storage.usedBytes()).shortage(for: needed)
   }
@@ -66,6 +69,11 @@ extension CloudAcceptance {
   private static func makeRoom(now: Int64, in storage: inout some ContainerStorage) throws {
     try storage.removeStrayContents(before: now.addingClamped(-strayMilliseconds))
     let bySlot = Dictionary(grouping: try storage.replacedHolders(in: nil), by: \.slot)
+    var reads = ReadSet()
+    reads.slots = Set(bySlot.keys.map(ExactText.init))
+    try storage.need(reads)
+    reads.histories = Set(try bySlot.keys.filter { try storage.heads(of: $0).count > 1 }.map(ExactText.init))
+    try storage.need(reads)
     for slot in bySlot.keys.sorted() {
       let heads = try storage.heads(of: slot)
       var kept: Set<VersionID> = []

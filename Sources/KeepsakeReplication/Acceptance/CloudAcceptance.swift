@@ -177,12 +177,13 @@ package enum CloudAcceptance {
     -> Page
   {
     let limit = min(request.limit, ExchangeRules.maximumChanges)
-    let room = request.cursor.seq == 0 || request.cursor.ahead != nil ? catchUpBytes : answerBytes
+    let room = room(after: request.cursor)
     var page = Page(last: request.cursor.seq)
     var bytes = 0
     var replaced: [String: Set<VersionID>] = [:]
     while true {
       let changes = try storage.changes(after: page.last, limit: changesRead)
+      if changes.isEmpty { return page }
       for var change in changes {
         if !known.contains(change) {
           if case .version(let record) = change.item, try isHistory(record, &replaced, in: storage) {
@@ -197,7 +198,6 @@ package enum CloudAcceptance {
         }
         page.last = change.seq
       }
-      if changes.count < changesRead { return page }
     }
   }
 
@@ -315,7 +315,7 @@ package enum CloudAcceptance {
 }
 
 extension CloudChange {
-  fileprivate var size: Int {
+  var size: Int {
     switch item {
     case .cell(let update): update.size
     case .version(let record): record.size

@@ -11,6 +11,8 @@ package protocol ContainerStorage: BankStorage {
   mutating func setCell(_ cell: SequencedCell) throws
 
   func version(_ id: VersionID) throws -> SequencedVersion?
+  /// Returns the slot of a version without its record.
+  func slot(of id: VersionID) throws -> String?
   mutating func putVersion(_ version: SequencedVersion) throws
   /// Returns the versions of `slot` that no known version covers, sorted by id.
   func heads(of slot: String) throws -> [VersionID]
@@ -18,7 +20,7 @@ package protocol ContainerStorage: BankStorage {
   mutating func markCovered(_ id: VersionID) throws
 
   func hasContent(_ hash: ContentHash) throws -> Bool
-  /// Returns the content as it was received; nil if it isn't here.
+  /// Returns the content as it was received; nil if it isn't here, or if it is too large for a response.
   func content(_ hash: ContentHash) throws -> EncodedContent?
   /// Stores the encoding without decoding it. A content that is here already stays as it is, unless it is suspect.
   mutating func putContent(_ content: EncodedContent) throws
@@ -44,6 +46,10 @@ package protocol ContainerStorage: BankStorage {
   /// Returns the heads that need this content, directly or as a base, sorted by id.
   func heads(needing hash: ContentHash) throws -> [VersionID]
 
+  // Reading ahead
+  /// Reports what is going to be read, so that storage that loads before it decides loads all of it at once.
+  func need(_ reads: ReadSet) throws
+
   // Offers in parts
   /// Returns what is kept of unfinished offers, in no particular order.
   func heldOffers() throws -> [HeldOffer]
@@ -62,7 +68,8 @@ package protocol ContainerStorage: BankStorage {
   /// container.
   mutating func setReached(_ seq: UInt64, by device: DeviceID) throws
 
-  /// Returns cells and versions whose seq is greater than `seq`, in that order, at most `limit`.
+  /// Returns cells and versions whose seq is greater than `seq`, in that order, at most `limit`; fewer don't mean that
+  /// they are the last ones, none do.
   func changes(after seq: UInt64, limit: Int) throws -> [CloudChange]
 
   func bank() throws -> BankState
@@ -74,6 +81,8 @@ package protocol ContainerStorage: BankStorage {
 
 extension ContainerStorage {
   package var faults: Faults { Faults() }
+  package func slot(of id: VersionID) throws -> String? { try version(id)?.record.slot }
+  package func need(_ reads: ReadSet) {}
 
   // The behaviour of a folder that devices share: it has no quota, and its contents are checked by the devices that
   // read them.

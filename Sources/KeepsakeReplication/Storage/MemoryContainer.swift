@@ -6,43 +6,45 @@ import Foundation
 /// It has no clock and no random source: the same requests, times and random numbers given to `CloudAcceptance` produce
 /// the same container.
 package struct MemoryContainer: ContainerStorage, Sendable {
-  private enum Name: Hashable, Sendable {
+  enum Name: Hashable, Sendable {
     case cell(CellKey)
     case version(VersionID)
   }
 
-  private var thePosition: Cursor
-  private var marks: [UInt64: UInt64] = [:]
-  private var cells: [CellKey: SequencedCell] = [:]
-  private var versions: [VersionID: SequencedVersion] = [:]
-  private var covered: Set<VersionID> = []
-  private var headsBySlot: [String: Set<VersionID>] = [:]
-  private var contents: [ContentHash: EncodedContent] = [:]
+  var thePosition: Cursor
+  var marks: [UInt64: UInt64] = [:]
+  var cells: [CellKey: SequencedCell] = [:]
+  var versions: [VersionID: SequencedVersion] = [:]
+  var covered: Set<VersionID> = []
+  var headsBySlot: [String: Set<VersionID>] = [:]
+  var contents: [ContentHash: EncodedContent] = [:]
   /// How many contents have each content as their base.
-  private var leaning: [ContentHash: Int] = [:]
+  var leaning: [ContentHash: Int] = [:]
   /// By content, the versions that hold it; and the versions that still hold theirs.
-  private var holders: [ContentHash: Set<VersionID>] = [:]
-  private var holding: Set<VersionID> = []
-  private var suspect: Set<ContentHash> = []
-  private var offers: [OfferID: (parts: [OfferItems], touched: Int64)] = [:]
-  private var used: Int64 = 0
-  private var reachedSeqs: [DeviceID: UInt64] = [:]
+  var holders: [ContentHash: Set<VersionID>] = [:]
+  var holding: Set<VersionID> = []
+  var suspect: Set<ContentHash> = []
+  var offers: [OfferID: (parts: [OfferItems], touched: Int64)] = [:]
+  var used: Int64 = 0
+  var reachedSeqs: [DeviceID: UInt64] = [:]
   /// Every change in the order of its seq. Those that a later change of the same item replaces stay, and are skipped.
-  private var log: [(seq: UInt64, name: Name)] = []
-  private var theBank = BankState()
+  var log: [(seq: UInt64, name: Name)] = []
+  var theBank = BankState()
   /// The decision about every operation, with the operation.
-  package private(set) var decisions:
+  package internal(set) var decisions:
     [OperationID: (verdict: WalletDecision.Verdict, operation: WalletOperation, chain: ChainID)] = [:]
-  private var payments: [String: ClaimPayment?] = [:]
-  package private(set) var orders: [BankOrder] = []
-  private var paidVouchers: [ContainerID: Set<ChainID>] = [:]
-  private var vouchedClaims: [ContainerID: [String: Int64]] = [:]
-  private var theGoods: [String: NumberedGood] = [:]
-  package private(set) var closedChains: [ChainID: BankState.ClosedChain] = [:]
+  var payments: [String: ClaimPayment?] = [:]
+  package internal(set) var orders: [BankOrder] = []
+  var paidVouchers: [ContainerID: Set<ChainID>] = [:]
+  var vouchedClaims: [ContainerID: [String: Int64]] = [:]
+  var theGoods: [String: NumberedGood] = [:]
+  package internal(set) var closedChains: [ChainID: BankState.ClosedChain] = [:]
   /// What closed chains took along to other banks.
-  package private(set) var vouchers: [ChainID: WalletVoucher] = [:]
+  package internal(set) var vouchers: [ChainID: WalletVoucher] = [:]
   /// Operations that were decided twice, which must never happen.
-  package private(set) var decidedTwice: [OperationID] = []
+  package internal(set) var decidedTwice: [OperationID] = []
+  /// Grows with each decision that changes anything.
+  package internal(set) var revision: UInt64 = 0
   /// For tests of the tests; nothing else plants any.
   package var faults = Faults()
 
@@ -95,7 +97,7 @@ package struct MemoryContainer: ContainerStorage, Sendable {
     for hash in contents.keys where !kept.contains(hash) { removeContent(hash) }
   }
 
-  private mutating func removeContent(_ hash: ContentHash) {
+  mutating func removeContent(_ hash: ContentHash) {
     suspect.remove(hash)
     guard let content = contents.removeValue(forKey: hash) else { return }
     used -= Int64(content.bytes.count)

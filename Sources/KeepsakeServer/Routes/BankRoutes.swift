@@ -111,14 +111,18 @@ extension CloudRoutes {
   /// receipt that came too late, after the player's devices had joined another player, can be posted for that one.
   private func perform(_ order: BankOrder, at place: PlayerPlace) async throws -> Response {
     let (now, rules) = (clock(), bankRules(of: place.container))
-    let (outcome, bank, seq) = try await storage.transaction(on: place.container) { container in
-      if let receipt = order.receipt, try !container.takeReceipt(receipt, of: place.app, for: order.id) {
+    var reads = ReadSet()
+    reads.bank = CloudAcceptance.reads(of: order)
+    let receipt = order.receipt.map { KeepsakeReplication.Receipt(app: place.app.bytes, hash: $0, operation: order.id) }
+    reads.bank.receipt = receipt
+    let (outcome, bank, seq) = try await storage.decide(on: place.container, reading: reads) { container in
+      if let receipt, try !container.takeReceipt(receipt, for: place.container) {
         throw APIError(.conflict, .receiptUsed, "This receipt was paid to another player of this app.")
       }
       var source = SystemRandomNumberGenerator()
-      let before = try container.position()
+      let before = container.position()
       let outcome = try CloudAcceptance.perform(order, now: now, rules: rules, in: &container, using: &source)
-      let after = try container.position()
+      let after = container.position()
       return (outcome, Bank(try container.bank()), after == before ? UInt64?.none : after.seq)
     }
     if let seq { events.publish(seq, nil, of: place.container, from: nil) }

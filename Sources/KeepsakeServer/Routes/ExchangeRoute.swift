@@ -7,31 +7,53 @@ import KeepsakeReplication
 extension CloudRoutes {
   func addExchangeRoute(to router: RouterGroup<CloudContext>) {
     router.post("exchange") { request, context in
-      let token = try await admit(request)
-      let message = try await gate.exchange(of: request, limit: ServerLimits.exchangeBytes)
-      var response = try await admitted(message, of: token.identity, from: gate.client(of: request, context)) {
-        try await exchange(message, from: token.identity, framed: request.wantsFrames)
+      // Whether the device was removed is loaded with everything else.
+      let token = try await admit(request, checksRemoval: false)
+      let identity = token.identity
+      var response: Response
+      do {
+        let message = try await gate.exchange(of: request, limit: ServerLimits.exchangeBytes)
+        response = try await admitted(message, of: identity, from: gate.client(of: request, context)) {
+          try await send(exchange(message, from: identity), framed: request.wantsFrames)
+        }
+      } catch let error where error is APIError || error is ExchangeError {
+        // A device that was removed is told so, whatever it has sent.
+        if try await storage.isRetired(identity) { throw APIError.retired }
+        throw error
       }
       if token.isDue { response.headers[.keepsakeToken] = tokens.renewed(token) }
       return response
     }
   }
 
-  private func exchange(
-    _ message: ExchangeRequest, from identity: DeviceIdentity, framed isFramed: Bool
-  ) async throws -> Response {
+  private func send(_ response: ExchangeResponse, framed isFramed: Bool) async throws -> Response {
+    let expected = response.contents.reduce(response.changes.count * 512) { $0 + $1.bytes.count }
+    if isFramed {
+      return try await gate.response(expecting: expected, type: ExchangeBody.contentType) {
+        try ExchangeBody.encode(response)
+      }
+    }
+    return try await gate.response(expecting: expected, type: "application/json") { try Response.json(response) }
+  }
+
+  /// Handles an exchange, and notifies the other devices.
+  ///
+  /// - Throws: `APIError.retired` for a device that was removed, and ``ExchangeError`` for a request that no correct
+  ///   device sends.
+  func exchange(_ message: ExchangeRequest, from identity: DeviceIdentity) async throws -> ExchangeResponse {
     let rules = try await bankRules(of: identity.container, for: message.wallet)
     let (now, quota) = (clock(), quota)
-    try await storage.recordDevice(
-      DeviceRecord(identity: identity, name: nil, createdMilliseconds: now, seenMilliseconds: now))
     let hasListeners = events.hasListeners(in: identity.container, besides: identity.device)
-    let (response, event) = try await storage.transaction(on: identity.container) { container in
+    let reads = try CloudAcceptance.reads(
+      of: message, from: identity.device, hasQuota: quota != nil, showsStep: hasListeners)
+    let (response, event) = try await storage.decide(on: identity.container, reading: reads) { container in
       var source = SystemRandomNumberGenerator()
       try container.admit(identity.device, with: message.wallet?.chain)
-      let before = try container.position()
+      try container.recordVisit(of: identity, now: now)
+      let before = container.position()
       let response = try CloudAcceptance.exchange(
         message, from: identity.device, now: now, quota: quota, rules: rules, in: &container, using: &source)
-      let after = try container.position()
+      let after = container.position()
       guard after != before else { return (response, CloudEvent?.none) }
       return (
         response,
@@ -42,13 +64,7 @@ extension CloudRoutes {
       events.publish(
         event.seq, event.step == nil ? nil : try Self.json(event), of: identity.container, from: identity.device)
     }
-    let expected = response.contents.reduce(response.changes.count * 512) { $0 + $1.bytes.count }
-    if isFramed {
-      return try await gate.response(expecting: expected, type: ExchangeBody.contentType) {
-        try ExchangeBody.encode(response)
-      }
-    }
-    return try await gate.response(expecting: expected, type: "application/json") { try Response.json(response) }
+    return response
   }
 }
 #endif

@@ -22,12 +22,13 @@ extension CloudRoutes {
 
   /// Returns the token with which a device sent `request`.
   ///
+  /// - Parameter checksRemoval: Whether to look up if the device was removed.
   /// - Throws: An `APIError` if there is none, it isn't this server's, its device was removed, its app key was revoked,
   ///   or it is too old.
-  func admit(_ request: Request) async throws -> VerifiedToken {
+  func admit(_ request: Request, checksRemoval: Bool = true) async throws -> VerifiedToken {
     let token = try signedToken(of: request)
     try gate.rates.request(by: token.identity)
-    if try await storage.isRetired(token.identity) { throw APIError.retired }
+    if checksRemoval, try await storage.isRetired(token.identity) { throw APIError.retired }
     guard appKeys.accepts(token.identity.app) else { throw APIError.appRevoked }
     guard !token.isExpired else { throw APIError.tokenExpired }
     await tokenUses.record(token)

@@ -14,17 +14,18 @@ extension CloudRoutes {
       let isRetired = try await storage.isRetired(identity)
       let rules = try await bankRules(of: identity.container, for: isRetired ? nil : offer)
       let now = clock()
-      if !isRetired {
-        try await storage.recordDevice(
-          DeviceRecord(identity: identity, name: nil, createdMilliseconds: now, seenMilliseconds: now))
-      }
-      let (reply, seq) = try await storage.transaction(on: identity.container) { container in
+      var reads = ReadSet()
+      reads.device = identity.device
+      reads.chain = offer.chain
+      reads.bank = CloudAcceptance.reads(of: offer)
+      let (reply, seq) = try await storage.decide(on: identity.container, reading: reads) { container in
+        try container.recordVisit(of: identity, now: now)
         var source = SystemRandomNumberGenerator()
         try container.admit(identity.device, leavingOn: offer.chain)
-        let before = try container.position().seq
+        let before = container.position().seq
         let reply = try CloudAcceptance.leave(
           with: offer, from: identity.device, now: now, rules: rules, in: &container, using: &source)
-        let after = try container.position().seq
+        let after = container.position().seq
         return (reply, after == before ? nil : after)
       }
       if let seq { events.publish(seq, nil, of: identity.container, from: identity.device) }

@@ -4,51 +4,35 @@ import KeepsakeReplication
 
 /// Stores everything of a cloud: containers and their contents, devices, pairing codes.
 ///
-/// Every transaction works on one container, which nothing else changes meanwhile.
+/// What changes a container is a decision over what was loaded of it (``decide(on:reading:work:_:)``).
 protocol CloudStorage: Sendable {
-  associatedtype Container: CloudContainer
+  /// Milliseconds since 1970.
+  var clock: @Sendable () -> Int64 { get }
 
-  /// Runs `body` in one transaction on a container, which is created if it doesn't exist; durable when this returns. If
-  /// `body` throws, everything it did is undone.
-  func transaction<Result: Sendable>(
-    on container: ContainerID, _ body: @escaping @Sendable (inout Container) throws -> Result
-  ) async throws -> Result
-
-  /// Returns how far a container has come.
-  func position(of container: ContainerID) async throws -> Cursor
-
-  /// Returns the same for a listener, which may name its cursor.
-  func state(of container: ContainerID, for cursor: Cursor?) async throws -> ContainerState
+  /// Loads what a decision reads, all of it as of one moment, in one round trip. Waits for no commit.
+  func load(_ reads: ReadSet, of container: ContainerID) async throws -> Snapshot
+  /// Commits what a decision changes, all of it or nothing, in one round trip; durable when this returns.
+  ///
+  /// - Parameter revision: That of the snapshot which the decision rests on.
+  /// - Returns: False, with nothing changed, if the container isn't at that revision any more.
+  func commit(_ writes: WriteSet, of container: ContainerID, ifAt revision: UInt64) async throws -> Bool
 
   func hasContent(_ hash: ContentHash, of container: ContainerID) async throws -> Bool
   /// Returns a content to send; nil if it isn't here.
   func content(_ hash: ContentHash, of container: ContainerID) async throws -> KeptContent?
-  /// Stores a content; durable when this returns. If it is here already, the existing one stays.
-  ///
-  /// A damaged content is replaced only by a full frame, and the heads that need it are then announced again: the seq
-  /// to publish to the listeners is returned.
-  ///
-  /// Throws `MissingBase` for a delta whose base the container lacks, and `OverQuota`.
-  func putContent(_ content: KeptContent, of container: ContainerID, quota: Int64?) async throws -> UInt64?
-  /// Returns how much room is lacking for a content of `bytes` bytes, after what nobody needs has been removed; nil if
-  /// it fits, or replaces a damaged one.
-  func shortage(for hash: ContentHash, of bytes: Int, in container: ContainerID, quota: Int64) async throws
-    -> QuotaShortage?
+  /// Takes over a file under this name, which must be new; on the disk when this returns. Until a content with this
+  /// name is committed, nothing needs the file.
+  func adopt(_ file: URL, as name: String) async throws
+  /// Removes such a file again.
+  func discard(_ name: String) async throws
 
   /// Records a device, or that it was here.
   func recordDevice(_ device: DeviceRecord) async throws
   func devices(of container: ContainerID) async throws -> [DeviceRecord]
-  /// Returns which devices have each of these versions, or one that replaced it.
-  func devices(of container: ContainerID, holding versions: [VersionID]) async throws -> [VersionID: Set<DeviceID>]
 
   /// Whether a device was removed, or everything of its player deleted. Its token is then refused, although its
   /// signature is valid.
   func isRetired(_ identity: DeviceIdentity) async throws -> Bool
-  /// Removes a device, closes its wallet's chains, and voids its player's pairing code; nil if the container never had
-  /// it. Repeating it changes nothing.
-  ///
-  /// - Parameter rules: Those of the container's bank.
-  func retire(_ device: DeviceID, of container: ContainerID, rules: BankRules, now: Int64) async throws -> Retirement?
   /// Deletes everything of a container, and refuses its devices forever. What remains is which receipts were paid, and
   /// not to whom.
   func delete(_ container: ContainerID, now: Int64) async throws
@@ -57,12 +41,6 @@ protocol CloudStorage: Sendable {
 
   /// Returns where a player is kept; nil for a player without any device.
   func place(of player: PlayerID) async throws -> PlayerPlace?
-  /// Returns what the bank of a container has.
-  ///
-  /// - Parameters:
-  ///   - goodsAfter: The number of the change after which goods are listed.
-  ///   - ordersAfter: The number after which orders are listed; nil for the newest.
-  func account(of container: ContainerID, goodsAfter: UInt64, ordersAfter: UInt64?) async throws -> BankAccount
 
   /// The epoch that every bank has to reach (``BankRules/epoch``).
   var bankEpoch: UInt64 { get }
@@ -70,14 +48,12 @@ protocol CloudStorage: Sendable {
   ///
   /// - Parameter rules: Those of the container's bank.
   func noticeRestore(by offer: WalletOffer, of container: ContainerID, rules: BankRules) async throws
-  /// Ends the wait of a bank that was set back for devices that haven't shown what they were granted.
+  /// Returns a page of the banks that wait for devices since they were set back.
   ///
-  /// - Returns: The seq to publish to the listeners; nil if the bank didn't wait.
-  func releaseBank(of container: ContainerID, rules: BankRules) async throws -> UInt64?
-  /// The same for a page of all banks.
-  ///
-  /// - Parameter container: Where the page before ended; nil for the first one.
-  func releaseBanks(after container: ContainerID?, rules: BankRules) async throws -> ReleasedBanks
+  /// - Parameters:
+  ///   - container: Where the page before ended; nil for the first one.
+  ///   - epoch: The epoch that every bank has to reach.
+  func frozenBanks(after container: ContainerID?, epoch: UInt64) async throws -> FrozenBanks
 
   /// Stores a pairing code in place of any earlier one of the same container, until it is used or expires, or a device
   /// of the container is removed. Throws `APIError.retired` if the requesting device was removed, or everything of its
@@ -97,23 +73,19 @@ struct ContainerState: Sendable {
   var unknown: Cursor?
 }
 
-/// A container of a cloud that knows its devices.
-protocol CloudContainer: ContainerStorage {
-  /// Throws `APIError.retired` for a removed device. Records which chain of the wallet belongs to the device.
-  mutating func admit(_ device: DeviceID, with chain: ChainID?) throws
-  /// Does the same for a device that leaves, unless the chain has left already: the bank's answer is then always the
-  /// same, and its money isn't this player's any more. So it doesn't matter whether the device was removed meanwhile.
-  mutating func admit(_ device: DeviceID, leavingOn chain: ChainID) throws
-  /// Marks a receipt as paid to this container's player, unless it was paid to another one.
-  ///
-  /// - Returns: Whether it is paid to this one, by now or before.
-  mutating func takeReceipt(_ receipt: ContentHash, of app: AppID, for operation: OperationID) throws -> Bool
-}
-
 /// Where a player is kept.
 struct PlayerPlace: Hashable, Sendable {
   var container: ContainerID
   var app: AppID
+}
+
+/// A page of banks that wait.
+struct FrozenBanks: Sendable {
+  var containers: [ContainerID]
+  /// How many banks of the page couldn't be read.
+  var unreadable: Int
+  /// Where the next page begins; nil after the last one.
+  var next: ContainerID?
 }
 
 /// What became of a page of banks.

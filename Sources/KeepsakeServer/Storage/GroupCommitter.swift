@@ -1,9 +1,13 @@
 #if Cloud
 import Dispatch
 import GRDB
+import KeepsakeReplication
 import Synchronization
 
 /// Commits transactions that wait at the same time together, with one wait for the disk for all of them.
+///
+/// A group has one transaction of each container in turn, until it has enough work: a container that wants much waits
+/// for its own transactions, and the others for at most one of them.
 ///
 /// Each runs in a savepoint of its own, so that one that throws undoes only itself.
 final class GroupCommitter: Sendable {
@@ -12,11 +16,39 @@ final class GroupCommitter: Sendable {
     var run: @Sendable (Database) throws -> Void
     /// Called once, after the commit, or with the error that made it fail.
     var finish: @Sendable ((any Error)?) -> Void
+    /// How many rows it writes, roughly.
+    var work: Int
   }
   private struct State {
-    var waiting: [Job] = []
+    /// The containers whose transactions wait, in the order of their turns; nil for those of no container.
+    var turns: ArraySlice<ContainerID?> = []
+    var waiting: [ContainerID?: [Job]] = [:]
+    var count = 0
     var isRunning = false
     var observer: Observer?
+    var groups = 0
+
+    mutating func append(_ job: Job, of container: ContainerID?) {
+      if waiting[container] == nil { turns.append(container) }
+      waiting[container, default: []].append(job)
+      count += 1
+    }
+
+    /// Removes and returns the next group.
+    mutating func next() -> [Job] {
+      var (group, work): ([Job], Int) = ([], 0)
+      while group.count < ServerLimits.transactionsPerCommit, let container = turns.first,
+        let job = waiting[container]?.first, group.isEmpty || work + job.work <= ServerLimits.workPerCommit
+      {
+        turns.removeFirst()
+        waiting[container]?.removeFirst()
+        if waiting[container]?.isEmpty == true { waiting[container] = nil } else { turns.append(container) }
+        group.append(job)
+        work += job.work
+      }
+      count -= group.count
+      return group
+    }
   }
   /// Called after each group, with how many transactions it had, how long it took, and whether it failed as a whole.
   typealias Observer = @Sendable (_ transactions: Int, _ nanoseconds: Int64, _ failed: Bool) -> Void
@@ -29,12 +61,20 @@ final class GroupCommitter: Sendable {
   init(_ pool: DatabasePool, witness: DatabaseWitness? = nil) { (self.pool, self.witness) = (pool, witness) }
 
   /// How many transactions wait.
-  var waitingCount: Int { state.withLock { $0.waiting.count } }
-
+  var waitingCount: Int { state.withLock { $0.count } }
+  /// How many groups were committed, with the one that is being committed.
+  var groups: Int { state.withLock { $0.groups } }
   func observe(_ observer: @escaping Observer) { state.withLock { $0.observer = observer } }
 
   /// Runs `body` in a transaction; returns its result once the transaction is durable.
-  func write<Result: Sendable>(_ body: @escaping @Sendable (Database) throws -> Result) async throws -> Result {
+  ///
+  /// - Parameters:
+  ///   - container: The container that it changes; nil for one that isn't only about one.
+  ///   - work: How many rows it writes, roughly.
+  /// - Throws: What `body` throws; a `ServerError` if too many wait, of this container or in all.
+  func write<Result: Sendable>(
+    for container: ContainerID?, work: Int = 1, _ body: @escaping @Sendable (Database) throws -> Result
+  ) async throws -> Result {
     try await withCheckedThrowingContinuation { continuation in
       let box = Box(Mutex<Swift.Result<Result, any Error>?>(nil))
       let job = Job(
@@ -56,8 +96,8 @@ final class GroupCommitter: Sendable {
           } else {
             continuation.resume(throwing: ServerError(.inputOutput, "A transaction was not run."))
           }
-        })
-      enqueue(job)
+        }, work: work)
+      enqueue(job, of: container)
     }
   }
 
@@ -76,11 +116,13 @@ final class GroupCommitter: Sendable {
     return result
   }
 
-  private func enqueue(_ job: Job) {
+  private func enqueue(_ job: Job, of container: ContainerID?) {
     enum Action { case start, wait, refuse }
     let action: Action = state.withLock { state in
-      guard state.waiting.count < ServerLimits.waitingTransactions else { return .refuse }
-      state.waiting.append(job)
+      guard state.count < ServerLimits.waitingTransactions,
+        container == nil || state.waiting[container]?.count ?? 0 < ServerLimits.waitingTransactionsPerPlayer
+      else { return .refuse }
+      state.append(job, of: container)
       if state.isRunning { return .wait }
       state.isRunning = true
       return .start
@@ -95,9 +137,8 @@ final class GroupCommitter: Sendable {
   private func drain() {
     while true {
       let jobs: [Job] = state.withLock { state in
-        let jobs = Array(state.waiting.prefix(ServerLimits.transactionsPerCommit))
-        state.waiting.removeFirst(jobs.count)
-        if jobs.isEmpty { state.isRunning = false }
+        let jobs = state.next()
+        if jobs.isEmpty { state.isRunning = false } else { state.groups += 1 }
         return jobs
       }
       if jobs.isEmpty { return }

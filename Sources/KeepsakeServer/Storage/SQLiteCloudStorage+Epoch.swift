@@ -54,11 +54,10 @@ extension SQLiteCloudStorage {
   func noticeRestore(by offer: WalletOffer, of container: ContainerID, rules: BankRules) async throws {
     // Only a store that was asked shows its statement.
     guard offer.proof != nil else { return }
-    let shown = try await read(container) { storage in
-      // Of a deleted player's bank, nothing is left to compare with.
-      try storage.refuseRetired(nil)
-      return try CloudAcceptance.laterStatement(in: offer, rules: rules, in: storage)
-    }
+    let snapshot = try await load(Self.reads(of: offer), of: container)
+    // Of a deleted player's bank, nothing is left to compare with.
+    if snapshot.isDeleted { throw APIError.retired }
+    let shown = try CloudAcceptance.laterStatement(in: offer, rules: rules, in: SnapshotContainer(snapshot))
     guard let shown else { return }
     let now = clock()
     guard shown.epoch < CloudNumber.epoch(after: rules.epoch, now: now) else {
@@ -68,7 +67,7 @@ extension SQLiteCloudStorage {
         metadata: ["epoch": "\(shown.epoch)"])
       return
     }
-    let begun = try await committer.write { db -> UInt64? in
+    let begun = try await committer.write(for: nil) { db -> UInt64? in
       // Another device may have shown one meanwhile.
       guard try CloudNumber.bankEpoch.value(in: db) == rules.epoch else { return nil }
       return try CloudNumber.beginEpoch(in: db, now: now)
@@ -78,37 +77,17 @@ extension SQLiteCloudStorage {
     logger.warning(Cause.shown.message, metadata: ["epoch": "\(begun)"])
   }
 
-  // MARK: Releasing
-
-  func releaseBank(of container: ContainerID, rules: BankRules) async throws -> UInt64? {
-    let now = clock()
-    return try await transaction(on: container) { storage in
-      var source = SystemRandomNumberGenerator()
-      let isReleased = try CloudAcceptance.releaseBank(now: now, rules: rules, in: &storage, using: &source)
-      return isReleased ? try storage.position().seq : nil
-    }
+  private static func reads(of offer: WalletOffer) -> ReadSet {
+    var reads = ReadSet()
+    (reads.bank.state, reads.bank.closedChains) = (true, [offer.chain])
+    return reads
   }
 
-  func releaseBanks(after container: ContainerID?, rules: BankRules) async throws -> ReleasedBanks {
-    let page = try await pool.read { try BankPage(after: container, epoch: rules.epoch, in: $0) }
-    let frozen = page.entries.filter(\.bank.isFrozen).map(\.container)
-    // Together: they share their commits.
-    let released = try await withThrowingTaskGroup(of: (ContainerID, UInt64)?.self) { group in
-      for container in frozen {
-        group.addTask {
-          do {
-            return try await self.releaseBank(of: container, rules: rules).map { (container, $0) }
-          } catch let error as APIError where error.code == .retired {
-            // Everything of the player was deleted meanwhile.
-            return nil
-          }
-        }
-      }
-      return try await group.reduce(into: [ContainerID: UInt64]()) { all, one in
-        if let one { all[one.0] = one.1 }
-      }
-    }
-    return ReleasedBanks(seqs: released, unreadable: page.unreadable, next: page.next)
+  func frozenBanks(after container: ContainerID?, epoch: UInt64) async throws -> FrozenBanks {
+    let page = try await pool.read { try BankPage(after: container, epoch: epoch, in: $0) }
+    return FrozenBanks(
+      containers: page.entries.filter(\.bank.isFrozen).map(\.container), unreadable: page.unreadable,
+      next: page.next)
   }
 }
 #endif

@@ -7,7 +7,7 @@ import KeepsakeReplication
 extension SQLiteCloudStorage {
   /// Tables whose rows of a container are deleted with it.
   private static let tables = [
-    "cell", "version", "covered", "content", "holder", "usage", "decision", "packedDecision", "paidClaim", "good",
+    "cell", "version", "covered", "content", "holder", "decision", "packedDecision", "paidClaim", "good",
     "bankOrder", "paidVoucher", "vouchedClaim",
     "closedChain", "mark", "deviceChain", "device", "pairing", "offerPart", "tokenUse",
   ]
@@ -22,30 +22,6 @@ extension SQLiteCloudStorage {
       arguments: [container.bytes, device.bytes]) != nil
   }
 
-  func retire(
-    _ device: DeviceID, of container: ContainerID, rules: BankRules = BankRules(), now: Int64
-  ) async throws -> Retirement? {
-    try await transaction(on: container) { storage in
-      let (id, name) = (container.bytes, device.bytes)
-      guard try storage.row("SELECT 1 FROM device WHERE container = ? AND id = ?", [id, name]) != nil else {
-        return try storage.row("SELECT 1 FROM retired WHERE container = ? AND device = ?", [id, name]).map { _ in
-          Retirement(seq: nil)
-        }
-      }
-      try storage.run("INSERT OR IGNORE INTO retired (container, device, at) VALUES (?, ?, ?)", [id, name, now])
-      let chains: [ChainID] = try storage.rows(
-        "DELETE FROM deviceChain WHERE container = ? AND device = ? RETURNING chain", [id, name]
-      ).map { try storage.identifier($0.decode(atIndex: 0)) }
-      try storage.run("DELETE FROM device WHERE container = ? AND id = ?", [id, name])
-      // The removed device may have requested it, to come back with it.
-      try storage.run("DELETE FROM pairing WHERE container = ?", [id])
-      var source = SystemRandomNumberGenerator()
-      let moved = try CloudAcceptance.retire(
-        chains.sorted(), of: device, now: now, rules: rules, in: &storage, using: &source)
-      return Retirement(seq: moved ? try storage.position().seq : nil)
-    }
-  }
-
   func delete(_ container: ContainerID, now: Int64) async throws {
     try await transaction(on: container) { storage in
       let id = container.bytes
@@ -55,8 +31,6 @@ extension SQLiteCloudStorage {
       for table in Self.tables { try storage.run("DELETE FROM \(table) WHERE container = ?", [id]) }
       // They stay, or they would be paid again; but nothing says any more to whom they were paid.
       try storage.run("UPDATE receipt SET container = x'', operation = x'' WHERE container = ?", [id])
-      // The triggers of the deleted rows have written to it meanwhile.
-      try storage.run("DELETE FROM usage WHERE container = ?", [id])
       try storage.run("DELETE FROM container WHERE id = ?", [id])
       try storage.run("DELETE FROM retired WHERE container = ?", [id])
       // An empty device means all devices: tokens carry their own proof, and have to be refused forever.
@@ -117,19 +91,6 @@ extension SQLiteCloudStorage {
 }
 
 extension SQLiteContainer {
-  mutating func admit(_ device: DeviceID, with chain: ChainID?) throws {
-    try refuseRetired(device)
-    guard let chain else { return }
-    try run(
-      "INSERT OR IGNORE INTO deviceChain (container, device, chain) VALUES (?, ?, ?)", [id, device.bytes, chain.bytes])
-  }
-
-  mutating func admit(_ device: DeviceID, leavingOn chain: ChainID) throws {
-    let left = try row(
-      "SELECT 1 FROM closedChain WHERE container = ? AND chain = ? AND voucher IS NOT NULL", [id, chain.bytes])
-    if left == nil { try admit(device, with: chain) }
-  }
-
   /// Throws `APIError.retired` if the player's data were deleted, or the device was removed.
   func refuseRetired(_ device: DeviceID?) throws {
     let found = try row(

@@ -11,9 +11,6 @@ import struct KeepsakeReplication.Cursor
 /// A cloud in one SQLite database: one writer that commits in groups, readers beside it (write-ahead log), and a wait
 /// for the disk at each commit.
 final class SQLiteCloudStorage: CloudStorage {
-  /// A device's last visit is written again after this long: often enough to be useful, too seldom to cost much.
-  private static let seenStepMilliseconds: Int64 = 60_000
-
   let pool: DatabasePool
   let committer: GroupCommitter
   private let witness: DatabaseWitness?
@@ -79,18 +76,44 @@ final class SQLiteCloudStorage: CloudStorage {
 
   // MARK: Containers
 
+  func load(_ reads: ReadSet, of container: ContainerID) async throws -> Snapshot {
+    try await read(container) { try $0.snapshot(of: reads) }
+  }
+
+  func commit(_ writes: WriteSet, of container: ContainerID, ifAt revision: UInt64) async throws -> Bool {
+    let (files, now) = (files, clock())
+    struct Outdated: Error {}
+    do {
+      let removed = try await committer.write(for: container, work: writes.work) { db in
+        var rows = SQLiteContainer(container, in: db, files: files, now: now)
+        // Thrown, so that what was written of it is undone.
+        guard try rows.commit(writes, ifAt: revision) else { throw Outdated() }
+        return rows.removedFiles
+      }
+      // After the commit: a rollback would still need them.
+      if !removed.isEmpty { await remove(removed) }
+      return true
+    } catch is Outdated {
+      return false
+    }
+  }
+
+  /// Runs `body` in a transaction on a container's rows; durable when this returns. If `body` throws, everything it did
+  /// is undone. Decisions that were made before, and that it contradicts, are made anew.
   func transaction<Result: Sendable>(
     on container: ContainerID, _ body: @escaping @Sendable (inout SQLiteContainer) throws -> Result
   ) async throws -> Result {
     let (files, now) = (files, clock())
-    let (result, removed) = try await committer.write { db in
-      var storage = SQLiteContainer(container, in: db, files: files, now: now)
-      // A request that arrived before everything was deleted must leave nothing behind.
-      try storage.refuseRetired(nil)
-      let result = try body(&storage)
-      return (result, storage.removedFiles)
+    let (result, removed) = try await committer.write(for: container, work: ServerLimits.workPerCommit) { db in
+      var rows = SQLiteContainer(container, in: db, files: files, now: now)
+      try rows.refuseRetired(nil)
+      let before = db.totalChangesCount
+      let result = try body(&rows)
+      if db.totalChangesCount != before {
+        try rows.run("UPDATE container SET revision = revision + 1 WHERE id = ?", [rows.id])
+      }
+      return (result, rows.removedFiles)
     }
-    // After the commit: a rollback would still need them.
     if !removed.isEmpty { await remove(removed) }
     return result
   }
@@ -101,17 +124,6 @@ final class SQLiteCloudStorage: CloudStorage {
       try await onFileQueue { for name in names { try self.files.remove(name) } }
     } catch {
       logger.failure("The file of a content that is no longer needed can't be removed", error)
-    }
-  }
-
-  func position(of container: ContainerID) async throws -> Cursor {
-    try await read(container) { try $0.position() }
-  }
-
-  func state(of container: ContainerID, for cursor: Cursor?) async throws -> ContainerState {
-    try await read(container) { container in
-      let isUnknown = try cursor.map { try !CloudAcceptance.isOfThisHistory($0, in: container) } ?? false
-      return ContainerState(seq: try container.position().seq, unknown: isUnknown ? cursor : nil)
     }
   }
 
@@ -132,77 +144,11 @@ final class SQLiteCloudStorage: CloudStorage {
     try await read(container) { try $0.keptContent(hash) }
   }
 
-  /// What happened to a content. The transaction commits in either case, and with it what was removed to make room.
-  private enum Placed: Sendable {
-    /// With how far the container has come, if the listeners have to be notified.
-    case kept(isNew: Bool, UInt64?)
-    case overQuota(QuotaShortage)
+  func adopt(_ file: URL, as name: String) async throws {
+    try await onFileQueue { try self.files.adopt(file, as: name) }
   }
 
-  private static func place(
-    _ content: KeptContent, of bytes: Int, _ quota: Int64?, in container: inout SQLiteContainer,
-    put: (inout SQLiteContainer) throws -> Bool
-  ) throws -> Placed {
-    let heals = try container.isSuspect(content.hash)
-    // The replacement of a damaged content must not depend on any base, least of all on one that depends on it.
-    if heals, let base = content.base { throw MissingBase(base: base) }
-    try container.requireBase(content.base)
-    if let quota, !heals, try !container.hasContent(content.hash),
-      let shortage = try CloudAcceptance.shortage(for: Int64(bytes), quota, now: container.now, in: &container)
-    {
-      return .overQuota(shortage)
-    }
-    let isNew = try put(&container)
-    guard heals else { return .kept(isNew: isNew, nil) }
-    var source = SystemRandomNumberGenerator()
-    try CloudAcceptance.announce(content.hash, in: &container, using: &source)
-    return .kept(isNew: isNew, try container.position().seq)
-  }
-
-  func shortage(for hash: ContentHash, of bytes: Int, in container: ContainerID, quota: Int64) async throws
-    -> QuotaShortage?
-  {
-    let fits = try await read(container) {
-      try $0.isSuspect(hash) || QuotaUse(limit: quota, used: $0.usedBytes()).shortage(for: Int64(bytes)) == nil
-    }
-    if fits { return nil }
-    return try await transaction(on: container) { container in
-      try CloudAcceptance.shortage(for: Int64(bytes), quota, now: container.now, in: &container)
-    }
-  }
-
-  func putContent(_ content: KeptContent, of container: ContainerID, quota: Int64?) async throws -> UInt64? {
-    let placed: Placed
-    switch content.bytes {
-    case .memory(let data):
-      let encoded = EncodedContent(hash: content.hash, length: content.length, base: content.base, bytes: data)
-      placed = try await transaction(on: container) { container in
-        try Self.place(content, of: data.count, quota, in: &container) { container in
-          try container.putContent(encoded)
-          return true
-        }
-      }
-    case .file(let url, let count):
-      let name = "\(container)-\(content.hash)-\(UInt64.random(in: .min ... .max))"
-      try await onFileQueue { try self.files.adopt(url, as: name) }
-      do {
-        placed = try await transaction(on: container) { container in
-          try Self.place(content, of: count, quota, in: &container) {
-            try $0.putContent(content, fileName: name, count: count)
-          }
-        }
-      } catch {
-        try await onFileQueue { try self.files.remove(name) }
-        throw error
-      }
-      if case .kept(isNew: true, _) = placed { break }
-      try await onFileQueue { try self.files.remove(name) }
-    }
-    switch placed {
-    case .kept(_, let seq): return seq
-    case .overQuota(let shortage): throw OverQuota(shortage: shortage)
-    }
-  }
+  func discard(_ name: String) async throws { try await onFileQueue { try self.files.remove(name) } }
 
   /// Runs `work` off the threads that all requests share: waiting for the disk doesn't belong on them.
   private func onFileQueue(_ work: @escaping @Sendable () throws -> Void) async throws {
@@ -219,11 +165,11 @@ final class SQLiteCloudStorage: CloudStorage {
       try Row.fetchOne(
         db.cachedStatement(sql: "SELECT 1 FROM device WHERE container = ? AND id = ? AND seen > ?"),
         arguments: [
-          identity.container.bytes, identity.device.bytes, device.seenMilliseconds &- Self.seenStepMilliseconds,
+          identity.container.bytes, identity.device.bytes, device.seenMilliseconds &- ServerLimits.visitMilliseconds,
         ]) != nil
     }
     if isFresh { return }
-    try await committer.write { try Self.note(device, in: $0) }
+    try await committer.write(for: identity.container) { try Self.note(device, in: $0) }
   }
 
   private static func note(_ device: DeviceRecord, in db: Database) throws {
@@ -262,14 +208,10 @@ final class SQLiteCloudStorage: CloudStorage {
     }
   }
 
-  func devices(of container: ContainerID, holding versions: [VersionID]) async throws -> [VersionID: Set<DeviceID>] {
-    try await read(container) { try CloudAcceptance.devices(holding: versions, in: $0) }
-  }
-
   // MARK: Pairing
 
   func putPairing(_ pairing: Pairing, for device: DeviceID, now: Int64) async throws {
-    try await committer.write { db in
+    try await committer.write(for: pairing.container) { db in
       // A device that was removed after its request arrived must not get a way back.
       guard try !Self.isRetired(device, of: pairing.container, in: db) else { throw APIError.retired }
       try db.execute(
@@ -283,7 +225,7 @@ final class SQLiteCloudStorage: CloudStorage {
   }
 
   func join(_ code: Data, app: AppID, as device: DeviceID, name: String, now: Int64) async throws -> DeviceIdentity? {
-    try await committer.write { db in
+    try await committer.write(for: nil) { db in
       let found = try Row.fetchOne(
         db, sql: "SELECT container, player, expires FROM pairing WHERE app = ? AND code = ?",
         arguments: [app.bytes, code])

@@ -23,14 +23,6 @@ extension SQLiteContainer {
     return try decode(BankState.self, bytes)
   }
 
-  mutating func setBank(_ state: BankState) throws {
-    try run(
-      """
-      INSERT INTO container (id, epoch, seq, mark, bank) VALUES (?, 0, 0, 0, ?)
-      ON CONFLICT (id) DO UPDATE SET bank = excluded.bank
-      """, [id, try encode(state)])
-  }
-
   // MARK: Claims
 
   func isClaimPaid(_ key: String) throws -> Bool {
@@ -115,6 +107,15 @@ extension SQLiteContainer {
     }
   }
 
+  /// Sets how many of a good the player has.
+  func setGood(_ good: NumberedGood) throws {
+    try run(
+      """
+      INSERT INTO good (container, name, count, number) VALUES (?, ?, ?, ?)
+      ON CONFLICT (container, name) DO UPDATE SET count = excluded.count, number = excluded.number
+      """, [id, bytes(good.name), good.count, signed(good.number)])
+  }
+
   mutating func addGood(_ name: String, _ count: Int64, number: UInt64) throws {
     try run(
       """
@@ -128,7 +129,11 @@ extension SQLiteContainer {
   func closedChain(_ chain: ChainID) throws -> BankState.ClosedChain? {
     let found = try row(
       "SELECT count, hash, follows FROM closedChain WHERE container = ? AND chain = ?", [id, chain.bytes])
-    guard let found else { return nil }
+    return try found.map(closedChain)
+  }
+
+  /// Reads a row that begins with count, hash and what the chain follows.
+  func closedChain(_ found: Row) throws -> BankState.ClosedChain {
     guard let hash = ContentHash(bytes: try found.decode(atIndex: 1)) else {
       throw ServerError(.damaged, "A chain of a container's bank can't be read.")
     }

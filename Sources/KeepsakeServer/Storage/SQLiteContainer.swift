@@ -5,8 +5,8 @@ import KeepsakeReplication
 // GRDB has a type of this name, too.
 import struct KeepsakeReplication.Cursor
 
-/// One container in SQLite, valid inside the transaction that it was created for.
-struct SQLiteContainer: CloudContainer {
+/// The rows of one container in SQLite, valid inside the transaction that it was created for.
+struct SQLiteContainer: BankStorage {
   let db: Database
   let id: Data
   let files: ContentFiles
@@ -32,19 +32,6 @@ struct SQLiteContainer: CloudContainer {
       mark: unsigned(row.decode(atIndex: 2)))
   }
 
-  mutating func advance(to position: Cursor) throws {
-    guard position.seq <= Cursor.maximumSeq else {
-      throw ServerError(.damaged, "A container has used up all of its sequence numbers.")
-    }
-    try run(
-      """
-      INSERT INTO container (id, epoch, seq, mark) VALUES (?, ?, ?, ?)
-      ON CONFLICT (id) DO UPDATE SET epoch = excluded.epoch, seq = excluded.seq, mark = excluded.mark
-      """, [id, signed(position.epoch), signed(position.seq), signed(position.mark)])
-    try run(
-      "INSERT INTO mark (container, seq, mark) VALUES (?, ?, ?)", [id, signed(position.seq), signed(position.mark)])
-  }
-
   func mark(of seq: UInt64) throws -> UInt64? {
     if seq == 0 { return 0 }
     return try row("SELECT mark FROM mark WHERE container = ? AND seq = ?", [id, signed(seq)]).map {
@@ -63,61 +50,27 @@ struct SQLiteContainer: CloudContainer {
     return SequencedCell(update: CellUpdate(key: key, state: state), seq: unsigned(try found.decode(atIndex: 0)))
   }
 
-  mutating func setCell(_ cell: SequencedCell) throws {
-    try run(
-      """
-      INSERT INTO cell (container, collection, key, seq, state) VALUES (?, ?, ?, ?, ?)
-      ON CONFLICT (container, collection, key) DO UPDATE SET seq = excluded.seq, state = excluded.state
-      """,
-      [
-        id, bytes(cell.update.key.collection), bytes(cell.update.key.key), signed(cell.seq),
-        try encode(cell.update.state),
-      ])
-  }
-
   // MARK: Versions
 
-  func version(_ version: VersionID) throws -> SequencedVersion? {
-    let found = try row("SELECT seq, record FROM version WHERE container = ? AND id = ?", [id, version.bytes])
-    guard let found else { return nil }
-    return try SequencedVersion(
-      record: decode(VersionRecord.self, found.decode(atIndex: 1)), seq: unsigned(found.decode(atIndex: 0)))
+  /// Returns a version, and whether it is a head.
+  func versionAndHead(_ version: VersionID) throws -> (SequencedVersion, isHead: Bool)? {
+    let found = try row("SELECT seq, record, head FROM version WHERE container = ? AND id = ?", [id, version.bytes])
+    return try found.map { (try sequencedVersion($0), try $0.decode(atIndex: 2)) }
   }
 
-  mutating func putVersion(_ version: SequencedVersion) throws {
-    let isHead = try !isCovered(version.record.id)
-    if isHead, try row("SELECT 1 FROM version WHERE container = ? AND id = ?", [id, version.record.id.bytes]) == nil {
-      for hash in Set(version.record.contents) {
-        try run(
-          "INSERT INTO holder (container, hash, version, slot) VALUES (?, ?, ?, ?)",
-          [id, hash.bytes, version.record.id.bytes, bytes(version.record.slot)])
-      }
-    }
-    try run(
-      """
-      INSERT INTO version (container, id, slot, seq, head, record) VALUES (?, ?, ?, ?, ?, ?)
-      ON CONFLICT (container, id) DO UPDATE
-      SET slot = excluded.slot, seq = excluded.seq, head = excluded.head, record = excluded.record
-      """,
-      [
-        id, version.record.id.bytes, bytes(version.record.slot), signed(version.seq), isHead,
-        try encode(version.record),
-      ])
+  /// Reads a row that begins with seq and record.
+  func sequencedVersion(_ row: Row) throws -> SequencedVersion {
+    try SequencedVersion(
+      record: decode(VersionRecord.self, row.decode(atIndex: 1)), seq: unsigned(row.decode(atIndex: 0)))
   }
 
-  func heads(of slot: String) throws -> [VersionID] {
-    let rows = try rows(
-      "SELECT id FROM version WHERE container = ? AND slot = ? AND head = 1 ORDER BY id", [id, bytes(slot)])
-    return try rows.map { try identifier($0.decode(atIndex: 0)) }
+  func slot(of version: VersionID) throws -> String? {
+    try row("SELECT slot FROM version WHERE container = ? AND id = ?", [id, version.bytes])
+      .map { String(decoding: try $0.decode(Data.self, atIndex: 0), as: UTF8.self) }
   }
 
   func isCovered(_ version: VersionID) throws -> Bool {
     try row("SELECT 1 FROM covered WHERE container = ? AND id = ?", [id, version.bytes]) != nil
-  }
-
-  mutating func markCovered(_ version: VersionID) throws {
-    try run("INSERT OR IGNORE INTO covered (container, id) VALUES (?, ?)", [id, version.bytes])
-    try run("UPDATE version SET head = 0 WHERE container = ? AND id = ? AND head = 1", [id, version.bytes])
   }
 
   // MARK: Contents
@@ -129,21 +82,6 @@ struct SQLiteContainer: CloudContainer {
     // A content whose file is gone counts as missing: some device still has it, and sends it again.
     guard let name = try found.decode(String?.self, atIndex: 0) else { return true }
     return try files.file(named: name) != nil
-  }
-
-  /// Removes a content whose file is gone, or that is damaged, so that it can be stored again.
-  private mutating func forgetLost(_ hash: ContentHash) throws {
-    if try !hasContent(hash) { try removeContent(hash) }
-  }
-
-  private mutating func removeContent(_ hash: ContentHash) throws {
-    let found = try row("DELETE FROM content WHERE container = ? AND hash = ? RETURNING file", [id, hash.bytes])
-    if let name = try found?.decode(String?.self, atIndex: 0) ?? nil { removedFiles.append(name) }
-  }
-
-  func content(_ hash: ContentHash) throws -> EncodedContent? {
-    guard let kept = try keptContent(hash) else { return nil }
-    return EncodedContent(hash: hash, length: kept.length, base: kept.base, bytes: try files.bytes(of: kept))
   }
 
   /// Returns the content as it is stored, a large one as its file.
@@ -163,30 +101,6 @@ struct SQLiteContainer: CloudContainer {
       base: try found.decode(Data?.self, atIndex: 1).flatMap(ContentHash.init(bytes:)), bytes: bytes)
   }
 
-  mutating func putContent(_ content: EncodedContent) throws {
-    try forgetLost(content.hash)
-    try run(
-      """
-      INSERT INTO content (container, hash, length, base, bytes, size, taken) VALUES (?, ?, ?, ?, ?, ?, ?)
-      ON CONFLICT (container, hash) DO NOTHING
-      """, [id, content.hash.bytes, content.length, content.base?.bytes, content.bytes, content.bytes.count, now])
-  }
-
-  /// Throws `MissingBase` unless the base of a delta is here.
-  func requireBase(_ base: ContentHash?) throws {
-    if let base, try !hasContent(base) { throw MissingBase(base: base) }
-  }
-
-  /// Stores a content whose bytes are in a file; returns false if it was here already.
-  mutating func putContent(_ content: KeptContent, fileName: String, count: Int) throws -> Bool {
-    if try hasContent(content.hash) { return false }
-    try forgetLost(content.hash)
-    try run(
-      "INSERT INTO content (container, hash, length, base, file, size, taken) VALUES (?, ?, ?, ?, ?, ?, ?)",
-      [id, content.hash.bytes, content.length, content.base?.bytes, fileName, count, now])
-    return true
-  }
-
   // MARK: Devices
 
   func reached() throws -> [DeviceID: UInt64] {
@@ -196,34 +110,58 @@ struct SQLiteContainer: CloudContainer {
     }
   }
 
-  mutating func setReached(_ seq: UInt64, by device: DeviceID) throws {
-    // The row exists: a device is recorded before its request is processed. An unchanged value isn't written again.
-    try run(
-      "UPDATE device SET reached = ?3 WHERE container = ?1 AND id = ?2 AND reached <> ?3",
-      [id, device.bytes, signed(seq)])
-  }
-
   // MARK: Changes
 
+  /// A change as it is stored.
+  struct StoredChange {
+    var change: CloudChange
+    /// Of the container when it was made.
+    var mark: UInt64
+    /// Whether it is a version that is a head.
+    var isHead: Bool
+    var bytes: Int
+  }
+
   func changes(after seq: UInt64, limit: Int) throws -> [CloudChange] {
-    guard limit > 0, seq < Cursor.maximumSeq else { return [] }
-    let rows = try rows(
-      """
-      SELECT seq, collection, key, state FROM cell WHERE container = ?1 AND seq > ?2
-      UNION ALL
-      SELECT seq, NULL, NULL, record FROM version WHERE container = ?1 AND seq > ?2
-      ORDER BY seq LIMIT ?3
-      """, [id, signed(seq), limit])
-    return try rows.map { row in
+    var changes: [CloudChange] = []
+    try eachChange(after: seq) { change in
+      guard changes.count < limit else { return false }
+      changes.append(change.change)
+      return true
+    }
+    return changes
+  }
+
+  /// Calls `body` with each change after a seq, in their order, until it returns false.
+  func eachChange(after seq: UInt64, _ body: (StoredChange) throws -> Bool) throws {
+    guard seq < Cursor.maximumSeq else { return }
+    let rows = try Row.fetchCursor(
+      db.cachedStatement(
+        sql: """
+          SELECT seq, collection, key, state, 0,
+            (SELECT mark FROM mark WHERE mark.container = ?1 AND mark.seq = cell.seq)
+          FROM cell WHERE container = ?1 AND seq > ?2
+          UNION ALL
+          SELECT seq, NULL, NULL, record, head,
+            (SELECT mark FROM mark WHERE mark.container = ?1 AND mark.seq = version.seq)
+          FROM version WHERE container = ?1 AND seq > ?2
+          ORDER BY seq
+          """), arguments: [id, signed(seq)])
+    while let row = try rows.next() {
       let item: CloudChange.Item
+      let bytes = try row.decode(Data.self, atIndex: 3)
       if let collection = try row.decode(Data?.self, atIndex: 1), let key = try row.decode(Data?.self, atIndex: 2) {
         let key = CellKey(
           collection: String(decoding: collection, as: UTF8.self), key: String(decoding: key, as: UTF8.self))
-        item = .cell(CellUpdate(key: key, state: try decode(CellState.self, row.decode(atIndex: 3))))
+        item = .cell(CellUpdate(key: key, state: try decode(CellState.self, bytes)))
       } else {
-        item = .version(try decode(VersionRecord.self, row.decode(atIndex: 3)))
+        item = .version(try decode(VersionRecord.self, bytes))
       }
-      return CloudChange(seq: unsigned(try row.decode(atIndex: 0)), item: item)
+      let change = StoredChange(
+        change: CloudChange(seq: unsigned(try row.decode(atIndex: 0)), item: item),
+        mark: unsigned(try row.decode(Int64?.self, atIndex: 5) ?? 0), isHead: try row.decode(atIndex: 4),
+        bytes: bytes.count)
+      guard try body(change) else { return }
     }
   }
 }

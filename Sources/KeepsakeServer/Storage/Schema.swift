@@ -12,6 +12,7 @@ enum Schema {
     "1 containers, devices, pairing", "2 room and damage", "3 offers in parts", "4 removed devices",
     "5 what devices have seen", "6 packed decisions", "7 the bank's own operations",
     "8 tokens with an age",
+    "9 revisions",
   ]
 
   static func migrator(files: ContentFiles) -> DatabaseMigrator {
@@ -93,6 +94,7 @@ enum Schema {
     migrator.registerMigration(migrations[5], migrate: renewBanks)
     migrator.registerMigration(migrations[6], migrate: addOrders)
     migrator.registerMigration(migrations[7], migrate: addTokenUses)
+    migrator.registerMigration(migrations[8], migrate: addRevisions)
     return migrator
   }
 

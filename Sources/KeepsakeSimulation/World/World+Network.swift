@@ -139,9 +139,13 @@ extension World {
     -> ExchangeResponse
   {
     let reached = cloud.reached()[Device.id(index)] ?? 0
-    let response = try CloudAcceptance.exchange(
-      request, from: Device.id(index), now: now, quota: isFull ? 0 : nil, rules: bankRules, in: &cloud,
-      using: &random)
+    // As a server does: over what was loaded for the request.
+    let reads = try CloudAcceptance.reads(of: request, from: Device.id(index), hasQuota: isFull)
+    let response = try cloud.decide(reading: reads, using: &random) { cloud, random in
+      try CloudAcceptance.exchange(
+        request, from: Device.id(index), now: now, quota: isFull ? 0 : nil, rules: bankRules, in: &cloud,
+        using: &random)
+    }
     checkRecall(response.wallet, of: request.wallet)
     if sent >= lastAsked[index]?.sent ?? sent { lastAsked[index] = (sent, request.hasStaged) }
     if !response.restart, request.cursor.ahead == nil, !request.hasStaged {

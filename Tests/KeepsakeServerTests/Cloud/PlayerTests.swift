@@ -236,7 +236,7 @@ import Testing
         }
       }
       let all: Set = [
-        "offerPart", "container", "mark", "cell", "version", "content", "holder", "usage", "decision",
+        "offerPart", "container", "mark", "cell", "version", "content", "holder", "decision",
         "packedDecision", "paidClaim", "good", "closedChain", "bankOrder", "receipt", "paidVoucher",
         "vouchedClaim", "device", "deviceChain", "pairing",
       ]
@@ -249,7 +249,7 @@ import Testing
       #expect(try await client.call("DELETE", "/v1/player").status == 204)
       try await other.cloud.sync()
       #expect(try traces(ada).isEmpty && traces(account.container).isEmpty && contentFiles() == 0)
-      #expect(try traces(theirs).isSuperset(of: ["container", "device", "version", "content", "usage"]))
+      #expect(try traces(theirs).isSuperset(of: ["container", "device", "version", "content"]))
       for game in [phone, tablet] {
         #expect(await code { try await game.cloud.sync() } == .refused)
         #expect(try game.saves.load(Self.cave)?.level == 6)

@@ -216,7 +216,8 @@ struct SeenTests {
   {
     let container = Self.container
     try await storage.recordDevice(Self.record(device))
-    return try await storage.transaction(on: container) { storage in
+    let reads = try CloudAcceptance.reads(of: request, from: device, hasQuota: false)
+    return try await storage.decide(on: container, reading: reads) { storage in
       var random = SystemRandomNumberGenerator()
       return try CloudAcceptance.exchange(request, from: device, now: 5, in: &storage, using: &random)
     }
@@ -264,10 +265,11 @@ struct SeenTests {
       _ = try await exchange(ExchangeRequest(cursor: .start, limit: 10), by: second, in: storage)
       #expect(try await holders(storage) == [])
       let present = ExchangeRequest(cursor: answer.cursor, limit: 10)
-      #expect(try await changed { _ = try await exchange(present, by: second, in: storage) } == 1)
+      // The device's row, and the container's revision.
+      #expect(try await changed { _ = try await exchange(present, by: second, in: storage) } == 2)
       #expect(try await holders(storage) == [second])
       #expect(try await changed { _ = try await exchange(present, by: second, in: storage) } == 0)
-      #expect(try await changed { _ = try await exchange(present, by: first, in: storage) } == 1)
+      #expect(try await changed { _ = try await exchange(present, by: first, in: storage) } == 2)
       #expect(try await storage.position(of: Self.container) == answer.cursor)
       #expect(try await holders(storage) == [first, second])
       _ = try await storage.retire(second, of: Self.container, now: 6)

@@ -1,0 +1,86 @@
+#if Cloud
+import Dispatch
+import KeepsakeReplication
+
+/// Load, decide, commit: a decision is made on any thread over what was loaded, and is committed if nobody has changed
+/// the container meanwhile.
+extension CloudStorage {
+  /// Makes a decision about a container, which is created if it doesn't exist; what it changes is durable when this
+  /// returns. If `body` throws, nothing is changed. A decision that changes nothing doesn't wait for any other.
+  ///
+  /// `body` may run several times: again if it has read what wasn't loaded, or if another decision about the container
+  /// was committed first.
+  ///
+  /// - Parameters:
+  ///   - reads: What is known in advance that `body` will read.
+  ///   - work: How many items it looks at, roughly: a decision with much work is made on a thread of its own.
+  /// - Throws: What `body` throws; `APIError.retired` if everything of the player was deleted; a `ServerError` if other
+  ///   decisions are always first.
+  func decide<Result: Sendable>(
+    on container: ContainerID, reading reads: ReadSet = ReadSet(), work: Int = 0,
+    _ body: @escaping @Sendable (inout SnapshotContainer) throws -> Result
+  ) async throws -> Result {
+    var needed = reads
+    var conflicts = 0
+    while conflicts < ServerLimits.decisionConflicts {
+      let snapshot = try await load(needed, of: container)
+      // A request that arrived before everything was deleted must leave nothing behind.
+      if snapshot.isDeleted { throw APIError.retired }
+      switch try await Decision.make(over: snapshot, isHeavy: needed.work + work > ServerLimits.lightWork, body) {
+      case .lacks(let lacking):
+        needed.formUnion(lacking)
+      case .made(let result, let writes):
+        if writes.isEmpty { return result }
+        if try await commit(writes, of: container, ifAt: snapshot.revision) { return result }
+        conflicts += 1
+      }
+    }
+    throw ServerError(.overloaded, "Too many requests of this player at a time; try again in a moment.")
+  }
+
+  /// Reads a container, as far as `body` asks.
+  func look<Result: Sendable>(
+    at container: ContainerID, reading reads: ReadSet = ReadSet(),
+    _ body: @escaping @Sendable (SnapshotContainer) throws -> Result
+  ) async throws -> Result {
+    var needed = reads
+    while true {
+      switch try await Decision.make(over: try await load(needed, of: container), isHeavy: false, { try body($0) }) {
+      case .lacks(let lacking): needed.formUnion(lacking)
+      case .made(let result, _): return result
+      }
+    }
+  }
+}
+
+/// What came of a decision.
+private enum Decision<Result: Sendable>: Sendable {
+  case made(Result, WriteSet)
+  /// It asked for what wasn't loaded.
+  case lacks(ReadSet)
+
+  static func make(
+    over snapshot: Snapshot, isHeavy: Bool, _ body: @escaping @Sendable (inout SnapshotContainer) throws -> Result
+  ) async throws -> Self {
+    guard isHeavy else { return try make(over: snapshot, body) }
+    return try await withCheckedThrowingContinuation { continuation in
+      heavyDecisions.async { continuation.resume(with: Swift.Result { try make(over: snapshot, body) }) }
+    }
+  }
+
+  private static func make(
+    over snapshot: Snapshot, _ body: (inout SnapshotContainer) throws -> Result
+  ) throws -> Self {
+    var overlay = SnapshotContainer(snapshot)
+    do {
+      let result = try body(&overlay)
+      return .made(result, overlay.writes)
+    } catch let lacking as NotLoaded {
+      return .lacks(lacking.reads)
+    }
+  }
+}
+
+/// Where decisions with much work are made, one at a time: not on the threads that all requests share.
+private let heavyDecisions = DispatchQueue(label: "keepsake.cloud.decisions")
+#endif

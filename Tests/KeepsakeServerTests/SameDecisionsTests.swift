@@ -1,0 +1,116 @@
+#if Cloud
+import Foundation
+import KeepsakeReplication
+import KeepsakeSimulation
+import TestSupport
+import Testing
+
+@testable import KeepsakeServer
+
+/// The same requests to the server's storage, of which only what they need is loaded, and to a container in memory.
+@Suite("Decisions over rows and in memory") struct SameDecisionsTests {
+  private static let player = ContainerID(high: 3, low: 4)
+
+  private static func name(_ number: UInt64) -> ContentHash { ContentHash(of: Data("\(number)".utf8)) }
+
+  /// One random request of a device, which may know anything of the container.
+  private static func request(
+    _ number: UInt64, _ cursor: Cursor, _ memory: MemoryContainer, using random: inout SeededGenerator
+  ) -> ExchangeRequest {
+    var request = ExchangeRequest(cursor: cursor, limit: [1, 3, 500][Int(random.next() % 3)])
+    for index in 0..<(random.next() % 3) {
+      let slot = "slot-\(random.next() % 3)"
+      var covers = memory.heads(of: slot).filter { _ in random.next() % 4 != 0 }
+      if random.next() % 5 == 0 { covers.append(VersionID(high: 9, low: random.next() % 40)) }
+      let isDelete = random.next() % 6 == 0
+      let contents = isDelete ? [] : (0..<(random.next() % 3)).map { _ in name(random.next() % 30) }
+      let isKnown = random.next() % 3 == 0
+      let id = VersionID(high: random.next() % 4 == 0 ? 9 : 7, low: isKnown ? number % 40 : number * 4 + index)
+      request.versions.append(
+        VersionRecord(
+          id: id, slot: slot, covers: covers, contents: contents, length: 5,
+          metadata: SaveMetadata(title: random.next() % 2 == 0 ? "Chapter" : nil), savedAtMilliseconds: 5,
+          writer: WriterID(3), provisional: random.next() % 4 == 0, tombstone: isDelete))
+    }
+    for _ in 0..<(random.next() % 4) {
+      let hash = random.next() % 30
+      let base = random.next() % 2 == 0 ? random.next() % 30 : hash
+      request.contents.append(
+        EncodedContent(
+          hash: name(hash), length: 5, base: base == hash ? nil : name(base),
+          bytes: frameBytes(Int(random.next() % 900) + 1, seed: hash)))
+    }
+    for _ in 0..<(random.next() % 3) {
+      let key = CellKey(collection: "progress", key: "\(random.next() % 6)")
+      request.cells.append(CellUpdate(key: key, state: CellState(value: .max(.int(Int64(random.next() % 50))))))
+    }
+    if random.next() % 8 == 0 { request.damaged = [name(random.next() % 30)] }
+    if random.next() % 6 == 0 {
+      request.part = OfferPart(
+        offer: OfferID(high: 1, low: random.next() % 2), number: Int(random.next() % 3), isLast: random.next() % 2 == 0)
+    }
+    return request
+  }
+
+  @Test("750 random exchanges get the same responses, and leave the same changes", arguments: [1, 2] as [UInt64])
+  func same(seed: UInt64) async throws {
+    try await TemporaryFolder.with { folder in
+      let contents = folder.appendingPathComponent("contents")
+      try FileManager.default.createDirectory(at: contents, withIntermediateDirectories: true)
+      let storage = try SQLiteCloudStorage(
+        database: folder.appendingPathComponent("cloud.sqlite"), contents: contents, clock: { 5 })
+      let devices = (0..<3 as Range<UInt64>).map { DeviceID(high: 1, low: $0) }
+      for device in devices {
+        let identity = DeviceIdentity(
+          device: device, player: PlayerID(high: 2, low: 2), container: Self.player, app: AppID(ofKey: "app"))
+        try await storage.recordDevice(
+          DeviceRecord(identity: identity, name: "", createdMilliseconds: 5, seenMilliseconds: 5))
+      }
+      var memory = MemoryContainer(epoch: 0)
+      var random = SeededGenerator(seed: seed)
+      var cursors = [Cursor](repeating: .start, count: devices.count)
+      var outcomes: Set<String> = []
+      for number in 1...750 as ClosedRange<UInt64> {
+        let index = Int(random.next() % UInt64(devices.count))
+        if random.next() % 20 == 0 { cursors[index] = .start }
+        let request = Self.request(number, cursors[index], memory, using: &random)
+        let quota: Int64? = random.next() % 2 == 0 ? 9_000 : nil
+        let source = SeededGenerator(seed: random.next())
+        var marks = source
+        let expected: Result<ExchangeResponse, ExchangeError>
+        do {
+          var next = memory
+          expected = .success(
+            try CloudAcceptance.exchange(
+              request, from: devices[index], now: 5, quota: quota, in: &next, using: &marks))
+          memory = next
+        } catch let error as ExchangeError {
+          expected = .failure(error)
+        }
+        let found: Result<ExchangeResponse, ExchangeError>
+        do {
+          let reads = try CloudAcceptance.reads(of: request, from: devices[index], hasQuota: quota != nil)
+          found = .success(
+            try await storage.decide(on: Self.player, reading: reads) { container in
+              var marks = source
+              return try CloudAcceptance.exchange(
+                request, from: devices[index], now: 5, quota: quota, in: &container, using: &marks)
+            })
+        } catch let error as ExchangeError {
+          found = .failure(error)
+        }
+        try #require("\(found)" == "\(expected)", "seed \(seed), exchange \(number): \(request)")
+        if case .success(let response) = expected {
+          cursors[index] = response.restart ? .start : response.cursor
+          outcomes.insert("\(response.outcome.map { "\($0)".prefix(6) } ?? "none")")
+        }
+      }
+      // All kinds of outcomes came up.
+      #expect(outcomes.count == 5, "\(outcomes)")
+      let stored = try await storage.read(Self.player) { try ($0.changes(after: 0, limit: 9_999), $0.recountedBytes()) }
+      #expect(stored.0 == memory.changes(after: 0, limit: 9_999) && stored.1 == memory.usedBytes())
+      try await storage.close()
+    }
+  }
+}
+#endif

@@ -1,0 +1,66 @@
+#if Cloud
+import Foundation
+import KeepsakeReplication
+import TestSupport
+
+@testable import KeepsakeServer
+
+/// Storage that counts its round trips.
+struct CountingStorage: CloudStorage {
+  let storage: SQLiteCloudStorage
+  let loads = Shared(0)
+  let commits = Shared(0)
+  let others = Shared(0)
+
+  /// Round trips so far.
+  var trips: Int { loads.value + commits.value + others.value }
+  var clock: @Sendable () -> Int64 { storage.clock }
+  var bankEpoch: UInt64 { storage.bankEpoch }
+
+  func load(_ reads: ReadSet, of container: ContainerID) async throws -> Snapshot {
+    loads.value += 1
+    return try await storage.load(reads, of: container)
+  }
+  func commit(_ writes: WriteSet, of container: ContainerID, ifAt revision: UInt64) async throws -> Bool {
+    commits.value += 1
+    return try await storage.commit(writes, of: container, ifAt: revision)
+  }
+  private func other() -> SQLiteCloudStorage {
+    others.value += 1
+    return storage
+  }
+  func hasContent(_ hash: ContentHash, of container: ContainerID) async throws -> Bool {
+    try await other().hasContent(hash, of: container)
+  }
+  func content(_ hash: ContentHash, of container: ContainerID) async throws -> KeptContent? {
+    try await other().content(hash, of: container)
+  }
+  func adopt(_ file: URL, as name: String) async throws { try await other().adopt(file, as: name) }
+  func discard(_ name: String) async throws { try await other().discard(name) }
+  func recordDevice(_ device: DeviceRecord) async throws { try await other().recordDevice(device) }
+  func devices(of container: ContainerID) async throws -> [DeviceRecord] {
+    try await other().devices(of: container)
+  }
+  func isRetired(_ identity: DeviceIdentity) async throws -> Bool { try await other().isRetired(identity) }
+  func delete(_ container: ContainerID, now: Int64) async throws { try await other().delete(container, now: now) }
+  func exported(_ place: PlayerExport.Position, of container: ContainerID) async throws -> PlayerExport.Page {
+    try await other().exported(place, of: container)
+  }
+  func place(of player: PlayerID) async throws -> PlayerPlace? { try await other().place(of: player) }
+  func noticeRestore(by offer: WalletOffer, of container: ContainerID, rules: BankRules) async throws {
+    // Without a statement to show, the storage isn't asked.
+    if offer.proof != nil { others.value += 1 }
+    try await storage.noticeRestore(by: offer, of: container, rules: rules)
+  }
+  func frozenBanks(after container: ContainerID?, epoch: UInt64) async throws -> FrozenBanks {
+    try await other().frozenBanks(after: container, epoch: epoch)
+  }
+  func putPairing(_ pairing: Pairing, for device: DeviceID, now: Int64) async throws {
+    try await other().putPairing(pairing, for: device, now: now)
+  }
+  func join(_ code: Data, app: AppID, as device: DeviceID, name: String, now: Int64) async throws -> DeviceIdentity? {
+    try await other().join(code, app: app, as: device, name: name, now: now)
+  }
+  func close() async throws { try await storage.close() }
+}
+#endif
