@@ -139,7 +139,9 @@ struct CloudService: Service {
     let idleSeconds = Int64(configuration.idleSeconds)
     let http = HTTP1Channel.Configuration(
       additionalChannelHandlers: [
-        TrafficHandler(metrics), RequestGuard(gate, graceSeconds: graceSeconds, requestSeconds: requestSeconds),
+        TrafficHandler(metrics),
+        RequestGuard(
+          gate, graceSeconds: graceSeconds, requestSeconds: requestSeconds, countsConnections: certificates == nil),
       ],
       idleTimeout: .seconds(idleSeconds),
       httpDecoderConfiguration: .init(
@@ -161,7 +163,7 @@ struct CloudService: Service {
           configuration: .init(
             idleTimeout: .seconds(idleSeconds), gracefulCloseTimeout: .seconds(idleSeconds), streamConfiguration: http),
           responder: responder),
-        handshakeSeconds: handshakeSeconds, refusals: refusals)
+        handshakeSeconds: handshakeSeconds, refusals: refusals, gate: gate)
     }
   }
 

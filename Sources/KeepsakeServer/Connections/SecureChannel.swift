@@ -6,15 +6,24 @@ import NIOCore
 import NIOSSL
 import NIOTLS
 
-/// TLS with HTTP/2 or HTTP/1.1, as the client likes, and a limit on the time for the handshake: before it is done, no
-/// other limit applies to a connection.
+/// TLS with HTTP/2 or HTTP/1.1, as the client likes, a limit on the number of connections, and one on the time for the
+/// handshake: before it is done, no other limit applies to a connection.
 struct SecureChannel: ServerChildChannel {
   let base: HTTP2UpgradeChannel
   let handshakeSeconds: Int
   let refusals: RefusalLog
+  let gate: ServerGate
 
   func setup(channel: any Channel, logger: Logger) -> EventLoopFuture<HTTP2UpgradeChannel.Value> {
     base.setup(channel: channel, logger: logger).flatMapThrowing { value in
+      let peer = PeerAddress(channel.remoteAddress)
+      let address = gate.counted(peer)
+      guard gate.connections.open(from: address) else {
+        gate.refusals.count(.connection, from: peer)
+        channel.close(promise: nil)
+        return value
+      }
+      channel.closeFuture.whenComplete { [connections = gate.connections] _ in connections.close(from: address) }
       let pipeline = channel.pipeline.syncOperations
       try pipeline.addHandler(
         HandshakeLimit(seconds: handshakeSeconds, refusals: refusals),

@@ -22,7 +22,7 @@ final class ProxyProtocolHandler: ChannelInboundHandler, RemovableChannelHandler
       // The connection's end of the pipeline asks for more only after it has received something.
       context.read()
     case .invalid:
-      refusals.count(.proxyHeader, from: PeerAddress(context.remoteAddress))
+      refusals.count(.proxyHeader, from: PeerAddress(context.channel.remoteAddress))
       context.close(promise: nil)
     case .header(let length, let address):
       if let address { ProxyProtocol.set(address, of: context.channel) }

@@ -46,6 +46,9 @@ final class ServerGate: Sendable {
     proxies.client(peer: context.peer, headers: request.headers)
   }
 
+  /// Returns the address for which a connection of `peer` is counted; nil for one that more than one client is behind.
+  func counted(_ peer: PeerAddress) -> PeerAddress? { peer.isLoopback || proxies.trusts(peer) ? nil : peer }
+
   // MARK: Bodies
 
   /// A body that has arrived as a whole.

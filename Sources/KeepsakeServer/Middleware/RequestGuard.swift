@@ -21,6 +21,7 @@ final class RequestGuard: ChannelDuplexHandler, RemovableChannelHandler {
 
   private let gate: ServerGate
   private let requestSeconds: Int
+  private let countsConnections: Bool
   private let slice: TimeAmount
   private enum Admission {
     case unknown
@@ -46,9 +47,12 @@ final class RequestGuard: ChannelDuplexHandler, RemovableChannelHandler {
   /// - Parameters:
   ///   - graceSeconds: The window over which speed is measured.
   ///   - requestSeconds: How long a new connection may send no request.
-  init(_ gate: ServerGate, graceSeconds: Int, requestSeconds: Int) {
+  ///   - countsConnections: False for what comes through TLS: there, each stream of a connection has a guard, and the
+  ///     connection was counted before (`SecureChannel`).
+  init(_ gate: ServerGate, graceSeconds: Int, requestSeconds: Int, countsConnections: Bool = true) {
     self.gate = gate
     self.requestSeconds = requestSeconds
+    self.countsConnections = countsConnections
     slice = .milliseconds(max(1, Int64(graceSeconds) * 1000 / Int64(SpeedWindow.slices)))
     let minimum = graceSeconds * ServerLimits.minimumBytesPerSecond
     (incoming, outgoing) = (SpeedWindow(minimumBytes: minimum), SpeedWindow(minimumBytes: minimum))
@@ -58,6 +62,9 @@ final class RequestGuard: ChannelDuplexHandler, RemovableChannelHandler {
 
   func handlerAdded(context: ChannelHandlerContext) {
     let channel = context.channel
+    defer { if channel.isActive { begin(context) } }
+    // A stream of HTTP/2 has none of these options, and a channel traps for those that it doesn't have.
+    guard channel is any SocketOptionProvider else { return }
     // Failures are of a connection that is gone by now.
     channel.setOption(
       .recvAllocator, value: FixedSizeRecvByteBufferAllocator(capacity: ServerLimits.readAtOnceBytes)
@@ -70,7 +77,6 @@ final class RequestGuard: ChannelDuplexHandler, RemovableChannelHandler {
       channel.setOption(option, value: ChannelOptions.Types.SocketOption.Value(ServerLimits.socketBufferBytes))
         .whenComplete { _ in }
     }
-    if channel.isActive { begin(context) }
   }
 
   func channelActive(context: ChannelHandlerContext) {
@@ -80,9 +86,9 @@ final class RequestGuard: ChannelDuplexHandler, RemovableChannelHandler {
 
   private func begin(_ context: ChannelHandlerContext) {
     guard case .unknown = admission else { return }
-    let peer = PeerAddress(context.remoteAddress)
-    let counted = peer.isLoopback || gate.proxies.trusts(peer) ? nil : peer
-    guard gate.connections.open(from: counted) else {
+    let peer = PeerAddress(context.channel.remoteAddress)
+    let counted = gate.counted(peer)
+    guard !countsConnections || gate.connections.open(from: counted) else {
       admission = .refused
       gate.refusals.count(.connection, from: peer)
       let fields: HTTPFields = [.connection: "close", .contentLength: "0", .retryAfter: "5"]
@@ -107,7 +113,7 @@ final class RequestGuard: ChannelDuplexHandler, RemovableChannelHandler {
   }
 
   private func end() {
-    if case .counted(let address) = admission { gate.connections.close(from: address) }
+    if countsConnections, case .counted(let address) = admission { gate.connections.close(from: address) }
     admission = .refused
     isInBody = false
     for task in [noRequestCheck, check] { task?.cancel() }
@@ -115,7 +121,7 @@ final class RequestGuard: ChannelDuplexHandler, RemovableChannelHandler {
   }
 
   private func close(_ context: ChannelHandlerContext, for kind: Refusals.Kind) {
-    gate.refusals.count(kind, from: PeerAddress(context.remoteAddress))
+    gate.refusals.count(kind, from: PeerAddress(context.channel.remoteAddress))
     context.close(promise: nil)
   }
 
