@@ -13,7 +13,7 @@ extension SQLiteCloudStorage: TokenStorage {
   }
 
   func recordToken(issuedMilliseconds: Int64, of identity: DeviceIdentity) async throws {
-    try await committer.write { db in
+    try await committer.write(for: identity.container) { db in
       // What was removed while the request was on its way stays removed.
       guard try !Self.isRetired(identity.device, of: identity.container, in: db) else { return }
       try db.execute(
