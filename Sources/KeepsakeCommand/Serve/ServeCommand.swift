@@ -93,7 +93,7 @@ struct ServeCommand: AsyncParsableCommand {
 
   func validate() throws {
     do {
-      _ = try ServeSettings(flags: flags, environment: [:], file: nil)
+      _ = try Self.proxies(ServeSettings(flags: flags, environment: [:], file: nil))
     } catch let failure as CommandFailure {
       throw ValidationError(failure.message + ".")
     }
@@ -167,7 +167,16 @@ struct ServeCommand: AsyncParsableCommand {
     if let days = settings.number("token-days") { configuration.tokenDays = days }
     configuration.quota = settings.text("quota").flatMap(ByteSize.init(argument:))?.bytes
     configuration.authoritative = Set(settings.list("authoritative"))
-    configuration.trustedProxies = try settings.list("trusted-proxy").map { text in
+    configuration.trustedProxies = try proxies(settings)
+    configuration.expectsProxyProtocol = settings.isSet("proxy-protocol")
+    if let count = settings.number("registrations-per-address") {
+      configuration.rates.registrations = .hourly(Int64(count))
+    }
+    return configuration
+  }
+
+  private static func proxies(_ settings: ServeSettings) throws -> [AddressRange] {
+    try settings.list("trusted-proxy").map { text in
       guard let range = AddressRange(text) else {
         throw CommandFailure(
           .data, "the setting trusted-proxy takes an address or a range such as 10.0.0.0/8, not \(Printable.text(text))"
@@ -175,11 +184,6 @@ struct ServeCommand: AsyncParsableCommand {
       }
       return range
     }
-    configuration.expectsProxyProtocol = settings.isSet("proxy-protocol")
-    if let count = settings.number("registrations-per-address") {
-      configuration.rates.registrations = .hourly(Int64(count))
-    }
-    return configuration
   }
 
   /// Has everything in this process log and measure to one place. Standard output is for the one line that other
