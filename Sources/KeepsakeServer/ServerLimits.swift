@@ -123,7 +123,7 @@ enum ServerLimits {
   /// Rows that the transactions of one commit write together, unless the first alone writes more: some 50 ms of work.
   static let workPerCommit = 8_192
   /// Items that a decision looks at on the threads that all requests share: about a millisecond of work.
-  static let lightWork = 512
+  static let lightDecision = 512
   /// How often a decision begins anew because another one about the same player was committed first.
   static let decisionConflicts = 256
   /// A device's last visit is written again after this long: often enough to be useful, too seldom to cost much.

@@ -34,12 +34,17 @@ import struct KeepsakeReplication.Cursor
   {
     let incoming = folder.appendingPathComponent("incoming")
     try FileManager.default.createDirectory(at: incoming, withIntermediateDirectories: true)
+    let (logger, clock) = (Logger(label: "keepsake.test"), { 1_000_000 } as @Sendable () -> Int64)
+    let metrics = ServerMetrics(PrometheusRegistry())
+    let refusals = RefusalLog(metrics: metrics, logger: logger, clock: clock)
     return CloudRoutes(
       storage: storage, appKeys: try AppKeys(["key-of-an-app"]),
-      tokens: TokenSigner(secret: Data(repeating: 7, count: 32)), events: EventHub(), guesses: GuessLimiter(),
+      tokens: try TokenAuthority(ServerSecrets(data: folder), clock: clock, logger: logger),
+      tokenUses: TokenUses(storage.storage, logger: logger), events: EventHub(), guesses: GuessLimiter(),
       uploads: UploadSpool(folder: incoming),
-      partials: try PartialUploads(folder: incoming, clock: { 1_000_000 }, logger: Logger(label: "keepsake.test")),
-      clock: { 1_000_000 }, quota: quota, serverKeys: try ServerKeys(data: folder), authoritative: [])
+      partials: try PartialUploads(folder: incoming, clock: clock, logger: logger),
+      gate: ServerGate(folder: incoming, connections: 100, log: refusals, clock: clock), clock: clock, quota: quota,
+      serverKeys: try ServerKeys(data: folder), metrics: metrics, refusals: refusals, authoritative: [])
   }
 
   private static func version(_ number: UInt64, covers: [UInt64] = [], contents: [ContentHash] = []) -> VersionRecord {

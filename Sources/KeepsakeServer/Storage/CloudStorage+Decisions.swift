@@ -26,7 +26,7 @@ extension CloudStorage {
       let snapshot = try await load(needed, of: container)
       // A request that arrived before everything was deleted must leave nothing behind.
       if snapshot.isDeleted { throw APIError.retired }
-      switch try await Decision.make(over: snapshot, isHeavy: needed.work + work > ServerLimits.lightWork, body) {
+      switch try await Decision.make(over: snapshot, isHeavy: needed.work + work > ServerLimits.lightDecision, body) {
       case .lacks(let lacking):
         needed.formUnion(lacking)
       case .made(let result, let writes):
