@@ -11,7 +11,7 @@ struct CloudCommand: AsyncParsableCommand {
     abstract: "Back up a cloud's data, verify a backup, and restore it.",
     discussion: """
       A backup is one file with the database, contents and keys of one moment. keepsake serve may be running. \
-      Whoever has the file can read all players' data and sign tokens: keep it like the data folder.
+      The file contains all players' data and the secret that signs tokens: protect it like the data folder.
       """,
     subcommands: [CloudBackupCommand.self, CloudVerifyCommand.self, CloudRestoreCommand.self])
 }

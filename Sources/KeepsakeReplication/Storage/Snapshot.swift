@@ -64,7 +64,7 @@ package struct Snapshot: Sendable {
     package var contents: [ContentHash: Content] = [:]
   }
 
-  /// Grows with every commit: whoever commits says which revision the decision rests on.
+  /// Grows with every commit. A commit names the revision on which its decision rests.
   package var revision: UInt64
   /// Whether everything of the player was deleted.
   package var isDeleted = false

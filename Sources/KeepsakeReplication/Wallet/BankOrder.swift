@@ -67,7 +67,7 @@ package struct BankOrder: Hashable, Sendable {
       madeAtMilliseconds: madeAtMilliseconds)
   }
 
-  /// The id of a purchase's refund: it follows from the purchase, so that there is one, whoever orders it.
+  /// The id of a purchase's refund: it is derived from the purchase, so that each purchase is refunded once.
   package static func refundID(of purchase: OperationID) -> OperationID {
     id(of: "refund") { hasher in
       hasher.update(purchase.high)

@@ -4,8 +4,8 @@ import Synchronization
 /// A part of the server's memory, disk or attention, measured in bytes or in any other unit, of which requests take
 /// shares.
 ///
-/// Who can't have a share at once may wait in a bounded queue, first come, first served. Whoever waits holds nothing
-/// of the same allotment, so that the wait always ends.
+/// A request that can't have its share at once may wait in a bounded queue, first come, first served. It holds nothing
+/// of the same allotment meanwhile, so that the wait always ends.
 final class Allotment: Sendable {
   /// A share that was taken. It is given back when nothing holds it any more.
   final class Share: Sendable {
@@ -94,7 +94,7 @@ final class Allotment: Sendable {
         state.waiters.firstIndex { $0.id == id }.map { state.waiters.remove(at: $0) }
       }
       waiter?.continuation.resume(returning: nil)
-      // Whoever waited behind a large share may go on now.
+      // Shares that waited behind a large one may fit now.
       if waiter != nil { give(0) }
     }
   }

@@ -55,7 +55,7 @@ final class RateBuckets: Sendable {
     self.clock = clock
   }
 
-  /// Counts a request, whoever sent it. Throws an `APIError` if the address has to wait.
+  /// Counts a request from an address, with or without a token. Throws an `APIError` if the address has to wait.
   func request(from address: PeerAddress) throws {
     guard !address.isLoopback else { return }
     try refuse(addresses.take(from: address.network, now: clock()), .addressRate, "Too many requests.", address)
