@@ -57,7 +57,7 @@ import struct KeepsakeReplication.Cursor
         open.statement = 5
         open.device = DeviceID(high: 1, low: id.low)
         bank.chains[chain] = open
-        let container = SQLiteContainer(id, in: db, files: files, now: now)
+        let container = try SQLiteContainer(id, in: db, files: files, now: now)
         try container.run(
           "INSERT INTO container (id, epoch, seq, mark, bank) VALUES (?, 0, 0, 0, ?)",
           [container.id, try container.encode(bank)])

@@ -353,7 +353,8 @@ import struct KeepsakeReplication.Cursor
       try await small.value
       for task in huge { try await task.value }
       let order = try await storage.storage.pool.read { db in
-        try Data.fetchAll(db, sql: "SELECT container FROM content ORDER BY rowid")
+        try Data.fetchAll(
+          db, sql: "SELECT id FROM content JOIN container ON container.number = container ORDER BY content.number")
       }
       #expect(order.count == 4 && order.prefix(2).contains(other.container.bytes))
     }

@@ -11,6 +11,10 @@ package struct ReadSet: Hashable, Sendable {
     /// Loading ends after this many changes, or this many bytes of them, but never before the first.
     package var count: Int
     package var bytes: Int
+
+    package init(after: UInt64, count: Int, bytes: Int) {
+      (self.after, self.count, self.bytes) = (after, count, bytes)
+    }
   }
 
   /// The device that asks: whether it was removed, how far it has come, when it was last seen.

@@ -30,8 +30,8 @@ extension CloudRoutes {
       isHeavy = true
     }
     defer { if isHeavy { gate.heavyTurns.end() } }
-    let position = try await storage.position(of: identity.container)
-    let behind = position.seq > message.cursor.seq ? position.seq - message.cursor.seq : 0
+    let newest = try await storage.newestSeq(of: identity.container)
+    let behind = newest > message.cursor.seq ? newest - message.cursor.seq : 0
     let expected = CloudAcceptance.largestResponse(to: message, behind: behind)
     guard let share = await gate.memory.building.wait(for: expected * ServerLimits.buildingFactor) else {
       gate.refusals.count(.memory, from: address)

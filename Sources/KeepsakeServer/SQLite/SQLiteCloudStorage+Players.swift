@@ -5,11 +5,13 @@ import KeepsakeReplication
 
 /// Removed devices, deleted players, and the export of a player's data.
 extension SQLiteCloudStorage {
-  /// Tables whose rows of a container are deleted with it.
+  /// Tables whose rows of a container are deleted with it: those that name it by its number,
+  private static let numbered = ["cell", "version", "head", "covered", "content", "mark"]
+  /// and those that name it by its id.
   private static let tables = [
-    "cell", "version", "covered", "content", "holder", "decision", "packedDecision", "paidClaim", "good",
+    "decision", "packedDecision", "paidClaim", "good",
     "bankOrder", "paidVoucher", "vouchedClaim",
-    "closedChain", "mark", "deviceChain", "device", "pairing", "offerPart", "tokenUse",
+    "closedChain", "deviceChain", "device", "pairing", "offerPart", "tokenUse",
   ]
 
   func isRetired(_ identity: DeviceIdentity) async throws -> Bool {
@@ -25,9 +27,11 @@ extension SQLiteCloudStorage {
   func delete(_ container: ContainerID, now: Int64) async throws {
     try await transaction(on: container) { storage in
       let id = container.bytes
-      for row in try storage.rows("SELECT file FROM content WHERE container = ? AND file IS NOT NULL", [id]) {
+      for row in try storage.rows("SELECT file FROM content WHERE container = ? AND file IS NOT NULL", [storage.number])
+      {
         storage.removedFiles.append(try row.decode(atIndex: 0))
       }
+      for table in Self.numbered { try storage.run("DELETE FROM \(table) WHERE container = ?", [storage.number]) }
       for table in Self.tables { try storage.run("DELETE FROM \(table) WHERE container = ?", [id]) }
       // They stay, or they would be paid again; but nothing says any more to whom they were paid.
       try storage.run("UPDATE receipt SET container = x'', operation = x'' WHERE container = ?", [id])
@@ -52,8 +56,11 @@ extension SQLiteCloudStorage {
         return PlayerExport.Page(lines: changes.map(PlayerExport.Line.init), next: next)
       case .contents(let hash):
         let rows = try storage.rows(
-          "SELECT hash, length, base, size FROM content WHERE container = ? AND hash > ? ORDER BY hash LIMIT ?",
-          [storage.id, hash?.bytes ?? Data(), limit])
+          """
+          SELECT hash, length, \(SQLiteContainer.base), size FROM content
+          WHERE container = ?1 AND substr(hash, 1, 8) >= ifnull(substr(?2, 1, 8), x'') AND hash > ?2
+          ORDER BY substr(hash, 1, 8), hash LIMIT ?3
+          """, [storage.number, hash?.bytes ?? Data(), limit])
         let contents = try rows.map { row in
           PlayerExport.Line.Content(
             hash: try storage.contentHash(row.decode(atIndex: 0)), length: try row.decode(atIndex: 1),

@@ -19,6 +19,7 @@ final class SQLiteCloudStorage: CloudStorage {
   private let files: ContentFiles
   let clock: @Sendable () -> Int64
   let logger: Logger
+  private let newestSeqs = NewestSeqs()
   private let fileQueue = DispatchQueue(label: "keepsake.cloud.files", attributes: .concurrent)
 
   /// Opens the database, and migrates an older one. One from a newer version is refused and not touched. One that was
@@ -44,15 +45,17 @@ final class SQLiteCloudStorage: CloudStorage {
         reading.readonly = true
         try DatabaseQueue(path: database.path, configuration: reading).read(Schema.refuseNewer)
       }
+      try Schema.prepare(database, configuration, files: files, logger: logger)
       pool = try DatabasePool(path: database.path, configuration: configuration)
       try pool.writeWithoutTransaction { db in
+        // As many bytes as by default, in smaller pages.
+        try db.execute(sql: "PRAGMA wal_autocheckpoint = \(4_096_000 / Schema.pageBytes)")
         // GRDB sets NORMAL with a write-ahead log: a power cut could then undo what a response has confirmed.
         try db.execute(sql: "PRAGMA synchronous = FULL")
         #if canImport(Darwin)
         try db.execute(sql: "PRAGMA fullfsync = 1; PRAGMA checkpoint_fullfsync = 1")
         #endif
       }
-      try Schema.migrator(files: files).migrate(pool)
       epoch = Mutex(try Self.begin(pool, witness, now: clock(), logger: logger))
     } catch {
       throw Schema.failure(error, opening: database)
@@ -77,21 +80,29 @@ final class SQLiteCloudStorage: CloudStorage {
   // MARK: Containers
 
   func load(_ reads: ReadSet, of container: ContainerID) async throws -> Snapshot {
-    try await read(container) { try $0.snapshot(of: reads) }
+    let snapshot = try await read(container) { try $0.snapshot(of: reads) }
+    newestSeqs.note(snapshot.position.seq, of: container)
+    return snapshot
+  }
+
+  func newestSeq(of container: ContainerID) async throws -> UInt64 {
+    if let known = newestSeqs[container] { return known }
+    return try await position(of: container).seq
   }
 
   func commit(_ writes: WriteSet, of container: ContainerID, ifAt revision: UInt64) async throws -> Bool {
-    let (files, now) = (files, clock())
+    let (files, now, encoded) = (files, clock(), try EncodedRows(writes))
     struct Outdated: Error {}
     do {
       let removed = try await committer.write(for: container, work: writes.work) { db in
-        var rows = SQLiteContainer(container, in: db, files: files, now: now)
+        var rows = try SQLiteContainer(container, in: db, files: files, now: now)
         // Thrown, so that what was written of it is undone.
-        guard try rows.commit(writes, ifAt: revision) else { throw Outdated() }
+        guard try rows.commit(writes, encoded, ifAt: revision) else { throw Outdated() }
         return rows.removedFiles
       }
       // After the commit: a rollback would still need them.
       if !removed.isEmpty { await remove(removed) }
+      if let position = writes.position { newestSeqs.note(position.seq, of: container) }
       return true
     } catch is Outdated {
       return false
@@ -105,7 +116,7 @@ final class SQLiteCloudStorage: CloudStorage {
   ) async throws -> Result {
     let (files, now) = (files, clock())
     let (result, removed) = try await committer.write(for: container, work: ServerLimits.workPerCommit) { db in
-      var rows = SQLiteContainer(container, in: db, files: files, now: now)
+      var rows = try SQLiteContainer(container, in: db, files: files, now: now)
       try rows.refuseRetired(nil)
       let before = db.totalChangesCount
       let result = try body(&rows)
@@ -115,6 +126,7 @@ final class SQLiteCloudStorage: CloudStorage {
       return (result, rows.removedFiles)
     }
     if !removed.isEmpty { await remove(removed) }
+    newestSeqs.forget(container)
     return result
   }
 
@@ -131,7 +143,7 @@ final class SQLiteCloudStorage: CloudStorage {
     _ container: ContainerID, _ body: @escaping @Sendable (SQLiteContainer) throws -> Result
   ) async throws -> Result {
     let (files, now) = (files, clock())
-    return try await pool.read { try body(SQLiteContainer(container, in: $0, files: files, now: now)) }
+    return try await pool.read { try body(try SQLiteContainer(container, in: $0, files: files, now: now)) }
   }
 
   // MARK: Contents

@@ -191,6 +191,13 @@ extension SQLiteContainer {
   mutating func recordDecision(
     _ verdict: WalletDecision.Verdict, on operation: WalletOperation, of chain: ChainID
   ) throws {
+    try recordDecision(verdict, on: operation, of: chain, details: encode(operation))
+  }
+
+  /// - Parameter details: The operation, encoded.
+  mutating func recordDecision(
+    _ verdict: WalletDecision.Verdict, on operation: WalletOperation, of chain: ChainID, details: Data
+  ) throws {
     // Only what may be packed one day is numbered.
     let number = verdict.isFinal && operation.goods.isEmpty ? try (arrival(isNewest: true) ?? 0) + 1 : nil
     try run(
@@ -202,8 +209,7 @@ extension SQLiteContainer {
         arrival = excluded.arrival, details = excluded.details
       """,
       [
-        id, operation.id.bytes, chain.bytes, verdict.rawValue, signed(operation.fingerprint), number,
-        try encode(operation),
+        id, operation.id.bytes, chain.bytes, verdict.rawValue, signed(operation.fingerprint), number, details,
       ])
     if let number { try packOldest(upTo: number) }
   }
@@ -242,9 +248,14 @@ extension SQLiteContainer {
   }
 
   mutating func recordOrder(_ order: NumberedOrder) throws {
+    try recordOrder(order, details: encode(order.order))
+  }
+
+  /// - Parameter details: The order, encoded.
+  func recordOrder(_ order: NumberedOrder, details: Data) throws {
     try run(
       "INSERT INTO bankOrder (container, number, id, kind, details) VALUES (?, ?, ?, ?, ?)",
-      [id, signed(order.number), order.order.id.bytes, order.order.kind.rawValue, try encode(order.order)])
+      [id, signed(order.number), order.order.id.bytes, order.order.kind.rawValue, details])
   }
 
   // MARK: Packing

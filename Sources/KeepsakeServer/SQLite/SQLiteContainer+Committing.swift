@@ -8,119 +8,220 @@ extension SQLiteContainer {
   /// Writes everything, or nothing if the container isn't at this revision any more.
   ///
   /// - Returns: Whether it was written.
-  mutating func commit(_ writes: WriteSet, ifAt revision: UInt64) throws -> Bool {
-    guard try move(writes, ifAt: revision) else { return false }
+  /// - Parameter encoded: The same values, encoded.
+  mutating func commit(_ writes: WriteSet, _ encoded: EncodedRows, ifAt revision: UInt64) throws -> Bool {
+    guard try move(writes, encoded.bank, ifAt: revision) else { return false }
     if let receipt = writes.receipt, try !take(receipt) { return false }
-    for mark in writes.marks {
-      try run(
-        "INSERT INTO mark (container, seq, mark) VALUES (?, ?, ?)", [id, signed(mark.seq), signed(mark.mark)])
-    }
-    for hash in writes.removedContents.sorted() { try removeContent(hash) }
-    for content in writes.contents { try insert(content) }
-    for hash in writes.suspects {
-      try run("UPDATE content SET suspect = 1 WHERE container = ? AND hash = ?", [id, hash.bytes])
-    }
-    for cell in writes.cells.values { try put(cell) }
-    for version in writes.versions.values { try put(version, isReplaced: writes.covered) }
-    for covered in writes.covered { try markCovered(covered, isNew: writes.versions[covered] != nil) }
-    for (version, slot) in writes.released {
-      try run(
-        "DELETE FROM holder WHERE container = ? AND slot = ? AND version = ?", [id, bytes(slot), version.bytes])
-    }
+    try commitContents(writes)
+    try commitItems(writes, encoded)
+    for covered in writes.covered where writes.versions[covered] == nil { try markCovered(covered) }
+    try commitReleases(writes)
     for offer in writes.droppedOffers { try dropOffer(offer) }
-    for part in writes.parts { try hold(part.items, as: part.part, now: part.now) }
+    for (part, items) in zip(writes.parts, encoded.parts) { try hold(part, encoded: items) }
     if let device = writes.device { try put(device) }
     if let retired = writes.retired { try retire(retired.device, now: retired.now) }
-    try commitBank(writes)
+    try commitBank(writes, encoded)
     return true
   }
 
   /// Moves the container to its next revision, from this one.
-  private func move(_ writes: WriteSet, ifAt revision: UInt64) throws -> Bool {
+  private mutating func move(_ writes: WriteSet, _ bank: Data?, ifAt revision: UInt64) throws -> Bool {
     let (epoch, seq, mark) =
       writes.position.map { (signed($0.epoch), signed($0.seq), signed($0.mark)) } ?? (nil, nil, nil)
-    let bank = try writes.bank.map(encode)
+    let reached = try reached(after: writes)?.bytes
     if revision == 0 {
       // Of a deleted player, no row with a later revision is left.
       try run(
         """
-        INSERT INTO container (id, epoch, seq, mark, bank, revision, used)
-        SELECT ?1, ifnull(?2, 0), ifnull(?3, 0), ifnull(?4, 0), ?5, 1, ?6
+        INSERT INTO container (id, epoch, seq, mark, bank, revision, used, reached)
+        SELECT ?1, ifnull(?2, 0), ifnull(?3, 0), ifnull(?4, 0), ?5, 1, ?6, ifnull(?7, x'')
         WHERE NOT EXISTS (SELECT 1 FROM retired WHERE container = ?1 AND device = x'')
         ON CONFLICT (id) DO UPDATE SET epoch = ifnull(?2, epoch), seq = ifnull(?3, seq), mark = ifnull(?4, mark),
-          bank = ifnull(?5, bank), revision = 1, used = used + ?6
+          bank = ifnull(?5, bank), revision = 1, used = used + ?6, reached = ifnull(?7, reached)
         WHERE revision = 0
-        """, [id, epoch, seq, mark, bank, writes.used])
+        """, [id, epoch, seq, mark, bank, writes.used, reached])
     } else {
       try run(
         """
         UPDATE container SET epoch = ifnull(?2, epoch), seq = ifnull(?3, seq), mark = ifnull(?4, mark),
-          bank = ifnull(?5, bank), revision = ?7 + 1, used = used + ?6
-        WHERE id = ?1 AND revision = ?7
-        """, [id, epoch, seq, mark, bank, writes.used, signed(revision)])
+          bank = ifnull(?5, bank), revision = ?8 + 1, used = used + ?6, reached = ifnull(?7, reached)
+        WHERE number = ?1 AND revision = ?8
+        """, [number, epoch, seq, mark, bank, writes.used, reached, signed(revision)])
     }
-    return db.changesCount == 1
+    guard db.changesCount == 1 else { return false }
+    if number == 0 { try findNumber() }
+    return true
+  }
+
+  /// Returns what devices have reached once this is written; nil if that stays as it is.
+  private func reached(after writes: WriteSet) throws -> PackedReached? {
+    guard writes.device?.reached != nil || writes.retired != nil else { return nil }
+    let found = try row("SELECT reached FROM container WHERE number = ?", [number])
+    var reached = try found.map { try PackedReached(bytes: $0.decode(atIndex: 0)) } ?? PackedReached([:])
+    if let device = writes.device, let seq = device.reached { reached[device.id] = seq }
+    if let retired = writes.retired { reached[retired.device] = nil }
+    return reached
   }
 
   // MARK: Items
 
-  private func put(_ cell: SequencedCell) throws {
-    try run(
-      """
-      INSERT INTO cell (container, collection, key, seq, state) VALUES (?, ?, ?, ?, ?)
-      ON CONFLICT (container, collection, key) DO UPDATE SET seq = excluded.seq, state = excluded.state
-      """,
-      [
-        id, bytes(cell.update.key.collection), bytes(cell.update.key.key), signed(cell.seq),
-        try encode(cell.update.state),
-      ])
-  }
-
-  private func put(_ written: WriteSet.Version, isReplaced covered: Set<VersionID>) throws {
-    let record = written.version.record
-    for hash in written.holds ? Set(record.contents) : [] {
-      try run(
-        "INSERT INTO holder (container, hash, version, slot) VALUES (?, ?, ?, ?)",
-        [id, hash.bytes, record.id.bytes, bytes(record.slot)])
+  /// Writes cells and versions, each with the mark of its change. The marks of other changes are kept by themselves:
+  /// those of the bank, and those of which the item has changed again.
+  private func commitItems(_ writes: WriteSet, _ encoded: EncodedRows) throws {
+    var marks = Dictionary(writes.marks.map { ($0.seq, $0.mark) }) { $1 }
+    for (key, cell) in writes.cells {
+      try put(cell, encoded.cells[key], mark: marks.removeValue(forKey: cell.seq) ?? 0)
     }
-    try run(
-      """
-      INSERT INTO version (container, id, slot, seq, head, record) VALUES (?, ?, ?, ?, ?, ?)
-      ON CONFLICT (container, id) DO UPDATE
-      SET slot = excluded.slot, seq = excluded.seq, head = excluded.head, record = excluded.record
-      """,
-      [
-        id, record.id.bytes, bytes(record.slot), signed(written.version.seq),
-        written.isHead && !covered.contains(record.id), try encode(record),
-      ])
+    for (id, version) in writes.versions {
+      let mark = marks.removeValue(forKey: version.version.seq) ?? 0
+      try put(version, encoded.records[id], mark: mark, isReplaced: writes.covered)
+    }
+    for (seq, mark) in marks { try keep(mark: signed(mark), of: signed(seq)) }
   }
 
-  /// - Parameter isNew: Whether the version's row is written by the same commit.
-  private func markCovered(_ version: VersionID, isNew: Bool) throws {
-    try run("INSERT OR IGNORE INTO covered (container, id) VALUES (?, ?)", [id, version.bytes])
-    if !isNew {
-      try run("UPDATE version SET head = 0 WHERE container = ? AND id = ? AND head = 1", [id, version.bytes])
+  private func keep(mark: Int64, of seq: Int64) throws {
+    try run("INSERT INTO mark (container, seq, mark) VALUES (?, ?, ?)", [number, seq, mark])
+  }
+
+  private func put(_ cell: SequencedCell, _ state: Data?, mark: UInt64) throws {
+    let (collection, key) = (bytes(cell.update.key.collection), bytes(cell.update.key.key))
+    let old = try row(
+      "SELECT number, seq, mark FROM cell WHERE container = ? AND collection = ? AND key = ?",
+      [number, collection, key])
+    if let old {
+      try keep(mark: old.decode(atIndex: 2), of: old.decode(atIndex: 1))
+      try run(
+        "UPDATE cell SET seq = ?, mark = ?, state = ? WHERE number = ?",
+        [signed(cell.seq), signed(mark), state, try old.decode(Int64.self, atIndex: 0)])
+    } else {
+      try run(
+        "INSERT INTO cell (container, seq, mark, collection, key, state) VALUES (?, ?, ?, ?, ?, ?)",
+        [number, signed(cell.seq), signed(mark), collection, key, state])
+    }
+  }
+
+  private func put(
+    _ written: WriteSet.Version, _ packed: Data?, mark: UInt64, isReplaced covered: Set<VersionID>
+  ) throws {
+    let record = written.version.record
+    let (seq, mark, slot) = (signed(written.version.seq), signed(mark), bytes(record.slot))
+    var (version, isHolding): (Int64, Bool) = (0, false)
+    let old = try row(
+      "SELECT number, holds, seq, mark, slot FROM version WHERE container = ? AND id = ?", [number, record.id.bytes])
+    if let old {
+      version = try old.decode(atIndex: 0)
+      isHolding = try old.decode(atIndex: 1)
+      try keep(mark: old.decode(atIndex: 3), of: old.decode(atIndex: 2))
+      try removeHead(version, of: old.decode(atIndex: 4))
+      try run(
+        "UPDATE version SET seq = ?, mark = ?, holds = ?, slot = ?, record = ? WHERE number = ?",
+        [seq, mark, isHolding || written.holds, slot, packed, version])
+    } else {
+      try run(
+        "INSERT INTO version (container, seq, mark, holds, id, slot, record) VALUES (?, ?, ?, ?, ?, ?, ?)",
+        [number, seq, mark, written.holds, record.id.bytes, slot, packed])
+      version = db.lastInsertedRowID
+    }
+    if written.isHead && !covered.contains(record.id) {
+      try run("INSERT INTO head (container, slot, version) VALUES (?, ?, ?)", [number, slot, version])
+    } else if old == nil {
+      // From now on its row says so.
+      try run("DELETE FROM covered WHERE container = ? AND id = ?", [number, record.id.bytes])
+    }
+    if written.holds, !isHolding {
+      for hash in Set(record.contents) { try count(hash, holders: 1) }
+    }
+  }
+
+  private func removeHead(_ version: Int64, of slot: Data) throws {
+    try run("DELETE FROM head WHERE container = ? AND slot = ? AND version = ?", [number, slot, version])
+  }
+
+  /// Marks a version as covered: it is no head any more, or is marked by itself if it isn't here.
+  private func markCovered(_ version: VersionID) throws {
+    let found = try row("SELECT number, slot FROM version WHERE container = ? AND id = ?", [number, version.bytes])
+    if let found {
+      try removeHead(found.decode(atIndex: 0), of: found.decode(atIndex: 1))
+    } else {
+      try run("INSERT OR IGNORE INTO covered (container, id) VALUES (?, ?)", [number, version.bytes])
     }
   }
 
   // MARK: Contents
 
-  private func insert(_ content: WriteSet.Content) throws {
+  private mutating func commitContents(_ writes: WriteSet) throws {
+    let new = Set(writes.contents.map(\.hash))
+    for hash in writes.removedContents.sorted() { try removeContent(hash, isReplaced: new.contains(hash)) }
+    for content in writes.contents { try put(content) }
+    for hash in writes.suspects {
+      try run("UPDATE content SET suspect = 1 WHERE \(Self.isNamed)", [number, hash.bytes])
+    }
+  }
+
+  private func count(_ hash: ContentHash, holders: Int) throws {
+    try run("UPDATE content SET holders = holders + ?3 WHERE \(Self.isNamed)", [number, hash.bytes, holders])
+  }
+
+  /// Puts a content, in place of one that is damaged or lost if there is one, whatever holds that.
+  private func put(_ content: WriteSet.Content) throws {
     var (frame, name): (Data?, String?)
     switch content.bytes {
     case .inline(let bytes): frame = bytes
     case .stored(let stored, _): name = stored
     }
-    try run(
-      """
-      INSERT INTO content (container, hash, length, base, bytes, file, size, taken) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
-      """,
-      [id, content.hash.bytes, content.length, content.base?.bytes, frame, name, content.bytes.count, now])
+    // The hash of a base that isn't here: its content can't be used.
+    var base: DatabaseValue = (content.base?.bytes).databaseValue
+    if let hash = content.base, let found = try contentNumber(hash) {
+      base = found.databaseValue
+      try run("UPDATE content SET leaning = leaning + 1 WHERE number = ?", [found])
+    }
+    let values: StatementArguments = [content.length, base, name, content.bytes.count, now, frame]
+    if let found = try contentNumber(content.hash) {
+      try run(
+        """
+        UPDATE content SET length = ?, base = ?, file = ?, size = ?, taken = ?, bytes = ?, suspect = 0
+        WHERE number = ?
+        """, values + [found])
+    } else {
+      try run(
+        """
+        INSERT INTO content (length, base, file, size, taken, bytes, container, hash) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+        """, values + [number, content.hash.bytes])
+    }
   }
 
-  private mutating func removeContent(_ hash: ContentHash) throws {
-    let found = try row("DELETE FROM content WHERE container = ? AND hash = ? RETURNING file", [id, hash.bytes])
-    if let name = try found?.decode(String?.self, atIndex: 0) ?? nil { removedFiles.append(name) }
+  private func contentNumber(_ hash: ContentHash) throws -> Int64? {
+    try row("SELECT number FROM content WHERE \(Self.isNamed)", [number, hash.bytes])?.decode(atIndex: 0)
+  }
+
+  /// - Parameter isReplaced: Whether the content is put again by the same commit: its row stays.
+  mutating func removeContent(_ hash: ContentHash, isReplaced: Bool) throws {
+    let found = try row(
+      "SELECT number, file, base, leaning FROM content WHERE \(Self.isNamed)", [number, hash.bytes])
+    guard let found else { return }
+    if let name = try found.decode(String?.self, atIndex: 1) { removedFiles.append(name) }
+    if case .int64(let base) = (found[2] as DatabaseValue).storage {
+      try run("UPDATE content SET leaning = leaning - 1 WHERE number = ?", [base])
+    }
+    if isReplaced { return }
+    let content = try found.decode(Int64.self, atIndex: 0)
+    if try found.decode(Int.self, atIndex: 3) > 0 {
+      // Its number may be given to another one.
+      try run(
+        "UPDATE content SET base = ? WHERE container = ? AND typeof(base) = 'integer' AND base = ?",
+        [hash.bytes, number, content])
+    }
+    try run("DELETE FROM content WHERE number = ?", [content])
+  }
+
+  private func commitReleases(_ writes: WriteSet) throws {
+    for version in writes.released.keys {
+      let found = try row(
+        """
+        UPDATE version SET holds = 0 WHERE container = ? AND id = ? AND holds = 1 RETURNING seq, id, slot, record
+        """, [number, version.bytes])
+      for hash in Set(try found.map(sequencedVersion)?.record.contents ?? []) { try count(hash, holders: -1) }
+    }
   }
 
   // MARK: Devices
@@ -132,10 +233,6 @@ extension SQLiteContainer {
         INSERT INTO device (container, id, player, app, created, seen) VALUES (?1, ?2, ?3, ?4, ?5, ?5)
         ON CONFLICT (container, id) DO UPDATE SET seen = excluded.seen
         """, [id, device.id.bytes, visit.player.bytes, visit.app, visit.milliseconds])
-    }
-    if let seq = device.reached {
-      try run(
-        "UPDATE device SET reached = ? WHERE container = ? AND id = ?", [signed(seq), id, device.id.bytes])
     }
     if let chain = device.chain {
       try run(
@@ -154,16 +251,16 @@ extension SQLiteContainer {
 
   // MARK: The bank
 
-  private mutating func commitBank(_ writes: WriteSet) throws {
-    for decision in writes.decisions {
-      try recordDecision(decision.verdict, on: decision.operation, of: decision.chain)
+  private mutating func commitBank(_ writes: WriteSet, _ encoded: EncodedRows) throws {
+    for (decision, details) in zip(writes.decisions, encoded.decisions) {
+      try recordDecision(decision.verdict, on: decision.operation, of: decision.chain, details: details)
     }
     for claim in writes.claims { try markClaimPaid(claim.key, claim.payment) }
     for voucher in writes.paidVouchers { try markVoucherPaid(voucher.chain, of: voucher.bank) }
     for (claim, left) in writes.vouchedClaims {
       try setVouchedClaim(claim.key.text, by: claim.bank, left: left)
     }
-    for order in writes.orders { try recordOrder(order) }
+    for (order, details) in zip(writes.orders, encoded.orders) { try recordOrder(order, details: details) }
     for good in writes.goods.values { try setGood(good) }
     for closed in writes.closedChains { try recordClosedChain(closed.chain, closed.id) }
     for voucher in writes.vouchers { try recordVoucher(voucher) }

@@ -13,7 +13,7 @@ extension SQLiteContainer {
   private static let chainRead = 32
 
   func snapshot(of reads: ReadSet) throws -> Snapshot {
-    let found = try row("SELECT epoch, seq, mark, revision, used FROM container WHERE id = ?", [id])
+    let found = try row("SELECT epoch, seq, mark, revision, used, reached FROM container WHERE number = ?", [number])
     var snapshot = Snapshot(revision: 0, position: .start, known: reads)
     if let found {
       snapshot.position = Cursor(
@@ -22,13 +22,16 @@ extension SQLiteContainer {
       snapshot.revision = unsigned(try found.decode(atIndex: 3))
       snapshot.used = try found.decode(atIndex: 4)
     }
-    try loadDevices(reads, into: &snapshot)
+    // Decoded only if it is asked for.
+    let reached =
+      reads.reached || reads.device != nil ? try found.map { try PackedReached(bytes: $0.decode(atIndex: 5)) } : nil
+    try loadDevices(reads, reached?.seqs ?? [:], into: &snapshot)
     for seq in reads.marks where seq != snapshot.position.seq { snapshot.marks[seq] = try mark(of: seq) }
     for key in reads.cells { snapshot.cells[key] = try cell(key) }
     for version in reads.versions { try load(version, into: &snapshot) }
     for version in reads.slotsOfVersions { snapshot.slotsOfVersions[version] = try slot(of: version) }
     for slot in reads.slots { try load(slot, into: &snapshot) }
-    for slot in reads.histories { try loadHistory(slot, into: &snapshot) }
+    if !reads.histories.isEmpty { try loadHistories(of: reads.histories, into: &snapshot) }
     for hash in reads.contents { snapshot.contents[hash] = try facts(hash) }
     if let changes = reads.changes { try load(changes, into: &snapshot) }
     for hash in reads.frames where snapshot.frames[hash] == nil { snapshot.frames[hash] = try smallContent(hash) }
@@ -41,20 +44,21 @@ extension SQLiteContainer {
     return snapshot
   }
 
-  private func loadDevices(_ reads: ReadSet, into snapshot: inout Snapshot) throws {
+  private func loadDevices(
+    _ reads: ReadSet, _ reached: [DeviceID: UInt64], into snapshot: inout Snapshot
+  ) throws {
     let retired = try rows(
       "SELECT device FROM retired WHERE container = ? AND device IN (x'', ?)",
       [id, reads.device?.bytes ?? Data()]
     ).map { try $0.decode(Data.self, atIndex: 0) }
     snapshot.isDeleted = retired.contains { $0.isEmpty }
-    if reads.reached { snapshot.reached = try reached() }
+    if reads.reached { snapshot.reached = reached }
     guard let device = reads.device else { return }
     var known = Snapshot.Device()
     known.isRetired = retired.contains { !$0.isEmpty }
-    if let found = try row("SELECT seen, reached FROM device WHERE container = ? AND id = ?", [id, device.bytes]) {
-      known.seenMilliseconds = try found.decode(atIndex: 0)
-      known.reached = unsigned(try found.decode(atIndex: 1))
-    }
+    known.seenMilliseconds = try row(
+      "SELECT seen FROM device WHERE container = ? AND id = ?", [id, device.bytes])?.decode(atIndex: 0)
+    known.reached = reached[device] ?? 0
     if reads.allChains {
       let chains = try rows("SELECT chain FROM deviceChain WHERE container = ? AND device = ?", [id, device.bytes])
       known.chains = Set(try chains.map { try identifier($0.decode(atIndex: 0)) })
@@ -74,25 +78,45 @@ extension SQLiteContainer {
       snapshot.add(found, isCovered: !isHead)
     } else {
       snapshot.known.versions.insert(version)
-      snapshot.coverage[version] = try isCovered(version)
+      snapshot.coverage[version] = try isUnknownCovered(version)
     }
   }
 
   private func load(_ slot: ExactText, into snapshot: inout Snapshot) throws {
     guard snapshot.heads[slot] == nil else { return }
     let heads = try rows(
-      "SELECT seq, record FROM version WHERE container = ? AND slot = ? AND head = 1 ORDER BY id",
-      [id, bytes(slot.text)]
+      """
+      SELECT seq, id, version.slot, record FROM head JOIN version ON version.number = head.version
+      WHERE head.container = ? AND head.slot = ? ORDER BY id
+      """, [number, bytes(slot.text)]
     ).map(sequencedVersion)
     snapshot.known.slots.insert(slot)
     snapshot.heads[slot] = heads.map(\.record.id)
     for head in heads { snapshot.add(head, isCovered: false) }
   }
 
-  private func loadHistory(_ slot: ExactText, into snapshot: inout Snapshot) throws {
-    let found = try rows(
-      "SELECT seq, record, head FROM version WHERE container = ? AND slot = ?", [id, bytes(slot.text)])
-    for row in found { snapshot.add(try sequencedVersion(row), isCovered: try !row.decode(Bool.self, atIndex: 2)) }
+  private func loadHistories(of slots: Set<ExactText>, into snapshot: inout Snapshot) throws {
+    try eachVersion(of: slots) { row in
+      snapshot.add(try sequencedVersion(row), isCovered: try !row.decode(Bool.self, atIndex: 4))
+    }
+  }
+
+  /// Calls `body` with the rows of versions of these slots, of all slots if it is nil. Looks once at each version of
+  /// the container.
+  private func eachVersion(
+    of slots: Set<ExactText>?, isHolding: Bool = false, _ body: (Row) throws -> Void
+  ) throws {
+    let rows = try Row.fetchCursor(
+      db.cachedStatement(
+        sql: """
+          SELECT \(Self.versionColumns) FROM version WHERE container = ?\(isHolding ? " AND holds = 1" : "")
+          """), arguments: [number])
+    while let row = try rows.next() {
+      if let slots, try !slots.contains(ExactText(String(decoding: row.decode(Data.self, atIndex: 2), as: UTF8.self))) {
+        continue
+      }
+      try body(row)
+    }
   }
 
   // MARK: Changes
@@ -152,7 +176,7 @@ extension SQLiteContainer {
 
   private func facts(_ hash: ContentHash) throws -> Snapshot.Content? {
     let found = try row(
-      "SELECT base, size, suspect, file FROM content WHERE container = ? AND hash = ?", [id, hash.bytes])
+      "SELECT \(Self.base), size, suspect, file FROM content WHERE \(Self.isNamed)", [number, hash.bytes])
     guard let found else { return nil }
     return Snapshot.Content(
       base: try found.decode(Data?.self, atIndex: 0).map(contentHash), size: try found.decode(atIndex: 1),
@@ -163,8 +187,8 @@ extension SQLiteContainer {
   /// Returns a content if it is small enough for a response.
   private func smallContent(_ hash: ContentHash) throws -> EncodedContent? {
     let found = try row(
-      "SELECT length, base, bytes FROM content WHERE container = ? AND hash = ? AND size <= ? AND file IS NULL",
-      [id, hash.bytes, CloudAcceptance.inlineContentBytes])
+      "SELECT length, \(Self.base), bytes FROM content WHERE \(Self.isNamed) AND size <= ?3 AND file IS NULL",
+      [number, hash.bytes, CloudAcceptance.inlineContentBytes])
     guard let found else { return nil }
     return EncodedContent(
       hash: hash, length: try found.decode(atIndex: 0),
@@ -174,27 +198,19 @@ extension SQLiteContainer {
 
   private func loadRoom(_ reads: ReadSet, into snapshot: inout Snapshot) throws {
     var open = Array(reads.roomOfContents)
-    let sql = """
-      SELECT version, hash, slot,
-        EXISTS (SELECT 1 FROM covered WHERE covered.container = ?1 AND covered.id = holder.version)
-      FROM holder WHERE container = ?1
-      """
-    var held: [Row] = []
     if reads.wholeRoom {
-      held = try rows(sql, [id])
-      open = try rows("SELECT hash FROM content WHERE container = ?", [id]).map {
+      open = try rows("SELECT hash FROM content WHERE container = ?", [number]).map {
         try contentHash($0.decode(atIndex: 0))
       }
-    } else {
-      for slot in reads.rooms { held += try rows(sql + " AND slot = ?2", [id, bytes(slot.text)]) }
     }
-    for row in held {
-      let version: VersionID = try identifier(row.decode(atIndex: 0))
-      let hash = try contentHash(row.decode(atIndex: 1))
-      let slot = String(decoding: try row.decode(Data.self, atIndex: 2), as: UTF8.self)
-      snapshot.room.holders[version, default: Snapshot.Room.Holder(slot: slot, contents: [])].contents.insert(hash)
-      snapshot.coverage[version] = try row.decode(Bool.self, atIndex: 3)
-      open.append(hash)
+    if reads.wholeRoom || !reads.rooms.isEmpty {
+      try eachVersion(of: reads.wholeRoom ? nil : reads.rooms, isHolding: true) { row in
+        let record = try sequencedVersion(row).record
+        let contents = Set(record.contents)
+        snapshot.room.holders[record.id] = Snapshot.Room.Holder(slot: record.slot, contents: contents)
+        snapshot.coverage[record.id] = try !row.decode(Bool.self, atIndex: 4)
+        open += contents
+      }
     }
     while let hash = open.popLast() {
       guard snapshot.room.contents[hash] == nil, let content = try contentInRoom(hash) else { continue }
@@ -205,11 +221,8 @@ extension SQLiteContainer {
 
   private func contentInRoom(_ hash: ContentHash) throws -> Snapshot.Room.Content? {
     let found = try row(
-      """
-      SELECT base, size, taken, (SELECT count(*) FROM holder WHERE container = ?1 AND hash = ?2),
-        (SELECT count(*) FROM content AS leaning WHERE leaning.container = ?1 AND leaning.base = ?2)
-      FROM content WHERE container = ?1 AND hash = ?2
-      """, [id, hash.bytes])
+      "SELECT \(Self.base), size, taken, holders, leaning FROM content WHERE \(Self.isNamed)",
+      [number, hash.bytes])
     guard let found else { return nil }
     return Snapshot.Room.Content(
       base: try found.decode(Data?.self, atIndex: 0).map(contentHash), size: try found.decode(atIndex: 1),

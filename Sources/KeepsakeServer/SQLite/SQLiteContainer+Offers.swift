@@ -25,10 +25,11 @@ extension SQLiteContainer {
     }
   }
 
-  mutating func hold(_ items: OfferItems, as part: OfferPart, now: Int64) throws {
+  /// - Parameter items: The part's items, encoded.
+  func hold(_ part: WriteSet.Part, encoded items: Data) throws {
     try run(
       "INSERT INTO offerPart (container, offer, number, size, touched, items) VALUES (?, ?, ?, ?, ?, ?)",
-      [id, part.offer.bytes, part.number, items.size, now, try encode(items)])
+      [id, part.part.offer.bytes, part.part.number, part.items.size, part.now, items])
   }
 
   mutating func dropOffer(_ offer: OfferID) throws {

@@ -9,6 +9,8 @@ import struct KeepsakeReplication.Cursor
 struct SQLiteContainer: BankStorage {
   let db: Database
   let id: Data
+  /// By which the rows of its items name it; 0 while it has no row.
+  private(set) var number: Int64
   let files: ContentFiles
   let now: Int64
   /// Of how many decided operations the details are kept, at least.
@@ -16,17 +18,24 @@ struct SQLiteContainer: BankStorage {
   /// Files that no row names any more once the transaction has committed.
   var removedFiles: [String] = []
 
-  init(_ container: ContainerID, in db: Database, files: ContentFiles, now: Int64) {
+  init(_ container: ContainerID, in db: Database, files: ContentFiles, now: Int64) throws {
     self.db = db
     self.files = files
     self.now = now
     id = container.bytes
+    number = 0
+    try findNumber()
+  }
+
+  /// Finds the container's number, once it has a row.
+  mutating func findNumber() throws {
+    number = try row("SELECT number FROM container WHERE id = ?", [id])?.decode(atIndex: 0) ?? 0
   }
 
   // MARK: Position
 
   func position() throws -> Cursor {
-    guard let row = try row("SELECT epoch, seq, mark FROM container WHERE id = ?", [id]) else { return .start }
+    guard let row = try row("SELECT epoch, seq, mark FROM container WHERE number = ?", [number]) else { return .start }
     return try Cursor(
       epoch: unsigned(row.decode(atIndex: 0)), seq: unsigned(row.decode(atIndex: 1)),
       mark: unsigned(row.decode(atIndex: 2)))
@@ -34,9 +43,14 @@ struct SQLiteContainer: BankStorage {
 
   func mark(of seq: UInt64) throws -> UInt64? {
     if seq == 0 { return 0 }
-    return try row("SELECT mark FROM mark WHERE container = ? AND seq = ?", [id, signed(seq)]).map {
-      unsigned(try $0.decode(atIndex: 0))
-    }
+    return try row(
+      """
+      SELECT mark FROM version WHERE container = ?1 AND seq = ?2
+      UNION ALL SELECT mark FROM cell WHERE container = ?1 AND seq = ?2
+      UNION ALL SELECT mark FROM mark WHERE container = ?1 AND seq = ?2
+      LIMIT 1
+      """, [number, signed(seq)]
+    ).map { unsigned(try $0.decode(atIndex: 0)) }
   }
 
   // MARK: Cells
@@ -44,7 +58,7 @@ struct SQLiteContainer: BankStorage {
   func cell(_ key: CellKey) throws -> SequencedCell? {
     let found = try row(
       "SELECT seq, state FROM cell WHERE container = ? AND collection = ? AND key = ?",
-      [id, bytes(key.collection), bytes(key.key)])
+      [number, bytes(key.collection), bytes(key.key)])
     guard let found else { return nil }
     let state = try decode(CellState.self, found.decode(atIndex: 1))
     return SequencedCell(update: CellUpdate(key: key, state: state), seq: unsigned(try found.decode(atIndex: 0)))
@@ -52,31 +66,60 @@ struct SQLiteContainer: BankStorage {
 
   // MARK: Versions
 
+  private static let isHead = """
+    EXISTS (
+      SELECT 1 FROM head
+      WHERE head.container = version.container AND head.slot = version.slot AND head.version = version.number
+    )
+    """
+  /// What ``sequencedVersion(_:)`` reads, and whether it is a head.
+  static let versionColumns = "seq, id, slot, record, \(isHead)"
+
   /// Returns a version, and whether it is a head.
   func versionAndHead(_ version: VersionID) throws -> (SequencedVersion, isHead: Bool)? {
-    let found = try row("SELECT seq, record, head FROM version WHERE container = ? AND id = ?", [id, version.bytes])
-    return try found.map { (try sequencedVersion($0), try $0.decode(atIndex: 2)) }
+    let found = try row(
+      "SELECT \(Self.versionColumns) FROM version WHERE container = ? AND id = ?", [number, version.bytes])
+    return try found.map { (try sequencedVersion($0), try $0.decode(atIndex: 4)) }
   }
 
-  /// Reads a row that begins with seq and record.
+  /// Reads a row that begins with seq, id, slot and record.
   func sequencedVersion(_ row: Row) throws -> SequencedVersion {
-    try SequencedVersion(
-      record: decode(VersionRecord.self, row.decode(atIndex: 1)), seq: unsigned(row.decode(atIndex: 0)))
+    SequencedVersion(record: try record(row, at: 1), seq: unsigned(try row.decode(atIndex: 0)))
+  }
+
+  /// Reads the id, the slot and the record of a row from this column on.
+  func record(_ row: Row, at index: Int) throws -> VersionRecord {
+    let slot = String(decoding: try row.decode(Data.self, atIndex: index + 1), as: UTF8.self)
+    do {
+      return try PackedRecord(bytes: row.decode(atIndex: index + 2)).record(
+        id: identifier(row.decode(atIndex: index)), slot: slot)
+    } catch let error as PackedRecord.Damaged {
+      throw ServerError(.damaged, "A row of the database can't be read.", cause: error)
+    }
   }
 
   func slot(of version: VersionID) throws -> String? {
-    try row("SELECT slot FROM version WHERE container = ? AND id = ?", [id, version.bytes])
+    try row("SELECT slot FROM version WHERE container = ? AND id = ?", [number, version.bytes])
       .map { String(decoding: try $0.decode(Data.self, atIndex: 0), as: UTF8.self) }
   }
 
-  func isCovered(_ version: VersionID) throws -> Bool {
-    try row("SELECT 1 FROM covered WHERE container = ? AND id = ?", [id, version.bytes]) != nil
+  /// Returns whether a version that isn't here is covered.
+  func isUnknownCovered(_ version: VersionID) throws -> Bool {
+    try row("SELECT 1 FROM covered WHERE container = ? AND id = ?", [number, version.bytes]) != nil
   }
 
   // MARK: Contents
 
+  /// Selects the content with a hash: what is found by the first bytes of it has the rest, too.
+  static let isNamed = "container = ?1 AND substr(hash, 1, 8) = substr(?2, 1, 8) AND hash = ?2"
+  /// The hash of a content's base, which is the base's number if that is here. Empty for a base that is gone.
+  static let base = """
+    CASE typeof(content.base) WHEN 'integer'
+    THEN ifnull((SELECT hash FROM content AS base WHERE base.number = content.base), x'') ELSE content.base END
+    """
+
   func hasContent(_ hash: ContentHash) throws -> Bool {
-    let found = try row("SELECT file, suspect FROM content WHERE container = ? AND hash = ?", [id, hash.bytes])
+    let found = try row("SELECT file, suspect FROM content WHERE \(Self.isNamed)", [number, hash.bytes])
     // A content that a device received damaged is still served, but nothing may depend on it before it was put again.
     guard let found, try found.decode(Int.self, atIndex: 1) == 0 else { return false }
     // A content whose file is gone counts as missing: some device still has it, and sends it again.
@@ -87,7 +130,7 @@ struct SQLiteContainer: BankStorage {
   /// Returns the content as it is stored, a large one as its file.
   func keptContent(_ hash: ContentHash) throws -> KeptContent? {
     let found = try row(
-      "SELECT length, base, bytes, file FROM content WHERE container = ? AND hash = ?", [id, hash.bytes])
+      "SELECT length, \(Self.base), bytes, file FROM content WHERE \(Self.isNamed)", [number, hash.bytes])
     guard let found else { return nil }
     let bytes: KeptContent.Bytes
     if let name = try found.decode(String?.self, atIndex: 3) {
@@ -98,16 +141,7 @@ struct SQLiteContainer: BankStorage {
     }
     return KeptContent(
       hash: hash, length: try found.decode(atIndex: 0),
-      base: try found.decode(Data?.self, atIndex: 1).flatMap(ContentHash.init(bytes:)), bytes: bytes)
-  }
-
-  // MARK: Devices
-
-  func reached() throws -> [DeviceID: UInt64] {
-    let rows = try rows("SELECT id, reached FROM device WHERE container = ? AND reached > 0", [id])
-    return try rows.reduce(into: [:]) {
-      $0[try identifier($1.decode(atIndex: 0))] = unsigned(try $1.decode(atIndex: 1))
-    }
+      base: try found.decode(Data?.self, atIndex: 1).map(contentHash), bytes: bytes)
   }
 
   // MARK: Changes
@@ -138,29 +172,26 @@ struct SQLiteContainer: BankStorage {
     let rows = try Row.fetchCursor(
       db.cachedStatement(
         sql: """
-          SELECT seq, collection, key, state, 0,
-            (SELECT mark FROM mark WHERE mark.container = ?1 AND mark.seq = cell.seq)
-          FROM cell WHERE container = ?1 AND seq > ?2
+          SELECT seq, mark, 0, collection, key, state FROM cell WHERE container = ?1 AND seq > ?2
           UNION ALL
-          SELECT seq, NULL, NULL, record, head,
-            (SELECT mark FROM mark WHERE mark.container = ?1 AND mark.seq = version.seq)
-          FROM version WHERE container = ?1 AND seq > ?2
+          SELECT seq, mark, 1 + \(Self.isHead), id, slot, record FROM version WHERE container = ?1 AND seq > ?2
           ORDER BY seq
-          """), arguments: [id, signed(seq)])
+          """), arguments: [number, signed(seq)])
     while let row = try rows.next() {
+      let kind = try row.decode(Int.self, atIndex: 2)
       let item: CloudChange.Item
-      let bytes = try row.decode(Data.self, atIndex: 3)
-      if let collection = try row.decode(Data?.self, atIndex: 1), let key = try row.decode(Data?.self, atIndex: 2) {
+      if kind == 0 {
         let key = CellKey(
-          collection: String(decoding: collection, as: UTF8.self), key: String(decoding: key, as: UTF8.self))
-        item = .cell(CellUpdate(key: key, state: try decode(CellState.self, bytes)))
+          collection: String(decoding: try row.decode(Data.self, atIndex: 3), as: UTF8.self),
+          key: String(decoding: try row.decode(Data.self, atIndex: 4), as: UTF8.self))
+        item = .cell(CellUpdate(key: key, state: try decode(CellState.self, row.decode(atIndex: 5))))
       } else {
-        item = .version(try decode(VersionRecord.self, bytes))
+        item = .version(try record(row, at: 3))
       }
       let change = StoredChange(
         change: CloudChange(seq: unsigned(try row.decode(atIndex: 0)), item: item),
-        mark: unsigned(try row.decode(Int64?.self, atIndex: 5) ?? 0), isHead: try row.decode(atIndex: 4),
-        bytes: bytes.count)
+        mark: unsigned(try row.decode(atIndex: 1)), isHead: kind == 2,
+        bytes: try row.decode(Data.self, atIndex: 5).count)
       guard try body(change) else { return }
     }
   }
@@ -201,11 +232,7 @@ extension SQLiteContainer {
     return hash
   }
 
-  func encode(_ value: some Encodable) throws -> Data {
-    let encoder = JSONEncoder()
-    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-    return try encoder.encode(value)
-  }
+  func encode(_ value: some Encodable) throws -> Data { try EncodedRows.encode(value) }
 
   func decode<Value: Decodable>(_ type: Value.Type, _ bytes: Data) throws -> Value {
     do {

@@ -2,6 +2,7 @@
 import Foundation
 import GRDB
 import KeepsakeReplication
+import Logging
 
 /// The tables of a cloud in SQLite, and the migrations of older databases.
 ///
@@ -12,7 +13,7 @@ enum Schema {
     "1 containers, devices, pairing", "2 room and damage", "3 offers in parts", "4 removed devices",
     "5 what devices have seen", "6 packed decisions", "7 the bank's own operations",
     "8 tokens with an age",
-    "9 revisions",
+    "9 revisions", "10 packed rows",
   ]
 
   static func migrator(files: ContentFiles) -> DatabaseMigrator {
@@ -95,6 +96,7 @@ enum Schema {
     migrator.registerMigration(migrations[6], migrate: addOrders)
     migrator.registerMigration(migrations[7], migrate: addTokenUses)
     migrator.registerMigration(migrations[8], migrate: addRevisions)
+    migrator.registerMigration(migrations[9], migrate: packRows)
     return migrator
   }
 
@@ -166,6 +168,31 @@ enum Schema {
 // MARK: Opening
 
 extension Schema {
+  /// The size of a page: small, because a commit writes a whole page of each tree that it touches.
+  static let pageBytes = 1_024
+
+  /// Creates a database, or migrates an older one. One with pages of another size is rebuilt, which takes its bytes of
+  /// disk twice more for that time; without that room, it stays as it is until the next start.
+  static func prepare(
+    _ database: URL, _ configuration: Configuration, files: ContentFiles, logger: Logger
+  ) throws {
+    let queue = try DatabaseQueue(path: database.path, configuration: configuration)
+    // Of a new database, this is the size.
+    try queue.writeWithoutTransaction { try $0.execute(sql: "PRAGMA page_size = \(pageBytes)") }
+    try migrator(files: files).migrate(queue)
+    do {
+      try queue.writeWithoutTransaction { db in
+        guard try Int.fetchOne(db, sql: "PRAGMA page_size") != pageBytes else { return }
+        logger.notice("The database is rebuilt with smaller pages.")
+        // With a write-ahead log, the size can't be changed. The database returns to it when the pool opens.
+        try db.execute(sql: "PRAGMA journal_mode = DELETE; PRAGMA page_size = \(pageBytes); VACUUM")
+      }
+    } catch let error as DatabaseError where [.SQLITE_FULL, .SQLITE_BUSY].contains(error.resultCode) {
+      logger.failure("The database can't be rebuilt with smaller pages: its log takes more room", error)
+    }
+    try queue.close()
+  }
+
   /// Throws `newerData` for a database of a newer version.
   static func refuseNewer(_ db: Database) throws {
     guard try db.tableExists("grdb_migrations") else { return }

@@ -17,6 +17,9 @@ protocol CloudStorage: Sendable {
   /// - Returns: False, with nothing changed, if the container isn't at that revision any more.
   func commit(_ writes: WriteSet, of container: ContainerID, ifAt revision: UInt64) async throws -> Bool
 
+  /// Returns the container's seq, as far as it is known; it may have grown since. Seldom asks the database.
+  func newestSeq(of container: ContainerID) async throws -> UInt64
+
   func hasContent(_ hash: ContentHash, of container: ContainerID) async throws -> Bool
   /// Returns a content to send; nil if it isn't here.
   func content(_ hash: ContentHash, of container: ContainerID) async throws -> KeptContent?

@@ -199,16 +199,21 @@ import Testing
       try await other.cloud.sync()
       /// The tables that contain rows of a player, except `retired`, by which the player's tokens are refused. `number`
       /// is about the whole cloud.
+      var numbers: [ContainerID: Int64] = [:]
       func traces(_ container: ContainerID) throws -> Set<String> {
         let database = try DatabaseQueue(path: folder.appendingPathComponent("server/cloud.sqlite").path)
         return try database.read { db in
           var found: Set<String> = []
           let tables = try String.fetchAll(
             db, sql: "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'grdb%'")
+          let sql = "SELECT number FROM container WHERE id = ?"
+          numbers[container] = try Int64.fetchOne(db, sql: sql, arguments: [container.bytes]) ?? numbers[container]
           for table in tables where !["retired", "number"].contains(table) {
             let column = table == "container" ? "id" : "container"
-            if try Row.fetchOne(db, sql: "SELECT 1 FROM \(table) WHERE \(column) = ?", arguments: [container.bytes])
-              != nil
+            // Some name it by its number.
+            if try Row.fetchOne(
+              db, sql: "SELECT 1 FROM \(table) WHERE \(column) IN (?, ?)",
+              arguments: [container.bytes, numbers[container]]) != nil
             {
               found.insert(table)
             }
@@ -236,7 +241,7 @@ import Testing
         }
       }
       let all: Set = [
-        "offerPart", "container", "mark", "cell", "version", "content", "holder", "decision",
+        "offerPart", "container", "mark", "cell", "version", "head", "content", "decision",
         "packedDecision", "paidClaim", "good", "closedChain", "bankOrder", "receipt", "paidVoucher",
         "vouchedClaim", "device", "deviceChain", "pairing",
       ]

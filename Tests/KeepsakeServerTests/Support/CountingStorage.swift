@@ -25,6 +25,8 @@ struct CountingStorage: CloudStorage {
     commits.value += 1
     return try await storage.commit(writes, of: container, ifAt: revision)
   }
+  // Known without a round trip, once it was loaded.
+  func newestSeq(of container: ContainerID) async throws -> UInt64 { try await storage.newestSeq(of: container) }
   private func other() -> SQLiteCloudStorage {
     others.value += 1
     return storage

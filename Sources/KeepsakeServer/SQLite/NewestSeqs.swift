@@ -1,0 +1,27 @@
+#if Cloud
+import KeepsakeReplication
+import Synchronization
+
+/// The newest seqs of containers that were read or changed lately, so that an exchange needn't ask the database for its
+/// one before its turn. They are only estimates for callers: another commit may follow at any time.
+final class NewestSeqs: Sendable {
+  /// About 40 bytes each.
+  private static let most = 16_384
+
+  private let known = Mutex<[ContainerID: UInt64]>([:])
+
+  subscript(container: ContainerID) -> UInt64? { known.withLock { $0[container] } }
+
+  /// Notes the seq of a container, unless a later one is known: what was loaded may arrive after a commit.
+  func note(_ seq: UInt64, of container: ContainerID) {
+    known.withLock { known in
+      // Forgets whichever is found first: it costs one read when it is asked for.
+      if known[container] == nil, known.count >= Self.most { known.remove(at: known.startIndex) }
+      known[container] = max(known[container] ?? 0, seq)
+    }
+  }
+
+  /// Forgets a container, for instance one that was deleted.
+  func forget(_ container: ContainerID) { known.withLock { $0[container] = nil } }
+}
+#endif
