@@ -93,12 +93,13 @@ struct CloudService: Service {
     let host = configuration.host
     let scheme = certificates == nil ? "http" : "https"
     let keys = cloud.appKeys.keys
+    let pruning = PruningService(storage: storage, metrics: cloud.metrics, logger: logger, clock: configuration.clock)
     let (stopSwitch, logger, monitoring, health, gate) = (stopSwitch, logger, monitoring, health, cloud.gate)
     let application = Application(
       router: cloud.routes(), server: try server(),
       configuration: .init(
         address: .hostname(host, port: configuration.port), serverName: "Keepsake"),
-      services: [cloud.events, cloud.partials, cloud.refusals],
+      services: [cloud.events, cloud.partials, cloud.refusals, pruning],
       onServerRunning: { channel in
         guard let port = channel.localAddress?.port, let url = Self.url(scheme, host: host, port: port) else { return }
         let metricsPort = await monitoring?.openPort()

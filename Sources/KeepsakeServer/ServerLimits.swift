@@ -128,6 +128,12 @@ enum ServerLimits {
   static let decisionConflicts = 256
   /// A device's last visit is written again after this long: often enough to be useful, too seldom to cost much.
   static let visitMilliseconds: Int64 = 60_000
+  /// Containers are searched for what is due for pruning this often, so many at a time, with a pause after each step.
+  static let pruningSweepSeconds = 900
+  static let containersLookedAtOnce = 1_000
+  static let pruningPauseMilliseconds = 20
+  /// Marks that one step forgets in one range.
+  static let marksForgottenAtOnce = 4_096
   /// Event streams emit something at least this often, so that both ends notice a dead connection.
   static let heartbeatSeconds = 15
   /// How long a pairing code is valid: time to type eight characters on another device.

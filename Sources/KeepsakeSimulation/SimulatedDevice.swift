@@ -1,7 +1,7 @@
 package import Foundation
 import Keepsake
 package import KeepsakeReplication
-package import KeepsakeStore
+import KeepsakeStore
 
 /// A device's storage in memory: a value, so that a copy is a snapshot and dropping a changed copy is a rollback.
 ///

@@ -36,7 +36,7 @@ import Testing
     #expect(all.text("host") == "localhost" && source("host", in: all) == "environment KEEPSAKE_HOST")
     #expect(all.number("metrics-port") == 0 && source("metrics-port", in: all) == "file \(path)")
     #expect(all.text("log-format") == "text" && source("log-format", in: all) == "default")
-    #expect(all.text("quota") == nil && source("quota", in: all) == "not set")
+    #expect(all.text("quota") == "64M" && source("quota", in: all) == "default")
     let named = try settings([:], ["KEEPSAKE_CONFIG": path])
     #expect(named.number("token-days") == 30)
   }

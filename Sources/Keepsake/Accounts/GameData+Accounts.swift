@@ -1,5 +1,5 @@
 public import Foundation
-import KeepsakeReplication
+public import KeepsakeReplication
 public import KeepsakeStore
 
 /// Several accounts on one device, each with its own store.

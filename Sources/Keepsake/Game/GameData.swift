@@ -1,5 +1,5 @@
 public import Foundation
-import KeepsakeReplication
+public import KeepsakeReplication
 public import KeepsakeStore
 import Synchronization
 

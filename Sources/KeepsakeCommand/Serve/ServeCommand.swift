@@ -56,7 +56,7 @@ struct ServeCommand: AsyncParsableCommand {
   var tokenDays: Int?
 
   @Option(name: .long, help: .setting("quota"))
-  var quota: ByteSize?
+  var quota: SizeLimit?
 
   @Option(name: .long, help: .setting("authoritative"))
   var authoritative: String?
@@ -110,7 +110,7 @@ struct ServeCommand: AsyncParsableCommand {
       "behind-proxy": behindProxy ? ConfigValue(.bool(true), isSecret: false) : nil,
       "metrics-port": metricsPort.map(value), "metrics-host": metricsHost.map(value),
       "app-keys-file": appKeysFile.map(value), "app-key": appKey.isEmpty ? nil : value(appKey),
-      "token-days": tokenDays.map(value), "quota": quota.map { value(String($0.bytes)) },
+      "token-days": tokenDays.map(value), "quota": quota.map { value($0.text) },
       "authoritative": authoritative.map { value($0.split(separator: ",").map(String.init)) },
       "trusted-proxy": trustedProxy.isEmpty ? nil : value(trustedProxy),
       "proxy-protocol": proxyProtocol ? ConfigValue(.bool(true), isSecret: false) : nil,
@@ -165,7 +165,7 @@ struct ServeCommand: AsyncParsableCommand {
     configuration.appKeys = settings.list("app-key")
     configuration.appKeysFile = file("app-keys-file")
     if let days = settings.number("token-days") { configuration.tokenDays = days }
-    configuration.quota = settings.text("quota").flatMap(ByteSize.init(argument:))?.bytes
+    configuration.quota = settings.text("quota").flatMap(SizeLimit.init(argument:))?.bytes
     configuration.authoritative = Set(settings.list("authoritative"))
     configuration.trustedProxies = try proxies(settings)
     configuration.expectsProxyProtocol = settings.isSet("proxy-protocol")

@@ -12,7 +12,7 @@ struct ServeSetting: Sendable {
     case number(ClosedRange<Int>)
     /// True or false; as a flag, its mere presence is true.
     case flag
-    /// Bytes, as a number or with K, M, G or T.
+    /// Bytes, as a number or with K, M, G or T; or `none`.
     case size
     case list
     case choice([String])
@@ -76,10 +76,10 @@ struct ServeSetting: Sendable {
       name: "token-days", value: "days", kind: .number(2...10_000), standard: "400",
       help: "How long a device's token is valid. It is renewed by use after half of that."),
     ServeSetting(
-      name: "quota", value: "size", kind: .size,
+      name: "quota", value: "size", kind: .size, standard: "64M",
       help: """
-        How much each player may store: bytes, or a number with K, M, G or T (1G is 1 GiB). Without it, the only limit \
-        is the disk.
+        How much each player may store: bytes, or a number with K, M, G or T (1G is 1 GiB); none for \
+        no limit but the disk.
         """),
     ServeSetting(
       name: "authoritative", value: "currencies", kind: .list,

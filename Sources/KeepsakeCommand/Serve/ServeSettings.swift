@@ -180,7 +180,7 @@ struct ServeSettings: Sendable {
   ) throws -> Resolved.Value {
     switch (setting.kind, value) {
     case (.number(let range), .number(let number)) where range.contains(number): return value
-    case (.size, .text(let text)) where ByteSize(argument: text) != nil: return value
+    case (.size, .text(let text)) where SizeLimit(argument: text) != nil: return value
     case (.choice(let choices), .text(let text)) where choices.contains(text): return value
     case (.text, .text(let text)) where !text.isEmpty: return value
     case (.flag, .flag): return value
@@ -199,7 +199,7 @@ struct ServeSettings: Sendable {
       case .text: "a text that isn't empty"
       case .number(let range): "a whole number from \(range.lowerBound) to \(range.upperBound)"
       case .flag: "true or false"
-      case .size: "a number of bytes, or a number with K, M, G or T"
+      case .size: "a number of bytes, a number with K, M, G or T, or none"
       case .list: "words separated by commas"
       case .choice(let choices): "one of \(choices.joined(separator: ", "))"
       }

@@ -33,4 +33,18 @@ struct ByteSize: ExpressibleByArgument, Hashable, Sendable {
     }
   }
 }
+
+/// A limit in bytes, or `none`.
+struct SizeLimit: ExpressibleByArgument, Hashable, Sendable {
+  /// Nil for no limit.
+  var bytes: Int64?
+
+  init?(argument: String) {
+    if argument.lowercased() == "none" { return }
+    guard let size = ByteSize(argument: argument) else { return nil }
+    bytes = size.bytes
+  }
+
+  var text: String { bytes.map(String.init) ?? "none" }
+}
 #endif

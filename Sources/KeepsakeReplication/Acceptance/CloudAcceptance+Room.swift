@@ -64,8 +64,8 @@ extension CloudAcceptance {
     }
   }
 
-  /// Removes the contents of replaced versions, except those that a conflict is merged from, and uploads that were
-  /// never used. The records stay: they are what makes up the history.
+  /// Removes the contents of replaced versions, except those that a conflict is merged from, uploads that were never
+  /// used, and then the records of replaced versions that no device needs.
   private static func makeRoom(now: Int64, in storage: inout some ContainerStorage) throws {
     try storage.removeStrayContents(before: now.addingClamped(-strayMilliseconds))
     let bySlot = Dictionary(grouping: try storage.replacedHolders(in: nil), by: \.slot)
@@ -84,5 +84,6 @@ extension CloudAcceptance {
         try storage.releaseContents(of: holder.version)
       }
     }
+    try pruneForRoom(now: now, in: &storage)
   }
 }

@@ -39,10 +39,12 @@ package enum CloudAcceptance {
   ) throws -> ExchangeResponse {
     try check(request)
     let before = try storage.position()
-    guard try isOfThisHistory(request.cursor, in: storage) else {
+    let standing = try standing(of: request.cursor, in: storage)
+    guard standing == .known else {
       return ExchangeResponse(
-        outcome: nil, restart: true, changes: [], contents: [], wallet: nil,
-        cursor: Cursor(epoch: before.epoch, seq: 0, mark: 0), more: true, serverTimeMilliseconds: now)
+        outcome: nil, restart: true, isBehind: try standing == .forgotten && isBehind(device, request.cursor, storage),
+        changes: [], contents: [], wallet: nil, cursor: Cursor(epoch: before.epoch, seq: 0, mark: 0), more: true,
+        serverTimeMilliseconds: now)
     }
 
     if let device { try recordReached(request, by: device, in: &storage) }
@@ -118,7 +120,7 @@ package enum CloudAcceptance {
       for id in record.covers { try storage.markCovered(id) }
       guard stored?.record != record else { continue }
       let seq = try advance(&storage, using: &random)
-      try storage.putVersion(SequencedVersion(record: record, seq: seq))
+      try storage.putVersion(SequencedVersion(record: record, seq: seq, accepted: stored?.accepted))
     }
     try freeDeleted(Set(plan.versions.map(\.slot)), in: &storage)
     return .accepted(seq: try storage.position().seq)
@@ -269,16 +271,43 @@ package enum CloudAcceptance {
 
   // MARK: Checking
 
-  /// Returns whether `cursor` was received from this container as it is, and not from a state that a backup has
+  /// What a container knows of a cursor.
+  private enum Standing {
+    /// It was received from this container as it is.
+    case known
+    /// It was received from a state that a backup has replaced.
+    case foreign
+    /// It is so old that its mark was forgotten.
+    case forgotten
+  }
+
+  /// Returns false if it is certain that `cursor` was received from a state of this container that a backup has
   /// replaced.
   package static func isOfThisHistory(_ cursor: Cursor, in storage: some ContainerStorage) throws -> Bool {
+    try standing(of: cursor, in: storage) != .foreign
+  }
+
+  private static func standing(of cursor: Cursor, in storage: some ContainerStorage) throws -> Standing {
     let position = try storage.position()
-    if let ahead = cursor.ahead, !storage.faults.ignoresMarks {
-      guard ahead.seq <= position.seq, try storage.mark(of: ahead.seq) == ahead.mark else { return false }
+    func standing(_ seq: UInt64, _ mark: UInt64) throws -> Standing {
+      guard seq <= position.seq else { return .foreign }
+      guard let known = try storage.mark(of: seq) else { return .forgotten }
+      return known == mark ? .known : .foreign
     }
-    if cursor.seq == 0 || storage.faults.ignoresMarks { return true }
-    guard cursor.epoch == position.epoch, cursor.seq <= position.seq else { return false }
-    return try storage.mark(of: cursor.seq) == cursor.mark
+    if storage.faults.ignoresMarks { return .known }
+    if let ahead = cursor.ahead, try standing(ahead.seq, ahead.mark) != .known { return .foreign }
+    if cursor.seq == 0 { return .known }
+    guard cursor.epoch == position.epoch else { return .foreign }
+    return try standing(cursor.seq, cursor.mark)
+  }
+
+  /// Returns whether a cursor without a mark is certain to be an old one of this history: the device has been further
+  /// here, and its store was set back to a backup since. What it had there is in the cloud or was replaced.
+  private static func isBehind(
+    _ device: DeviceID?, _ cursor: Cursor, _ storage: some ContainerStorage
+  ) throws -> Bool {
+    guard let device, let reached = try storage.reached()[device] else { return false }
+    return cursor.seq < reached
   }
 
   /// Checks what can be checked of a request by itself, before anything is read for it.

@@ -20,6 +20,7 @@ extension DeviceEngine {
     facts.isRefused = false
     if response.restart {
       try storage.setFacts(facts)
+      if response.isBehind { return try fetchAnew(from: response.cursor.epoch, &effects, in: &storage) }
       return try beginEpoch(response.cursor.epoch, &effects, in: &storage)
     }
     try stage(response, facts, in: &storage)

@@ -31,6 +31,20 @@ extension DeviceEngine {
     effects.append(.wake(afterMilliseconds: options.pollMilliseconds))
   }
 
+  /// Fetches everything from the start, from a cloud that has forgotten where this device was: it has what was certain
+  /// there, so that nothing is offered again.
+  mutating func fetchAnew(
+    from epoch: UInt64, _ effects: inout [EngineEffect], in storage: inout some DeviceStorage
+  ) throws {
+    try showArrivals(&effects, in: &storage)
+    try storage.clearStaged()
+    var facts = try storage.facts()
+    facts.cursor = Cursor(epoch: epoch, seq: 0, mark: 0)
+    try storage.setFacts(facts)
+    fetching.restart()
+    downloads.restart()
+  }
+
   /// Handles an event saying that the cursor which the device named isn't of the cloud's history. The current cursor
   /// shows whether that still holds after whatever arrived meanwhile; an exchange in flight finds it out itself.
   ///

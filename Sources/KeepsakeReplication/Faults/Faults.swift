@@ -56,6 +56,10 @@ package struct Faults: Hashable, Sendable {
   package var takesPartsAsTheyCome: Bool { planted.contains(.takePartsAsTheyCome) }
   package var acceptsWithoutContents: Bool { planted.contains(.acceptWithoutContents) }
   package var ignoresMarks: Bool { planted.contains(.ignoreMark) }
+  package var prunesWhereDevicesAre: Bool { planted.contains(.pruneWhereDevicesAre) }
+  /// Whether the bugs have an effect only where a cloud prunes.
+  package var isAboutPruning: Bool { prunesWhereDevicesAre || prunesWithoutHeirs }
+  package var prunesWithoutHeirs: Bool { planted.contains(.pruneWithoutHeir) }
   package var liftsProvisional: Bool { planted.contains(.liftProvisional) }
   package var countsAnsweredAsReached: Bool { planted.contains(.reachedWhenAnswered) }
   package var countsStagedAsReached: Bool { planted.contains(.reachedWhileStaged) }

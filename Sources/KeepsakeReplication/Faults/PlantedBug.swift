@@ -40,6 +40,10 @@ package enum PlantedBug: String, Hashable, Sendable, CaseIterable {
   case acceptWithoutContents
   /// The cloud trusts a cursor whatever its mark.
   case ignoreMark
+  /// The cloud prunes versions from which a device may still continue.
+  case pruneWhereDevicesAre
+  /// The cloud prunes versions without handing on what they cover.
+  case pruneWithoutHeir
   /// The cloud stops a version from being provisional although there is another head.
   case liftProvisional
   /// A fresh install's saves rank like all others.
@@ -115,7 +119,7 @@ package enum PlantedBug: String, Hashable, Sendable, CaseIterable {
       .offerToSecondBank, .payVoucherTwice, .payClaimAfterAdoption, .refundTwice, .payReceiptTwice, .frozenBankGrants,
       .forgetProof:
       .money
-    case .mergeAncestorsAsStrangers: .documents
+    case .mergeAncestorsAsStrangers, .pruneWhereDevicesAre: .documents
     default: nil
     }
   }

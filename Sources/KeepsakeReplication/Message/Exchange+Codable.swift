@@ -39,13 +39,14 @@ extension ExchangeRequest: Codable {
 
 extension ExchangeResponse: Codable {
   private enum CodingKeys: String, CodingKey {
-    case outcome, restart, changes, contents, wallet, cursor, more, serverTimeMilliseconds, wanted, quota
+    case outcome, restart, behind, changes, contents, wallet, cursor, more, serverTimeMilliseconds, wanted, quota
   }
 
   package init(from decoder: any Decoder) throws {
     let container = try decoder.container(keyedBy: CodingKeys.self)
     outcome = try container.decodeIfPresent(ExchangeOutcome.self, forKey: .outcome)
     restart = try container.decodeFlag(forKey: .restart)
+    isBehind = try container.decodeFlag(forKey: .behind)
     changes = try container.decodeList(forKey: .changes)
     contents = try container.decodeList(forKey: .contents)
     wallet = try container.decodeIfPresent(WalletReply.self, forKey: .wallet)
@@ -60,6 +61,7 @@ extension ExchangeResponse: Codable {
     var container = encoder.container(keyedBy: CodingKeys.self)
     try container.encodeIfPresent(outcome, forKey: .outcome)
     try container.encodeIfTrue(restart, forKey: .restart)
+    try container.encodeIfTrue(isBehind, forKey: .behind)
     try container.encodeUnlessEmpty(changes, forKey: .changes)
     try container.encodeUnlessEmpty(contents, forKey: .contents)
     try container.encodeIfPresent(wallet, forKey: .wallet)

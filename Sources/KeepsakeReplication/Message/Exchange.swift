@@ -141,6 +141,9 @@ package struct ExchangeResponse: Hashable, Sendable {
   /// The device's cursor isn't part of this container's history: the device starts again at `Cursor.start` of
   /// `cursor.epoch` and offers everything that it holds.
   package var restart: Bool
+  /// Set with `restart` if the cursor is only too old to be compared: the device fetches everything from the start, and
+  /// offers nothing besides what it has queued.
+  package var isBehind: Bool
   /// Changes after the request's cursor, in the order of their seq, at most `limit` in all.
   package var changes: [CloudChange]
   /// Small contents of the versions above, if the device is likely to have their bases.
@@ -157,12 +160,14 @@ package struct ExchangeResponse: Hashable, Sendable {
   package var quota: QuotaUse?
 
   package init(
-    outcome: ExchangeOutcome?, restart: Bool = false, changes: [CloudChange], contents: [EncodedContent],
+    outcome: ExchangeOutcome?, restart: Bool = false, isBehind: Bool = false, changes: [CloudChange],
+    contents: [EncodedContent],
     wallet: WalletReply?, cursor: Cursor, more: Bool, serverTimeMilliseconds: Int64, wanted: [ContentHash] = [],
     quota: QuotaUse? = nil
   ) {
     self.outcome = outcome
     self.restart = restart
+    self.isBehind = isBehind
     self.changes = changes
     self.contents = contents
     self.wallet = wallet

@@ -117,8 +117,10 @@ package enum ExchangeRules {
 }
 
 extension VersionRecord {
+  /// What one covered version adds to it.
+  static let coverSize = 36
   /// The approximate size of the record in a message, in bytes.
-  package var size: Int { 256 + metadata.size + slot.utf8.count + covers.count * 36 + contents.count * 68 }
+  package var size: Int { 256 + metadata.size + slot.utf8.count + covers.count * Self.coverSize + contents.count * 68 }
 }
 
 extension CellUpdate {

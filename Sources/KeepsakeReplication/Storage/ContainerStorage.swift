@@ -1,9 +1,10 @@
 /// What the cloud's acceptance reads and writes of one container, inside one transaction that the caller opened and in
 /// which nothing else accesses the container.
-package protocol ContainerStorage: BankStorage {
+package protocol ContainerStorage: BankStorage, PruningStorage {
   /// Returns the epoch, the newest seq and its mark; seq and mark are 0 in a new container.
   func position() throws -> Cursor
-  /// Moves to `position`, whose seq is greater than all before; its mark stays readable forever.
+  /// Moves to `position`, whose seq is greater than all before; its mark stays readable until it is
+  /// forgotten (``PruningStorage/forgetMarks(through:butNot:)``).
   mutating func advance(to position: Cursor) throws
   func mark(of seq: UInt64) throws -> UInt64?
 
@@ -121,13 +122,17 @@ package struct SequencedCell: Hashable, Sendable {
   }
 }
 
-/// A version with the seq of its acceptance.
+/// A version with the seq of its newest change.
 package struct SequencedVersion: Hashable, Sendable {
   package var record: VersionRecord
   package var seq: UInt64
+  /// The seq with which it was accepted first.
+  package var accepted: UInt64
 
-  package init(record: VersionRecord, seq: UInt64) {
+  /// - Parameter accepted: The seq with which it was accepted first; nil if nothing has changed since.
+  package init(record: VersionRecord, seq: UInt64, accepted: UInt64? = nil) {
     self.record = record
     self.seq = seq
+    self.accepted = accepted ?? seq
   }
 }

@@ -48,6 +48,11 @@ extension MemoryContainer {
         snapshot.add(version, isCovered: covered.contains(version.record.id))
       }
     }
+    if let wanted = reads.slotNames {
+      snapshot.slotNames = slots(after: wanted.after?.text, limit: wanted.limit).map(ExactText.init)
+    }
+    snapshot.visits = visits()
+    snapshot.pastPositions = past
     for hash in reads.contents {
       snapshot.contents[hash] = contents[hash].map {
         Snapshot.Content(base: $0.base, size: Int64($0.bytes.count), isSuspect: suspect.contains(hash))
@@ -160,10 +165,14 @@ extension MemoryContainer {
     }
     suspect.formUnion(writes.suspects)
     commitItems(writes)
+    commitPruning(writes)
     self.used = used
     for offer in writes.droppedOffers { offers[offer] = nil }
     for part in writes.parts { hold(part.items, as: part.part, now: part.now) }
-    if let device = writes.device, let seq = device.reached { setReached(seq, by: device.id) }
+    if let device = writes.device {
+      if let seq = device.reached { setReached(seq, by: device.id) }
+      if let visit = device.visit { recordVisit(of: device.id, now: visit.milliseconds) }
+    }
     commitBank(writes)
   }
 

@@ -27,6 +27,9 @@ package struct MemoryContainer: ContainerStorage, Sendable {
   var offers: [OfferID: (parts: [OfferItems], touched: Int64)] = [:]
   var used: Int64 = 0
   var reachedSeqs: [DeviceID: UInt64] = [:]
+  /// When each device was seen first and last.
+  var visitTimes: [DeviceID: (first: Int64, last: Int64)] = [:]
+  var past: [PastPosition] = []
   /// Every change in the order of its seq. Those that a later change of the same item replaces stay, and are skipped.
   var log: [(seq: UInt64, name: Name)] = []
   var theBank = BankState()

@@ -17,6 +17,13 @@ package struct ReadSet: Hashable, Sendable {
     }
   }
 
+  /// Names of slots in their order.
+  package struct SlotNames: Hashable, Sendable {
+    /// The name after which they begin; nil for the first.
+    package var after: ExactText?
+    package var limit: Int
+  }
+
   /// The device that asks: whether it was removed, how far it has come, when it was last seen.
   package var device: DeviceID?
   /// Whether this chain is recorded as the device's.
@@ -37,6 +44,12 @@ package struct ReadSet: Hashable, Sendable {
   package var slots: Set<ExactText> = []
   /// Every version of a slot.
   package var histories: Set<ExactText> = []
+  /// Names of slots.
+  package var slotNames: SlotNames?
+  /// What is known of where each device is.
+  package var visits = false
+  /// Where the container stood in the past.
+  package var pastPositions = false
 
   /// Whether contents are here, and what they take.
   package var contents: Set<ContentHash> = []
@@ -79,6 +92,9 @@ package struct ReadSet: Hashable, Sendable {
     slotsOfVersions.formUnion(other.slotsOfVersions)
     slots.formUnion(other.slots)
     histories.formUnion(other.histories)
+    slotNames = other.slotNames ?? slotNames
+    visits = visits || other.visits
+    pastPositions = pastPositions || other.pastPositions
     contents.formUnion(other.contents)
     frames.formUnion(other.frames)
     suspects = suspects || other.suspects
@@ -101,6 +117,9 @@ package struct ReadSet: Hashable, Sendable {
     missing.slotsOfVersions = slotsOfVersions.subtracting(known.slotsOfVersions).subtracting(known.versions)
     missing.slots = slots.subtracting(known.slots)
     missing.histories = histories.subtracting(known.histories)
+    if slotNames != known.slotNames { missing.slotNames = slotNames }
+    missing.visits = visits && !known.visits
+    missing.pastPositions = pastPositions && !known.pastPositions
     missing.contents = contents.subtracting(known.contents)
     missing.frames = frames.subtracting(known.frames)
     missing.needing = needing.subtracting(known.needing)

@@ -83,6 +83,9 @@ package struct Snapshot: Sendable {
   /// Whether versions are covered.
   package var coverage: [VersionID: Bool] = [:]
   package var heads: [ExactText: [VersionID]] = [:]
+  package var slotNames: [ExactText] = []
+  package var visits: [DeviceID: DeviceVisits] = [:]
+  package var pastPositions: [PastPosition] = []
 
   package var contents: [ContentHash: Content] = [:]
   package var frames: [ContentHash: EncodedContent] = [:]

@@ -60,12 +60,15 @@ package struct SnapshotContainer: ContainerStorage, Sendable {
 
   package func version(_ id: VersionID) throws -> SequencedVersion? {
     if let written = writes.versions[id] { return written.version }
+    if let rewritten = writes.rewritten[id] { return rewritten }
+    if writes.removed[id] != nil { return nil }
     guard base.known.versions.contains(id) else { throw NotLoaded { $0.versions = [id] } }
     return base.versions[id]
   }
 
   package func slot(of id: VersionID) throws -> String? {
     if let written = writes.versions[id] { return written.version.record.slot }
+    if writes.removed[id] != nil { return nil }
     if base.known.versions.contains(id) { return base.versions[id]?.record.slot }
     guard base.known.slotsOfVersions.contains(id) else { throw NotLoaded { $0.slotsOfVersions = [id] } }
     return base.slotsOfVersions[id]
@@ -82,6 +85,8 @@ package struct SnapshotContainer: ContainerStorage, Sendable {
       newHolders[record.id] = Snapshot.Room.Holder(slot: record.slot, contents: held)
       for hash in held { holders[hash, default: 0] += 1 }
     }
+    writes.rewritten[record.id] = nil
+    writes.removed[record.id] = nil
     writes.versions[record.id] = WriteSet.Version(
       version: version, isHead: isHead, holds: holds || writes.versions[record.id]?.holds == true)
   }
@@ -121,7 +126,7 @@ package struct SnapshotContainer: ContainerStorage, Sendable {
       let first = loaded.list.partitioningIndex { $0.seq > seq }
       for change in loaded.list[first...] where !isReplaced(change) {
         if result.count == limit { return result }
-        result.append(change)
+        result.append(rewritten(change))
       }
       if loaded.through < base.position.seq {
         if !result.isEmpty { return result }
@@ -142,10 +147,15 @@ package struct SnapshotContainer: ContainerStorage, Sendable {
     ReadSet.Changes(after: seq, count: CloudAcceptance.eventChanges, bytes: CloudAcceptance.answerBytes)
   }
 
+  private func rewritten(_ change: CloudChange) -> CloudChange {
+    guard case .version(let record) = change.item, let rewritten = writes.rewritten[record.id] else { return change }
+    return CloudChange(seq: change.seq, item: .version(rewritten.record))
+  }
+
   private func isReplaced(_ change: CloudChange) -> Bool {
     switch change.item {
     case .cell(let update): writes.cells[update.key] != nil
-    case .version(let record): writes.versions[record.id] != nil
+    case .version(let record): writes.versions[record.id] != nil || writes.removed[record.id] != nil
     }
   }
 

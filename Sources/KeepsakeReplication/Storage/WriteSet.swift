@@ -55,6 +55,14 @@ package struct WriteSet: Sendable {
     }
   }
 
+  /// Marks to forget.
+  package struct ForgottenMarks: Sendable {
+    /// Those of seqs up to this one, but not those of newest changes of cells and versions.
+    package var through: UInt64
+    /// Where marks stay besides.
+    package var kept: [ClosedRange<UInt64>]
+  }
+
   /// A decision of the bank.
   package struct Decision: Sendable {
     package var verdict: WalletDecision.Verdict
@@ -76,6 +84,16 @@ package struct WriteSet: Sendable {
   package internal(set) var cells: [CellKey: SequencedCell] = [:]
   package internal(set) var versions: [VersionID: Version] = [:]
   package internal(set) var covered: Set<VersionID> = []
+  /// Covered versions to remove, with their slots.
+  package internal(set) var removed: [VersionID: String] = [:]
+  /// Versions whose covers are others now. Their seq stays.
+  package internal(set) var rewritten: [VersionID: SequencedVersion] = [:]
+  /// Ids that aren't known as covered any more.
+  package internal(set) var forgotten: Set<VersionID> = []
+  package internal(set) var forgottenMarks: ForgottenMarks?
+  package internal(set) var recordedPosition: PastPosition?
+  /// The times of past positions to forget.
+  package internal(set) var forgottenPositions: Set<Int64> = []
   /// What the bytes kept for the player grow by.
   package internal(set) var used: Int64 = 0
 
@@ -114,14 +132,18 @@ package struct WriteSet: Sendable {
     let items =
       marks.count + cells.count + versions.count + covered.count + removedContents.count + released.count
       + suspects.count + droppedOffers.count + parts.count
+    let pruning = removed.count + rewritten.count + forgotten.count + forgottenPositions.count
     let bank =
       decisions.count + claims.count + paidVouchers.count + vouchedClaims.count + orders.count + goods.count
       + closedChains.count + vouchers.count
-    let single = [position != nil, device != nil, retired != nil, self.bank != nil, receipt != nil].count { $0 }
+    let single = [
+      position != nil, device != nil, retired != nil, self.bank != nil, receipt != nil, forgottenMarks != nil,
+      recordedPosition != nil,
+    ].count { $0 }
     let bytes = contents.reduce(0) { sum, content in
       guard case .inline(let data) = content.bytes else { return sum + 1 }
       return sum + 1 + data.count / 1_024
     }
-    return items + bank + single + bytes + parts.reduce(0) { $0 + $1.items.size / 1_024 }
+    return items + pruning + bank + single + bytes + parts.reduce(0) { $0 + $1.items.size / 1_024 }
   }
 }

@@ -15,6 +15,7 @@ struct EncodedRows: Sendable {
   init(_ writes: WriteSet) throws {
     for (key, cell) in writes.cells { cells[key] = try Self.encode(cell.update.state) }
     for (id, version) in writes.versions { records[id] = PackedRecord(version.version.record).bytes }
+    for (id, version) in writes.rewritten { records[id] = PackedRecord(version.record).bytes }
     bank = try writes.bank.map(Self.encode)
     decisions = try writes.decisions.map { try Self.encode($0.operation) }
     orders = try writes.orders.map { try Self.encode($0.order) }

@@ -6,7 +6,7 @@ import KeepsakeReplication
 /// Removed devices, deleted players, and the export of a player's data.
 extension SQLiteCloudStorage {
   /// Tables whose rows of a container are deleted with it: those that name it by its number,
-  private static let numbered = ["cell", "version", "head", "covered", "content", "mark"]
+  private static let numbered = ["cell", "version", "head", "covered", "content", "mark", "pastPosition"]
   /// and those that name it by its id.
   private static let tables = [
     "decision", "packedDecision", "paidClaim", "good",

@@ -16,6 +16,7 @@ extension SQLiteContainer {
     try commitItems(writes, encoded)
     for covered in writes.covered where writes.versions[covered] == nil { try markCovered(covered) }
     try commitReleases(writes)
+    try commitPruning(writes, encoded)
     for offer in writes.droppedOffers { try dropOffer(offer) }
     for (part, items) in zip(writes.parts, encoded.parts) { try hold(part, encoded: items) }
     if let device = writes.device { try put(device) }
@@ -79,7 +80,7 @@ extension SQLiteContainer {
     for (seq, mark) in marks { try keep(mark: signed(mark), of: signed(seq)) }
   }
 
-  private func keep(mark: Int64, of seq: Int64) throws {
+  func keep(mark: Int64, of seq: Int64) throws {
     try run("INSERT INTO mark (container, seq, mark) VALUES (?, ?, ?)", [number, seq, mark])
   }
 
@@ -114,7 +115,10 @@ extension SQLiteContainer {
       try keep(mark: old.decode(atIndex: 3), of: old.decode(atIndex: 2))
       try removeHead(version, of: old.decode(atIndex: 4))
       try run(
-        "UPDATE version SET seq = ?, mark = ?, holds = ?, slot = ?, record = ? WHERE number = ?",
+        """
+        UPDATE version SET accepted = ifnull(accepted, seq), seq = ?, mark = ?, holds = ?, slot = ?, record = ?
+        WHERE number = ?
+        """,
         [seq, mark, isHolding || written.holds, slot, packed, version])
     } else {
       try run(

@@ -23,9 +23,10 @@ extension SQLiteContainer {
       snapshot.used = try found.decode(atIndex: 4)
     }
     // Decoded only if it is asked for.
-    let reached =
-      reads.reached || reads.device != nil ? try found.map { try PackedReached(bytes: $0.decode(atIndex: 5)) } : nil
+    let isAsked = reads.reached || reads.visits || reads.device != nil
+    let reached = isAsked ? try found.map { try PackedReached(bytes: $0.decode(atIndex: 5)) } : nil
     try loadDevices(reads, reached?.seqs ?? [:], into: &snapshot)
+    try loadPruning(reads, reached?.seqs ?? [:], into: &snapshot)
     for seq in reads.marks where seq != snapshot.position.seq { snapshot.marks[seq] = try mark(of: seq) }
     for key in reads.cells { snapshot.cells[key] = try cell(key) }
     for version in reads.versions { try load(version, into: &snapshot) }
@@ -97,7 +98,9 @@ extension SQLiteContainer {
 
   private func loadHistories(of slots: Set<ExactText>, into snapshot: inout Snapshot) throws {
     try eachVersion(of: slots) { row in
-      snapshot.add(try sequencedVersion(row), isCovered: try !row.decode(Bool.self, atIndex: 4))
+      var version = try sequencedVersion(row)
+      if let accepted = try row.decode(Int64?.self, atIndex: 5) { version.accepted = unsigned(accepted) }
+      snapshot.add(version, isCovered: try !row.decode(Bool.self, atIndex: 4))
     }
   }
 

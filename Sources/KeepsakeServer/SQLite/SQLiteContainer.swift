@@ -72,8 +72,9 @@ struct SQLiteContainer: BankStorage {
       WHERE head.container = version.container AND head.slot = version.slot AND head.version = version.number
     )
     """
-  /// What ``sequencedVersion(_:)`` reads, and whether it is a head.
-  static let versionColumns = "seq, id, slot, record, \(isHead)"
+  /// What ``sequencedVersion(_:)`` reads, whether it is a head, and the seq with which it was accepted if that is
+  /// another.
+  static let versionColumns = "seq, id, slot, record, \(isHead), accepted"
 
   /// Returns a version, and whether it is a head.
   func versionAndHead(_ version: VersionID) throws -> (SequencedVersion, isHead: Bool)? {

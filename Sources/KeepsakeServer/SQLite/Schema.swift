@@ -13,7 +13,7 @@ enum Schema {
     "1 containers, devices, pairing", "2 room and damage", "3 offers in parts", "4 removed devices",
     "5 what devices have seen", "6 packed decisions", "7 the bank's own operations",
     "8 tokens with an age",
-    "9 revisions", "10 packed rows",
+    "9 revisions", "10 packed rows", "11 pruning",
   ]
 
   static func migrator(files: ContentFiles) -> DatabaseMigrator {
@@ -97,6 +97,7 @@ enum Schema {
     migrator.registerMigration(migrations[7], migrate: addTokenUses)
     migrator.registerMigration(migrations[8], migrate: addRevisions)
     migrator.registerMigration(migrations[9], migrate: packRows)
+    migrator.registerMigration(migrations[10], migrate: addPruning)
     return migrator
   }
 

@@ -66,6 +66,11 @@ protocol CloudStorage: Sendable {
   /// everything of its player was deleted.
   func join(_ code: Data, app: AppID, as device: DeviceID, name: String, now: Int64) async throws -> DeviceIdentity?
 
+  /// Returns a page of the containers, with those among them that are due for pruning.
+  ///
+  /// - Parameter place: Where the page before ended; 0 for the first one.
+  func containersToPrune(after place: Int64, now: Int64, limit: Int) async throws -> PrunablePage
+
   func close() async throws
 }
 

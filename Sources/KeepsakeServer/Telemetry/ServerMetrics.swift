@@ -20,6 +20,9 @@ final class ServerMetrics: Sendable {
     "keepsake_commit_group_size": "Transactions that were committed together.",
     "keepsake_commit_seconds": "From the beginning of a group of transactions to its commit.",
     "keepsake_commit_failures_total": "Groups of transactions that failed as a whole.",
+    "keepsake_pruned_versions_total": "Replaced versions that were removed.",
+    "keepsake_pruned_ids_total": "Ids of such versions that were forgotten.",
+    "keepsake_pruned_bytes_total": "How many bytes players have less because of that, as quotas count them.",
     "keepsake_storage_bytes": "Disk space, by kind: database, log, contents, incoming, free.",
     "keepsake_ready": "1 if the server is ready for requests, 0 if it isn't.",
     "keepsake_tls_certificate_expires_seconds": "When the certificate expires, in seconds since 1970.",
@@ -50,6 +53,9 @@ final class ServerMetrics: Sendable {
   private let groupSize: Recorder
   private let groupSeconds: Timer
   private let groupFailures: Counter
+  private let prunedVersions: Counter
+  private let prunedIDs: Counter
+  private let prunedBytes: Counter
 
   init(_ factory: any MetricsFactory) {
     self.factory = factory
@@ -59,6 +65,9 @@ final class ServerMetrics: Sendable {
     groupSize = Recorder(label: "keepsake_commit_group_size", factory: factory)
     groupSeconds = Timer(label: "keepsake_commit_seconds", factory: factory)
     groupFailures = Counter(label: "keepsake_commit_failures_total", factory: factory)
+    prunedVersions = Counter(label: "keepsake_pruned_versions_total", factory: factory)
+    prunedIDs = Counter(label: "keepsake_pruned_ids_total", factory: factory)
+    prunedBytes = Counter(label: "keepsake_pruned_bytes_total", factory: factory)
   }
 
   // MARK: Requests
@@ -124,6 +133,15 @@ final class ServerMetrics: Sendable {
     groupSize.record(transactions)
     groupSeconds.recordNanoseconds(nanoseconds)
     if failed { groupFailures.increment() }
+  }
+
+  // MARK: Pruning
+
+  /// - Parameter bytes: By how many a player has less.
+  func pruned(versions: Int, ids: Int, bytes: Int64) {
+    prunedVersions.increment(by: versions)
+    prunedIDs.increment(by: ids)
+    prunedBytes.increment(by: max(0, bytes))
   }
 
   // MARK: What is read when it is asked for

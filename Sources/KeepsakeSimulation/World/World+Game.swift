@@ -25,7 +25,7 @@ extension World {
       open(index)
     case .copy: copyStore(of: index)
     case .rollBack: rollBack(index)
-    case .backUp: devices[index].backup = (devices[index].storage, devices[index].journal.count)
+    case .backUp: devices[index].backup = (devices[index].storage, devices[index].journal.count, now)
     case .turnClock: devices[index].skew += Int64.random(in: -90_000...90_000, using: &random)
     case .collect: collectContents()
     case .remove: removeDevice(index)
@@ -36,6 +36,7 @@ extension World {
     }
     orderSomething()
     playAsGuest()
+    pruneCloud()
   }
 
   // MARK: Saves
@@ -320,13 +321,15 @@ extension World {
     guard devices.count < swarm.maximumDevices else { return }
     report.statistics.copies += 1
     trace(27, UInt64(index), words: "device \(index) is copied as device \(devices.count)")
+    // A copy is known as the device that it is a copy of.
+    cloud.copyVisits(of: Device.id(index), to: Device.id(devices.count))
     addDevice(
       devices[index].storage, writer: options.faults.reusesWriters ? devices[index].writer : nil)
   }
 
   /// Rolls the store back to its backup: what was written since is gone unless it was sent in time.
   func rollBack(_ index: Int) {
-    guard let backup = devices[index].backup else { return }
+    guard let backup = devices[index].backup, maySetBack(to: backup.time) else { return }
     report.statistics.rollbacks += 1
     trace(28, UInt64(index), words: "device \(index) is restored from a backup")
     for number in devices[index].journal.dropFirst(backup.writes) {
@@ -343,6 +346,7 @@ extension World {
     devices[index].journal.removeLast(devices[index].journal.count - min(backup.writes, devices[index].journal.count))
     devices[index].checkedElements = []
     devices[index].backup = nil
+    reportSetBack(index)
     open(index)
   }
 
@@ -353,21 +357,6 @@ extension World {
     case .operation(let id): model.operationMayBeGone.insert(id)
     case .cell: break
     }
-  }
-
-  /// The cloud removes what no head needs.
-  private func collectContents() {
-    var needed: Set<ContentHash> = []
-    for slot in cloud.slots() {
-      for id in cloud.heads(of: slot) {
-        for hash in cloud.version(id)?.record.contents ?? [] {
-          var next: ContentHash? = hash
-          while let hash = next, needed.insert(hash).inserted { next = cloud.content(hash)?.base }
-        }
-      }
-    }
-    trace(29, UInt64(needed.count), words: "the cloud collects unused contents, \(needed.count) are kept")
-    cloud.removeContents(butNot: needed)
   }
 
   private func fillCloud() {

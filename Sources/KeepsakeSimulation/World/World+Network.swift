@@ -141,8 +141,13 @@ extension World {
     let reached = cloud.reached()[Device.id(index)] ?? 0
     // As a server does: over what was loaded for the request.
     let reads = try CloudAcceptance.reads(of: request, from: Device.id(index), hasQuota: isFull)
+    let now = now
+    if isFull { lastFull = now }
     let response = try cloud.decide(reading: reads, using: &random) { cloud, random in
-      try CloudAcceptance.exchange(
+      try cloud.recordVisit(
+        WriteSet.Visit(player: PlayerID(high: 0, low: 1), app: Data(), milliseconds: now), of: Device.id(index),
+        every: 0)
+      return try CloudAcceptance.exchange(
         request, from: Device.id(index), now: now, quota: isFull ? 0 : nil, rules: bankRules, in: &cloud,
         using: &random)
     }

@@ -39,8 +39,8 @@ package final class World {
     var garden: Garden?
     /// Writes made here, as indices into `Model.writes`.
     var journal: [Int] = []
-    /// An older state of the storage, and how many writes it had.
-    var backup: (storage: SimulatedDevice, writes: Int)?
+    /// An older state of the storage, how many writes it had, and when it was made.
+    var backup: (storage: SimulatedDevice, writes: Int, time: Int64)?
     var checkedElements: Set<VersionID> = []
     var exchanges = 0
     /// The number of the newest request to a bank that was left, by the chain that it is about.
@@ -115,8 +115,9 @@ package final class World {
   var agenda = Agenda<Happening>()
   /// Set when the world comes to rest: everything that goes wrong by chance stops.
   var calm = false
-  /// Whether the cloud currently accepts no saves.
+  /// Whether the cloud currently accepts no saves, and when it last refused any.
   var isFull = false
+  var lastFull: Int64?
   /// Whether games hold back what is received, and apply it between two levels. Drawn separately, so that other worlds
   /// stay as they are.
   let holdsArrivals: Bool
@@ -130,6 +131,9 @@ package final class World {
   let hasGuest: Bool
   var guest = Guest()
   var guests: SeededGenerator
+  /// How the cloud prunes; nil if it doesn't. Drawn separately, too.
+  let pruningRules: PruningRules?
+  var pruner: SeededGenerator
 
   package init(seed: UInt64, options: Options = Options()) {
     self.options = options
@@ -144,6 +148,9 @@ package final class World {
     isFrugal = seed % 5 == 4 && swarm.cloudRestoreOdds == 0
     // A restored bank has lost which vouchers it had paid.
     hasGuest = swarm.isAboutMoney && swarm.cloudRestoreOdds == 0 && (seed % 4 == 1 || options.faults.isAboutVouchers)
+    pruner = SeededGenerator(seed: seed ^ 0x5052_554E_4552)
+    let prunes = seed % 3 == 1 || options.faults.isAboutPruning
+    pruningRules = prunes ? Self.pruningRules(swarm, using: &pruner) : nil
     var engine = DeviceEngine.Options()
     engine.page = swarm.page
     engine.inlineBytes = swarm.inlineBytes

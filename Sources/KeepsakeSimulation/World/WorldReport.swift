@@ -76,8 +76,10 @@ package struct WorldStatistics: Hashable, Sendable {
   package var merges = 0
   package var mergesUncertain = 0
   package var mergesCrossed = 0
-  /// Versions of which devices kept only the record.
+  /// Versions of which devices kept only the record; versions that the cloud removed, and ids that it forgot.
   package var pruned = 0
+  package var prunedInCloud = 0
+  package var forgottenInCloud = 0
   package var additionsKept = 0
   package var skewedClocks = 0
   /// Loads of saves that were left in the cloud, saves that were requested and arrived, and saves that were evicted.
@@ -121,7 +123,8 @@ package struct WorldStatistics: Hashable, Sendable {
       \.claimsDeclined, \.provisional,
       \.deletes, \.resets, \.takenOut,
       \.documents, \.merges,
-      \.mergesUncertain, \.mergesCrossed, \.pruned, \.additionsKept, \.skewedClocks, \.leftInTheCloud,
+      \.mergesUncertain, \.mergesCrossed, \.pruned, \.prunedInCloud, \.forgottenInCloud,
+      \.additionsKept, \.skewedClocks, \.leftInTheCloud,
       \.askedFor, \.evicted, \.seen,
       \.mostExchangesAfterLastWrite, \.mostExchangesForMoney,
     ]

@@ -1,3 +1,5 @@
+import KeepsakeReplication
+
 /// What all transactions of an open store share besides the database.
 ///
 /// Every access to the store goes through a context: a transaction without the seal would write unsealed rows.

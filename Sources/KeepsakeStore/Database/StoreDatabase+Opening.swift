@@ -1,5 +1,6 @@
 import Foundation
 import GRDB
+import KeepsakeReplication
 
 // Opening a store's database, and opening it again after the disk has failed.
 extension StoreDatabase {

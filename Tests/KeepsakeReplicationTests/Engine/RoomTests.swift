@@ -179,9 +179,12 @@ import Testing
     var cloud = try cloud(saves)
     // One save has to go, and only the oldest may.
     let quota = cloud.usedBytes()
+    let record = Int64(try #require(cloud.version(ResolutionTests.id(1))).record.size)
     #expect(try CloudAcceptance.shortage(for: 1_000, quota, now: 0, in: &cloud) == nil)
+    #expect(cloud.version(ResolutionTests.id(1)) == nil && cloud.isCovered(ResolutionTests.id(1)))
+    #expect(try CloudAcceptance.shortage(for: 1_000 + record, quota, now: 0, in: &cloud) == nil)
     #expect(!has(1, cloud) && has(2, cloud) && has(3, cloud) && has(4, cloud))
-    #expect(try CloudAcceptance.shortage(for: 1_001, quota, now: 0, in: &cloud) != nil)
+    #expect(try CloudAcceptance.shortage(for: 1_001 + record, quota, now: 0, in: &cloud) != nil)
     #expect(has(2, cloud))
     cloud = try self.cloud(saves + [(5, [3, 4])])
     let used = cloud.usedBytes()

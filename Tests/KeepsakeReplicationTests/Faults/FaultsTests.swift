@@ -29,6 +29,7 @@ struct FaultsTests {
       .takePartsAsTheyCome: \.takesPartsAsTheyCome,
       .acceptWithoutContents: \.acceptsWithoutContents,
       .ignoreMark: \.ignoresMarks,
+      .pruneWhereDevicesAre: \.prunesWhereDevicesAre, .pruneWithoutHeir: \.prunesWithoutHeirs,
       .liftProvisional: \.liftsProvisional,
       .reachedWhenAnswered: \.countsAnsweredAsReached,
       .reachedWhileStaged: \.countsStagedAsReached,

@@ -57,6 +57,9 @@ struct CountingStorage: CloudStorage {
   func frozenBanks(after container: ContainerID?, epoch: UInt64) async throws -> FrozenBanks {
     try await other().frozenBanks(after: container, epoch: epoch)
   }
+  func containersToPrune(after place: Int64, now: Int64, limit: Int) async throws -> PrunablePage {
+    try await other().containersToPrune(after: place, now: now, limit: limit)
+  }
   func putPairing(_ pairing: Pairing, for device: DeviceID, now: Int64) async throws {
     try await other().putPairing(pairing, for: device, now: now)
   }

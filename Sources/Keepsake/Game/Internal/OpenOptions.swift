@@ -1,4 +1,5 @@
 import Foundation
+import KeepsakeReplication
 import KeepsakeStore
 
 /// The options that a game's data was opened with, kept to open it again, or the data of another account.

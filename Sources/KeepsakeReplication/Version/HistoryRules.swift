@@ -52,11 +52,6 @@ public struct HistoryRules: Sendable, Hashable {
 }
 
 extension Int64 {
-  fileprivate func addingClamped(_ other: Int64) -> Int64 {
-    let (sum, overflow) = addingReportingOverflow(other)
-    return overflow ? .max : sum
-  }
-
   /// Rounds down, also for times before 1970.
   fileprivate func flooredQuotient(by divisor: Int64) -> Int64 {
     let (quotient, remainder) = quotientAndRemainder(dividingBy: divisor)

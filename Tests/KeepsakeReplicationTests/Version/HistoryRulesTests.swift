@@ -1,6 +1,6 @@
+import KeepsakeReplication
+import KeepsakeSimulation
 import Testing
-
-@testable import KeepsakeStore
 
 struct HistoryRulesTests {
   private static let minute: Int64 = 60_000
@@ -44,7 +44,7 @@ struct HistoryRulesTests {
     "pruning twice equals pruning once, and never more versions are kept than the rules allow",
     arguments: 0..<20 as Range<UInt64>)
   func settles(seed: UInt64) {
-    var random = SeededRandom(seed: seed)
+    var random = SeededGenerator(seed: seed)
     let rules = HistoryRules(
       newest: .random(in: -1...6, using: &random), hourly: .random(in: -1...6, using: &random),
       daily: .random(in: 0...6, using: &random),
