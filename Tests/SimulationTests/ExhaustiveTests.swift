@@ -40,10 +40,9 @@ import Testing
   func restoresViolateNothing(start: ExhaustiveStart) async {
     var options = ExhaustiveOptions()
     options.maximumStates = TestDepth.walletStates
-    // A store that was only told that its chain is closed has nothing to show to a bank that wasn't told.
-    (options.restores, options.hasRawBackups) = (1, start != .forked)
+    (options.restores, options.hasRawBackups) = (1, true)
     // Few ways to go, so that a restore and what comes after it are within reach.
-    (options.operations, options.copies, options.removals) = (1, 0, 0)
+    (options.operations, options.copies, options.removals) = (1, 0, 1)
     options.deeds = [.earn, .spendLarge, .claim]
     let report = await report(start, options)
     if let failure = report.failure {

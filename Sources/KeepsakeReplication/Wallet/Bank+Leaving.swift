@@ -69,7 +69,8 @@ extension Bank {
   ) throws -> WalletReply {
     WalletReply(
       chain: offer.chain, state: .closed(common: common), epoch: epoch,
-      decisions: try decisions(for: offer, in: storage), voucher: voucher)
+      decisions: try decisions(for: offer, in: storage), voucher: voucher,
+      proof: try headStatement(offer, in: storage))
   }
 
   /// Returns the reply to a store that leaves with an unknown chain, on which it has brought nothing, and for which

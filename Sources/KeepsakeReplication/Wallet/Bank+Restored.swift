@@ -94,9 +94,10 @@ extension Bank {
     return head.count > known.count || head.count == known.count && head != known
   }
 
-  /// Returns the statement that an offer shows, if this bank made it.
+  /// Returns the statement that an offer shows of its chain, with the totals, if this bank made it.
   func proof(in offer: WalletOffer) -> WalletStatement? {
-    guard offer.proving != nil, let proof = offer.proof, let seal = rules.seal, seal.isValid(proof, on: offer.chain)
+    guard offer.proving != nil, let proof = offer.proof, proof.isOfHead != true, let seal = rules.seal,
+      seal.isValid(proof, on: offer.chain)
     else {
       return nil
     }
@@ -109,6 +110,22 @@ extension Bank {
       let chain = ([offer.follows].compactMap(\.self) + offer.ancestors).first(where: { seal.isValid(proof, on: $0) })
     else { return nil }
     return (chain, proof)
+  }
+
+  /// Returns a statement for a store that has to continue with another chain, which may know nothing else of the bank:
+  /// where this bank has the chain, and never what the offer says. Nil if the bank has no such chain.
+  func headStatement(_ offer: WalletOffer, in storage: some BankStorage) throws -> WalletStatement? {
+    guard let seal = rules.seal, offer.knowsRestores else { return nil }
+    if let chain = state.chains[offer.chain] {
+      guard chain.statement > 0 else { return nil }
+      return seal.signed(
+        WalletStatement(epoch: epoch, number: chain.statement, headOfChain: chain.head), on: offer.chain)
+    }
+    // It is later than any that a bank which still has the chain open has made.
+    return try storage.closedChain(offer.chain).map {
+      seal.signed(
+        WalletStatement(epoch: epoch, number: WalletStatement.numberOfClosed, headOfChain: $0.head), on: offer.chain)
+    }
   }
 
   /// Returns whether an offer of a new chain shows a statement of this bank on a chain that it follows, and notes that.

@@ -53,6 +53,7 @@ package struct Bank: Sendable {
     var offer = offered
     try Self.check(offer)
     let empty = ChainHead(emptyChain: offer.chain)
+    let goodsBefore = state.goodsNumber
     setBack(to: rules.epoch)
     // A store that knows nothing of epochs shows nothing, and goes on with what the bank has.
     if !offer.knowsRestores { offer.epoch = epoch }
@@ -89,7 +90,7 @@ package struct Bank: Sendable {
         }
       }
       let isTrusted = proof != nil || hasProvenFormer(offer) || continuesReplay(offer)
-      try begin(offer, at: empty, in: &storage)
+      try begin(offer, at: empty, isTrusted: isTrusted, in: &storage)
       // A request from before the restore that was held up: its store has a statement to show.
       let isOlder = rules.seal != nil && offer.epoch != epoch
       if isTrusted || isOlder {
@@ -138,13 +139,14 @@ package struct Bank: Sendable {
       chain.statement = max(chain.statement, offer.statement) + 1
       state.chains[offer.chain] = chain
     }
-    var reply = try reply(offer, hasGranted: mayGrant && !isFrozen, in: storage)
+    var reply = try reply(offer, goodsBefore: goodsBefore, hasGranted: mayGrant && !isFrozen, in: storage)
     (reply.takenVouchers, reply.declinedVouchers) = (vouchers.taken, vouchers.declined)
     return reply
   }
 
+  /// - Parameter isTrusted: Whether the store has shown a statement of a bank that was set back.
   private mutating func begin(
-    _ offer: WalletOffer, at empty: ChainHead, in storage: inout some BankStorage
+    _ offer: WalletOffer, at empty: ChainHead, isTrusted: Bool, in storage: inout some BankStorage
   ) throws {
     guard state.chains.count + state.closedChains < Self.maximumChains, state.chains.count < Self.maximumOpenChains
     else {
@@ -158,7 +160,8 @@ package struct Bank: Sendable {
     let former = ([offer.follows].compactMap(\.self) + older).filter { $0 != offer.chain }
     guard !former.isEmpty else { return }
     try close(Set(former), sparing: offer.chain, in: &storage)
-    if offer.proving != nil { try recordLost(former, in: &storage) }
+    // Anybody else could make up as many chains as a player can have.
+    if isTrusted { try recordLost(former, in: &storage) }
   }
 
   // MARK: Operations
@@ -323,11 +326,15 @@ package struct Bank: Sendable {
   ) throws -> WalletReply {
     WalletReply(
       chain: offer.chain, state: replyState, epoch: epoch,
-      decisions: try decisions(for: offer, isRefused: true, in: storage))
+      decisions: try decisions(for: offer, isRefused: true, in: storage), proof: try headStatement(offer, in: storage))
   }
 
-  /// - Parameter hasGranted: Whether the chain has all that it could be granted.
-  private func reply(_ offer: WalletOffer, hasGranted: Bool, in storage: some BankStorage) throws -> WalletReply {
+  /// - Parameters:
+  ///   - goodsBefore: The number of the last change of goods before this offer.
+  ///   - hasGranted: Whether the chain has all that it could be granted.
+  private func reply(
+    _ offer: WalletOffer, goodsBefore: UInt64, hasGranted: Bool, in storage: some BankStorage
+  ) throws -> WalletReply {
     guard let chain = state.chains[offer.chain] else {
       throw ExchangeError.malformed("the wallet chain is missing")
     }
@@ -342,7 +349,7 @@ package struct Bank: Sendable {
     reply.owed = state.debts ?? [:]
     reply.authoritative = rules.listed
     reply.recalled = recall(from: offer.chain)
-    reply.goods = try changedGoods(since: offer.goods, in: storage)
+    reply.goods = try changedGoods(since: offer.goods, isLater: offer.goods > goodsBefore, in: storage)
     // To a store that has to show a later statement first, nobody is named: it asks again.
     for (currency, amount) in offer.needs where hasGranted && amount > chain.totals[currency]?.rights ?? 0 {
       reply.held[currency] = holdings(of: currency, except: offer.chain)
@@ -350,10 +357,11 @@ package struct Bank: Sendable {
     return reply
   }
 
-  private func changedGoods(since number: UInt64, in storage: some BankStorage) throws -> WalletGoods? {
-    guard number != state.goodsNumber else { return nil }
-    // A store that knows more comes from before this bank was set back.
-    let after = number > state.goodsNumber ? 0 : number
+  /// - Parameter isLater: Whether the store knew more than the bank did: it does so from before this bank was set back,
+  ///   and the same number stands for something else by now.
+  private func changedGoods(since number: UInt64, isLater: Bool, in storage: some BankStorage) throws -> WalletGoods? {
+    guard isLater || number != state.goodsNumber else { return nil }
+    let after = isLater ? 0 : number
     let goods = try storage.goods(changedAfter: after, limit: WalletGoods.maximumChanges)
     return WalletGoods(
       after: after, number: goods.last?.number ?? state.goodsNumber,

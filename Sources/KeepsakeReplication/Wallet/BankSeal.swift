@@ -51,7 +51,8 @@ package struct BankSeal: Hashable, Sendable {
   // MARK: Bytes
 
   private func bytes(of statement: WalletStatement, _ chain: ChainID) -> Data {
-    var bytes = SealedBytes(purpose: "statement")
+    // So that one of a head is never taken for one that says that there are no totals.
+    var bytes = SealedBytes(purpose: statement.isOfHead == true ? "head" : "statement")
     bytes.append(bank.bytes)
     bytes.append(chain.bytes)
     bytes.append(statement.epoch)

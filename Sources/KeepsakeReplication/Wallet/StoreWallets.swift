@@ -37,6 +37,8 @@ package struct StoreWallets: Hashable, Sendable {
       own = state
       return
     }
+    // A purchase that was being made is one at the next bank. What was kept for it here may be what spends wait for.
+    (state.needs, state.held) = ([:], [:])
     for index in former.indices where former[index].receiver == nil { former[index].receiver = bank }
     former.append(FormerWallet(bank: bank, state: state))
     own = WalletState(chain: ChainID(using: &random))

@@ -107,7 +107,7 @@ extension Wallet {
       try continueFrom(head, common, reply, &change, using: &random, acknowledged: operations, settled: settled)
     case .closed(let common):
       settle(reply.decisions, upTo: position(of: common) ?? 0, &change)
-      try startChain(after: common, lost: lost(settled), using: &random)
+      try startChain(after: common, lost: lost(settled), showing: reply.proof, using: &random)
     case .restored:
       if state.proving != reply.epoch { try offerAgain(settled(false)) }
       state.proving = reply.epoch
@@ -201,7 +201,9 @@ extension Wallet {
       // come, too.
       settle(reply.decisions, upTo: index, &change)
       acknowledge(common, index)
-      if state.operations.isEmpty { try startChain(after: common, lost: lost(settled), using: &random) }
+      if state.operations.isEmpty {
+        try startChain(after: common, lost: lost(settled), showing: reply.proof, using: &random)
+      }
       return
     }
     switch head.count < state.acknowledged.count ? try operations(head) : .branched {
@@ -214,7 +216,7 @@ extension Wallet {
       state.skipsLost = true
     case .branched, .notKept:
       // Also a bank that was set back, after which a copy of this store continued the chain first.
-      try startChain(after: common ?? state.acknowledged, lost: lost(settled), using: &random)
+      try startChain(after: common ?? state.acknowledged, lost: lost(settled), showing: reply.proof, using: &random)
     }
   }
 
@@ -234,10 +236,19 @@ extension Wallet {
       change.decisions.append(Decided(operation: operation, verdict: verdict))
     }
     var wait: [WalletOperation] = []
-    // What the bank settles again isn't decided anew.
+    /// What a bank that was set back settles again isn't decided anew. The game has to know what it declines or lets
+    /// wait; not so of a claim, whose payment counts once, whichever device it is for.
+    func decideAgain(_ operation: WalletOperation, _ wait: inout [WalletOperation]) {
+      guard let verdict = verdicts[operation.id], !verdict.counts, verdict != .declined || !operation.isClaim else {
+        return
+      }
+      decide(operation, &wait)
+    }
+    for operation in state.operations.prefix(min(index, state.replayed)) { decideAgain(operation, &wait) }
     for operation in state.operations.prefix(index).dropFirst(state.replayed) { decide(operation, &wait) }
     // They were sent from the front, and are decided there.
     let late = state.late.prefix { verdicts[$0.id] != nil }.count
+    for operation in state.late.prefix(min(late, state.again)) { decideAgain(operation, &wait) }
     for operation in state.late.prefix(late).dropFirst(state.again) { decide(operation, &wait) }
     state.late.removeFirst(late)
     state.again = max(0, state.again - late)
@@ -309,9 +320,12 @@ extension Wallet {
 
   /// Continues with a new chain; what came after `common` on the old one, and what never counted there, is late.
   ///
-  /// - Parameter lost: What the bank had settled, and may have lost.
+  /// - Parameters:
+  ///   - lost: What the bank had settled, and may have lost.
+  ///   - shown: Where the bank has the chain that ends.
   private mutating func startChain(
-    after common: ChainHead, lost: [WalletOperation], using random: inout some RandomNumberGenerator
+    after common: ChainHead, lost: [WalletOperation], showing shown: WalletStatement?,
+    using random: inout some RandomNumberGenerator
   ) {
     let kept = position(of: common) ?? 0
     var next = WalletState(chain: ChainID(using: &random), follows: state.chain)
@@ -330,8 +344,14 @@ extension Wallet {
     next.isBound = state.isBound
     next.bank = state.bank
     (next.epoch, next.proving, next.again) = (state.epoch, state.proving, again.count)
-    // That of the former chain shows a bank which is set back that it had settled what it is offered again.
+    // That of a former chain shows a bank which is set back that it had settled what it is offered again. A bank that
+    // has asked for one from before it was set back isn't shown one that it has made since.
     next.proof = state.proof
+    if let shown, shown.isPossibleOfHead, shown.epoch >= state.proof?.epoch ?? 0,
+      state.proving == nil || state.proof == nil
+    {
+      next.proof = shown
+    }
     next.ancestors = Array(([state.follows].compactMap(\.self) + state.ancestors).prefix(WalletState.maximumAncestors))
     (next.orders, next.isCatchingUp) = (state.orders, state.isCatchingUp)
     (next.owed, next.authoritative) = (state.owed, state.authoritative)

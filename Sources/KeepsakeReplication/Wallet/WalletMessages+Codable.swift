@@ -55,7 +55,7 @@ extension WalletOffer: Codable {
 extension WalletReply: Codable {
   private enum CodingKeys: String, CodingKey {
     case chain, state, statement, epoch, code, totals, balances, recalled, decisions, held, goods, orders, owed
-    case authoritative, voucher, takenVouchers, declinedVouchers
+    case authoritative, voucher, takenVouchers, declinedVouchers, proof
   }
 
   package init(from decoder: any Decoder) throws {
@@ -74,7 +74,8 @@ extension WalletReply: Codable {
       authoritative: try container.decodeList(forKey: .authoritative),
       voucher: try container.decodeIfPresent(WalletVoucher.self, forKey: .voucher),
       takenVouchers: try container.decodeList(forKey: .takenVouchers),
-      declinedVouchers: try container.decodeList(forKey: .declinedVouchers))
+      declinedVouchers: try container.decodeList(forKey: .declinedVouchers),
+      proof: try container.decodeIfPresent(WalletStatement.self, forKey: .proof))
   }
 
   package func encode(to encoder: any Encoder) throws {
@@ -96,6 +97,7 @@ extension WalletReply: Codable {
     try container.encodeIfPresent(voucher, forKey: .voucher)
     try container.encodeUnlessEmpty(takenVouchers, forKey: .takenVouchers)
     try container.encodeUnlessEmpty(declinedVouchers, forKey: .declinedVouchers)
+    try container.encodeIfPresent(proof, forKey: .proof)
   }
 }
 

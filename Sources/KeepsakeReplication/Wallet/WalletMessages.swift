@@ -142,13 +142,17 @@ package struct WalletReply: Hashable, Sendable {
   package var takenVouchers: [ChainID]
   /// The chains whose vouchers this bank will never pay: no bank of this cloud issued them, or not for this one.
   package var declinedVouchers: [ChainID]
+  /// Where the bank has the chain, for a store that has to continue with another one: what it shows to a bank that was
+  /// set back (``WalletStatement/isOfHead``).
+  package var proof: WalletStatement?
 
   package init(
     chain: ChainID, state: State, statement: UInt64 = 0, epoch: UInt64 = 0, code: Data = Data(),
     totals: [String: WalletTotals] = [:], balances: [String: Int64] = [:], recalled: [String: Int64] = [:],
     decisions: [WalletDecision] = [], held: [String: [WalletHolding]] = [:], goods: WalletGoods? = nil,
     orders: [NumberedOrder] = [], owed: [String: Int64] = [:], authoritative: [String] = [],
-    voucher: WalletVoucher? = nil, takenVouchers: [ChainID] = [], declinedVouchers: [ChainID] = []
+    voucher: WalletVoucher? = nil, takenVouchers: [ChainID] = [], declinedVouchers: [ChainID] = [],
+    proof: WalletStatement? = nil
   ) {
     self.chain = chain
     self.state = state
@@ -167,6 +171,7 @@ package struct WalletReply: Hashable, Sendable {
     self.voucher = voucher
     self.takenVouchers = takenVouchers
     self.declinedVouchers = declinedVouchers
+    self.proof = proof
   }
 }
 

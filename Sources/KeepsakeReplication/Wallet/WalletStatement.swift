@@ -9,8 +9,14 @@ package struct WalletStatement: Hashable, Sendable, Codable {
   package var number: UInt64
   package var head: ChainHead
   package var totals: [String: WalletTotals]
+  /// Whether it says only where the bank has the chain, and nothing of totals: made for a store that has to continue
+  /// with another chain. A bank that was set back is shown it with that one. Nil for no.
+  package var isOfHead: Bool?
   /// Proves that the bank made it (``BankSeal``); empty from a bank without a seal.
   package var code: Data
+
+  /// The number of every statement on a closed chain: none comes after it.
+  static let numberOfClosed = Cursor.maximumSeq
 
   package init(
     epoch: UInt64, number: UInt64, head: ChainHead, totals: [String: WalletTotals], code: Data = Data()
@@ -20,6 +26,18 @@ package struct WalletStatement: Hashable, Sendable, Codable {
     self.head = head
     self.totals = totals
     self.code = code
+  }
+
+  /// Creates a statement that says only where the bank has a chain.
+  init(epoch: UInt64, number: UInt64, headOfChain head: ChainHead) {
+    self.init(epoch: epoch, number: number, head: head, totals: [:])
+    isOfHead = true
+  }
+
+  /// Whether a bank can have made it for a store that has to continue with another chain.
+  var isPossibleOfHead: Bool {
+    isOfHead == true && (1...Self.numberOfClosed).contains(number) && max(epoch, head.count) <= Cursor.maximumSeq
+      && totals.isEmpty && code.count == BankSeal.codeBytes
   }
 }
 

@@ -55,6 +55,8 @@ extension CheckedState {
         // What waits there may wait for a chain that nobody has.
         let place = former.bank == CheckedBank.id(of: 0) ? 0 : 1
         guard unheld(at: place).isEmpty || self[bankAt: place].state.waiting.isEmpty else { continue }
+        // Or for what a device needs for a purchase.
+        guard !isNeedMet(at: place) || self[bankAt: place].state.waiting.isEmpty else { continue }
         return CheckedViolation(
           .nothingLeft, "\(CheckedWords.device(slot)) never settles \(CheckedWords.of(former.state.chain))")
       }

@@ -214,6 +214,7 @@ extension StateDigest {
     add(statement.number)
     add(statement.head)
     add(statement.totals)
+    add(statement.isOfHead ?? false)
   }
 
   mutating func add(_ bank: BankState) {

@@ -339,6 +339,15 @@ struct StepRunner {
           continue
         }
         if let violation = state.restViolation { throw violation }
+        // A game makes its purchase in the end, or gives it up: what waited for the money then gets it.
+        var isNeeding = false
+        for slot in [0, 1] where !state[slot].store.wallet.needs.isEmpty {
+          guard let store = state[slot].store.reopened(options) else { continue }
+          state[slot].store = store
+          isNeeding = true
+          visit?("\(CheckedWords.device(slot)) needs nothing any more", state)
+        }
+        if isNeeding { continue }
         break
       }
     }

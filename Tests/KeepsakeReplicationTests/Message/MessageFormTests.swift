@@ -161,6 +161,12 @@ import Testing
     return operation
   }
 
+  static var endedReply: WalletReply {
+    var proof = WalletStatement(
+      epoch: 2, number: 8, head: head, totals: [:], code: Data([0xAB, 0xCD, 0xEF, 0x12]))
+    proof.isOfHead = true
+    return WalletReply(chain: ChainID(high: 0, low: 1), state: .closed(common: head), epoch: 2, proof: proof)
+  }
   static let reply = WalletReply(
     chain: ChainID(high: 0, low: 1), state: .from(head: head, common: head), statement: 9, epoch: 2,
     code: Data([0xAB, 0xCD, 0xEF, 0x12]), totals: ["gems": totals()], balances: ["gems": 9], recalled: ["gems": 1],
@@ -260,6 +266,13 @@ import Testing
     Form("a chain that stands", WalletReply.State.accepted(head), #"{"accepted":\#(headText)}"#),
     Form("a bank that was set back", WalletReply.State.restored, #"{"restored":true}"#),
     Form("a closed chain", WalletReply.State.closed(common: head), #"{"closed":\#(headText)}"#),
+    Form(
+      "a reply about a chain that ended", endedReply,
+      #"""
+      {"chain":"\#(one)","epoch":2,\#
+      "proof":{"code":"q83vEg==","epoch":2,"head":\#(headText),"isOfHead":true,"number":8,"totals":{}},\#
+      "state":{"closed":\#(headText)}}
+      """#),
     Form(
       "a voucher",
       WalletVoucher(
@@ -369,7 +382,7 @@ import Testing
       "a request", "a bare request", "a response", "a bare response", "a delete", "missing", "refused",
       "a refusal for want of room",
       "a chain that stands", "a conversion in a group",
-      "a closed chain", "a bank that was set back", "a voucher",
+      "a closed chain", "a bank that was set back", "a voucher", "a reply about a chain that ended",
       "a chain too far ahead", "held", "a request with a last part", "an event", "an event of a restored cloud",
       "an event with what changed", "a cell with a set", "a cell with a dictionary", "a cell of a later rule",
       "a request of a device that stages", "a list of devices with what they have",

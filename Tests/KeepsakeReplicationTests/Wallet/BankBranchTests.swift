@@ -92,10 +92,73 @@ import Testing
     expectNothingStranded(lab)
     // Nor does anybody else's statement tell it anything.
     var forged = offer
-    forged.proof?.number += 1
+    forged.proof?.number -= 1
     let before = lab.cloud.bank()
     try lab.answer(forged)
     #expect(lab.cloud.bank().epoch == before.epoch && !lab.bank.isFrozen)
+  }
+
+  @Test("a store that was only told that its chain is closed since the backup shows that to a bank that isn't told")
+  func toldOfClosing() throws {
+    var lab = try BankLab.rich()
+    let backup = lab.cloud
+    let former = lab.wallet(0).state.chain
+    try lab.remove(0)
+    // What the device says that the two have in common isn't what the bank signs.
+    let told = try lab.exchange(0)
+    let proof = try #require(lab.wallet(0).state.proof)
+    #expect(told.proof == proof && proof.head == lab.cloud.closedChain(former)?.head && proof.isOfHead == true)
+    lab.restore(backup, isMarked: false)
+    let reply = try lab.exchange(0)
+    #expect(reply.state == .restored && reply.epoch == 1 && lab.bank.isFrozen)
+    try lab.settle()
+    #expect(lab.money == 100 && !lab.bank.isFrozen && lab.cloud.orders.isEmpty)
+    expectNothingStranded(lab)
+  }
+
+  @Test("a copy that was only told that the other one continued the chain shows that to a bank that isn't told")
+  func toldOfBranch() throws {
+    var lab = try BankLab.rich()
+    let (backup, copy) = (lab.cloud, lab.stores[0])
+    let spend = try lab.perform(0, .spend, 5, goods: ["hat"])
+    try lab.settle([0])
+    lab.stores.append(copy)
+    try lab.perform(2, .earn, 3)
+    let reply = try lab.exchange(2)
+    #expect(reply.proof?.head == lab.cloud.bank().chains[lab.wallet(0).state.chain]?.head)
+    #expect(lab.wallet(2).state.proof == reply.proof && lab.wallet(2).state.follows == lab.wallet(0).state.chain)
+    lab.restore(backup, isMarked: false)
+    #expect(try lab.exchange(2).state == .restored)
+    try lab.settle()
+    #expect(lab.verdicts[spend.id] == .accepted && lab.goods == ["hat": 1] && !lab.bank.isFrozen)
+    // The bank waits for one of the copies only: what the other one had bought may be booked as missing.
+    #expect(lab.money - lab.cloud.orders.reduce(0) { $0 + $1.amount } == 98)
+    expectNothingStranded(lab)
+  }
+
+  @Test("a store takes a statement of an ended chain only if a bank can have made it, and keeps what it was asked for")
+  func strangeProofs() throws {
+    var lab = try BankLab.rich()
+    try lab.remove(0)
+    let offer = lab.offer(0)
+    let told = try lab.answer(offer)
+    let own = lab.wallet(0).state.proof
+    func taken(_ change: (inout WalletReply) -> Void) -> WalletStatement? {
+      var (reply, copy) = (told, lab)
+      change(&reply)
+      copy.receive(reply, 0)
+      #expect(copy.wallet(0).state.follows == offer.chain)
+      return copy.wallet(0).state.proof
+    }
+    #expect(taken { _ in } == told.proof)
+    #expect(taken { $0.proof = nil } == own)
+    #expect(taken { $0.proof?.number = 0 } == own)
+    #expect(taken { $0.proof?.number = .max } == own)
+    #expect(taken { $0.proof?.code = Data() } == own)
+    #expect(taken { $0.proof?.isOfHead = nil } == own)
+    #expect(taken { $0.proof?.totals = ["gems": WalletTotals()] } == own)
+    lab.receive(WalletReply(chain: offer.chain, state: .restored, epoch: 1), 0)
+    #expect(taken { $0.proof?.epoch = 1 } == own)
   }
 
   @Test("a chain that is closed before its store has brought everything passes on that it is believed, once")

@@ -160,6 +160,45 @@ import Testing
     #expect(bank.balance("gems") == (isWhole ? 10 : 0))
   }
 
+  @Test("chains that a device says it follows are recorded only if it shows a statement", arguments: [true, false])
+  mutating func madeUpChains(isProven: Bool) throws {
+    let shown = try shown(proving: 1)
+    bank.setBack(to: 1)
+    let next = ChainID(high: 0, low: 2)
+    var offer = WalletOffer(
+      chain: next, follows: Self.chain, base: ChainHead(emptyChain: next), proving: 1, proof: shown.proof,
+      ancestors: (10...25).map { ChainID(high: 0, low: $0) })
+    if !isProven { offer.proof?.number += 1 }
+    _ = try bank.answer(offer, in: &cloud)
+    #expect(bank.state.chains[next] != nil && cloud.closedChain(Self.chain) != nil)
+    #expect(bank.state.closedChains == (isProven ? 17 : 1))
+    #expect((cloud.closedChain(offer.ancestors[15]) != nil) == isProven)
+  }
+
+  @Test("a statement of where a chain was says nothing of its totals, and lets its store skip nothing")
+  mutating func headOnly() throws {
+    var offer = try shown(proving: 1)
+    let backup = (bank.state, cloud)
+    try bring([Self.operation(.spend, 1, 2, "coins", goods: ["hat"])], &offer)
+    var forked = offer
+    (forked.proving, forked.proof) = (nil, nil)
+    forked.operations = [Self.operation(.earn, 1, 8, "coins")]
+    let reply = try bank.answer(forked, in: &cloud)
+    let proof = try #require(reply.proof)
+    #expect(reply.state == .closed(common: offer.base) && proof.head == offer.proof?.head)
+    #expect(proof.isOfHead == true && proof.totals.isEmpty && Self.seal.isValid(proof, on: Self.chain))
+    var statement = proof
+    statement.isOfHead = nil
+    #expect(!Self.seal.isValid(statement, on: Self.chain))
+    (bank.state, cloud) = backup
+    bank.setBack(to: 1)
+    (offer.proof, offer.skipsLost, offer.base, offer.operations) = (proof, true, proof.head, [])
+    let before = bank.state
+    let answer = try bank.answer(offer, in: &cloud)
+    #expect(answer.state == .from(head: before.chains[Self.chain]!.head, common: nil))
+    #expect(bank.state == before && bank.isFrozen)
+  }
+
   @Test("a store stays as long as a voucher that it shows can't be paid")
   mutating func unpaidVoucher() throws {
     _ = try shown(proving: 0)

@@ -133,6 +133,19 @@ import Testing
     #expect(traveller.device.wallet()?.bank == Self.away)
   }
 
+  @Test("a wallet that is put aside keeps nothing for a purchase that was being made")
+  func needs() throws {
+    var traveller = try atHome()
+    var wallet = traveller.wallet
+    wallet.need(120, of: "gems")
+    traveller.device.setWallet(wallet.state)
+    try traveller.join(Self.away)
+    let former = try #require(traveller.device.formerWallets().first)
+    #expect(former.state.needs.isEmpty && traveller.wallet.state.needs.isEmpty)
+    try traveller.settle()
+    #expect(traveller.device.formerWallets().isEmpty && traveller.pending == 135)
+  }
+
   @Test("with the bug that offers to a second bank, both have the operation")
   func bug() throws {
     var traveller = try atHome(planting: [.offerToSecondBank])

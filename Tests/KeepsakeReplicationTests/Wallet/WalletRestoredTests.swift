@@ -73,6 +73,51 @@ import Testing
     #expect(Set(ids) == Set(again) && ids.count == again.count && lab.wallet(0).state.again == again.count)
   }
 
+  @Test("the game is told of what a bank that was set back doesn't settle again, and never of what it does")
+  func lostWithRestore() throws {
+    var (lab, _) = try settled()
+    let chain = lab.wallet(0).state.chain
+    lab.receive(WalletReply(chain: chain, state: .restored, epoch: 1), 0)
+    let late = Array(lab.wallet(0).state.late)
+    let hat = try #require(late.first { $0.goods == ["hat"] })
+    let quest = try #require(late.first { $0.effect == .claim })
+    let others = late.filter { $0.id != hat.id && $0.id != quest.id }
+    #expect(!others.isEmpty && lab.wallet(0).state.again == late.count)
+    func decided(_ verdict: WalletDecision.Verdict, _ ids: [OperationID]) -> (Wallet.Change, Wallet) {
+      var copy = lab
+      var reply = WalletReply(
+        chain: chain, state: .accepted(lab.wallet(0).state.acknowledged), statement: 90, epoch: 1,
+        totals: lab.wallet(0).state.totals)
+      reply.decisions = late.map { WalletDecision(id: $0.id, verdict: ids.contains($0.id) ? verdict : .accepted) }
+      let change = copy.receive(reply, 0)
+      return (change, copy.wallet(0))
+    }
+    for verdict in [.declined, .idReused, .notAllowed] as [WalletDecision.Verdict] {
+      #expect(decided(verdict, [hat.id]).0.decisions == [Wallet.Decided(operation: hat, verdict: verdict)])
+    }
+    #expect(decided(.declined, [quest.id]).0.decisions.isEmpty, "it is paid for another device's claim")
+    #expect(decided(.notAllowed, [quest.id]).0.decisions.map(\.operation) == [quest])
+    let (change, wallet) = decided(.waiting, [hat.id])
+    #expect(change.decisions.map(\.verdict) == [.waiting] && wallet.state.waiting.map(\.id) == [hat.id])
+    #expect(wallet.state.late.isEmpty && wallet.state.again == 0)
+  }
+
+  @Test("of the operations on its chain, too, the game is told what a bank that was set back declines")
+  func lostOnChain() throws {
+    var (lab, backup) = try settled()
+    lab.restore(backup)
+    while lab.wallet(0).state.replayed == 0 { try lab.exchange(0) }
+    let state = lab.wallet(0).state
+    let lost = state.operations[0]
+    #expect(lost.effect != .claim && state.replayed > 0)
+    var reply = WalletReply(
+      chain: state.chain, state: .accepted(state.acknowledged.appending(lost)), statement: 90, epoch: 1)
+    reply.decisions = [WalletDecision(id: lost.id, verdict: .declined)]
+    let change = lab.receive(reply, 0)
+    #expect(change.decisions == [Wallet.Decided(operation: lost, verdict: .declined)])
+    #expect(lab.wallet(0).state.replayed == state.replayed - 1)
+  }
+
   @Test("what was made late and never settled comes after what is offered again, and is decided like any other")
   func freshAfterAgain() throws {
     var (lab, _) = try settled()
@@ -87,7 +132,7 @@ import Testing
     var reply = WalletReply(
       chain: chain, state: .accepted(lab.wallet(0).state.acknowledged), statement: 90, epoch: 1,
       totals: lab.wallet(0).state.totals)
-    reply.decisions = late.map { WalletDecision(id: $0.id, verdict: .declined) }
+    reply.decisions = late.map { WalletDecision(id: $0.id, verdict: $0.id == fresh.id ? .declined : .accepted) }
     let change = lab.receive(reply, 0)
     #expect(change.decisions.map(\.operation) == [fresh] && lab.wallet(0).state.late.isEmpty)
     #expect(lab.wallet(0).state.again == 0)

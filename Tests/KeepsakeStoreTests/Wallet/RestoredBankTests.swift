@@ -83,6 +83,23 @@ import Testing
     #expect(try settled(store, includingChain: true) == [0, 1, 3, 4, 5])
   }
 
+  @Test("what a restored bank declines of what was settled before is in the ledger and a notice, with goods and amount")
+  func declinedAfterRestore() throws {
+    let store = try Store.open(at: folder.store)
+    defer { try? store.close() }
+    let sword = WalletLab.operation(1, .spend, amount: 50, goods: ["sword"])
+    try WalletLab.perform([WalletLab.operation(0), sword], in: store)
+    try WalletLab.acceptAll(in: store)
+    try closeChain(in: store)
+    try ask(in: store)
+    #expect(try WalletLab.state(of: store).again == 2 && store.read { try $0.walletNotices() }.isEmpty)
+    try settleLate(2, .declined, in: store)
+    let notices = try store.read { try $0.walletNotices() }
+    #expect(notices.map(\.verdict) == [.declined, .declined] && notices.last?.operation == sword)
+    #expect(try store.read { try $0.walletEntries(newest: .max) }.map(\.status) == [.declined, .declined])
+    #expect(try settled(store, includingChain: true).isEmpty)
+  }
+
   @Test("operations on a damaged page are left out, and the others are offered again")
   func damagedPage() throws {
     let store = try Store.open(at: folder.store)
