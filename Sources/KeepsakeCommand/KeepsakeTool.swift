@@ -16,9 +16,9 @@ struct KeepsakeTool: AsyncParsableCommand {
     abstract: "Run a cloud, sync folders of saves, and inspect, convert and repair saved games.",
     discussion: """
       Commands that print a result have the option --json. Exit statuses follow sysexits.h: 64 wrong usage, 65 damaged \
-      or unknown input, 66 not found, 69 the cloud can't be reached, 74 disk error, 75 in use or stopped early, 77 not \
-      permitted, 78 written by a newer version. diff, verify, doctor and assets end with 1 for "different" or "not \
-      sound", and diff with 2 if it could not compare.
+      or unknown input, 66 not found, 69 the cloud can't be reached, 73 the output exists, 74 disk error, 75 in use or \
+      stopped early, 77 not permitted, 78 written by a newer version. diff, verify, doctor and assets end with 1 for \
+      "different" or "not sound", and diff with 2 if it could not compare.
 
       Completions for your shell: keepsake --generate-completion-script bash (or zsh, fish).
       """,

@@ -5,6 +5,9 @@ package enum ArchiveMark: String, Sendable, CaseIterable {
   case some
   /// In a `Codable` value: a number of 32 bits; a decimal number that isn't a large integer.
   case float, decimal
+  /// In an exact tree of a keyed archive: a value that is stored where others refer to an object, and a number that is
+  /// an object where others are stored.
+  case inPlace, boxed
   /// Under a key of a hand-written value: the second field is the index of its type among the archive's keyed types.
   case type
 
@@ -32,9 +35,9 @@ package enum ArchiveMark: String, Sendable, CaseIterable {
   /// Returns the mark around a value, the value inside and the index of its type; nil if there is no mark.
   package static func unmarked(_ value: ArchiveValue) -> (mark: ArchiveMark, value: ArchiveValue, index: Int)? {
     guard case .enumeration(noType, let name, let fields) = value, let mark = ArchiveMark(rawValue: name),
-      let inner = fields.first?.value
+      let inner = fields.first, inner.key == contentKey
     else { return nil }
-    guard case .integer(let index) = fields.last?.value, fields.count == 2 else { return (mark, inner, 0) }
-    return (mark, inner, Int(index))
+    guard case .integer(let index) = fields.last?.value, fields.count == 2 else { return (mark, inner.value, 0) }
+    return (mark, inner.value, Int(index))
   }
 }

@@ -43,10 +43,13 @@ struct Conversion {
       self.init(try list.encoded(as: .binary), .exact)
     case (.archive(let archive), _) where target.isPlain && wanted ?? .tagged == .tagged:
       try self.init(tagged: archive, target, progress)
-    case (.keyed(let list, let graph), _) where target.isPlain && wanted ?? .tagged == .tagged:
+    case (.keyed(let list, _), _) where target.isPlain && wanted ?? .tagged == .tagged:
+      let graph = ObjectGraph(try KeyedArchive(list).exactTree())
       try room.take(graph)
       self.init(try Self.encode(TaggedDocument.keyed(graph, for: target), as: target), .tagged)
-      try check(target, progress) { if case .keyed(_, let again) = $0.content { again == graph } else { false } }
+      progress("checking \(Printable.size(Int64(bytes.count)))")
+      let again = try target == .json ? JSONFile.read(bytes) : PropertyList(bytes)
+      guard try TaggedDocument.keyed(in: again) == graph else { throw Self.notSame(target) }
       losses = KeyedFidelity.losses(from: list, to: try KeyedWriter.list(graph))
     case (.values(let graph), _) where target.isPlain && wanted == .tagged:
       self.init(try Self.encode(TaggedDocument.values(graph, for: target), as: target), .tagged)

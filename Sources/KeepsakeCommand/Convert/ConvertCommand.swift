@@ -103,17 +103,13 @@ struct ConvertCommand: AsyncParsableCommand {
     var status = stat()
     // A dangling link counts as existing, too.
     guard output != InputKind.standard, !force, lstat(output, &status) == 0 else { return }
-    throw existing
-  }
-
-  private var existing: CommandFailure {
-    CommandFailure(.permission, "\(output) already exists", next: "name another file, or use --force to replace it")
+    throw CommandFailure.exists(output)
   }
 
   private func write(_ bytes: Data, _ format: FileFormat) throws {
     guard output != InputKind.standard else { return try writeToStandardOutput(bytes, format) }
     if force, let (url, access) = try replaced() { return try AtomicFile.write(bytes, to: url, access: access) }
-    guard try AtomicFile.create(bytes, at: URL(fileURLWithPath: output)) else { throw existing }
+    guard try AtomicFile.create(bytes, at: URL(fileURLWithPath: output)) else { throw CommandFailure.exists(output) }
   }
 
   /// Returns the regular file at the output, or the one that a link there leads to, and its permissions; nil if there

@@ -19,7 +19,7 @@ struct KeyedWriter {
     var writer = KeyedWriter(graph: graph)
     let top = graph.top.isEmpty ? [ArchiveValue.Field(key: "root", value: graph.root)] : graph.top
     var entries: [PropertyList.Entry] = []
-    for field in top { entries.append(.init(field.key, .uid(try writer.reference(field.value, isElement: false)))) }
+    for field in top { entries.append(.init(field.key, try writer.element(field.value, isElement: false))) }
     // One object after the other, so that a long chain of them doesn't use the stack.
     var next = 0
     while next < writer.waiting.count {
@@ -47,6 +47,8 @@ struct KeyedWriter {
       let body = table.object(for: content, as: (type.name, Self.superclasses(type)))
     {
       table.fill(place, body)
+    } else if !KeyedObjectTable.mayHave(object.fields.map(\.key), in: type.name) {
+      table.fill(place, try self.object(Self.dictionary(object.fields)))
     } else {
       table.fill(place, try instance(type, object.fields))
     }
@@ -71,8 +73,37 @@ struct KeyedWriter {
   /// Numbers and flags are stored in the object itself.
   private mutating func field(_ value: ArchiveValue) throws -> PropertyList {
     if let scalar = Self.scalar(value) { return scalar }
-    return .uid(try reference(value, isElement: false))
+    return try element(value, isElement: false)
   }
+
+  /// Returns what refers to an object, or the value itself if it is marked as stored in place.
+  private mutating func element(_ value: ArchiveValue, isElement: Bool = true) throws -> PropertyList {
+    guard let (mark, inner, _) = ArchiveMark.unmarked(value), mark == .inPlace else {
+      return .uid(try reference(value, isElement: isElement))
+    }
+    return try inPlace(inner)
+  }
+
+  private mutating func inPlace(_ value: ArchiveValue) throws -> PropertyList {
+    depth += 1
+    defer { depth -= 1 }
+    guard depth <= PlainForm.maximumDepth else { throw Self.tooDeep }
+    if let scalar = Self.scalar(value) { return scalar }
+    switch value {
+    case .none: return .null
+    case .string(let text): return .string(text)
+    case .data(let data): return .data(data)
+    case .date(let date): return .date(date)
+    case .array(let values): return .array(try values.map { try element($0) })
+    case .set(let values): return .set(try values.map { try element($0) })
+    case .structure(ObjectGraph.plain, let fields):
+      return .dictionary(try fields.map { .init(Self.key($0.key), try element($0.value)) })
+    default: return try object(value)
+    }
+  }
+
+  private static let tooDeep = CommandFailure(
+    .data, "values are nested more than \(PlainForm.maximumDepth) levels deep")
 
   private static func scalar(_ value: ArchiveValue) -> PropertyList? {
     if let (mark, inner, _) = ArchiveMark.unmarked(value), mark == .float, case .number(let number) = inner {
@@ -91,9 +122,7 @@ struct KeyedWriter {
   private mutating func reference(_ value: ArchiveValue, isElement: Bool) throws -> UInt64 {
     depth += 1
     defer { depth -= 1 }
-    guard depth <= PlainForm.maximumDepth else {
-      throw CommandFailure(.data, "values are nested more than \(PlainForm.maximumDepth) levels deep")
-    }
+    guard depth <= PlainForm.maximumDepth else { throw Self.tooDeep }
     switch value {
     case .none: return isElement ? null() : 0
     case .string(let text): return table.text(text)
@@ -152,7 +181,7 @@ struct KeyedWriter {
   }
 
   private mutating func references(_ values: [ArchiveValue]) throws -> [PropertyList] {
-    try values.map { .uid(try reference($0, isElement: true)) }
+    try values.map { try element($0) }
   }
 
   private mutating func null() -> UInt64 {

@@ -67,7 +67,8 @@ struct ObjectGraph: Equatable {
   /// Shifts the types behind those of every file, and turns dictionaries with text keys into structs without a name.
   /// Recurses once per level; the tree's builder allows a few dozen.
   private static func moved(_ value: ArchiveValue, _ offset: Int) -> ArchiveValue {
-    switch value {
+    if let (mark, inner, _) = ArchiveMark.unmarked(value) { return ArchiveMark.marked(mark, moved(inner, offset)) }
+    return switch value {
     case .structure(let type, let fields): .structure(type: type + offset, named(fields, offset))
     case .array(let values): .array(values.map { moved($0, offset) })
     case .set(let values): .set(values.map { moved($0, offset) })

@@ -58,6 +58,8 @@ struct SavedFile {
   init(_ data: Data, named name: String) throws {
     byteCount = data.count
     if Self.isPropertyList(data) {
+      // XML, but not of a property list.
+      if let known = KnownFile(data) { throw known.failure(at: name) }
       spelling = try PropertyList.format(of: data) == .xml ? .xml : .binary
       content = try Self.content(
         of: PropertyList(data, limits: .inProportion(to: data)), limits: .inProportion(to: data))
@@ -81,7 +83,7 @@ struct SavedFile {
       return try JSONFile.read(data)
     } catch let error as StructuredFileError {
       throw CommandFailure(
-        .data, "this looks like JSON but isn't valid: \(error)",
+        .data, "expected JSON: \(error)",
         next:
           """
           property lists in the old text format, which begin alike, aren't supported: convert them with plutil \
@@ -95,8 +97,8 @@ struct SavedFile {
     case .archive: return .archive(try ArchiveDocument.script(in: list).encoded())
     case .values: return .values(try TaggedDocument.values(in: list))
     case .keyed:
-      let graph = try TaggedDocument.keyed(in: list)
-      return .keyed(try KeyedWriter.list(graph), graph)
+      let written = try KeyedWriter.list(TaggedDocument.keyed(in: list))
+      return .keyed(written, ObjectGraph(try KeyedArchive(written).tree(limits: limits)))
     case nil: break
     }
     let archive: KeyedArchive

@@ -182,6 +182,8 @@ struct TaggedReader {
           return .init(key: try value(both[0]), value: try value(both[1]))
         })
     case ("$some", let inner): return ArchiveMark.marked(.some, try value(inner))
+    case ("$inPlace", let inner): return ArchiveMark.marked(.inPlace, try value(inner))
+    case ("$boxed", let inner): return ArchiveMark.marked(.boxed, try value(inner))
     case ("$float", let inner): return ArchiveMark.marked(.float, try value(inner))
     default: return nil
     }

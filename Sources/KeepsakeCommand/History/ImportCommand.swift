@@ -82,7 +82,7 @@ struct ImportCommand: AsyncParsableCommand {
       let contents = kept.flatMap(\.hashes)
       let shown = view.heads.map(\.id)
       var answer = Answer(
-        slot: slot, from: save.version.description, version: "",
+        slot: slot, from: save.version.description, version: "", incidents: store.incidents.map(\.message),
         heads: (shown + view.parents.filter { !shown.contains($0) }).map(\.description))
       if !view.isConflict, let winner = view.winner, winner.contents == contents, winner.metadata == save.metadata {
         answer.version = winner.id.description
@@ -110,6 +110,8 @@ struct ImportCommand: AsyncParsableCommand {
     var from: String
     /// The version that the slot shows after the import.
     var version: String
+    /// What opening the store had to repair.
+    var incidents: [String] = []
     /// The heads before the import, the winner first.
     var heads: [String]
     /// The slot showed this save already; nothing was written.

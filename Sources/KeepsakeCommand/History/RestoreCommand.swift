@@ -82,6 +82,7 @@ struct RestoreCommand: AsyncParsableCommand {
       let shown = view.heads.map(\.id)
       return Answer(
         slot: typed, from: chosen.id.description, version: id.description,
+        incidents: store.incidents.map(\.message),
         heads: (shown + view.parents.filter { !shown.contains($0) }).map(\.description))
     }
   }
@@ -92,6 +93,8 @@ struct RestoreCommand: AsyncParsableCommand {
     var from: String
     /// The new version.
     var version: String
+    /// What opening the store had to repair.
+    var incidents: [String] = []
     /// The heads before the restore, the winner first.
     var heads: [String]
   }
@@ -99,17 +102,29 @@ struct RestoreCommand: AsyncParsableCommand {
 
 /// A version as it is given on a command line.
 enum VersionChoice {
+  /// The fewest digits of an id: fewer would mean another version after a few more saves.
+  private static let fewestDigits = 4
+  /// How many versions are listed if the digits could mean several.
+  private static let shown = 5
+
   /// Returns the one version whose id begins with `text`.
   static func choose(_ text: String, among records: [VersionRecord]) throws -> VersionRecord {
     let wanted = text.lowercased()
+    guard wanted.count >= fewestDigits else {
+      throw CommandFailure(
+        .noInput, "\"\(text)\" is too short for a version: give at least \(fewestDigits) digits of its id",
+        next: "keepsake history lists the versions that are kept")
+    }
     let found = records.filter { $0.id.description.hasPrefix(wanted) }
-    guard !wanted.isEmpty, let first = found.first else {
+    guard let first = found.first else {
       throw CommandFailure(
         .noInput, "the slot has no version \"\(text)\"", next: "keepsake history lists the versions that are kept")
     }
     guard found.count == 1 else {
+      let ids = found.prefix(shown).map(\.id.description).joined(separator: ", ")
       throw CommandFailure(
-        .noInput, "\(found.count) versions begin with \"\(text)\"", next: "give more digits of the id")
+        .noInput, "\(found.count) versions begin with \"\(text)\"",
+        next: "give more digits of the id: \(ids)\(found.count > shown ? ", ..." : "")")
     }
     return first
   }

@@ -1,5 +1,6 @@
 #if Cloud
 import Foundation
+import KeepsakeReplication
 import KeepsakeStore
 #if canImport(Glibc)
 import CDispatch  // The compiler may take this module for the one that defines Glibc's stat.
@@ -16,8 +17,9 @@ enum InputKind {
   /// Bytes that aren't a store. Whether they are an archive is known only once they are read.
   case archive(Data)
 
-  /// The size of the largest archive that is read into memory.
-  static let maximumArchiveBytes = 1 << 30
+  /// The size of the largest property list or JSON file that is read into memory. A save that is written out takes
+  /// several times its own bytes there.
+  static let maximumForeignBytes = 4 * EncodedContent.maximumContentBytes
 
   /// Given in place of a path: standard input or, for a command that writes, standard output.
   static let standard = "-"
@@ -25,7 +27,8 @@ enum InputKind {
   /// - Throws: `CommandFailure` if nothing is there, or it is of no known kind.
   init(of path: String) throws {
     guard path != Self.standard else {
-      self = .archive(try Self.all(of: .standardInput, named: "standard input"))
+      self = .archive(
+        try Self.all(of: .standardInput, named: "standard input", atMost: Self.maximumForeignBytes))
       return
     }
     if let store = try Self.store(at: path) {
@@ -40,17 +43,25 @@ enum InputKind {
       return
     }
     try file.seek(toOffset: 0)
-    self = .archive(try Self.all(of: file, named: path))
+    let limit =
+      SavedFile.isForeign(start, named: path) ? Self.maximumForeignBytes : EncodedContent.maximumContentBytes
+    self = .archive(try Self.all(of: file, named: path, atMost: limit))
   }
 
-  private static func all(of file: FileHandle, named name: String) throws -> Data {
-    // Reading one byte more than allowed shows whether there are more; a file's stated size need not be true.
-    let data = try file.read(upToCount: maximumArchiveBytes + 1) ?? Data()
-    guard data.count <= maximumArchiveBytes else {
-      throw CommandFailure(
-        .data, "\(name) is too large; at most \(maximumArchiveBytes) bytes can be read",
+  private static func all(of file: FileHandle, named name: String, atMost limit: Int) throws -> Data {
+    func tooLarge(_ what: String) -> CommandFailure {
+      CommandFailure(
+        .data, "\(name) \(what); at most \(Printable.size(Int64(limit))) can be read",
         next: "name a smaller file, or the store that it is in")
     }
+    // The stated size first, so that nothing is read of a file that is too large. It need not be true: reading one byte
+    // more than allowed shows whether there are more.
+    var status = stat()
+    if fstat(file.fileDescriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG, status.st_size > limit {
+      throw tooLarge("has \(Printable.size(Int64(status.st_size)))")
+    }
+    let data = try file.read(upToCount: limit + 1) ?? Data()
+    guard data.count <= limit else { throw tooLarge("is too large") }
     return data
   }
 

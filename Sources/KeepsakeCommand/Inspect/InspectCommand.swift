@@ -123,14 +123,12 @@ struct InspectCommand: AsyncParsableCommand {
     do {
       return try body()
     } catch let error as ArchiveError where [.notAnArchive, .missing].contains(error.code) {
+      if let known = KnownFile(data, named: file) { throw known.failure(at: file) }
       let start = data.prefix(8).map { Hexadecimal.text(UInt64($0)).suffix(2) }.joined(separator: " ")
       let others = SavedFile.isForeign(data) ? "" : ", and not a property list or JSON"
       throw CommandFailure(
         .data, "\(file) is neither a Keepsake archive nor a store\(others)",
-        next: data.isEmpty
-          ? "the file is empty"
-          : data.starts(with: [0x1F, 0x8B])
-            ? "it is compressed by gzip: gunzip it first" : "it begins with the bytes \(start)")
+        next: data.isEmpty ? "the file is empty" : "it begins with the bytes \(start)")
     }
   }
 

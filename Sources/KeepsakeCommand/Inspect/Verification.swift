@@ -45,7 +45,7 @@ struct Verdict: Codable, Equatable {
     state =
       switch failure.kind {
       case .newer: .newer
-      case .noInput, .io, .permission, .temporary, .unavailable: .unreadable
+      case .noInput, .exists, .io, .permission, .temporary, .unavailable: .unreadable
       case .data, .software: .damaged
       }
     message = failure.message
@@ -147,7 +147,8 @@ struct Verification: Codable {
         do {
           type = try FileManager.default.attributesOfItem(atPath: entry)[.type] as? FileAttributeType
         } catch {
-          unread(entry, error)
+          // Foundation can't name such a file again.
+          unread(entry, name.contains("\u{FFFD}") ? CommandFailure.undecodableName : error)
           continue
         }
         if type == .typeDirectory, !isStore(entry) { below.append(entry) }

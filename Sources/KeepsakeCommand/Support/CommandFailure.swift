@@ -21,6 +21,8 @@ struct CommandFailure: Error, Hashable, Sendable, Codable {
     case unavailable = 69
     /// Only this program is to blame.
     case software = 70
+    /// The file to write exists already.
+    case exists = 73
     /// The disk refused an operation.
     case io = 74
     /// Another process holds it, or it was stopped before it was done; trying again later may work.
@@ -34,7 +36,7 @@ struct CommandFailure: Error, Hashable, Sendable, Codable {
     init(errno number: Int32) {
       self =
         switch number {
-        case ENOENT, ENOTDIR: .noInput
+        case ENOENT, ENOTDIR, ELOOP: .noInput
         case EACCES, EPERM, EROFS: .permission
         default: .io
         }
@@ -51,9 +53,26 @@ struct CommandFailure: Error, Hashable, Sendable, Codable {
     self.next = next
   }
 
-  /// The failure of a command that was given a path at which there is nothing.
+  /// The failure of a command that was given a path at which it finds nothing: there is nothing, or the system doesn't
+  /// say what is there.
   static func nothing(at path: String) -> CommandFailure {
-    CommandFailure(.noInput, "there is nothing at \(path)", next: "check the path")
+    var status = stat()
+    guard stat(path, &status) != 0, errno != ENOENT, errno != ENOTDIR else {
+      return CommandFailure(.noInput, "there is nothing at \(path)", next: "check the path")
+    }
+    let number = errno
+    if number == ELOOP {
+      return CommandFailure(.noInput, "\(path) is a symbolic link that leads back to itself", next: "check the path")
+    }
+    return CommandFailure(system: number, "\(path) can't be looked at: \(String(cString: strerror(number)))")
+  }
+
+  /// The failure of a command that found a file whose name it can't give back to the system.
+  static let undecodableName = CommandFailure(.noInput, "its name isn't valid UTF-8", next: "rename it")
+
+  /// The failure of a command whose output exists already.
+  static func exists(_ path: String) -> CommandFailure {
+    CommandFailure(.exists, "\(path) already exists", next: "name another file, or use --force to replace it")
   }
 
   /// What to do about data of a newer version.
@@ -193,9 +212,9 @@ struct CommandFailure: Error, Hashable, Sendable, Codable {
     case .damaged: self.init(.data, error.description, next: "take another backup: nothing of this one was used")
     case .newerFormat: self.init(.newer, error.message, next: Self.newerAdvice)
     case .exists:
-      self.init(.permission, error.message, next: "name another file, or use --force to replace it")
+      self.init(.exists, error.message, next: "name another file, or use --force to replace it")
     case .notEmpty:
-      self.init(.permission, error.message, next: "name another folder, or move what is in it elsewhere first")
+      self.init(.exists, error.message, next: "name another folder, or move what is in it elsewhere first")
     case .inUse: self.init(.temporary, error.message, next: "wait until it is done, or name another file")
     case .unsettled: self.init(.temporary, error.message, next: "try again")
     case .stopped: self.init(.temporary, error.message, next: "run the command again: nothing was left")

@@ -1,5 +1,7 @@
 #if Cloud
+import Dispatch
 import Foundation
+import Synchronization
 #if canImport(Glibc)
 import Glibc
 #elseif canImport(Musl)
@@ -9,50 +11,86 @@ import Darwin
 #endif
 
 /// Reports progress on standard error: on a terminal in one line that is overwritten, elsewhere in a line now and then.
-final class ProgressLine {
+///
+/// What takes longer than a second is reported within two, even if the step that it is in reports nothing more.
+final class ProgressLine: Sendable {
   /// Anything that takes less time than this needs no progress.
   private static let firstAfter: Duration = .seconds(1)
   private static let linesEvery: Duration = .seconds(5)
   private static let rewriteEvery: Duration = .milliseconds(100)
 
+  private struct State {
+    /// What is being done; nil if nothing is.
+    var text: String?
+    /// The line that was written last.
+    var shown: String?
+    var began: ContinuousClock.Instant?
+    var last: ContinuousClock.Instant?
+    /// Whether the terminal's line has to be removed.
+    var isOnScreen = false
+  }
+
   private let isTerminal: Bool
   private let isQuiet: Bool
-  private var began: ContinuousClock.Instant?
-  private var last: ContinuousClock.Instant?
-  private var isShown = false
+  private let state = Mutex(State())
+  /// Looks once a second whether there is something to write; nil if it is quiet. Dispatch's sources may be used on any
+  /// thread.
+  nonisolated(unsafe) private let timer: (any DispatchSourceTimer)?
 
   init(quiet: Bool) {
     isQuiet = quiet
     isTerminal = isatty(STDERR_FILENO) == 1
+    timer = quiet ? nil : DispatchSource.makeTimerSource(queue: .global())
+    timer?.schedule(deadline: .now() + 1, repeating: 1)
+    timer?.setEventHandler { [weak self] in self?.tick() }
+    timer?.resume()
+  }
+
+  // An error that ends a command is printed on a line of its own.
+  deinit {
+    timer?.cancel()
+    clear()
   }
 
   /// Shows `text`, not too soon and not too often.
   func update(_ text: String) {
     guard !isQuiet else { return }
+    state.withLock { state in
+      state.text = text
+      write(text, &state)
+    }
+  }
+
+  /// Removes the line; the next update counts as something new.
+  func clear() {
+    state.withLock { state in
+      if state.isOnScreen { FileHandle.standardError.write(Data("\r\u{1B}[K".utf8)) }
+      state = State()
+    }
+  }
+
+  /// Writes what is being done, with the time if that was written before.
+  private func tick() {
+    state.withLock { state in
+      guard let text = state.text, let began = state.began else { return }
+      let seconds = (ContinuousClock.now - began).components.seconds
+      write(state.shown?.hasPrefix(text) == true ? "\(text) (\(seconds) s)" : text, &state)
+    }
+  }
+
+  private func write(_ text: String, _ state: inout State) {
     let now = ContinuousClock.now
-    let start = began ?? now
-    began = start
-    guard now - start >= Self.firstAfter else { return }
-    if let last, now - last < (isTerminal ? Self.rewriteEvery : Self.linesEvery) { return }
-    last = now
+    let began = state.began ?? now
+    state.began = began
+    guard now - began >= Self.firstAfter else { return }
+    if let last = state.last, now - last < (isTerminal ? Self.rewriteEvery : Self.linesEvery) { return }
+    (state.last, state.shown) = (now, text)
     if isTerminal {
-      isShown = true
+      state.isOnScreen = true
       FileHandle.standardError.write(Data("\r\u{1B}[K\(Printable.text(text))".utf8))
     } else {
       Output.complaint(Printable.text(text))
     }
-  }
-
-  // An error that ends a command is printed on a line of its own.
-  deinit { clear() }
-
-  /// Removes the line; the next update counts as something new.
-  func clear() {
-    began = nil
-    last = nil
-    guard isShown else { return }
-    isShown = false
-    FileHandle.standardError.write(Data("\r\u{1B}[K".utf8))
   }
 }
 #endif

@@ -29,6 +29,9 @@ struct FoundationClass: Sendable {
   /// The classes as which contents are written.
   static let written = all.filter { $0.write != nil }
 
+  /// How the keys of all of these classes begin.
+  static let keyPrefixes = ["NS", "UI"]
+
   private static let byName = Dictionary(
     all.flatMap { known in known.names.map { ($0, known) } }, uniquingKeysWith: { first, _ in first })
 

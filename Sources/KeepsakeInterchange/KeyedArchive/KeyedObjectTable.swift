@@ -49,19 +49,38 @@ package struct KeyedObjectTable {
     return .dictionary(entries + [.init("$class", .uid(number))])
   }
 
+  /// Returns whether an object of a class may have these fields. One of Foundation's classes with fields of another
+  /// kind, such as what it was shown as, would be an object that Foundation can't read.
+  package static func mayHave(_ keys: [String], in name: String) -> Bool {
+    FoundationClass.named(name) == nil || keys.isEmpty
+      || keys.contains { key in FoundationClass.keyPrefixes.contains { key.hasPrefix($0) } }
+  }
+
   /// Returns the object of Foundation's class for a content; nil for a content that is written as a plain value, or
   /// whose class isn't written.
   ///
-  /// - Parameter other: The name and superclasses of a class with the same keys, if the content was an object of that
-  ///   class.
+  /// - Parameter other: The name and superclasses of the class of which the content was an object. It is ignored if it
+  ///   is one of Foundation's that is written with other keys.
   package mutating func object(for content: KeyedContent, as other: (name: String, superclasses: [String])? = nil)
     -> PropertyList?
   {
+    let isOther = other.flatMap { FoundationClass.named($0.name) }.map { $0.write?(content, &self) != nil } ?? true
+    let other = isOther ? other : nil
     for known in FoundationClass.written {
       guard let entries = known.write?(content, &self) else { continue }
       return object(other?.name ?? known.name, other?.superclasses ?? known.superclasses, entries)
     }
     return nil
+  }
+
+  /// Returns an object that was written; null for a number that isn't there.
+  func object(_ number: UInt64) -> PropertyList {
+    number < UInt64(objects.count) ? objects[Int(number)] : .null
+  }
+
+  /// Returns the names of the class of an object that was written, and of those above it.
+  func ancestry(of object: PropertyList) -> [String] {
+    object["$class"]?.uid.map { self.object($0)["$classes"]?.array?.compactMap(\.string) ?? [] } ?? []
   }
 
   /// Returns the property list of the archive.

@@ -77,9 +77,17 @@ enum Schema {
     guard application == applicationID || application == 0 else {
       throw StoreError(.misuse, "the database at \(url.path) belongs to another program")
     }
-    guard version <= currentVersion else { try refuse(version: version, at: url) }
-    guard version >= 0 else { throw StoreError(.damaged, "the store at \(url.path) has the invalid format \(version)") }
+    if isNewer(version) { try refuse(version: version, at: url) }
+    guard (0...currentVersion).contains(version) else {
+      throw StoreError(.damaged, "the store at \(url.path) has the invalid format \(version)")
+    }
   }
+
+  /// Returns whether a later release can have written this format. A release increments the number by one; a number far
+  /// beyond is damage.
+  static func isNewer(_ version: Int32) -> Bool { version > currentVersion && version <= plausibleVersions }
+
+  private static let plausibleVersions: Int32 = 255
 
   /// Throws `misuse` if the store has an older format: a reader can't migrate it.
   static func requireCurrent(_ database: Database, at url: URL) throws {

@@ -98,8 +98,7 @@ struct StoreFiles: BackupFiles {
       return "the header's application id is damaged"
     }
     if application == expected {
-      // A release increments the number by one; a number far beyond is damage.
-      if version > Schema.currentVersion, version <= plausibleVersions { try Schema.refuse(version: version, at: url) }
+      if Schema.isNewer(version) { try Schema.refuse(version: version, at: url) }
       guard version > 0, version <= Schema.currentVersion else { return "the header has the invalid format \(version)" }
     }
     let isSound =
@@ -113,8 +112,6 @@ struct StoreFiles: BackupFiles {
     }
     return nil
   }
-
-  private static let plausibleVersions: Int32 = 255
 
   // MARK: Steps on files
 

@@ -82,16 +82,22 @@ struct SealHeader: Codable, Hashable, Sendable {
     var found: [SealHeader] = []
     let raw = try RawFile(files.database)
     let log = try WriteAheadLog.read(files.log, defaultPageSize: PageScanner.pageSize(of: raw))
-    let shapes = try TableShape.all().filter { $0.name == "fact" }
+    // With the tables that have long rows, too: pages of which it is known that such a row continues there aren't
+    // searched byte by byte.
+    let shapes = try TableShape.all()
     try PageScanner(database: raw, log: log, shapes: shapes).scan { row in
-      if row.text("name") == factName, let header = try readable({ try row.data("body").map(decode) }) {
+      if row.table == "fact", row.text("name") == factName,
+        let header = try readable({ try row.data("body").map(decode) })
+      {
         found.append(header)
       }
     }
     if let copy = try readCopy(in: files.folder) { found.append(copy) }
     for backup in files.presentBackups {
       try PageScanner(database: RawFile(backup), log: .none, shapes: shapes).scan { row in
-        if row.text("name") == factName, let header = try readable({ try row.data("body").map(decode) }) {
+        if row.table == "fact", row.text("name") == factName,
+          let header = try readable({ try row.data("body").map(decode) })
+        {
           found.append(header)
         }
       }

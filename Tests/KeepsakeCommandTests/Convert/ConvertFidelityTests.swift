@@ -78,25 +78,55 @@ import Darwin
     }
   }
 
-  @Test("a conversion reports which of Foundation's classes become others, and where they occur first")
+  @Test("Foundation's objects come back from JSON with their classes and fields, also where values are in other places")
   func otherClasses() throws {
     try cleaning {
       let place: PropertyList = ["NS.special": 1, "NS.pointval": .uid(6), "$class": .uid(7)]
+      let color: PropertyList = ["NSRGB": .data(Data("1 0 0\0".utf8)), "NSColorSpace": 1, "$class": .uid(9)]
+      let hero: PropertyList = [
+        "spot": .uid(3), "lives": .uid(4), "list": .uid(5), "tint": .uid(10), "name": "Ada", "nothing": .uid(11),
+        "half": .float(0.5), "odd": [.uid(3), 7, "text", ["key": .uid(3)]], "$class": .uid(2),
+      ]
       try put(
         keyed([
-          ["spot": .uid(3), "lives": .uid(4), "list": .uid(5), "$class": .uid(2)], type("Hero"), place, 3,
-          ["NS.objects": [.uid(3)], "$class": .uid(8)], "{1, 2}", type("NSValue"), type("NSMutableArray", "NSArray"),
+          hero, type("Hero"), place, 3,
+          ["NS.objects": [.uid(3), .uid(4), .uid(3)], "$class": .uid(8)], "{1, 2}", type("NSValue"),
+          type("NSMutableArray", "NSArray"), type("NSColor"), color, ["$class": .uid(12)], type("NSNull"),
         ]), "a.archive")
-      let losses = try convert("a.archive", "a.json").losses
-      #expect(
-        Set(losses.map(\.what)) == [
-          "NSValue, which comes back as NSDictionary", "NSNumber, which comes back as number",
-          "NSMutableArray, which comes back as NSArray",
-        ])
-      #expect(losses.first { $0.what.hasPrefix("NSValue") }?.path == "root.spot")
-      // Further conversions of the JSON lose nothing more.
+      #expect(try convert("a.archive", "a.json").losses.isEmpty)
       try convert("a.json", "b.archive")
+      let objects = try #require(PropertyList(bytes("b.archive"))["$objects"]?.array)
+      let again = try #require(objects.first { $0["half"] != nil })
+      #expect(again["half"] == .float(0.5) && again["name"] == "Ada" && again["lives"]?.uid != nil)
+      #expect(again["odd"]?.array?.map { $0.uid == nil } == [false, true, true, true])
+      #expect(objects.contains { $0["NSRGB"] == color["NSRGB"] && $0["NSColorSpace"] == 1 })
+      #expect(objects.contains { $0["NS.special"] == 1 })
+      #expect(objects.contains { $0["$classname"] == "NSMutableArray" })
+      // The JSON shows the same as the archive, and further conversions lose nothing.
+      #expect(try DiffCommand.parse([path("a.archive"), path("a.json")]).difference().text().isEmpty)
       #expect(try convert("b.archive", "b.json").losses.isEmpty)
+      #expect(try bytes("b.json") == bytes("a.json"))
+    }
+  }
+
+  @Test("objects that several others refer to are never written under a class with fields that it doesn't have")
+  func ownFields() throws {
+    try cleaning {
+      // As an index path and an attributed text are shown.
+      let text = """
+        {"$keepsake": "keyed archive 1", "top": {"root": {"$ref": 0}}, "classes": [
+          {"name": "Hero", "classes": ["Hero", "NSObject"]},
+          {"name": "NSIndexPath", "classes": ["NSIndexPath", "NSObject"]},
+          {"name": "NSAttributedString", "classes": ["NSAttributedString", "NSObject"]}],
+          "objects": [{"$id": 0, "$class": "Hero", "a": {"$ref": 1}, "b": {"$ref": 2}},
+          {"$id": 1, "$class": "NSIndexPath", "NS.objects": [1, 2]},
+          {"$id": 2, "$class": "NSAttributedString", "text": "hi", "runs": []}]}
+        """
+      try Data(text.utf8).write(to: folder.appendingPathComponent("a.json"))
+      try convert("a.json", "b.archive")
+      let objects = try #require(PropertyList(bytes("b.archive"))["$objects"]?.array)
+      let names = objects.compactMap { $0["$classname"]?.string }
+      #expect(Set(names) == ["Hero", "NSArray", "NSDictionary"], "\(names)")
     }
   }
 

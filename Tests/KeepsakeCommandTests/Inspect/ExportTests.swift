@@ -119,7 +119,7 @@ extension Slot<Lamp> {
       #expect(await status(ExportCommand.self, [path("none"), "lamp", path("x")]) == 66)
       #expect(!FileManager.default.fileExists(atPath: path("x")))
       #expect(await status(ExportCommand.self, [path("a"), "lamp", path("x")]) == 0)
-      #expect(await status(ExportCommand.self, [path("a"), "lamp", path("x")]) == 77)
+      #expect(await status(ExportCommand.self, [path("a"), "lamp", path("x")]) == 73)
       #expect(await status(ExportCommand.self, [path("a"), "lamp", path("x"), "--force"]) == 0)
       var bytes = try Data(contentsOf: folder.appendingPathComponent("x"))
       bytes[bytes.count / 2] ^= 1

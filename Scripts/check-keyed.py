@@ -1,0 +1,150 @@
+#!/usr/bin/env python3
+"""Converts keyed archives to JSON and back, and compares them with plistlib: classes, fields and values.
+
+Every difference has to be in the report that `keepsake convert --json` prints, by its class and with its count. And an
+object of a class of Foundation's has to have fields that its class has in the original files.
+
+  Scripts/check-keyed.py --keepsake .build/debug/keepsake FOLDER...
+"""
+import argparse
+import collections
+import json
+import pathlib
+import plistlib
+import subprocess
+import sys
+import tempfile
+
+
+def is_keyed(path):
+    try:
+        with open(path, "rb") as file:
+            archive = plistlib.load(file)
+    except Exception:  # Not every file in the folder is a property list; only the readable ones are compared.
+        return None
+    return archive if isinstance(archive, dict) and "$objects" in archive and "$top" in archive else None
+
+
+class Archive:
+    def __init__(self, plist):
+        self.objects = plist["$objects"]
+        self.top = plist["$top"]
+
+    def resolve(self, value):
+        """Returns the value, and the number of the object that it is; None for one that is in place."""
+        if isinstance(value, dict) and list(value) == ["CF$UID"]:
+            value = plistlib.UID(value["CF$UID"])
+        if isinstance(value, plistlib.UID):
+            if value.data == 0 or value.data >= len(self.objects):
+                return None, value.data
+            return self.objects[value.data], value.data
+        return value, None
+
+    def class_of(self, value):
+        if not isinstance(value, dict) or "$class" not in value:
+            return None
+        described, _ = self.resolve(value["$class"])
+        return described.get("$classname") if isinstance(described, dict) else None
+
+
+def shape(value):
+    if value is None or value == "$null":
+        return "nil"
+    if isinstance(value, bool):
+        return "number"
+    if isinstance(value, (int, float)):
+        return "number"
+    return {str: "text", bytes: "data", list: "list", dict: "dictionary"}.get(type(value), type(value).__name__)
+
+
+def differences(old, new):
+    """Yields (what, path) for every place where two archives differ, each object once."""
+    work = [(old.top.get(key), new.top.get(key), key) for key in old.top]
+    met = set()
+    while work:
+        a, b, path = work.pop()
+        (a, first), (b, second) = old.resolve(a), new.resolve(b)
+        if first is not None and second is not None:
+            if (first, second) in met:
+                continue
+            met.add((first, second))
+        (one, other) = old.class_of(a), new.class_of(b)
+        if one != other:
+            yield (one or shape(a), path)
+        elif shape(a) != shape(b):
+            yield (shape(a), path)
+            continue
+        if isinstance(a, dict) and isinstance(b, dict):
+            for key, value in a.items():
+                if key == "$class":
+                    continue
+                if key in b:
+                    work.append((value, b[key], f"{path}.{key}"))
+                elif one == other:
+                    yield ("fields", f"{path}.{key}")
+        elif isinstance(a, list) and isinstance(b, list):
+            if len(a) != len(b):
+                yield ("list", path)
+            work.extend((x, y, f"{path}[{i}]") for i, (x, y) in enumerate(zip(a, b)))
+        elif one == other and a != b and not (shape(a) == "number" and float(a) == float(b)):
+            yield (shape(a), path)
+
+
+def fields(archive, found):
+    for value in archive.objects:
+        name = archive.class_of(value)
+        if name:
+            found[name].add(frozenset(key for key in value if key != "$class"))
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--keepsake", required=True)
+    parser.add_argument("folders", nargs="+")
+    arguments = parser.parse_args()
+    files = sorted(p for folder in arguments.folders for p in pathlib.Path(folder).rglob("*") if p.is_file())
+    originals, written = collections.defaultdict(set), collections.defaultdict(set)
+    compared = announced = 0
+    problems = []
+    with tempfile.TemporaryDirectory() as scratch:
+        middle, back = f"{scratch}/middle.json", f"{scratch}/back.archive"
+        for path in files:
+            plist = is_keyed(path)
+            if plist is None:
+                continue
+            report = subprocess.run(
+                [arguments.keepsake, "convert", str(path), middle, "--force", "--json"], capture_output=True, text=True)
+            if report.returncode != 0:
+                continue  # Refused, which loses nothing.
+            second = subprocess.run(
+                [arguments.keepsake, "convert", middle, back, "--force", "--json"], capture_output=True, text=True)
+            if second.returncode != 0:
+                problems.append(f"{path.name}: doesn't convert back: {second.stdout.strip()}")
+                continue
+            compared += 1
+            losses = json.loads(report.stdout).get("losses", [])
+            old, new = Archive(plist), Archive(is_keyed(back))
+            fields(old, originals)
+            fields(new, written)
+            counts = collections.Counter(what for what, _ in differences(old, new))
+            for what, count in counts.items():
+                told = sum(loss["count"] for loss in losses if loss["what"].split(",")[0].startswith(what))
+                if told < count:
+                    example = next(p for w, p in differences(old, new) if w == what)
+                    problems.append(f"{path.name}: {what} differs {count} times, told {told}, as at {example}")
+                else:
+                    announced += count
+    for name, shapes in sorted(written.items()):
+        if name.startswith("NS"):
+            known = set().union(*originals[name]) if originals[name] else None
+            for one in shapes:
+                if known is not None and not one <= known:
+                    problems.append(f"{name} is written with fields that its class doesn't have: {sorted(one - known)}")
+    for problem in problems:
+        print(problem)
+    print(f"{compared} keyed archives compared, {announced} differences told, {len(problems)} problems")
+    sys.exit(1 if problems or compared == 0 else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,230 @@
+#if Cloud
+import Foundation
+import KeepsakeReplication
+import KeepsakeStore
+
+/// The versions of a slot and which comes from which, newest first, laid out in columns: the lines of development that
+/// exist at the same time stand side by side.
+struct HistoryGraph {
+  enum Kind: String {
+    case head, version, delete
+
+    var mark: Character {
+      switch self {
+      case .head: "●"
+      case .version: "○"
+      case .delete: "×"
+      }
+    }
+  }
+
+  struct Version: Equatable {
+    var id: VersionID
+    /// The versions that are shown from which it directly comes.
+    var parents: [VersionID]
+    var kind: Kind
+    var writer: WriterID
+    /// What is said of it.
+    var label: String
+  }
+
+  /// A version's place. Columns count from 0.
+  struct Row: Equatable {
+    var version: Version
+    var column: Int
+    /// The columns, beside its own, in which newer versions lead to it.
+    var joining: [Int]
+    /// The columns, beside its own, in which lines to its parents begin.
+    var forking: [Int]
+    /// The columns in which lines pass it by.
+    var passing: Set<Int>
+    /// Whether a line goes on below it.
+    var continues: Bool
+  }
+
+  private(set) var rows: [Row] = []
+
+  /// - Parameter versions: Newest first, as far as their times are true; a version comes before those that it comes
+  ///   from, whatever their order is.
+  init(_ versions: [Version]) {
+    // For each column, the version to which its line leads.
+    var lines: [VersionID?] = []
+    for version in Self.ordered(versions) {
+      let found = lines.indices.filter { lines[$0] == version.id }
+      let column = found.first ?? Self.free(in: &lines, from: 0)
+      for index in found { lines[index] = nil }
+      let passing = Set(lines.indices.filter { lines[$0] != nil })
+      var forking: [Int] = []
+      for (number, parent) in version.parents.enumerated() {
+        let place = number == 0 ? column : Self.free(in: &lines, from: column + 1)
+        lines[place] = parent
+        if number > 0 { forking.append(place) }
+      }
+      rows.append(
+        Row(
+          version: version, column: column, joining: Array(found.dropFirst()), forking: forking, passing: passing,
+          continues: !version.parents.isEmpty))
+      while let last = lines.last, last == nil { lines.removeLast() }
+    }
+  }
+
+  private static func free(in lines: inout [VersionID?], from first: Int) -> Int {
+    while lines.count <= first { lines.append(nil) }
+    if let free = lines.indices.dropFirst(first).first(where: { lines[$0] == nil }) { return free }
+    lines.append(nil)
+    return lines.count - 1
+  }
+
+  /// Puts versions before those that they come from. Versions that a damaged store lets come from each other come last.
+  private static func ordered(_ versions: [Version]) -> [Version] {
+    let places = Dictionary(versions.enumerated().map { ($1.id, $0) }) { first, _ in first }
+    var newer = [Int](repeating: 0, count: versions.count)
+    for version in versions { for parent in version.parents { if let place = places[parent] { newer[place] += 1 } } }
+    var ready = versions.indices.filter { newer[$0] == 0 }
+    var result: [Version] = []
+    var taken = Set<Int>()
+    while let next = ready.min() {
+      ready.removeAll { $0 == next }
+      taken.insert(next)
+      result.append(versions[next])
+      for parent in versions[next].parents {
+        guard let place = places[parent] else { continue }
+        newer[place] -= 1
+        if newer[place] == 0 { ready.append(place) }
+      }
+    }
+    return result + versions.indices.filter { !taken.contains($0) }.map { versions[$0] }
+  }
+}
+
+// MARK: Text
+
+extension HistoryGraph {
+  /// A line for each version, and one wherever lines meet or part.
+  var lines: [String] {
+    rows.flatMap { row -> [String] in
+      let node = Self.line(row) { column in
+        column == row.column ? row.version.kind.mark : row.passing.contains(column) ? "│" : " "
+      }
+      let width = 2 * (([row.column] + row.joining + row.forking + row.passing).max() ?? 0) + 1
+      let padded = node + String(repeating: " ", count: max(0, width - node.count))
+      return [
+        row.joining.isEmpty ? nil : Self.meeting(row, row.joining, last: "╯", other: "┴", continues: true),
+        padded + "  " + row.version.label,
+        row.forking.isEmpty ? nil : Self.meeting(row, row.forking, last: "╮", other: "┬", continues: row.continues),
+      ].compactMap(\.self)
+    }
+  }
+
+  private static func line(_ row: Row, _ mark: (Int) -> Character) -> String {
+    let last = ([row.column] + row.passing).max() ?? 0
+    return (0...last).map { String(mark($0)) }.joined(separator: " ")
+  }
+
+  /// The line between versions in which others reach a version's column, or leave it.
+  private static func meeting(_ row: Row, _ others: [Int], last: Character, other: Character, continues: Bool) -> String
+  {
+    let end = others.max() ?? row.column
+    var text = ""
+    for column in 0...max(end, row.passing.max() ?? 0) {
+      let isBetween = row.column < column && column < end
+      let passes = row.passing.contains(column)
+      if column == row.column {
+        text.append("├")
+      } else if others.contains(column) {
+        text.append(column == end ? last : other)
+      } else {
+        text.append(passes ? (isBetween ? "┼" : "│") : (isBetween ? "─" : " "))
+      }
+      text.append(row.column <= column && column < end ? "─" : " ")
+    }
+    return String(text.reversed().drop { $0 == " " }.reversed())
+  }
+}
+
+// MARK: Reading
+
+extension HistoryGraph {
+  /// Digits of an id that tell the versions of a slot apart, and that commands take.
+  private static let idDigits = 8
+
+  /// Reads the versions of a slot that are kept, with those of its heads that are only in the cloud.
+  ///
+  /// - Parameter key: The slot key in the store.
+  init(of key: String, in transaction: StoreTransaction) throws {
+    let report = try SlotReport(key, in: transaction)
+    let shown = Set(report.versions.compactMap { VersionID($0.id) })
+    var records: [VersionID: VersionRecord?] = [:]
+    func record(_ id: VersionID) throws -> VersionRecord? {
+      if let known = records[id] { return known }
+      let found = try transaction.version(id)?.record
+      records[id] = .some(found)
+      return found
+    }
+    var versions: [Version] = []
+    for version in report.versions {
+      guard let id = VersionID(version.id), let own = try record(id) else { continue }
+      let parents = try Self.parents(of: own, shown, record)
+      versions.append(
+        Version(
+          id: id, parents: parents, kind: version.tombstone ? .delete : version.head ? .head : .version,
+          writer: own.writer,
+          label: try Self.label(version, own, isWinner: version.id == report.heads.first, parents, shown, record)))
+    }
+    self.init(versions)
+  }
+
+  /// Returns the nearest versions that are shown and that a version comes from, without those that others of them come
+  /// from.
+  private static func parents(
+    of record: VersionRecord, _ shown: Set<VersionID>, _ read: (VersionID) throws -> VersionRecord?
+  ) throws -> [VersionID] {
+    var nearest: [VersionID] = []
+    var (met, open) = (Set(record.covers), record.covers)
+    while let id = open.popLast() {
+      if shown.contains(id) {
+        nearest.append(id)
+      } else {
+        open += try read(id)?.covers.filter { met.insert($0).inserted } ?? []
+      }
+    }
+    guard nearest.count > 1 else { return nearest }
+    // What comes further back: the versions behind each of them.
+    var behind: Set<VersionID> = []
+    open = try nearest.flatMap { try read($0)?.covers ?? [] }
+    while let id = open.popLast() {
+      if behind.insert(id).inserted { open += try read(id)?.covers ?? [] }
+    }
+    return nearest.filter { !behind.contains($0) }.sorted()
+  }
+
+  private static func label(
+    _ version: VersionReport, _ record: VersionRecord, isWinner: Bool, _ parents: [VersionID], _ shown: Set<VersionID>,
+    _ read: (VersionID) throws -> VersionRecord?
+  ) throws -> String {
+    var marks: [String] = []
+    if version.head { marks.append(isWinner ? "current" : "head") }
+    if parents.count > 1 { marks.append("merge") }
+    if version.tombstone { marks.append("deleted") }
+    if version.pinned { marks.append("pinned") }
+    if !version.downloaded && !version.tombstone { marks.append("not downloaded") }
+    if parents.isEmpty && !record.covers.isEmpty { marks.append("what it comes from isn't kept") }
+    // A restore has the contents of an older version, and not those of the one before it.
+    if !version.tombstone, try !parents.contains(where: { try read($0)?.contents == record.contents }),
+      let older = try shown.sorted().first(where: { other in
+        guard other != record.id, let before = try read(other) else { return false }
+        return before.contents == record.contents && before.savedAtMilliseconds < record.savedAtMilliseconds
+      })
+    {
+      marks.append("restored from \(older.description.prefix(idDigits))")
+    }
+    let title = version.title.map { "  \"\(Printable.text($0))\"" } ?? ""
+    let mark = marks.isEmpty ? "" : "  [\(marks.joined(separator: ", "))]"
+    return
+      """
+      \(version.id.prefix(idDigits))  \(version.savedAt)  \(version.writer.prefix(4))  \
+      \(Printable.size(Int64(version.bytes)))\(title)\(mark)
+      """
+  }
+}
+#endif

@@ -1,0 +1,106 @@
+#if Cloud
+import Foundation
+
+/// A file of another program that `keepsake` recognizes and doesn't read: what it is, and what a person can do with it.
+struct KnownFile: Hashable {
+  /// What it is, after "is".
+  var name: String
+  var next: String
+
+  private init(_ name: String, _ next: String) { (self.name, self.next) = (name, next) }
+
+  /// The beginnings of files, each as the format's own description gives it.
+  private static let beginnings: [(bytes: [UInt8], file: KnownFile)] = [
+    ([0x1F, 0x8B, 0x08], KnownFile("compressed by gzip", "gunzip it first: keepsake reads what is in it")),
+    (Array("PK\u{3}\u{4}".utf8), KnownFile("a zip archive", "unzip it first, and name a file in it")),
+    (Array("PK\u{5}\u{6}".utf8), KnownFile("an empty zip archive", "there is nothing in it")),
+    (Array("BZh".utf8), KnownFile("compressed by bzip2", "bunzip2 it first")),
+    ([0xFD, 0x37, 0x7A, 0x58, 0x5A, 0x00], KnownFile("compressed by xz", "unxz it first")),
+    ([0x04, 0x22, 0x4D, 0x18], KnownFile("compressed by LZ4", "unlz4 it first")),
+    ([0x37, 0x7A, 0xBC, 0xAF, 0x27, 0x1C], KnownFile("a 7-Zip archive", "unpack it first, and name a file in it")),
+    (
+      [0x00, 0x01, 0x00, 0x00, 0x00, 0xFF, 0xFF, 0xFF, 0xFF, 0x01, 0x00, 0x00, 0x00],
+      KnownFile(
+        "written by .NET's BinaryFormatter, as by some games made with Unity",
+        "only its game has the classes to read it; keepsake sync keeps it as it is")
+    ),
+    (Array("GVAS".utf8), KnownFile("a save of a game made with Unreal Engine", kept)),
+    (Array("RSRC".utf8), KnownFile("a binary resource of a game made with Godot", kept)),
+    (Array("GCPF".utf8), KnownFile("a compressed file of a game made with Godot", kept)),
+    (Array("GDEC".utf8), KnownFile("an encrypted file of a game made with Godot", kept)),
+    (Array("[gd_resource".utf8), KnownFile("a text resource of a game made with Godot", kept)),
+    ([0x04, 0x08], KnownFile("written by Ruby's Marshal, as by games made with RPG Maker XP, VX and VX Ace", kept)),
+    ([0x0A, 0x00], KnownFile("an NBT file, as Minecraft writes them", "an NBT editor shows what is in it")),
+    ([0xFF, 0xFE, 0x00, 0x00], KnownFile("text in UTF-32", iconv("UTF-32"))),
+    ([0x00, 0x00, 0xFE, 0xFF], KnownFile("text in UTF-32", iconv("UTF-32"))),
+  ]
+
+  private static let kept = "keepsake sync keeps it as it is"
+
+  private static func iconv(_ encoding: String) -> String { "convert it first: iconv -f \(encoding) -t UTF-8" }
+
+  /// How many bytes are looked at.
+  private static let bytesRead = 1_024
+
+  /// Recognizes a file that isn't read; nil for any other.
+  init?(_ data: Data, named name: String = "") {
+    let start = Array(data.prefix(Self.bytesRead))
+    guard
+      let found = Self.binary(start) ?? Self.xml(start) ?? Self.utf16(start) ?? Self.base64(start, named: name)
+    else { return nil }
+    self = found
+  }
+
+  func failure(at path: String) -> CommandFailure { CommandFailure(.data, "\(path) is \(name)", next: next) }
+
+  private static func binary(_ start: some Collection<UInt8>, ofAtLeast count: Int = 0) -> KnownFile? {
+    beginnings.first { $0.bytes.count >= count && start.starts(with: $0.bytes) }?.file
+  }
+
+  // MARK: Text
+
+  /// An XML document of another kind than a property list, by its first element.
+  private static func xml(_ start: [UInt8]) -> KnownFile? {
+    var text = Substring(String(decoding: start, as: UTF8.self)).drop { $0 == "\u{FEFF}" || $0.isWhitespace }
+    // What may stand before the first element: the declaration, comments and a document type.
+    while text.hasPrefix("<?") || text.hasPrefix("<!") {
+      let end = text.hasPrefix("<?") ? "?>" : text.hasPrefix("<!--") ? "-->" : ">"
+      guard let range = text.firstRange(of: end) else { return nil }
+      text = text[range.upperBound...].drop(while: \.isWhitespace)
+    }
+    guard text.hasPrefix("<") else { return nil }
+    let element = text.dropFirst().prefix { $0.isLetter || $0.isNumber || "_-.:".contains($0) }
+    switch element {
+    case "", "plist": return nil
+    case "unity_prefs": return KnownFile("the PlayerPrefs of a game made with Unity", kept)
+    case "dict", "array", "string", "integer", "real", "true", "false", "date", "data", "key": return nil
+    default:
+      return KnownFile(
+        "XML of another kind than a property list: it begins with <\(element)>", "keepsake reads property lists")
+    }
+  }
+
+  /// Text in UTF-16 that isn't XML: property lists may be in it.
+  private static func utf16(_ start: [UInt8]) -> KnownFile? {
+    let isLittle = start.starts(with: [0xFF, 0xFE])
+    guard isLittle || start.starts(with: [0xFE, 0xFF]) else { return nil }
+    let first = stride(from: 2, to: start.count - 1, by: 2).lazy
+      .map {
+        isLittle ? UInt16(start[$0]) | UInt16(start[$0 + 1]) << 8 : UInt16(start[$0]) << 8 | UInt16(start[$0 + 1])
+      }
+      .first { ![0x20, 0x09, 0x0A, 0x0D].contains($0) }
+    return first == 0x3C ? nil : KnownFile("text in UTF-16", iconv("UTF-16"))
+  }
+
+  /// The base64 of a file that is recognized, or read, or of a save of RPG Maker MV, which is in base64.
+  private static func base64(_ start: [UInt8], named name: String) -> KnownFile? {
+    if name.lowercased().hasSuffix(".rpgsave") { return KnownFile("a save of a game made with RPG Maker MV", kept) }
+    let letters = start.filter { !" \n\r\t".utf8.contains($0) }
+    let whole = letters.prefix(letters.count / 4 * 4)
+    guard whole.count >= 16, let inner = Data(base64Encoded: Data(whole)) else { return nil }
+    // Plain words are base64, too: two bytes would be there by chance.
+    let what = binary(inner, ofAtLeast: 3)?.name ?? (SavedFile.isPropertyList(inner) ? "a property list" : nil)
+    return what.map { KnownFile("the base64 of a file that is \($0)", "decode it first: base64 -d") }
+  }
+}
+#endif
