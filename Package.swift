@@ -154,6 +154,10 @@ let package = Package(
       swiftSettings: strict),
     // Beside the sources, a folder a target. What several of them share is in TestSupport.
     .target(name: "TestSupport", path: "Tests/TestSupport", swiftSettings: strict),
+    // Alters messages and checks what becomes of them: for `make fuzz` and a test.
+    .target(
+      name: "ExchangeFuzz", dependencies: ["KeepsakeReplication"], path: "Fuzz/Exchange", exclude: ["Runner"],
+      swiftSettings: strict),
     // The types that the tests of archives save.
     .target(
       name: "ArchiveWorlds", dependencies: ["KeepsakeArchive"], path: "Tests/ArchiveWorlds", swiftSettings: strict),
@@ -220,8 +224,8 @@ let package = Package(
     .testTarget(
       name: "KeepsakeServerTests",
       dependencies: [
-        "Keepsake", "KeepsakeServer", "KeepsakeSync", "KeepsakeStore", "KeepsakeReplication", "KeepsakeSimulation",
-        "TestSupport",
+        "ExchangeFuzz", "Keepsake", "KeepsakeServer", "KeepsakeSync", "KeepsakeStore", "KeepsakeReplication",
+        "KeepsakeSimulation", "TestSupport",
         .product(name: "GRDB", package: "GRDB.swift", condition: cloud),
         .product(name: "Logging", package: "swift-log", condition: cloud),
         .product(name: "CoreMetrics", package: "swift-metrics", condition: cloud),

@@ -48,7 +48,7 @@ class Archive:
 
 
 def shape(value):
-    if value is None or value == "$null":
+    if value is None:
         return "nil"
     if isinstance(value, bool):
         return "number"

@@ -11,7 +11,8 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 archive=(reader changed tree)
 interchange=(propertyList keyedArchive)
-all=("${archive[@]}" "${interchange[@]}")
+messages=(exchangeJSON exchangeBody)
+all=("${archive[@]}" "${interchange[@]}" "${messages[@]}")
 out=.build/fuzz
 plugin=.build/debug/KeepsakeMacros-tool
 crashers=Tests/KeepsakeArchiveTests/Fixtures/crashers
@@ -38,28 +39,50 @@ compile() {
 # with the reader's own means. (What only re-exports the archive's module can't be a part of that module.)
 sources() {
   find Sources/KeepsakeArchive Sources/KeepsakeInspection Fuzz -name '*.swift' -not -path 'Fuzz/Interchange/*' \
-    -not -name KeepsakeInspection.swift | sort | grep -v "$@"
+    -not -path 'Fuzz/Exchange/*' -not -name KeepsakeInspection.swift | sort | grep -v "$@"
 }
 interchangeSources() {
   find Sources/KeepsakeInterchange Fuzz/Interchange Fuzz/MemoryWatch.swift -name '*.swift' | sort | grep -v "$@"
 }
+# Messages between devices and clouds, with the server's count of what decoding will cost.
+messageSources() {
+  find Sources/KeepsakeReplication Sources/KeepsakeServer/Limits/JSONScan.swift Fuzz/Exchange Fuzz/MemoryWatch.swift \
+    -name '*.swift' | sort | grep -v "$@"
+}
 
 isOld() {
   [ ! -x "$1" ] ||
-    [ -n "$(find Sources/Keepsake{Archive,Inspection,Interchange} Fuzz $plugin -newer "$1" -print -quit)" ]
+    [ -n "$(find Sources/Keepsake{Archive,Inspection,Interchange,Replication} Sources/KeepsakeServer/Limits \
+      Fuzz $plugin -newer "$1" -print -quit)" ]
 }
 isInterchange() { [[ " ${interchange[*]} " = *" $1 "* ]]; }
+isMessage() { [[ " ${messages[*]} " = *" $1 "* ]]; }
 
 # first TARGET: the folders with its first inputs.
-first() { if isInterchange "$1"; then echo $out/seeds-interchange "${corpus[@]}"; else echo $out/seeds $crashers; fi; }
+first() {
+  if isInterchange "$1"; then
+    echo $out/seeds-interchange "${corpus[@]}"
+  elif isMessage "$1"; then
+    echo "$out/seeds-messages/$1"
+  else
+    echo $out/seeds $crashers
+  fi
+}
 
-swift build --traits Cloud --target KeepsakeArchive >$out/build.log 2>&1 || { cat $out/build.log >&2; exit 1; }
+for target in KeepsakeArchive KeepsakeReplication; do
+  swift build --traits Cloud --target $target >$out/build.log 2>&1 || { cat $out/build.log >&2; exit 1; }
+done
 # The readers of other programs' files are a module of their own, with their targets; the archive is used as it was
 # built, without the objects of files that are gone. The package manager calls a package by its folder.
 interchangeFlags=("${common[@]}" -module-name KeepsakeInterchange
   -package-name "$(basename "$PWD" | tr 'A-Z.-' 'a-z__')"
   -load-plugin-executable "$plugin#KeepsakeMacros" -I .build/debug/Modules
   $(find Sources/KeepsakeArchive -name '*.swift' | sed 's|.*/|.build/debug/KeepsakeArchive.build/|; s|$|.o|'))
+# The cryptography that messages are hashed with is used as it was built.
+messageFlags=("${common[@]}" -D Cloud -lstdc++ -module-name KeepsakeReplication -package-name keepsake
+  -I .build/debug/Modules
+  $(find .build/debug/{Crypto,CryptoBoringWrapper,CCryptoBoringSSL,CCryptoBoringSSLShims,CXKCP,CXKCPShims}.build \
+    -name '*.o'))
 if isOld $out/replay; then
   compile $out/replay "${flags[@]}" -Onone -profile-generate -profile-coverage-mapping \
     $(sources -e Fuzz/Entry -e Fuzz/Mutator -e Fuzz/MemoryWatch)
@@ -68,8 +91,13 @@ if isOld $out/replay-interchange; then
   compile $out/replay-interchange "${interchangeFlags[@]}" -Onone -profile-generate -profile-coverage-mapping \
     $(interchangeSources -e InterchangeEntry -e Fuzz/MemoryWatch)
 fi
+if isOld $out/replay-messages; then
+  compile $out/replay-messages "${messageFlags[@]}" -Onone -profile-generate -profile-coverage-mapping \
+    $(messageSources -e MessageEntry -e Fuzz/MemoryWatch)
+fi
 LLVM_PROFILE_FILE=/dev/null $out/replay seeds $out/seeds
 LLVM_PROFILE_FILE=/dev/null $out/replay-interchange seeds $out/seeds-interchange
+LLVM_PROFILE_FILE=/dev/null $out/replay-messages seeds Tests/KeepsakeReplicationTests/Fixtures/v1 $out/seeds-messages
 
 if [ "${1:-}" = show ]; then
   LLVM_PROFILE_FILE=/dev/null $out/replay "$@"
@@ -95,6 +123,7 @@ if [ "${1:-}" = coverage ]; then
   PATH=$(dirname "$(readlink -f "$(command -v swiftc)")"):$PATH
   report fuzz "Sources/KeepsakeArchive Sources/KeepsakeInspection" $out/replay "${archive[@]}" >$out/coverage.txt
   report interchange Sources/KeepsakeInterchange $out/replay-interchange "${interchange[@]}" >>$out/coverage.txt
+  report messages Sources/KeepsakeReplication $out/replay-messages "${messages[@]}" >>$out/coverage.txt
   cat $out/coverage.txt
   exit
 fi
@@ -106,17 +135,23 @@ if isOld $out/fuzz-interchange; then
   compile $out/fuzz-interchange "${interchangeFlags[@]}" -O -wmo -sanitize=fuzzer,address \
     $(interchangeSources -e InterchangeReplay -e InterchangeSeeds)
 fi
+if isOld $out/fuzz-messages; then
+  compile $out/fuzz-messages "${messageFlags[@]}" -O -wmo -sanitize=fuzzer,address \
+    $(messageSources -e MessageReplay)
+fi
 
 # run TARGET: leaves its log, prints the closing figures.
 run() {
   local started=$SECONDS status=0 binary=$out/fuzz
+  local longest=4096
   if isInterchange "$1"; then binary=$out/fuzz-interchange; fi
+  if isMessage "$1"; then binary=$out/fuzz-messages longest=8192; fi
   mkdir -p $out/corpus/$1
   # Graphs that are given up half-way are cut by the targets,
   # so that what leaked would show as memory that the process takes.
   FUZZ_TARGET=$1 SWIFT_BACKTRACE=enable=no ASAN_OPTIONS=quarantine_size_mb=8:malloc_context_size=2:detect_leaks=0 \
     $binary $out/corpus/$1 $(first "$1") -runs="${RUNS:-10000000}" ${SECONDS_EACH:+-max_total_time=$SECONDS_EACH} \
-    -max_len=4096 -timeout=10 -rss_limit_mb=1024 -malloc_limit_mb=32 -print_final_stats=1 \
+    -max_len=$longest -timeout=10 -rss_limit_mb=1024 -malloc_limit_mb=32 -print_final_stats=1 \
     -artifact_prefix=$out/findings/$1- >$out/$1.log 2>&1 || status=1
   local executed
   executed=$(sed -nE 's/^stat::number_of_executed_units: *//p' $out/$1.log)

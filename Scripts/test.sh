@@ -60,11 +60,14 @@ check "every end of a game" python3 Scripts/autosave-stops.py --space $space \
 # What ships with it is what its manifest says.
 check "the manifest of Space" $keepsake assets manifest Examples/Space/Assets --check
 if [ -d "${KEEPSAKE_CORPUS:-}" ]; then
+  check "keyed archives through JSON and back" python3 Scripts/check-keyed.py --keepsake $keepsake \
+    "$KEEPSAKE_CORPUS/nskeyed"
   check "real saves through keepsake sync" python3 Scripts/sync-series.py --keepsake $keepsake
   check "keepsake sync under SIGKILL" python3 Scripts/sync-torture.py --keepsake $keepsake \
     --kills "${KEEPSAKE_KILLS:-$([ "$deep" = 1 ] && echo 200 || echo 20)}"
 else
-  for name in "real saves through keepsake sync" "keepsake sync under SIGKILL"; do
+  for name in "keyed archives through JSON and back" "real saves through keepsake sync" \
+    "keepsake sync under SIGKILL"; do
     miss "$name" "KEEPSAKE_CORPUS doesn't name a folder of real saves"
   done
 fi

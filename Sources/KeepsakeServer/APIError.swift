@@ -63,6 +63,8 @@ struct APIError: Error, Sendable {
   /// The limit that the request exceeds, and how many it has.
   var limit: Int64?
   var found: Int64?
+  /// Whether a limit has counted and logged it as a refusal.
+  var isCounted = false
 
   init(_ status: HTTPResponse.Status, _ code: Code, _ message: String, retryAfterSeconds: Int? = nil) {
     self.status = status

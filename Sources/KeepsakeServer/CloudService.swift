@@ -55,13 +55,15 @@ struct CloudService: Service {
     let gate = ServerGate(
       folder: folder.incoming, connections: connections, proxies: configuration.trustedProxies,
       rates: configuration.rates, log: refusals, clock: clock)
-    let partials = try PartialUploads(folder: folder.incoming, clock: clock, logger: logger)
-    let events = EventHub()
+    let partials = try PartialUploads(
+      folder: folder.incoming, budget: configuration.uploadBudget, refusals: refusals, clock: clock,
+      logger: logger)
+    let events = EventHub(heartbeatSeconds: configuration.heartbeatSeconds)
     cloud = CloudRoutes(
       storage: storage, appKeys: appKeys, tokens: tokens, tokenUses: TokenUses(storage, logger: logger),
-      events: events, guesses: GuessLimiter(), uploads: UploadSpool(folder: folder.incoming), partials: partials,
-      gate: gate,
-      clock: clock, quota: configuration.quota, serverKeys: try ServerKeys(data: folder.url), metrics: metrics,
+      events: events, guesses: GuessLimiter(),
+      uploads: UploadSpool(folder: folder.incoming, sharing: partials), partials: partials, gate: gate, clock: clock,
+      quota: configuration.quota, serverKeys: try ServerKeys(data: folder.url), metrics: metrics,
       refusals: refusals,
       authoritative: Set(configuration.authoritative.map(\.canonical)))
     let health = ServerHealth(

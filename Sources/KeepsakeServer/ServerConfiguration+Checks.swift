@@ -23,6 +23,14 @@ extension ServerConfiguration {
     if let quota, quota <= 0 {
       throw ServerError(.configuration, "The quota has to be a number of bytes above 0, not \(quota).")
     }
+    guard uploadBudget.bytes >= Int64(ServerLimits.contentBytes), uploadBudget.files > 0 else {
+      throw ServerError(
+        .configuration,
+        """
+        Unfinished uploads need room for one content at least: \(ServerLimits.contentBytes) bytes, not \
+        \(uploadBudget.bytes).
+        """)
+    }
     if tls == nil, !isBehindProxy, !Self.isLoopback(host) {
       throw ServerError(
         .configuration,

@@ -51,6 +51,11 @@ package struct ServerConfiguration: Sendable {
   package var slowGraceSeconds = ServerLimits.slowGraceSeconds
   /// The number of seconds after which a new connection without a request is closed.
   package var requestSeconds = ServerLimits.requestSeconds
+  /// The number of seconds after which a silent event stream gets a sign of life, and it is looked whether its device
+  /// is still admitted. Shorter in tests.
+  package var heartbeatSeconds = ServerLimits.heartbeatSeconds
+  /// How much of the disk the unfinished uploads of all players may take together.
+  package var uploadBudget = UploadBudget()
   /// How fast requests may come.
   package var rates = RateLimits()
   /// The most open connections; nil for as many as the process's descriptors allow.

@@ -24,6 +24,8 @@ enum ServerLimits {
   /// An upload without progress for ten minutes makes room for another one of the same player. If the device comes
   /// back, it begins again.
   static let uploadIdleMilliseconds: Int64 = 600_000
+  /// An upload without progress for this long makes room for those of other players, when all together have none.
+  static let uploadPauseMilliseconds: Int64 = 10_000
   /// An upload without progress for a day is removed.
   static let uploadLifetimeMilliseconds: Int64 = 86_400_000
   static let uploadSweepSeconds = 3_600

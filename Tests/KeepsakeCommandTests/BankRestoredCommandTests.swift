@@ -110,11 +110,14 @@ import Testing
     let data = ["--data", folder.url.appendingPathComponent("nowhere").path]
     let address = ["--url", "http://127.0.0.1:1", "--key-file", "key"]
     let player = ["--player", "\(PlayerID(high: 1, low: 1))"]
-    for wrong in [
-      [], data, player, ["--all"], data + ["--all"] + player, data + address + ["--all"], address.prefix(2) + ["--all"],
-      address.suffix(2) + ["--all"], data + ["--player", "ada"], ["--url", "server"] + address.suffix(2) + ["--all"],
-    ] {
-      #expect(await status(of: BankReleaseCommand.self, Array(wrong)) == 64, "\(wrong)")
+    let (url, key) = (Array(address.prefix(2)), Array(address.suffix(2)))
+    let all = ["--all"]
+    let parts: [[[String]]] = [
+      [], [data], [player], [all], [data, all, player], [data, address, all], [url, all], [key, all],
+      [data, ["--player", "ada"]], [["--url", "server"], key, all],
+    ]
+    for wrong in parts.map({ Array($0.joined()) }) {
+      #expect(await status(of: BankReleaseCommand.self, wrong) == 64, "\(wrong)")
     }
     #expect(await status(of: BankReleaseCommand.self, data + ["--all"]) == 65)
     #expect(await status(of: BankRestoredCommand.self, data) == 65)

@@ -101,13 +101,15 @@ import Testing
           "data": "folder", "port": 5, "host": "h", "tls-certificate": "c", "tls-key": "k",
           "behind-proxy": ConfigValue(.bool(true), isSecret: false), "metrics-port": 6, "metrics-host": "m",
           "app-keys-file": "f", "app-key": ConfigValue(.stringArray(["one", "two"]), isSecret: true), "token-days": 7,
-          "quota": "2K", "authoritative": ConfigValue(.stringArray(["gems"]), isSecret: false),
+          "quota": "2K", "upload-room": "1G", "upload-files": 9,
+          "authoritative": ConfigValue(.stringArray(["gems"]), isSecret: false),
         ]))
     #expect(configuration.data.lastPathComponent == "folder" && configuration.port == 5 && configuration.host == "h")
     #expect(configuration.tls?.certificate.lastPathComponent == "c" && configuration.tls?.key.lastPathComponent == "k")
     #expect(configuration.isBehindProxy && configuration.metricsPort == 6 && configuration.metricsHost == "m")
     #expect(configuration.appKeysFile?.lastPathComponent == "f" && configuration.appKeys == ["one", "two"])
     #expect(configuration.tokenDays == 7 && configuration.quota == 2_048 && configuration.authoritative == ["gems"])
+    #expect(configuration.uploadBudget == UploadBudget(bytes: 1 << 30, files: 9))
     #expect(throws: CommandFailure.self) { try ServeCommand.configuration(settings(["data": "d", "tls-key": "k"])) }
     #expect(throws: CommandFailure.self) { try ServeCommand.configuration(settings()) }
   }

@@ -37,12 +37,12 @@ import struct KeepsakeReplication.Cursor
     let (logger, clock) = (Logger(label: "keepsake.test"), { 1_000_000 } as @Sendable () -> Int64)
     let metrics = ServerMetrics(PrometheusRegistry())
     let refusals = RefusalLog(metrics: metrics, logger: logger, clock: clock)
+    let partials = try PartialUploads(folder: incoming, refusals: refusals, clock: clock, logger: logger)
     return CloudRoutes(
       storage: storage, appKeys: try AppKeys(["key-of-an-app"]),
       tokens: try TokenAuthority(ServerSecrets(data: folder), clock: clock, logger: logger),
       tokenUses: TokenUses(storage.storage, logger: logger), events: EventHub(), guesses: GuessLimiter(),
-      uploads: UploadSpool(folder: incoming),
-      partials: try PartialUploads(folder: incoming, clock: clock, logger: logger),
+      uploads: UploadSpool(folder: incoming, sharing: partials), partials: partials,
       gate: ServerGate(folder: incoming, connections: 100, log: refusals, clock: clock), clock: clock, quota: quota,
       serverKeys: try ServerKeys(data: folder), metrics: metrics, refusals: refusals, authoritative: [])
   }

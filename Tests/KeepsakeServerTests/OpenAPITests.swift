@@ -61,8 +61,9 @@ import Testing
   func codes() throws {
     let lines = try Self.document()
     let start = try #require(lines.firstIndex { $0.wholeMatch(of: /\s+code:/) != nil })
-    let codes = lines[start...].dropFirst(2).prefix { $0.contains("  - ") }.map { $0.drop { $0 == " " || $0 == "-" } }
-    #expect(Set(codes.map(String.init)) == Set(APIError.Code.allCases.map(\.rawValue)))
+    let listed = lines[start...].dropFirst(2).prefix { $0.contains("  - ") }
+    let codes = listed.map { $0.trimmingCharacters(in: CharacterSet(charactersIn: " -")) }
+    #expect(Set(codes) == Set(APIError.Code.allCases.map(\.rawValue)))
   }
 }
 #endif

@@ -67,6 +67,9 @@ import Testing
           DeviceRecord(identity: identity, name: "", createdMilliseconds: 5, seenMilliseconds: 5))
       }
       var memory = MemoryContainer(epoch: 0)
+      // What the server has of the devices, which decides what goes when there is no room.
+      let lastVisit = 5 + ServerLimits.visitMilliseconds
+      for device in devices { for now in [5, lastVisit] { memory.recordVisit(of: device, now: now) } }
       var random = SeededGenerator(seed: seed)
       var cursors = [Cursor](repeating: .start, count: devices.count)
       var outcomes: Set<String> = []

@@ -52,6 +52,8 @@ package enum TestDepth {
   package static let folderRounds = count(40, deep: 160, variable: "KEEPSAKE_FOLDER_ROUNDS")
   /// How often each archive is altered at random.
   package static let alteredArchives = count(3, deep: 3, variable: "KEEPSAKE_FUZZ_ROUNDS")
+  /// How many altered messages of each form of an exchange are decoded.
+  package static let alteredMessages = count(2_000, deep: 100_000, variable: "KEEPSAKE_MESSAGE_FUZZ")
   /// Whether every value of every byte of an archive is tried, with a matching checksum.
   package static let everyByteValue = environment["KEEPSAKE_ALL_BYTES"] != nil
 

@@ -106,11 +106,9 @@ extension HistoryGraph {
       let node = Self.line(row) { column in
         column == row.column ? row.version.kind.mark : row.passing.contains(column) ? "│" : " "
       }
-      let width = 2 * (([row.column] + row.joining + row.forking + row.passing).max() ?? 0) + 1
-      let padded = node + String(repeating: " ", count: max(0, width - node.count))
       return [
         row.joining.isEmpty ? nil : Self.meeting(row, row.joining, last: "╯", other: "┴", continues: true),
-        padded + "  " + row.version.label,
+        node + "  " + row.version.label,
         row.forking.isEmpty ? nil : Self.meeting(row, row.forking, last: "╮", other: "┬", continues: row.continues),
       ].compactMap(\.self)
     }

@@ -58,6 +58,12 @@ struct ServeCommand: AsyncParsableCommand {
   @Option(name: .long, help: .setting("quota"))
   var quota: SizeLimit?
 
+  @Option(name: .long, help: .setting("upload-room"))
+  var uploadRoom: ByteSize?
+
+  @Option(name: .long, help: .setting("upload-files"))
+  var uploadFiles: Int?
+
   @Option(name: .long, help: .setting("authoritative"))
   var authoritative: String?
 
@@ -111,6 +117,7 @@ struct ServeCommand: AsyncParsableCommand {
       "metrics-port": metricsPort.map(value), "metrics-host": metricsHost.map(value),
       "app-keys-file": appKeysFile.map(value), "app-key": appKey.isEmpty ? nil : value(appKey),
       "token-days": tokenDays.map(value), "quota": quota.map { value($0.text) },
+      "upload-room": uploadRoom.map { value(String($0.bytes)) }, "upload-files": uploadFiles.map(value),
       "authoritative": authoritative.map { value($0.split(separator: ",").map(String.init)) },
       "trusted-proxy": trustedProxy.isEmpty ? nil : value(trustedProxy),
       "proxy-protocol": proxyProtocol ? ConfigValue(.bool(true), isSecret: false) : nil,
@@ -166,6 +173,10 @@ struct ServeCommand: AsyncParsableCommand {
     configuration.appKeysFile = file("app-keys-file")
     if let days = settings.number("token-days") { configuration.tokenDays = days }
     configuration.quota = settings.text("quota").flatMap(SizeLimit.init(argument:))?.bytes
+    if let room = settings.text("upload-room").flatMap(ByteSize.init(argument:)) {
+      configuration.uploadBudget.bytes = room.bytes
+    }
+    if let files = settings.number("upload-files") { configuration.uploadBudget.files = files }
     configuration.authoritative = Set(settings.list("authoritative"))
     configuration.trustedProxies = try proxies(settings)
     configuration.expectsProxyProtocol = settings.isSet("proxy-protocol")

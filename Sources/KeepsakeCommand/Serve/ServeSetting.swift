@@ -82,6 +82,12 @@ struct ServeSetting: Sendable {
         no limit but the disk.
         """),
     ServeSetting(
+      name: "upload-room", value: "size", kind: .size, standard: "8G",
+      help: "How much of the disk the unfinished uploads of all players may take together, at least 256M."),
+    ServeSetting(
+      name: "upload-files", value: "count", kind: .number(1...1_000_000), standard: "16384",
+      help: "How many unfinished uploads there may be, of all players together."),
+    ServeSetting(
       name: "authoritative", value: "currencies", kind: .list,
       help: """
         Currencies that no device can earn, separated by commas: only orders of the game's own servers make more of \

@@ -13,6 +13,8 @@ enum KeyedExactness {
   static func form(of given: PropertyList, _ content: KeyedContent, in archive: KeyedArchive) throws -> Form {
     let object = try given.uid.map { $0 == 0 ? .null : try archive.object($0) } ?? given
     guard case .dictionary(let entries) = object, let name = try archive.className(of: object) else { return .plain }
+    // Where others are elements, this is what nil is written as; in a field, nil is no object.
+    if case .null = content { return .object }
     // Foundation reads a class that is never written only with its own fields.
     if let known = FoundationClass.named(name.name), known.write == nil { return .object }
     var table = KeyedObjectTable()

@@ -9,10 +9,10 @@ final class ProxyProtocolHandler: ChannelInboundHandler, RemovableChannelHandler
   typealias InboundIn = ByteBuffer
   typealias InboundOut = ByteBuffer
 
-  private let refusals: Refusals
+  private let refusals: RefusalLog
   private var received = ByteBuffer()
 
-  init(_ refusals: Refusals) { self.refusals = refusals }
+  init(_ refusals: RefusalLog) { self.refusals = refusals }
 
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
     var part = unwrapInboundIn(data)
@@ -41,7 +41,7 @@ struct ProxiedChannel<Base: ServerChildChannel>: ServerChildChannel {
 
   var base: Base
   var proxies: TrustedProxies
-  var refusals: Refusals
+  var refusals: RefusalLog
 
   func setup(channel: any Channel, logger: Logger) -> EventLoopFuture<Value> {
     let address = PeerAddress(channel.remoteAddress)

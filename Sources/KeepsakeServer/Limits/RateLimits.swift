@@ -38,10 +38,10 @@ final class RateBuckets: Sendable {
   private let addressWork: BucketTable<PeerAddress>
   private let registrations: BucketTable<PeerAddress>
   private let appRegistrations: BucketTable<AppID>
-  private let refusals: Refusals
+  private let refusals: RefusalLog
   private let clock: @Sendable () -> Int64
 
-  init(_ rates: RateLimits, refusals: Refusals, clock: @escaping @Sendable () -> Int64) {
+  init(_ rates: RateLimits, refusals: RefusalLog, clock: @escaping @Sendable () -> Int64) {
     let capacity = ServerLimits.rememberedBuckets
     devices = BucketTable(rates.device, capacity: capacity)
     players = BucketTable(rates.player, capacity: capacity)
@@ -97,10 +97,11 @@ final class RateBuckets: Sendable {
     try refuse(playerWork.take(cost, from: container, now: now), .workRate, "Too much at once from this player.")
   }
 
-  private func refuse(_ wait: Int?, _ kind: Refusals.Kind, _ what: String, _ peer: PeerAddress? = nil) throws {
+  private func refuse(_ wait: Int?, _ kind: RefusalLog.Kind, _ what: String, _ peer: PeerAddress? = nil) throws {
     guard let wait else { return }
-    refusals.count(kind, from: peer)
-    throw APIError(.tooManyRequests, .tooManyRequests, "\(what) Try again in \(wait) s.", retryAfterSeconds: wait)
+    throw refusals.count(
+      kind, from: peer,
+      as: APIError(.tooManyRequests, .tooManyRequests, "\(what) Try again in \(wait) s.", retryAfterSeconds: wait))
   }
 }
 #endif

@@ -14,18 +14,19 @@ extension CloudRoutes {
     do {
       try CloudAcceptance.check(message)
     } catch ExchangeError.exceeds(let what, let count, let limit) {
-      gate.refusals.count(.tooMuchWork, from: address)
-      throw APIError.exceeds(what, count: count, limit: limit)
+      throw gate.refusals.count(
+        .tooMuchWork, from: address, as: APIError.exceeds(what, count: count, limit: limit))
     }
     let work = message.work
     try gate.rates.work(work, by: identity.container, from: address)
     var isHeavy = false
     if work > ServerLimits.lightWork {
       if let seconds = gate.heavyTurns.begin() {
-        gate.refusals.count(.heavyQueue, from: address)
-        throw APIError(
-          .serviceUnavailable, .busy, "The server is busy with other large requests; try again in \(seconds) s.",
-          retryAfterSeconds: seconds)
+        throw gate.refusals.count(
+          .heavyQueue, from: address,
+          as: APIError(
+            .serviceUnavailable, .busy, "The server is busy with other large requests; try again in \(seconds) s.",
+            retryAfterSeconds: seconds))
       }
       isHeavy = true
     }
@@ -34,8 +35,7 @@ extension CloudRoutes {
     let behind = newest > message.cursor.seq ? newest - message.cursor.seq : 0
     let expected = CloudAcceptance.largestResponse(to: message, behind: behind)
     guard let share = await gate.memory.building.wait(for: expected * ServerLimits.buildingFactor) else {
-      gate.refusals.count(.memory, from: address)
-      throw APIError.overBudget("responses")
+      throw gate.refusals.count(.memory, from: address, as: APIError.overBudget("responses"))
     }
     defer { share.end() }
     return try await body()

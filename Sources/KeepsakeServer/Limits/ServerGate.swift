@@ -11,7 +11,7 @@ import NIOCore
 /// response is read), and holds a share of each stage's budget only during that stage. So no two requests ever wait for
 /// each other.
 final class ServerGate: Sendable {
-  let refusals: Refusals
+  let refusals: RefusalLog
   let rates: RateBuckets
   let proxies: TrustedProxies
   let connections: ConnectionTable
@@ -31,7 +31,7 @@ final class ServerGate: Sendable {
   ) {
     self.folder = folder
     self.memory = memory
-    refusals = Refusals(log)
+    refusals = log
     self.rates = RateBuckets(rates, refusals: refusals, clock: clock)
     self.proxies = TrustedProxies(proxies)
     self.connections = ConnectionTable(
@@ -112,14 +112,12 @@ final class ServerGate: Sendable {
     do {
       return try await SpoolFile.create(in: folder, of: memory.files)
     } catch let error as APIError {
-      refusals.count(.memory)
-      throw error
+      throw refusals.count(.memory, as: error)
     }
   }
 
   private func overMemory(_ what: String) -> APIError {
-    refusals.count(.memory)
-    return APIError.overBudget(what)
+    refusals.count(.memory, as: APIError.overBudget(what))
   }
 
   /// Receives a body and passes it to `use`, which may not keep it.
@@ -166,14 +164,13 @@ final class ServerGate: Sendable {
 
   private func check(_ scan: JSONScan) throws {
     guard scan.tokens <= ServerLimits.jsonTokens, scan.depth <= ServerLimits.jsonDepth else {
-      refusals.count(.tooManyTokens)
       var error = APIError(
         .badRequest, .badJSON,
         scan.depth > ServerLimits.jsonDepth
           ? "The body's JSON is nested deeper than \(ServerLimits.jsonDepth) levels."
           : "The body's JSON has more than \(ServerLimits.jsonTokens) values and keys.")
       error.limit = Int64(scan.depth > ServerLimits.jsonDepth ? ServerLimits.jsonDepth : ServerLimits.jsonTokens)
-      throw error
+      throw refusals.count(.tooManyTokens, as: error)
     }
   }
 

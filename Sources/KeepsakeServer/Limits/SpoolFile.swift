@@ -1,5 +1,4 @@
 #if Cloud
-import Dispatch
 import Foundation
 import NIOCore
 
@@ -14,7 +13,7 @@ import Darwin
 /// A file without a name, for a body or a response that is too large to be in memory while its client is slow. It is
 /// gone when nothing uses it any more, however the server ends.
 final class SpoolFile: Sendable {
-  private static let queue = DispatchQueue(label: "keepsake.cloud.spool", attributes: .concurrent)
+  private static let queue = DiskQueue("keepsake.cloud.spool")
 
   private let descriptor: Int32
   private let share: Allotment.Share
@@ -31,9 +30,9 @@ final class SpoolFile: Sendable {
   static func create(in folder: URL, of disk: Allotment) async throws -> SpoolFile {
     guard let share = disk.share(0) else { throw APIError.overBudget("bodies in files") }
     let path = folder.appendingPathComponent("spool-" + String(UInt64.random(in: .min ... .max), radix: 16)).path
-    let descriptor = try await offPool {
+    let descriptor = try await queue.run {
       let descriptor = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
-      guard descriptor >= 0 else { throw failure("A file for a body can't be created in \(folder.path).") }
+      guard descriptor >= 0 else { throw DiskQueue.failure("A file for a body can't be created in \(folder.path).") }
       unlink(path)
       return descriptor
     }
@@ -43,16 +42,9 @@ final class SpoolFile: Sendable {
   /// Writes `bytes` at `offset`, the end of what was written before.
   func write(_ bytes: ByteBuffer, at offset: Int) async throws {
     guard share.grow(by: bytes.readableBytes) else { throw APIError.overBudget("bodies in files") }
-    try await Self.offPool { [descriptor] in
+    try await Self.queue.run { [descriptor] in
       try bytes.withUnsafeReadableBytes { raw in
-        var written = 0
-        while written < raw.count {
-          let step = pwrite(
-            descriptor, raw.baseAddress.map { $0 + written }, raw.count - written, off_t(offset + written))
-          if step < 0, errno == EINTR { continue }
-          guard step > 0 else { throw Self.failure("A body can't be written to its file.") }
-          written += step
-        }
+        try DiskQueue.write(raw, to: descriptor, at: offset) { "A body can't be written to its file." }
       }
     }
   }
@@ -66,7 +58,7 @@ final class SpoolFile: Sendable {
         pread(descriptor, raw.baseAddress.map { $0 + done }, count - done, off_t(offset + done))
       }
       if step < 0, errno == EINTR { continue }
-      guard step > 0 else { throw Self.failure("A body can't be read from its file.") }
+      guard step > 0 else { throw DiskQueue.failure("A body can't be read from its file.") }
       done += step
     }
     return data
@@ -74,18 +66,7 @@ final class SpoolFile: Sendable {
 
   /// Reads `count` bytes at `offset`, off the threads that all requests share.
   func part(at offset: Int, count: Int) async throws -> ByteBuffer {
-    try await Self.offPool { ByteBuffer(bytes: try self.read(at: offset, count: count)) }
-  }
-
-  private static func failure(_ message: String) -> ServerError {
-    ServerError(.inputOutput, message, cause: PrivateFile.systemError())
-  }
-
-  private static func offPool<Result: Sendable>(_ work: @escaping @Sendable () throws -> Result) async throws -> Result
-  {
-    try await withCheckedThrowingContinuation { continuation in
-      queue.async { continuation.resume(with: Swift.Result(catching: work)) }
-    }
+    try await Self.queue.run { ByteBuffer(bytes: try self.read(at: offset, count: count)) }
   }
 }
 #endif

@@ -120,7 +120,7 @@ final class RequestGuard: ChannelDuplexHandler, RemovableChannelHandler {
     (noRequestCheck, check) = (nil, nil)
   }
 
-  private func close(_ context: ChannelHandlerContext, for kind: Refusals.Kind) {
+  private func close(_ context: ChannelHandlerContext, for kind: RefusalLog.Kind) {
     gate.refusals.count(kind, from: PeerAddress(context.channel.remoteAddress))
     context.close(promise: nil)
   }

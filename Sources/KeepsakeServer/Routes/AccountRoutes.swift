@@ -53,9 +53,10 @@ extension CloudRoutes {
       let now = clock()
       let peer = gate.client(of: request, context).network
       if let seconds = guesses.begin(peer: peer, app: app, now: now) {
-        gate.refusals.count(.guesses, from: peer)
-        throw APIError(
-          .tooManyRequests, .tooManyGuesses, "Too many wrong codes; try again later.", retryAfterSeconds: seconds)
+        throw gate.refusals.count(
+          .guesses, from: peer,
+          as: APIError(
+            .tooManyRequests, .tooManyGuesses, "Too many wrong codes; try again later.", retryAfterSeconds: seconds))
       }
       let identity: DeviceIdentity?
       do {

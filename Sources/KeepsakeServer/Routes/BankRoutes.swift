@@ -142,9 +142,11 @@ extension CloudRoutes {
     guard try serverKeys.accepts(key) else {
       let peer = gate.client(of: request, context).network
       if let seconds = keyGuesses.begin(peer: peer, app: Self.allKeys, now: clock()) {
-        gate.refusals.count(.guesses, from: peer)
-        throw APIError(
-          .tooManyRequests, .tooManyGuesses, "Too many wrong server keys; try again later.", retryAfterSeconds: seconds)
+        throw gate.refusals.count(
+          .guesses, from: peer,
+          as: APIError(
+            .tooManyRequests, .tooManyGuesses, "Too many wrong server keys; try again later.",
+            retryAfterSeconds: seconds))
       }
       throw APIError(.unauthorized, .unauthorized, "This server doesn't accept this server key.")
     }

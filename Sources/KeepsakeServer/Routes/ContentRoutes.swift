@@ -20,6 +20,7 @@ extension CloudRoutes {
 
   func addContentRoutes(to router: RouterGroup<CloudContext>) {
     router.put("contents/{hash}") { request, context in
+      let arrival = partials.arrival()
       let identity = try await identity(of: request)
       let description = try Self.description(of: request, named: context.parameters.get("hash"))
       let range = try request.headers[.contentRange].map { try ContentRange($0) }
@@ -35,7 +36,8 @@ extension CloudRoutes {
       }
       try await requireRoom(for: description.hash, of: range?.total ?? declared, of: identity.container)
       if let range {
-        return try await put(part: range, of: description, request, declared: declared, from: identity)
+        return try await put(
+          part: range, arrived: arrival, of: description, request, declared: declared, from: identity)
       }
       if let declared, declared <= ServerLimits.inlineContentBytes {
         return try await gate.withBody(of: request, limit: ServerLimits.inlineContentBytes) { bytes in
@@ -90,7 +92,7 @@ extension CloudRoutes {
   }
 
   private func put(
-    part range: ContentRange, of description: Description, _ request: Request, declared: Int?,
+    part range: ContentRange, arrived: UInt64, of description: Description, _ request: Request, declared: Int?,
     from identity: DeviceIdentity
   ) async throws -> Response {
     guard declared == nil || declared == range.count else {
@@ -102,7 +104,7 @@ extension CloudRoutes {
       // Reported before the whole frame has been sent in vain.
       throw Self.baseMissing(base)
     }
-    let outcome = try await partials.receive(request.body, range, of: key) { file, count in
+    let outcome = try await partials.receive(request.body, range, of: key, by: arrived) { file, count in
       let bytes: KeptContent.Bytes =
         count <= ServerLimits.inlineContentBytes ? .memory(try Data(contentsOf: file)) : .file(file, count: count)
       return try await keep(description, bytes, count: count, from: identity)

@@ -92,8 +92,10 @@ extension CloudRoutes {
     guard let after, after == state.seq, state.unknown == nil else {
       return try Response(json: CloudEvent(seq: state.seq, unknown: state.unknown))
     }
+    let token = Self.bearer(of: request)
     for await notice in subscription.notices.cancelOnGracefulShutdown() {
-      guard notice.seq > after else { break }
+      // What was revoked meanwhile gets nothing more.
+      guard notice.seq > after, isStillAdmitted(token) else { break }
       guard let json = notice.event else { return try Response(json: CloudEvent(seq: notice.seq)) }
       return Response(status: .ok, headers: [.contentType: "application/json"], body: ResponseBody(byteBuffer: json))
     }

@@ -42,10 +42,16 @@ final class EventHub: Service, Sendable {
   }
   private let state = Mutex(State())
   private let waitingEvents: Allotment
+  private let heartbeatSeconds: Int
 
   /// - Parameter waitingBytes: Bytes of events that wait for listeners. Beyond that, listeners only learn that there is
   ///   something new.
-  init(waitingBytes: Int = ServerLimits.waitingEventBytes) { waitingEvents = Allotment(waitingBytes) }
+  init(
+    waitingBytes: Int = ServerLimits.waitingEventBytes, heartbeatSeconds: Int = ServerLimits.heartbeatSeconds
+  ) {
+    waitingEvents = Allotment(waitingBytes)
+    self.heartbeatSeconds = heartbeatSeconds
+  }
 
   /// Opens a stream. Throws if the server is stopping, or the container has too many streams already.
   func subscribe(_ device: DeviceID, to container: ContainerID) throws -> Subscription {
@@ -113,7 +119,7 @@ final class EventHub: Service, Sendable {
     await cancelWhenGracefulShutdown {
       while !Task.isCancelled {
         do {
-          try await Task.sleep(for: .seconds(ServerLimits.heartbeatSeconds))
+          try await Task.sleep(for: .seconds(self.heartbeatSeconds))
         } catch {
           break
         }

@@ -4,6 +4,7 @@ import Logging
 import Synchronization
 
 #if canImport(Glibc)
+import CDispatch  // The compiler may take this module for the one that defines Glibc's stat.
 import Glibc
 #elseif canImport(Musl)
 import Musl

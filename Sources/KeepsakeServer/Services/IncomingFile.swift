@@ -1,6 +1,5 @@
 #if Cloud
 import Crypto
-import Dispatch
 import Foundation
 import NIOCore
 
@@ -16,7 +15,7 @@ import Darwin
 final class IncomingFile: Sendable {
   /// The number of bytes that are read at a time when a file is hashed.
   private static let hashedAtOnce = 1 << 20
-  private static let queue = DispatchQueue(label: "keepsake.cloud.incoming", attributes: .concurrent)
+  private static let queue = DiskQueue("keepsake.cloud.incoming")
 
   let url: URL
   private let descriptor: Int32
@@ -24,9 +23,9 @@ final class IncomingFile: Sendable {
   /// Opens a file, creating it if it doesn't exist. What is in it stays.
   init(at url: URL) async throws {
     self.url = url
-    descriptor = try await Self.offPool {
+    descriptor = try await Self.queue.run {
       let descriptor = open(url.path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
-      guard descriptor >= 0 else { throw Self.failure("An upload can't be written to \(url.path).") }
+      guard descriptor >= 0 else { throw DiskQueue.failure("An upload can't be written to \(url.path).") }
       return descriptor
     }
   }
@@ -36,15 +35,9 @@ final class IncomingFile: Sendable {
   /// Writes all of `bytes` at `offset`. When this returns, they are in the page cache, which survives the process but
   /// not a power cut.
   func write(_ bytes: ByteBufferView, at offset: Int) async throws {
-    try await Self.offPool { [self] in
-      var written = 0
-      while written < bytes.count {
-        let step = bytes.withUnsafeBytes { raw in
-          pwrite(descriptor, raw.baseAddress.map { $0 + written }, raw.count - written, off_t(offset + written))
-        }
-        if step < 0, errno == EINTR { continue }
-        guard step > 0 else { throw Self.failure("An upload can't be written to \(url.path).") }
-        written += step
+    try await Self.queue.run { [self] in
+      try bytes.withUnsafeBytes { raw in
+        try DiskQueue.write(raw, to: descriptor, at: offset) { "An upload can't be written to \(url.path)." }
       }
     }
   }
@@ -52,10 +45,10 @@ final class IncomingFile: Sendable {
   /// Returns the SHA-256 of the first `count` bytes of a file, read piece by piece; nil if the file is shorter, or
   /// gone.
   static func digest(of url: URL, count: Int) async throws -> SHA256.Digest? {
-    try await offPool {
+    try await queue.run {
       let descriptor = open(url.path, O_RDONLY | O_CLOEXEC)
       if descriptor < 0, errno == ENOENT { return nil }
-      guard descriptor >= 0 else { throw failure("The upload \(url.path) can't be read.") }
+      guard descriptor >= 0 else { throw DiskQueue.failure("The upload \(url.path) can't be read.") }
       defer { close(descriptor) }
       var hasher = SHA256()
       var buffer = [UInt8](repeating: 0, count: min(count, hashedAtOnce))
@@ -63,23 +56,12 @@ final class IncomingFile: Sendable {
       while left > 0 {
         let step = buffer.withUnsafeMutableBytes { read(descriptor, $0.baseAddress, min($0.count, left)) }
         if step < 0, errno == EINTR { continue }
-        guard step >= 0 else { throw failure("The upload \(url.path) can't be read.") }
+        guard step >= 0 else { throw DiskQueue.failure("The upload \(url.path) can't be read.") }
         if step == 0 { return nil }
         buffer.withUnsafeBytes { hasher.update(bufferPointer: UnsafeRawBufferPointer(rebasing: $0[..<step])) }
         left -= step
       }
       return hasher.finalize()
-    }
-  }
-
-  private static func failure(_ message: String) -> ServerError {
-    ServerError(.inputOutput, message, cause: PrivateFile.systemError())
-  }
-
-  private static func offPool<Result: Sendable>(_ work: @escaping @Sendable () throws -> Result) async throws -> Result
-  {
-    try await withCheckedThrowingContinuation { continuation in
-      queue.async { continuation.resume(with: Swift.Result(catching: work)) }
     }
   }
 }

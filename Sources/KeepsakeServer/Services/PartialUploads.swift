@@ -11,7 +11,7 @@ import Synchronization
 /// restarts of the server.
 ///
 /// An upload without progress is removed after a day. The number of a player's uploads, and the bytes in them, are
-/// limited.
+/// limited, and so are those of all players together, with the bodies that arrive in one piece.
 final class PartialUploads: Service, Sendable {
   /// One device's upload of one encoding of a content. Another device, or another encoding, makes another upload.
   struct Key: Hashable, Sendable {
@@ -26,46 +26,32 @@ final class PartialUploads: Service, Sendable {
     case incomplete(Int)
     case complete(Result)
   }
-  private struct Entry {
-    var total: Int
-    var received = 0
-    var touchedMilliseconds: Int64
-    /// The request that writes. A later one takes over from one whose connection may have died unnoticed.
-    var writer: UInt64?
-    /// All of it has arrived and is being checked.
-    var isEnding = false
-  }
-  private struct State {
-    /// Kept per container, so that one player's load doesn't affect the others.
-    var entries: [ContainerID: [Key: Entry]] = [:]
-    var lastWriter: UInt64 = 0
-    var sweptMilliseconds: Int64?
+  private typealias Entry = UploadTable.Entry
 
-    subscript(_ key: Key) -> Entry? {
-      get { entries[key.container]?[key] }
-      set {
-        entries[key.container, default: [:]][key] = newValue
-        if entries[key.container]?.isEmpty == true { entries[key.container] = nil }
-      }
-    }
-  }
   private let folder: URL
+  private let budget: UploadBudget
+  let refusals: RefusalLog
   private let clock: @Sendable () -> Int64
   private let logger: Logger
-  private let state: Mutex<State>
+  private let state: Mutex<UploadTable>
 
   /// Finds the uploads that an earlier server left in `folder`. Removes old ones, and files that no device could
   /// continue.
-  init(folder: URL, clock: @escaping @Sendable () -> Int64, logger: Logger) throws {
+  init(
+    folder: URL, budget: UploadBudget = UploadBudget(), refusals: RefusalLog, clock: @escaping @Sendable () -> Int64,
+    logger: Logger
+  ) throws {
     self.folder = folder
+    self.budget = budget
+    self.refusals = refusals
     self.clock = clock
     self.logger = logger
-    var found = State()
+    var found = UploadTable()
     do {
       let keys: Set<URLResourceKey> = [.contentModificationDateKey, .fileSizeKey, .isRegularFileKey]
       for file in try FileManager.default.contentsOfDirectory(at: folder, includingPropertiesForKeys: Array(keys)) {
         let values = try file.resourceValues(forKeys: keys)
-        guard let (key, total) = Self.parse(file.lastPathComponent), values.isRegularFile == true,
+        guard let (key, number, total) = Self.parse(file.lastPathComponent), values.isRegularFile == true,
           let size = values.fileSize, (1...total).contains(size), found[key] == nil,
           let date = values.contentModificationDate
         else {
@@ -73,7 +59,8 @@ final class PartialUploads: Service, Sendable {
           continue
         }
         found[key] = Entry(
-          total: total, received: size, touchedMilliseconds: Int64(date.timeIntervalSince1970 * 1000))
+          file: number, total: total, received: size,
+          touchedMilliseconds: Int64(date.timeIntervalSince1970 * 1000))
       }
     } catch {
       throw ServerError(.inputOutput, "The folder \(folder.path) can't be listed.", cause: error)
@@ -96,6 +83,15 @@ final class PartialUploads: Service, Sendable {
     }
   }
 
+  /// Returns a number for a request that has just arrived, greater than those before. Of the requests that continue one
+  /// upload, the latest to arrive writes, whichever waited longest for the database meanwhile.
+  func arrival() -> UInt64 {
+    state.withLock { state in
+      state.lastArrival += 1
+      return state.lastArrival
+    }
+  }
+
   /// Returns how many bytes of an upload have arrived; 0 for one that never began, or was removed.
   func received(_ key: Key) -> Int { state.withLock { $0[key]?.received ?? 0 } }
 
@@ -103,14 +99,16 @@ final class PartialUploads: Service, Sendable {
   ///
   /// Whatever arrives of the part counts, even if the connection then breaks. Once everything is here and matches the
   /// frame's hash, `use` gets the file, and may take it over.
-  func receive<Result>(
-    _ body: RequestBody, _ range: ContentRange, of key: Key, use: (URL, _ count: Int) async throws -> Result
-  ) async throws -> Outcome<Result> {
+  ///
+  /// - Parameter writer: The request's ``arrival()``.
+  func receive<Result, Body: AsyncSequence>(
+    _ body: Body, _ range: ContentRange, of key: Key, by writer: UInt64,
+    use: (URL, _ count: Int) async throws -> Result
+  ) async throws -> Outcome<Result> where Body.Element == ByteBuffer {
     removeOld()
-    let writer = try begin(key, range)
+    let url = try begin(key, range, writer)
     var isReleased = false
     defer { if !isReleased { release(key, writer) } }
-    let url = file(of: key, total: range.total)
     do {
       let file = try await IncomingFile(at: url)
       var position = range.first
@@ -120,6 +118,7 @@ final class PartialUploads: Service, Sendable {
         }
         let known = min(max(0, try received(key, by: writer) - position), part.readableBytes)
         if known < part.readableBytes {
+          try makeRoom(for: part.readableBytes - known, of: key)
           try await file.write(part.readableBytesView.dropFirst(known), at: position + known)
         }
         position += part.readableBytes
@@ -173,11 +172,12 @@ final class PartialUploads: Service, Sendable {
 
   // MARK: The table
 
-  private func begin(_ key: Key, _ range: ContentRange) throws -> UInt64 {
-    var evicted: [(Key, Int)] = []
-    defer { for (key, total) in evicted { removeFile(file(of: key, total: total)) } }
+  private func begin(_ key: Key, _ range: ContentRange, _ writer: UInt64) throws -> URL {
+    var evicted: [URL] = []
+    defer { evicted.forEach(removeFile) }
     return try state.withLock { state in
       if let entry = state[key] {
+        guard writer > entry.lastWriter else { throw Self.superseded }
         guard entry.total == range.total else {
           throw APIError(
             .badRequest, .badRange, "This upload began with a total of \(entry.total) bytes, not \(range.total).")
@@ -187,43 +187,62 @@ final class PartialUploads: Service, Sendable {
         }
       } else {
         guard range.first == 0 else { throw APIError.wrongOffset(received: 0) }
-        evicted = try Self.makeRoom(for: range.total, in: &state.entries[key.container, default: [:]], now: clock())
-        state[key] = Entry(total: range.total, touchedMilliseconds: clock())
+        guard let old = state.makeRoom(for: range.total, of: key.container, now: clock()) else {
+          throw APIError(
+            .tooManyRequests, .tooManyUploads, "This player already has too many unfinished uploads.",
+            retryAfterSeconds: ServerLimits.uploadRetrySeconds)
+        }
+        evicted = old.map { file(of: $0.key, $0.entry) }
       }
-      let received = state[key]?.received ?? 0
-      guard range.first <= received else { throw APIError.wrongOffset(received: received) }
-      state.lastWriter += 1
-      let writer = state.lastWriter
-      state[key]?.writer = writer
-      state[key]?.touchedMilliseconds = clock()
-      return writer
+      let now = clock()
+      var entry = state[key] ?? Entry(file: .random(in: .min ... .max), total: range.total, touchedMilliseconds: now)
+      guard range.first <= entry.received else { throw APIError.wrongOffset(received: entry.received) }
+      if state[key] == nil { evicted += try makeRoomForAll(UploadBudget(bytes: 0, files: 1), in: &state) }
+      (entry.writer, entry.lastWriter, entry.touchedMilliseconds) = (writer, writer, now)
+      state[key] = entry
+      return file(of: key, entry)
     }
   }
 
-  /// Evicts the uploads of a player that have been idle longest, if there would be too many. Throws if the next one to
-  /// evict is being written, or hasn't been idle for long enough.
-  private static func makeRoom(
-    for bytes: Int, in entries: inout [Key: Entry], now: Int64
-  ) throws -> [(Key, Int)] {
-    var own = entries.sorted {
-      ($0.value.touchedMilliseconds, $0.key.frame) < ($1.value.touchedMilliseconds, $1.key.frame)
-    }[...]
-    var evicted: [(Key, Int)] = []
-    while own.count >= ServerLimits.uploadsPerPlayer
-      || own.reduce(bytes, { $0 + $1.value.total }) > ServerLimits.uploadBytesPerPlayer
-    {
-      guard let oldest = own.popFirst(), oldest.value.writer == nil,
-        now - oldest.value.touchedMilliseconds >= ServerLimits.uploadIdleMilliseconds
-      else {
-        throw APIError(
-          .tooManyRequests, .tooManyUploads, "This player already has too many unfinished uploads.",
-          retryAfterSeconds: ServerLimits.uploadRetrySeconds)
-      }
-      evicted.append((oldest.key, oldest.value.total))
+  private func makeRoomForAll(
+    _ more: UploadBudget, besides own: Key? = nil, in table: inout UploadTable
+  ) throws -> [URL] {
+    guard let evicted = table.makeRoomForAll(more, within: budget, besides: own, now: clock()) else {
+      throw refusals.count(
+        .uploads,
+        as: APIError(
+          .serviceUnavailable, .busy,
+          "The server has too many unfinished uploads of all players; try again in a minute.",
+          retryAfterSeconds: ServerLimits.uploadRetrySeconds))
     }
-    for (key, _) in evicted { entries[key] = nil }
-    return evicted
+    return evicted.map { file(of: $0.key, $0.entry) }
   }
+
+  /// Makes room for bytes of an upload that are about to be written.
+  private func makeRoom(for bytes: Int, of key: Key) throws {
+    let evicted = try state.withLock { state in
+      try makeRoomForAll(UploadBudget(bytes: Int64(bytes), files: 0), besides: key, in: &state)
+    }
+    evicted.forEach(removeFile)
+  }
+
+  /// Takes a share of the budget for a body that arrives in one piece: at first a file, then the bytes as they arrive.
+  /// ``giveBack(_:)`` ends it.
+  func take(_ share: UploadBudget) throws {
+    let evicted = try state.withLock { state in
+      let evicted = try makeRoomForAll(share, in: &state)
+      state.used = state.used + share
+      return evicted
+    }
+    evicted.forEach(removeFile)
+  }
+
+  func giveBack(_ share: UploadBudget) {
+    state.withLock { $0.used = $0.used + UploadBudget(bytes: -share.bytes, files: -share.files) }
+  }
+
+  /// What unfinished uploads take of the budget.
+  var used: UploadBudget { state.withLock { $0.used } }
 
   private func received(_ key: Key, by writer: UInt64) throws -> Int {
     try state.withLock { state in
@@ -265,12 +284,12 @@ final class PartialUploads: Service, Sendable {
   }
 
   private func remove(_ key: Key, unlessWritten: Bool = false) {
-    let total = state.withLock { state -> Int? in
+    let file = state.withLock { state -> URL? in
       guard let entry = state[key], !unlessWritten || entry.writer == nil else { return nil }
       state[key] = nil
-      return entry.total
+      return self.file(of: key, entry)
     }
-    if let total { removeFile(file(of: key, total: total)) }
+    if let file { removeFile(file) }
   }
 
   /// Removes old uploads. Searches all of them, so not at every part that arrives.
@@ -292,17 +311,18 @@ final class PartialUploads: Service, Sendable {
 
   // MARK: Files
 
-  private func file(of key: Key, total: Int) -> URL {
-    folder.appendingPathComponent("\(key.container)-\(key.device)-\(key.hash)-\(key.frame)-\(total)")
+  private func file(of key: Key, _ entry: Entry) -> URL {
+    folder.appendingPathComponent(
+      "\(key.container)-\(key.device)-\(key.hash)-\(key.frame)-\(entry.total)-\(entry.file)")
   }
 
-  private static func parse(_ name: String) -> (Key, total: Int)? {
+  private static func parse(_ name: String) -> (Key, file: UInt64, total: Int)? {
     let parts = name.split(separator: "-", omittingEmptySubsequences: false)
-    guard parts.count == 5, let container = ContainerID(parts[0]), let device = DeviceID(parts[1]),
+    guard parts.count == 6, let container = ContainerID(parts[0]), let device = DeviceID(parts[1]),
       let hash = ContentHash(parts[2]), let frame = ContentHash(parts[3]), let total = Int(parts[4]),
-      (1...ServerLimits.contentBytes).contains(total)
+      let file = UInt64(parts[5]), (1...ServerLimits.contentBytes).contains(total)
     else { return nil }
-    return (Key(container: container, device: device, hash: hash, frame: frame), total)
+    return (Key(container: container, device: device, hash: hash, frame: frame), file, total)
   }
 
   private func removeFile(_ url: URL) {

@@ -2,6 +2,7 @@
 import Foundation
 
 #if canImport(Glibc)
+import CDispatch  // The compiler may take this module for the one that defines Glibc's stat.
 import Glibc
 #elseif canImport(Musl)
 import Musl

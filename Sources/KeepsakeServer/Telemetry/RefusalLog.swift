@@ -6,6 +6,9 @@ import Synchronization
 
 /// Counts and logs what the server refuses: of each kind a few lines in a minute one by one, and then how many were
 /// left out. So an attack is seen in the log, and doesn't fill it.
+///
+/// What a limit refuses is counted by its kind, with ``count(_:from:)``; the response to it is then logged as debugging
+/// only.
 final class RefusalLog: Service, Sendable {
   /// Lines of one kind in one window.
   static let linesPerWindow = 5
@@ -20,10 +23,42 @@ final class RefusalLog: Service, Sendable {
 
     var leftOut: Int { max(0, count - RefusalLog.linesPerWindow) }
   }
+  /// What a limit refuses, before or beside a response.
+  enum Kind: String, Sendable, CaseIterable {
+    /// A connection, because there are too many, in all or from one address.
+    case connection
+    /// A connection whose first bytes don't say whom a trusted proxy speaks for.
+    case proxyHeader = "proxy_header"
+    /// A connection that sent no request in time.
+    case noRequest = "no_request"
+    case slowBody = "slow_body"
+    case slowReader = "slow_reader"
+    /// A body longer than any route accepts.
+    case endlessBody = "endless_body"
+    /// A request beyond a rate.
+    case addressRate = "address_rate"
+    case deviceRate = "device_rate"
+    case playerRate = "player_rate"
+    case appRate = "app_rate"
+    case registrationRate = "registration_rate"
+    case workRate = "work_rate"
+    /// A request that asks for more than any may.
+    case tooMuchWork = "too_much_work"
+    /// JSON with too many values, or too deep.
+    case tooManyTokens = "too_many_tokens"
+    /// No room for another body or response.
+    case memory
+    /// Large requests that wait for their turn.
+    case heavyQueue = "heavy_queue"
+    case guesses
+    /// No room for another unfinished upload.
+    case uploads
+  }
   private let metrics: ServerMetrics
   private let logger: Logger
   private let clock: @Sendable () -> Int64
   private let windows = Mutex<[String: Window]>([:])
+  private let kinds = Mutex<[Kind: Int]>([:])
 
   init(metrics: ServerMetrics, logger: Logger, clock: @escaping @Sendable () -> Int64) {
     (self.metrics, self.logger, self.clock) = (metrics, logger, clock)
@@ -40,7 +75,7 @@ final class RefusalLog: Service, Sendable {
   /// Records that a request got an error as its response.
   func refused(_ error: APIError, _ circumstances: @autoclosure () -> Circumstances) {
     metrics.refused(error.code)
-    let level = Self.level(of: error.code)
+    let level = error.isCounted ? .debug : Self.level(of: error.code)
     guard level >= logger.logLevel else { return }
     refused(error.code.rawValue, level) {
       let circumstances = circumstances()
@@ -51,11 +86,25 @@ final class RefusalLog: Service, Sendable {
     }
   }
 
-  /// Records what a limit refused, before or beside the response.
-  func limited(_ kind: String, _ peer: PeerAddress?) {
-    metrics.limited(kind)
-    refused(kind, .warning) { peer.map { ["peer": "\($0)"] } ?? [:] }
+  /// Records what a limit refused.
+  ///
+  /// - Parameter peer: The address that it concerns, for the log.
+  func count(_ kind: Kind, from peer: PeerAddress? = nil) {
+    kinds.withLock { $0[kind, default: 0] += 1 }
+    metrics.limited(kind.rawValue)
+    refused(kind.rawValue, .warning) { peer.map { ["peer": "\($0)"] } ?? [:] }
   }
+
+  /// Records what a limit refused, and returns the error that the client gets.
+  func count(_ kind: Kind, from peer: PeerAddress? = nil, as error: APIError) -> APIError {
+    count(kind, from: peer)
+    var error = error
+    error.isCounted = true
+    return error
+  }
+
+  /// How often each kind occurred since the start; kinds that never did are left out.
+  var counts: [Kind: Int] { kinds.withLock { $0 } }
 
   /// Records a refusal of any kind, also outside of requests.
   ///
@@ -100,11 +149,11 @@ final class RefusalLog: Service, Sendable {
       metadata: ["kind": "\(kind)", "leftOut": "\(window.leftOut)", "seconds": "\(Self.windowMilliseconds / 1_000)"])
   }
 
-  /// Refusals that devices which do nothing wrong get are worth no line by default, nor those that a limit has logged.
+  /// RefusalLog that devices which do nothing wrong get are worth no line by default.
   private static func level(of code: APIError.Code) -> Logger.Level {
     switch code {
     case .contentMissing, .baseMissing, .wrongOffset, .superseded, .badRange, .frameMismatch, .purchaseUnknown,
-      .purchaseForgotten, .notCharged, .notPurchase, .playerUnknown, .tooManyRequests:
+      .purchaseForgotten, .notCharged, .notPurchase, .playerUnknown:
       .debug
     case .unauthorized, .badAppKey, .tokenSuperseded, .tooManyGuesses, .tooManyStreams, .tooManyUploads, .busy,
       .storageFull, .server:

@@ -233,7 +233,10 @@ import Testing
     mine = try Archive.decode(Bed.self, from: Archive.encode(mine, writer: 1))
     theirs = try Archive.decode(Bed.self, from: Archive.encode(theirs, writer: 2))
     let result = merged(mine, theirs, base)
-    #expect(result.plants.map(\.waterings.value) == (0..<400).map { ($0 % 3 == 0 ? 1 : 0) + ($0 % 2 == 0 ? 1 : 0) })
+    let waterings = (0..<400).map { (number: Int) -> Int in
+      (number.isMultiple(of: 3) ? 1 : 0) + (number.isMultiple(of: 2) ? 1 : 0)
+    }
+    #expect(result.plants.map(\.waterings.value) == waterings)
     #expect(result.pebbles.count == 1_000 && result.pebbles[1].colour == "gold" && result.pebbles.last?.id == "found")
     #expect(!result.pebbles.contains { $0.id == "pebble 500" })
     #expect(result.signs.count == 199 && result.signs["sign 4"] == "says hello")

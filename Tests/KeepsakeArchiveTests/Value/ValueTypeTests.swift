@@ -132,7 +132,8 @@ private struct Placement: ArchivableMatrix, Equatable {
   @Test func bytesThatAreNoDecimalAreDamage() throws {
     let good = try Archive.encode(Decimal(15))
     // The root section: length 3, exponent 0, sign 0, significand 15.
-    #expect(Array(good[16..<20]) == [7, 0, 0, 15])
+    let root: [UInt8] = [7, 0, 0, 15]
+    #expect(Array(good[16..<20]) == root)
     var sign = good
     sign[18] = 2
     #expect(code(Decimal.self, from: Archive.resealed(sign)) == .damaged)

@@ -318,11 +318,14 @@ private struct Observer {
       guard touches(addition, putting: true) else { return false }
       // Inserting an element that is in the set already does nothing. A reset starts with an empty set.
       let before = self.living(among: writes[addition].seen)
-      let isSameGeneration = writes.indices.contains {
-        before & 1 << $0 != 0 && writes[$0].generation == writes[addition].generation
+      let generation = writes[addition].generation
+      let isSameGeneration = writes.indices.contains { (index: Int) -> Bool in
+        before & (1 << index) != 0 && writes[index].generation == generation
       }
       if isSameGeneration, isIn(element, among: before, under: path) { return false }
-      return !known.contains { touches($0, putting: false) && writes[$0].seen & 1 << addition != 0 }
+      return !known.contains { (index: Int) -> Bool in
+        touches(index, putting: false) && writes[index].seen & (1 << addition) != 0
+      }
     }
   }
 

@@ -20,15 +20,18 @@ struct HistoryRulesTests {
   @Test(
     "of saves made every minute for two days, the newest, the last of each hour and the last of the first day are kept")
   func everyMinute() {
-    let times = (0..<2 * 24 * 60).map { 40 * Self.day + Int64($0) * Self.minute }
+    let start: Int64 = 40 * Self.day
+    let minutes: Range<Int64> = 0..<2_880
+    let times = minutes.map { (minute: Int64) -> Int64 in start + minute * Self.minute }
     let left = left(times, .standard)
-    #expect(left.prefix(20) == times.suffix(20).reversed()[...])
+    #expect(Array(left.prefix(20)) == times.suffix(20).reversed())
     // The last minute of each of the earlier hours, which are full hours.
     let hours = left.dropFirst(20).prefix(23)
-    #expect(hours.allSatisfy { $0 % Self.hour == 59 * Self.minute })
-    #expect(Set(hours.map { $0 / Self.hour }).count == 23)
+    let lastMinute: Int64 = 59 * Self.minute
+    #expect(hours.allSatisfy { (time: Int64) -> Bool in time % Self.hour == lastMinute })
+    #expect(Set(hours.map { (time: Int64) -> Int64 in time / Self.hour }).count == 23)
     // The last minute of the first day, and nothing else.
-    #expect(left.count == 20 + 23 + 1)
+    #expect(left.count == 44)
     #expect(left.last == 41 * Self.day - Self.minute)
   }
 

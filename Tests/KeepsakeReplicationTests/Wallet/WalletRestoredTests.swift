@@ -198,7 +198,8 @@ import Testing
       _ = wallet.receive(reply, using: &random)
     }
     #expect(wallet.state.follows == chains.last)
-    #expect(wallet.state.ancestors == Array(chains.dropLast().reversed().prefix(16)))
+    let earlier: [ChainID] = chains.dropLast().reversed()
+    #expect(wallet.state.ancestors == Array(earlier.prefix(16)))
     #expect(wallet.offer().ancestors.isEmpty)
     _ = wallet.receive(WalletReply(chain: wallet.state.chain, state: .restored, epoch: 1), using: &random)
     #expect(wallet.offer().ancestors == wallet.state.ancestors)

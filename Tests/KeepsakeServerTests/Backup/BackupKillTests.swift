@@ -130,7 +130,7 @@ import Testing
         let isWhole =
           FileManager.default.fileExists(atPath: restored.appendingPathComponent("cloud.sqlite").path)
           && !FileManager.default.fileExists(atPath: restored.appendingPathComponent("restoring").path)
-        #expect(try await Self.run(arguments) == (isWhole ? 77 : 0), "round \(round)")
+        #expect(try await Self.run(arguments) == (isWhole ? 73 : 0), "round \(round)")
       }
       print("killed \(killed) of \(TestDepth.backupKills) restores")
       server = try await ServerProcess.start(data: restored)

@@ -45,6 +45,21 @@ struct RefusalLogTests {
     #expect(registry.text().contains("keepsake_refusals_total{code=\"unauthorized\"} 101\n"))
   }
 
+  @Test("what a limit refuses is logged once: as its kind, and not once more as the response")
+  func limit() {
+    let refusals = refusals()
+    let error = refusals.count(
+      .heavyQueue, from: PeerAddress("203.0.113.5"), as: APIError(.serviceUnavailable, .busy, "Wait."))
+    refusals.refused(error, Self.circumstances)
+    #expect(log.lines.value.map(\.metadata["kind"]) == ["heavy_queue"])
+    #expect(refusals.counts == [.heavyQueue: 1])
+    let text = registry.text()
+    #expect(text.contains("keepsake_limited_total{kind=\"heavy_queue\"} 1"))
+    #expect(text.contains("keepsake_refusals_total{code=\"busy\"} 1"))
+    refusals.refused(APIError(.serviceUnavailable, .busy, "Wait."), Self.circumstances)
+    #expect(log.lines.value.map(\.metadata["kind"]) == ["heavy_queue", "busy"], "without a limit it has a line")
+  }
+
   @Test("a clock that is set back begins a new minute")
   func clockSetBack() {
     let refusals = refusals()

@@ -144,7 +144,11 @@ struct TokenRenewalTests {
       let keys = folder.appendingPathComponent("keys")
       try Data("# of release 1\nfirst-app-key\n\nsecond-app-key\n".utf8).write(to: keys)
       let server = try await LiveServer.start(
-        data: folder.appendingPathComponent("data"), change: { $0.appKeysFile = keys })
+        data: folder.appendingPathComponent("data"),
+        change: {
+          $0.appKeysFile = keys
+          $0.heartbeatSeconds = 1
+        })
       let base = Client(url: server.url, appKey: "first-app-key")
       var (client, _) = try await base.register()
       #expect(try await exchange(client).status == 200)
@@ -161,6 +165,9 @@ struct TokenRenewalTests {
         let refused = try await client.call(method, path, json: Self.bareExchange)
         #expect(refused.status == 401 && refused.code == "app_revoked", "\(path): \(refused.json)")
       }
+      // Its stream ends, though nothing happens that it could tell.
+      let rest = await stream.read(until: "0\r\n\r\n")
+      #expect(rest.hasSuffix("0\r\n\r\n"), "\(rest)")
       #expect(try await renew(client).code == "bad_app_key")
       let back = try await renew(client, appKey: "second-app-key")
       client.token = try #require(back.json["token"] as? String)

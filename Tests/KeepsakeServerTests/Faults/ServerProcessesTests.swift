@@ -51,6 +51,16 @@ struct ServerProcessesTests {
     }
   }
 
+  @Test("the server of a test ends when the process that started it is killed")
+  func endsWithParent() async throws {
+    try await TemporaryFolder.with { folder in
+      let server = try await ServerProcess.start(data: folder.appendingPathComponent("server"), isGrandchild: true)
+      #expect(TestPort.isOpen(server.port))
+      await server.kill()
+      try await until("nothing listens any more") { !TestPort.isOpen(server.port) }
+    }
+  }
+
   @Test("a server stops on SIGTERM though a device listens, and the device reconnects to the next server automatically")
   func stopWhileListening() async throws {
     try await TemporaryFolder.with { folder in

@@ -224,10 +224,9 @@ struct RateTests {
   @Test("each kind of refusal is counted, measured and logged, with the address that it concerns")
   func log() {
     let (lines, registry) = (Shared<[Logger.Metadata]>([]), PrometheusRegistry())
-    let refusals = Refusals(
-      RefusalLog(
-        metrics: ServerMetrics(registry), logger: Logger(label: "test") { _ in LineRecorder(lines: lines) },
-        clock: { [now] in now.value }))
+    let refusals = RefusalLog(
+      metrics: ServerMetrics(registry), logger: Logger(label: "test") { _ in LineRecorder(lines: lines) },
+      clock: { [now] in now.value })
     for _ in 0..<100 { refusals.count(.slowBody) }
     refusals.count(.connection, from: PeerAddress("203.0.113.5"))
     let kinds = lines.value.map { $0["kind"] }

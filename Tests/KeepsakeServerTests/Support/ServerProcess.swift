@@ -11,6 +11,9 @@ import Testing
 ///
 /// The process is this test program again, with an environment that makes it run one test: the one below, which is the
 /// server. (An exit test would block one of the few threads that all tasks share for as long as the server runs.)
+///
+/// It ends by itself when the process that started it has: nothing else would ever end the server of tests that were
+/// killed.
 struct ServerProcess: Sendable {
   static let appKey = "app-key-for-tests"
   static let variable = "KEEPSAKE_TEST_SERVER"
@@ -38,9 +41,11 @@ struct ServerProcess: Sendable {
   /// Starts a server; it listens when this returns. With `diskMebibytes` its data folder is a file system of that size,
   /// which ends with the process.
   ///
-  /// - Parameter port: Where an earlier server listened; nil for an unused one.
+  /// - Parameters:
+  ///   - port: Where an earlier server listened; nil for an unused one.
+  ///   - isGrandchild: Whether a shell starts the server and waits for it. Then it is the shell that is killed.
   static func start(
-    data: URL, port: Int? = nil, diskMebibytes: Int? = nil, quota: Int64? = nil
+    data: URL, port: Int? = nil, diskMebibytes: Int? = nil, quota: Int64? = nil, isGrandchild: Bool = false
   ) async throws -> ServerProcess {
     let port = try port ?? TestPort.unused()
     let note = data.deletingLastPathComponent().appendingPathComponent("running-\(UUID().uuidString)")
@@ -51,6 +56,9 @@ struct ServerProcess: Sendable {
       let script = "mount -t tmpfs -o size=\(diskMebibytes)m keepsake \"$0\" && exec \"$@\""
       process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
       process.arguments = ["unshare", "-m", "--propagation", "private", "sh", "-ec", script, data.path] + command
+    } else if isGrandchild {
+      process.executableURL = URL(fileURLWithPath: "/bin/sh")
+      process.arguments = ["-c", "\"$0\" \"$@\" & wait"] + command
     } else {
       process.executableURL = URL(fileURLWithPath: command[0])
       process.arguments = Array(command.dropFirst())
@@ -110,12 +118,23 @@ struct ServerProcessTests {
       configuration.quota = quota
     }
     let note = URL(fileURLWithPath: String(words[2]))
+    Self.endWithParent()
     try await KeepsakeServer.run(configuration: configuration, logger: logger) { running in
       do {
         try Data("\(running.port) \(running.metricsPort ?? 0)".utf8).write(to: note, options: .atomic)
       } catch {
         Issue.record(error)
       }
+    }
+  }
+
+  /// Ends this process once the one that started it has ended, however it did. No descriptor is needed for that, which
+  /// other processes could inherit and keep open.
+  private static func endWithParent() {
+    let parent = getppid()
+    Thread.detachNewThread {
+      while getppid() == parent { Thread.sleep(forTimeInterval: 0.2) }
+      _exit(1)
     }
   }
 }

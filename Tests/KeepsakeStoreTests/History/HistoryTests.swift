@@ -34,7 +34,8 @@ import Testing
     defer { try? store.close() }
     let (minute, hour): (Int64, Int64) = (60_000, 3_600_000)
     let start = 20_000 * 24 * hour
-    let times = (0..<3 * 24 * 6).map { start + Int64($0) * 10 * minute }
+    let numbers: Range<Int64> = 0..<432
+    let times = numbers.map { (number: Int64) -> Int64 in start + number * 10 * minute }
     for (index, time) in times.enumerated() {
       try store.save(Data("save \(time)".utf8), as: UInt64(index + 1), savedAt: time)
     }

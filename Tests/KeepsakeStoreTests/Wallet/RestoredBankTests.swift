@@ -136,8 +136,7 @@ import Testing
     #expect(store.incidents.isEmpty)
     try check()
     #expect(try WalletLab.state(of: store).late.map(\.id.low) == [1, 2] && WalletLab.state(of: store).again == 2)
-    // Whatever the bank says of what counted: the player has been told.
-    try settleLate(2, .declined, in: store)
+    try settleLate(2, in: store)
     try check()
     #expect(try WalletLab.state(of: store).late.isEmpty && WalletLab.state(of: store).again == 0)
     #expect(try settled(store, includingChain: true) == [0, 1, 2, 3])

@@ -113,10 +113,12 @@ import Testing
     game = try device.open()
     defer { end(game) }
     let preferences = game.preferences
-    #expect(
-      preferences[.volume] == 1 && preferences[.isMuted] && preferences[.nick] == "A" && preferences[.order] == [1, 2])
-    #expect(preferences[PreferenceKey("levels", default: [:])] == ["one": 1, "two": 2])
-    #expect(preferences[PreferenceKey("ratios", default: [0.0])] == [1, 2.5])
+    #expect(preferences[.volume] == 1 && preferences[.isMuted])
+    #expect(preferences[.nick] == "A" && preferences[.order] == [1, 2])
+    let levels = PreferenceKey<[String: Int]>("levels", default: [:])
+    #expect(preferences[levels] == ["one": 1, "two": 2])
+    let ratios = PreferenceKey<[Double]>("ratios", default: [0])
+    #expect(preferences[ratios] == [1, 2.5])
     #expect(preferences[.seen] == Date(timeIntervalSince1970: 9))
     #expect(game.incidents.isEmpty)
   }

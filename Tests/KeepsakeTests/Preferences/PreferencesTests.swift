@@ -87,19 +87,24 @@ func storedPreference(_ name: String, of game: GameData) throws -> Data? {
     }
     func check(_ when: Comment) {
       let preferences = game.preferences
-      #expect(
-        preferences[.volume] == 0.1 && preferences[.isMuted] && preferences[.lives] == -7 && preferences[.gamma] == 255,
-        when)
-      #expect(
-        preferences[.zoom] == 0.1 && preferences[.nick] == "Zoë 花" && preferences[.token] == Data([0, 255, 7]), when)
-      #expect(preferences[.seen] == date && preferences[.page]?.absoluteString == "https://example.com/a?b", when)
-      #expect(
-        preferences[.difficulty] == .hard && preferences[.hand] == .left && preferences[.lastDifficulty] == .easy, when)
-      #expect(preferences[.cleared] == [.easy, .hard] && preferences[.order] == [3, 1], when)
-      #expect(preferences[.hands] == [.right, .left] && preferences[.otherHand] == .left, when)
-      #expect(
-        preferences[.bindings] == Bindings(jump: "w", fire: [])
-          && preferences[.window] == Window(size: [1, 2], title: nil), when)
+      #expect(preferences[.volume] == 0.1, when)
+      #expect(preferences[.isMuted], when)
+      #expect(preferences[.lives] == -7, when)
+      #expect(preferences[.gamma] == 255, when)
+      #expect(preferences[.zoom] == 0.1, when)
+      #expect(preferences[.nick] == "Zoë 花", when)
+      #expect(preferences[.token] == Data([0, 255, 7]), when)
+      #expect(preferences[.seen] == date, when)
+      #expect(preferences[.page]?.absoluteString == "https://example.com/a?b", when)
+      #expect(preferences[.difficulty] == .hard, when)
+      #expect(preferences[.hand] == .left, when)
+      #expect(preferences[.lastDifficulty] == .easy, when)
+      #expect(preferences[.cleared] == [.easy, .hard], when)
+      #expect(preferences[.order] == [3, 1], when)
+      #expect(preferences[.hands] == [.right, .left], when)
+      #expect(preferences[.otherHand] == .left, when)
+      #expect(preferences[.bindings] == Bindings(jump: "w", fire: []), when)
+      #expect(preferences[.window] == Window(size: [1, 2], title: nil), when)
       #expect(preferences[.hat] == "crown", when)
     }
     setAll()
@@ -126,7 +131,8 @@ func storedPreference(_ name: String, of game: GameData) throws -> Data? {
     try game.close()
     game = try device.open()
     defer { end(game) }
-    #expect(game.preferences[PreferenceKey("volume", default: 0.5)] == 0.5)
+    let volume: Double = game.preferences[PreferenceKey("volume", default: 0.5)]
+    #expect(volume == 0.5)
     #expect(game.preferences[PreferenceKey("lives", default: 5)] == 3)
     #expect(game.preferences[PreferenceKey("page", default: URL(string: "about:blank"))] == nil)
     #expect(game.preferences.names == ["lives", "page"])
@@ -256,12 +262,15 @@ func storedPreference(_ name: String, of game: GameData) throws -> Data? {
       #expect(game.preferences[PreferenceKey("nick", default: 5)] == 5, when)
       #expect(game.preferences[PreferenceKey("nick", default: 5)] == 5, when)
       #expect(game.preferences[PreferenceKey("nick", default: Bindings())] == Bindings(), when)
-      #expect(game.preferences[PreferenceKey("later", default: Difficulty.easy)] == .easy, when)
-      #expect(game.preferences[PreferenceKey("several", default: [Difficulty.hard])] == [.hard], when)
+      let later: Difficulty = game.preferences[PreferenceKey("later", default: .easy)]
+      #expect(later == .easy, when)
+      let several = PreferenceKey<[Difficulty]>("several", default: [.hard])
+      #expect(game.preferences[several] == [.hard], when)
       #expect(game.incidents.map(\.kind) == Array(repeating: .unreadable, count: 4), when)
       #expect(game.incidents.filter { $0.message.contains("\"nick\"") }.count == 2, when)
       // A whole number can be read as any type of number.
-      #expect(game.preferences[PreferenceKey("lives", default: 0.5)] == 7, when)
+      let lives: Double = game.preferences[PreferenceKey("lives", default: 0.5)]
+      #expect(lives == 7, when)
       #expect(game.preferences[PreferenceKey("lives", default: UInt8(0))] == 7, when)
       #expect(game.preferences[PreferenceKey("difficulty", default: "")] == "hard", when)
       #expect(game.preferences[.nick] == "Ada" && game.preferences[.lives] == 7, when)
@@ -332,7 +341,9 @@ func storedPreference(_ name: String, of game: GameData) throws -> Data? {
     }
     try queue.close()
     let preferences = try Preferences(core: game.core)
-    #expect(preferences[.volume] == 0.8 && preferences[.nick] == "Ada" && preferences[.lives] == 3)
+    #expect(preferences[.volume] == 0.8)
+    #expect(preferences[.nick] == "Ada")
+    #expect(preferences[.lives] == 3)
     #expect(game.incidents.map(\.kind) == [.unreadable, .unreadable])
     try preferences.set(0.2, for: .volume)
     try preferences.flush()
@@ -380,10 +391,9 @@ func storedPreference(_ name: String, of game: GameData) throws -> Data? {
     try preferences.set(1, for: PreferenceKey(String(repeating: "k", count: 256), default: 0))
     let large = Data(count: Preferences.maximumValueBytes)
     #expect(gameErrorCode { try preferences.set(large, for: .token) } == .tooLarge)
-    #expect(
-      gameErrorCode {
-        try preferences.set(Array(repeating: 1.5, count: 200_000), for: PreferenceKey("list", default: []))
-      } == .tooLarge)
+    let list = PreferenceKey<[Double]>("list", default: [])
+    let numbers = [Double](repeating: 1.5, count: 200_000)
+    #expect(gameErrorCode { try preferences.set(numbers, for: list) } == .tooLarge)
     try preferences.set(large.dropLast(1_000), for: .token)
     let text = String(repeating: "x", count: Preferences.maximumSyncedBytes)
     #expect(gameErrorCode { try preferences.set(text, for: .hat) } == .tooLarge)
@@ -476,8 +486,9 @@ func storedPreference(_ name: String, of game: GameData) throws -> Data? {
     defer { end(game) }
     #expect(game.preferences.names.count == Preferences.maximumKeys)
     #expect(
-      (0..<Preferences.maximumKeys).allSatisfy {
-        game.preferences[PreferenceKey("key \($0)", default: 0)] == ($0 == 7 ? -7 : $0)
+      (0..<Preferences.maximumKeys).allSatisfy { (number: Int) -> Bool in
+        let value: Int = game.preferences[PreferenceKey("key \(number)", default: 0)]
+        return value == (number == 7 ? -7 : number)
       })
     #expect(gameErrorCode { try game.preferences.set(0.1, for: .volume) } == .tooLarge)
     try game.preferences.remove(PreferenceKey("key 9", default: 0))
