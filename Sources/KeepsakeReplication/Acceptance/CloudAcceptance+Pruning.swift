@@ -117,14 +117,19 @@ extension CloudAcceptance {
       else { continue }
       graph.remove(version.record.id, inheritedBy: faults.prunesWithoutHeirs ? nil : heir)
     }
-    forgetIDs(in: &graph, times)
+    forgetIDs(of: history.pruned, in: &graph, times)
     return graph
   }
 
-  /// Forgets the ids of versions that are gone and were replaced longer ago than is remembered.
-  private static func forgetIDs(in graph: inout VersionGraph, _ times: PruningTimes) {
+  /// Forgets the ids of versions that were pruned and were replaced longer ago than is remembered.
+  ///
+  /// Not the ids of versions that never came: a device may still have one in its outbox, refused until there is room,
+  /// however far it has come, and the cloud would take it for a head.
+  private static func forgetIDs(
+    of pruned: Set<VersionID>, in graph: inout VersionGraph, _ times: PruningTimes
+  ) {
     for (id, version) in graph.versions.sorted(by: { $0.key < $1.key }) where version.seq <= times.forgotten {
-      for older in graph.pureIDs(of: id) where graph.forgotten.count < PruningRules.forgottenAtOnce {
+      for older in graph.pureIDs(of: id) where pruned.contains(older) && graph.forgotten.count < PruningRules.forgottenAtOnce {
         guard let last = graph.lastCoveringSeq(of: older), last <= times.forgotten else { continue }
         // Two versions may come from nothing else.
         if graph.heir(of: older) != nil { graph.forget(older) }

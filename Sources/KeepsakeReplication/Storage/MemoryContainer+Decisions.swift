@@ -53,6 +53,7 @@ extension MemoryContainer {
     }
     snapshot.visits = visits()
     snapshot.pastPositions = past
+    snapshot.pruned = pruned
     for hash in reads.contents {
       snapshot.contents[hash] = contents[hash].map {
         Snapshot.Content(base: $0.base, size: Int64($0.bytes.count), isSuspect: suspect.contains(hash))

@@ -7,6 +7,7 @@ extension MemoryContainer {
 
   package func history(of slot: String) -> SlotHistory {
     var history = SlotHistory()
+    history.pruned = pruned
     for (id, version) in versions where ExactText(version.record.slot) == ExactText(slot) {
       history.versions[id] = version
       if covered.contains(id) { history.covered.insert(id) }
@@ -29,6 +30,7 @@ extension MemoryContainer {
   package mutating func removeVersion(_ id: VersionID) {
     releaseContents(of: id)
     guard let removed = versions.removeValue(forKey: id) else { return }
+    pruned.insert(id)
     used -= Int64(removed.record.size)
   }
 
@@ -40,7 +42,10 @@ extension MemoryContainer {
     versions[id] = version
   }
 
-  package mutating func forgetCovered(_ ids: Set<VersionID>) { covered.subtract(ids) }
+  package mutating func forgetCovered(_ ids: Set<VersionID>) {
+    covered.subtract(ids)
+    pruned.subtract(ids)
+  }
   package mutating func recordPosition(_ position: PastPosition) { past.append(position) }
   package mutating func forgetPositions(_ milliseconds: Set<Int64>) {
     past.removeAll { milliseconds.contains($0.milliseconds) }
@@ -64,13 +69,17 @@ extension MemoryContainer {
     (reachedSeqs[copy], visitTimes[copy]) = (reachedSeqs[device], visitTimes[device])
   }
 
+  /// Whether a version was here and was pruned, and its id is remembered.
+  package func isPruned(_ id: VersionID) -> Bool { pruned.contains(id) }
+
   /// The ids, marks and times that are kept: for tests of what grows.
   package var remembered: (covered: Int, marks: Int, times: Int) { (covered.count, marks.count, past.count) }
 
   mutating func commitPruning(_ writes: WriteSet) {
     for id in writes.removed.keys { versions[id] = nil }
+    pruned.formUnion(writes.removed.keys)
     for (id, version) in writes.rewritten { versions[id] = version }
-    covered.subtract(writes.forgotten)
+    forgetCovered(writes.forgotten)
     if let marks = writes.forgottenMarks { forgetMarks(through: marks.through, butNot: marks.kept) }
     if let position = writes.recordedPosition { past.append(position) }
     forgetPositions(writes.forgottenPositions)

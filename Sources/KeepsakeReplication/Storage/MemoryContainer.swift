@@ -30,6 +30,8 @@ package struct MemoryContainer: ContainerStorage, Sendable {
   /// When each device was seen first and last.
   var visitTimes: [DeviceID: (first: Int64, last: Int64)] = [:]
   var past: [PastPosition] = []
+  /// Ids of versions that were pruned, as long as they are remembered.
+  var pruned: Set<VersionID> = []
   /// Every change in the order of its seq. Those that a later change of the same item replaces stay, and are skipped.
   var log: [(seq: UInt64, name: Name)] = []
   var theBank = BankState()

@@ -35,6 +35,9 @@ package struct SlotHistory: Sendable {
   package var covered: Set<VersionID> = []
   /// Those that still hold their contents.
   package var holding: Set<VersionID> = []
+  /// The ids of removed versions, of this slot and of others. Any other id of which there is no version was never
+  /// accepted: it was only covered.
+  package var pruned: Set<VersionID> = []
 
   package init() {}
 }

@@ -86,6 +86,8 @@ package struct Snapshot: Sendable {
   package var slotNames: [ExactText] = []
   package var visits: [DeviceID: DeviceVisits] = [:]
   package var pastPositions: [PastPosition] = []
+  /// Ids of versions that were pruned: loaded with the past positions.
+  package var pruned: Set<VersionID> = []
 
   package var contents: [ContentHash: Content] = [:]
   package var frames: [ContentHash: EncodedContent] = [:]

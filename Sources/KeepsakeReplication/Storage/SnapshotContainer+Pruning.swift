@@ -15,6 +15,8 @@ extension SnapshotContainer {
       }
     }
     var history = SlotHistory()
+    _ = try pastPositions()
+    history.pruned = base.pruned.union(writes.removed.keys).subtracting(writes.forgotten)
     for id in Set(base.versions.keys).union(writes.versions.keys) {
       guard let version = try version(id), ExactText(version.record.slot) == name else { continue }
       history.versions[id] = version

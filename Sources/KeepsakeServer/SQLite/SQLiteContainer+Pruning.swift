@@ -9,6 +9,8 @@ extension SQLiteContainer {
     if let wanted = reads.slotNames { snapshot.slotNames = try slotNames(wanted) }
     if reads.visits { snapshot.visits = try visits(reached) }
     if reads.pastPositions {
+      let pruned = try rows("SELECT id FROM covered WHERE container = ? AND pruned = 1", [number])
+      snapshot.pruned = try Set(pruned.map { try identifier($0.decode(atIndex: 0)) })
       snapshot.pastPositions = try rows(
         "SELECT milliseconds, seq, devices FROM pastPosition WHERE container = ? ORDER BY milliseconds", [number]
       ).map {
@@ -45,7 +47,7 @@ extension SQLiteContainer {
       let found = try row(
         "DELETE FROM version WHERE container = ? AND id = ? RETURNING seq, mark", [number, version.bytes])
       guard let found else { continue }
-      try run("INSERT OR IGNORE INTO covered (container, id) VALUES (?, ?)", [number, version.bytes])
+      try run("INSERT OR REPLACE INTO covered (container, id, pruned) VALUES (?, ?, 1)", [number, version.bytes])
       try keep(mark: found.decode(atIndex: 1), of: found.decode(atIndex: 0))
     }
     for version in writes.rewritten.keys {

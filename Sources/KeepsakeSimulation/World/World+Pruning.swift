@@ -7,9 +7,7 @@ extension World {
     let length = Int64(swarm.operations) * swarm.pauseMilliseconds / 2
     var rules = PruningRules()
     rules.windowMilliseconds = Int64.random(in: length / 20...length / 4, using: &random)
-    // In the proportion of the product: no world lasts as long. With twice the window, a version that came again after
-    // its id was forgotten was a head in the cloud and not on devices (seed 298).
-    rules.rememberedMilliseconds = 22 * rules.windowMilliseconds
+    rules.rememberedMilliseconds = 2 * rules.windowMilliseconds
     // A device may fail to send for a while and still get events.
     rules.lateMilliseconds = 120_000
     rules.stepMilliseconds = 1
@@ -21,7 +19,9 @@ extension World {
 
   /// Lets the cloud prune now and then.
   func pruneCloud() {
-    guard let rules = pruningRules, pruner.once(in: 8) else { return }
+    guard var rules = pruningRules, pruner.once(in: 8) else { return }
+    // What a copy of a store has sent is remembered for long: the store that it was copied from sends it as well.
+    if devices.contains(where: { holdsAccepted($0.storage) }) { rules.rememberedMilliseconds = .max }
     let seq = cloud.position().seq
     do {
       var place: CloudAcceptance.PruningStep.Place? = .start
@@ -40,6 +40,13 @@ extension World {
     if cloud.position().seq != seq { violation("pruning is a change of the container") }
     if cloud.usedBytes() != cloud.recountedBytes() {
       violation("after pruning the cloud counts \(cloud.usedBytes()) bytes, but has \(cloud.recountedBytes())")
+    }
+  }
+
+  /// Whether a device is still going to send a version that the cloud has got from elsewhere.
+  private func holdsAccepted(_ storage: SimulatedDevice) -> Bool {
+    storage.outbox(limit: storage.outboxCount()).contains { group in
+      group.versions.contains { cloud.version($0) != nil || cloud.isPruned($0) }
     }
   }
 

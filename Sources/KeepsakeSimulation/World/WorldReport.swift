@@ -123,7 +123,7 @@ package struct WorldStatistics: Hashable, Sendable {
       \.claimsDeclined, \.provisional,
       \.deletes, \.resets, \.takenOut,
       \.documents, \.merges,
-      \.mergesUncertain, \.mergesCrossed, \.pruned, \.prunedInCloud,
+      \.mergesUncertain, \.mergesCrossed, \.pruned, \.prunedInCloud, \.forgottenInCloud,
       \.additionsKept, \.skewedClocks, \.leftInTheCloud,
       \.askedFor, \.evicted, \.seen,
       \.mostExchangesAfterLastWrite, \.mostExchangesForMoney,

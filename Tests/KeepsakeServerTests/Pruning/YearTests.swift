@@ -8,7 +8,7 @@ import Testing
 
 @Suite("A year of a player")
 struct YearTests {
-  private static let isDeep = ProcessInfo.processInfo.environment["KEEPSAKE_YEAR"] != nil
+  private static let isDeep = ProcessInfo.processInfo.environment["KEEPSAKE_DEEP"] != nil
   /// An autosave every thirty seconds, an hour a day.
   private static let savesADay = isDeep ? 120 : 12
   private static let days = 365
