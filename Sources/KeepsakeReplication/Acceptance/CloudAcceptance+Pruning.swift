@@ -129,7 +129,8 @@ extension CloudAcceptance {
     of pruned: Set<VersionID>, in graph: inout VersionGraph, _ times: PruningTimes
   ) {
     for (id, version) in graph.versions.sorted(by: { $0.key < $1.key }) where version.seq <= times.forgotten {
-      for older in graph.pureIDs(of: id) where pruned.contains(older) && graph.forgotten.count < PruningRules.forgottenAtOnce {
+      for older in graph.pureIDs(of: id) where pruned.contains(older) {
+        guard graph.forgotten.count < PruningRules.forgottenAtOnce else { return }
         guard let last = graph.lastCoveringSeq(of: older), last <= times.forgotten else { continue }
         // Two versions may come from nothing else.
         if graph.heir(of: older) != nil { graph.forget(older) }

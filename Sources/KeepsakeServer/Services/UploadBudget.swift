@@ -1,7 +1,7 @@
 #if Cloud
 /// How much all unfinished uploads together may take of the disk, whosever they are.
 ///
-/// Bytes count as they arrive, not as they are announced: whoever wants to use it up has to send them.
+/// Bytes count when they arrive, not when they are announced, so that nobody uses it up without sending them.
 package struct UploadBudget: Hashable, Sendable {
   package static let standardBytes: Int64 = 8 << 30
   package static let standardFiles = 16_384
