@@ -122,6 +122,42 @@ struct RoomStorageTests {
     }
   }
 
+  @Test("a save that was replaced before it came, without its contents, never frees another one's when it is deleted")
+  func replacedWithoutContents() async throws {
+    try await TemporaryFolder.with { folder in
+      let storage = try open(folder)
+      let (shared, newer) = (ContentHash(of: Data("shared".utf8)), ContentHash(of: Data("newer".utf8)))
+      func version(_ number: UInt64, _ slot: String, over covers: [UInt64] = [], _ hash: ContentHash?) -> VersionRecord
+      {
+        VersionRecord(
+          id: VersionID(high: 7, low: number), slot: slot, covers: covers.map { VersionID(high: 7, low: $0) },
+          contents: [hash].compactMap(\.self), length: hash == nil ? 0 : 5, metadata: SaveMetadata(),
+          savedAtMilliseconds: 5, writer: WriterID(1), provisional: false, tombstone: hash == nil)
+      }
+      func send(_ versions: [VersionRecord], _ hash: ContentHash?) async throws {
+        let contents = [hash].compactMap(\.self).map {
+          EncodedContent(hash: $0, length: 5, base: nil, bytes: frameBytes(100, seed: 1))
+        }
+        let request = ExchangeRequest(cursor: .start, versions: versions, contents: contents, limit: 5)
+        try await storage.decide(on: Self.player) { container in
+          var random = SeededGenerator(seed: 1)
+          let response = try CloudAcceptance.exchange(request, now: 1_000_000_000, in: &container, using: &random)
+          guard case .accepted = response.outcome else { throw UnexpectedOutcome() }
+        }
+      }
+      try await send([version(1, "a", shared), version(2, "a", over: [1], newer)], newer)
+      try await send([version(3, "b", shared)], shared)
+      try await send([version(4, "a", over: [2], nil)], nil)
+      let left = try await storage.decide(on: Self.player) { container in
+        try [newer, shared].filter { try container.hasContent($0) }
+      }
+      #expect(left == [shared])
+      try await storage.close()
+    }
+  }
+
+  private struct UnexpectedOutcome: Error {}
+
   @Test("migrating an older server's database counts its bytes once, files included, and a delete then frees them")
   func migrated() async throws {
     try await TemporaryFolder.with { folder in

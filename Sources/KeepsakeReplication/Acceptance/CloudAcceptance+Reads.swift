@@ -52,7 +52,7 @@ extension CloudAcceptance {
       reads.contents.insert(content.hash)
       if let base = content.base { reads.contents.insert(base) }
     }
-    for record in request.versions where !covered.contains(record.id) { reads.contents.formUnion(record.contents) }
+    for record in request.versions { reads.contents.formUnion(record.contents) }
     return reads
   }
 
@@ -61,13 +61,14 @@ extension CloudAcceptance {
     var reads = BankReads()
     reads.state = true
     let operations = offer.operations + offer.late
-    reads.decisions = Set(operations.map(\.id)).union(offer.waiting)
+    let settled = offer.settled?.operations ?? []
+    reads.decisions = Set((operations + settled).map(\.id)).union(offer.waiting)
     reads.claims = Set(operations.compactMap(\.kind.key).map(ExactText.init))
     reads.goods = Set(operations.flatMap(\.goods).map(ExactText.init))
     reads.goodsAfter = BankReads.Range(
       after: offer.goods, limit: WalletGoods.maximumChanges + reads.goods.count)
     reads.ordersAfter = BankReads.Range(after: offer.orders, limit: NumberedOrder.maximumListed)
-    reads.closedChains = Set([offer.chain, offer.follows].compactMap(\.self) + offer.ancestors)
+    reads.closedChains = Set([offer.chain] + offer.formers)
     if offer.leaving != nil {
       reads.vouchers = [offer.chain]
       reads.payments = WalletVoucher.maximumClaims

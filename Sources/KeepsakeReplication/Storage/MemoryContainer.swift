@@ -72,7 +72,9 @@ package struct MemoryContainer: ContainerStorage, Sendable {
   package mutating func putVersion(_ version: SequencedVersion) {
     let record = version.record
     used += Int64(record.size - (versions[record.id]?.record.size ?? 0))
-    if versions[record.id] == nil, !covered.contains(record.id), !record.contents.isEmpty {
+    if versions[record.id] == nil, !covered.contains(record.id), !record.contents.isEmpty,
+      record.contents.allSatisfy({ contents[$0] != nil })
+    {
       holding.insert(record.id)
       for hash in record.contents { holders[hash, default: []].insert(record.id) }
     }

@@ -20,6 +20,9 @@ extension SnapshotContainer {
     try facts(hash).map { !$0.isSuspect && !$0.isLost } ?? false
   }
 
+  /// Whether there is such a content, sound or not.
+  func isHere(_ hash: ContentHash) throws -> Bool { try facts(hash) != nil }
+
   /// Returns a content that is small enough for a response.
   package func content(_ hash: ContentHash) throws -> EncodedContent? {
     if let new = newContents[hash] { return new }

@@ -79,7 +79,8 @@ package struct SnapshotContainer: ContainerStorage, Sendable {
     let stored = try self.version(record.id)
     let isHead = try !isCovered(record.id)
     writes.used += Int64(record.size - (stored?.record.size ?? 0))
-    let holds = stored == nil && isHead && !record.contents.isEmpty
+    // One that was replaced before it came may have come without them.
+    let holds = try stored == nil && isHead && !record.contents.isEmpty && record.contents.allSatisfy(isHere)
     if holds {
       let held = Set(record.contents)
       newHolders[record.id] = Snapshot.Room.Holder(slot: record.slot, contents: held)

@@ -32,8 +32,8 @@ package struct SlotView: Hashable, Sendable {
 
 /// Computes what a slot shows from its heads.
 package enum Resolution {
-  /// The most versions that are searched for an ancestor: a year of a save each half minute, an hour a day. Beyond that,
-  /// heads count as unrelated.
+  /// The most versions that are searched for an ancestor: a year with a save each half minute, an hour a day. Beyond
+  /// that, heads count as unrelated.
   package static let maximumWalk = 50_000
 
   /// Returns the slot as it is shown. The same versions give the same result on every device. Costs a walk from the

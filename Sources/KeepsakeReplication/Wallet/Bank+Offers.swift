@@ -16,6 +16,15 @@ extension Bank {
         throw ExchangeError.tooMany("currencies in the wallet's statement")
       }
     }
+    if let settled = offer.settled {
+      let head = settled.statement.head
+      guard max(settled.statement.epoch, settled.statement.number, head.count) <= Cursor.maximumSeq,
+        settled.statement.totals.count <= Wallet.maximumCurrencies, Wallet.arePossible(settled.statement.totals)
+      else { throw ExchangeError.malformed("the wallet's former statement is out of range") }
+      guard settled.operations.count <= SettledOperations.maximumCount else {
+        throw ExchangeError.tooMany("wallet operations before a statement")
+      }
+    }
     guard offer.ancestors.count <= WalletState.maximumAncestors else { throw ExchangeError.tooMany("wallet chains") }
     guard offer.operations.count <= Wallet.maximumBatch, offer.late.count <= Wallet.maximumBatch,
       offer.waiting.count <= Wallet.maximumBatch
@@ -29,7 +38,7 @@ extension Bank {
     for unit in offer.operations.units + offer.late.units where unit.count > Wallet.maximumGroup {
       throw ExchangeError.tooMany("wallet operations that count together")
     }
-    for operation in offer.operations + offer.late {
+    for operation in offer.operations + offer.late + (offer.settled?.operations ?? []) {
       do { try operation.check() } catch { throw ExchangeError.malformed("a wallet operation: \(error)") }
     }
   }

@@ -107,9 +107,25 @@ extension Bank {
   /// Returns the statement that an offer shows of a chain which its own one follows, if this bank made it.
   func formerProof(in offer: WalletOffer) -> (chain: ChainID, statement: WalletStatement)? {
     guard let proof = offer.proof, let seal = rules.seal,
-      let chain = ([offer.follows].compactMap(\.self) + offer.ancestors).first(where: { seal.isValid(proof, on: $0) })
+      let chain = offer.formers.first(where: { seal.isValid(proof, on: $0) })
     else { return nil }
     return (chain, proof)
+  }
+
+  /// Returns the statement by which an offer of a new chain shows that the bank was set back, and nobody has said so:
+  /// it is later than the bank itself, or it settled operations of which the bank knows nothing. Where copies of a store
+  /// have continued a chain, only the second tells.
+  func laterFormer(_ offer: WalletOffer, in storage: some BankStorage) throws -> WalletStatement? {
+    if let (former, shown) = formerProof(in: offer),
+      try isLater(shown, than: state.chains[former], storage.closedChain(former))
+    {
+      return shown
+    }
+    guard let settled = offer.settled, let seal = rules.seal, settled.areLinked,
+      try settled.operations.contains(where: { try storage.decision(on: $0.id) == nil }),
+      offer.formers.contains(where: { seal.isValid(settled.statement, on: $0) })
+    else { return nil }
+    return settled.statement
   }
 
   /// Returns a statement for a store that has to continue with another chain, which may know nothing else of the bank:

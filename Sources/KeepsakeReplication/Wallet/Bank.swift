@@ -65,9 +65,7 @@ package struct Bank: Sendable {
     let proof = proof(in: offer)
     if let proof, isLater(proof, than: known, closed) {
       setBack(to: max(epoch, proof.epoch) + 1)
-    } else if known == nil, closed == nil, let (former, shown) = formerProof(in: offer),
-      try isLater(shown, than: state.chains[former], storage.closedChain(former))
-    {
+    } else if known == nil, closed == nil, let shown = try laterFormer(offer, in: storage) {
       setBack(to: max(epoch, shown.epoch) + 1)
       if offer.proving == nil { return WalletReply(chain: offer.chain, state: .restored, epoch: epoch) }
     }

@@ -23,7 +23,7 @@ extension Wallet {
     return WalletOffer(
       chain: state.chain, follows: state.follows, base: state.acknowledged, statement: state.statement,
       epoch: state.epoch, proving: state.proving, proof: isShowing ? state.proof : nil,
-      skipsLost: state.skipsLost, operations: state.operations.wholeUnits(upTo: limit),
+      settled: state.settled, skipsLost: state.skipsLost, operations: state.operations.wholeUnits(upTo: limit),
       late: state.late.wholeUnits(upTo: limit), ancestors: isShowing ? state.ancestors : [],
       again: state.again,
       waiting: state.waiting.wholeUnits(upTo: limit).map(\.id), needs: state.needs, goods: goods, orders: state.orders,
@@ -107,7 +107,8 @@ extension Wallet {
       try continueFrom(head, common, reply, &change, using: &random, acknowledged: operations, settled: settled)
     case .closed(let common):
       settle(reply.decisions, upTo: position(of: common) ?? 0, &change)
-      try startChain(after: common, lost: lost(settled), showing: reply.proof, using: &random)
+      try startChain(
+        after: common, lost: lost(settled), showing: reply.proof, settled: lastSettled(operations), using: &random)
     case .restored:
       if state.proving != reply.epoch { try offerAgain(settled(false)) }
       state.proving = reply.epoch
@@ -144,6 +145,10 @@ extension Wallet {
   }
 
   private mutating func acknowledge(_ head: ChainHead, _ count: Int) {
+    let most = SettledOperations.maximumCount
+    if count > 0, head.count - (state.previous ?? state.acknowledged).count > UInt64(most) || state.previous == nil {
+      state.previous = state.operations.prefix(max(0, count - most)).reduce(state.acknowledged) { $0.appending($1) }
+    }
     state.acknowledged = head
     state.operations.removeFirst(count)
     state.replayed = max(0, state.replayed - count)
@@ -152,7 +157,7 @@ extension Wallet {
   /// Keeps the bank's statement.
   private mutating func note(_ reply: WalletReply, at head: ChainHead) {
     (state.statement, state.epoch) = (reply.statement, reply.epoch)
-    (state.proving, state.skipsLost) = (nil, false)
+    (state.proving, state.skipsLost, state.settled) = (nil, false, nil)
     let isSealed = reply.code.count == BankSeal.codeBytes
     state.proof =
       isSealed
@@ -200,29 +205,43 @@ extension Wallet {
       // A store that was set back: the bank has what was offered, and maybe more. Batch by batch, so that the verdicts
       // come, too.
       settle(reply.decisions, upTo: index, &change)
+      let shown = try lastSettled(operations)
       acknowledge(common, index)
       if state.operations.isEmpty {
-        try startChain(after: common, lost: lost(settled), showing: reply.proof, using: &random)
+        try startChain(
+          after: common, lost: lost(settled), showing: reply.proof, settled: shown, using: &random)
       }
       return
     }
     switch head.count < state.acknowledged.count ? try operations(head) : .branched {
     case .kept(let lost):
       // A bank that was set back. It is offered again what it lost, and everything after that.
-      state.acknowledged = head
+      (state.acknowledged, state.previous) = (head, nil)
       state.operations = OperationList(lost + Array(state.operations))
       state.replayed += lost.count
     case .notKept where state.proving != nil && state.proof != nil && !state.skipsLost:
       state.skipsLost = true
     case .branched, .notKept:
       // Also a bank that was set back, after which a copy of this store continued the chain first.
-      try startChain(after: common ?? state.acknowledged, lost: lost(settled), showing: reply.proof, using: &random)
+      try startChain(
+        after: common ?? state.acknowledged, lost: lost(settled), showing: reply.proof,
+        settled: lastSettled(operations), using: &random)
     }
   }
 
   /// Returns what a bank that was set back may have lost of a chain that ends.
   private func lost(_ settled: (Bool) throws -> [WalletOperation]) rethrows -> [WalletOperation] {
     state.proving == nil ? [] : try settled(true)
+  }
+
+  /// Returns what shows that the bank had settled the last operations of a chain which ends, if there is such a thing.
+  /// A bank that has asked for a statement has found out without it.
+  private func lastSettled(_ operations: (ChainHead) throws -> AcknowledgedOperations) rethrows -> SettledOperations? {
+    guard state.proving == nil else { return nil }
+    guard let proof = state.proof, proof.head == state.acknowledged, let previous = state.previous,
+      case .kept(let kept) = try operations(previous), (1...SettledOperations.maximumCount).contains(kept.count)
+    else { return state.settled }
+    return SettledOperations(statement: proof, previous: previous.hash, operations: kept)
   }
 
   /// - Parameter index: How many operations of the chain the bank has.
@@ -323,8 +342,9 @@ extension Wallet {
   /// - Parameters:
   ///   - lost: What the bank had settled, and may have lost.
   ///   - shown: Where the bank has the chain that ends.
+  ///   - settled: What the bank had settled on it, or on one before.
   private mutating func startChain(
-    after common: ChainHead, lost: [WalletOperation], showing shown: WalletStatement?,
+    after common: ChainHead, lost: [WalletOperation], showing shown: WalletStatement?, settled: SettledOperations?,
     using random: inout some RandomNumberGenerator
   ) {
     let kept = position(of: common) ?? 0
@@ -352,6 +372,7 @@ extension Wallet {
     {
       next.proof = shown
     }
+    next.settled = settled
     next.ancestors = Array(([state.follows].compactMap(\.self) + state.ancestors).prefix(WalletState.maximumAncestors))
     (next.orders, next.isCatchingUp) = (state.orders, state.isCatchingUp)
     (next.owed, next.authoritative) = (state.owed, state.authoritative)

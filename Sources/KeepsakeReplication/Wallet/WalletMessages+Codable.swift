@@ -3,7 +3,7 @@ import Foundation
 extension WalletOffer: Codable {
   private enum CodingKeys: String, CodingKey {
     case chain, version, follows, base, statement, epoch, proving, proof, skipsLost, operations, late, ancestors, again
-    case waiting, needs, goods, orders, vouchers, leaving
+    case waiting, needs, goods, orders, vouchers, leaving, settled
   }
 
   package init(from decoder: any Decoder) throws {
@@ -17,6 +17,7 @@ extension WalletOffer: Codable {
       epoch: try container.decodeIfPresent(UInt64.self, forKey: .epoch) ?? 0,
       proving: try container.decodeIfPresent(UInt64.self, forKey: .proving),
       proof: try container.decodeIfPresent(WalletStatement.self, forKey: .proof),
+      settled: try container.decodeIfPresent(SettledOperations.self, forKey: .settled),
       skipsLost: try container.decodeIfPresent(Bool.self, forKey: .skipsLost) ?? false,
       operations: try container.decodeList(forKey: .operations), late: try container.decodeList(forKey: .late),
       ancestors: try container.decodeList(forKey: .ancestors),
@@ -38,6 +39,7 @@ extension WalletOffer: Codable {
     if epoch != 0 { try container.encode(epoch, forKey: .epoch) }
     try container.encodeIfPresent(proving, forKey: .proving)
     try container.encodeIfPresent(proof, forKey: .proof)
+    try container.encodeIfPresent(settled, forKey: .settled)
     if skipsLost { try container.encode(skipsLost, forKey: .skipsLost) }
     try container.encodeUnlessEmpty(operations, forKey: .operations)
     try container.encodeUnlessEmpty(late, forKey: .late)

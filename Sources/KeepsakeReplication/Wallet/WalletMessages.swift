@@ -34,6 +34,8 @@ package struct WalletOffer: Hashable, Sendable {
   package var proving: UInt64?
   /// The newest statement, if it is asked for and the store has it whole.
   package var proof: WalletStatement?
+  /// Of a new chain: what the bank had settled on one that it follows. A bank that doesn't know it was set back.
+  package var settled: SettledOperations?
   /// Whether the store doesn't have the operations any more that the bank has lost: the statement has to do.
   package var skipsLost: Bool
   package var operations: [WalletOperation]
@@ -59,8 +61,9 @@ package struct WalletOffer: Hashable, Sendable {
 
   package init(
     chain: ChainID, version: Int = currentVersion, follows: ChainID? = nil, base: ChainHead, statement: UInt64 = 0,
-    epoch: UInt64 = 0, proving: UInt64? = nil, proof: WalletStatement? = nil, skipsLost: Bool = false,
-    operations: [WalletOperation] = [], late: [WalletOperation] = [], ancestors: [ChainID] = [],
+    epoch: UInt64 = 0, proving: UInt64? = nil, proof: WalletStatement? = nil, settled: SettledOperations? = nil,
+    skipsLost: Bool = false, operations: [WalletOperation] = [], late: [WalletOperation] = [],
+    ancestors: [ChainID] = [],
     again: Int = 0,
     waiting: [OperationID] = [], needs: [String: Int64] = [:], goods: UInt64 = 0, orders: UInt64 = 0,
     vouchers: [WalletVoucher] = [], leaving: ContainerID? = nil
@@ -73,6 +76,7 @@ package struct WalletOffer: Hashable, Sendable {
     self.epoch = epoch
     self.proving = proving
     self.proof = proof
+    self.settled = settled
     self.skipsLost = skipsLost
     self.operations = operations
     self.late = late
@@ -90,6 +94,8 @@ package struct WalletOffer: Hashable, Sendable {
 extension WalletOffer {
   /// Whether the store can show a bank that was set back what that had granted.
   var knowsRestores: Bool { version >= 2 }
+  /// The chains that this one follows, the newest first.
+  var formers: [ChainID] { [follows].compactMap(\.self) + ancestors }
   /// Whether the store knows that there are currencies which no device earns.
   var knowsAuthoritative: Bool { version >= 2 }
 }

@@ -7,6 +7,8 @@ package struct WalletState: Hashable, Sendable {
   package var head: ChainHead
   /// The head that the bank last acknowledged.
   package var acknowledged: ChainHead
+  /// A head not far before `acknowledged`, with at least one operation between them; nil if none is known.
+  package var previous: ChainHead?
   /// Operations after `acknowledged`, oldest first.
   package var operations: OperationList
   /// Operations of earlier chains that the bank has not decided yet.
@@ -31,6 +33,8 @@ package struct WalletState: Hashable, Sendable {
   package var bank: ContainerID?
   /// The bank's newest statement on this chain, if it has a seal.
   package var proof: WalletStatement?
+  /// What the bank had settled on a former chain, until it has made a statement on this one.
+  package var settled: SettledOperations?
   /// How often the bank was set back, as far as this store knows.
   package var epoch: UInt64
   /// The epoch of the bank that has asked for `proof`, because it was set back; nil if none has.
@@ -61,6 +65,7 @@ package struct WalletState: Hashable, Sendable {
     self.follows = follows
     head = ChainHead(emptyChain: chain)
     acknowledged = head
+    previous = nil
     operations = []
     late = []
     waiting = []
@@ -72,6 +77,7 @@ package struct WalletState: Hashable, Sendable {
     isBound = false
     bank = nil
     proof = nil
+    settled = nil
     epoch = 0
     proving = nil
     ancestors = []
@@ -116,7 +122,7 @@ extension WalletState: Codable {
   private enum CodingKeys: String, CodingKey {
     case chain, follows, head, acknowledged, operations, late, waiting, totals, balances, statement, needs, held
     case isBound, bank, proof, epoch, proving, ancestors, replayed, skipsLost, again, orders
-    case isCatchingUp, owed, authoritative, vouchers
+    case isCatchingUp, owed, authoritative, vouchers, previous, settled
   }
 
   package init(from decoder: any Decoder) throws {
@@ -137,6 +143,8 @@ extension WalletState: Codable {
     isBound = try values.decodeIfPresent(Bool.self, forKey: .isBound) ?? (acknowledged.count > 0 || follows != nil)
     bank = try values.decodeIfPresent(ContainerID.self, forKey: .bank)
     proof = try values.decodeIfPresent(WalletStatement.self, forKey: .proof)
+    previous = try values.decodeIfPresent(ChainHead.self, forKey: .previous)
+    settled = try values.decodeIfPresent(SettledOperations.self, forKey: .settled)
     epoch = try values.decodeIfPresent(UInt64.self, forKey: .epoch) ?? 0
     proving = try values.decodeIfPresent(UInt64.self, forKey: .proving)
     ancestors = try values.decodeIfPresent([ChainID].self, forKey: .ancestors) ?? []
@@ -167,6 +175,8 @@ extension WalletState: Codable {
     try values.encode(isBound, forKey: .isBound)
     try values.encodeIfPresent(bank, forKey: .bank)
     try values.encodeIfPresent(proof, forKey: .proof)
+    try values.encodeIfPresent(previous, forKey: .previous)
+    try values.encodeIfPresent(settled, forKey: .settled)
     if epoch != 0 { try values.encode(epoch, forKey: .epoch) }
     try values.encodeIfPresent(proving, forKey: .proving)
     try values.encodeUnlessEmpty(ancestors, forKey: .ancestors)

@@ -41,6 +41,30 @@ package struct WalletStatement: Hashable, Sendable, Codable {
   }
 }
 
+/// The last operations before a statement. It shows that the bank had settled them: it says to which head they led.
+package struct SettledOperations: Hashable, Sendable, Codable {
+  /// The most operations: with one alone, another copy of the store may have brought just that.
+  package static let maximumCount = 16
+
+  package var statement: WalletStatement
+  /// The hash of the head before the first of these operations.
+  package var previous: ContentHash
+  package var operations: [WalletOperation]
+
+  package init(statement: WalletStatement, previous: ContentHash, operations: [WalletOperation]) {
+    self.statement = statement
+    self.previous = previous
+    self.operations = operations
+  }
+
+  /// Whether the operations lead to the statement's head.
+  var areLinked: Bool {
+    let (before, overflow) = statement.head.count.subtractingReportingOverflow(UInt64(operations.count))
+    guard !overflow, !operations.isEmpty else { return false }
+    return operations.reduce(ChainHead(count: before, hash: previous)) { $0.appending($1) } == statement.head
+  }
+}
+
 /// Money that left a chain's bank for another bank of the same cloud: paid there once, however often it is shown.
 package struct WalletVoucher: Hashable, Sendable, Codable {
   /// A claim that the first bank has paid. The second one never pays it again.

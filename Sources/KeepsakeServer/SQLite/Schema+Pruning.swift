@@ -3,8 +3,8 @@ import GRDB
 
 // The migration to pruning.
 extension Schema {
-  /// Adds where containers stood in the past, with which seq a version was accepted if it has changed since, and whether
-  /// an id without a version is of one that was pruned.
+  /// Adds where containers stood in the past, with which seq a version was accepted if it has changed since, and
+  /// whether an id without a version is of one that was pruned.
   static func addPruning(to db: Database) throws {
     try db.execute(
       sql: """

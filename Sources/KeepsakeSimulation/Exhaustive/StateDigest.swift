@@ -130,6 +130,7 @@ extension StateDigest {
     add(wallet.follows)
     add(wallet.head)
     add(wallet.acknowledged)
+    add(wallet.previous?.count ?? .max)
     for list in wallet.undecided { add(list) }
     add(wallet.totals)
     add(wallet.balances)
@@ -150,6 +151,7 @@ extension StateDigest {
     add(wallet.epoch)
     add(wallet.proving ?? .max)
     add(wallet.proof)
+    add(wallet.settled)
     add(wallet.ancestors.count)
     for chain in wallet.ancestors { add(chain) }
     add(wallet.replayed)
@@ -175,6 +177,7 @@ extension StateDigest {
     add(offer.epoch)
     add(offer.proving ?? .max)
     add(offer.proof)
+    add(offer.settled)
     add(offer.ancestors.count)
     for chain in offer.ancestors { add(chain) }
     add(offer.again)
@@ -205,6 +208,12 @@ extension StateDigest {
     add(wallet.bank)
     add(wallet.receiver)
     add(wallet.state)
+  }
+
+  /// Adds what was settled last before a statement, whose head determines the operations.
+  mutating func add(_ settled: SettledOperations?) {
+    add(settled?.statement)
+    add(settled?.operations.count ?? 0)
   }
 
   /// Adds a statement: who made it determines its code.

@@ -52,6 +52,7 @@ extension World {
 
   /// The cloud removes what no head needs.
   func collectContents() {
+    for holder in cloud.replacedHolders(in: nil) { cloud.releaseContents(of: holder.version) }
     var needed: Set<ContentHash> = []
     for slot in cloud.slots() {
       for id in cloud.heads(of: slot) {

@@ -107,6 +107,9 @@ import Testing
     chain: ChainID(high: 0, low: 1), follows: ChainID(high: 0, low: 2), base: head, statement: 8, epoch: 1, proving: 2,
     proof: WalletStatement(
       epoch: 1, number: 8, head: head, totals: ["gems": totals()], code: Data([0xAB, 0xCD, 0xEF, 0x12])),
+    settled: SettledOperations(
+      statement: WalletStatement(epoch: 1, number: 8, head: head, totals: [:]), previous: head.hash, operations: [claim]
+    ),
     skipsLost: true, operations: [claim], late: [claim], ancestors: [ChainID(high: 0, low: 3)], again: 1,
     waiting: [claim.id], needs: ["gems": 4], goods: 6, orders: 2)
   static let offerText =
@@ -114,7 +117,9 @@ import Testing
     {"again":1,"ancestors":["\#(three)"],"base":\#(headText),"chain":"\#(one)","epoch":1,\#
     "follows":"\#(two)","goods":6,"late":[\#(claimText)],"needs":{"gems":4},"operations":[\#(claimText)],"orders":2,\#
     "proof":{"code":"q83vEg==","epoch":1,"head":\#(headText),"number":8,\#
-    "totals":{"gems":{"earned":3,"granted":4,"returned":1,"spent":2}}},"proving":2,"skipsLost":true,"statement":8,\#
+    "totals":{"gems":{"earned":3,"granted":4,"returned":1,"spent":2}}},"proving":2,\#
+    "settled":{"operations":[\#(claimText)],"previous":"\#(abc)",\#
+    "statement":{"code":"","epoch":1,"head":\#(headText),"number":8,"totals":{}}},"skipsLost":true,"statement":8,\#
     "version":2,"waiting":["\#(three)"]}
     """#
   static let refusal = Refusal(item: "cell progress/level", reason: .tooLarge, message: "Too large.")

@@ -136,6 +136,76 @@ import Testing
     expectNothingStranded(lab)
   }
 
+  /// A bank that is set back, and not told, after a store earned 5; a copy of that store has continued the chain since,
+  /// further than the store had.
+  private func overtaken() throws -> (lab: BankLab, earning: WalletOperation) {
+    var lab = try BankLab.rich()
+    let (backup, copy) = (lab.cloud, lab.stores[0])
+    let earning = try lab.perform(0, .earn, 5)
+    try lab.settle([0])
+    lab.stores.append(copy)
+    lab.restore(backup, isMarked: false)
+    for amount in [7, 9] as [Int64] {
+      try lab.perform(2, .earn, amount)
+      try lab.settle([2])
+    }
+    return (lab, earning)
+  }
+
+  @Test("a bank that isn't told finds out by operations that it had settled, where a copy has continued the chain")
+  func shownByOperation() throws {
+    var (lab, earning) = try overtaken()
+    #expect(try lab.exchange(0).state != .restored)
+    #expect(lab.wallet(0).offer().settled?.operations.last == earning)
+    #expect(try lab.exchange(0).state == .restored)
+    try lab.settle()
+    #expect(lab.verdicts[earning.id] == .accepted && !lab.bank.isFrozen && lab.wallet(0).offer().settled == nil)
+    #expect(lab.money - lab.cloud.orders.reduce(0) { $0 + $1.amount } == 121)
+    expectNothingStranded(lab)
+  }
+
+  @Test("only operations that the bank had settled show that it was set back: not one that it knows or never signed")
+  func madeUpOperations() throws {
+    var (lab, _) = try overtaken()
+    try lab.exchange(0)
+    let offer = lab.offer(0)
+    let known = try #require(lab.wallet(2).state.proof)
+    func isBelieved(_ change: (inout SettledOperations) -> Void) throws -> Bool {
+      var (offer, copy) = (offer, lab)
+      var settled = try #require(offer.settled)
+      change(&settled)
+      offer.settled = settled
+      return try copy.answer(offer).state == .restored
+    }
+    #expect(try isBelieved { _ in })
+    #expect(try !isBelieved { $0.operations[0].amount += 1 })
+    #expect(try !isBelieved { $0.operations[0].id = OperationID(high: 9, low: 9) })
+    #expect(try !isBelieved { $0.previous = $0.statement.head.hash })
+    #expect(try !isBelieved { $0.statement.head.count = 0 })
+    #expect(try !isBelieved { $0.operations = [] })
+    #expect(try !isBelieved { $0.statement.code = Data(count: 32) })
+    #expect(try !isBelieved { $0.statement = known })
+    #expect(throws: ExchangeError.self) { try isBelieved { $0.operations[0].amount = 0 } }
+    #expect(throws: ExchangeError.self) {
+      try isBelieved { $0.operations = Array(repeating: $0.operations[0], count: 17) }
+    }
+    #expect(throws: ExchangeError.self) { try isBelieved { $0.statement.epoch = .max } }
+  }
+
+  @Test("a bank that knows what it had settled takes a new chain as it is")
+  func knownOperations() throws {
+    var lab = try BankLab.rich()
+    let earning = try lab.perform(0, .earn, 5)
+    try lab.settle([0])
+    try lab.remove(0)
+    try lab.exchange(0)
+    #expect(lab.offer(0).settled?.operations.last == earning)
+    #expect(try lab.exchange(0).state != .restored)
+    try lab.settle()
+    #expect(lab.money == 105 && lab.bank.epoch == 0)
+    expectNothingStranded(lab)
+  }
+
   @Test("a store takes a statement of an ended chain only if a bank can have made it, and keeps what it was asked for")
   func strangeProofs() throws {
     var lab = try BankLab.rich()

@@ -218,15 +218,21 @@ import Testing
     let state = try changed {
       ($0.epoch, $0.proving, $0.replayed, $0.again, $0.skipsLost) = (3, 4, 5, 6, true)
       $0.ancestors = [ChainID(high: 1, low: 2)]
+      let operation = WalletOperation(
+        id: OperationID(high: 0, low: 1), kind: .earn, currency: "gems", amount: 1, reason: "found")
+      $0.settled = $0.proof.map { SettledOperations(statement: $0, previous: $0.head.hash, operations: [operation]) }
     }
-    #expect(state.proof != nil)
+    #expect(state.proof != nil && state.settled != nil && state.previous != nil)
     let data = try JSONEncoder().encode(state)
     #expect(try JSONDecoder().decode(WalletState.self, from: data) == state && state.objection == nil)
     var old = try #require(try JSONSerialization.jsonObject(with: data) as? [String: Any])
-    for key in ["epoch", "proving", "proof", "replayed", "again", "skipsLost", "ancestors", "orders"] { old[key] = nil }
+    for key in ["epoch", "proving", "proof", "replayed", "again", "skipsLost", "ancestors", "orders", "settled"]
+      + ["previous"]
+    { old[key] = nil }
     let decoded = try JSONDecoder().decode(WalletState.self, from: try JSONSerialization.data(withJSONObject: old))
     #expect(decoded.chain == state.chain && decoded.statement == state.statement && decoded.epoch == 0)
     #expect(decoded.proof == nil && decoded.proving == nil && decoded.replayed == 0 && decoded.again == 0)
+    #expect(decoded.settled == nil && decoded.previous == nil)
     #expect(!decoded.skipsLost && decoded.ancestors.isEmpty && decoded.orders == 0)
   }
 
