@@ -113,8 +113,8 @@ extension Bank {
   }
 
   /// Returns the statement by which an offer of a new chain shows that the bank was set back, and nobody has said so:
-  /// it is later than the bank itself, or it settled operations of which the bank knows nothing. Where copies of a store
-  /// have continued a chain, only the second tells.
+  /// it is later than the bank itself, or it settled operations of which the bank knows nothing. Where copies of a
+  /// store have continued a chain, only the second tells.
   func laterFormer(_ offer: WalletOffer, in storage: some BankStorage) throws -> WalletStatement? {
     if let (former, shown) = formerProof(in: offer),
       try isLater(shown, than: state.chains[former], storage.closedChain(former))
