@@ -2,6 +2,7 @@
 import Foundation
 import GRDB
 import KeepsakeReplication
+import Logging
 import TestSupport
 import Testing
 
@@ -102,6 +103,37 @@ struct PruningStorageTests {
       lab.now += PruningLab.day
       #expect(
         try await lab.storage.containersToPrune(after: 0, now: lab.now, limit: 10).containers == [PruningLab.container])
+      try await lab.storage.close()
+    }
+  }
+
+  @Test("a sweep of the service prunes every player that is due and counts what it removed, and a second one nothing")
+  func sweep() async throws {
+    try await TemporaryFolder.with { folder in
+      var lab = try PruningLab(in: folder, players: 1)
+      for _ in 0..<100 {
+        lab.now += 30_000
+        lab.save(0)
+        try await lab.sync(0)
+      }
+      let registry = PrometheusRegistry()
+      let metrics = ServerMetrics(registry)
+      func sweep(_ lab: PruningLab) async {
+        let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+        await PruningService(storage: lab.storage, metrics: metrics, logger: logger, clock: { lab.now }).sweep()
+      }
+      // Notes where the player is.
+      await sweep(lab)
+      let before = try await lab.snapshot().versions.count
+      lab.now += lab.rules.windowMilliseconds + Self.hour
+      try await lab.sync(0)
+      await sweep(lab)
+      let left = try await lab.snapshot().versions.count
+      #expect(before == 100 && left < before / 2)
+      let figures = registry.text()
+      #expect(figures.contains("keepsake_pruned_versions_total \(before - left)"))
+      await sweep(lab)
+      #expect(registry.text() == figures)
       try await lab.storage.close()
     }
   }
