@@ -9,11 +9,13 @@ extension CloudRoutes {
     router.post("exchange") { request, context in
       // Whether the device was removed is loaded with everything else.
       let token = try await admit(request, checksRemoval: false)
-      let identity = token.identity
+      let (identity, address) = (token.identity, gate.client(of: request, context))
+      let work = RequestWork(of: identity.container, from: address, gate)
+      defer { work.end() }
       var response: Response
       do {
-        let message = try await gate.exchange(of: request, limit: ServerLimits.exchangeBytes)
-        response = try await admitted(message, of: identity, from: gate.client(of: request, context)) {
+        let message = try await gate.exchange(of: request, limit: ServerLimits.exchangeBytes, work: work)
+        response = try await admitted(message, of: identity, from: address, as: work) {
           try await send(exchange(message, from: identity), framed: request.wantsFrames)
         }
       } catch let error where error is APIError || error is ExchangeError {
