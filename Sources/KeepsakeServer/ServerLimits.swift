@@ -119,6 +119,10 @@ enum ServerLimits {
   static let waitingEventBytes = 16 << 20
   /// Exports that are sent at a time: each is a walk over everything that a player has.
   static let concurrentExports = 4
+  /// Connections to the database that read at a time, each with a cache of 2 MB; and how many reads wait for one of
+  /// them.
+  static let readers = 5
+  static let waitingReads = 10_000
   /// Transactions waiting for the writer: ten seconds of work at a thousand per second. Beyond that, the server reports
   /// that it is busy.
   static let waitingTransactions = 10_000

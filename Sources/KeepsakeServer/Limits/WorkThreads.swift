@@ -2,23 +2,27 @@
 import Dispatch
 import Synchronization
 
-/// Threads for work that takes long, beside the few that all requests share: decoding and encoding large messages.
+/// Threads for work that takes long or waits for the disk, beside the few that all requests share: decoding and encoding
+/// large messages, and reading the database.
 ///
-/// As many run at a time as there are processors; the others wait in a bounded queue, first come, first served.
+/// So many run at a time; the others wait in a bounded queue, first come, first served.
 final class WorkThreads: Sendable {
   private struct State {
     var running = 0
-    var waiting: [@Sendable () -> Void] = []
+    var waiting: ArraySlice<@Sendable () -> Void> = []
   }
   private enum Next { case start, wait, refuse }
   private let maximumRunning: Int
   private let maximumWaiting: Int
+  private let purpose: String
   private let queue = DispatchQueue(label: "keepsake.cloud.work", attributes: .concurrent)
   private let state = Mutex(State())
 
-  init(running: Int, waiting: Int) {
+  /// - Parameter purpose: What the work is, in words, for whom is told that there is no room for more.
+  init(running: Int, waiting: Int, for purpose: String = "decoding and encoding") {
     maximumRunning = max(running, 1)
     maximumWaiting = waiting
+    self.purpose = purpose
   }
 
   /// Runs `work`, after waiting if necessary. Throws what it throws, or an `APIError` if too much waits already.
@@ -37,7 +41,7 @@ final class WorkThreads: Sendable {
       switch next {
       case .start: queue.async { self.drain(from: job) }
       case .wait: break
-      case .refuse: continuation.resume(throwing: APIError.overBudget("decoding and encoding"))
+      case .refuse: continuation.resume(throwing: APIError.overBudget(purpose))
       }
     }
   }

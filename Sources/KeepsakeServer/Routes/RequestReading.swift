@@ -29,7 +29,10 @@ extension Request {
 
   /// Whether a list of media types contains `type`, with any parameters.
   fileprivate static func names(_ type: String, in list: String?) -> Bool {
-    (list ?? "").split(separator: ",").contains { item in
+    guard let list else { return false }
+    // As devices write it: by far the most.
+    if list == type { return true }
+    return list.split(separator: ",").contains { item in
       item.prefix { $0 != ";" }.trimmingCharacters(in: .whitespaces).lowercased() == type
     }
   }
