@@ -86,8 +86,8 @@ def register(server, address):
 
 
 class Players:
-    """Four honest devices, each with an exchange of one value every 20 ms, in a process of their own: in the attackers',
-    they would wait for the interpreter's lock while a body is built, up to 150 ms."""
+    """Four honest devices, each with an exchange of one value every 20 ms, in a process of their own: in that of the
+    attackers, they would wait for the interpreter's lock while a body is built, up to 150 ms."""
 
     def __init__(self, server):
         self.server, self.times, self.failures = server, [], collections.Counter()
