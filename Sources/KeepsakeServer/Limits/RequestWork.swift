@@ -39,7 +39,7 @@ final class RequestWork: Sendable {
         }
         state.isHeavy = true
       }
-      try gate.rates.work(units - state.units, by: container, from: address)
+      try gate.rates.work(units - state.units, paid: state.units, by: container, from: address)
       state.units = units
     }
   }
