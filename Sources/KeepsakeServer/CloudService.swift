@@ -151,22 +151,28 @@ struct CloudService: Service {
         maxHeaderFieldSize: ServerLimits.headerBytes, maxHeaderListSize: ServerLimits.headerBytes,
         maxHeaderFieldCount: ServerLimits.headerCount))
     guard let certificates else {
-      guard configuration.expectsProxyProtocol else { return .http1(configuration: http) }
+      guard configuration.expectsProxyProtocol else {
+        return HTTPServerBuilder { LoopChannel(base: HTTP1Channel(responder: $0, configuration: http)) }
+      }
       return HTTPServerBuilder { responder in
-        ProxiedChannel(
-          base: HTTP1Channel(responder: responder, configuration: http), proxies: gate.proxies, refusals: gate.refusals)
+        LoopChannel(
+          base: ProxiedChannel(
+            base: HTTP1Channel(responder: responder, configuration: http), proxies: gate.proxies,
+            refusals: gate.refusals))
       }
     }
     let (refusals, handshakeSeconds) = (cloud.refusals, configuration.handshakeSeconds)
     let tls = certificates.configuration()
     return HTTPServerBuilder { responder in
-      SecureChannel(
-        base: try HTTP2UpgradeChannel(
-          tlsConfiguration: tls,
-          configuration: .init(
-            idleTimeout: .seconds(idleSeconds), gracefulCloseTimeout: .seconds(idleSeconds), streamConfiguration: http),
-          responder: responder),
-        handshakeSeconds: handshakeSeconds, refusals: refusals, gate: gate)
+      LoopChannel(
+        base: SecureChannel(
+          base: try HTTP2UpgradeChannel(
+            tlsConfiguration: tls,
+            configuration: .init(
+              idleTimeout: .seconds(idleSeconds), gracefulCloseTimeout: .seconds(idleSeconds),
+              streamConfiguration: http),
+            responder: responder),
+          handshakeSeconds: handshakeSeconds, refusals: refusals, gate: gate))
     }
   }
 

@@ -101,7 +101,11 @@ enum ServerLimits {
   static let jsonTokens = 1 << 20
   /// Arrays and objects inside each other: Keepsake's own messages have ten.
   static let jsonDepth = 64
-  /// A request with more work than this waits until no other such is being handled: a few thousandths of a second.
+  /// Bytes of a body, and values and keys of its JSON, that cost as much as one unit of work: to receive, and to
+  /// decode. Measured; the largest body alone isn't much work, so that no turn lasts as long as a body takes to arrive.
+  static let bytesPerWork = 4_096
+  static let tokensPerWork = 16
+  /// A request with more work than this waits until no other such is being handled: some 30 ms.
   static let lightWork = 4_096
   /// After a request with much work, the next one has to wait this many times as long as it took, but not longer than
   /// half a minute: all of them together take a twentieth of the time.
@@ -115,6 +119,10 @@ enum ServerLimits {
   static let waitingEventBytes = 16 << 20
   /// Exports that are sent at a time: each is a walk over everything that a player has.
   static let concurrentExports = 4
+  /// Connections to the database that read at a time, each with a cache of 2 MB; and how many reads wait for one of
+  /// them.
+  static let readers = 5
+  static let waitingReads = 10_000
   /// Transactions waiting for the writer: ten seconds of work at a thousand per second. Beyond that, the server reports
   /// that it is busy.
   static let waitingTransactions = 10_000

@@ -344,7 +344,8 @@ package enum CloudAcceptance {
 }
 
 extension CloudChange {
-  var size: Int {
+  /// About how many bytes it takes in a message, without contents.
+  package var size: Int {
     switch item {
     case .cell(let update): update.size
     case .version(let record): record.size

@@ -12,7 +12,8 @@ import Synchronization
 package enum ExchangeBody {
   package static let contentType = "application/vnd.keepsake.exchange"
 
-  private static let lengthBytes = 4
+  /// How many bytes the length of the JSON takes.
+  package static let lengthBytes = 4
 
   /// Encodes an `ExchangeRequest` or `ExchangeResponse`.
   ///

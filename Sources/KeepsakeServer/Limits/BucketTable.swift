@@ -27,11 +27,12 @@ final class BucketTable<Key: Hashable & Sendable>: Sendable {
 
   /// Takes `cost` from a key's bucket, unless it has to wait.
   ///
+  /// - Parameter paid: What was taken for the same thing before.
   /// - Returns: The seconds until it may; nil if it was taken.
-  func take(_ cost: Int64 = 1, from key: Key, now: Int64) -> Int? {
+  func take(_ cost: Int64 = 1, paid: Int64 = 0, from key: Key, now: Int64) -> Int? {
     state.withLock { state in
       if var bucket = state.buckets[key] {
-        if let wait = bucket.wait(for: cost, rate, now: now) {
+        if let wait = bucket.wait(for: cost, paid: paid, rate, now: now) {
           state.buckets[key] = bucket
           return wait
         }
@@ -42,7 +43,7 @@ final class BucketTable<Key: Hashable & Sendable>: Sendable {
       if state.buckets.count >= capacity { sweep(&state, now: now) }
       let share = state.buckets.count >= capacity ? Self.share(of: key) : nil
       var bucket = share.flatMap { state.shared[$0] } ?? TokenBucket(rate, now: now)
-      let wait = bucket.wait(for: cost, rate, now: now)
+      let wait = bucket.wait(for: cost, paid: paid, rate, now: now)
       if wait == nil { bucket.take(cost) }
       if let share { state.shared[share] = bucket } else { state.buckets[key] = bucket }
       return wait

@@ -87,14 +87,18 @@ final class RateBuckets: Sendable {
     appRegistrations.charge(1, to: app, now: now)
   }
 
-  /// Counts what a request will cost the writer. Throws an `APIError` if the player or the address has to wait.
-  func work(_ units: Int, by container: ContainerID, from address: PeerAddress) throws {
+  /// Counts what a request will cost. Throws an `APIError` if the player or the address has to wait.
+  ///
+  /// - Parameter paid: What was counted of the same request before.
+  func work(_ units: Int, paid: Int = 0, by container: ContainerID, from address: PeerAddress) throws {
     guard units > 0 else { return }
-    let (now, cost) = (clock(), Int64(units))
+    let (now, cost, paid) = (clock(), Int64(units), Int64(paid))
     if !address.isLoopback {
-      try refuse(addressWork.take(cost, from: address.network, now: now), .workRate, "Too much at once.", address)
+      try refuse(
+        addressWork.take(cost, paid: paid, from: address.network, now: now), .workRate, "Too much at once.", address)
     }
-    try refuse(playerWork.take(cost, from: container, now: now), .workRate, "Too much at once from this player.")
+    try refuse(
+      playerWork.take(cost, paid: paid, from: container, now: now), .workRate, "Too much at once from this player.")
   }
 
   private func refuse(_ wait: Int?, _ kind: RefusalLog.Kind, _ what: String, _ peer: PeerAddress? = nil) throws {

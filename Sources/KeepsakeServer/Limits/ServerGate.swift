@@ -74,7 +74,11 @@ final class ServerGate: Sendable {
 
   /// Receives a body of at most `limit` bytes: a small one in memory, as long as there is room, and any other in a
   /// file.
-  private func receive(_ request: Request, limit: Int) async throws -> Body {
+  ///
+  /// - Parameter look: Called with each part as it arrives; what it throws ends the request.
+  private func receive(
+    _ request: Request, limit: Int, _ look: (ByteBuffer) throws -> Void = { _ in }
+  ) async throws -> Body {
     let declared = request.headers[.contentLength].flatMap { Int($0) }
     if let declared, declared > limit {
       throw APIError(
@@ -88,6 +92,7 @@ final class ServerGate: Sendable {
       guard part.readableBytes <= limit - count else {
         throw APIError(.contentTooLarge, .tooLarge, "The body is larger than \(limit) bytes.")
       }
+      try look(part)
       if file == nil {
         if count + part.readableBytes <= ServerLimits.bodyMemoryBytes, share?.grow(by: part.readableBytes) == true {
           collected.writeImmutableBuffer(part)
@@ -133,45 +138,46 @@ final class ServerGate: Sendable {
 
   /// Receives a body and decodes it: a small one at once, a larger one on the threads for that, when there is memory
   /// for what it will take. Throws an `APIError` that states what is wrong with it.
+  ///
+  /// - Parameters:
+  ///   - lengthBytes: How many bytes come before the body's JSON, with its length.
+  ///   - work: What the request may take: paid for its bytes before they arrive, and for decoding before that begins.
   func decode<Value: Sendable>(
-    _ request: Request, limit: Int, json: @escaping @Sendable (Data) -> Data = { $0 },
+    _ request: Request, limit: Int, lengthBytes: Int = 0, work: RequestWork? = nil,
     _ decode: @escaping @Sendable (Data) throws -> Value
   ) async throws -> Value {
-    let body = try await receive(request, limit: limit)
+    var scan = JSONScan(limit: ServerLimits.jsonTokens, deepest: ServerLimits.jsonDepth, lengthBytes: lengthBytes)
+    var count = 0
+    let declared = request.headers[.contentLength].flatMap { Int($0) } ?? 0
+    try work?.reach(min(max(declared, 0), limit) / ServerLimits.bytesPerWork)
+    let body = try await receive(request, limit: limit) { part in
+      count += part.readableBytes
+      try work?.reach(count / ServerLimits.bytesPerWork)
+      part.withUnsafeReadableBytes { scan.read($0) }
+      try check(scan)
+    }
     defer { withExtendedLifetime(body) {} }
+    try work?.reach(scan.tokens / ServerLimits.tokensPerWork)
     if case .memory(let data, _) = body, data.count <= ServerLimits.decodedAtOnceBytes {
-      try check(JSONScan(json(data), limit: ServerLimits.jsonTokens, deepest: ServerLimits.jsonDepth))
       return try Request.reading(data, decode)
     }
-    // What the scan needs, and, once it is known, what decoding needs: the first is given back before the second is
-    // waited for.
-    let scan = try await scan(body, json)
-    try check(scan)
-    guard let share = await memory.decoding.wait(for: 2 * body.count + scan.decodingBytes) else {
+    guard let share = await memory.decoding.wait(for: 2 * count + scan.decodingBytes) else {
       throw overMemory("decoding")
     }
     defer { share.end() }
     return try await threads.run { try Request.reading(try body.data(), decode) }
   }
 
-  private func scan(_ body: Body, _ json: @escaping @Sendable (Data) -> Data) async throws -> JSONScan {
-    guard let share = await memory.decoding.wait(for: body.count) else { throw overMemory("decoding") }
-    defer { share.end() }
-    return try await threads.run {
-      JSONScan(json(try body.data()), limit: ServerLimits.jsonTokens, deepest: ServerLimits.jsonDepth)
-    }
-  }
-
   private func check(_ scan: JSONScan) throws {
-    guard scan.tokens <= ServerLimits.jsonTokens, scan.depth <= ServerLimits.jsonDepth else {
-      var error = APIError(
-        .badRequest, .badJSON,
-        scan.depth > ServerLimits.jsonDepth
-          ? "The body's JSON is nested deeper than \(ServerLimits.jsonDepth) levels."
-          : "The body's JSON has more than \(ServerLimits.jsonTokens) values and keys.")
-      error.limit = Int64(scan.depth > ServerLimits.jsonDepth ? ServerLimits.jsonDepth : ServerLimits.jsonTokens)
-      throw refusals.count(.tooManyTokens, as: error)
-    }
+    guard scan.isBeyond else { return }
+    let isDeep = scan.depth > ServerLimits.jsonDepth
+    var error = APIError(
+      .badRequest, .badJSON,
+      isDeep
+        ? "The body's JSON is nested deeper than \(ServerLimits.jsonDepth) levels."
+        : "The body's JSON has more than \(ServerLimits.jsonTokens) values and keys.")
+    error.limit = Int64(isDeep ? ServerLimits.jsonDepth : ServerLimits.jsonTokens)
+    throw refusals.count(.tooManyTokens, as: error)
   }
 
   // MARK: Responses

@@ -50,11 +50,13 @@ struct TokenBucket: Hashable, Sendable {
 
   /// Returns how many seconds, at least 1, pass until something may be taken; nil if it may be now.
   ///
-  /// - Parameter cost: What will be taken. A cost up to the burst has to be there as a whole; for a larger one, a full
-  ///   bucket is enough.
-  mutating func wait(for cost: Int64, _ rate: BucketRate, now: Int64) -> Int? {
+  /// - Parameters:
+  ///   - cost: What will be taken. A cost up to the burst has to be there as a whole; for a larger one, a full bucket is
+  ///     enough.
+  ///   - paid: What was taken for the same thing before.
+  mutating func wait(for cost: Int64, paid: Int64 = 0, _ rate: BucketRate, now: Int64) -> Int? {
     fill(rate, now: now)
-    let needed = Double(min(max(cost, 1), rate.burst))
+    let needed = Double(min(max(cost + paid, 1), rate.burst) - paid)
     guard level < needed else { return nil }
     return max(1, Int(min((needed - level) / rate.perSecond, 86_400).rounded(.up)))
   }

@@ -2,23 +2,33 @@
 import Dispatch
 import Synchronization
 
-/// Threads for work that takes long, beside the few that all requests share: decoding and encoding large messages.
+/// Threads for work that takes long or waits for the disk, beside the few that all requests share: decoding and encoding
+/// large messages, and reading the database.
 ///
-/// As many run at a time as there are processors; the others wait in a bounded queue, first come, first served.
+/// So many run at a time; the others wait in a bounded queue, first come, first served. Each runs on a serial queue,
+/// which gets a thread whenever it has work: those of a concurrent queue come from one pool with a thread for each
+/// processor, in which a few long jobs would keep everything else waiting.
 final class WorkThreads: Sendable {
   private struct State {
-    var running = 0
-    var waiting: [@Sendable () -> Void] = []
+    /// The queues that do nothing now.
+    var free: [Int]
+    var waiting: ArraySlice<@Sendable () -> Void> = []
   }
-  private enum Next { case start, wait, refuse }
-  private let maximumRunning: Int
+  private enum Next {
+    case start(Int)
+    case wait, refuse
+  }
   private let maximumWaiting: Int
-  private let queue = DispatchQueue(label: "keepsake.cloud.work", attributes: .concurrent)
-  private let state = Mutex(State())
+  private let purpose: String
+  private let queues: [DispatchQueue]
+  private let state: Mutex<State>
 
-  init(running: Int, waiting: Int) {
-    maximumRunning = max(running, 1)
+  /// - Parameter purpose: What the work is, in words, for whom is told that there is no room for more.
+  init(running: Int, waiting: Int, for purpose: String = "decoding and encoding") {
+    queues = (0..<max(running, 1)).map { DispatchQueue(label: "keepsake.cloud.work.\($0)") }
+    state = Mutex(State(free: Array(queues.indices)))
     maximumWaiting = waiting
+    self.purpose = purpose
   }
 
   /// Runs `work`, after waiting if necessary. Throws what it throws, or an `APIError` if too much waits already.
@@ -26,29 +36,26 @@ final class WorkThreads: Sendable {
     try await withCheckedThrowingContinuation { continuation in
       let job: @Sendable () -> Void = { continuation.resume(with: Swift.Result(catching: work)) }
       let next: Next = state.withLock { state in
-        if state.running < maximumRunning {
-          state.running += 1
-          return .start
-        }
+        if let index = state.free.popLast() { return .start(index) }
         guard state.waiting.count < maximumWaiting else { return .refuse }
         state.waiting.append(job)
         return .wait
       }
       switch next {
-      case .start: queue.async { self.drain(from: job) }
+      case .start(let index): queues[index].async { self.drain(from: job, on: index) }
       case .wait: break
-      case .refuse: continuation.resume(throwing: APIError.overBudget("decoding and encoding"))
+      case .refuse: continuation.resume(throwing: APIError.overBudget(purpose))
       }
     }
   }
 
-  private func drain(from first: @escaping @Sendable () -> Void) {
+  private func drain(from first: @escaping @Sendable () -> Void, on index: Int) {
     var next: (@Sendable () -> Void)? = first
     while let job = next {
       job()
       next = state.withLock { state in
         guard !state.waiting.isEmpty else {
-          state.running -= 1
+          state.free.append(index)
           return nil
         }
         return state.waiting.removeFirst()

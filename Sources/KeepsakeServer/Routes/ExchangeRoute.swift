@@ -9,11 +9,13 @@ extension CloudRoutes {
     router.post("exchange") { request, context in
       // Whether the device was removed is loaded with everything else.
       let token = try await admit(request, checksRemoval: false)
-      let identity = token.identity
+      let (identity, address) = (token.identity, gate.client(of: request, context))
+      let work = RequestWork(of: identity.container, from: address, gate)
+      defer { work.end() }
       var response: Response
       do {
-        let message = try await gate.exchange(of: request, limit: ServerLimits.exchangeBytes)
-        response = try await admitted(message, of: identity, from: gate.client(of: request, context)) {
+        let message = try await gate.exchange(of: request, limit: ServerLimits.exchangeBytes, work: work)
+        response = try await admitted(message, of: identity, from: address, as: work) {
           try await send(exchange(message, from: identity), framed: request.wantsFrames)
         }
       } catch let error where error is APIError || error is ExchangeError {
@@ -27,7 +29,8 @@ extension CloudRoutes {
   }
 
   private func send(_ response: ExchangeResponse, framed isFramed: Bool) async throws -> Response {
-    let expected = response.contents.reduce(response.changes.count * 512) { $0 + $1.bytes.count }
+    let items = response.changes.reduce(0) { $0 + $1.size }
+    let expected = response.contents.reduce(items) { $0 + $1.bytes.count }
     if isFramed {
       return try await gate.response(expecting: expected, type: ExchangeBody.contentType) {
         try ExchangeBody.encode(response)

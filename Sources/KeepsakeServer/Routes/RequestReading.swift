@@ -6,16 +6,18 @@ import NIOCore
 
 extension ServerGate {
   /// Reads a JSON body of at most `limit` bytes. Throws an `APIError` that states what is wrong with it.
-  func json<Value: Decodable & Sendable>(_ type: Value.Type, of request: Request, limit: Int) async throws -> Value {
-    try await decode(request, limit: limit) { try JSONDecoder().decode(type, from: $0) }
+  func json<Value: Decodable & Sendable>(
+    _ type: Value.Type, of request: Request, limit: Int, work: RequestWork? = nil
+  ) async throws -> Value {
+    try await decode(request, limit: limit, work: work) { try JSONDecoder().decode(type, from: $0) }
   }
 
   /// Reads an exchange: JSON, or JSON followed by its frames, depending on the content type.
-  func exchange(of request: Request, limit: Int) async throws -> ExchangeRequest {
+  func exchange(of request: Request, limit: Int, work: RequestWork) async throws -> ExchangeRequest {
     guard Request.names(ExchangeBody.contentType, in: request.headers[.contentType]) else {
-      return try await json(ExchangeRequest.self, of: request, limit: limit)
+      return try await json(ExchangeRequest.self, of: request, limit: limit, work: work)
     }
-    return try await decode(request, limit: limit, json: ExchangeBody.json(of:)) {
+    return try await decode(request, limit: limit, lengthBytes: ExchangeBody.lengthBytes, work: work) {
       try ExchangeBody.decode(ExchangeRequest.self, from: $0)
     }
   }
@@ -27,7 +29,10 @@ extension Request {
 
   /// Whether a list of media types contains `type`, with any parameters.
   fileprivate static func names(_ type: String, in list: String?) -> Bool {
-    (list ?? "").split(separator: ",").contains { item in
+    guard let list else { return false }
+    // As devices write it: by far the most.
+    if list == type { return true }
+    return list.split(separator: ",").contains { item in
       item.prefix { $0 != ";" }.trimmingCharacters(in: .whitespaces).lowercased() == type
     }
   }

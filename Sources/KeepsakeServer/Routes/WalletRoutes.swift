@@ -6,10 +6,14 @@ import KeepsakeReplication
 /// that it had before.
 extension CloudRoutes {
   func addWalletRoutes(to router: RouterGroup<CloudContext>) {
-    router.post("wallet/leave") { request, _ in
+    router.post("wallet/leave") { request, context in
       // A device that was removed after it had left has a right to what the bank had given it.
       let identity = try signedIdentity(of: request)
-      let offer = try await gate.json(LeavingRequest.self, of: request, limit: ServerLimits.exchangeBytes).offer
+      let work = RequestWork(of: identity.container, from: gate.client(of: request, context), gate)
+      defer { work.end() }
+      let offer = try await gate.json(
+        LeavingRequest.self, of: request, limit: ServerLimits.exchangeBytes, work: work
+      ).offer
       // Only a device that still belongs to the player may say that the cloud was set back.
       let isRetired = try await storage.isRetired(identity)
       let rules = try await bankRules(of: identity.container, for: isRetired ? nil : offer)

@@ -6,7 +6,7 @@ import KeepsakeReplication
 /// What the game's own servers ask of a player's bank.
 extension SQLiteCloudStorage {
   func place(of player: PlayerID) async throws -> PlayerPlace? {
-    try await pool.read { db in
+    try await reading { db in
       let found = try Row.fetchOne(
         db.cachedStatement(sql: "SELECT container, app FROM device WHERE player = ? LIMIT 1"),
         arguments: [player.bytes])

@@ -84,7 +84,7 @@ extension SQLiteCloudStorage {
   }
 
   func frozenBanks(after container: ContainerID?, epoch: UInt64) async throws -> FrozenBanks {
-    let page = try await pool.read { try BankPage(after: container, epoch: epoch, in: $0) }
+    let page = try await reading { try BankPage(after: container, epoch: epoch, in: $0) }
     return FrozenBanks(
       containers: page.entries.filter(\.bank.isFrozen).map(\.container), unreadable: page.unreadable,
       next: page.next)

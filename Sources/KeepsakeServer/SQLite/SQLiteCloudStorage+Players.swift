@@ -15,7 +15,7 @@ extension SQLiteCloudStorage {
   ]
 
   func isRetired(_ identity: DeviceIdentity) async throws -> Bool {
-    try await pool.read { try Self.isRetired(identity.device, of: identity.container, in: $0) }
+    try await reading { try Self.isRetired(identity.device, of: identity.container, in: $0) }
   }
 
   static func isRetired(_ device: DeviceID, of container: ContainerID, in db: Database) throws -> Bool {

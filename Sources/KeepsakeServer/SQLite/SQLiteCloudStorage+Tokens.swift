@@ -5,7 +5,7 @@ import KeepsakeReplication
 /// Which token each device has used last.
 extension SQLiteCloudStorage: TokenStorage {
   func newestToken(of identity: DeviceIdentity) async throws -> Int64? {
-    try await pool.read { db in
+    try await reading { db in
       try Int64.fetchOne(
         db.cachedStatement(sql: "SELECT issued FROM tokenUse WHERE container = ? AND device = ?"),
         arguments: [identity.container.bytes, identity.device.bytes])

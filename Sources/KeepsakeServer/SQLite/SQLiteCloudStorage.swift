@@ -20,6 +20,9 @@ final class SQLiteCloudStorage: CloudStorage {
   let clock: @Sendable () -> Int64
   let logger: Logger
   private let newestSeqs = NewestSeqs()
+  /// One for each of the database's readers, so that none waits for a reader.
+  private let readers = WorkThreads(
+    running: ServerLimits.readers, waiting: ServerLimits.waitingReads, for: "reading")
   private let fileQueue = DispatchQueue(label: "keepsake.cloud.files", attributes: .concurrent)
 
   /// Opens the database, and migrates an older one. One from a newer version is refused and not touched. One that was
@@ -39,6 +42,7 @@ final class SQLiteCloudStorage: CloudStorage {
     var configuration = Configuration()
     configuration.label = "keepsake.cloud"
     configuration.busyMode = .timeout(5)
+    configuration.maximumReaderCount = ServerLimits.readers
     do {
       if FileManager.default.fileExists(atPath: database.path) {
         var reading = configuration
@@ -143,7 +147,13 @@ final class SQLiteCloudStorage: CloudStorage {
     _ container: ContainerID, _ body: @escaping @Sendable (SQLiteContainer) throws -> Result
   ) async throws -> Result {
     let (files, now) = (files, clock())
-    return try await pool.read { try body(try SQLiteContainer(container, in: $0, files: files, now: now)) }
+    return try await reading { try body(try SQLiteContainer(container, in: $0, files: files, now: now)) }
+  }
+
+  /// Runs `body` in a transaction that reads. GRDB's own asynchronous reading changes threads four times, which takes
+  /// longer than most reads.
+  func reading<Result: Sendable>(_ body: @escaping @Sendable (Database) throws -> Result) async throws -> Result {
+    try await readers.run { [pool] in try pool.read(body) }
   }
 
   // MARK: Contents
@@ -173,7 +183,7 @@ final class SQLiteCloudStorage: CloudStorage {
 
   func recordDevice(_ device: DeviceRecord) async throws {
     let identity = device.identity
-    let isFresh = try await pool.read { db in
+    let isFresh = try await reading { db in
       try Row.fetchOne(
         db.cachedStatement(sql: "SELECT 1 FROM device WHERE container = ? AND id = ? AND seen > ?"),
         arguments: [
@@ -201,7 +211,7 @@ final class SQLiteCloudStorage: CloudStorage {
   }
 
   func devices(of container: ContainerID) async throws -> [DeviceRecord] {
-    try await pool.read { db in
+    try await reading { db in
       try Row.fetchAll(
         db, sql: "SELECT id, player, app, name, created, seen FROM device WHERE container = ? ORDER BY id",
         arguments: [container.bytes]

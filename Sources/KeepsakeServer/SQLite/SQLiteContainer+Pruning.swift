@@ -95,7 +95,7 @@ extension SQLiteContainer {
 extension SQLiteCloudStorage {
   func containersToPrune(after place: Int64, now: Int64, limit: Int) async throws -> PrunablePage {
     let rules = PruningRules()
-    return try await pool.read { db in
+    return try await reading { db in
       // Those that weren't looked at for a while, and that have changed since what they have was last forgotten.
       let rows = try Row.fetchAll(
         db.cachedStatement(

@@ -72,9 +72,9 @@ struct TokenSigner: Sendable {
     guard let version = Self.payloadBytes.first(where: { token.utf8.count == Self.characters($0.value) }) else {
       return nil
     }
-    let padding = String(repeating: "=", count: (4 - token.utf8.count % 4) % 4)
-    let text = token.replacing("-", with: "+").replacing("_", with: "/") + padding
-    guard let bytes = Data(base64Encoded: text), bytes.count == version.value + Self.codeBytes else { return nil }
+    guard let bytes = Self.bytes(ofBase64: token.utf8), bytes.count == version.value + Self.codeBytes else {
+      return nil
+    }
     let payload = bytes.prefix(version.value)
     let code = bytes.suffix(Self.codeBytes)
     var signer: Int?
@@ -93,6 +93,18 @@ struct TokenSigner: Sendable {
       renewals: isOld ? 0 : UInt16(truncatingIfNeeded: Self.number(numbers.suffix(2))),
       isExpired: age > lifetimeMilliseconds || signer >= ServerSecrets.valid,
       isDue: isOld || signer > 0 || age > lifetimeMilliseconds / 2)
+  }
+
+  private static func bytes(ofBase64 text: String.UTF8View) -> Data? {
+    var characters = text.map { character in
+      switch character {
+      case UInt8(ascii: "-"): UInt8(ascii: "+")
+      case UInt8(ascii: "_"): UInt8(ascii: "/")
+      default: character
+      }
+    }
+    while characters.count % 4 != 0 { characters.append(UInt8(ascii: "=")) }
+    return Data(base64Encoded: Data(characters))
   }
 
   private static func characters(_ payload: Int) -> Int { ((payload + codeBytes) * 4 + 2) / 3 }

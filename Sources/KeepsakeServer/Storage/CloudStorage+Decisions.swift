@@ -26,7 +26,8 @@ extension CloudStorage {
       let snapshot = try await load(needed, of: container)
       // A request that arrived before everything was deleted must leave nothing behind.
       if snapshot.isDeleted { throw APIError.retired }
-      switch try await Decision.make(over: snapshot, isHeavy: needed.work + work > ServerLimits.lightDecision, body) {
+      let items = needed.work + work + (snapshot.changes?.list.count ?? 0)
+      switch try await Decision.make(over: snapshot, isHeavy: items > ServerLimits.lightDecision, body) {
       case .lacks(let lacking):
         needed.formUnion(lacking)
       case .made(let result, let writes):

@@ -19,6 +19,32 @@ struct JSONScanTests {
     #expect(scan.tokens == tokens && scan.depth == depth)
   }
 
+  @Test("it doesn't matter in which parts a text arrives, or what follows it when its length comes first")
+  func parts() {
+    let text = Data(#"{"a\\":[{"b":null},true,-1.5e3,"\"[{"],"c":"x"}"#.utf8)
+    let whole = JSONScan(text)
+    #expect(whole.tokens == 10 && whole.depth == 3)
+    let framed = Data([0, 0, 0, UInt8(text.count)]) + text + Data("[[[[0,0".utf8)
+    for first in 0...framed.count {
+      for second in [first, min(first + 1, framed.count), framed.count] {
+        var scan = JSONScan(lengthBytes: 4)
+        for part in [framed[..<first], framed[first..<second], framed[second...]] {
+          part.withUnsafeBytes { scan.read($0) }
+        }
+        #expect(scan.tokens == whole.tokens && scan.depth == whole.depth, "\(first) \(second)")
+      }
+    }
+  }
+
+  @Test("a length that is longer than what arrives, or as long as four bytes can say, ends no program")
+  func lengths() {
+    for length: [UInt8] in [[], [255], [255, 255, 255, 255], [0, 0, 0, 0]] {
+      var scan = JSONScan(lengthBytes: 4)
+      (Data(length) + Data("[1]".utf8)).withUnsafeBytes { scan.read($0) }
+      #expect(scan.tokens == (length == [255, 255, 255, 255] ? 2 : 0))
+    }
+  }
+
   @Test("a scan ends soon after its limits")
   func limits() {
     let zeros = Data(("[" + String(repeating: "0,", count: 100_000) + "0]").utf8)

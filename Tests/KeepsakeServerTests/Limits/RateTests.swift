@@ -192,12 +192,74 @@ struct RateTests {
       let many = ExchangeRequest(cursor: .start, versions: versions(1, covers: 296), limit: 1)
       #expect(try await exchange(client, many).status == 200)
       let refused = try await exchange(client, many)
-      #expect(refused.status == 429 && refused.headers["retry-after"] == "30", "\(refused.json)")
+      // Then its bytes can be paid, and that is all that is known of it so far.
+      #expect(refused.status == 429 && refused.headers["retry-after"] == "21", "\(refused.json)")
       #expect(try await exchange(client, ExchangeRequest(cursor: .start, limit: 1)).status == 200)
       #expect(try await exchange(other, many).status == 200)
       advance(seconds: 30)
       #expect(try await exchange(client, many).status == 200)
     }
+  }
+
+  /// Sends a body that is no JSON, with so many values and spaces.
+  private func send(values: Int, spaces: Int, to client: Client) async throws -> Client.Answer {
+    let body = "[" + String(repeating: "0,", count: values) + String(repeating: " ", count: spaces)
+    return try await client.call("POST", "/v1/exchange", json: body)
+  }
+
+  @Test("a body is paid for before it arrives, and its values before they are decoded")
+  func payingAhead() async throws {
+    try await with {
+      $0.rates.playerWork = BucketRate(burst: 100, perSecond: 10)
+    } _: { (server: LiveServer) async throws in
+      let memory = server.running.gate.memory
+      let (client, _) = try await server.client.register()
+      // 256 units in bytes, of which 156 are missing afterwards.
+      #expect(try await send(values: 1, spaces: 1 << 20, to: client).code == "bad_json")
+      let received = memory.files.use.most
+      #expect(received > 1 << 20)
+      let refused = try await send(values: 1, spaces: 2 << 20, to: client)
+      #expect(refused.status == 429 && refused.headers["retry-after"] == "26", "\(refused.json)")
+      #expect(memory.files.use.most == received, "nothing of it was stored")
+      // 1,000 units in values.
+      let (other, _) = try await server.client.register()
+      #expect(try await send(values: 16_000, spaces: 0, to: other).code == "bad_json")
+      let decoded = memory.decoding.use.most
+      // 50 are there: enough for the bytes.
+      advance(seconds: 95)
+      #expect(try await send(values: 32_000, spaces: 0, to: other).status == 429)
+      #expect(memory.decoding.use.most == decoded, "it wasn't decoded")
+      advance(seconds: 100)
+      #expect(try await send(values: 16_000, spaces: 0, to: other).code == "bad_json")
+      #expect(server.running.gate.refusals.counts[.workRate] == 2)
+    }
+  }
+
+  @Test("decoding many values takes a turn, which costs nothing if it isn't there, and ends when the body is no JSON")
+  func decodingTurn() async throws {
+    try await with {
+      $0.rates.playerWork = BucketRate(burst: 10_000, perSecond: 1)
+    } _: { (server: LiveServer) async throws in
+      let turns = server.running.gate.heavyTurns
+      let (client, _) = try await server.client.register()
+      let many = (ServerLimits.lightWork + 1) * ServerLimits.tokensPerWork
+      #expect(turns.begin() == nil)
+      for _ in 0..<4 {
+        let refused = try await send(values: many, spaces: 0, to: client)
+        #expect(refused.status == 503 && refused.headers["retry-after"] == "1", "\(refused.json)")
+      }
+      // Fewer don't wait.
+      #expect(try await send(values: many / 2, spaces: 0, to: client).code == "bad_json")
+      turns.end()
+      #expect(try await send(values: many, spaces: 0, to: client).code == "bad_json")
+      #expect(turns.begin() == nil, "the turn has ended, in no time by this clock")
+      #expect(server.running.gate.refusals.counts == [.heavyQueue: 4])
+    }
+  }
+
+  @Test("a body that is as large as it may be is no turn's work, however long it takes to arrive")
+  func bytesAreLight() {
+    #expect(ServerLimits.exchangeBytes / ServerLimits.bytesPerWork <= ServerLimits.lightWork)
   }
 
   @Test("requests with much work take turns, with pauses that leave most of the time to others")

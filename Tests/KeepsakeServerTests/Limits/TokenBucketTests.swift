@@ -33,6 +33,18 @@ struct TokenBucketTests {
     #expect(table.take(from: 1, now: 51_000) == nil)
   }
 
+  @Test("a cost that becomes known in steps is possible whenever it would be possible at once")
+  func steps() {
+    let table = BucketTable<Int>(rate, capacity: 4)
+    #expect(table.take(3, from: 1, now: 0) == nil)
+    #expect(table.take(107, paid: 3, from: 1, now: 0) == nil)
+    #expect(table.take(1, paid: 110, from: 1, now: 0) == nil)
+    #expect(table.take(from: 1, now: 0) == 51)
+    #expect(table.take(from: 2, now: 0) == nil)
+    #expect(table.take(3, from: 2, now: 0) == nil)
+    #expect(table.take(8, paid: 3, from: 2, now: 0) == 1, "one was missing before it")
+  }
+
   @Test("a clock that was set back neither fills a bucket nor stops it from filling")
   func clockSetBack() {
     let table = BucketTable<Int>(rate, capacity: 4)
