@@ -203,19 +203,7 @@ final class WrapSession {
   }
 
   private func sync(_ service: SyncService<Store>) async throws -> WrapSummary.Cloud {
-    let (wait, inbox) = (options.wait, inbox)
-    let limit = Task {
-      var (last, quiet) = (service.status, Duration.zero)
-      while quiet < wait, inbox.current.stop == nil {
-        do { try await Task.sleep(for: Self.progressLook) } catch { return }
-        let now = service.status
-        let moved = (now.transfers, now.waitingCommits) != (last.transfers, last.waitingCommits)
-        quiet = moved ? .zero : quiet + Self.progressLook
-        last = now
-      }
-      // Ends the waiting.
-      await service.pause()
-    }
+    let limit = Self.startLimit(of: service, options.wait, inbox)
     defer { limit.cancel() }
     do {
       try await service.sync()
@@ -227,6 +215,28 @@ final class WrapSession {
       if inbox.current.stop == nil { try await service.start() }
       return .away("no answer")
     }
+  }
+
+  /// Ends the waiting for the cloud once it stalls.
+  private static func startLimit(
+    of service: SyncService<Store>, _ wait: Duration, _ inbox: WrapInbox
+  ) -> Task<Void, Never> {
+    Task { if await stalls(service, wait, inbox) { await service.pause() } }
+  }
+
+  /// Returns true once the cloud has made no progress for the time `wait`, or the command is to stop; false if the task
+  /// is cancelled.
+  private static func stalls(_ service: SyncService<Store>, _ wait: Duration, _ inbox: WrapInbox) async -> Bool {
+    var last = service.status
+    var quiet = Duration.zero
+    while quiet < wait, inbox.current.stop == nil {
+      do { try await Task.sleep(for: progressLook) } catch { return false }
+      let now = service.status
+      let moved = now.transfers != last.transfers || now.waitingCommits != last.waitingCommits
+      quiet = moved ? .zero : quiet + progressLook
+      last = now
+    }
+    return true
   }
 
   // MARK: The game
