@@ -77,10 +77,9 @@ enum GameProcess {
           return ended(.signal(low))
         }
         // A key of the terminal has stopped the game, in its own time. The shell waits for this process, so it has to
-        // stop as well, and goes on with the game.
+        // stop as well. What lets it go on lets the game go on, too, and not before: it would read from the terminal.
         if [SIGTSTP, SIGTTIN, SIGTTOU].contains((status >> 8) & 0xFF) {
           kill(getpid(), SIGSTOP)
-          kill(process, SIGCONT)
         }
       }
     }
@@ -91,7 +90,7 @@ enum GameProcess {
 /// they are passed on, unless they came from the terminal, which gives them to the game itself.
 enum GameSignals {
   /// Those that end programs, or that mean something to them.
-  private static let passedOn = [SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2]
+  private static let passedOn = [SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGCONT]
 
   private static let running = Atomic<Int32>(0)
   private static let writeEnd = Atomic<Int32>(-1)
@@ -102,6 +101,12 @@ enum GameSignals {
   static var game: pid_t {
     get { running.load(ordering: .sequentiallyConsistent) }
     set { running.store(newValue, ordering: .sequentiallyConsistent) }
+  }
+
+  /// Sends a signal to the game, if it runs.
+  static func pass(on number: Int32) {
+    let game = game
+    if game > 0 { kill(game, number) }
   }
 
   /// Remembers what the process was started with. Call it first, on the main thread.
@@ -181,7 +186,7 @@ enum GameSignals {
       if game > 0 {
         // The terminal sends its signals to the whole group, the game included.
         if !GameSignals.isOfTerminal(info) { kill(game, number) }
-      } else {
+      } else if number != SIGCONT {
         var byte = UInt8(truncatingIfNeeded: number)
         _ = write(GameSignals.writeEnd.load(ordering: .sequentiallyConsistent), &byte, 1)
       }

@@ -97,6 +97,7 @@ final class WrapSession {
     // What is here is kept before anything comes: it is never replaced unseen.
     try await settle(areas)
     await exchange()
+    if case .away(let why) = cloud { say("the cloud can't be used now (\(WrapSummary.trimmed(why)))") }
     guard inbox.current.stop == nil else { return }
     let back = try areas.bringBackGone()
     if back > 0 { say("the folder of the saves was gone; \(CountText.of(back, "save")) put back") }
@@ -177,7 +178,6 @@ final class WrapSession {
     } catch {
       cloud = .away(CommandFailure(error).message)
     }
-    if case .away(let why) = cloud { say("the cloud can't be used now (\(WrapSummary.trimmed(why)))") }
   }
 
   private func connect(_ location: SyncLocation, _ state: SyncState, _ store: Store) async throws -> SyncService<Store>
@@ -251,8 +251,14 @@ final class WrapSession {
       }
     }
     defer { ticks.cancel() }
+    var isPassedOn = false
     for await _ in inbox.wakes {
       if let end = inbox.current.end { return end }
+      // It came in the moment between the start of the game and knowing its process.
+      if let stop = inbox.current.stop, !isPassedOn {
+        GameSignals.pass(on: stop)
+        isPassedOn = true
+      }
       guard let areas else { continue }
       await attempt("the saves aren't watched any more") {
         if try !areas.look() { self.service?.committed() }

@@ -79,12 +79,17 @@ import Testing
     }
   }
 
-  private func code(_ body: () throws -> Void) -> GameManifestError.Code? {
+  private func code(of game: String, in text: String = Self.text) -> GameManifestError.Code? {
+    code(of: game, in: Data(text.utf8))
+  }
+
+  /// Why a game isn't found, or has a path that isn't one.
+  private func code(of game: String, in bytes: Data) -> GameManifestError.Code? {
     do {
-      try body()
+      _ = try GameManifest.find(game, in: bytes).places(in: Self.linux, store: nil)
       return nil
     } catch {
-      return (error as? GameManifestError)?.code
+      return error.code
     }
   }
 
@@ -118,7 +123,7 @@ import Testing
     #expect(try Self.find("It's a Game").entries.map(\.path) == ["<home>/quoted"])
     #expect(try Self.find("Café: a \"Game\"").entries.map(\.path) == ["<xdgConfig>/cafe"])
     #expect(try Self.find("An Example Game 2").steamID == "123")
-    #expect(code { _ = try Self.find("Loop") } == .form)
+    #expect(code(of: "Loop") == .form)
   }
 
   @Test("the same in JSON is read, too")
@@ -126,31 +131,28 @@ import Testing
     let json = #"{"A": {"files": {"<home>/a": {"when": [{"os": "linux"}], "tags": ["save"]}}}, "B": {}}"#
     #expect(Self.texts(try Self.find("A", in: json).places(in: Self.linux, store: nil)) == ["/home/ann/a as home"])
     #expect(try Self.find("B", in: json).entries.isEmpty)
-    #expect(code { _ = try Self.find("C", in: json) } == .unknownGame)
+    #expect(code(of: "C", in: json) == .unknownGame)
   }
 
   @Test("what isn't a manifest is an error that says where")
   func wrong() throws {
-    #expect(code { _ = try Self.find("Wrong") } == .form)
-    #expect(code { _ = try Self.find("Example") } == .unknownGame)
-    do {
-      _ = try Self.find("example game")
-    } catch let error as GameManifestError {
-      #expect(error.next == "it has An Example Game, An Example Game 2")
-    }
-    #expect(code { _ = try Self.find("Odd token").places(in: Self.linux, store: nil) } == .token)
-    #expect(code { _ = try Self.find("Relative").places(in: Self.linux, store: nil) } == .path)
+    #expect(code(of: "Wrong") == .form)
+    #expect(code(of: "Example") == .unknownGame)
+    let unknown = #expect(throws: GameManifestError.self) { try Self.find("example game") }
+    #expect(unknown?.next == "it has An Example Game, An Example Game 2")
+    #expect(code(of: "Odd token") == .token)
+    #expect(code(of: "Relative") == .path)
     #expect(try Self.find("Elsewhere").places(in: Self.linux, store: nil).isEmpty)
-    #expect(code { _ = try Self.find("A", in: "A:\n  files: [\n") } == .form)
-    #expect(code { _ = try Self.find("A", in: "A: {}\nA: {}\n") } == .form)
+    #expect(code(of: "A", in: "A:\n  files: [\n") == .form)
+    #expect(code(of: "A", in: "A: {}\nA: {}\n") == .form)
     let deep = String(repeating: "[", count: 100_000)
-    #expect(code { _ = try Self.find("A", in: "A:\n  files: \(deep)\n") } == .form)
-    #expect(code { _ = try Self.find("A", in: "{\"A\": \(deep)\n") } == .form)
+    #expect(code(of: "A", in: "A:\n  files: \(deep)\n") == .form)
+    #expect(code(of: "A", in: "{\"A\": \(deep)\n") == .form)
     let steps = (0..<5_000).map { String(repeating: " ", count: $0 + 1) + "a:\n" }.joined()
-    #expect(code { _ = try Self.find("A", in: "A:\n" + steps) } == .form)
-    #expect(code { _ = try GameManifest.find("A", in: Data("A:\n  x: \u{7F}".utf8) + [0xFF]) } == .form)
+    #expect(code(of: "A", in: "A:\n" + steps) == .form)
+    #expect(code(of: "A", in: Data("A:\n  x: \u{7F}".utf8) + [0xFF]) == .form)
     #expect(
-      code { _ = try Self.find("A", in: "A:\n  x: \(String(repeating: "a", count: GameManifest.maximumParsedBytes))") }
+      code(of: "A", in: "A:\n  x: \(String(repeating: "a", count: GameManifest.maximumParsedBytes))")
         == .tooLarge)
   }
 
@@ -163,7 +165,7 @@ import Testing
     let body = head.isEmpty ? lines : lines.map { "  " + $0 }
     // Nothing of it is asked for, so nothing of it is unfolded.
     if head.isEmpty {
-      #expect(code { _ = try Self.find("A", in: body.joined(separator: "\n")) } == .unknownGame)
+      #expect(code(of: "A", in: body.joined(separator: "\n")) == .unknownGame)
     } else {
       #expect(try Self.find("A", in: head + body.joined(separator: "\n")).entries.isEmpty)
     }

@@ -1,5 +1,6 @@
 #if Cloud
 import Foundation
+import KeepsakeStore
 import TestSupport
 import Testing
 
@@ -47,14 +48,14 @@ final class WrapMachine {
 
   /// Plays: runs a shell's script in the place of the game, in the home folder, and waits until it has ended.
   @discardableResult
-  func play(_ script: String, _ options: String..., input: String = "") throws -> ChildProcess.Ended {
-    try ChildProcess.run(
+  func play(_ script: String, _ options: String..., input: String = "") throws -> TestSupport.ChildProcess.Ended {
+    try TestSupport.ChildProcess.run(
       Self.tool, arguments(options) + ["sh", "-c", "cd; \(script)"], input: Data(input.utf8), environment: environment)
   }
 
   /// Runs another command of keepsake.
-  func run(_ arguments: String...) throws -> ChildProcess.Ended {
-    try ChildProcess.run(Self.tool, arguments, environment: environment)
+  func run(_ arguments: String...) throws -> TestSupport.ChildProcess.Ended {
+    try TestSupport.ChildProcess.run(Self.tool, arguments, environment: environment)
   }
 
   func write(_ text: String, to name: String) throws {

@@ -13,7 +13,7 @@ import Testing
     try await WrapMachine.with(["one"]) { machines in
       let script =
         "cd; ls /proc/self/fd | wc -l; grep -E 'Sig(Blk|Ign|Cgt)' /proc/$$/status; env | grep -v '^_=' | sort; pwd"
-      let bare = try ChildProcess.run(
+      let bare = try TestSupport.ChildProcess.run(
         URL(fileURLWithPath: "/bin/sh"), ["-c", script], environment: machines[0].environment)
       let wrapped = try machines[0].play(script)
       #expect(wrapped.text == bare.text, "\(wrapped.errors)")
@@ -24,18 +24,17 @@ import Testing
   func statuses() async throws {
     try await WrapMachine.with(["one"]) { machines in
       let one = machines[0]
-      #expect(try one.play("kill -KILL $$").status == 128 + SIGKILL)
+      let killed = try one.play("kill -KILL $$")
+      #expect(killed.status == 128 + SIGKILL, "\(killed.errors)")
       #expect(try one.play("kill -TERM $$").status == 128 + SIGTERM)
       #expect(try one.play("exit 255").status == 255)
-      func status(_ arguments: String...) throws -> Int32 {
-        try ChildProcess.run(WrapMachine.tool, arguments, environment: one.environment).status
-      }
-      #expect(try status("wrap", "--saves", "~/.game", "--", "no-such-game-here") == 66)
-      #expect(try status("wrap", "--saves", "~/.game", "--", "/etc/passwd") == 77)
-      #expect(try status("wrap", "--", "true") == 64 && status("wrap", "--saves", "~/.game", "true") == 64)
-      #expect(try status("wrap", "--game", "Game", "--", "true") == 66, "there is no manifest")
-      #expect(try status("wrap", "--saves", "~/", "--", "true") == 65)
-      #expect(try status("wrap", "--saves", "~/.local", "--", "true") == 65)
+      #expect(try one.run("wrap", "--saves", "~/.game", "--", "no-such-game-here").status == 66)
+      #expect(try one.run("wrap", "--saves", "~/.game", "--", "/etc/passwd").status == 77)
+      #expect(
+        try one.run("wrap", "--", "true").status == 64 && one.run("wrap", "--saves", "~/.game", "true").status == 64)
+      #expect(try one.run("wrap", "--game", "Game", "--", "true").status == 66, "there is no manifest")
+      #expect(try one.run("wrap", "--saves", "~/", "--", "true").status == 65)
+      #expect(try one.run("wrap", "--saves", "~/.local", "--", "true").status == 65)
     }
   }
 
@@ -55,8 +54,8 @@ import Testing
         try Data(manifest.utf8).write(to: folder.appending(path: "manifest.yaml"))
         try JSONEncoder().encode(["folder": machine.shared.path]).write(to: folder.appending(path: "wrap.json"))
       }
-      func play(_ machine: WrapMachine, _ script: String) throws -> ChildProcess.Ended {
-        try ChildProcess.run(
+      func play(_ machine: WrapMachine, _ script: String) throws -> TestSupport.ChildProcess.Ended {
+        try TestSupport.ChildProcess.run(
           WrapMachine.tool, ["wrap", "--game", "Game", "--settle", "40", "--", "sh", "-c", "cd; \(script)"],
           environment: machine.environment)
       }

@@ -34,8 +34,8 @@ import Testing
       let ended = try one.play(
         """
         mkdir .game; for i in 1 2 3; do printf state$i > .game/a
-        until "\(WrapMachine.tool.path)" history "\(one.state.path)" file:home/.game/a 2>/dev/null | grep -c ' bytes' |
-          grep -q "^$i$"; do sleep 0.05; done; done
+        until "\(WrapMachine.tool.path)" history "\(one.state.path)" file:home/.game/a --json 2>/dev/null |
+          grep -c '"savedAtMilliseconds"' | grep -q "^$i$"; do sleep 0.05; done; done
         """)
       #expect(ended.status == 0, "\(ended.errors)")
       #expect(try one.history("a").count == 3)
