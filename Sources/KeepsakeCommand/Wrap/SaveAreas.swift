@@ -11,7 +11,7 @@ final class SaveAreas {
     var versions = 0
     var deleted = 0
     var received = 0
-    /// The files of `versions` and `deleted`.
+    /// The files of `versions`.
     var changed: Set<SavePath> = []
   }
 
@@ -142,9 +142,7 @@ final class SaveAreas {
       case .captured(let path, _, _), .rescued(let path, _, _):
         counts.versions += 1
         counts.changed.insert(path)
-      case .deleted(let path, _):
-        counts.deleted += 1
-        counts.changed.insert(path)
+      case .deleted: counts.deleted += 1
       case .placed, .removed: counts.received += 1
       case .conflict: break
       case .issue(let issue): if !issues.contains(issue) { issues.append(issue) }

@@ -19,17 +19,16 @@ enum WrapSummary {
   /// Returns the line for the end.
   static func line(_ counts: SaveAreas.Counts, _ cloud: Cloud, conflicts: Int, troubled: Int) -> String {
     var parts: [String] = []
-    let files = counts.changed.count
-    if files == 0 {
-      parts.append("no save changed")
-    } else {
-      let deleted = counts.deleted > 0 ? ", \(counts.deleted) deleted" : ""
-      parts.append(
-        "kept \(CountText.of(counts.versions, "version")) of \(CountText.of(files, "save"))\(deleted)")
+    let isUnchanged = counts.changed.isEmpty && counts.deleted == 0
+    if isUnchanged { parts.append("no save changed") }
+    if !counts.changed.isEmpty {
+      let files = CountText.of(counts.changed.count, "save")
+      parts.append("kept \(CountText.of(counts.versions, "version")) of \(files)")
     }
+    if counts.deleted > 0 { parts.append("\(CountText.of(counts.deleted, "save")) deleted, the history stays") }
     switch cloud {
     case .none: parts.append("on this device only: no cloud or shared folder is named")
-    case .synced: parts.append(files == 0 ? "everything is uploaded" : "uploaded")
+    case .synced: parts.append(isUnchanged ? "everything is uploaded" : "uploaded")
     case .away(let why): parts.append("not uploaded (\(trimmed(why))): that follows at the next start")
     case .refused(let count): parts.append("the cloud refused \(CountText.of(count, "item"))")
     }
