@@ -19,7 +19,7 @@ import termios
 import time
 
 # Nothing here takes so long on any machine that runs at all.
-PATIENCE = 15
+PATIENCE = 120
 ROWS, COLUMNS = 24, 80
 TITLE = b"press any key to continue"
 
@@ -91,10 +91,14 @@ class Terminal:
     def foreground(self):
         return os.tcgetpgrp(self.master)
 
-    def end(self):
-        """Waits for the end, and returns the exit status or the negative signal, and what was written last."""
+    def end(self, keys=b""):
+        """Types until the end, and returns the exit status or the negative signal, and what was written last."""
         end = time.monotonic() + PATIENCE
+        typed = 0
         while self.more():
+            if keys and time.monotonic() - typed > 1 and b"keepsake: " not in self.output[self.read:]:
+                os.write(self.master, keys)
+                typed = time.monotonic()
             if time.monotonic() > end:
                 os.kill(self.process, signal.SIGKILL)
                 raise Failure(f"the process didn't end; the last output is {self.output[-600:]!r}")
@@ -157,15 +161,14 @@ def create(terminal, name):
 def leave(terminal):
     """Saves and ends, and returns what is said afterwards."""
     terminal.insist(b"\x1b\x18", b"Saving game...")
-    terminal.type(b" ", b"press any key to continue")
-    terminal.type(b" ")
-    return terminal.end()
+    terminal.insist(b" ", b"press any key to continue")
+    return terminal.end(b" ")
 
 
 def go_on(terminal, name, turns=1):
     """Loads the game, and searches for some turns, which the save counts."""
-    terminal.type(b" ", name)
-    terminal.type(b" ", b"Town level")
+    terminal.insist(b" ", name)
+    terminal.insist(b" ", b"Town level")
     terminal.type(b"s" * turns)
 
 
