@@ -34,7 +34,9 @@ enum GameProcess {
     var attributes = posix_spawnattr_t()
     posix_spawnattr_init(&attributes)
     defer { posix_spawnattr_destroy(&attributes) }
-    var mask = GameSignals.maskAtStart
+    // This thread may be one of a pool's, which blocks nearly all signals: a game that inherits that can't be ended.
+    var mask = sigset_t()
+    sigemptyset(&mask)
     posix_spawnattr_setsigmask(&attributes, &mask)
     // What is caught here is reset by itself; what is ignored here would be ignored by the game, too.
     var ignored = sigset_t()

@@ -17,7 +17,7 @@ enum GameSignals {
 
   private static let running = Atomic<Int32>(0)
   private static let writeEnd = Atomic<Int32>(-1)
-  private static let start = Mutex<(mask: sigset_t, ignoresPipe: Bool)?>(nil)
+  private static let ignoredPipe = Mutex<Bool?>(nil)
   private static let caught = Mutex<(ignored: [Int32], isCatching: Bool)>(([], false))
 
   /// The process that signals are passed on to; 0 if there is none.
@@ -32,29 +32,14 @@ enum GameSignals {
     if game > 0 { kill(game, number) }
   }
 
-  /// Remembers what the process was started with. Call it first, on the main thread.
+  /// Remembers what the process was started with. Call it before SIGPIPE is ignored.
   static func rememberStart() {
-    start.withLock { start in
-      guard start == nil else { return }
-      var mask = sigset_t()
-      sigemptyset(&mask)
-      pthread_sigmask(SIG_BLOCK, nil, &mask)
-      start = (mask, isIgnored(SIGPIPE))
-    }
-  }
-
-  static var maskAtStart: sigset_t {
-    start.withLock { start in
-      if let start { return start.mask }
-      var empty = sigset_t()
-      sigemptyset(&empty)
-      return empty
-    }
+    ignoredPipe.withLock { $0 = $0 ?? isIgnored(SIGPIPE) }
   }
 
   /// Signals that this process ignores, though it wasn't started like that.
   static var ignoredHere: [Int32] {
-    caught.withLock { $0.ignored } + (start.withLock { $0?.ignoresPipe ?? true } ? [] : [SIGPIPE])
+    caught.withLock { $0.ignored } + (ignoredPipe.withLock { $0 ?? true } ? [] : [SIGPIPE])
   }
 
   /// Catches the signals for the rest of the process, and returns those that come while no game runs. One that the

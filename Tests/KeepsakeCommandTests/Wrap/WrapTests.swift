@@ -186,7 +186,9 @@ import Testing
       try SaveArea.areas(of: places.places(of: "<home>/.game")), store: store, state: root.appending(path: "state"),
       settleMilliseconds: 10)
     _ = try areas.look()
-    #expect(try areas.outside().count == slots.count - 1)
+    // The one that leads out of the folder is refused as a path, and told as that.
+    #expect(try areas.outside().count == slots.count - 2)
+    #expect(areas.issues.contains { $0.path == "file:home/.game/../evil" }, "\(areas.issues)")
     areas.isPlacing = true
     _ = try areas.bringBackGone()
     for _ in 0..<5 { _ = try areas.look() }
