@@ -12,9 +12,9 @@ import Testing
   func inherited() async throws {
     try await WrapMachine.with(["one"]) { machines in
       let script =
-        "cd; ls /proc/self/fd | wc -l; grep -E 'Sig(Blk|Ign|Cgt)' /proc/$$/status; env | grep -v '^_=' | sort; pwd"
+        "ls /proc/self/fd | wc -l; grep -E 'Sig(Blk|Ign|Cgt)' /proc/$$/status; env | grep -v '^_=' | sort; pwd"
       let bare = try TestSupport.ChildProcess.run(
-        URL(fileURLWithPath: "/bin/sh"), ["-c", script], environment: machines[0].environment)
+        URL(fileURLWithPath: "/bin/sh"), ["-c", "cd; \(script)"], environment: machines[0].environment)
       let wrapped = try machines[0].play(script)
       #expect(wrapped.text == bare.text, "\(wrapped.errors)")
     }
