@@ -11,8 +11,9 @@ import Testing
   @Test("a game has the same descriptors, signals and environment as without the command")
   func inherited() async throws {
     try await WrapMachine.with(["one"]) { machines in
+      // Of the program itself: a shell that waits for one has all signals blocked now and then.
       let script =
-        "ls /proc/self/fd | wc -l; grep -E 'Sig(Blk|Ign|Cgt)' /proc/$$/status; env | grep -v '^_=' | sort; pwd"
+        "ls /proc/self/fd | wc -l; grep -E 'Sig(Blk|Ign|Cgt)' /proc/self/status; env | grep -v '^_=' | sort; pwd"
       let bare = try TestSupport.ChildProcess.run(
         URL(fileURLWithPath: "/bin/sh"), ["-c", "cd; \(script)"], environment: machines[0].environment)
       let wrapped = try machines[0].play(script)
