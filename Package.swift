@@ -49,6 +49,7 @@ let package = Package(
     .package(url: "https://github.com/apple/swift-metrics", from: "2.13.0"),
     .package(url: "https://github.com/apple/swift-configuration", from: "1.4.0"),
     .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
+    .package(url: "https://github.com/jpsim/Yams", from: "6.2.2"),
   ],
   targets: [
     .macro(
@@ -138,6 +139,7 @@ let package = Package(
         .product(name: "CoreMetrics", package: "swift-metrics", condition: cloud),
         .product(name: "Logging", package: "swift-log", condition: cloud),
         .product(name: "UnixSignals", package: "swift-service-lifecycle", condition: cloud),
+        .product(name: "Yams", package: "Yams", condition: cloud),
       ],
       swiftSettings: strict),
     // Games that show how it is used (`make space`, `make dead-panic`). A game that depends on Keepsake never builds

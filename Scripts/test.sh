@@ -55,6 +55,11 @@ space=.build/debug/Space
 check "what the compiler says of mistakes" python3 Scripts/macro-refusals.py --build .build/debug \
   $([ "$deep" = 1 ] && echo --all)
 check "Space is played" python3 Scripts/space-play.py --space $space
+if [ -x "$(PATH=$PATH:/usr/games command -v moria)" ]; then
+  check "a game under keepsake wrap" python3 Scripts/wrap-play.py --keepsake $keepsake
+else
+  miss "a game under keepsake wrap" "Moria isn't installed (apt-get install moria)"
+fi
 check "every end of a game" python3 Scripts/autosave-stops.py --space $space \
   --count "$([ "$deep" = 1 ] && echo 10 || echo 2)"
 # What ships with it is what its manifest says.

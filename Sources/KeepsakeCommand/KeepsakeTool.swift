@@ -25,6 +25,7 @@ struct KeepsakeTool: AsyncParsableCommand {
     version: "0.1.0",
     subcommands: [
       DemoCommand.self, ServeCommand.self, CloudCommand.self, BankCommand.self, SecretCommand.self, SyncCommand.self,
+      WrapCommand.self,
       InspectCommand.self, DiffCommand.self, ConvertCommand.self, VerifyCommand.self,
       HistoryCommand.self, RestoreCommand.self, ExportCommand.self, ImportCommand.self, ScoresCommand.self,
       DoctorCommand.self,
@@ -33,6 +34,7 @@ struct KeepsakeTool: AsyncParsableCommand {
     ])
 
   static func main() async {
+    GameSignals.rememberStart()
     // The reader of the output, or the other end of a pipe, may go away at any time. That must be an error of one
     // write, and not the end of a sync or of a server.
     signal(SIGPIPE, SIG_IGN)

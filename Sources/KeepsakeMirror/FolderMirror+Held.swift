@@ -12,12 +12,17 @@ extension FolderMirror {
       owners[path.tag] = path
     }
     for temporary in listing.temporaries {
-      if temporary.name.hasPrefix(MirrorFolder.partPrefix) {
+      let isPart = temporary.name.hasPrefix(MirrorFolder.partPrefix)
+      let prefix = isPart ? MirrorFolder.partPrefix : MirrorFolder.swapPrefix
+      let tag = temporary.name.dropFirst(prefix.count).prefix { $0 != "-" }
+      let path = owners[String(tag)]
+      // Of a part of a folder, the rest may have another mirror, whose temporaries these are.
+      if folder.selection.isPart, path == nil { continue }
+      if isPart {
         try folder.discard(temporary)
         continue
       }
-      let tag = temporary.name.dropFirst(MirrorFolder.swapPrefix.count).prefix { $0 != "-" }
-      guard let path = owners[String(tag)] else {
+      guard let path else {
         report(
           MirrorIssue(
             path: (temporary.folder + [temporary.name]).joined(separator: "/"),
@@ -66,7 +71,7 @@ extension FolderMirror {
           savedAt: savedAt(signature))
         try store.commit([change], now: clock.now(), using: &random)
         pass.events.append(.rescued(one.path, id, bytes: bytes.count))
-        doubt(slots: [one.path.slot])
+        doubt([one.path])
       }
     }
     try folder.discard(one.temporary)

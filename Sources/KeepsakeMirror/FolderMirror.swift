@@ -36,6 +36,7 @@ package final class FolderMirror {
     package var settleMilliseconds: Int64
     /// The size of the largest file, in bytes.
     package var maximumBytes: Int
+    package var selection = MirrorSelection.everything
 
     package init(settleMilliseconds: Int64 = 300, maximumBytes: Int = 256 << 20) {
       self.settleMilliseconds = settleMilliseconds
@@ -82,6 +83,9 @@ package final class FolderMirror {
   /// Changes that were read and wait for their commit.
   var changes: [Change] = []
   var pass = Pass()
+  /// Whether versions from elsewhere are written to the folder. While it is false, they wait in the store, and the
+  /// folder is only read.
+  package var isPlacing = true
   package private(set) var counts = MirrorCounts()
 
   /// The state of each path, and since when it has been unchanged.
@@ -104,11 +108,11 @@ package final class FolderMirror {
     path: String, state: String, store: Store, settings: Settings = Settings(), clock: Clock = .system,
     checkpoint: @escaping (MirrorStep, SavePath?) throws -> Void = { _, _ in }
   ) throws {
-    self.store = MirrorStore(store: store)
+    self.store = MirrorStore(store: store, selection: settings.selection)
     self.settings = settings
     self.clock = clock
     self.checkpoint = checkpoint
-    folder = try MirrorFolder(path: path, state: state)
+    folder = try MirrorFolder(path: path, state: state, selection: settings.selection)
     placed = try PlacedTable(state: state, isKnown: self.store.isKnown)
     if placed.damagedLines > 0 {
       report(
@@ -132,12 +136,15 @@ package final class FolderMirror {
   package func doubt(slots: [String]) {
     for slot in slots {
       do throws(SavePathRefusal) {
-        if let path = try SavePath(slot: slot) { doubtful.insert(path) }
+        if let path = try store.path(of: slot) { doubt([path]) }
       } catch {
         report(MirrorIssue(path: slot, message: "not written here: \(error.message)"))
       }
     }
   }
+
+  /// Examines the slots of these paths again in the next pass.
+  func doubt(_ paths: [SavePath]) { doubtful.formUnion(paths) }
 
   /// Makes one pass over the folder: keeps what changed in it, and places what is new in the store.
   ///
@@ -150,7 +157,7 @@ package final class FolderMirror {
     try checkpoint(.scanned, nil)
     listing.issues.forEach(report)
     try lookAtHeld()
-    let paths = candidates(in: listing)
+    let paths = try candidates(in: listing)
     for (done, path) in paths.sorted().enumerated() {
       progress(done, paths.count)
       if let retry = retries[path], clock.uptime() < retry {
@@ -180,10 +187,20 @@ package final class FolderMirror {
 
   /// Returns the paths that may need work: files that differ from what was placed, and slots that differ from what is
   /// placed. All others cost no more than their stat.
-  private func candidates(in listing: FolderListing) -> Set<SavePath> {
+  private func candidates(in listing: FolderListing) throws -> Set<SavePath> {
     var paths = doubtful
     for (path, signature) in listing.files where differs(.file(signature), from: placed[path]) { paths.insert(path) }
-    for (path, entry) in placed.entries where entry.hash != nil && listing.files[path] == nil { paths.insert(path) }
+    for (path, entry) in placed.entries where entry.hash != nil && listing.files[path] == nil {
+      // The part that is mirrored was a larger one before: what is outside of it now isn't deleted.
+      guard folder.selection.takes(path.components) else { continue }
+      if try isInGoneFolder(path) {
+        let folder = folder.selection.namedFolder(of: path.components)?.joined(separator: "/") ?? ""
+        report(MirrorIssue(path: folder, message: "the folder is gone; its saves are kept, and come back at the start"))
+        paths.remove(path)
+      } else {
+        paths.insert(path)
+      }
+    }
     return paths
   }
 
@@ -210,8 +227,34 @@ package final class FolderMirror {
 
   /// Makes the disk show what the slot shows, if that is in doubt.
   func show(_ path: SavePath) throws {
-    guard doubtful.contains(path) else { return }
+    guard isPlacing, doubtful.contains(path) else { return }
     if try place(path) { doubtful.remove(path) } else { pass.unsettled += 1 }
+  }
+
+  /// Takes the files of named folders that are gone for files that were never placed here, so that the next pass writes
+  /// them again.
+  ///
+  /// - Parameter everything: Whether the mirrored folder itself was gone, and is a new one.
+  /// - Returns: How many files.
+  /// - Throws: `MirrorError`, `StoreError`.
+  package func bringBackGone(everything: Bool) throws -> Int {
+    var count = 0
+    for (path, entry) in placed.entries where entry.hash != nil {
+      guard try folder.selection.takes(path.components) && (everything || isInGoneFolder(path)) else { continue }
+      var absent = entry
+      (absent.hash, absent.signature) = (nil, nil)
+      try placed.record(absent, at: path)
+      doubt([path])
+      count += 1
+    }
+    return count
+  }
+
+  /// Whether the named folder that the file was in is gone as a whole: uninstalled, moved, not mounted. That deletes no
+  /// save.
+  private func isInGoneFolder(_ path: SavePath) throws -> Bool {
+    guard let named = folder.selection.namedFolder(of: path.components) else { return false }
+    return try folder.lacksFolder(named)
   }
 
   /// A name that isn't in the listing is looked up by itself: a folder that could not be listed must not look empty.

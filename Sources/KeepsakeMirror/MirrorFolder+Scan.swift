@@ -26,6 +26,11 @@ package struct MirrorIssue: Hashable, Sendable, Codable {
   /// As the disk or the cloud names it: control characters must be escaped when it is printed.
   package var path: String
   package var message: String
+
+  package init(path: String, message: String) {
+    self.path = path
+    self.message = message
+  }
 }
 
 extension MirrorFolder {
@@ -53,11 +58,13 @@ extension MirrorFolder {
         throw MirrorError(
           .tooMany, "the folder has more than \(Self.maximumEntries) entries; mirror a smaller one", path: path)
       }
-      let shown = (components + [String(decoding: name, as: UTF8.self)]).joined(separator: "/")
+      let parts = components + [String(decoding: name, as: UTF8.self)]
+      let shown = parts.joined(separator: "/")
       if SavePath.isReserved(name) {
         note(temporary: String(decoding: name, as: UTF8.self), at: components, in: &listing)
         continue
       }
+      guard selection.takes(parts) || selection.leads(parts) else { continue }
       guard let text = String(validating: name, as: UTF8.self) else {
         listing.issues.append(MirrorIssue(path: shown, message: SavePathRefusal.notUnicode.message))
         continue
@@ -79,6 +86,8 @@ extension MirrorFolder {
     entry name: String, in folder: borrowing Descriptor, at components: [String], into listing: inout FolderListing
   ) throws {
     let path = try SavePath((components + [name]).joined(separator: "/"))
+    // The slot's name has to be a path, too.
+    if !selection.prefix.isEmpty { _ = try SavePath(selection.prefix + path.text) }
     var status = stat()
     guard fstatat(folder.number, name, &status, AT_SYMLINK_NOFOLLOW) == 0 else {
       if errno == ENOENT { return }
@@ -86,8 +95,10 @@ extension MirrorFolder {
     }
     switch status.st_mode & S_IFMT {
     case S_IFREG:
+      guard selection.takes(path.components) else { return }
       listing.files[path] = FileSignature(status)
     case S_IFDIR:
+      guard selection.leads(path.components) else { return }
       guard !isState(FileIdentity(status)) else { return }
       let inner = try Descriptor(opening: name, in: folder.number, flags: O_RDONLY | O_DIRECTORY, path: path.text)
       try scan(inner, at: components + [name], into: &listing)

@@ -43,12 +43,14 @@ final class MirrorFolder {
   private let root: Descriptor
   private let identity: FileIdentity
   private let state: FileIdentity?
+  let selection: MirrorSelection
 
   /// Opens `path`, excluding the folder `state` if it is inside.
   ///
   /// - Throws: `MirrorError` if there is no such folder.
-  init(path: String, state: String?) throws(MirrorError) {
+  init(path: String, state: String?, selection: MirrorSelection = .everything) throws(MirrorError) {
     self.path = path
+    self.selection = selection
     root = try Descriptor(folder: path)
     identity = FileIdentity(try root.status(path: path))
     if let state {
@@ -101,6 +103,16 @@ final class MirrorFolder {
       }
     }
     return current
+  }
+
+  /// Whether something that isn't a folder, or nothing, is at this path.
+  func lacksFolder(_ components: [String]) throws(MirrorError) -> Bool {
+    do {
+      return try folder(components, path: components.joined(separator: "/")) == nil
+    } catch {
+      if error.code == .blocked { return true }
+      throw error
+    }
   }
 
   /// Returns what currently exists at `path`.

@@ -8,11 +8,22 @@ struct MirrorStore {
   private static let maximumWalk = 10_000
 
   let store: Store
+  var selection = MirrorSelection.everything
+
+  func slot(of path: SavePath) -> String { SavePath.slotPrefix + selection.prefix + path.text }
+
+  /// Returns the path of a slot; nil if the slot isn't a file's, or the file is not one of those selected.
+  func path(of slot: String) throws(SavePathRefusal) -> SavePath? {
+    guard let whole = try SavePath(slot: slot) else { return nil }
+    guard whole.text.utf8.starts(with: selection.prefix.utf8) else { return nil }
+    let path = try SavePath(String(decoding: whole.text.utf8.dropFirst(selection.prefix.utf8.count), as: UTF8.self))
+    return selection.takes(path.components) ? path : nil
+  }
 
   /// Returns what the slot of `path` shows; nil if it never had a version.
   func view(of path: SavePath) throws -> SlotView? {
     try store.read { transaction in
-      let view = try Resolution.view(of: path.slot, in: transaction, policy: .newest)
+      let view = try Resolution.view(of: slot(of: path), in: transaction, policy: .newest)
       return view.parents.isEmpty ? nil : view
     }
   }
@@ -23,7 +34,7 @@ struct MirrorStore {
     var issues: [MirrorIssue] = []
     for slot in try store.read({ try $0.slots() }) {
       do throws(SavePathRefusal) {
-        if let path = try SavePath(slot: slot) { paths.append(path) }
+        if let path = try path(of: slot) { paths.append(path) }
       } catch {
         issues.append(MirrorIssue(path: slot, message: "not written here: \(error.message)"))
       }
@@ -44,11 +55,11 @@ struct MirrorStore {
   /// or any version if nothing is recorded for the path.
   func version(of path: SavePath, with hash: ContentHash?, after placed: PlacedEntry?) throws -> VersionRecord? {
     try store.read { transaction in
-      let candidates = try transaction.history(of: path.slot).map(\.record).filter { record in
+      let candidates = try transaction.history(of: slot(of: path)).map(\.record).filter { record in
         hash.map { record.contents == [$0] && !record.tombstone } ?? record.tombstone
       }
       guard let newest = candidates.first else { return nil }
-      let view = try Resolution.view(of: path.slot, in: transaction, policy: .newest)
+      let view = try Resolution.view(of: slot(of: path), in: transaction, policy: .newest)
       if let standing = candidates.first(where: { view.stands($0) }) { return standing }
       guard let placed else { return newest }
       let ancestors = Set(placed.shown + [placed.version])
@@ -58,7 +69,7 @@ struct MirrorStore {
 
   /// Whether any version of the slot that is still kept has these bytes.
   func knows(_ hash: ContentHash, at path: SavePath) throws -> Bool {
-    try store.read { try $0.history(of: path.slot).contains { $0.record.contents == [hash] } }
+    try store.read { try $0.history(of: slot(of: path)).contains { $0.record.contents == [hash] } }
   }
 
   /// Commits changes in one transaction, durably. Each is a commit of its own for the cloud.
@@ -67,15 +78,36 @@ struct MirrorStore {
       for change in changes {
         var contents: [ContentHash] = []
         if let bytes = change.bytes {
-          let base = try Self.base(for: change.parents, at: change.path, in: transaction)
+          let base = try base(for: change.parents, at: change.path, in: transaction)
           contents = [try transaction.keepContent(bytes, against: base)]
         }
         let draft = SaveDraft(
-          id: change.entry.version, slot: change.path.slot, parents: change.parents, contents: contents,
+          id: change.entry.version, slot: slot(of: change.path), parents: change.parents, contents: contents,
           length: change.bytes?.count ?? 0, savedAtMilliseconds: change.savedAt, tombstone: change.bytes == nil)
         try DeviceCommit.apply(
           CommitDraft(saves: [draft]), now: now, writer: store.writer, in: &transaction, using: &random)
       }
+    }
+  }
+
+  /// Commits versions with the contents of known ones, each over all heads of its path, in one transaction. A path that
+  /// shows these contents already needs none.
+  func commit(
+    _ choices: [(path: SavePath, version: VersionRecord)], now: Int64, using random: inout some RandomNumberGenerator
+  ) throws {
+    try store.write { transaction in
+      var drafts: [SaveDraft] = []
+      for (path, version) in choices {
+        let view = try Resolution.view(of: slot(of: path), in: transaction, policy: .newest)
+        if view.heads.count == 1, view.stands(version) { continue }
+        drafts.append(
+          SaveDraft(
+            id: VersionID(using: &random), slot: slot(of: path), parents: .everyHead, contents: version.contents,
+            length: version.length, metadata: version.metadata, savedAtMilliseconds: now))
+      }
+      guard !drafts.isEmpty else { return }
+      try DeviceCommit.apply(
+        CommitDraft(saves: drafts), now: now, writer: store.writer, in: &transaction, using: &random)
     }
   }
 
@@ -87,7 +119,7 @@ struct MirrorStore {
   }
 
   /// Returns the content that the new one most likely resembles: that of a version which it replaces.
-  private static func base(for parents: SaveParents, at path: SavePath, in transaction: StoreTransaction) throws
+  private func base(for parents: SaveParents, at path: SavePath, in transaction: StoreTransaction) throws
     -> ContentHash?
   {
     if case .versions(let ids) = parents {
@@ -95,7 +127,7 @@ struct MirrorStore {
         if let hash = try transaction.version(id)?.record.contents.first { return hash }
       }
     }
-    return try transaction.history(of: path.slot).first { !$0.record.contents.isEmpty }?.record.contents.first
+    return try transaction.history(of: slot(of: path)).first { !$0.record.contents.isEmpty }?.record.contents.first
   }
 
   private static func descends(

@@ -15,7 +15,7 @@ package struct SavePath: Hashable, Comparable, Sendable, CustomStringConvertible
   /// Deep enough for any game, shallow enough that a walk can't run out of descriptors.
   static let maximumComponents = 32
   /// What the name of a mirrored file's slot begins with, before its path.
-  static let slotPrefix = "file:"
+  package static let slotPrefix = "file:"
   /// Components with this name, or that begin with it and a hyphen, in any case, are reserved by Keepsake: the state
   /// folder and temporaries.
   package static let reservedName = ".keepsake"

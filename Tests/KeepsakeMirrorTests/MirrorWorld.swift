@@ -37,9 +37,12 @@ final class MirrorWorld {
   private(set) var events: [MirrorEvent] = []
 
   private let maximumBytes: Int
+  /// What the next mirror that is opened has.
+  var selection: MirrorSelection
 
-  init(maximumBytes: Int = 1 << 20) throws {
+  init(maximumBytes: Int = 1 << 20, selection: MirrorSelection = .everything) throws {
     self.maximumBytes = maximumBytes
+    self.selection = selection
     root = TemporaryFolder.url("mirror")
     folder = root.appendingPathComponent("saves")
     state = folder.appendingPathComponent(".keepsake")
@@ -56,9 +59,10 @@ final class MirrorWorld {
   @discardableResult
   func open() throws -> FolderMirror {
     mirror = nil
+    var settings = FolderMirror.Settings(settleMilliseconds: Self.settle, maximumBytes: maximumBytes)
+    settings.selection = selection
     let opened = try FolderMirror(
-      path: folder.path, state: state.path, store: store,
-      settings: .init(settleMilliseconds: Self.settle, maximumBytes: maximumBytes), clock: clock.clock,
+      path: folder.path, state: state.path, store: store, settings: settings, clock: clock.clock,
       checkpoint: { [weak self] step, path in try self?.interrupt(step, path) })
     mirror = opened
     return opened

@@ -101,6 +101,7 @@ struct CommandFailure: Error, Hashable, Sendable, Codable {
     case let error as BackupError: self.init(backup: error)
     case let error as ArchiveError: self.init(archive: error)
     case let error as AssetError: self.init(asset: error)
+    case let error as GameManifestError: self.init(manifest: error)
     case let error as PropertyListError: self.init(.data, "\(error)")
     case let error as StructuredFileError: self.init(.data, "\(error)")
     case let error as CocoaError where Self.fileCodes.contains(error.errorCode): self.init(file: error)
@@ -242,6 +243,13 @@ struct CommandFailure: Error, Hashable, Sendable, Codable {
     case .stale, .cancelled, .timedOut: self.init(.temporary, error.message, next: "try again")
     case .refusedPath: self.init(.data, error.message, next: "rename the files, or move them out of the folder")
     case .unknown, .damaged, .overBudget, .damagedManifest, .tooLarge, .misuse: self.init(.data, error.message)
+    }
+  }
+
+  private init(manifest error: GameManifestError) {
+    switch error.code {
+    case .missing, .unknownGame: self.init(.noInput, error.description, next: error.next)
+    case .tooLarge, .form, .token, .path: self.init(.data, error.description, next: error.next)
     }
   }
 

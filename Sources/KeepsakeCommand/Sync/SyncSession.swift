@@ -81,7 +81,8 @@ final class SyncSession {
     let state = try SyncState(folder: options.folder, named: options.state)
     let store = try Store.open(at: state.url)
     StoreInput.announce(store)
-    let way = try await SyncWay.open(options.cloud, saves: options.folder, state: state, store: store)
+    let saves = URL(fileURLWithPath: options.folder, isDirectory: true)
+    let way = try await SyncWay.open(options.cloud, apartFrom: [saves], state: state, store: store)
     let session = try SyncSession(options, reporter, store, state, way)
     switch (options.cloud, way.credentials) {
     case (.folder(let shared), _):

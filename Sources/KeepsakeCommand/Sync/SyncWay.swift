@@ -23,9 +23,14 @@ struct SyncWay: Sendable {
   /// Opens the connection to `place`. Registers a device, joins a player or makes a folder a cloud if that hasn't been
   /// done yet.
   ///
+  /// - Parameters:
+  ///   - others: Folders that the shared one must not contain, nor be in, beside the state.
+  ///   - container: What a shared folder gets that is none yet; a random one by default.
   /// - Throws: `CommandFailure` if the saves belong to another kind of cloud, or the shared folder and theirs contain
   ///   each other; the errors of the account or the folder.
-  static func open(_ place: SyncLocation, saves: String, state: SyncState, store: Store) async throws -> SyncWay {
+  static func open(
+    _ place: SyncLocation, apartFrom others: [URL], state: SyncState, store: Store, making container: ContainerID? = nil
+  ) async throws -> SyncWay {
     switch place {
     case .server(let url, let appKey, let joinCode):
       let credentials = try await credentials(url, appKey, joinCode, state, store)
@@ -33,13 +38,13 @@ struct SyncWay: Sendable {
       let http = HTTPTransport(credentials, renewal: renewal)
       return SyncWay(transport: http, container: credentials.container, traffic: http.traffic, credentials: credentials)
     case .folder(let shared):
-      try requireApart(shared, from: [URL(fileURLWithPath: saves, isDirectory: true), state.url])
+      try requireApart(shared, from: others + [state.url])
       guard try state.credentials() == nil else {
         throw CommandFailure(
           .data, "these saves are synced with a server",
           next: "name that server with --cloud instead of --folder, or a new --state folder to start over")
       }
-      let container = try container(of: shared, for: store)
+      let container = try self.container(of: shared, for: store, making: container)
       let environment = FolderTransport.Environment(
         now: { Int64(Date().timeIntervalSince1970 * 1_000) }, sleep: { try await Task.sleep(for: $0) })
       let transport = FolderTransport(shared, container: container, environment: environment) { hash in
@@ -90,7 +95,7 @@ struct SyncWay: Sendable {
 
   /// Returns the container of a shared folder. A store that belongs to a container keeps it, whether the folder exists
   /// or not: the transport reports what is wrong with the folder.
-  private static func container(of shared: URL, for store: Store) throws -> ContainerID {
+  private static func container(of shared: URL, for store: Store, making new: ContainerID?) throws -> ContainerID {
     if let held = try store.read({ try $0.facts().container }) { return held }
     var isFolder: ObjCBool = false
     guard FileManager.default.fileExists(atPath: shared.path, isDirectory: &isFolder), isFolder.boolValue else {
@@ -98,7 +103,7 @@ struct SyncWay: Sendable {
         .noInput, "there is no folder \(shared.path)", next: "create it first; for the first device it may be empty")
     }
     var random = SystemRandomNumberGenerator()
-    return try FolderTransport.container(of: shared, making: ContainerID(using: &random))
+    return try FolderTransport.container(of: shared, making: new ?? ContainerID(using: &random))
   }
 
   /// Requires folders that don't contain each other. Otherwise the cloud's own files would be synced as saves, or a

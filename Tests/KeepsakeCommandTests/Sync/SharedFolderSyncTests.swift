@@ -163,7 +163,7 @@ import Testing
         let store = try Store.open(at: state.url)
         defer { #expect(throws: Never.self) { try store.close() } }
         do {
-          _ = try await SyncWay.open(.folder(place), saves: saves.path, state: state, store: store)
+          _ = try await SyncWay.open(.folder(place), apartFrom: [saves], state: state, store: store)
           return nil
         } catch {
           return CommandFailure(error)

@@ -1,0 +1,307 @@
+#if Cloud
+import Foundation
+import KeepsakeMirror
+import KeepsakeReplication
+import KeepsakeStore
+import KeepsakeSync
+
+/// One run of `keepsake wrap`: the newest saves come first, then the game runs, and what it saved is kept and sent.
+///
+/// Whatever is wrong with the saves' side is said, and never keeps the game from running.
+final class WrapSession {
+  struct Options: Sendable {
+    /// The game's name, for people.
+    var game: String
+    /// The game's program and its arguments; empty to sync without a game.
+    var command: [String]
+    var areas: [SaveArea]
+    /// The folder of the store and the credentials.
+    var state: String
+    var cloud: SyncLocation?
+    /// Given to a shared folder that has no identity yet, so that two devices give the same one.
+    var container: ContainerID
+    var showsPairingCode = false
+    var conflict: ConflictChoice
+    /// How long the cloud may make no progress.
+    var wait: Duration
+    var intervalMilliseconds: Int
+    var settleMilliseconds: Int
+  }
+
+  /// The most passes over the folders while the game doesn't run: another program that writes without end must not hold
+  /// it up.
+  private static let mostPasses = 100
+  private static let progressLook = Duration.milliseconds(100)
+
+  private let options: Options
+  private let say: (String) -> Void
+  private let inbox: WrapInbox
+  private let ask: (String) -> String?
+  private var store: Store?
+  private var areas: SaveAreas?
+  private var service: SyncService<Store>?
+  private var state: SyncState?
+  private var cloud = WrapSummary.Cloud.none
+
+  /// - Parameters:
+  ///   - ask: Asks a question and returns the answer; nil if there is none.
+  ///   - say: Receives what people should know, a line each.
+  init(_ options: Options, inbox: WrapInbox, ask: @escaping (String) -> String?, say: @escaping (String) -> Void) {
+    self.options = options
+    self.inbox = inbox
+    self.ask = ask
+    self.say = say
+  }
+
+  /// Runs everything, and returns the exit status: the game's, or by the signal that stopped the command before.
+  ///
+  /// - Parameter stops: The signals that come while no game runs.
+  /// - Throws: `CommandFailure` if the game can't be started.
+  func run(stops: AsyncStream<Int32>) async throws -> Int32 {
+    let stopping = Task { [inbox] in
+      for await number in stops { inbox.post { $0.stop = $0.stop ?? number } }
+    }
+    defer { stopping.cancel() }
+    await attempt("the saves aren't synced this time") { try await self.prepare() }
+    if let stop = inbox.current.stop {
+      await close()
+      return 128 + stop
+    }
+    guard !options.command.isEmpty else {
+      await finish()
+      return 0
+    }
+    areas?.resetCounts()
+    let end: GameProcess.End
+    do {
+      end = try await play()
+    } catch {
+      await close()
+      throw error
+    }
+    await finish()
+    return end.status
+  }
+
+  // MARK: Before
+
+  private func prepare() async throws {
+    let state = try SyncState(folder: options.state, named: options.state)
+    self.state = state
+    let store = try Store.open(at: state.url)
+    StoreInput.announce(store)
+    self.store = store
+    let areas = SaveAreas(
+      options.areas, store: store, state: state.url, settleMilliseconds: options.settleMilliseconds)
+    self.areas = areas
+    // What is here is kept before anything comes: it is never replaced unseen.
+    try await settle(areas)
+    await exchange()
+    if case .away(let why) = cloud { say("the cloud can't be used now (\(WrapSummary.trimmed(why)))") }
+    guard inbox.current.stop == nil else { return }
+    let back = try areas.bringBackGone()
+    if back > 0 { say("the folder of the saves was gone; \(CountText.of(back, "save")) put back") }
+    try decide(in: areas)
+    try report(outside: areas.outside())
+    areas.resetCounts()
+    areas.isPlacing = true
+    defer { areas.isPlacing = false }
+    try await settle(areas)
+    let received = areas.counts.received - back
+    if received > 0 { say("received \(CountText.of(received, "save"))") }
+  }
+
+  /// Makes passes until nothing moves.
+  private func settle(_ areas: SaveAreas) async throws {
+    for _ in 0..<Self.mostPasses {
+      guard try !areas.look(), inbox.current.stop == nil else { break }
+      try await Task.sleep(for: .milliseconds(min(options.intervalMilliseconds, options.settleMilliseconds)))
+    }
+    service?.committed()
+  }
+
+  private func report(outside paths: [String]) {
+    guard let first = paths.first else { return }
+    say(
+      """
+      \(CountText.of(paths.count, "file")) of the cloud \(paths.count == 1 ? "is" : "are") outside of this game's \
+      saves here and not written, such as \(Printable.text(first))
+      """)
+  }
+
+  /// Decides all conflicts in one way, and says what became of them.
+  private func decide(in areas: SaveAreas) throws {
+    let conflicts = try areas.conflicts()
+    guard !conflicts.isEmpty else { return }
+    let settlement = settlement(of: conflicts.map(\.conflict))
+    for (mirror, conflict) in conflicts {
+      let beside = try mirror.settle(conflict, by: settlement)
+      let path = Printable.text(conflict.path.text)
+      switch settlement {
+      case .mine: say("conflict: \(path) stays as it is here; the other is in the history")
+      case .theirs: say("conflict: \(path) comes from the other device; the one here is in the history")
+      case .both:
+        let names = beside.map { Printable.text($0.text) }.joined(separator: ", ")
+        say(
+          """
+          conflict: \(path) stays as it is here; the other is beside it as \
+          \(names.isEmpty ? "nothing, but in the history" : names)
+          """)
+      }
+    }
+  }
+
+  private func settlement(of conflicts: [MirrorConflict]) -> FolderMirror.Settlement {
+    switch options.conflict {
+    case .mine: return .mine
+    case .theirs: return .theirs
+    case .both: return .both
+    case .ask:
+      while let answer = ask(ConflictQuestion.text(options.game, conflicts)) {
+        if let settlement = ConflictQuestion.settlement(of: answer) { return settlement }
+      }
+      // Nobody answers: nothing of either side may get lost.
+      return .both
+    }
+  }
+
+  // MARK: The cloud
+
+  /// Exchanges everything with the cloud, as far as it answers.
+  private func exchange() async {
+    guard let location = options.cloud, let store, let state else { return }
+    do {
+      if service == nil { service = try await connect(location, state, store) }
+      guard let service else { return }
+      try await service.start()
+      cloud = try await sync(service)
+    } catch {
+      cloud = .away(CommandFailure(error).message)
+    }
+  }
+
+  private func connect(_ location: SyncLocation, _ state: SyncState, _ store: Store) async throws -> SyncService<Store>
+  {
+    if case .folder(let shared) = location {
+      for area in options.areas where area.overlaps(shared.path) {
+        throw CommandFailure(.data, "the shared folder \(shared.path) and the game's saves contain each other")
+      }
+      // Only below a folder that is there: one that isn't may be on a disk that isn't mounted.
+      let above = shared.deletingLastPathComponent().path
+      guard FileManager.default.fileExists(atPath: above) else {
+        throw CommandFailure(.unavailable, "there is no folder \(above)")
+      }
+      if try store.read({ try $0.facts().container }) == nil { try StoreFolder.create(shared) }
+    }
+    let way = try await SyncWay.open(
+      location, apartFrom: [], state: state, store: store, making: options.container)
+    if options.showsPairingCode, let credentials = way.credentials {
+      let code = try await HTTPAccount.pairingCode(for: credentials)
+      say("pairing code: \(Printable.text(code.code))  (there: --join \(Printable.text(code.code)))")
+    }
+    return SyncService(store: store, transport: way.transport, container: way.container)
+  }
+
+  private func sync(_ service: SyncService<Store>) async throws -> WrapSummary.Cloud {
+    let limit = Self.startLimit(of: service, options.wait, inbox)
+    defer { limit.cancel() }
+    do {
+      try await service.sync()
+      return .synced
+    } catch SyncError.refused(let refusals) {
+      return .refused(refusals.count)
+    } catch SyncError.notRunning {
+      // It goes on in the background, while the game runs.
+      if inbox.current.stop == nil { try await service.start() }
+      return .away("no answer")
+    }
+  }
+
+  /// Ends the waiting for the cloud once it stalls.
+  private static func startLimit(
+    of service: SyncService<Store>, _ wait: Duration, _ inbox: WrapInbox
+  ) -> Task<Void, Never> {
+    Task { if await stalls(service, wait, inbox) { await service.pause() } }
+  }
+
+  /// Returns true once the cloud has made no progress for the time `wait`, or the command is to stop; false if the task
+  /// is cancelled.
+  private static func stalls(_ service: SyncService<Store>, _ wait: Duration, _ inbox: WrapInbox) async -> Bool {
+    var last = service.status
+    var quiet = Duration.zero
+    while quiet < wait, inbox.current.stop == nil {
+      do { try await Task.sleep(for: progressLook) } catch { return false }
+      let now = service.status
+      let moved = now.transfers != last.transfers || now.waitingCommits != last.waitingCommits
+      quiet = moved ? .zero : quiet + progressLook
+      last = now
+    }
+    return true
+  }
+
+  // MARK: The game
+
+  private func play() async throws -> GameProcess.End {
+    let process = try GameProcess.start(options.command)
+    GameProcess.wait(for: process) { [inbox] end in inbox.post { $0.end = end } }
+    let ticks = Task { [inbox, interval = Duration.milliseconds(options.intervalMilliseconds)] in
+      while !Task.isCancelled {
+        inbox.post()
+        do { try await Task.sleep(for: interval) } catch { return }
+      }
+    }
+    defer { ticks.cancel() }
+    var isPassedOn = false
+    for await _ in inbox.wakes {
+      if let end = inbox.current.end { return end }
+      // It came in the moment between the start of the game and knowing its process.
+      if let stop = inbox.current.stop, !isPassedOn {
+        GameSignals.pass(on: stop)
+        isPassedOn = true
+      }
+      guard let areas else { continue }
+      await attempt("the saves aren't watched any more") {
+        if try !areas.look() { self.service?.committed() }
+      } failed: {
+        self.areas = nil
+      }
+    }
+    // The inbox lives as long as this.
+    return .exit(CommandFailure.Kind.software.rawValue)
+  }
+
+  // MARK: After
+
+  private func finish() async {
+    await attempt("the saves can't be taken now") {
+      guard let areas = self.areas else { return }
+      try await self.settle(areas)
+      await self.exchange()
+      for line in WrapSummary.lines(areas.takeIssues()) { self.say(line) }
+      self.say(
+        WrapSummary.line(
+          areas.counts, self.cloud, conflicts: try areas.conflicts().count, troubled: areas.troubled))
+    }
+    await close()
+  }
+
+  private func close() async {
+    await service?.stop()
+    await attempt("closing the store failed") { try self.store?.close() }
+    (service, areas, store) = (nil, nil, nil)
+  }
+
+  /// Does something that must not keep the game from running; says why it failed.
+  private func attempt(
+    _ what: String, _ body: () async throws -> Void, failed: () -> Void = {}
+  ) async {
+    do {
+      try await body()
+    } catch {
+      let failure = CommandFailure(error)
+      say("\(what): \(Printable.text(failure.message))" + (failure.next.map { " (\($0))" } ?? ""))
+      failed()
+    }
+  }
+}
+#endif

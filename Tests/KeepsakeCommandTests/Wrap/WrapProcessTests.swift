@@ -1,0 +1,100 @@
+#if Cloud && os(Linux)
+import Foundation
+import Glibc
+import TestSupport
+import Testing
+
+@testable import KeepsakeCommand
+
+/// What a wrapped game has of its process, and how the command ends.
+@Suite struct WrapProcessTests {
+  @Test("a game has the same descriptors, signals and environment as without the command")
+  func inherited() async throws {
+    try await WrapMachine.with(["one"]) { machines in
+      // Of the program itself: a shell that waits for one has all signals blocked now and then.
+      let script =
+        "ls /proc/self/fd | wc -l; grep -E 'Sig(Blk|Ign|Cgt)' /proc/self/status; env | grep -v '^_=' | sort; pwd"
+      let bare = try TestSupport.ChildProcess.run(
+        URL(fileURLWithPath: "/bin/sh"), ["-c", "cd; \(script)"], environment: machines[0].environment)
+      let wrapped = try machines[0].play(script)
+      #expect(wrapped.text == bare.text, "\(wrapped.errors)")
+    }
+  }
+
+  @Test("a game that a signal ends gives 128 and its number, and what can't be started a status of its own")
+  func statuses() async throws {
+    try await WrapMachine.with(["one"]) { machines in
+      let one = machines[0]
+      let killed = try one.play("kill -KILL $$")
+      #expect(killed.status == 128 + SIGKILL, "\(killed.errors)")
+      #expect(try one.play("kill -TERM $$").status == 128 + SIGTERM)
+      #expect(try one.play("exit 255").status == 255)
+      #expect(try one.run("wrap", "--saves", "~/.game", "--", "no-such-game-here").status == 66)
+      #expect(try one.run("wrap", "--saves", "~/.game", "--", "/etc/passwd").status == 77)
+      #expect(
+        try one.run("wrap", "--", "true").status == 64 && one.run("wrap", "--saves", "~/.game", "true").status == 64)
+      #expect(try one.run("wrap", "--game", "Game", "--", "true").status == 66, "there is no manifest")
+      #expect(try one.run("wrap", "--saves", "~/", "--", "true").status == 65)
+      #expect(try one.run("wrap", "--saves", "~/.local", "--", "true").status == 65)
+    }
+  }
+
+  @Test("the places come from the manifest in the folder of settings, and the shared folder from wrap.json")
+  func settings() async throws {
+    try await WrapMachine.with(["one", "two"]) { machines in
+      let manifest = """
+        Some Game: {}
+        Game:
+          files:
+            <home>/.game/*.sav: {tags: [save]}
+            <home>/.game/settings: {tags: [config]}
+        """
+      for machine in machines {
+        let folder = machine.home.appending(path: ".config/keepsake")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        try Data(manifest.utf8).write(to: folder.appending(path: "manifest.yaml"))
+        try JSONEncoder().encode(["folder": machine.shared.path]).write(to: folder.appending(path: "wrap.json"))
+      }
+      func play(_ machine: WrapMachine, _ script: String) throws -> TestSupport.ChildProcess.Ended {
+        try TestSupport.ChildProcess.run(
+          WrapMachine.tool, ["wrap", "--game", "Game", "--settle", "40", "--", "sh", "-c", "cd; \(script)"],
+          environment: machine.environment)
+      }
+      #expect(
+        try play(machines[0], "mkdir .game; cd .game; echo 1 > a.sav; echo 2 > settings; echo 3 > log").status == 0)
+      #expect(try play(machines[1], "ls .game").text == "a.sav\n")
+      #expect(try machines[1].run("wrap", "--game", "Gam", "--", "true").status == 66)
+      #expect(try machines[1].run("wrap", "--game", "Some Game", "--", "true").status == 66)
+      try Data("Game: [".utf8).write(to: machines[1].home.appending(path: ".config/keepsake/manifest.yaml"))
+      #expect(try machines[1].run("wrap", "--game", "Game", "--", "true").status == 65)
+    }
+  }
+
+  @Test(
+    "a signal that the command gets is passed on, and what the game saves then is kept", arguments: [SIGTERM, SIGINT])
+  func passedOn(number: Int32) async throws {
+    try await WrapMachine.with(["one", "two"]) { machines in
+      let one = machines[0]
+      let process = Process()
+      process.executableURL = WrapMachine.tool
+      process.arguments =
+        one.arguments([]) + [
+          "sh", "-c",
+          "cd; trap 'printf saved > .game/a; exit 9' TERM INT; mkdir .game; : > ready; while :; do sleep 0.05; done",
+        ]
+      process.environment = ProcessInfo.processInfo.environment.merging(one.environment) { $1 }
+      process.standardInput = FileHandle.nullDevice
+      process.standardError = FileHandle.nullDevice
+      try process.run()
+      defer { if process.isRunning { kill(process.processIdentifier, SIGKILL) } }
+      try await until("the game runs") {
+        FileManager.default.fileExists(atPath: one.home.appending(path: "ready").path) || !process.isRunning
+      }
+      kill(process.processIdentifier, number)
+      try await until("the game has ended") { !process.isRunning }
+      #expect(process.terminationReason == .exit && process.terminationStatus == 9)
+      #expect(try machines[1].play("cat .game/a").text == "saved")
+    }
+  }
+}
+#endif
