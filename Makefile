@@ -52,6 +52,7 @@ test: build
 	@Scripts/test.sh
 
 test-deep: build
+	@KEEPSAKE_DEEP=1 Scripts/prepare.sh
 	@KEEPSAKE_DEEP=1 Scripts/test.sh
 
 damage: build

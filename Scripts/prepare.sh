@@ -17,6 +17,10 @@ packages=()
 command -v zstd >/dev/null || packages+=(zstd)
 command -v python3 >/dev/null || packages+=(python3)
 command -v make >/dev/null || packages+=(make)
+# A game that keeps its saves in files, to be played under keepsake wrap.
+if [ "${KEEPSAKE_DEEP:-0}" = 1 ] && ! PATH=$PATH:/usr/games command -v moria >/dev/null; then
+  if apt-cache show moria >/dev/null 2>&1; then packages+=(moria); fi
+fi
 [ ${#packages[@]} -eq 0 ] && exit 0
 
 command -v apt-get >/dev/null || {

@@ -11,6 +11,16 @@ final class WrapMachine {
   static let tool = URL(fileURLWithPath: CommandLine.arguments[0]).deletingLastPathComponent()
     .appendingPathComponent("keepsake")
 
+  /// The command as a shell starts it: whoever runs the tests may ignore signals, and what a process ignores, its
+  /// children do, too.
+  static var start: (program: URL, arguments: [String]) {
+    #if os(Linux)
+    (URL(fileURLWithPath: "/usr/bin/env"), ["--default-signal", tool.path])
+    #else
+    (tool, [])
+    #endif
+  }
+
   let home: URL
   let shared: URL
   /// What a game's program sees as its folder of saves.
@@ -50,7 +60,8 @@ final class WrapMachine {
   @discardableResult
   func play(_ script: String, _ options: String..., input: String = "") throws -> TestSupport.ChildProcess.Ended {
     try TestSupport.ChildProcess.run(
-      Self.tool, arguments(options) + ["sh", "-c", "cd; \(script)"], input: Data(input.utf8), environment: environment)
+      Self.start.program, Self.start.arguments + arguments(options) + ["sh", "-c", "cd; \(script)"],
+      input: Data(input.utf8), environment: environment)
   }
 
   /// Runs another command of keepsake.

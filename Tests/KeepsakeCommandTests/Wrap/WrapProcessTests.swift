@@ -15,7 +15,8 @@ import Testing
       let script =
         "ls /proc/self/fd | wc -l; grep -E 'Sig(Blk|Ign|Cgt)' /proc/self/status; env | grep -v '^_=' | sort; pwd"
       let bare = try TestSupport.ChildProcess.run(
-        URL(fileURLWithPath: "/bin/sh"), ["-c", "cd; \(script)"], environment: machines[0].environment)
+        URL(fileURLWithPath: "/usr/bin/env"), ["--default-signal", "/bin/sh", "-c", "cd; \(script)"],
+        environment: machines[0].environment)
       let wrapped = try machines[0].play(script)
       #expect(wrapped.text == bare.text, "\(wrapped.errors)")
     }
@@ -76,9 +77,9 @@ import Testing
     try await WrapMachine.with(["one", "two"]) { machines in
       let one = machines[0]
       let process = Process()
-      process.executableURL = WrapMachine.tool
+      process.executableURL = WrapMachine.start.program
       process.arguments =
-        one.arguments([]) + [
+        WrapMachine.start.arguments + one.arguments([]) + [
           "sh", "-c",
           "cd; trap 'printf saved > .game/a; exit 9' TERM INT; mkdir .game; : > ready; while :; do sleep 0.05; done",
         ]
