@@ -69,6 +69,11 @@ struct AllotmentTests {
     let threads = WorkThreads(running: 2, waiting: 3)
     let gate = Gate()
     let counts = Counts()
+    // When as many run as can, and those beyond the queue are refused, everything goes on.
+    @Sendable func goOnIfFull() {
+      let isFull = counts.state.withLock { $0.running == 2 && $0.refused == 5 }
+      if isFull { for _ in 0..<5 { gate.open() } }
+    }
     await withTaskGroup(of: Void.self) { group in
       for _ in 0..<10 {
         group.addTask {
@@ -78,6 +83,7 @@ struct AllotmentTests {
                 counts.running += 1
                 counts.most = max(counts.most, counts.running)
               }
+              goOnIfFull()
               gate.pass()
               counts.state.withLock { counts in
                 counts.running -= 1
@@ -85,12 +91,8 @@ struct AllotmentTests {
               }
             }
           } catch {
-            // Those beyond the queue are refused while the first ones are stopped; then everything goes on.
-            let refused = counts.state.withLock { counts in
-              counts.refused += 1
-              return counts.refused
-            }
-            if refused == 5 { for _ in 0..<5 { gate.open() } }
+            counts.state.withLock { $0.refused += 1 }
+            goOnIfFull()
           }
         }
       }
