@@ -13,12 +13,12 @@ struct WrapCommand: AsyncParsableCommand {
     discussion: """
       For any game that keeps its saves in files. Before the game starts, the newest saves come from the cloud or the \
       shared folder. While it runs, every change of a save becomes a version. After it has ended, they are sent. The \
-      game keeps the terminal, input and output, and the command ends with the game's exit status. If the cloud can't be \
-      reached, the game starts anyway, and the saves are sent the next time.
+      game keeps the terminal, input and output, and the command ends with the game's exit status. If the cloud can't \
+      be reached, the game starts anyway, and the saves are sent the next time.
 
-      Where both this device and another one changed a save, --conflict decides; by default you are asked on a terminal, \
-      and both are kept without one: the other one beside yours, as NAME.conflict-XXXXXXXX. Everything that is replaced \
-      stays in the history (keepsake history, keepsake restore).
+      Where both this device and another one changed a save, --conflict decides; by default you are asked on a \
+      terminal, and both are kept without one: the other one beside yours, as NAME.conflict-XXXXXXXX. Everything that \
+      is replaced stays in the history (keepsake history, keepsake restore).
 
       Where a game keeps its saves is said by --saves, or by a manifest in the format of Ludusavi: --manifest, or \
       manifest.yaml in the folder of settings. --game then names the game as the manifest does. Nothing is fetched.

@@ -3,8 +3,8 @@ import Foundation
 import KeepsakeReplication
 import KeepsakeStore
 
-/// What `keepsake wrap` remembers for all games, in `wrap.json`: what Steam's launch options need not repeat. Each field
-/// is the default of the option of that name.
+/// What `keepsake wrap` remembers for all games, in `wrap.json`: what Steam's launch options need not repeat. Each
+/// field is the default of the option of that name.
 struct WrapSettings: Hashable, Sendable, Codable {
   var folder: String?
   var cloud: String?

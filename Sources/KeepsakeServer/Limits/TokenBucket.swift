@@ -51,8 +51,8 @@ struct TokenBucket: Hashable, Sendable {
   /// Returns how many seconds, at least 1, pass until something may be taken; nil if it may be now.
   ///
   /// - Parameters:
-  ///   - cost: What will be taken. A cost up to the burst has to be there as a whole; for a larger one, a full bucket is
-  ///     enough.
+  ///   - cost: What will be taken. A cost up to the burst has to be there as a whole; for a larger one, a full bucket
+  ///     is enough.
   ///   - paid: What was taken for the same thing before.
   mutating func wait(for cost: Int64, paid: Int64 = 0, _ rate: BucketRate, now: Int64) -> Int? {
     fill(rate, now: now)

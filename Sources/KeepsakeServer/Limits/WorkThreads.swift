@@ -2,8 +2,8 @@
 import Dispatch
 import Synchronization
 
-/// Threads for work that takes long or waits for the disk, beside the few that all requests share: decoding and encoding
-/// large messages, and reading the database.
+/// Threads for work that takes long or waits for the disk, beside the few that all requests share: decoding and
+/// encoding large messages, and reading the database.
 ///
 /// So many run at a time; the others wait in a bounded queue, first come, first served. Each runs on a serial queue,
 /// which gets a thread whenever it has work: those of a concurrent queue come from one pool with a thread for each
