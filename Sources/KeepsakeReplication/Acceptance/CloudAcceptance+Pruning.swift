@@ -124,14 +124,15 @@ extension CloudAcceptance {
   /// Forgets the ids of versions that were pruned and were replaced longer ago than is remembered.
   ///
   /// Not the ids of versions that never came: a device may still have one in its outbox, refused until there is room,
-  /// however far it has come, and the cloud would take it for a head.
+  /// however far it has come, and the cloud would take it for a head. And not while a new device catches up: it may
+  /// have got a version just before that was pruned.
   private static func forgetIDs(
     of pruned: Set<VersionID>, in graph: inout VersionGraph, _ times: PruningTimes
   ) {
     for (id, version) in graph.versions.sorted(by: { $0.key < $1.key }) where version.seq <= times.forgotten {
       for older in graph.pureIDs(of: id) where pruned.contains(older) {
         guard graph.forgotten.count < PruningRules.forgottenAtOnce else { return }
-        guard let last = graph.lastCoveringSeq(of: older), last <= times.forgotten else { continue }
+        guard let last = graph.lastCoveringSeq(of: older), times.isForgotten(last) else { continue }
         // Two versions may come from nothing else.
         if graph.heir(of: older) != nil { graph.forget(older) }
       }

@@ -42,6 +42,10 @@ struct PruningTimes {
   /// Where the devices may be now, and where they may have been within the window: a store may be set back to that.
   let devices: Set<DeviceRange>
   private let former: Set<DeviceRange>
+  /// How far those that have never reported may have come that weren't seen for as long as is remembered; all of it if
+  /// others were seen since. What they have got may come from before it was pruned, and they don't know yet by what it
+  /// was replaced.
+  private let newcomers: UInt64
 
   init(
     _ rules: PruningRules, now: Int64, position: UInt64, past: [PastPosition], visits: [DeviceID: DeviceVisits]
@@ -51,15 +55,20 @@ struct PruningTimes {
     let windowStart = now.addingClamped(-rules.windowMilliseconds)
     let hasWindow = rules.windowMilliseconds > 0
     settled = hasWindow ? earliest(at: windowStart) : position
-    forgotten = earliest(at: now.addingClamped(-rules.rememberedMilliseconds))
-    devices = Set(
-      visits.values.map { visits in
-        // One that hasn't reported yet can't have anything from before it was first seen.
-        let first = visits.firstMilliseconds.map { earliest(at: $0.addingClamped(-1)) } ?? 0
-        let from = visits.reached > 0 ? visits.reached : first
-        let through = visits.lastMilliseconds.map { latest(at: $0.addingClamped(rules.lateMilliseconds)) } ?? position
-        return DeviceRange(from: from, through: max(from, through))
-      })
+    let rememberedSince = now.addingClamped(-rules.rememberedMilliseconds)
+    forgotten = earliest(at: rememberedSince)
+    func range(of visits: DeviceVisits) -> DeviceRange {
+      // One that hasn't reported yet can't have anything from before it was first seen.
+      let first = visits.firstMilliseconds.map { earliest(at: $0.addingClamped(-1)) } ?? 0
+      let from = visits.reached > 0 ? visits.reached : first
+      let through = visits.lastMilliseconds.map { latest(at: $0.addingClamped(rules.lateMilliseconds)) } ?? position
+      return DeviceRange(from: from, through: max(from, through))
+    }
+    devices = Set(visits.values.map(range))
+    newcomers = visits.values.filter { $0.reached == 0 }.reduce(0) { through, newcomer in
+      let isRecent = newcomer.lastMilliseconds.map { $0 > rememberedSince } ?? true
+      return isRecent ? .max : max(through, range(of: newcomer).through)
+    }
     // From the last time before the window on: what was replaced after that isn't pruned anyway.
     let begin = past.lastIndex { $0.milliseconds <= windowStart } ?? 0
     former = hasWindow ? past[begin...].reduce(into: []) { $0.formUnion($1.devices) } : []
@@ -75,6 +84,9 @@ struct PruningTimes {
       ranges.contains { $0.from < max(replaced, accepted) && accepted <= $0.through }
     }
   }
+
+  /// Whether the id of a pruned version that was replaced with this seq may be forgotten.
+  func isForgotten(_ replaced: UInt64) -> Bool { replaced <= forgotten && replaced > newcomers }
 
   /// Whether a device may have received one of two changes and not the other, or a store may be set back to such a
   /// state.

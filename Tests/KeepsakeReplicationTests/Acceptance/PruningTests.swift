@@ -109,6 +109,37 @@ import Testing
     #expect(noticed)
   }
 
+  @Test("no id is forgotten while a new device catches up: it gets on a later page what replaced the version it has")
+  func newcomer() throws {
+    var world = PruningWorld(seed: 5, players: 2)
+    world.rules.history = nil
+    (world.rules.windowMilliseconds, world.rules.rememberedMilliseconds) = (PruningWorld.hour, 2 * PruningWorld.hour)
+    for _ in 0..<240 {
+      world.now += PruningWorld.hour / 60
+      world.save(0)
+      try world.sync(0)
+      try world.prune()
+    }
+    try world.sync(1, pages: 1)
+    #expect(world.players[1].cursor.ahead != nil)
+    func pass(_ times: Int) throws {
+      for _ in 0..<times {
+        world.now += PruningWorld.hour
+        try world.sync(0)
+        try world.prune()
+      }
+    }
+    let (pruned, forgotten) = (world.pruned, world.forgotten)
+    try pass(4)
+    #expect(world.pruned > pruned && world.forgotten == forgotten)
+    try world.sync(1)
+    #expect(world.players[1].heads == world.players[0].heads)
+    // Its next request says that it has everything.
+    try world.sync(1)
+    try pass(3)
+    #expect(world.forgotten > forgotten)
+  }
+
   @Test("devices, new ones and those that were away, find the same relations before and after")
   func relationsStay() throws {
     var (pruned, forgotten) = (0, 0)

@@ -56,11 +56,14 @@ struct PruningWorld {
     players[index].unsent.append(record)
   }
 
+  /// - Parameters:
+  ///   - isLost: Whether the response is lost.
+  ///   - pages: After how many exchanges the device goes offline.
   /// - Returns: Whether the device had to start over.
   @discardableResult
-  mutating func sync(_ index: Int, losingResponse isLost: Bool = false) throws -> Bool {
+  mutating func sync(_ index: Int, losingResponse isLost: Bool = false, pages: Int = 50) throws -> Bool {
     var hasStartedOver = false
-    for _ in 0..<50 {
+    for _ in 0..<pages {
       let player = players[index]
       let request = ExchangeRequest(
         cursor: player.cursor, versions: player.cursor.ahead == nil ? player.unsent : [], limit: 40)
