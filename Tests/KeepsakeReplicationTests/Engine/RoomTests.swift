@@ -142,31 +142,6 @@ import Testing
     #expect(cloud.usedBytes() == cloud.recountedBytes())
   }
 
-  @Test("a save that was replaced before it came, without its contents, never frees another one's when it is deleted")
-  func replacedWithoutContents() throws {
-    let tests = CloudAcceptanceTests()
-    var cloud = MemoryContainer(epoch: 1)
-    let (shared, newer) = (Data("shared".utf8), Data("newer".utf8))
-    // Made offline: the first was replaced by the second before either was sent.
-    _ = try tests.exchange(
-      ExchangeRequest(
-        cursor: .start,
-        versions: [
-          tests.version(1, contents: [shared], slot: "a"),
-          tests.version(2, over: [1], contents: [newer], slot: "a"),
-        ],
-        contents: [tests.content(newer)], limit: 9), &cloud)
-    _ = try tests.exchange(
-      ExchangeRequest(
-        cursor: .start, versions: [tests.version(3, contents: [shared], slot: "b")], contents: [tests.content(shared)],
-        limit: 9), &cloud)
-    var tombstone = tests.version(4, over: [2], slot: "a")
-    tombstone.tombstone = true
-    _ = try tests.exchange(ExchangeRequest(cursor: .start, versions: [tombstone], limit: 9), &cloud)
-    #expect(!cloud.hasContent(ContentHash(of: newer)))
-    #expect(cloud.hasContent(ContentHash(of: shared)))
-  }
-
   /// Sends saves with a content each to a cloud, one after the other: each number with the numbers that it replaces.
   private func cloud(_ saves: [(number: UInt64, covers: [UInt64])]) throws -> MemoryContainer {
     let tests = CloudAcceptanceTests()
