@@ -4,7 +4,6 @@ import KeepsakeMirror
 import KeepsakeReplication
 import KeepsakeStore
 import KeepsakeSync
-import Synchronization
 
 /// One run of `keepsake sync`: a mirror of the folder on one side, a sync service on the other, the store between them.
 final class SyncSession {
@@ -21,37 +20,14 @@ final class SyncSession {
   }
 
   /// What other tasks have left for the loop.
-  private final class Inbox: Sendable {
-    struct Letters {
-      var slots: Set<String> = []
-      var refusals: [Refusal] = []
-      var damaged: [ContentHash] = []
-      var lostMoney: [LostMoney] = []
-      var seen: [SeenByTracker.Sighting] = []
-      var stop = false
-    }
-    private let letters = Mutex(Letters())
-    let wakes: AsyncStream<Void>
-    private let wake: AsyncStream<Void>.Continuation
-
-    init() {
-      (wakes, wake) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
-    }
-
-    func post(_ change: (inout Letters) -> Void = { _ in }) {
-      letters.withLock { change(&$0) }
-      wake.yield()
-    }
-
-    func take() -> Letters {
-      letters.withLock { letters in
-        let taken = letters
-        letters = Letters()
-        // A stop is never taken back.
-        letters.stop = taken.stop
-        return taken
-      }
-    }
+  private struct Letters {
+    var slots: Set<String> = []
+    var refusals: [Refusal] = []
+    var damaged: [ContentHash] = []
+    var lostMoney: [LostMoney] = []
+    var seen: [SeenByTracker.Sighting] = []
+    /// It is never taken back.
+    var stop = false
   }
 
   /// Every slot is compared again after this many passes over the folder: notifications may be dropped, but the store
@@ -67,10 +43,12 @@ final class SyncSession {
   private let mirror: FolderMirror
   private let way: SyncWay
   private let service: SyncService<Store>
-  private let inbox = Inbox()
+  private let inbox = Inbox(Letters())
   private let seenByTracker = SeenByTracker()
   private var passes = 0
   private var lastPass = FolderMirror.Pass()
+
+  private func takeLetters() -> Letters { inbox.take { Letters(stop: $0.stop) } }
 
   /// Opens the folder and its state, and finds or creates the connection to the cloud.
   static func open(_ options: Options, reporter: SyncReporter) async throws -> SyncSession {
@@ -123,7 +101,7 @@ final class SyncSession {
     var isSynced = false
     do {
       try await firstLook()
-      if !inbox.take().stop {
+      if !takeLetters().stop {
         try await service.start()
         if options.once { isSynced = try await syncOnce() } else { try await syncOn() }
       }
@@ -180,7 +158,7 @@ final class SyncSession {
   private func firstLook() async throws {
     guard try !store.read({ try $0.facts().caughtUp }) else { return }
     for _ in 0..<Self.firstPasses {
-      guard try !look(), !inbox.take().stop else { return }
+      guard try !look(), !takeLetters().stop else { return }
       try await pause()
     }
   }
@@ -238,7 +216,7 @@ final class SyncSession {
 
   /// Takes what other tasks have left; returns whether to stop.
   private func take() throws -> Bool {
-    let letters = inbox.take()
+    let letters = takeLetters()
     mirror.doubt(slots: letters.slots.sorted())
     reporter.refused(letters.refusals)
     letters.damaged.forEach(reporter.damaged)

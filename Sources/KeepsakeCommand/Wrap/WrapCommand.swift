@@ -111,7 +111,7 @@ struct WrapCommand: AsyncParsableCommand {
     try await CommandRun.reporting(json: false) {
       let options = try self.options(environment: ProcessInfo.processInfo.environment)
       let stops = GameSignals.catchAll()
-      let inbox = WrapInbox()
+      let inbox = WrapInbox(WrapLetters())
       let session = WrapSession(
         options, inbox: inbox,
         ask: { question in
