@@ -7,8 +7,7 @@ extension World {
     let length = Int64(swarm.operations) * swarm.pauseMilliseconds / 2
     var rules = PruningRules()
     rules.windowMilliseconds = Int64.random(in: length / 20...length / 4, using: &random)
-    // Longer than any request is on its way.
-    rules.rememberedMilliseconds = 2 * rules.windowMilliseconds + 25_000
+    rules.rememberedMilliseconds = 2 * rules.windowMilliseconds
     // A device may fail to send for a while and still get events.
     rules.lateMilliseconds = 120_000
     rules.stepMilliseconds = 1
