@@ -117,7 +117,7 @@ extension CloudAcceptance {
       else { continue }
       graph.remove(version.record.id, inheritedBy: faults.prunesWithoutHeirs ? nil : heir)
     }
-    forgetIDs(of: history.pruned, in: &graph, times)
+    forgetIDs(of: history.pruned, in: &graph, times, faults)
     return graph
   }
 
@@ -127,12 +127,14 @@ extension CloudAcceptance {
   /// however far it has come, and the cloud would take it for a head. And not while a new device catches up: it may
   /// have got a version just before that was pruned.
   private static func forgetIDs(
-    of pruned: Set<VersionID>, in graph: inout VersionGraph, _ times: PruningTimes
+    of pruned: Set<VersionID>, in graph: inout VersionGraph, _ times: PruningTimes, _ faults: Faults
   ) {
     for (id, version) in graph.versions.sorted(by: { $0.key < $1.key }) where version.seq <= times.forgotten {
       for older in graph.pureIDs(of: id) where pruned.contains(older) {
         guard graph.forgotten.count < PruningRules.forgottenAtOnce else { return }
-        guard let last = graph.lastCoveringSeq(of: older), times.isForgotten(last) else { continue }
+        guard let last = graph.lastCoveringSeq(of: older), last <= times.forgotten,
+          faults.prunesWhereDevicesAre || times.isForgotten(last)
+        else { continue }
         // Two versions may come from nothing else.
         if graph.heir(of: older) != nil { graph.forget(older) }
       }
