@@ -24,10 +24,10 @@ package struct MirrorSelection: Hashable, Sendable {
   /// Whether a file at this path is selected, or is a copy that was kept beside one (`besideName`).
   package func takes(_ components: [String]) -> Bool {
     guard isPart else { return true }
-    if patterns.contains(where: { Self.selects($0[...], components[...]) }) { return true }
+    if patterns.contains(where: { Self.selects($0, components) }) { return true }
     guard let last = components.last, let original = Self.originalName(ofBeside: last) else { return false }
     let beside = components.dropLast() + [original]
-    return patterns.contains { Self.selects($0[...], beside[...]) }
+    return patterns.contains { Self.selects($0, beside) }
   }
 
   /// Whether a folder at this path may contain selected files.
@@ -40,19 +40,32 @@ package struct MirrorSelection: Hashable, Sendable {
   /// the part of the path that was named. Nil for a file that was named itself, and if nothing was.
   func namedFolder(of components: [String]) -> [String]? {
     let named =
-      patterns.filter { Self.selects($0[...], components[...]) }
+      patterns.filter { Self.selects($0, components) }
       .map { $0.prefix { $0.literalName != nil }.count }.max() ?? 0
     return named > 0 && named < components.count ? Array(components.prefix(named)) : nil
   }
 
-  /// Whether the pattern matches the path, or a folder on the way to it.
-  private static func selects(_ pattern: ArraySlice<NamePattern>, _ path: ArraySlice<String>) -> Bool {
-    guard let first = pattern.first else { return true }
-    guard let name = path.first else { return pattern.allSatisfy { $0 == .anyDepth } }
-    if first == .anyDepth {
-      return selects(pattern.dropFirst(), path) || selects(pattern, path.dropFirst())
+  /// Whether the pattern matches the path, or a folder on the way to it. However many `**` a manifest has, this takes at
+  /// most the product of both lengths.
+  private static func selects(_ pattern: [NamePattern], _ path: [String]) -> Bool {
+    var (part, place) = (0, 0)
+    // Where the last `**` is, and from where on what follows it is looked for: only the last one ever has to take more.
+    var deep: (part: Int, place: Int)?
+    while part < pattern.count {
+      if pattern[part] == .anyDepth {
+        part += 1
+        deep = (part, place)
+      } else if place < path.count, pattern[part].matches(path[place]) {
+        part += 1
+        place += 1
+      } else if let last = deep, last.place < path.count {
+        deep = (last.part, last.place + 1)
+        (part, place) = (last.part, last.place + 1)
+      } else {
+        return false
+      }
     }
-    return first.matches(name) && selects(pattern.dropFirst(), path.dropFirst())
+    return true
   }
 
   private static func mayContain(_ pattern: ArraySlice<NamePattern>, _ folder: ArraySlice<String>) -> Bool {

@@ -38,6 +38,14 @@ import Testing
     for path in ["gam", "games", "a", "a/1", "a/1/sav", "deep", "deep/1", "other"] {
       #expect(!selection.takes(path.split(separator: "/").map(String.init)), "\(path)")
     }
+    let deep = Self.selection("**/a/**/b", "x/**")
+    for path in ["a/b", "1/a/2/b/c", "a/1/a/b", "x", "x/1"] {
+      #expect(deep.takes(path.split(separator: "/").map(String.init)), "\(path)")
+    }
+    #expect(!deep.takes(["b", "a"]) && !deep.takes(["1", "a", "2"]))
+    // Tried in every way, a pattern of this kind takes longer than a test.
+    let many = Self.selection(String(repeating: "**/a/", count: 12) + "b")
+    #expect(!many.takes(Array(repeating: "a", count: 40)))
     #expect(selection.leads(["a"]) && selection.leads(["a", "1"]) && selection.leads(["deep", "1", "2"]))
     #expect(!selection.leads(["other"]) && !selection.leads(["a", "1", "other"]))
     #expect(selection.takes(["a", "1", "save.conflict-0123abcd"]) && !selection.takes(["a", "1", "save.conflict-x"]))

@@ -146,7 +146,8 @@ extension Wallet {
 
   private mutating func acknowledge(_ head: ChainHead, _ count: Int) {
     let most = SettledOperations.maximumCount
-    if count > 0, head.count - (state.previous ?? state.acknowledged).count > UInt64(most) || state.previous == nil {
+    let isNear = state.previous.map { head.count.subtractingReportingOverflow($0.count).partialValue <= UInt64(most) }
+    if count > 0, isNear != true {
       state.previous = state.operations.prefix(max(0, count - most)).reduce(state.acknowledged) { $0.appending($1) }
     }
     state.acknowledged = head

@@ -100,6 +100,9 @@ package struct WalletState: Hashable, Sendable {
     guard acknowledged.count <= head.count, head.count <= Cursor.maximumSeq, statement <= Cursor.maximumSeq else {
       return "its chain has an invalid length"
     }
+    guard previous.map({ $0.count < acknowledged.count }) ?? true,
+      settled.map({ $0.operations.count <= SettledOperations.maximumCount }) ?? true
+    else { return "it says impossible things of what the bank has settled" }
     guard max(epoch, proving ?? 0) <= Cursor.maximumSeq, orders <= Cursor.maximumSeq,
       min(again, replayed) >= 0, max(again, replayed) <= Int(clamping: Cursor.maximumSeq),
       ancestors.count <= Self.maximumAncestors

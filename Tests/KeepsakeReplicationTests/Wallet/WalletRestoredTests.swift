@@ -245,6 +245,15 @@ import Testing
       { $0.ancestors = (0..<17).map { ChainID(high: 1, low: $0) } },
       { $0.proof?.totals["gems"]?.granted = -1 }, { $0.proof?.totals["gems"]?.spent = Wallet.maximumTotal + 1 },
       { $0.proof?.totals[""] = WalletTotals() },
+      { $0.previous = $0.acknowledged }, { $0.previous?.count = .max },
+      { state in
+        let operation = WalletOperation(
+          id: OperationID(high: 0, low: 1), kind: .earn, currency: "gems", amount: 1, reason: "found")
+        state.settled = state.proof.map {
+          SettledOperations(
+            statement: $0, previous: $0.head.hash, operations: Array(repeating: operation, count: 17))
+        }
+      },
     ]
     for (index, change) in changes.enumerated() { #expect(try changed(change).objection != nil, "\(index)") }
     let valid = try changed { ($0.epoch, $0.proving, $0.orders) = (most, most, most) }
