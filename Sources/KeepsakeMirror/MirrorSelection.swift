@@ -27,7 +27,7 @@ package struct MirrorSelection: Hashable, Sendable {
     if patterns.contains(where: { Self.selects($0, components) }) { return true }
     guard let last = components.last, let original = Self.originalName(ofBeside: last) else { return false }
     let beside = components.dropLast() + [original]
-    return patterns.contains { Self.selects($0, beside) }
+    return patterns.contains { Self.selects($0, Array(beside)) }
   }
 
   /// Whether a folder at this path may contain selected files.
