@@ -45,8 +45,8 @@ package struct MirrorSelection: Hashable, Sendable {
     return named > 0 && named < components.count ? Array(components.prefix(named)) : nil
   }
 
-  /// Whether the pattern matches the path, or a folder on the way to it. However many `**` a manifest has, this takes at
-  /// most the product of both lengths.
+  /// Whether the pattern matches the path, or a folder on the way to it. However many `**` a manifest has, this takes
+  /// at most the product of both lengths.
   private static func selects(_ pattern: [NamePattern], _ path: [String]) -> Bool {
     var (part, place) = (0, 0)
     // Where the last `**` is, and from where on what follows it is looked for: only the last one ever has to take more.
