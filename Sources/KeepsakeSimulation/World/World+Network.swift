@@ -46,24 +46,26 @@ extension World {
         after: delay,
         .toDevice(device: index, opening: opening, .failed(request: number, TransportFailure(kind, "simulated"))))
     }
+    // A request arrives before the cloud forgets what replaced versions it has got: nothing is under way for 90 days.
+    func arrive(after delay: Int64, opening: Int) {
+      let longest = pruningRules.map { $0.rememberedMilliseconds - 1 } ?? .max
+      schedule(after: min(delay, longest), .toCloud(device: index, opening: opening, call))
+    }
     guard calm || devices[index].online else { return fail(after: 10, .unreachable) }
     if !calm, swarm.isAboutMoney, isBeginning(call, of: index) {
       // It arrives when the store has forgotten the chain that it begins, and has begun another one.
       report.statistics.lateAnswers += 1
       schedule(after: 500, .setBack(device: index, opening: opening))
       fail(after: Self.timeoutMilliseconds, .interrupted)
-      return schedule(
-        after: Int64.random(in: 4_000...15_000, using: &random), .toCloud(device: index, opening: -1, call))
+      return arrive(after: Int64.random(in: 4_000...15_000, using: &random), opening: -1)
     }
     let arrival = Int64.random(in: 5...swarm.latencyMilliseconds * call.weight, using: &random)
     guard !calm, random.may(swarm.lossOdds) else {
       if !calm, random.may(swarm.doublingOdds) {
         report.statistics.doubled += 1
-        schedule(
-          after: arrival + Int64.random(in: 0...8_000, using: &random),
-          .toCloud(device: index, opening: opening, call))
+        arrive(after: arrival + Int64.random(in: 0...8_000, using: &random), opening: opening)
       }
-      return schedule(after: arrival, .toCloud(device: index, opening: opening, call))
+      return arrive(after: arrival, opening: opening)
     }
     switch Int.random(in: 0..<5, using: &random) {
     case 0:
@@ -75,12 +77,11 @@ extension World {
       // The response arrives too late: the request's number is no longer in flight.
       report.statistics.lateAnswers += 1
       fail(after: Self.timeoutMilliseconds, .interrupted)
-      schedule(
-        after: Int64.random(in: 4_000...15_000, using: &random), .toCloud(device: index, opening: opening, call))
+      arrive(after: Int64.random(in: 4_000...15_000, using: &random), opening: opening)
     case 3:
       report.statistics.lostAnswers += 1
       fail(after: Self.timeoutMilliseconds, .interrupted)
-      schedule(after: arrival, .toCloud(device: index, opening: -1, call))
+      arrive(after: arrival, opening: -1)
     default:
       fail(after: arrival, .server(retryAfterMilliseconds: random.once(in: 2) ? 2_000 : nil))
     }
