@@ -47,6 +47,7 @@ let package = Package(
     .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
     .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
     .package(url: "https://github.com/apple/swift-metrics", from: "2.13.0"),
+    .package(url: "https://github.com/apple/swift-distributed-tracing", from: "1.7.3"),
     .package(url: "https://github.com/apple/swift-configuration", from: "1.4.0"),
     .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
     .package(url: "https://github.com/jpsim/Yams", from: "6.2.2"),
@@ -125,6 +126,7 @@ let package = Package(
         .product(name: "UnixSignals", package: "swift-service-lifecycle", condition: cloud),
         .product(name: "Logging", package: "swift-log", condition: cloud),
         .product(name: "CoreMetrics", package: "swift-metrics", condition: cloud),
+        .product(name: "Tracing", package: "swift-distributed-tracing", condition: cloud),
       ],
       swiftSettings: strict),
     // Keeps a folder of plain files and a store the same: `keepsake sync`.

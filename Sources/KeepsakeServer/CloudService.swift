@@ -96,9 +96,10 @@ struct CloudService: Service {
     let scheme = certificates == nil ? "http" : "https"
     let keys = cloud.appKeys.keys
     let pruning = PruningService(storage: storage, metrics: cloud.metrics, logger: logger, clock: configuration.clock)
-    let (stopSwitch, logger, monitoring, health, gate) = (stopSwitch, logger, monitoring, health, cloud.gate)
+    let (stopSwitch, logger, monitoring, health) = (stopSwitch, logger, monitoring, health)
+    let (gate, events) = (cloud.gate, cloud.events)
     let application = Application(
-      router: cloud.routes(), server: try server(),
+      responder: TaskResponder(base: cloud.routes().buildResponder()), server: try server(),
       configuration: .init(
         address: .hostname(host, port: configuration.port), serverName: "Keepsake"),
       services: [cloud.events, cloud.partials, cloud.refusals, pruning],
@@ -125,6 +126,8 @@ struct CloudService: Service {
       } onGracefulShutdown: {
         logger.info("Keepsake's server is stopping")
         health.drain()
+        // The server waits for its connections, and those with event streams would stay.
+        events.close()
       }
     } catch {
       // The first failure is the one to throw.

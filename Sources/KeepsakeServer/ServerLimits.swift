@@ -51,8 +51,11 @@ enum ServerLimits {
   static let reservedDescriptors = 256
   /// Connections from one address: a quarter of all, but at least this many.
   static let leastConnectionsPerAddress = 64
-  /// What is read of a connection at a time. Ten such pieces are in memory while the server doesn't take them.
+  /// What is read of a connection at a time, the most, at first and the least: it grows while all of it is used. Ten
+  /// such pieces are in memory while the server doesn't take them, and one while the connection is idle.
   static let readAtOnceBytes = 16 << 10
+  static let readFirstBytes = 2 << 10
+  static let readAtLeastBytes = 1 << 10
   /// What the system buffers for a connection in each direction: 2.5 MB/s over a tenth of a second's way, and little
   /// enough that somebody who doesn't read is soon noticed.
   static let socketBufferBytes = 256 << 10

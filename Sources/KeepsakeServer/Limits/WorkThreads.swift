@@ -9,10 +9,13 @@ import Synchronization
 /// which gets a thread whenever it has work: those of a concurrent queue come from one pool with a thread for each
 /// processor, in which a few long jobs would keep everything else waiting.
 final class WorkThreads: Sendable {
+  /// What is given the number of the thread on which it runs.
+  private typealias Job = @Sendable (Int) -> Void
+
   private struct State {
     /// The queues that do nothing now.
     var free: [Int]
-    var waiting: ArraySlice<@Sendable () -> Void> = []
+    var waiting: ArraySlice<Job> = []
   }
   private enum Next {
     case start(Int)
@@ -33,8 +36,14 @@ final class WorkThreads: Sendable {
 
   /// Runs `work`, after waiting if necessary. Throws what it throws, or an `APIError` if too much waits already.
   func run<Result: Sendable>(_ work: @escaping @Sendable () throws -> Result) async throws -> Result {
+    try await run { _ in try work() }
+  }
+
+  /// Runs `work` with the number of its thread, from 0: for what there is one of for each thread, as nothing else runs
+  /// there meanwhile.
+  func run<Result: Sendable>(_ work: @escaping @Sendable (_ thread: Int) throws -> Result) async throws -> Result {
     try await withCheckedThrowingContinuation { continuation in
-      let job: @Sendable () -> Void = { continuation.resume(with: Swift.Result(catching: work)) }
+      let job: Job = { thread in continuation.resume(with: Swift.Result { try work(thread) }) }
       let next: Next = state.withLock { state in
         if let index = state.free.popLast() { return .start(index) }
         guard state.waiting.count < maximumWaiting else { return .refuse }
@@ -49,10 +58,10 @@ final class WorkThreads: Sendable {
     }
   }
 
-  private func drain(from first: @escaping @Sendable () -> Void, on index: Int) {
-    var next: (@Sendable () -> Void)? = first
+  private func drain(from first: @escaping Job, on index: Int) {
+    var next: Job? = first
     while let job = next {
-      job()
+      job(index)
       next = state.withLock { state in
         guard !state.waiting.isEmpty else {
           state.free.append(index)

@@ -67,7 +67,10 @@ final class RequestGuard: ChannelDuplexHandler, RemovableChannelHandler {
     guard channel is any SocketOptionProvider else { return }
     // Failures are of a connection that is gone by now.
     channel.setOption(
-      .recvAllocator, value: FixedSizeRecvByteBufferAllocator(capacity: ServerLimits.readAtOnceBytes)
+      .recvAllocator,
+      value: AdaptiveRecvByteBufferAllocator(
+        minimum: ServerLimits.readAtLeastBytes, initial: ServerLimits.readFirstBytes,
+        maximum: ServerLimits.readAtOnceBytes)
     ).whenComplete { _ in }
     channel.setOption(
       .writeBufferWaterMark,

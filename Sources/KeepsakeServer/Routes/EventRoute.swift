@@ -3,7 +3,6 @@ import Foundation
 import Hummingbird
 import KeepsakeReplication
 import NIOCore
-import ServiceLifecycle
 
 /// The event stream (server-sent events) that reports how far a device's container has come and what changed, and the
 /// same events as single responses.
@@ -29,7 +28,7 @@ extension CloudRoutes {
         defer { events.unsubscribe(subscription) }
         var lastSent = start.seq
         try await writer.write(first)
-        for await notice in subscription.notices.cancelOnGracefulShutdown() {
+        for await notice in subscription.notices {
           guard isStillAdmitted(token) else { break }
           if notice.seq > lastSent {
             lastSent = notice.seq
@@ -93,7 +92,7 @@ extension CloudRoutes {
       return try Response(json: CloudEvent(seq: state.seq, unknown: state.unknown))
     }
     let token = Self.bearer(of: request)
-    for await notice in subscription.notices.cancelOnGracefulShutdown() {
+    for await notice in subscription.notices {
       // What was revoked meanwhile gets nothing more.
       guard notice.seq > after, isStillAdmitted(token) else { break }
       guard let json = notice.event else { return try Response(json: CloudEvent(seq: notice.seq)) }

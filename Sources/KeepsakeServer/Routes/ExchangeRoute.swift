@@ -44,7 +44,9 @@ extension CloudRoutes {
   /// - Throws: `APIError.retired` for a device that was removed, and ``ExchangeError`` for a request that no correct
   ///   device sends.
   func exchange(_ message: ExchangeRequest, from identity: DeviceIdentity) async throws -> ExchangeResponse {
-    let rules = try await bankRules(of: identity.container, for: message.wallet)
+    // The bank isn't asked without an offer.
+    let rules =
+      if let offer = message.wallet { try await bankRules(of: identity.container, for: offer) } else { BankRules() }
     let (now, quota) = (clock(), quota)
     let hasListeners = events.hasListeners(in: identity.container, besides: identity.device)
     let reads = try CloudAcceptance.reads(

@@ -16,7 +16,8 @@ extension CloudRoutes {
       ).offer
       // Only a device that still belongs to the player may say that the cloud was set back.
       let isRetired = try await storage.isRetired(identity)
-      let rules = try await bankRules(of: identity.container, for: isRetired ? nil : offer)
+      let rules =
+        isRetired ? bankRules(of: identity.container) : try await bankRules(of: identity.container, for: offer)
       let now = clock()
       var reads = ReadSet()
       reads.device = identity.device

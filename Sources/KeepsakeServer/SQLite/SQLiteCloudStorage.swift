@@ -20,9 +20,10 @@ final class SQLiteCloudStorage: CloudStorage {
   let clock: @Sendable () -> Int64
   let logger: Logger
   private let newestSeqs = NewestSeqs()
-  /// One for each of the database's readers, so that none waits for a reader.
   private let readers = WorkThreads(
     running: ServerLimits.readers, waiting: ServerLimits.waitingReads, for: "reading")
+  /// One for each of `readers`: to get one from a pool takes as long as to read a small row.
+  private let readerConnections: [DatabaseQueue]
   private let fileQueue = DispatchQueue(label: "keepsake.cloud.files", attributes: .concurrent)
 
   /// Opens the database, and migrates an older one. One from a newer version is refused and not touched. One that was
@@ -42,11 +43,10 @@ final class SQLiteCloudStorage: CloudStorage {
     var configuration = Configuration()
     configuration.label = "keepsake.cloud"
     configuration.busyMode = .timeout(5)
-    configuration.maximumReaderCount = ServerLimits.readers
+    var reading = configuration
+    reading.readonly = true
     do {
       if FileManager.default.fileExists(atPath: database.path) {
-        var reading = configuration
-        reading.readonly = true
         try DatabaseQueue(path: database.path, configuration: reading).read(Schema.refuseNewer)
       }
       try Schema.prepare(database, configuration, files: files, logger: logger)
@@ -61,6 +61,9 @@ final class SQLiteCloudStorage: CloudStorage {
         #endif
       }
       epoch = Mutex(try Self.begin(pool, witness, now: clock(), logger: logger))
+      readerConnections = try (0..<ServerLimits.readers).map { [reading] _ in
+        try DatabaseQueue(path: database.path, configuration: reading)
+      }
     } catch {
       throw Schema.failure(error, opening: database)
     }
@@ -153,7 +156,7 @@ final class SQLiteCloudStorage: CloudStorage {
   /// Runs `body` in a transaction that reads. GRDB's own asynchronous reading changes threads four times, which takes
   /// longer than most reads.
   func reading<Result: Sendable>(_ body: @escaping @Sendable (Database) throws -> Result) async throws -> Result {
-    try await readers.run { [pool] in try pool.read(body) }
+    try await readers.run { [readerConnections] thread in try readerConnections[thread].read(body) }
   }
 
   // MARK: Contents
@@ -276,6 +279,7 @@ final class SQLiteCloudStorage: CloudStorage {
         logger.failure("The generation of the database can't be raised", error)
       }
     }
+    for connection in readerConnections { try connection.close() }
     // The last connection to close is a reader, which can't empty the write-ahead log. It is emptied here, so that one
     // file is enough for a backup of a stopped server.
     do {

@@ -137,7 +137,8 @@ final class EventHub: Service, Sendable {
     }
   }
 
-  private func close() {
+  /// Ends all streams; there will be no others.
+  func close() {
     let open = state.withLock { state in
       state.isClosed = true
       defer { state.listeners = [:] }

@@ -22,9 +22,11 @@ struct FileStamp: Hashable, Sendable {
   private var nanoseconds: Int64
 
   /// Nil if there is no such file, or it can't be examined.
-  init?(of url: URL) {
+  init?(of url: URL) { self.init(ofFileAt: url.path) }
+
+  init?(ofFileAt path: String) {
     var status = stat()
-    guard stat(url.path, &status) == 0 else { return nil }
+    guard stat(path, &status) == 0 else { return nil }
     (device, node, size) = (UInt64(status.st_dev), UInt64(status.st_ino), Int64(status.st_size))
     #if canImport(Darwin)
     (seconds, nanoseconds) = (Int64(status.st_mtimespec.tv_sec), Int64(status.st_mtimespec.tv_nsec))
@@ -43,7 +45,8 @@ final class WatchedFiles<Value: Sendable>: Sendable {
     var stamps: [FileStamp?]
     var value: Value
   }
-  private let files: [URL]
+  /// Their paths: those of URLs take longer to get than the files' stamps.
+  private let files: [String]
   private let what: String
   private let read: @Sendable () throws -> Value
   private let logger: Logger
@@ -53,15 +56,15 @@ final class WatchedFiles<Value: Sendable>: Sendable {
   ///   - what: What the files have, for the log, such as "app keys".
   ///   - read: Reads the files; what it throws the first time is thrown here.
   init(_ files: [URL], what: String, logger: Logger, read: @escaping @Sendable () throws -> Value) throws {
-    (self.files, self.what, self.read, self.logger) = (files, what, read, logger)
+    (self.files, self.what, self.read, self.logger) = (files.map(\.path), what, read, logger)
     // Before reading: a change in between is noticed by the next look.
-    let stamps = files.map(FileStamp.init)
+    let stamps = self.files.map(FileStamp.init(ofFileAt:))
     state = Mutex(State(stamps: stamps, value: try read()))
   }
 
   /// Costs a system call for each file.
   var value: Value {
-    let stamps = files.map(FileStamp.init)
+    let stamps = files.map(FileStamp.init(ofFileAt:))
     return state.withLock { state in
       guard state.stamps != stamps else { return state.value }
       return load(stamps, &state)
@@ -70,7 +73,7 @@ final class WatchedFiles<Value: Sendable>: Sendable {
 
   /// Reads the files anew, whether they look changed or not.
   func reload() {
-    let stamps = files.map(FileStamp.init)
+    let stamps = files.map(FileStamp.init(ofFileAt:))
     state.withLock { _ = load(stamps, &$0) }
   }
 

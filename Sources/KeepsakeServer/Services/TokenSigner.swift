@@ -28,16 +28,14 @@ struct TokenSigner: Sendable {
   /// The newest one first, which signs.
   private let keys: [Key]
   private let lifetimeMilliseconds: Int64
+  /// What the banks of this cloud sign with, the newest first: derived from the secrets, so that knowing it doesn't
+  /// make tokens.
+  let bankKeys: [Data]
 
   init(secrets: [ServerSecrets.Secret], lifetimeDays: Int = Self.defaultLifetimeDays) {
     keys = secrets.map { Key(key: SymmetricKey(data: $0.bytes), createdMilliseconds: $0.createdMilliseconds) }
     lifetimeMilliseconds = Int64(lifetimeDays) * Self.millisecondsPerDay
-  }
-
-  /// What the banks of this cloud sign with, the newest first: derived from the secrets, so that knowing it doesn't
-  /// make tokens.
-  var bankKeys: [Data] {
-    keys.map { Data(HMAC<SHA256>.authenticationCode(for: Data("keepsake bank".utf8), using: $0.key)) }
+    bankKeys = keys.map { Data(HMAC<SHA256>.authenticationCode(for: Data("keepsake bank".utf8), using: $0.key)) }
   }
 
   /// Returns a new token.
