@@ -5,6 +5,8 @@ Every difference has to be in the report that `keepsake convert --json` prints, 
 object of a class of Foundation's has to have fields that its class has in the original files.
 
   Scripts/check-keyed.py --keepsake .build/debug/keepsake FOLDER...
+
+With --pairs, they go through each of the other formats, and from each of them through each other one, instead.
 """
 import argparse
 import collections
@@ -97,43 +99,65 @@ def fields(archive, found):
             found[name].add(frozenset(key for key in value if key != "$class"))
 
 
+# The formats of `keepsake convert`, by the extension that it knows them by.
+FORMATS = {"json": "json", "xml": "plist", "binary": "bplist", "archive": "keepsake"}
+
+
+def convert(keepsake, path, way, scratch):
+    """Converts a file to each format of `way` in turn. Returns the last file, None if a conversion is refused, and what
+    the reports tell, or the refusal."""
+    losses = []
+    for step, name in enumerate(way):
+        target = f"{scratch}/{step}.{FORMATS.get(name, 'archive')}"
+        run = subprocess.run(
+            [keepsake, "convert", str(path), target, "--force", "--json"], capture_output=True, text=True)
+        if run.returncode != 0:
+            return None, json.loads(run.stdout)["error"]["code"]
+        losses += json.loads(run.stdout).get("losses", [])
+        path = target
+    return path, losses
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--keepsake", required=True)
     parser.add_argument("folders", nargs="+")
+    parser.add_argument("--pairs", action="store_true")
     arguments = parser.parse_args()
+    ways = [["json"]]
+    if arguments.pairs:
+        ways = [[one] for one in FORMATS] + [[one, two] for one in FORMATS for two in FORMATS if one != two]
+    ways = [way + ["keyed"] for way in ways]
     files = sorted(p for folder in arguments.folders for p in pathlib.Path(folder).rglob("*") if p.is_file())
     originals, written = collections.defaultdict(set), collections.defaultdict(set)
-    compared = announced = 0
+    compared = announced = refused = 0
     problems = []
     with tempfile.TemporaryDirectory() as scratch:
-        middle, back = f"{scratch}/middle.json", f"{scratch}/back.archive"
         for path in files:
             plist = is_keyed(path)
             if plist is None:
                 continue
-            report = subprocess.run(
-                [arguments.keepsake, "convert", str(path), middle, "--force", "--json"], capture_output=True, text=True)
-            if report.returncode != 0:
-                continue  # Refused, which loses nothing.
-            second = subprocess.run(
-                [arguments.keepsake, "convert", middle, back, "--force", "--json"], capture_output=True, text=True)
-            if second.returncode != 0:
-                problems.append(f"{path.name}: doesn't convert back: {second.stdout.strip()}")
-                continue
-            compared += 1
-            losses = json.loads(report.stdout).get("losses", [])
-            old, new = Archive(plist), Archive(is_keyed(back))
+            old = Archive(plist)
             fields(old, originals)
-            fields(new, written)
-            counts = collections.Counter(what for what, _ in differences(old, new))
-            for what, count in counts.items():
-                told = sum(loss["count"] for loss in losses if loss["what"].split(",")[0].startswith(what))
-                if told < count:
-                    example = next(p for w, p in differences(old, new) if w == what)
-                    problems.append(f"{path.name}: {what} differs {count} times, told {told}, as at {example}")
-                else:
-                    announced += count
+            for way in ways:
+                name = f"{path.name} through {' and '.join(way[:-1])}"
+                back, losses = convert(arguments.keepsake, path, way, scratch)
+                if back is None:  # Refused, which loses nothing.
+                    refused += 1
+                    if losses not in ("data", "unwritable") or not arguments.pairs:
+                        problems.append(f"{name}: refused with {losses}")
+                    continue
+                compared += 1
+                new = Archive(is_keyed(back))
+                fields(new, written)
+                counts = collections.Counter(what for what, _ in differences(old, new))
+                for what, count in counts.items():
+                    told = sum(loss["count"] for loss in losses if loss["what"].split(",")[0].startswith(what))
+                    if told < count:
+                        example = next(p for w, p in differences(old, new) if w == what)
+                        problems.append(f"{name}: {what} differs {count} times, told {told}, as at {example}")
+                    else:
+                        announced += count
     for name, shapes in sorted(written.items()):
         if name.startswith("NS"):
             known = set().union(*originals[name]) if originals[name] else None
@@ -142,7 +166,9 @@ def main():
                     problems.append(f"{name} is written with fields that its class doesn't have: {sorted(one - known)}")
     for problem in problems:
         print(problem)
-    print(f"{compared} keyed archives compared, {announced} differences told, {len(problems)} problems")
+    print(
+        f"{compared} keyed archives compared, {refused} refused, {announced} differences told, "
+        f"{len(problems)} problems")
     sys.exit(1 if problems or compared == 0 else 0)
 
 

@@ -57,6 +57,10 @@ struct Conversion {
     case (_, .keyed):
       self.init(try KeyedWriter.list(file.graph()).encoded(as: .binary), .exact)
       try check(target, progress) { if case .keyed = $0.content { true } else { false } }
+    case (.keyed(let list, let graph), .archive):
+      try self.init(plain: graph, target, isLossy: wanted == .lossy, room, progress)
+      let again = ObjectGraph(try ArchiveInspection(of: bytes))
+      losses += KeyedFidelity.losses(from: list, to: try KeyedWriter.list(again))
     default: try self.init(plain: file.graph(), target, isLossy: wanted == .lossy, room, progress)
     }
   }
