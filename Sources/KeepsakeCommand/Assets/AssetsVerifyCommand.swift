@@ -11,7 +11,10 @@ struct AssetsVerifyCommand: AsyncParsableCommand {
     discussion: """
       Reads and hashes every asset, and changes nothing. Exit status 1 if one is missing, damaged, stale or \
       unreadable. Extra files are reported but do no harm: a game never loads them.
-      """)
+      """,
+    examples: [
+      "keepsake assets verify Assets",
+    ])
 
   @Argument(help: "The folder of the assets.", completion: .directory)
   var folder: String
@@ -19,7 +22,7 @@ struct AssetsVerifyCommand: AsyncParsableCommand {
   @Option(name: .long, help: "The manifest; by default \(AssetManifest.fileName) in the folder.", completion: .file())
   var manifest: String?
 
-  @Flag(name: .long, help: "Print JSON.")
+  @Flag(name: .shortAndLong, help: "Print JSON.")
   var json = false
 
   static let unsound: Int32 = 1

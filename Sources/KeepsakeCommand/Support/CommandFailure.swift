@@ -265,41 +265,4 @@ struct CommandFailure: Error, Hashable, Sendable, Codable {
     }
   }
 }
-
-/// How a command ends: it reports its failure on standard error, or as JSON, and exits with the matching code.
-enum CommandRun {
-  /// Runs `body`, and reports its failure.
-  ///
-  /// - Parameters:
-  ///   - looksInside: Whether the command itself reads everything that a damaged store still gives.
-  ///   - status: The exit code for any failure, if it isn't to be the one of <sysexits.h>.
-  static func reporting(json: Bool, looksInside: Bool = false, status: Int32? = nil, _ body: () async throws -> Void)
-    async throws
-  {
-    do {
-      try await body()
-    } catch let exit as ExitCode {
-      throw exit
-    } catch {
-      let failure = looksInside ? CommandFailure(error).withoutInspectAdvice : CommandFailure(error)
-      if json {
-        Output.line(ErrorLine(error: .init(code: "\(failure.kind)", message: failure.message, next: failure.next)))
-      } else {
-        Output.complaint("keepsake: " + Printable.text(failure.message))
-        if let next = failure.next { Output.complaint("  " + next) }
-      }
-      throw ExitCode(status ?? failure.kind.rawValue)
-    }
-  }
-
-  private struct ErrorLine: Encodable {
-    struct Body: Encodable {
-      var code: String
-      var message: String
-      var next: String?
-    }
-    var event = "error"
-    var error: Body
-  }
-}
 #endif
