@@ -85,7 +85,8 @@ struct MirrorStore {
         }
         let draft = SaveDraft(
           id: change.entry.version, slot: slot(of: change.path), parents: change.parents, contents: contents,
-          length: change.bytes?.count ?? 0, metadata: metadata(), savedAtMilliseconds: change.savedAt, tombstone: change.bytes == nil)
+          length: change.bytes?.count ?? 0, metadata: metadata(), savedAtMilliseconds: change.savedAt,
+          tombstone: change.bytes == nil)
         try DeviceCommit.apply(
           CommitDraft(saves: [draft]), now: now, writer: store.writer, in: &transaction, using: &random)
       }

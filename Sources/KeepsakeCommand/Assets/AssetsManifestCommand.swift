@@ -17,7 +17,7 @@ struct AssetsManifestCommand: AsyncParsableCommand {
       With --check, nothing is written, and exit status 1 means that the manifest is not up to date.
       """,
     examples: [
-      "keepsake assets manifest Assets --check",
+      "keepsake assets manifest Assets --check"
     ])
 
   /// What `--json` prints.
@@ -36,7 +36,8 @@ struct AssetsManifestCommand: AsyncParsableCommand {
   var folder: String
 
   @Option(
-    name: .shortAndLong, help: "Where to write it; by default \(AssetManifest.fileName) in the folder.", completion: .file())
+    name: .shortAndLong, help: "Where to write it; by default \(AssetManifest.fileName) in the folder.",
+    completion: .file())
   var output: String?
 
   @Flag(name: .long, help: "Write nothing; exit with status 1 if the manifest is not up to date.")

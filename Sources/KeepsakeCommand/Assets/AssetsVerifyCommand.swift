@@ -13,7 +13,7 @@ struct AssetsVerifyCommand: AsyncParsableCommand {
       unreadable. Extra files are reported but do no harm: a game never loads them.
       """,
     examples: [
-      "keepsake assets verify Assets",
+      "keepsake assets verify Assets"
     ])
 
   @Argument(help: "The folder of the assets.", completion: .directory)

@@ -42,7 +42,9 @@ struct ConvertCommand: AsyncParsableCommand {
     completion: .file())
   var files: [String]
 
-  @Option(name: .shortAndLong, help: "The format to write, regardless of the output's name; xml and binary are property lists.")
+  @Option(
+    name: .shortAndLong,
+    help: "The format to write, regardless of the output's name; xml and binary are property lists.")
   var to: FileFormat?
 
   @Flag(help: "Write values that JSON or property lists don't have in a form that can be converted back.")
@@ -131,7 +133,8 @@ struct ConvertCommand: AsyncParsableCommand {
   /// Returns the path of a converted file in a folder: the name of the original, with the ending of the format.
   private static func target(of input: String, in folder: String, as format: FileFormat) -> String {
     let name = URL(fileURLWithPath: input).lastPathComponent
-    let stem = FileFormat(path: name) == nil ? name : URL(fileURLWithPath: name).deletingPathExtension().lastPathComponent
+    let stem =
+      FileFormat(path: name) == nil ? name : URL(fileURLWithPath: name).deletingPathExtension().lastPathComponent
     return folder + (folder.hasSuffix("/") ? "" : "/") + stem + "." + format.fileExtension
   }
 
@@ -146,9 +149,8 @@ struct ConvertCommand: AsyncParsableCommand {
   ) throws -> Answer {
     try refuseExisting(output)
     progress("reading \(Printable.text(input))")
-    let file = try InspectCommand.naming(input) {
-      try SavedFile(SavedFile.bytes(at: input, seal: seal.request()), named: input)
-    }
+    let data = try SavedFile.bytes(at: input, seal: seal.request())
+    let file = try InspectCommand.naming(input) { try SavedFile(data, named: input) }
     let form: Conversion.Form? = tagged ? .tagged : lossy ? .lossy : nil
     let conversion = try InspectCommand.naming(input) {
       try Conversion(of: file, to: format, form: form, progress: progress)
@@ -158,7 +160,20 @@ struct ConvertCommand: AsyncParsableCommand {
     return Answer(
       path: input, output: output, from: file.words, to: format.rawValue, form: conversion.form,
       bytes: file.byteCount,
-      outputBytes: conversion.bytes.count, losses: conversion.losses)
+      outputBytes: conversion.bytes.count,
+      losses: try roundingLosses(of: data, read: file, named: input) + conversion.losses)
+  }
+
+  /// Returns what reading JSON gave up already.
+  private func roundingLosses(of data: Data, read file: SavedFile, named name: String) throws -> [PlainForm.Loss] {
+    guard file.spelling == .json else { return [] }
+    let rounding = try JSONReader.rounding(in: data, isJSON5: SavedFile.isJSON5(name))
+    guard rounding.count > 0 else { return [] }
+    return [
+      PlainForm.Loss(
+        what: "\(rounding.count == 1 ? "number" : "numbers") with more digits than a 64-bit number holds (rounded)",
+        count: rounding.count, path: rounding.first)
+    ]
   }
 
   // MARK: Writing

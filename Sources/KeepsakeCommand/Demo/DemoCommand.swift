@@ -14,7 +14,7 @@ struct DemoCommand: AsyncParsableCommand {
       status 1 if a promise was not kept.
       """,
     examples: [
-      "keepsake demo --keep",
+      "keepsake demo --keep"
     ])
 
   @Flag(help: "Leave the server running and keep the data, so that you can look at them.") var keep = false

@@ -18,7 +18,7 @@ struct DoctorCommand: AsyncParsableCommand {
       is sound or was repaired, 1 if it is not.
       """,
     examples: [
-      "keepsake doctor STORE --repair",
+      "keepsake doctor STORE --repair"
     ])
 
   @Argument(help: "The store's folder, or a folder that keepsake sync syncs.", completion: .directory)
@@ -46,7 +46,11 @@ struct DoctorCommand: AsyncParsableCommand {
         answer.done = try doctor.repair(diagnosis).map(\.message)
         answer.state = .repaired
       }
-      if json { try Output.document(answer) } else { Output.text(answer.lines(on: color.terminal).joined(separator: "\n")) }
+      if json {
+        try Output.document(answer)
+      } else {
+        Output.text(answer.lines(on: color.terminal).joined(separator: "\n"))
+      }
       if answer.state == .damaged { throw ExitCode(VerifyCommand.unsound) }
     }
   }
@@ -114,7 +118,10 @@ struct DoctorCommand: AsyncParsableCommand {
       for save in unreadable {
         let which = save.isHead ? "the current save of" : "an older save of"
         lines.append(
-          "\(terminal.paint("unreadable", .bad)): \(which) \(Printable.text(save.slot)), version \(save.version): \(Printable.text(save.message))")
+          """
+          \(terminal.paint("unreadable", .bad)): \(which) \(Printable.text(save.slot)), version \(save.version): \
+          \(Printable.text(save.message))
+          """)
       }
       lines += secret
       if state == .repaired { return lines + done.map { "\(repaired): " + Printable.text($0) } }

@@ -17,7 +17,7 @@ struct EstimateCommand: AsyncParsableCommand {
       last number form one.
       """,
     examples: [
-      "keepsake estimate ~/old-saves",
+      "keepsake estimate ~/old-saves"
     ])
 
   @Argument(help: "Versions of a save, or folders that contain them.", completion: .file())
@@ -36,7 +36,11 @@ struct EstimateCommand: AsyncParsableCommand {
       let progress = ProgressLine(quiet: false)
       let estimates = try series.map { series in try SeriesEstimate(of: series) { progress.update($0) } }
       progress.clear()
-      if json { try Output.document(Answer(series: estimates)) } else { Output.text(SeriesEstimate.table(estimates, on: .standardOutput())) }
+      if json {
+        try Output.document(Answer(series: estimates))
+      } else {
+        Output.text(SeriesEstimate.table(estimates, on: .standardOutput()))
+      }
     }
   }
 }

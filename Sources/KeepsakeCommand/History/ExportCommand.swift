@@ -16,7 +16,7 @@ struct ExportCommand: AsyncParsableCommand {
       --unsealed is given.
       """,
     examples: [
-      "keepsake export STORE main hero.save",
+      "keepsake export STORE main hero.save"
     ])
 
   @Argument(help: "The store's folder, or a folder that keepsake sync syncs.", completion: .directory)

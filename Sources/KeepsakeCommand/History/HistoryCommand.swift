@@ -80,7 +80,9 @@ struct HistoryCommand: AsyncParsableCommand {
       if json {
         try Output.document(Answer(slots: reports))
       } else {
-        Output.text(reports.isEmpty ? "no versions yet" : reports.flatMap { $0.lines(on: color.terminal) }.joined(separator: "\n"))
+        Output.text(
+          reports.isEmpty ? "no versions yet" : reports.flatMap { $0.lines(on: color.terminal) }.joined(separator: "\n")
+        )
       }
     }
   }

@@ -16,7 +16,7 @@ struct ImportCommand: AsyncParsableCommand {
       A synced file changes at the next keepsake sync.
       """,
     examples: [
-      #"keepsake import STORE hero.save --slot "from the phone""#,
+      #"keepsake import STORE hero.save --slot "from the phone""#
     ])
 
   @Argument(help: "The store's folder, or a folder that keepsake sync syncs.", completion: .directory)

@@ -15,7 +15,7 @@ struct RestoreCommand: AsyncParsableCommand {
       changes at the next keepsake sync.
       """,
     examples: [
-      "keepsake restore STORE main 5f2c",
+      "keepsake restore STORE main 5f2c"
     ])
 
   @Argument(help: "The store's folder, or a folder that keepsake sync syncs.", completion: .directory)

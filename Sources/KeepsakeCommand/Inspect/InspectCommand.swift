@@ -49,7 +49,7 @@ struct InspectCommand: AsyncParsableCommand {
   var json = false
 
   func validate() throws {
-    guard files.count { $0 == InputKind.standard } < 2 else {
+    guard files.count(where: { $0 == InputKind.standard }) < 2 else {
       throw ValidationError("Only one of the files can be standard input.")
     }
     guard version == nil || slot != nil else { throw ValidationError("--version needs --slot.") }

@@ -64,7 +64,8 @@ extension StoreReport {
         ? "nothing is waiting to be sent" : "\(CountText.of(waitingCount, "commit")) waiting to be sent or confirmed")
     for group in waiting {
       for refusal in group.refusals {
-        lines.append("  \(terminal.paint("refused", .bad)): \(Printable.text(refusal.item)): \(Printable.text(refusal.message))")
+        lines.append(
+          "  \(terminal.paint("refused", .bad)): \(Printable.text(refusal.item)): \(Printable.text(refusal.message))")
       }
     }
     for slot in slots { lines += [""] + slot.lines(on: terminal) }
@@ -103,7 +104,9 @@ extension StoreReport {
           "  \(Printable.text($0.currency)): \($0.total) in all, \($0.spendable) spendable here, \($0.pending) pending"
         }
     }
-    if let recordsProblem { lines += ["", terminal.paint("records: can't be read: \(Printable.text(recordsProblem))", .bad)] }
+    if let recordsProblem {
+      lines += ["", terminal.paint("records: can't be read: \(Printable.text(recordsProblem))", .bad)]
+    }
     if let records {
       lines +=
         ["", terminal.paint("records", .heading)]

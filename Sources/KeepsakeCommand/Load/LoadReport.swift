@@ -83,7 +83,9 @@ struct LoadReport: Encodable {
       }
     }
     if !rows.isEmpty {
-      lines += ["", TextTable.text(["ms", "count", "a second", "50 %", "90 %", "99 %", "longest"], rows, on: terminal)]
+      lines += [
+        "", TextTable.text(["ms", "count", "a second", "50 %", "90 %", "99 %", "longest"], rows, on: terminal),
+      ]
     }
     if !baselines.isEmpty {
       let rows = baselines.map {

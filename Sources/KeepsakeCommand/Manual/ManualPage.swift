@@ -10,7 +10,8 @@ struct ManualPage {
     let name = command.commandName
     var lines = [
       ".Dd \(Self.day(date))", ".Dt \(name.uppercased()) 1", ".Os", ".Sh NAME", ".Nm \(name)",
-      ".Nd \(Self.plain(Self.unstopped(command.abstract ?? "")))", ".Sh SYNOPSIS", ".Nm", ".Ar command", ".Op Ar options",
+      ".Nd \(Self.plain(Self.unstopped(command.abstract ?? "")))", ".Sh SYNOPSIS", ".Nm", ".Ar command",
+      ".Op Ar options",
       ".Nm", ".Cm help", ".Op Ar command", ".Sh DESCRIPTION",
     ]
     lines += Self.paragraphs(command.text) + [".Sh COMMANDS"]

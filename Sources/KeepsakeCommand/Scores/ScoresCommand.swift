@@ -16,7 +16,7 @@ struct ScoresCommand: AsyncParsableCommand {
       Scores that can't be read are left out, with a line on standard error; use keepsake doctor to find out why.
       """,
     examples: [
-      "keepsake scores STORE --board easy --plist",
+      "keepsake scores STORE --board easy --plist"
     ])
 
   @Argument(help: "The store's folder.", completion: .directory)

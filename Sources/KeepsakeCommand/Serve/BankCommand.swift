@@ -23,7 +23,8 @@ struct BankCommand: AsyncParsableCommand {
 /// What the commands have in common.
 struct BankOptions: ParsableArguments {
   @Option(
-    name: .shortAndLong, help: ArgumentHelp("The folder of the cloud's data, as for keepsake serve.", valueName: "folder"),
+    name: .shortAndLong,
+    help: ArgumentHelp("The folder of the cloud's data, as for keepsake serve.", valueName: "folder"),
     completion: .directory)
   var data: String
 
@@ -41,7 +42,7 @@ struct BankKeyCommand: AsyncParsableCommand {
     commandName: "key", abstract: "Create a server key, and print it once.",
     discussion: "Only a hash of the key is kept. If you lose the key, remove it and create another one.",
     examples: [
-      "keepsake bank key --data cloud --name shop",
+      "keepsake bank key --data cloud --name shop"
     ])
 
   @OptionGroup var options: BankOptions
@@ -64,9 +65,10 @@ struct BankKeyCommand: AsyncParsableCommand {
 
 /// `keepsake bank keys`: lists the keys' names.
 struct BankKeysCommand: AsyncParsableCommand {
-  static let configuration = CommandConfiguration(commandName: "keys", abstract: "List the names of all server keys.",
+  static let configuration = CommandConfiguration(
+    commandName: "keys", abstract: "List the names of all server keys.",
     examples: [
-      "keepsake bank keys --data cloud",
+      "keepsake bank keys --data cloud"
     ])
 
   @OptionGroup var options: BankOptions
@@ -92,7 +94,7 @@ struct BankRemoveKeyCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "remove-key", abstract: "Remove a server key: it is refused from now on.",
     examples: [
-      "keepsake bank remove-key --data cloud --name shop",
+      "keepsake bank remove-key --data cloud --name shop"
     ])
 
   @OptionGroup var options: BankOptions

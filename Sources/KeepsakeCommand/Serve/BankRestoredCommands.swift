@@ -28,7 +28,7 @@ struct BankRestoredCommand: AsyncParsableCommand {
       frozen money for the player. What it lists as left to the player was paid before: charge it.
       """,
     examples: [
-      "keepsake bank restored --data cloud",
+      "keepsake bank restored --data cloud"
     ])
 
   @OptionGroup var options: BankOptions
@@ -55,7 +55,7 @@ struct BankStatusCommand: AsyncParsableCommand {
     commandName: "status", abstract: "List players whose money is frozen after a restore, and their missing devices.",
     discussion: "Also works while keepsake serve is running. Changes nothing. Reads every player's bank.",
     examples: [
-      "keepsake bank status --data cloud",
+      "keepsake bank status --data cloud"
     ])
 
   @OptionGroup var options: BankOptions

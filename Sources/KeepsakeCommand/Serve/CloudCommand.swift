@@ -25,11 +25,12 @@ struct CloudBackupCommand: AsyncParsableCommand {
       room for it and once more for the database.
       """,
     examples: [
-      "keepsake cloud backup --data cloud --to /backups/cloud-$(date +%F).tar",
+      "keepsake cloud backup --data cloud --to /backups/cloud-$(date +%F).tar"
     ])
 
   @Option(
-    name: .shortAndLong, help: ArgumentHelp("The folder of the cloud's data, as for keepsake serve.", valueName: "folder"),
+    name: .shortAndLong,
+    help: ArgumentHelp("The folder of the cloud's data, as for keepsake serve.", valueName: "folder"),
     completion: .directory)
   var data: String
 
@@ -60,7 +61,7 @@ struct CloudVerifyCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "verify", abstract: "Read a backup from its first byte to its last, and check that it is whole.",
     examples: [
-      "keepsake cloud verify --from /backups/cloud-2026-11-26.tar",
+      "keepsake cloud verify --from /backups/cloud-2026-11-26.tar"
     ])
 
   @Option(name: .long, help: ArgumentHelp("The backup.", valueName: "file"), completion: .file())
@@ -88,14 +89,15 @@ struct CloudRestoreCommand: AsyncParsableCommand {
       until they have (keepsake bank status), so keepsake bank restored isn't needed.
       """,
     examples: [
-      "keepsake cloud restore --from /backups/cloud-2026-11-26.tar --data cloud",
+      "keepsake cloud restore --from /backups/cloud-2026-11-26.tar --data cloud"
     ])
 
   @Option(name: .long, help: ArgumentHelp("The backup.", valueName: "file"), completion: .file())
   var from: String
 
   @Option(
-    name: .shortAndLong, help: ArgumentHelp("The folder to put the data into.", valueName: "folder"), completion: .directory)
+    name: .shortAndLong, help: ArgumentHelp("The folder to put the data into.", valueName: "folder"),
+    completion: .directory)
   var data: String
 
   @Flag(name: .shortAndLong, help: "Print JSON.")

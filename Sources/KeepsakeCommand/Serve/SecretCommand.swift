@@ -20,7 +20,8 @@ struct SecretCommand: AsyncParsableCommand {
 /// What the commands have in common.
 struct SecretOptions: ParsableArguments {
   @Option(
-    name: .shortAndLong, help: ArgumentHelp("The folder of the cloud's data, as for keepsake serve.", valueName: "folder"),
+    name: .shortAndLong,
+    help: ArgumentHelp("The folder of the cloud's data, as for keepsake serve.", valueName: "folder"),
     completion: .directory)
   var data: String
 
@@ -39,7 +40,7 @@ struct SecretRotateCommand: AsyncParsableCommand {
       which devices ask for by themselves; seven earlier secrets are kept for them.
       """,
     examples: [
-      "keepsake secret rotate --data cloud",
+      "keepsake secret rotate --data cloud"
     ])
 
   @OptionGroup var options: SecretOptions
@@ -65,7 +66,7 @@ struct SecretListCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "list", abstract: "List when the secrets were made, the newest first.",
     examples: [
-      "keepsake secret list --data cloud",
+      "keepsake secret list --data cloud"
     ])
 
   @OptionGroup var options: SecretOptions
@@ -103,7 +104,7 @@ struct SecretForgetCommand: AsyncParsableCommand {
       Money that is on its way from one player to another under an earlier secret is lost.
       """,
     examples: [
-      "keepsake secret forget --data cloud",
+      "keepsake secret forget --data cloud"
     ])
 
   @OptionGroup var options: SecretOptions

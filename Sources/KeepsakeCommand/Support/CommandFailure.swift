@@ -67,6 +67,15 @@ struct CommandFailure: Error, Hashable, Sendable, Codable {
     return CommandFailure(system: number, "\(path) can't be looked at: \(String(cString: strerror(number)))")
   }
 
+  /// The failure of a command that isn't permitted to look at what a path names; nil if it is, or if nothing is there.
+  static func denied(at path: String) -> CommandFailure? {
+    var status = stat()
+    guard stat(path, &status) != 0 else { return nil }
+    let number = errno
+    guard Kind(errno: number) == .permission else { return nil }
+    return CommandFailure(system: number, "\(path) can't be looked at: \(String(cString: strerror(number)))")
+  }
+
   /// The failure of a command that found a file whose name it can't give back to the system.
   static let undecodableName = CommandFailure(.noInput, "its name isn't valid UTF-8", next: "rename it")
 

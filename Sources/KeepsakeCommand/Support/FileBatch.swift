@@ -29,7 +29,9 @@ struct FileBatch {
     count += 1
     do {
       let result = try body()
-      if json { Output.bytes(Data("\"result\": ".utf8) + (result.last == 0x0A ? result.dropLast() : result) + Data("}".utf8)) }
+      if json {
+        Output.bytes(Data("\"result\": ".utf8) + (result.last == 0x0A ? result.dropLast() : result) + Data("}".utf8))
+      }
     } catch {
       let failure = CommandFailure(error).withoutInspectAdvice
       if json {

@@ -40,8 +40,8 @@ import Testing
   }
 
   @Test("the pictures of inspect and diff in the documentation are up to date")
-  func archives() throws {
-    try TemporaryFolder.with { folder in
+  func archives() async throws {
+    try await TemporaryFolder.with { folder in
       try Archive.write(Hero(), to: folder.appendingPathComponent("yesterday.save"))
       try Archive.write(
         Hero(level: 8, gold: 95, items: [Item(worn: 0.5), Item(id: 3, name: "rope")]),
@@ -52,8 +52,8 @@ import Testing
   }
 
   @Test("the picture of history --graph in the documentation is up to date")
-  func graph() throws {
-    try TemporaryFolder.with { folder in
+  func graph() async throws {
+    try await TemporaryFolder.with { folder in
       let store = try Store.open(at: folder.appendingPathComponent("space"), history: .everything, writer: WriterID(1))
       for save in Self.saves { try save.commit(to: store) }
       try store.close()
@@ -82,7 +82,8 @@ import Testing
     var content: String
 
     init(
-      _ id: UInt64, _ parents: [UInt64], _ device: String, _ title: String, hours: Int64, restores restored: UInt64? = nil
+      _ id: UInt64, _ parents: [UInt64], _ device: String, _ title: String, hours: Int64,
+      restores restored: UInt64? = nil
     ) {
       self.id = Self.version(id)
       self.parents = parents.map(Self.version)

@@ -31,7 +31,12 @@ struct TerminalPicture {
   ///   - output: What was printed.
   init(of command: String, _ output: String) {
     let lines =
-      [[Run(column: 0, text: "$ ", style: Style(color: Self.faint)), Run(column: 2, text: command, style: Style(isBold: true))]]
+      [
+        [
+          Run(column: 0, text: "$ ", style: Style(color: Self.faint)),
+          Run(column: 2, text: command, style: Style(isBold: true)),
+        ]
+      ]
       + output.trimmingSuffix("\n").components(separatedBy: "\n").map(Self.runs)
     let columns = lines.map { $0.last.map { $0.column + $0.text.count } ?? 0 }.max() ?? 0
     let width = Self.number(Double(columns) * Self.cellWidth + 2 * Self.margin)
@@ -96,5 +101,7 @@ struct TerminalPicture {
 }
 
 extension String {
-  fileprivate func trimmingSuffix(_ suffix: String) -> String { hasSuffix(suffix) ? String(dropLast(suffix.count)) : self }
+  fileprivate func trimmingSuffix(_ suffix: String) -> String {
+    hasSuffix(suffix) ? String(dropLast(suffix.count)) : self
+  }
 }

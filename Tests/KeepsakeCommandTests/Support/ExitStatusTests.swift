@@ -12,8 +12,8 @@ import Testing
 
   /// In a folder with a store, `space`, and the files `json`, `text` and `existing`. An exception is a call whose
   /// documented status is another one.
-  private func filled(_ body: (URL) throws -> Void) throws {
-    try TemporaryFolder.with { folder in
+  private func filled(_ body: (URL) throws -> Void) async throws {
+    try await TemporaryFolder.with { folder in
       let game = try GameData.open("com.example.space", at: folder.appendingPathComponent("space"))
       try game.saves.capture([1, 2], to: Slot<[Int]>("main")).wait()
       try game.close()
@@ -43,16 +43,18 @@ import Testing
   }
 
   @Test("wrong usage ends with 64 in each command")
-  func usage() throws {
-    try filled { folder in
-      try check(CommandHelp.read().leaves().map { $0.name.split(separator: " ").map(String.init) + ["--nothing"] }, 64, in: folder)
+  func usage() async throws {
+    try await filled { folder in
+      try check(
+        CommandHelp.read().leaves().map { $0.name.split(separator: " ").map(String.init) + ["--nothing"] }, 64,
+        in: folder)
       try check([["inspect"], ["nothing"], ["bank", "nothing"], ["serve"], ["diff", "json"]], 64, in: folder)
     }
   }
 
   @Test("what doesn't exist ends with 66 in each command that reads")
-  func missing() throws {
-    try filled { folder in
+  func missing() async throws {
+    try await filled { folder in
       try check(
         [
           ["inspect", "gone"], ["verify", "gone"], ["convert", "gone", "a.json"], ["history", "gone"],
@@ -64,7 +66,8 @@ import Testing
           ["sync", "gone", "--folder", "empty", "--once"], ["inspect", "json", "--secret-file", "gone"],
           ["cloud", "backup", "--data", "gone", "--to", "a.tar"], ["cloud", "verify", "--from", "gone"],
           ["cloud", "restore", "--from", "gone", "--data", "new"], ["bank", "keys", "--data", "gone"],
-          ["bank", "key", "--data", "gone", "--name", "shop"], ["bank", "remove-key", "--data", "gone", "--name", "shop"],
+          ["bank", "key", "--data", "gone", "--name", "shop"],
+          ["bank", "remove-key", "--data", "gone", "--name", "shop"],
           ["bank", "restored", "--data", "gone"], ["bank", "status", "--data", "gone"],
           ["bank", "release", "--data", "gone", "--all"], ["secret", "rotate", "--data", "gone"],
           ["secret", "list", "--data", "gone"], ["secret", "forget", "--data", "gone"],
@@ -76,14 +79,16 @@ import Testing
   }
 
   @Test("what the system doesn't let the command read ends with 77")
-  func denied() throws {
-    try filled { folder in
+  func denied() async throws {
+    try await filled { folder in
       // Root may read everything, unless it has given that up.
       let runner =
         geteuid() == 0 ? ["/usr/bin/setpriv", "--bounding-set=-dac_override,-dac_read_search"] : []
       if geteuid() == 0 { try #require(FileManager.default.isExecutableFile(atPath: runner[0])) }
       for name in ["json", "space", "empty", "key"] { #expect(chmod(folder.appendingPathComponent(name).path, 0) == 0) }
-      defer { for name in ["json", "space", "empty", "key"] { chmod(folder.appendingPathComponent(name).path, 0o700) } }
+      defer {
+        for name in ["json", "space", "empty", "key"] { chmod(folder.appendingPathComponent(name).path, 0o700) }
+      }
       try check(
         [
           ["inspect", "json"], ["inspect", "space"], ["verify", "json"], ["verify", "space"],
@@ -101,8 +106,8 @@ import Testing
   }
 
   @Test("output that exists ends with 73")
-  func existing() throws {
-    try filled { folder in
+  func existing() async throws {
+    try await filled { folder in
       try check(
         [
           ["convert", "json", "existing", "--to", "json"], ["export", "space", "main", "existing"],
@@ -113,8 +118,8 @@ import Testing
   }
 
   @Test("what is damaged or of unknown format ends with 65, and with 1 where the question is whether it is sound")
-  func damaged() throws {
-    try filled { folder in
+  func damaged() async throws {
+    try await filled { folder in
       let database = folder.appendingPathComponent("space/store.sqlite")
       try Data(repeating: 7, count: 20_000).write(to: database)
       try check(

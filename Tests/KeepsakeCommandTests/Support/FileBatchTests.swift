@@ -8,8 +8,8 @@ import Testing
 
 /// Several files in one call.
 @Suite struct FileBatchTests {
-  private func filled(_ body: (URL) throws -> Void) throws {
-    try TemporaryFolder.with { folder in
+  private func filled(_ body: (URL) throws -> Void) async throws {
+    try await TemporaryFolder.with { folder in
       try Data("{\"level\": 1}".utf8).write(to: folder.appendingPathComponent("a.json"))
       try Data("{\"level\": ".utf8).write(to: folder.appendingPathComponent("cut.json"))
       try Archive.write([1, 2, 3], to: folder.appendingPathComponent("b.keepsake"))
@@ -18,8 +18,8 @@ import Testing
   }
 
   @Test("inspect shows each file under its name, and one that can't be read doesn't stop the others")
-  func inspect() throws {
-    try filled { folder in
+  func inspect() async throws {
+    try await filled { folder in
       let ended = try Tool.run(["inspect", "a.json", "cut.json", "missing", "b.keepsake"], in: folder)
       #expect(ended.status == 66, "the highest of 65 and 66")
       let headings = ended.text.split(separator: "\n").filter { $0.hasPrefix("==>") }
@@ -35,8 +35,8 @@ import Testing
   }
 
   @Test("for programs, it is one object with the files, each with its result or its error")
-  func json() throws {
-    try filled { folder in
+  func json() async throws {
+    try await filled { folder in
       let ended = try Tool.run(["inspect", "-j", "a.json", "missing", "b.keepsake"], in: folder)
       #expect(ended.status == 66 && ended.errors.isEmpty, "\(ended.errors)")
       let object = try #require(try JSONSerialization.jsonObject(with: ended.output) as? [String: Any])
@@ -49,8 +49,8 @@ import Testing
   }
 
   @Test("convert writes several files into a folder, each under its name, and reports those that it can't")
-  func convert() throws {
-    try filled { folder in
+  func convert() async throws {
+    try await filled { folder in
       let out = folder.appendingPathComponent("out")
       let several = ["convert", "--to", "xml", "a.json", "cut.json", "b.keepsake", "out/"]
       #expect(try Tool.run(several, in: folder).status == 66, "there is no such folder")
@@ -70,8 +70,8 @@ import Testing
   }
 
   @Test("verify checks each of several files, and its exit status is the highest")
-  func verify() throws {
-    try filled { folder in
+  func verify() async throws {
+    try await filled { folder in
       try Data("no archive".utf8).write(to: folder.appendingPathComponent("bad.keepsake"))
       let ended = try Tool.run(["verify", "b.keepsake", "bad.keepsake", "missing"], in: folder)
       #expect(ended.status == 66 && ended.text.contains("3 checked, 2 not sound"), "\(ended.text)")

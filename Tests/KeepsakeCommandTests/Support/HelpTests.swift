@@ -63,8 +63,8 @@ import Testing
   @Test(
     "a checker of manual pages has nothing to say about it",
     .enabled(if: FileManager.default.isExecutableFile(atPath: "/usr/bin/mandoc")))
-  func lint() throws {
-    try TemporaryFolder.with { folder in
+  func lint() async throws {
+    try await TemporaryFolder.with { folder in
       let page = folder.appendingPathComponent("keepsake.1")
       try Data(ManualPage(try CommandHelp.read(), date: Date()).text.utf8).write(to: page)
       let ended = try ChildProcess.run(
@@ -91,6 +91,8 @@ import Testing
     let text = try String(contentsOf: Repository.root.appending(path: "docs/COMMAND.md"), encoding: .utf8)
     let documented = Set(text.matches(of: /\n\| ([0-9]+) \|/).compactMap { Int32($0.1) })
     #expect(documented == Set(ExitMeaning.all.map(\.status)))
+    let failures = (0...255 as ClosedRange<Int32>).filter { CommandFailure.Kind(rawValue: $0) != nil }
+    #expect(failures.count >= 8 && documented == Set([0, 1, 2, 64] + failures))
   }
 }
 #endif

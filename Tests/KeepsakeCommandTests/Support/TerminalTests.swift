@@ -43,7 +43,8 @@ import Testing
     #expect(Terminal.cut("garden", to: 5) == "gard…")
     #expect(Terminal.columns(of: "花園") == 4)
     #expect(Terminal.cut("花園の庭", to: 6) == "花園…")
-    #expect(Terminal(isTerminal: true, columns: 30, environment: [:]).cut(String(repeating: "a", count: 40)).count == 30)
+    #expect(
+      Terminal(isTerminal: true, columns: 30, environment: [:]).cut(String(repeating: "a", count: 40)).count == 30)
     #expect(Terminal.plain.cut(String(repeating: "a", count: 400)).count == 400)
   }
 
