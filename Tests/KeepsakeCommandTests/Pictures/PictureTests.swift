@@ -21,10 +21,10 @@ import Testing
   var items = [Item(), Item(id: 2, name: "lantern", worn: 0.25)]
 }
 
-/// The pictures in docs/COMMAND.md are what the command prints on a terminal. With KEEPSAKE_WRITE_FIXTURES=1, they are
+/// The pictures in docs/COMMAND.md are what the command prints on a terminal. With KEEPSAKE_DRAW_PICTURES=1, they are
 /// written.
 @Suite struct PictureTests {
-  private static let writes = ProcessInfo.processInfo.environment["KEEPSAKE_WRITE_FIXTURES"] == "1"
+  private static let writes = ProcessInfo.processInfo.environment["KEEPSAKE_DRAW_PICTURES"] == "1"
 
   private func check(_ name: String, of arguments: [String], in folder: URL) throws {
     let ended = try Tool.run(arguments, in: folder, environment: ["CLICOLOR_FORCE": "1"])
@@ -34,7 +34,7 @@ import Testing
     if Self.writes { try Data(picture.utf8).write(to: file) }
     #expect(
       try String(contentsOf: file, encoding: .utf8) == picture,
-      "docs/\(name).svg isn't what the command prints: run this test with KEEPSAKE_WRITE_FIXTURES=1, and look at it")
+      "docs/\(name).svg isn't what the command prints: run this test with KEEPSAKE_DRAW_PICTURES=1, and look at it")
     let document = try String(contentsOf: Repository.root.appending(path: "docs/COMMAND.md"), encoding: .utf8)
     #expect(document.contains("](\(name).svg)"))
   }
