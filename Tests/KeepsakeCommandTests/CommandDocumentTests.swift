@@ -10,16 +10,11 @@ import Testing
   static let document = "docs/COMMAND.md"
   /// Options that are described once, in "Common options". A subcommand that has them names them after "Also:".
   static let common: Set<String> = ["--json", "--no-color", "--secret-file", "--player"]
-  /// What ArgumentParser adds to each subcommand by itself.
-  static let ofTheParser: Set<String> = ["--version", "--help"]
 
   /// The options of each subcommand that has no further subcommands, by its name, such as `assets manifest`.
   static func options() throws -> [String: Set<String>] {
     let found = try CommandHelp.read().leaves().map { name, help in
-      // A flag of these names is the parser's; an option, which takes a value, is the subcommand's own.
-      let own = (help.arguments ?? []).filter { argument in
-        argument.shouldDisplay && !(argument.kind == "flag" && !Self.ofTheParser.isDisjoint(with: argument.options))
-      }
+      let own = (help.arguments ?? []).filter { $0.shouldDisplay && !$0.isOfParser }
       return (name, Set(own.flatMap(\.options)))
     }
     return Dictionary(uniqueKeysWithValues: found)

@@ -50,7 +50,7 @@ struct AssetsManifestCommand: AsyncParsableCommand {
 
   func run() async throws {
     try await CommandRun.reporting(json: json) {
-      let url = URL(fileURLWithPath: folder, isDirectory: true)
+      let url = try FolderArgument.url(folder)
       let target = output.map { URL(fileURLWithPath: $0) } ?? url.appendingPathComponent(AssetManifest.fileName)
       let progress = ProgressLine(quiet: false)
       let made = try AssetManifest.make(of: url, output: target) { progress.update(AssetsText.progress($0)) }

@@ -32,7 +32,7 @@ struct AssetsVerifyCommand: AsyncParsableCommand {
       let source = manifest.map { AssetLibrary.ManifestSource.file(URL(fileURLWithPath: $0)) }
       // Nothing is kept in memory: files are hashed piece by piece.
       let library = try AssetLibrary(
-        at: URL(fileURLWithPath: folder, isDirectory: true), manifest: source ?? .required, budget: 0)
+        at: FolderArgument.url(folder), manifest: source ?? .required, budget: 0)
       let report = try check(library)
       if json { try Output.document(report) } else { Output.text(report.description) }
       guard report.isSound else { throw ExitCode(Self.unsound) }

@@ -25,6 +25,8 @@ struct CommandHelp: Decodable {
 
     /// The long names as they are typed.
     var options: [String] { (names ?? []).filter { $0.kind == "long" }.map(\.text) }
+    /// Whether it is one that the parser adds to every command; an option of such a name takes a value.
+    var isOfParser: Bool { kind == "flag" && (options.contains("--help") || options.contains("--version")) }
     /// The short names as they are typed.
     var shortOptions: [String] { (names ?? []).filter { $0.kind == "short" }.map(\.text) }
   }

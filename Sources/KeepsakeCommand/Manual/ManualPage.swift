@@ -38,7 +38,8 @@ struct ManualPage {
   // MARK: Commands
 
   private static func section(_ name: String, _ command: CommandHelp) -> [String] {
-    let arguments = (command.arguments ?? []).filter(\.shouldDisplay)
+    // --help and the parser's own --version are described once.
+    let arguments = (command.arguments ?? []).filter { $0.shouldDisplay && !$0.isOfParser }
     var lines = [".Ss \(plain(name))", ".Nm keepsake", ".Cm \(plain(name))"]
     lines += arguments.map { argument in
       let dots = argument.isRepeating ? " ..." : ""
@@ -86,6 +87,8 @@ struct ManualPage {
     var isLiteral = false
     for line in text.split(separator: "\n", omittingEmptySubsequences: false) {
       if line.hasPrefix("  ") != isLiteral, !line.isEmpty {
+        // A display has space above it anyway.
+        if !isLiteral, lines.last == ".Pp" { lines.removeLast() }
         lines.append(isLiteral ? ".Ed" : ".Bd -literal -offset indent")
         isLiteral.toggle()
       }

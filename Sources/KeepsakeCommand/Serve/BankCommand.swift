@@ -31,7 +31,7 @@ struct BankOptions: ParsableArguments {
   @Flag(name: .shortAndLong, help: "Print JSON.")
   var json = false
 
-  var folder: URL { URL(fileURLWithPath: data, isDirectory: true) }
+  var folder: URL { get throws { try FolderArgument.url(data) } }
 
   func keys() throws -> ServerKeys { try ServerKeys(data: folder) }
 }

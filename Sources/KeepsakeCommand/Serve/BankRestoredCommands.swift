@@ -181,7 +181,7 @@ struct BankReleaseCommand: AsyncParsableCommand {
     try await CommandRun.reporting(json: json) {
       let released: Released
       if let data {
-        released = try await release(in: URL(fileURLWithPath: data, isDirectory: true))
+        released = try await release(in: FolderArgument.url(data))
       } else {
         released = try await release(at: address())
       }

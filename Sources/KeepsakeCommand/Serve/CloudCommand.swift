@@ -47,7 +47,7 @@ struct CloudBackupCommand: AsyncParsableCommand {
     try await CommandRun.reporting(json: json) {
       let summary = try BackupRun.watching { progress in
         try CloudBackup.make(
-          of: URL(fileURLWithPath: data, isDirectory: true), to: URL(fileURLWithPath: to), replacing: force,
+          of: FolderArgument.url(data), to: URL(fileURLWithPath: to), replacing: force,
           progress: progress)
       }
       if json { return try Output.document(BackupRun.Answer(path: to, backup: summary)) }

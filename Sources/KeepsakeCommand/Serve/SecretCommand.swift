@@ -28,7 +28,7 @@ struct SecretOptions: ParsableArguments {
   @Flag(name: .shortAndLong, help: "Print JSON.")
   var json = false
 
-  func secrets() throws -> ServerSecrets { try ServerSecrets(data: URL(fileURLWithPath: data, isDirectory: true)) }
+  func secrets() throws -> ServerSecrets { try ServerSecrets(data: FolderArgument.url(data)) }
 }
 
 /// `keepsake secret rotate`: makes a new secret.

@@ -136,7 +136,7 @@ struct CommandFailure: Error, Hashable, Sendable, Codable {
     }
   }
 
-  private init(system number: Int32, _ message: String) {
+  init(system number: Int32, _ message: String) {
     let next: String? =
       switch Kind(errno: number) {
       case .noInput: "check the path"

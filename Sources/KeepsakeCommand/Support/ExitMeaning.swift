@@ -6,7 +6,7 @@ enum ExitMeaning {
 
   static let all: [(status: Int32, meaning: String)] = [
     (0, "done; sound; no difference"),
-    (1, "not sound, different, out of date, or lost: the help of the command says which"),
+    (1, "not sound, different, out of date, or lost (see the command)"),
     (2, "diff: the two could not be compared"),
     (usage, "wrong usage"),
     (CommandFailure.Kind.data.rawValue, "the input is damaged, or of unknown format"),

@@ -48,7 +48,7 @@ import Testing
     #expect(page.hasPrefix(".Dd January 1, 1971\n.Dt KEEPSAKE 1\n"))
     for (name, leaf) in help.leaves() {
       #expect(page.contains("\n.Ss \(name.replacingOccurrences(of: "-", with: "\\-"))\n"), "\(name)")
-      for argument in leaf.arguments ?? [] where argument.shouldDisplay {
+      for argument in leaf.arguments ?? [] where argument.shouldDisplay && !argument.isOfParser {
         for option in argument.options {
           let text = "Fl " + option.dropFirst().replacingOccurrences(of: "-", with: "\\-")
           #expect(page.contains(text), "\(name) \(option)")
