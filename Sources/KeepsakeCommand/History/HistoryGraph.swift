@@ -260,7 +260,7 @@ extension HistoryGraph {
     let maker = maker(of: version)
     let space = String(repeating: " ", count: max(width - Terminal.columns(of: maker), 0))
     return [
-      Piece(text: String(version.id.prefix(idDigits)), role: .name),
+      Piece(text: String(version.id.prefix(idDigits))),
       Piece(text: "  \(version.savedAt)  ", role: .faint),
       Piece(text: maker, isMaker: true), Piece(text: "\(space)  \(Printable.size(Int64(version.bytes)))\(title)"),
       Piece(text: mark, role: version.tombstone ? .removed : version.head ? .good : .faint),

@@ -167,12 +167,13 @@ struct InspectCommand: AsyncParsableCommand {
     case .store(let report):
       return try json ? Output.data(report) : lines(report.text(on: terminal))
     case .archive(let inspection):
-      guard json else { return lines(text(of: inspection, terminal)) }
+      guard json else { return Data(text(of: inspection, terminal).utf8) }
       try Self.naming(file) { try SpellingRoom.check(inspection) }
       return inspection.json()
     case .save(let report, let inspection):
       if json { return report.json(with: inspection) }
-      return lines((report.lines + (inspection.map { ["", text(of: $0, terminal)] } ?? [])).joined(separator: "\n"))
+      return lines(report.lines.joined(separator: "\n"))
+        + Data((inspection.map { "\n" + text(of: $0, terminal) } ?? "").utf8)
     }
   }
 }

@@ -19,7 +19,7 @@ struct FileBatch {
   ///
   /// - Parameters:
   ///   - heading: What is printed above what `body` prints for people; nil for nothing.
-  ///   - body: Returns what is printed for programs, one JSON value; prints for people.
+  ///   - body: Returns what is printed: for programs one JSON value, for people lines, if there are any.
   mutating func add(_ path: String, heading: String? = nil, _ body: () throws -> Data) {
     if json {
       begin(path)
@@ -30,7 +30,10 @@ struct FileBatch {
     do {
       let result = try body()
       if json {
-        Output.bytes(Data("\"result\": ".utf8) + (result.last == 0x0A ? result.dropLast() : result) + Data("}".utf8))
+        let line = result.last == 0x0A ? result.dropLast() : result
+        Output.bytes(Data("\"result\": ".utf8) + line + Data("}".utf8))
+      } else {
+        Output.bytes(result)
       }
     } catch {
       let failure = CommandFailure(error).withoutInspectAdvice

@@ -42,7 +42,7 @@ import Testing
         (["estimate", "a.json", "b.json"], ["series"]),
         (["assets", "manifest", "assets"], ["path", "assets", "bytes", "changed"]),
         (["assets", "verify", "assets"], []),
-        (["simulate", "--seeds", "1", "--operations", "5"], ["worlds", "failures"]),
+        (["simulate", "--seeds", "1", "--operations", "10"], ["worlds", "failures"]),
         (["serve", "--data", "cloud", "--print-config"], ["settings"]),
       ]
       for (arguments, members) in calls {
