@@ -15,12 +15,12 @@ struct KeepsakeTool: AsyncParsableCommand {
     commandName: "keepsake",
     abstract: "Run a cloud, sync folders of saves, and inspect, convert and repair saved games.",
     discussion: """
-      Commands that print a result have the option --json. Exit statuses follow sysexits.h: 64 wrong usage, 65 damaged \
-      or unknown input, 66 not found, 69 the cloud can't be reached, 73 the output exists, 74 disk error, 75 in use or \
-      stopped early, 77 not permitted, 78 written by a newer version. diff, verify, doctor and assets end with 1 for \
-      "different" or "not sound", and diff with 2 if it could not compare.
+      Commands that print a result have the option --json. keepsake help SUBCOMMAND has examples, keepsake manual \
+      prints the manual page, and keepsake --generate-completion-script bash (or zsh, fish) completions for your shell.
 
-      Completions for your shell: keepsake --generate-completion-script bash (or zsh, fish).
+      Exit statuses:
+
+      \(ExitMeaning.text)
       """,
     version: "0.1.0",
     subcommands: [
@@ -29,7 +29,8 @@ struct KeepsakeTool: AsyncParsableCommand {
       InspectCommand.self, DiffCommand.self, ConvertCommand.self, VerifyCommand.self,
       HistoryCommand.self, RestoreCommand.self, ExportCommand.self, ImportCommand.self, ScoresCommand.self,
       DoctorCommand.self,
-      EstimateCommand.self, AssetsCommand.self, SimulateCommand.self, LoadCommand.self, DemoDeviceCommand.self,
+      EstimateCommand.self, AssetsCommand.self, SimulateCommand.self, LoadCommand.self, ManualCommand.self,
+      DemoDeviceCommand.self,
       LoadEchoCommand.self,
     ])
 
@@ -38,7 +39,28 @@ struct KeepsakeTool: AsyncParsableCommand {
     // The reader of the output, or the other end of a pipe, may go away at any time. That must be an error of one
     // write, and not the end of a sync or of a server.
     signal(SIGPIPE, SIG_IGN)
-    await self.main(nil)
+    let arguments = Array(CommandLine.arguments.dropFirst())
+    do {
+      var command = try await asyncParseAsRoot(arguments)
+      if var command = command as? any AsyncParsableCommand {
+        try await command.run()
+      } else {
+        try command.run()
+      }
+    } catch {
+      if let report = ErrorReport(usage: error, of: arguments) {
+        Output.line(report)
+        exit(withError: ExitCode(ExitMeaning.usage))
+      }
+      exit(withError: error)
+    }
+  }
+
+  /// Returns whether a subcommand of this name has subcommands of its own.
+  static func hasGroup(named name: String) -> Bool {
+    configuration.subcommands.contains {
+      $0.configuration.commandName == name && !$0.configuration.subcommands.isEmpty
+    }
   }
 }
 #else

@@ -22,7 +22,7 @@ extension ArchiveInspection {
       json.key("formatVersion")
       json.value(header.formatVersion)
     }
-    json.key("byteCount")
+    json.key("bytes")
     json.value(header.byteCount)
     json.key("objectCount")
     json.value(header.objectCount)
@@ -60,7 +60,7 @@ extension JSONWriter {
     value(type.kind.rawValue)
     key("count")
     value(type.count)
-    key("byteCount")
+    key("bytes")
     value(type.byteCount)
     key("fields")
     value(type.fields)

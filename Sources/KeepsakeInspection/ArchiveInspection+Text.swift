@@ -7,7 +7,10 @@ extension ArchiveInspection {
   /// - Parameter longest: The maximum number of elements shown of a list, characters of a string, and objects of a
   ///   class.
   /// - Returns: The text, ending in a line feed.
-  public func text(longest: Int = 50) -> String {
+  public func text(longest: Int = 50) -> String { text(longest: longest) { text, _ in text } }
+
+  /// Returns the same text, each piece of it as `paint` shows it.
+  package func text(longest: Int = 50, paint: TextPaint) -> String {
     var lines: [String]
     if let foreign {
       lines = [
@@ -16,23 +19,26 @@ extension ArchiveInspection {
       ]
       let classes = types.filter { $0.count > 0 }
       if !classes.isEmpty {
-        lines += ["", "classes"] + classes.map { "  \(PrintableText.name($0.name))  \($0.count) saved" }
+        lines += ["", paint("classes", .heading)]
+        lines += classes.map {
+          "  \(paint(PrintableText.name($0.name), .name))  " + paint("\($0.count) saved", .faint)
+        }
       }
     } else {
       lines = [
         "archive, format \(header.formatVersion), \(PrintableText.count(header.byteCount, "byte")), "
           + "\(PrintableText.count(header.objectCount, "object")), root \(PrintableText.name(header.rootType))", "",
-        "types",
+        paint("types", .heading),
       ]
-      for type in types { lines += Self.lines(of: type) }
+      for type in types { lines += Self.lines(of: type, paint) }
     }
-    lines += ["", "root"]
-    append(root, label: "", indent: 1, longest, &lines)
+    lines += ["", paint("root", .heading)]
+    append(root, label: "", indent: 1, longest, paint, &lines)
     var shown = Array(repeating: 0, count: types.count)
     var hidden = shown
     for (number, object) in objects.enumerated() {
       guard let object else {
-        lines += ["", "#\(number) not saved, only referred to"]
+        lines += ["", paint("#\(number) not saved, only referred to", .faint)]
         continue
       }
       guard shown[object.type] < longest else {
@@ -40,13 +46,13 @@ extension ArchiveInspection {
         continue
       }
       shown[object.type] += 1
-      lines += ["", "#\(number) \(PrintableText.name(types[object.type].name))"]
+      lines += ["", paint("#\(number) \(PrintableText.name(types[object.type].name))", .heading)]
       for field in object.fields {
-        append(field.value, label: PrintableText.name(field.key) + ": ", indent: 1, longest, &lines)
+        append(field.value, label: PrintableText.name(field.key) + ": ", indent: 1, longest, paint, &lines)
       }
     }
     for (type, count) in zip(types, hidden) where count > 0 {
-      lines += ["", "... \(count) more \(PrintableText.name(type.name))"]
+      lines += ["", paint("... \(count) more \(PrintableText.name(type.name))", .faint)]
     }
     return lines.joined(separator: "\n") + "\n"
   }
@@ -65,20 +71,19 @@ extension ArchiveInspection {
     return "#\(number) \(PrintableText.name(types[object.type].name))"
   }
 
-  private static func lines(of type: TypeDescription) -> [String] {
+  private static func lines(of type: TypeDescription, _ paint: TextPaint) -> [String] {
     func text(_ fields: [Field]) -> [String] {
-      fields.map { "\(PrintableText.name($0.key)): \(PrintableText.cut($0.type, 500))" }
+      fields.map { paint(PrintableText.name($0.key) + ": ", .name) + PrintableText.cut($0.type, 500) }
     }
+    let size = "\(type.count) saved in \(PrintableText.count(type.byteCount, "byte"))"
     var lines = [
-      """
-        \(PrintableText.name(type.name))  version \(type.version), \(type.kind.words), \(type.count) saved in \
-      \(PrintableText.count(type.byteCount, "byte"))
-      """
+      "  \(PrintableText.name(type.name))  " + paint("version \(type.version), \(type.kind.words), \(size)", .faint)
     ]
     for field in text(type.fields) { lines.append("    " + field) }
     for enumCase in type.cases {
       let payload = text(enumCase.fields).joined(separator: ", ")
-      lines.append("    case \(PrintableText.name(enumCase.name))\(payload.isEmpty ? "" : "(\(payload))")")
+      lines.append(
+        "    case \(paint(PrintableText.name(enumCase.name), .name))\(payload.isEmpty ? "" : "(\(payload))")")
     }
     return lines
   }
@@ -91,7 +96,9 @@ extension ArchiveInspection {
   /// spaces.
   private static let deepestIndent = 40
 
-  private func append(_ value: ArchiveValue, label: String, indent: Int, _ longest: Int, _ lines: inout [String]) {
+  private func append(
+    _ value: ArchiveValue, label: String, indent: Int, _ longest: Int, _ paint: TextPaint, _ lines: inout [String]
+  ) {
     var line = ValueLine(longest: longest, characters: Self.lineCharacters, typeName: typeName, reference: caption)
     var walk = ValueWalk(value, longest: longest)
     // The key of a dictionary's pair, if it is short enough to be put before its value.
@@ -100,7 +107,7 @@ extension ArchiveInspection {
       let margin = String(repeating: "  ", count: min(indent + walk.depth, Self.deepestIndent))
       switch event {
       case .end: continue
-      case .more(let count): lines.append(margin + "... \(count) in all")
+      case .more(let count): lines.append(margin + paint("... \(count) in all", .faint))
       case .value(let value, let place):
         var title = walk.depth == 0 ? label : Self.title(place)
         if case .value = place, let key = pendingKey { title = key + ": " }
@@ -111,13 +118,13 @@ extension ArchiveInspection {
           if case .key = place {
             pendingKey = line.text(value)
           } else {
-            lines.append(margin + title + line.text(value))
+            lines.append(margin + paint(title, .name) + line.text(value))
           }
         } else if walk.depth > 0, let short = line.wholeText(value) {
           walk.skipChildren()
-          if case .key = place { pendingKey = short } else { lines.append(margin + title + short) }
+          if case .key = place { pendingKey = short } else { lines.append(margin + paint(title, .name) + short) }
         } else {
-          lines.append(margin + title + heading(of: value))
+          lines.append(margin + paint(title, .name) + heading(of: value))
         }
       }
     }

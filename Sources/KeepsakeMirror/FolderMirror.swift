@@ -37,6 +37,8 @@ package final class FolderMirror {
     /// The size of the largest file, in bytes.
     package var maximumBytes: Int
     package var selection = MirrorSelection.everything
+    /// The name of this device, which each version that is made here records; nil to record none.
+    package var device: String?
 
     package init(settleMilliseconds: Int64 = 300, maximumBytes: Int = 256 << 20) {
       self.settleMilliseconds = settleMilliseconds
@@ -108,7 +110,7 @@ package final class FolderMirror {
     path: String, state: String, store: Store, settings: Settings = Settings(), clock: Clock = .system,
     checkpoint: @escaping (MirrorStep, SavePath?) throws -> Void = { _, _ in }
   ) throws {
-    self.store = MirrorStore(store: store, selection: settings.selection)
+    self.store = MirrorStore(store: store, selection: settings.selection, device: settings.device)
     self.settings = settings
     self.clock = clock
     self.checkpoint = checkpoint

@@ -9,6 +9,8 @@ struct MirrorStore {
 
   let store: Store
   var selection = MirrorSelection.everything
+  /// The name of this device, which each version records; nil to record none.
+  var device: String?
 
   func slot(of path: SavePath) -> String { SavePath.slotPrefix + selection.prefix + path.text }
 
@@ -83,7 +85,8 @@ struct MirrorStore {
         }
         let draft = SaveDraft(
           id: change.entry.version, slot: slot(of: change.path), parents: change.parents, contents: contents,
-          length: change.bytes?.count ?? 0, savedAtMilliseconds: change.savedAt, tombstone: change.bytes == nil)
+          length: change.bytes?.count ?? 0, metadata: metadata(), savedAtMilliseconds: change.savedAt,
+          tombstone: change.bytes == nil)
         try DeviceCommit.apply(
           CommitDraft(saves: [draft]), now: now, writer: store.writer, in: &transaction, using: &random)
       }
@@ -103,12 +106,19 @@ struct MirrorStore {
         drafts.append(
           SaveDraft(
             id: VersionID(using: &random), slot: slot(of: path), parents: .everyHead, contents: version.contents,
-            length: version.length, metadata: version.metadata, savedAtMilliseconds: now))
+            length: version.length, metadata: metadata(version.metadata), savedAtMilliseconds: now))
       }
       guard !drafts.isEmpty else { return }
       try DeviceCommit.apply(
         CommitDraft(saves: drafts), now: now, writer: store.writer, in: &transaction, using: &random)
     }
+  }
+
+  /// Returns what is recorded beside the contents of a version that is made here.
+  private func metadata(_ metadata: SaveMetadata = SaveMetadata()) -> SaveMetadata {
+    var metadata = metadata
+    metadata.device = device
+    return metadata
   }
 
   /// Returns the plain bytes of a version, checked against their hashes.

@@ -23,7 +23,7 @@ import Testing
     #expect(try keys.names() == ["support"])
     #expect(await status(of: BankRemoveKeyCommand.self, data + ["--name", "shop"]) == 65)
     let nowhere = ["--data", folder.url.appendingPathComponent("nowhere").path]
-    #expect(await status(of: BankKeysCommand.self, nowhere) == 65)
+    #expect(await status(of: BankKeysCommand.self, nowhere) == 66)
     #expect(await status(of: BankKeyCommand.self, data) == 64)
   }
 

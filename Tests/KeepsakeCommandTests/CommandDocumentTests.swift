@@ -1,5 +1,4 @@
 #if Cloud
-import ArgumentParser
 import Foundation
 import TestSupport
 import Testing
@@ -10,56 +9,15 @@ import Testing
 @Suite struct CommandDocumentTests {
   static let document = "docs/COMMAND.md"
   /// Options that are described once, in "Common options". A subcommand that has them names them after "Also:".
-  static let common: Set<String> = ["--json", "--secret-file", "--player"]
-  /// What ArgumentParser adds to each subcommand by itself.
-  static let ofTheParser: Set<String> = ["--version", "--help"]
-
-  /// The part of the output of `--experimental-dump-help` that is compared.
-  struct Help: Decodable {
-    struct Command: Decodable {
-      struct Argument: Decodable {
-        struct Name: Decodable {
-          var kind: String
-          var name: String
-        }
-        var kind: String
-        var shouldDisplay: Bool
-        var names: [Name]?
-
-        var options: [String] { (names ?? []).filter { $0.kind == "long" }.map { "--\($0.name)" } }
-      }
-      var commandName: String
-      var shouldDisplay: Bool
-      var arguments: [Argument]?
-      var subcommands: [Command]?
-    }
-    var command: Command
-  }
+  static let common: Set<String> = ["--json", "--no-color", "--secret-file", "--player"]
 
   /// The options of each subcommand that has no further subcommands, by its name, such as `assets manifest`.
   static func options() throws -> [String: Set<String>] {
-    var found: [String: Set<String>] = [:]
-    func visit(_ command: Help.Command, under words: [String]) {
-      guard command.shouldDisplay else { return }
-      let words = words + [command.commandName]
-      let parts = (command.subcommands ?? []).filter { $0.commandName != "help" }
-      guard parts.isEmpty else {
-        for part in parts { visit(part, under: words) }
-        return
-      }
-      // A flag of these names is the parser's; an option, which takes a value, is the subcommand's own.
-      let own = (command.arguments ?? []).filter { argument in
-        argument.shouldDisplay && !(argument.kind == "flag" && !Self.ofTheParser.isDisjoint(with: argument.options))
-      }
-      found[words.dropFirst().joined(separator: " ")] = Set(own.flatMap(\.options))
+    let found = try CommandHelp.read().leaves().map { name, help in
+      let own = (help.arguments ?? []).filter { $0.shouldDisplay && !$0.isOfParser }
+      return (name, Set(own.flatMap(\.options)))
     }
-    do {
-      _ = try KeepsakeTool.parseAsRoot(["--experimental-dump-help"])
-    } catch {
-      visit(
-        try JSONDecoder().decode(Help.self, from: Data(KeepsakeTool.fullMessage(for: error).utf8)).command, under: [])
-    }
-    return found
+    return Dictionary(uniqueKeysWithValues: found)
   }
 
   /// The lines under each heading "### keepsake NAME".
@@ -111,15 +69,6 @@ import Testing
         #expect(used.isSubset(of: options[name] ?? []), "\(use)")
       }
     }
-  }
-
-  @Test("docs/COMMAND.md lists each exit status that isn't caused by a signal, and no other")
-  func statuses() throws {
-    let text = try String(contentsOf: Repository.root.appending(path: Self.document), encoding: .utf8)
-    let listed = Set(text.matches(of: /\n\| ([0-9]+) \|/).compactMap { Int32($0.1) })
-    let failures = (0...255 as ClosedRange<Int32>).filter { CommandFailure.Kind(rawValue: $0) != nil }
-    #expect(failures.count >= 8)
-    #expect(listed == Set([0, 1, 2, 64] + failures))
   }
 }
 #endif

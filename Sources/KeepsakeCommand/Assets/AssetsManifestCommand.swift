@@ -15,11 +15,15 @@ struct AssetsManifestCommand: AsyncParsableCommand {
       so are symbolic links. The same files give the same manifest, byte for byte.
 
       With --check, nothing is written, and exit status 1 means that the manifest is not up to date.
-      """)
+      """,
+    examples: [
+      "keepsake assets manifest Assets --check"
+    ])
 
   /// What `--json` prints.
   struct Answer: Codable, Equatable {
-    var manifest: String
+    /// The manifest.
+    var path: String
     var assets: Int
     var bytes: Int64
     /// Names that begin with a dot.
@@ -32,20 +36,21 @@ struct AssetsManifestCommand: AsyncParsableCommand {
   var folder: String
 
   @Option(
-    name: .long, help: "Where to write it; by default \(AssetManifest.fileName) in the folder.", completion: .file())
+    name: .shortAndLong, help: "Where to write it; by default \(AssetManifest.fileName) in the folder.",
+    completion: .file())
   var output: String?
 
   @Flag(name: .long, help: "Write nothing; exit with status 1 if the manifest is not up to date.")
   var check = false
 
-  @Flag(name: .long, help: "Print JSON.")
+  @Flag(name: .shortAndLong, help: "Print JSON.")
   var json = false
 
   static let outdated: Int32 = 1
 
   func run() async throws {
     try await CommandRun.reporting(json: json) {
-      let url = URL(fileURLWithPath: folder, isDirectory: true)
+      let url = try FolderArgument.url(folder)
       let target = output.map { URL(fileURLWithPath: $0) } ?? url.appendingPathComponent(AssetManifest.fileName)
       let progress = ProgressLine(quiet: false)
       let made = try AssetManifest.make(of: url, output: target) { progress.update(AssetsText.progress($0)) }
@@ -54,7 +59,7 @@ struct AssetsManifestCommand: AsyncParsableCommand {
       let changed = try !manifest.isWritten(at: target)
       if changed, !check { try manifest.write(to: target) }
       let answer = Answer(
-        manifest: target.path, assets: manifest.entries.count, bytes: manifest.bytesInAll, hidden: made.hidden,
+        path: target.path, assets: manifest.entries.count, bytes: manifest.bytesInAll, hidden: made.hidden,
         changed: changed)
       if json { try Output.document(answer) } else { Output.text(Printable.text(text(of: answer))) }
       if check, changed { throw ExitCode(Self.outdated) }
@@ -66,7 +71,7 @@ struct AssetsManifestCommand: AsyncParsableCommand {
     let hidden = answer.hidden > 0 ? "; \(CountText.of(answer.hidden, "hidden file")) left out" : ""
     let state =
       !answer.changed ? "up to date" : check ? "NOT up to date: run the command without --check to write it" : "written"
-    return "\(answer.manifest): \(state) (\(what)\(hidden))"
+    return "\(answer.path): \(state) (\(what)\(hidden))"
   }
 }
 

@@ -11,7 +11,10 @@ struct AssetsVerifyCommand: AsyncParsableCommand {
     discussion: """
       Reads and hashes every asset, and changes nothing. Exit status 1 if one is missing, damaged, stale or \
       unreadable. Extra files are reported but do no harm: a game never loads them.
-      """)
+      """,
+    examples: [
+      "keepsake assets verify Assets"
+    ])
 
   @Argument(help: "The folder of the assets.", completion: .directory)
   var folder: String
@@ -19,7 +22,7 @@ struct AssetsVerifyCommand: AsyncParsableCommand {
   @Option(name: .long, help: "The manifest; by default \(AssetManifest.fileName) in the folder.", completion: .file())
   var manifest: String?
 
-  @Flag(name: .long, help: "Print JSON.")
+  @Flag(name: .shortAndLong, help: "Print JSON.")
   var json = false
 
   static let unsound: Int32 = 1
@@ -29,7 +32,7 @@ struct AssetsVerifyCommand: AsyncParsableCommand {
       let source = manifest.map { AssetLibrary.ManifestSource.file(URL(fileURLWithPath: $0)) }
       // Nothing is kept in memory: files are hashed piece by piece.
       let library = try AssetLibrary(
-        at: URL(fileURLWithPath: folder, isDirectory: true), manifest: source ?? .required, budget: 0)
+        at: FolderArgument.url(folder), manifest: source ?? .required, budget: 0)
       let report = try check(library)
       if json { try Output.document(report) } else { Output.text(report.description) }
       guard report.isSound else { throw ExitCode(Self.unsound) }

@@ -17,22 +17,34 @@ struct ConvertCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "convert",
     abstract: "Convert an archive, property list, keyed archive or JSON to another of these formats.",
+    usage: "keepsake convert [OPTIONS] INPUT OUTPUT\n       keepsake convert [OPTIONS] --to FORMAT INPUT ... FOLDER",
     discussion: """
       The input's format is recognized by its first bytes. The output's format follows from its name (.keepsake, \
       .json, .plist or .xml, .bplist, or .archive for a keyed archive as NSKeyedArchiver writes it) or from --to. Use \
       - for standard input or output. Archives and keyed archives become JSON in a form that keeps everything and can \
       be edited and converted back. With --lossy they become plain JSON as other programs write it, and a report \
       counts what was not preserved. Without --lossy nothing is dropped: a value that the output format doesn't have \
-      is an error that gives its path.
-      """)
+      is an error that gives its path. Several files are converted into a folder, each under its own name, and one \
+      that can't be converted doesn't stop the others.
+      """,
+    examples: [
+      "keepsake convert save.keepsake save.json",
+      "keepsake convert hero.archive hero.json --lossy",
+      "keepsake convert --to json *.archive converted/",
+    ])
 
-  @Argument(help: "The file to convert, or - for standard input.", completion: .file())
-  var input: String
+  @Argument(
+    help: ArgumentHelp(
+      """
+      The file to convert, or - for standard input; then the file to write, or - for standard output. Or the files to \
+      convert, and then the folder to write them to.
+      """, valueName: "file"),
+    completion: .file())
+  var files: [String]
 
-  @Argument(help: "The file to write, or - for standard output.", completion: .file())
-  var output: String
-
-  @Option(help: "The format to write, regardless of the output's name; xml and binary are property lists.")
+  @Option(
+    name: .shortAndLong,
+    help: "The format to write, regardless of the output's name; xml and binary are property lists.")
   var to: FileFormat?
 
   @Flag(help: "Write values that JSON or property lists don't have in a form that can be converted back.")
@@ -43,78 +55,145 @@ struct ConvertCommand: AsyncParsableCommand {
 
   @OptionGroup var seal: SealOptions
 
-  @Flag(name: .long, help: "Replace the file if there is one.")
+  @Flag(name: .shortAndLong, help: "Replace the file if there is one.")
   var force = false
 
-  @Flag(name: .long, help: "Print JSON.")
+  @Flag(name: .shortAndLong, help: "Print JSON.")
   var json = false
 
   func validate() throws {
     guard !(tagged && lossy) else { throw ValidationError("--tagged and --lossy can't be used together.") }
+    guard files.count > 1 else { throw ValidationError("Name the file to convert, and then the file to write.") }
     guard format != nil else {
-      throw ValidationError("The format can't be told from the name \(output): name it with --to.")
+      throw ValidationError(
+        isIntoFolder
+          ? "Name the format of the files in \(output) with --to."
+          : "The format can't be told from the name \(output): name it with --to.")
+    }
+    guard !isIntoFolder || !inputs.contains(InputKind.standard) else {
+      throw ValidationError("Standard input has no name in a folder: name the file to write.")
     }
     guard !(json && output == InputKind.standard) else {
       throw ValidationError("With --json, name an output file instead of -.")
     }
   }
 
-  private var format: FileFormat? { to ?? (output == InputKind.standard ? nil : FileFormat(path: output)) }
+  private var inputs: ArraySlice<String> { files.dropLast() }
+  private var output: String { files.last ?? InputKind.standard }
+
+  private var isIntoFolder: Bool {
+    var isFolder: ObjCBool = false
+    return inputs.count > 1 || output.hasSuffix("/")
+      || FileManager.default.fileExists(atPath: output, isDirectory: &isFolder) && isFolder.boolValue
+  }
+
+  private var format: FileFormat? {
+    to ?? (output == InputKind.standard || isIntoFolder ? nil : FileFormat(path: output))
+  }
 
   func run() async throws {
     try await CommandRun.reporting(json: json, looksInside: true) {
       let progress = ProgressLine(quiet: json)
-      let answer = try convert { progress.update($0) }
-      progress.clear()
-      if json {
-        try Output.document(answer)
-      } else {
-        // If the file itself goes to standard output, only the losses are reported.
-        if output != InputKind.standard { Output.text(answer.line) }
-        for line in answer.lossLines {
-          if output == InputKind.standard { Output.complaint(line) } else { Output.text("  " + line) }
+      guard isIntoFolder, let format else {
+        let answer = try convert { progress.update($0) }
+        progress.clear()
+        return try json ? Output.document(answer) : report(answer)
+      }
+      var isFolder: ObjCBool = false
+      guard FileManager.default.fileExists(atPath: output, isDirectory: &isFolder), isFolder.boolValue else {
+        throw CommandFailure(.noInput, "there is no folder \(output)", next: "create it, or name another one")
+      }
+      var batch = FileBatch(json: json)
+      var written: Set<String> = []
+      for input in inputs {
+        batch.add(input) {
+          defer { progress.clear() }
+          let target = Self.target(of: input, in: output, as: format)
+          guard written.insert(target).inserted else {
+            throw CommandFailure(
+              .exists, "\(input) has the same name in \(output) as another of the files", next: "convert it by itself")
+          }
+          let answer = try convert(input, to: target, as: format) { progress.update($0) }
+          guard !json else { return try Output.data(answer) }
+          report(answer)
+          return Data()
         }
       }
+      try batch.end()
     }
   }
 
+  private func report(_ answer: Answer) {
+    // If the file itself goes to standard output, only the losses are reported.
+    let isStandard = answer.output == InputKind.standard
+    if !isStandard { Output.text(answer.line) }
+    for line in answer.lossLines { isStandard ? Output.complaint(line) : Output.text("  " + line) }
+  }
+
+  /// Returns the path of a converted file in a folder: the name of the original, with the ending of the format.
+  private static func target(of input: String, in folder: String, as format: FileFormat) -> String {
+    let name = URL(fileURLWithPath: input).lastPathComponent
+    let stem =
+      FileFormat(path: name) == nil ? name : URL(fileURLWithPath: name).deletingPathExtension().lastPathComponent
+    return folder + (folder.hasSuffix("/") ? "" : "/") + stem + "." + format.fileExtension
+  }
+
+  /// Converts the only input.
   func convert(_ progress: (String) -> Void = { _ in }) throws -> Answer {
     guard let format else { throw CommandFailure(.data, "no output format was given", next: "name one with --to") }
-    try refuseExisting()
+    return try convert(files[0], to: output, as: format, progress)
+  }
+
+  private func convert(
+    _ input: String, to output: String, as format: FileFormat, _ progress: (String) -> Void
+  ) throws -> Answer {
+    try refuseExisting(output)
     progress("reading \(Printable.text(input))")
-    let file = try InspectCommand.naming(input) {
-      try SavedFile(SavedFile.bytes(at: input, seal: seal.request()), named: input)
-    }
+    let data = try SavedFile.bytes(at: input, seal: seal.request())
+    let file = try InspectCommand.naming(input) { try SavedFile(data, named: input) }
     let form: Conversion.Form? = tagged ? .tagged : lossy ? .lossy : nil
     let conversion = try InspectCommand.naming(input) {
       try Conversion(of: file, to: format, form: form, progress: progress)
     }
     progress("writing \(Printable.size(Int64(conversion.bytes.count)))")
-    try write(conversion.bytes, format)
+    try write(conversion.bytes, format, to: output)
     return Answer(
-      input: input, output: output, from: file.words, to: format.rawValue, form: conversion.form,
-      inputBytes: file.byteCount,
-      outputBytes: conversion.bytes.count, losses: conversion.losses)
+      path: input, output: output, from: file.words, to: format.rawValue, form: conversion.form,
+      bytes: file.byteCount,
+      outputBytes: conversion.bytes.count,
+      losses: try roundingLosses(of: data, read: file, named: input) + conversion.losses)
+  }
+
+  /// Returns what reading JSON gave up already.
+  private func roundingLosses(of data: Data, read file: SavedFile, named name: String) throws -> [PlainForm.Loss] {
+    guard file.spelling == .json else { return [] }
+    let rounding = try JSONReader.rounding(in: data, isJSON5: SavedFile.isJSON5(name))
+    guard rounding.count > 0 else { return [] }
+    return [
+      PlainForm.Loss(
+        what: "\(rounding.count == 1 ? "number" : "numbers") with more digits than a 64-bit number holds (rounded)",
+        count: rounding.count, path: rounding.first)
+    ]
   }
 
   // MARK: Writing
 
-  private func refuseExisting() throws {
+  private func refuseExisting(_ output: String) throws {
     var status = stat()
     // A dangling link counts as existing, too.
     guard output != InputKind.standard, !force, lstat(output, &status) == 0 else { return }
     throw CommandFailure.exists(output)
   }
 
-  private func write(_ bytes: Data, _ format: FileFormat) throws {
+  private func write(_ bytes: Data, _ format: FileFormat, to output: String) throws {
     guard output != InputKind.standard else { return try writeToStandardOutput(bytes, format) }
-    if force, let (url, access) = try replaced() { return try AtomicFile.write(bytes, to: url, access: access) }
+    if force, let (url, access) = try replaced(output) { return try AtomicFile.write(bytes, to: url, access: access) }
     guard try AtomicFile.create(bytes, at: URL(fileURLWithPath: output)) else { throw CommandFailure.exists(output) }
   }
 
   /// Returns the regular file at the output, or the one that a link there leads to, and its permissions; nil if there
   /// is none.
-  private func replaced() throws -> (URL, AtomicFile.Access)? {
+  private func replaced(_ output: String) throws -> (URL, AtomicFile.Access)? {
     var status = stat()
     guard stat(output, &status) == 0 else {
       guard lstat(output, &status) != 0 else {
@@ -148,21 +227,21 @@ struct ConvertCommand: AsyncParsableCommand {
   }
 
   struct Answer: Encodable {
-    var input: String
+    var path: String
     var output: String
     /// The format of the input, in a few words.
     var from: String
     var to: String
     var form: Conversion.Form
-    var inputBytes: Int
+    var bytes: Int
     var outputBytes: Int
     /// What the conversion gave up.
     var losses: [PlainForm.Loss]
 
     var line: String {
       let end = form == .tagged ? ", in a form that can be converted back" : ""
-      let (before, after) = (Printable.size(Int64(inputBytes)), Printable.size(Int64(outputBytes)))
-      return "\(Printable.text(input)) (\(from), \(before)) to \(to), \(after)\(end)"
+      let (before, after) = (Printable.size(Int64(bytes)), Printable.size(Int64(outputBytes)))
+      return "\(Printable.text(path)) (\(from), \(before)) to \(to), \(after)\(end)"
     }
 
     var lossLines: [String] {

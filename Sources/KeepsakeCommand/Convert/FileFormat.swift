@@ -26,6 +26,17 @@ enum FileFormat: String, CaseIterable, ExpressibleByArgument, Codable, Sendable 
     }
   }
 
+  /// What the names of files in this format end with, after the dot.
+  var fileExtension: String {
+    switch self {
+    case .archive: "keepsake"
+    case .json: "json"
+    case .xml: "plist"
+    case .binary: "bplist"
+    case .keyed: "archive"
+    }
+  }
+
   var words: String {
     switch self {
     case .archive: "archive"

@@ -29,7 +29,7 @@ struct SavedFile {
   }
 
   /// JSON5 may begin with a comment or with an unquoted name in braces, which can't be recognized by its bytes.
-  private static func isJSON5(_ name: String) -> Bool { name.lowercased().hasSuffix(".json5") }
+  static func isJSON5(_ name: String) -> Bool { name.lowercased().hasSuffix(".json5") }
 
   static func isPropertyList(_ data: Data) -> Bool {
     guard !data.isEmpty else { return false }

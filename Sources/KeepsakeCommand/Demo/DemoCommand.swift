@@ -12,10 +12,13 @@ struct DemoCommand: AsyncParsableCommand {
       Starts a server on the loopback interface with a new database, and a process with its own store for each device. \
       Plays the story, reads everything back, and ends with a table of what was promised and what was seen. Exit \
       status 1 if a promise was not kept.
-      """)
+      """,
+    examples: [
+      "keepsake demo --keep"
+    ])
 
   @Flag(help: "Leave the server running and keep the data, so that you can look at them.") var keep = false
-  @Flag(help: "Print the table as JSON; the story goes to standard error.") var json = false
+  @Flag(name: .shortAndLong, help: "Print the table as JSON; the story goes to standard error.") var json = false
 
   func run() async throws {
     try await CommandRun.reporting(json: json) { try play() }
@@ -79,6 +82,10 @@ struct DemoCommand: AsyncParsableCommand {
     guard promises.allSatisfy(\.kept) else { throw ExitCode(1) }
   }
 
+  private struct Table: Encodable {
+    var promises: [Story.Promise]
+  }
+
   private func report(_ line: String) {
     let target = json ? FileHandle.standardError : FileHandle.standardOutput
     // A closed pipe means that the reader wants no more output; the story goes on, and the exit status still reports
@@ -87,12 +94,7 @@ struct DemoCommand: AsyncParsableCommand {
   }
 
   private func show(_ promises: [Story.Promise]) throws {
-    if json {
-      let encoder = JSONEncoder()
-      encoder.outputFormatting = [.prettyPrinted, .sortedKeys]
-      print(String(decoding: try encoder.encode(promises), as: UTF8.self))
-      return
-    }
+    if json { return try Output.document(Table(promises: promises)) }
     let width = promises.map(\.promise.count).max() ?? 0
     print("\n\("promised".padding(toLength: width, withPad: " ", startingAt: 0))      seen")
     for promise in promises {

@@ -1,6 +1,7 @@
 #if Cloud
 import ArgumentParser
 import Foundation
+import KeepsakeInspection
 import KeepsakeStore
 import KeepsakeReplication
 
@@ -15,7 +16,10 @@ struct DoctorCommand: AsyncParsableCommand {
       "damaged" in the store. The game must not have the store open. Without the game's secret (--secret-file), a \
       sealed store can't be read, and neither a sealed nor a signed one can be recovered. Exit status: 0 if the store \
       is sound or was repaired, 1 if it is not.
-      """)
+      """,
+    examples: [
+      "keepsake doctor STORE --repair"
+    ])
 
   @Argument(help: "The store's folder, or a folder that keepsake sync syncs.", completion: .directory)
   var store: String
@@ -25,7 +29,9 @@ struct DoctorCommand: AsyncParsableCommand {
   @Flag(name: .long, help: "Repair the damage that is found.")
   var repair = false
 
-  @Flag(name: .long, help: "Print JSON.")
+  @OptionGroup var color: ColorOptions
+
+  @Flag(name: .shortAndLong, help: "Print JSON.")
   var json = false
 
   func run() async throws {
@@ -40,7 +46,11 @@ struct DoctorCommand: AsyncParsableCommand {
         answer.done = try doctor.repair(diagnosis).map(\.message)
         answer.state = .repaired
       }
-      if json { try Output.document(answer) } else { Output.text(answer.lines.joined(separator: "\n")) }
+      if json {
+        try Output.document(answer)
+      } else {
+        Output.text(answer.lines(on: color.terminal).joined(separator: "\n"))
+      }
       if answer.state == .damaged { throw ExitCode(VerifyCommand.unsound) }
     }
   }
@@ -65,7 +75,7 @@ struct DoctorCommand: AsyncParsableCommand {
     enum State: String, Encodable {
       case sound, damaged, repaired
     }
-    var store: String
+    var path: String
     var state: State
     /// What is wrong with the database.
     var findings: [String]
@@ -84,7 +94,7 @@ struct DoctorCommand: AsyncParsableCommand {
     var done: [String] = []
 
     init(store: String, _ diagnosis: StoreDoctor.Diagnosis) {
-      self.store = store
+      path = store
       state = diagnosis.isSound ? .sound : .damaged
       findings = diagnosis.findings + diagnosis.recordsFindings
       (recordsPlan, recordsRecovery) = (diagnosis.recordsPlan, diagnosis.recordsRecovery)
@@ -94,19 +104,27 @@ struct DoctorCommand: AsyncParsableCommand {
       needsSecret = diagnosis.needsSecret
     }
 
-    var lines: [String] {
+    var lines: [String] { lines(on: .plain) }
+
+    func lines(on terminal: Terminal) -> [String] {
+      let (sound, damaged, repaired) = (
+        terminal.paint("sound", .good), terminal.paint("damaged", .bad), terminal.paint("repaired", .good)
+      )
       let secret = needsSecret.map { ["not checked: " + Printable.text($0) + " (--secret-file)"] } ?? []
       if state == .sound {
-        return [secret.isEmpty ? "sound: the database, every row and every saved game" : "sound: the database"] + secret
+        return ["\(sound): the database" + (secret.isEmpty ? ", every row and every saved game" : "")] + secret
       }
-      var lines = findings.map { "damaged: " + Printable.text($0) }
+      var lines = findings.map { "\(damaged): " + Printable.text($0) }
       for save in unreadable {
         let which = save.isHead ? "the current save of" : "an older save of"
         lines.append(
-          "unreadable: \(which) \(Printable.text(save.slot)), version \(save.version): \(Printable.text(save.message))")
+          """
+          \(terminal.paint("unreadable", .bad)): \(which) \(Printable.text(save.slot)), version \(save.version): \
+          \(Printable.text(save.message))
+          """)
       }
       lines += secret
-      if state == .repaired { return lines + done.map { "repaired: " + Printable.text($0) } }
+      if state == .repaired { return lines + done.map { "\(repaired): " + Printable.text($0) } }
       switch plan {
       case .nothing: break
       case .rebuild: lines.append("a repair would rebuild what is derived from the saves; nothing would be lost")
@@ -135,7 +153,7 @@ struct DoctorCommand: AsyncParsableCommand {
             """)
         }
       }
-      return lines + ["nothing was changed; keepsake doctor --repair \(Quoted.shell(store)) repairs it"]
+      return lines + ["nothing was changed; keepsake doctor --repair \(Quoted.shell(path)) repairs it"]
     }
   }
 }

@@ -15,13 +15,20 @@ struct EstimateCommand: AsyncParsableCommand {
 
       Files that you name form one series, in the order given. In a folder, files whose names differ only in their \
       last number form one.
-      """)
+      """,
+    examples: [
+      "keepsake estimate ~/old-saves"
+    ])
 
   @Argument(help: "Versions of a save, or folders that contain them.", completion: .file())
   var paths: [String]
 
-  @Flag(name: .long, help: "Print JSON.")
+  @Flag(name: .shortAndLong, help: "Print JSON.")
   var json = false
+
+  private struct Answer: Encodable {
+    var series: [SeriesEstimate]
+  }
 
   func run() async throws {
     try await CommandRun.reporting(json: json) {
@@ -29,7 +36,11 @@ struct EstimateCommand: AsyncParsableCommand {
       let progress = ProgressLine(quiet: false)
       let estimates = try series.map { series in try SeriesEstimate(of: series) { progress.update($0) } }
       progress.clear()
-      if json { try Output.document(estimates) } else { Output.text(SeriesEstimate.table(estimates)) }
+      if json {
+        try Output.document(Answer(series: estimates))
+      } else {
+        Output.text(SeriesEstimate.table(estimates, on: .standardOutput()))
+      }
     }
   }
 }

@@ -14,8 +14,7 @@ struct SaveSeries {
       let url = URL(fileURLWithPath: path)
       var isFolder: ObjCBool = false
       guard FileManager.default.fileExists(atPath: url.path, isDirectory: &isFolder) else {
-        throw CommandFailure(
-          .noInput, "there is nothing at \(Printable.text(path))", next: "name the versions of a save, or their folder")
+        throw CommandFailure.nothing(at: path)
       }
       if isFolder.boolValue { series += try find(in: url) } else { named.append(url) }
     }
@@ -29,10 +28,10 @@ struct SaveSeries {
 
   /// Returns the series in a folder and everything below it: one for all names that differ only in their last number.
   private static func find(in folder: URL) throws -> [SaveSeries] {
+    // An enumerator leaves out silently what it may not list.
+    _ = try FileManager.default.contentsOfDirectory(atPath: folder.path)
     guard let names = FileManager.default.enumerator(atPath: folder.path)?.allObjects as? [String] else {
-      throw CommandFailure(
-        .noInput, "the folder \(Printable.text(folder.path)) can't be read", next: "check the path, and who may read it"
-      )
+      throw CommandFailure(.io, "the folder \(folder.path) can't be listed", next: "check the disk, then try again")
     }
     var groups: [String: [(number: String, url: URL)]] = [:]
     for name in names {

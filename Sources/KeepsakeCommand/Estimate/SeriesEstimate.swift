@@ -100,7 +100,7 @@ struct SeriesEstimate: Encodable {
 
   // MARK: As a table
 
-  static func table(_ estimates: [SeriesEstimate]) -> String {
+  static func table(_ estimates: [SeriesEstimate], on terminal: Terminal = .plain) -> String {
     let header = [
       "", "versions", "plain", "each alone", "least", "kept", "kept/least", "full frames", "load alone", "newest",
       "oldest",
@@ -115,7 +115,7 @@ struct SeriesEstimate: Encodable {
         time(estimate.loadOldestMilliseconds),
       ]
     }
-    return TextTable.text(header, rows)
+    return TextTable.text(header, rows, on: terminal)
   }
 
   private static func time(_ milliseconds: Double) -> String { String(format: "%.2f ms", milliseconds) }

@@ -14,7 +14,10 @@ struct ExportCommand: AsyncParsableCommand {
       the save, its title and picture, and the time when it was saved; keepsake inspect, diff and verify read it. The \
       store is not changed. The file has the store's seal, if there is one (this needs --secret-file), unless \
       --unsealed is given.
-      """)
+      """,
+    examples: [
+      "keepsake export STORE main hero.save"
+    ])
 
   @Argument(help: "The store's folder, or a folder that keepsake sync syncs.", completion: .directory)
   var store: String
@@ -33,10 +36,10 @@ struct ExportCommand: AsyncParsableCommand {
   @Flag(name: .long, help: "Write a file without the store's seal, which anyone can read and change.")
   var unsealed = false
 
-  @Flag(name: .long, help: "Replace the file if there is one.")
+  @Flag(name: .shortAndLong, help: "Replace the file if there is one.")
   var force = false
 
-  @Flag(name: .long, help: "Print JSON.")
+  @Flag(name: .shortAndLong, help: "Print JSON.")
   var json = false
 
   func run() async throws {
@@ -79,7 +82,7 @@ struct ExportCommand: AsyncParsableCommand {
     progress("writing \(Printable.size(Int64(bytes.count)))")
     try AtomicFile.write(bytes, to: URL(fileURLWithPath: path))
     return Answer(
-      slot: slot, version: save.version.description, file: path, bytes: save.bytes.count, fileBytes: bytes.count,
+      slot: slot, version: save.version.description, output: path, bytes: save.bytes.count, fileBytes: bytes.count,
       seal: fileSeal.kind == .none ? nil : fileSeal.kind.rawValue)
   }
 
@@ -116,7 +119,7 @@ struct ExportCommand: AsyncParsableCommand {
   struct Answer: Encodable {
     var slot: String
     var version: String
-    var file: String
+    var output: String
     /// The size of the save, uncompressed.
     var bytes: Int
     var fileBytes: Int

@@ -1,6 +1,7 @@
 #if Cloud
 import ArgumentParser
 import Foundation
+import KeepsakeInspection
 import KeepsakeReplication
 import KeepsakeStore
 
@@ -14,7 +15,11 @@ struct HistoryCommand: AsyncParsableCommand {
       --json. Pinned versions are kept until the game unpins them. --graph draws which version comes from which: \
       conflicts and merges, one column for each line of development; --svg writes that as a picture. The store is not \
       changed.
-      """)
+      """,
+    examples: [
+      "keepsake history STORE main",
+      "keepsake history STORE main --graph",
+    ])
 
   @Argument(help: "The store's folder, or a folder that keepsake sync syncs.", completion: .directory)
   var store: String
@@ -24,7 +29,7 @@ struct HistoryCommand: AsyncParsableCommand {
       "The slot. That of a synced file is file:<path>, that of a tracked file tracked:<name>. Without it, all slots.")
   var slot: String?
 
-  @Flag(name: .long, help: "Draw which version comes from which.")
+  @Flag(name: .shortAndLong, help: "Draw which version comes from which.")
   var graph = false
 
   @Option(help: "With --graph: write it to this file as SVG.", completion: .file())
@@ -32,7 +37,9 @@ struct HistoryCommand: AsyncParsableCommand {
 
   @OptionGroup var seal: SealOptions
 
-  @Flag(name: .long, help: "Print JSON.")
+  @OptionGroup var color: ColorOptions
+
+  @Flag(name: .shortAndLong, help: "Print JSON.")
   var json = false
 
   func validate() throws {
@@ -46,7 +53,7 @@ struct HistoryCommand: AsyncParsableCommand {
     let graph = try StoreReader.open(at: url, seal: seal.request()).read { transaction in
       try HistoryGraph(of: Self.keys(of: slot, in: transaction)[0], in: transaction)
     }
-    guard let svg else { return Output.text(graph.lines.joined(separator: "\n")) }
+    guard let svg else { return Output.text(graph.lines(on: color.terminal).joined(separator: "\n")) }
     guard try AtomicFile.create(Data(graph.svg(title: slot).utf8), at: URL(fileURLWithPath: svg)) else {
       throw CommandFailure(.exists, "\(svg) already exists", next: "name another file")
     }
@@ -73,7 +80,9 @@ struct HistoryCommand: AsyncParsableCommand {
       if json {
         try Output.document(Answer(slots: reports))
       } else {
-        Output.text(reports.isEmpty ? "no versions yet" : reports.flatMap(\.lines).joined(separator: "\n"))
+        Output.text(
+          reports.isEmpty ? "no versions yet" : reports.flatMap { $0.lines(on: color.terminal) }.joined(separator: "\n")
+        )
       }
     }
   }

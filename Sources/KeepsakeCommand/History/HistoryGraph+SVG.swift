@@ -7,7 +7,7 @@ extension HistoryGraph {
   private static let (rowHeight, columnWidth) = (26, 18)
   private static let (left, top, textWidth) = (20, 44, 720)
   private static let radius = 5
-  /// One for each writer, again from the first if there are more.
+  /// One for each maker of versions, again from the first if there are more.
   private static let colors = ["#2a7ab9", "#c8352b", "#2a9d57", "#d98a1f", "#8a4fb5", "#10908f"]
 
   /// - Parameter title: What it is the history of.
@@ -26,10 +26,10 @@ extension HistoryGraph {
     parts += edges.map { edge in
       "<path d=\"\(Self.path(edge))\" fill=\"none\" stroke=\"#999\" stroke-width=\"1.5\"/>"
     }
-    let writers = rows.map(\.version.writer).reduce(into: [WriterID]()) { if !$0.contains($1) { $0.append($1) } }
+    let makers = makers
     for (index, row) in rows.enumerated() {
       let (x, y) = (Self.x(row.column), Self.y(index))
-      let color = Self.colors[(writers.firstIndex(of: row.version.writer) ?? 0) % Self.colors.count]
+      let color = Self.colors[(makers.firstIndex(of: row.version.maker) ?? 0) % Self.colors.count]
       switch row.version.kind {
       case .head: parts.append("<circle cx=\"\(x)\" cy=\"\(y)\" r=\"\(Self.radius)\" fill=\"\(color)\"/>")
       case .version:

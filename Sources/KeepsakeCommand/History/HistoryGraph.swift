@@ -1,5 +1,6 @@
 #if Cloud
 import Foundation
+import KeepsakeInspection
 import KeepsakeReplication
 import KeepsakeStore
 
@@ -18,14 +19,26 @@ struct HistoryGraph {
     }
   }
 
+  /// A part of what is said of a version.
+  struct Piece: Equatable {
+    var text: String
+    /// Nil for what isn't shown in a color.
+    var role: TextRole?
+    /// Whether it names the maker, and has its color.
+    var isMaker = false
+  }
+
   struct Version: Equatable {
     var id: VersionID
     /// The versions that are shown from which it directly comes.
     var parents: [VersionID]
     var kind: Kind
-    var writer: WriterID
+    /// Who made it: the device, if that is recorded, and otherwise the opening of a store. It has a color of its own.
+    var maker: String
     /// What is said of it.
-    var label: String
+    var pieces: [Piece]
+
+    var label: String { pieces.map(\.text).joined() }
   }
 
   /// A version's place. Columns count from 0.
@@ -100,23 +113,35 @@ struct HistoryGraph {
 // MARK: Text
 
 extension HistoryGraph {
-  /// A line for each version, and one wherever lines meet or part.
-  var lines: [String] {
-    rows.flatMap { row -> [String] in
-      let node = Self.line(row) { column in
-        column == row.column ? row.version.kind.mark : row.passing.contains(column) ? "│" : " "
+  /// The makers of the versions, each once; the place of one says which color it has.
+  var makers: [String] { rows.map(\.version.maker).reduce(into: []) { if !$0.contains($1) { $0.append($1) } } }
+
+  /// The lines without colors.
+  var lines: [String] { lines(on: .plain) }
+
+  /// Returns a line for each version, and one wherever lines meet or part. Each is cut off where the terminal ends.
+  func lines(on terminal: Terminal) -> [String] {
+    let colors = Dictionary(uniqueKeysWithValues: makers.enumerated().map { ($1, $0) })
+    return rows.flatMap { row -> [String] in
+      let color = TextRole.line(colors[row.version.maker] ?? 0)
+      let last = ([row.column] + row.passing).max() ?? 0
+      var node = (0...last).map { column in
+        column == row.column
+          ? terminal.paint(String(row.version.kind.mark), color) : row.passing.contains(column) ? "│" : " "
+      }.joined(separator: " ")
+      node += "  "
+      var room = terminal.width.map { max($0 - 2 * last - 3, 1) } ?? .max
+      for piece in row.version.pieces where room > 0 {
+        let text = Terminal.cut(piece.text, to: room)
+        let role = piece.isMaker ? color : piece.role
+        node += role.map { terminal.paint(text, $0) } ?? text
+        room = text == piece.text ? room - Terminal.columns(of: text) : 0
       }
       return [
-        row.joining.isEmpty ? nil : Self.meeting(row, row.joining, last: "╯", other: "┴", continues: true),
-        node + "  " + row.version.label,
+        row.joining.isEmpty ? nil : Self.meeting(row, row.joining, last: "╯", other: "┴", continues: true), node,
         row.forking.isEmpty ? nil : Self.meeting(row, row.forking, last: "╮", other: "┬", continues: row.continues),
       ].compactMap(\.self)
     }
-  }
-
-  private static func line(_ row: Row, _ mark: (Int) -> Character) -> String {
-    let last = ([row.column] + row.passing).max() ?? 0
-    return (0...last).map { String(mark($0)) }.joined(separator: " ")
   }
 
   /// The line between versions in which others reach a version's column, or leave it.
@@ -160,14 +185,17 @@ extension HistoryGraph {
       return found
     }
     var versions: [Version] = []
+    let makers = Dictionary(report.versions.map { ($0.id, Self.maker(of: $0)) }) { first, _ in first }
+    let width = makers.values.map(Terminal.columns(of:)).max() ?? 0
     for version in report.versions {
       guard let id = VersionID(version.id), let own = try record(id) else { continue }
       let parents = try Self.parents(of: own, shown, record)
       versions.append(
         Version(
           id: id, parents: parents, kind: version.tombstone ? .delete : version.head ? .head : .version,
-          writer: own.writer,
-          label: try Self.label(version, own, isWinner: version.id == report.heads.first, parents, shown, record)))
+          maker: makers[version.id] ?? "",
+          pieces: try Self.pieces(
+            version, own, isWinner: version.id == report.heads.first, width, parents, shown, record)))
     }
     self.init(versions)
   }
@@ -196,10 +224,21 @@ extension HistoryGraph {
     return nearest.filter { !behind.contains($0) }.sorted()
   }
 
-  private static func label(
-    _ version: VersionReport, _ record: VersionRecord, isWinner: Bool, _ parents: [VersionID], _ shown: Set<VersionID>,
-    _ read: (VersionID) throws -> VersionRecord?
-  ) throws -> String {
+  /// The most columns of a device's name.
+  private static let longestMaker = 16
+  /// Digits of a writer that tell the openings of a store apart.
+  private static let writerDigits = 4
+
+  private static func maker(of version: VersionReport) -> String {
+    version.device.map { Terminal.cut(Printable.text($0), to: longestMaker) }
+      ?? String(version.writer.prefix(writerDigits))
+  }
+
+  /// - Parameter width: How many columns the names of makers take.
+  private static func pieces(
+    _ version: VersionReport, _ record: VersionRecord, isWinner: Bool, _ width: Int, _ parents: [VersionID],
+    _ shown: Set<VersionID>, _ read: (VersionID) throws -> VersionRecord?
+  ) throws -> [Piece] {
     var marks: [String] = []
     if version.head { marks.append(isWinner ? "current" : "head") }
     if parents.count > 1 { marks.append("merge") }
@@ -218,11 +257,14 @@ extension HistoryGraph {
     }
     let title = version.title.map { "  \"\(Printable.text($0))\"" } ?? ""
     let mark = marks.isEmpty ? "" : "  [\(marks.joined(separator: ", "))]"
-    return
-      """
-      \(version.id.prefix(idDigits))  \(version.savedAt)  \(version.writer.prefix(4))  \
-      \(Printable.size(Int64(version.bytes)))\(title)\(mark)
-      """
+    let maker = maker(of: version)
+    let space = String(repeating: " ", count: max(width - Terminal.columns(of: maker), 0))
+    return [
+      Piece(text: String(version.id.prefix(idDigits))),
+      Piece(text: "  \(version.savedAt)  ", role: .faint),
+      Piece(text: maker, isMaker: true), Piece(text: "\(space)  \(Printable.size(Int64(version.bytes)))\(title)"),
+      Piece(text: mark, role: version.tombstone ? .removed : version.head ? .good : .faint),
+    ]
   }
 }
 #endif

@@ -14,7 +14,10 @@ struct ImportCommand: AsyncParsableCommand {
       before stays in the history, and the output says how to restore it. If the save is already the current one, \
       nothing is written. The game must not have the store open. Only the game can tell whether it can load the save. \
       A synced file changes at the next keepsake sync.
-      """)
+      """,
+    examples: [
+      #"keepsake import STORE hero.save --slot "from the phone""#
+    ])
 
   @Argument(help: "The store's folder, or a folder that keepsake sync syncs.", completion: .directory)
   var store: String
@@ -22,7 +25,7 @@ struct ImportCommand: AsyncParsableCommand {
   @Argument(help: "The exported save.", completion: .file())
   var file: String
 
-  @Option(help: "The slot; by default the one from which the save was exported.")
+  @Option(name: .shortAndLong, help: "The slot; by default the one from which the save was exported.")
   var slot: String?
 
   @OptionGroup var seal: SealOptions
@@ -30,7 +33,7 @@ struct ImportCommand: AsyncParsableCommand {
   @Flag(name: .long, help: "Accept a file without a seal into a store with one; anyone could have changed it.")
   var unsealed = false
 
-  @Flag(name: .long, help: "Print JSON.")
+  @Flag(name: .shortAndLong, help: "Print JSON.")
   var json = false
 
   func run() async throws {

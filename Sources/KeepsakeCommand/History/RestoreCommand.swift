@@ -13,7 +13,10 @@ struct RestoreCommand: AsyncParsableCommand {
       Makes a new version with the contents of the earlier one, which becomes the slot's only current one. Nothing is \
       lost: the version that was current before stays in the history and can be restored in turn. A synced file \
       changes at the next keepsake sync.
-      """)
+      """,
+    examples: [
+      "keepsake restore STORE main 5f2c"
+    ])
 
   @Argument(help: "The store's folder, or a folder that keepsake sync syncs.", completion: .directory)
   var store: String
@@ -26,7 +29,7 @@ struct RestoreCommand: AsyncParsableCommand {
 
   @OptionGroup var seal: SealOptions
 
-  @Flag(name: .long, help: "Print JSON.")
+  @Flag(name: .shortAndLong, help: "Print JSON.")
   var json = false
 
   func run() async throws {
@@ -73,9 +76,11 @@ struct RestoreCommand: AsyncParsableCommand {
       let view = try Resolution.view(of: key, in: transaction, policy: .newest)
       let id = VersionID(using: &random)
       let now = Int64(Date().timeIntervalSince1970 * 1_000)
+      var metadata = chosen.metadata
+      if metadata.device != nil { metadata.device = DeviceName.current }
       let draft = SaveDraft(
         id: id, slot: key.text, parents: .everyHead, contents: chosen.contents, length: chosen.length,
-        metadata: chosen.metadata, savedAtMilliseconds: now, tombstone: chosen.tombstone)
+        metadata: metadata, savedAtMilliseconds: now, tombstone: chosen.tombstone)
       _ = try DeviceCommit.apply(
         CommitDraft(saves: [draft], cells: [], wallet: []), now: now, writer: store.writer, in: &transaction,
         using: &random)

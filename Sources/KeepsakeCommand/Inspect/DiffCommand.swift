@@ -19,7 +19,11 @@ struct DiffCommand: AsyncParsableCommand {
       diff STORE --slot main --from VERSION shows what changed since that version. Objects and list elements are \
       matched by a field "id" if they have one, otherwise by position; the numbers of objects in archives don't \
       matter. Exit status: 0 if both have the same contents, 1 if they differ, 2 if they could not be compared.
-      """)
+      """,
+    examples: [
+      "keepsake diff yesterday.plist today.plist",
+      "keepsake diff STORE --slot main --from 5f2c",
+    ])
 
   @Argument(help: "The older archive, exported save or store.", completion: .file())
   var first: String
@@ -27,7 +31,7 @@ struct DiffCommand: AsyncParsableCommand {
   @Argument(help: "The newer one; with --slot, the same store if left out.", completion: .file())
   var second: String?
 
-  @Option(help: "Compare the saved games in this slot of a store.")
+  @Option(name: .shortAndLong, help: "Compare the saved games in this slot of a store.")
   var slot: String?
 
   @Option(help: "This version of the slot in the older store, instead of the current one.")
@@ -38,10 +42,12 @@ struct DiffCommand: AsyncParsableCommand {
 
   @OptionGroup var seal: SealOptions
 
-  @Flag(name: .long, help: "List every change, however many there are.")
+  @Flag(name: .shortAndLong, help: "List every change, however many there are.")
   var all = false
 
-  @Flag(name: .long, help: "Print JSON.")
+  @OptionGroup var color: ColorOptions
+
+  @Flag(name: .shortAndLong, help: "Print JSON.")
   var json = false
 
   /// The exit statuses for a difference and for a failure, as in POSIX diff.
@@ -103,7 +109,7 @@ struct DiffCommand: AsyncParsableCommand {
       if json {
         Output.bytes(difference.json())
       } else if !difference.isEmpty {
-        Output.bytes(Data(difference.text().utf8))
+        Output.bytes(Data(difference.text(paint: color.terminal.paint).utf8))
       }
       guard difference.isEmpty else { throw ExitCode(Self.different) }
     }

@@ -97,9 +97,11 @@ enum InputKind {
     }
     guard isFolder.boolValue else { return nil }
     let url = URL(fileURLWithPath: path, isDirectory: true)
-    for candidate in [url, url.appendingPathComponent(SyncState.folderName, isDirectory: true)]
-    where files.fileExists(atPath: candidate.appendingPathComponent(Store.databaseName).path) {
-      return candidate
+    for candidate in [url, url.appendingPathComponent(SyncState.folderName, isDirectory: true)] {
+      let database = candidate.appendingPathComponent(Store.databaseName).path
+      if files.fileExists(atPath: database) { return candidate }
+      // A store that may not be looked at is none that isn't there.
+      if let denied = CommandFailure.denied(at: database) { throw denied }
     }
     throw CommandFailure(
       .noInput, "the folder \(path) contains no store",

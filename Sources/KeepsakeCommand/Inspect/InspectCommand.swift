@@ -16,15 +16,23 @@ struct InspectCommand: AsyncParsableCommand {
       Reads an archive, an exported save, a store's folder or its database, a synced folder, and other programs' \
       property lists (binary and XML), keyed archives (NSKeyedArchiver) and JSON; - is standard input. The format is \
       recognized by the first bytes, not by the name. A store is not changed, and a game or a sync may have it open. \
-      With --slot, the current saved game in that slot of a store is shown like an archive: its types and values.
-      """)
+      With --slot, the current saved game in that slot of a store is shown like an archive: its types and values. Of \
+      several files, one that can't be read doesn't stop the others.
+      """,
+    examples: [
+      "keepsake inspect ~/.local/share/com.example.space/default --slot main",
+      "keepsake inspect hero.archive",
+      "keepsake inspect *.plist --json",
+    ])
 
   @Argument(
-    help: "The archive, exported save, store, synced folder, property list, keyed archive or JSON file.",
+    help: ArgumentHelp(
+      "Archives, exported saves, stores, synced folders, property lists, keyed archives or JSON files.",
+      valueName: "file"),
     completion: .file())
-  var file: String
+  var files: [String]
 
-  @Option(help: "Show the saved game in this slot of the store.")
+  @Option(name: .shortAndLong, help: "Show the saved game in this slot of the store.")
   var slot: String?
 
   @Option(help: "With --slot: this version instead of the current one; keepsake history lists them.")
@@ -32,13 +40,18 @@ struct InspectCommand: AsyncParsableCommand {
 
   @OptionGroup var seal: SealOptions
 
-  @Flag(name: .long, help: "Show long lists, long texts and all objects in full.")
+  @Flag(name: .shortAndLong, help: "Show long lists, long texts and all objects in full.")
   var all = false
 
-  @Flag(name: .long, help: "Print JSON.")
+  @OptionGroup var color: ColorOptions
+
+  @Flag(name: .shortAndLong, help: "Print JSON.")
   var json = false
 
   func validate() throws {
+    guard files.count(where: { $0 == InputKind.standard }) < 2 else {
+      throw ValidationError("Only one of the files can be standard input.")
+    }
     guard version == nil || slot != nil else { throw ValidationError("--version needs --slot.") }
   }
 
@@ -134,30 +147,42 @@ struct InspectCommand: AsyncParsableCommand {
 
   func run() async throws {
     try await CommandRun.reporting(json: json, looksInside: true) {
-      switch try Self.look(at: file, slot: slot, version: version, seal: seal.request()) {
-      case .store(let report):
-        if json { try Output.document(report) } else { Output.text(report.text) }
-      case .archive(let inspection):
-        if json {
-          try Self.naming(file) { try SpellingRoom.check(inspection) }
-          Output.bytes(inspection.json())
-        } else {
-          Output.text(text(of: inspection))
-        }
-      case .save(let report, let inspection):
-        if json {
-          Output.bytes(report.json(with: inspection))
-        } else {
-          Output.text((report.lines + (inspection.map { ["", text(of: $0)] } ?? [])).joined(separator: "\n"))
+      let request = try seal.request()
+      let terminal = color.terminal
+      guard files.count > 1 else { return Output.bytes(try output(of: files[0], request, terminal)) }
+      var batch = FileBatch(json: json)
+      for file in files {
+        batch.add(file, heading: terminal.paint("==> \(Printable.text(file)) <==", .heading)) {
+          try output(of: file, request, terminal)
         }
       }
+      try batch.end()
+    }
+  }
+
+  /// Returns what is printed of a file.
+  private func output(of file: String, _ seal: SealRequest?, _ terminal: Terminal) throws -> Data {
+    func lines(_ text: String) -> Data { Data((text + "\n").utf8) }
+    switch try Self.look(at: file, slot: slot, version: version, seal: seal) {
+    case .store(let report):
+      return try json ? Output.data(report) : lines(report.text(on: terminal))
+    case .archive(let inspection):
+      guard json else { return Data(text(of: inspection, terminal).utf8) }
+      try Self.naming(file) { try SpellingRoom.check(inspection) }
+      return inspection.json()
+    case .save(let report, let inspection):
+      if json { return report.json(with: inspection) }
+      return lines(report.lines.joined(separator: "\n"))
+        + Data((inspection.map { "\n" + text(of: $0, terminal) } ?? "").utf8)
     }
   }
 }
 
 extension InspectCommand {
-  private func text(of inspection: ArchiveInspection) -> String {
-    all ? inspection.text(longest: .max) : inspection.text()
+  private func text(of inspection: ArchiveInspection, _ terminal: Terminal) -> String {
+    all
+      ? inspection.text(longest: .max, paint: terminal.paint)
+      : inspection.text(paint: terminal.paint)
   }
 }
 #endif

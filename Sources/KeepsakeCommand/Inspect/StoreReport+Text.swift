@@ -1,19 +1,20 @@
 #if Cloud
 import Foundation
+import KeepsakeInspection
 import KeepsakeReplication
 import KeepsakeStore
 
 extension VersionReport {
   /// One line, with the whole id, because `keepsake restore` takes it.
-  var line: String {
+  func line(on terminal: Terminal) -> String {
     var marks: [String] = []
-    if head { marks.append("head") }
+    if head { marks.append(terminal.paint("head", .good)) }
     if pinned { marks.append("pinned") }
-    if tombstone { marks.append("deleted") }
+    if tombstone { marks.append(terminal.paint("deleted", .removed)) }
     if !acknowledged { marks.append("not yet in the cloud") }
     if provisional { marks.append("from before the first sync") }
     if !downloaded { marks.append("not downloaded") }
-    var line = "\(id)  \(savedAt)  \(Printable.size(Int64(bytes)))"
+    var line = "\(terminal.paint(id, .name))  \(savedAt)  \(Printable.size(Int64(bytes)))"
     if let title { line += "  \"\(Printable.text(title))\"" }
     if let progress { line += "  progress \(progress)" }
     if let playtime { line += "  played \(Int64(playtime.isFinite ? min(max(playtime, 0), 1e12) : 0)) s" }
@@ -22,17 +23,23 @@ extension VersionReport {
 }
 
 extension SlotReport {
-  var lines: [String] {
+  var lines: [String] { lines(on: .plain) }
+
+  func lines(on terminal: Terminal) -> [String] {
     let localMark = local ? "  stays on this device" : ""
-    let conflictMark = conflict ? "  CONFLICT: \(CountText.of(heads.count, "head"))" : ""
-    return [Printable.text(slot) + localMark + conflictMark] + versions.map { "  " + $0.line }
+    let conflictMark = conflict ? "  " + terminal.paint("CONFLICT: \(CountText.of(heads.count, "head"))", .bad) : ""
+    return [terminal.paint(Printable.text(slot), .heading) + localMark + conflictMark]
+      + versions.map { "  " + $0.line(on: terminal) }
   }
 }
 
 extension StoreReport {
-  /// The report for people.
-  var text: String {
-    var lines = ["store \(Printable.text(path))"]
+  /// The report for people, without colors.
+  var text: String { text(on: .plain) }
+
+  /// Returns the report for people.
+  func text(on terminal: Terminal) -> String {
+    var lines = [terminal.paint("store \(Printable.text(path))", .heading)]
     if let seal {
       let aside = seal.quarantined == 0 ? "" : ", \(CountText.of(seal.quarantined, "row")) in quarantine"
       lines.append(
@@ -57,28 +64,32 @@ extension StoreReport {
         ? "nothing is waiting to be sent" : "\(CountText.of(waitingCount, "commit")) waiting to be sent or confirmed")
     for group in waiting {
       for refusal in group.refusals {
-        lines.append("  refused: \(Printable.text(refusal.item)): \(Printable.text(refusal.message))")
+        lines.append(
+          "  \(terminal.paint("refused", .bad)): \(Printable.text(refusal.item)): \(Printable.text(refusal.message))")
       }
     }
-    for slot in slots { lines += [""] + slot.lines }
+    for slot in slots { lines += [""] + slot.lines(on: terminal) }
     if !cells.isEmpty {
       lines +=
-        ["", "cells"]
-        + cells.map { "  \(Printable.text($0.collection))/\(Printable.text($0.key)) = \(Self.text(of: $0.value))" }
+        ["", terminal.paint("cells", .heading)]
+        + cells.map {
+          let name = "\(Printable.text($0.collection))/\(Printable.text($0.key))"
+          return "  \(terminal.paint(name, .name)) = \(Self.text(of: $0.value))"
+        }
     }
     if !preferences.isEmpty {
       lines +=
-        ["", "preferences"]
+        ["", terminal.paint("preferences", .heading)]
         + preferences.map {
           """
-            \(Printable.text($0.name)) = \
+            \(terminal.paint(Printable.text($0.name), .name)) = \
           \(Printable.text($0.value))\($0.type.map { " (\(Printable.text($0)))" } ?? "")\($0.synced ? ", synced" : "")
           """
         }
     }
     if !boards.isEmpty {
       lines +=
-        ["", "scores"]
+        ["", terminal.paint("scores", .heading)]
         + boards.map {
           """
             \(Printable.text($0.board)): \(CountText.of($0.scores, "score")) of \(CountText.of($0.players, "player")), \
@@ -88,20 +99,22 @@ extension StoreReport {
     }
     if !wallet.isEmpty {
       lines +=
-        ["", "wallet"]
+        ["", terminal.paint("wallet", .heading)]
         + wallet.map {
           "  \(Printable.text($0.currency)): \($0.total) in all, \($0.spendable) spendable here, \($0.pending) pending"
         }
     }
-    if let recordsProblem { lines += ["", "records: can't be read: \(Printable.text(recordsProblem))"] }
+    if let recordsProblem {
+      lines += ["", terminal.paint("records: can't be read: \(Printable.text(recordsProblem))", .bad)]
+    }
     if let records {
       lines +=
-        ["", "records"]
+        ["", terminal.paint("records", .heading)]
         + records.map { "  \(Printable.text($0.name)): \($0.rows.map { CountText.of($0, "row") } ?? "can't be read")" }
     }
     if !contents.isEmpty {
       lines +=
-        ["", "contents"]
+        ["", terminal.paint("contents", .heading)]
         + contents.map {
           "  \($0.hash.prefix(16))  \(Printable.size(Int64($0.bytes))) in \(Printable.size(Int64($0.encodedBytes)))"
             + ($0.base.map { base in ", delta of \(base.prefix(16))" } ?? "")

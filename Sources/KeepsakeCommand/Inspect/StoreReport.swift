@@ -24,7 +24,10 @@ struct VersionReport: Codable, Hashable {
   /// Whether it is kept regardless of the rules for history.
   var pinned: Bool
   var covers: [String]
+  /// The opening of a store that made it.
   var writer: String
+  /// The name of the device that made it, if that is recorded.
+  var device: String?
   var title: String?
   var playtime: Double?
   var progress: Double?
@@ -46,6 +49,7 @@ struct VersionReport: Codable, Hashable {
     pinned = isPinned
     covers = record.covers.map(\.description)
     writer = record.writer.description
+    device = record.metadata.device
     title = record.metadata.title
     playtime = record.metadata.playtime
     progress = record.metadata.progress

@@ -34,6 +34,12 @@ struct Verdict: Codable, Equatable {
   var message: String
   /// What a person can do.
   var next: String?
+  /// The exit status if it were alone.
+  private(set) var status: Int32 = 0
+
+  private enum CodingKeys: CodingKey {
+    case path, kind, state, bytes, message, next
+  }
 
   init(_ path: String, _ kind: Kind, bytes: Int64, message: String) {
     (self.path, self.kind, self.bytes, self.message) = (path, kind, bytes, message)
@@ -50,10 +56,12 @@ struct Verdict: Codable, Equatable {
       }
     message = failure.message
     next = failure.next
+    status = state == .damaged ? VerifyCommand.unsound : failure.kind.rawValue
   }
 
-  var line: String {
-    let line = "\(state.rawValue)  \(Printable.text(path)): \(Printable.text(message))"
+  func line(on terminal: Terminal) -> String {
+    let word = terminal.paint(state.rawValue, state == .sound ? .good : .bad)
+    let line = "\(word)  \(Printable.text(path)): \(Printable.text(message))"
     return next.map { "\(line)\n  \(Printable.text($0))" } ?? line
   }
 }
@@ -62,8 +70,15 @@ struct Verdict: Codable, Equatable {
 struct Verification: Codable {
   var files: [Verdict] = []
   var unsound = 0
+  /// The highest exit status of all files.
+  var status: Int32 { files.map(\.status).max() ?? 0 }
   /// Files in folders that are of no known kind.
   var passedOver = 0
+
+  private enum CodingKeys: String, CodingKey {
+    case files, unsound
+    case passedOver = "skipped"
+  }
 
   /// The most files and folders below those that were named.
   private static let maximumEntries = 1_000_000

@@ -1,6 +1,7 @@
 #if Cloud
 import ArgumentParser
 import Foundation
+import KeepsakeInspection
 
 /// `keepsake verify`: checks whether saves are sound.
 struct VerifyCommand: AsyncParsableCommand {
@@ -10,15 +11,21 @@ struct VerifyCommand: AsyncParsableCommand {
     discussion: """
       Checks archives, exported saves, stores, and folders of them, including all subfolders; other files in a folder \
       are skipped. Nothing is changed, and a game may have a store open. Exit status: 0 if all are sound, 1 if any \
-      isn't.
-      """)
+      isn't, and the status of the failure if one can't be read at all.
+      """,
+    examples: [
+      "keepsake verify ~/.local/share",
+      "keepsake verify before.save after.save",
+    ])
 
   @Argument(help: "Archives, exported saves, stores, or folders.", completion: .file())
   var paths: [String]
 
   @OptionGroup var seal: SealOptions
 
-  @Flag(name: .long, help: "Print JSON.")
+  @OptionGroup var color: ColorOptions
+
+  @Flag(name: .shortAndLong, help: "Print JSON.")
   var json = false
 
   static let unsound: Int32 = 1
@@ -26,17 +33,18 @@ struct VerifyCommand: AsyncParsableCommand {
   func run() async throws {
     try await CommandRun.reporting(json: json, looksInside: true) {
       let progress = ProgressLine(quiet: false)
+      let terminal = color.terminal
       let report = try Verification.run(
         on: paths, seal: seal.request(),
         progress: { progress.update($0) },
         each: { verdict in
           guard !json else { return }
           progress.clear()
-          Output.text(verdict.line)
+          Output.text(verdict.line(on: terminal))
         })
       progress.clear()
       if json { try Output.document(report) } else { Output.text(report.summary) }
-      guard report.unsound == 0 else { throw ExitCode(Self.unsound) }
+      guard report.status == 0 else { throw ExitCode(report.status) }
       guard !report.files.isEmpty else {
         throw CommandFailure(
           .noInput, "no archive or store was found in what was named", next: "name the folder of the saves")

@@ -13,7 +13,11 @@ struct LoadCommand: AsyncParsableCommand {
       Without --url, a server of its own runs for the time of the load, in a temporary folder. A server at an address \
       that isn't one of this machine is loaded only if you say that it is yours. The devices register and stay: use a \
       server whose data you can remove.
-      """)
+      """,
+    examples: [
+      "keepsake load --devices 64 --size 1K --baselines --plot load.svg",
+      "keepsake load --url http://127.0.0.1:8080 --app-key $KEY --devices 200 --think 1000 --hostile 0.05",
+    ])
 
   @Option(name: .long, help: "The address of the server under load.")
   var url: String?
@@ -79,7 +83,7 @@ struct LoadCommand: AsyncParsableCommand {
     completion: .file())
   var plot: String?
 
-  @Flag(name: .long, help: "Print JSON.")
+  @Flag(name: .shortAndLong, help: "Print JSON.")
   var json = false
 
   func validate() throws {
@@ -136,7 +140,7 @@ struct LoadCommand: AsyncParsableCommand {
         ).svg
         try AtomicFile.write(Data(svg.utf8), to: URL(fileURLWithPath: plot))
       }
-      if json { try Output.document(report) } else { Output.text(report.text) }
+      if json { try Output.document(report) } else { Output.text(report.text(on: .standardOutput())) }
     }
   }
 }

@@ -56,7 +56,9 @@ struct LoadReport: Encodable {
     }
   }
 
-  var text: String {
+  var text: String { text(on: .plain) }
+
+  func text(on terminal: Terminal) -> String {
     var lines = [
       """
       \(plan.devices) devices of \(plan.players) players for \(Self.number(seconds)) s at \(url): \
@@ -81,7 +83,9 @@ struct LoadReport: Encodable {
       }
     }
     if !rows.isEmpty {
-      lines += ["", TextTable.text(["ms", "count", "a second", "50 %", "90 %", "99 %", "longest"], rows)]
+      lines += [
+        "", TextTable.text(["ms", "count", "a second", "50 %", "90 %", "99 %", "longest"], rows, on: terminal),
+      ]
     }
     if !baselines.isEmpty {
       let rows = baselines.map {
@@ -92,14 +96,15 @@ struct LoadReport: Encodable {
       }
       lines += [
         "",
-        TextTable.text(["beside", "a second", "50 % ms", "99 % ms", "processor ms", "exchanges / this"], rows),
+        TextTable.text(
+          ["beside", "a second", "50 % ms", "99 % ms", "processor ms", "exchanges / this"], rows, on: terminal),
       ]
     }
     for (title, counts) in [("errors", errors), ("attacks", attacks)] where !counts.isEmpty {
       let rows = counts.sorted { ($1.value, $0.key) < ($0.value, $1.key) }.map {
         [Printable.text($0.key), "\($0.value)"]
       }
-      lines += ["", TextTable.text([title, "count"], rows)]
+      lines += ["", TextTable.text([title, "count"], rows, on: terminal)]
     }
     if plan.streams > 0 { lines += ["", "\(plan.streams) event streams, which got \(events) events"] }
     return lines.joined(separator: "\n")

@@ -11,10 +11,13 @@ struct ScoresCommand: AsyncParsableCommand {
     commandName: "scores",
     abstract: "Show the high scores of a store, board by board.",
     discussion: """
-      Shows all boards, or one with --board, the best score first. The store is not changed. With --json or --plist, \
-      one board is written for other programs: an array with rank, player, score, date, id and context of each score. \
+      Shows all boards, or one with --board, the best score first. The store is not changed. --json and --plist are \
+      for other programs, with rank, player, score, date, id and context of each score; --plist has one board. \
       Scores that can't be read are left out, with a line on standard error; use keepsake doctor to find out why.
-      """)
+      """,
+    examples: [
+      "keepsake scores STORE --board easy --plist"
+    ])
 
   @Argument(help: "The store's folder.", completion: .directory)
   var store: String
@@ -22,12 +25,12 @@ struct ScoresCommand: AsyncParsableCommand {
   @Option(help: "Only this board.")
   var board: String?
 
-  @Option(help: "How many scores of each board to show.")
+  @Option(name: [.customShort("n"), .long], help: "How many scores of each board to show.")
   var top = 10
 
   @OptionGroup var seal: SealOptions
 
-  @Flag(name: .long, help: "Print JSON.")
+  @Flag(name: .shortAndLong, help: "Print JSON.")
   var json = false
 
   @Flag(name: .long, help: "Print an XML property list.")
@@ -88,6 +91,21 @@ struct ScoresCommand: AsyncParsableCommand {
     }
   }
 
+  /// Returns one object with `boards`, each with its `scores` as games export them.
+  static func json(of listings: [Listing]) throws -> Data {
+    struct Board: Encodable {
+      var board: String
+      var order: String
+    }
+    let boards = try listings.map { listing in
+      let board = Board(board: listing.summary.board, order: listing.summary.order.rawValue)
+      // Both are whole documents: the closing brace of the first is replaced by what it lacks.
+      return Data(Output.json(board).dropLast().utf8) + Data(", \"scores\": ".utf8)
+        + (try ScoreExport.data(of: listing.scores.entries, as: .json)) + Data("}".utf8)
+    }
+    return Data("{\"boards\": [\n".utf8) + Data(boards.joined(separator: Data(",\n".utf8))) + Data("\n]}\n".utf8)
+  }
+
   func run() async throws {
     try await CommandRun.reporting(json: json, looksInside: true) {
       let listings = try Self.look(at: store, board: board, top: top, seal: seal.request())
@@ -97,15 +115,16 @@ struct ScoresCommand: AsyncParsableCommand {
             "a score of \(Printable.text(listing.summary.board)) is left out: \(Printable.text(objection.message))")
         }
       }
-      if json || plist {
+      if json {
+        Output.bytes(try Self.json(of: listings))
+      } else if plist {
         guard listings.count <= 1 else {
           let names = Set(listings.map(\.summary.board)).sorted().map { Printable.text($0) }.joined(separator: ", ")
           throw CommandFailure(
-            .data, "the store has \(listings.count) boards, but \(json ? "--json" : "--plist") writes one",
+            .data, "the store has \(listings.count) boards, but --plist writes one",
             next: "choose one with --board: \(names)")
         }
-        let scores = listings.first?.scores.entries ?? []
-        Output.bytes(try ScoreExport.data(of: scores, as: json ? .json : .propertyList))
+        Output.bytes(try ScoreExport.data(of: listings.first?.scores.entries ?? [], as: .propertyList))
       } else {
         Output.text(
           listings.isEmpty

@@ -23,14 +23,15 @@ struct BankCommand: AsyncParsableCommand {
 /// What the commands have in common.
 struct BankOptions: ParsableArguments {
   @Option(
-    name: .long, help: ArgumentHelp("The folder of the cloud's data, as for keepsake serve.", valueName: "folder"),
+    name: .shortAndLong,
+    help: ArgumentHelp("The folder of the cloud's data, as for keepsake serve.", valueName: "folder"),
     completion: .directory)
   var data: String
 
-  @Flag(name: .long, help: "Print JSON.")
+  @Flag(name: .shortAndLong, help: "Print JSON.")
   var json = false
 
-  var folder: URL { URL(fileURLWithPath: data, isDirectory: true) }
+  var folder: URL { get throws { try FolderArgument.url(data) } }
 
   func keys() throws -> ServerKeys { try ServerKeys(data: folder) }
 }
@@ -39,7 +40,10 @@ struct BankOptions: ParsableArguments {
 struct BankKeyCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "key", abstract: "Create a server key, and print it once.",
-    discussion: "Only a hash of the key is kept. If you lose the key, remove it and create another one.")
+    discussion: "Only a hash of the key is kept. If you lose the key, remove it and create another one.",
+    examples: [
+      "keepsake bank key --data cloud --name shop"
+    ])
 
   @OptionGroup var options: BankOptions
 
@@ -61,7 +65,11 @@ struct BankKeyCommand: AsyncParsableCommand {
 
 /// `keepsake bank keys`: lists the keys' names.
 struct BankKeysCommand: AsyncParsableCommand {
-  static let configuration = CommandConfiguration(commandName: "keys", abstract: "List the names of all server keys.")
+  static let configuration = CommandConfiguration(
+    commandName: "keys", abstract: "List the names of all server keys.",
+    examples: [
+      "keepsake bank keys --data cloud"
+    ])
 
   @OptionGroup var options: BankOptions
 
@@ -84,7 +92,10 @@ struct BankKeysCommand: AsyncParsableCommand {
 /// `keepsake bank remove-key`: removes a key.
 struct BankRemoveKeyCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "remove-key", abstract: "Remove a server key: it is refused from now on.")
+    commandName: "remove-key", abstract: "Remove a server key: it is refused from now on.",
+    examples: [
+      "keepsake bank remove-key --data cloud --name shop"
+    ])
 
   @OptionGroup var options: BankOptions
 

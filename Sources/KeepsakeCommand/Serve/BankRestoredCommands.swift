@@ -26,7 +26,10 @@ struct BankRestoredCommand: AsyncParsableCommand {
       they were granted since the backup was made. An older copy of the database alone is also found without this. \
       Grants, charges, refunds and receipts since then are lost: send them again when keepsake bank status lists no \
       frozen money for the player. What it lists as left to the player was paid before: charge it.
-      """)
+      """,
+    examples: [
+      "keepsake bank restored --data cloud"
+    ])
 
   @OptionGroup var options: BankOptions
 
@@ -50,7 +53,10 @@ struct BankRestoredCommand: AsyncParsableCommand {
 struct BankStatusCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "status", abstract: "List players whose money is frozen after a restore, and their missing devices.",
-    discussion: "Also works while keepsake serve is running. Changes nothing. Reads every player's bank.")
+    discussion: "Also works while keepsake serve is running. Changes nothing. Reads every player's bank.",
+    examples: [
+      "keepsake bank status --data cloud"
+    ])
 
   @OptionGroup var options: BankOptions
 
@@ -114,10 +120,14 @@ struct BankReleaseCommand: AsyncParsableCommand {
       A running server is asked with --url and --key-file; the data folder of a stopped one is named with --data. What \
       a lost device was granted after the backup is the player's again; what it had before stays with it until it is \
       removed. If it comes back and the player doesn't have the money any more, the difference is booked as a shortfall.
-      """)
+      """,
+    examples: [
+      "keepsake bank release --url http://127.0.0.1:8080 --key-file key --player 5f0c4a1e9b7d4c2fa8e61d3b2c907f14",
+      "keepsake bank release --data cloud --all",
+    ])
 
   @Option(
-    name: .long, help: ArgumentHelp("The folder of a stopped cloud's data.", valueName: "folder"),
+    name: .shortAndLong, help: ArgumentHelp("The folder of a stopped cloud's data.", valueName: "folder"),
     completion: .directory)
   var data: String?
 
@@ -136,7 +146,7 @@ struct BankReleaseCommand: AsyncParsableCommand {
   @Flag(name: .long, help: "Release the money of all players.")
   var all = false
 
-  @Flag(name: .long, help: "Print JSON.")
+  @Flag(name: .shortAndLong, help: "Print JSON.")
   var json = false
 
   /// Far larger than any key.
@@ -171,7 +181,7 @@ struct BankReleaseCommand: AsyncParsableCommand {
     try await CommandRun.reporting(json: json) {
       let released: Released
       if let data {
-        released = try await release(in: URL(fileURLWithPath: data, isDirectory: true))
+        released = try await release(in: FolderArgument.url(data))
       } else {
         released = try await release(at: address())
       }

@@ -23,30 +23,34 @@ struct CloudBackupCommand: AsyncParsableCommand {
     discussion: """
       The file appears when it is whole, has been read back, and is on the disk. While it is written, its folder needs \
       room for it and once more for the database.
-      """)
+      """,
+    examples: [
+      "keepsake cloud backup --data cloud --to /backups/cloud-$(date +%F).tar"
+    ])
 
   @Option(
-    name: .long, help: ArgumentHelp("The folder of the cloud's data, as for keepsake serve.", valueName: "folder"),
+    name: .shortAndLong,
+    help: ArgumentHelp("The folder of the cloud's data, as for keepsake serve.", valueName: "folder"),
     completion: .directory)
   var data: String
 
   @Option(name: .long, help: ArgumentHelp("The file to write.", valueName: "file"), completion: .file())
   var to: String
 
-  @Flag(name: .long, help: "Replace the file if there is one.")
+  @Flag(name: .shortAndLong, help: "Replace the file if there is one.")
   var force = false
 
-  @Flag(name: .long, help: "Print JSON.")
+  @Flag(name: .shortAndLong, help: "Print JSON.")
   var json = false
 
   func run() async throws {
     try await CommandRun.reporting(json: json) {
       let summary = try BackupRun.watching { progress in
         try CloudBackup.make(
-          of: URL(fileURLWithPath: data, isDirectory: true), to: URL(fileURLWithPath: to), replacing: force,
+          of: FolderArgument.url(data), to: URL(fileURLWithPath: to), replacing: force,
           progress: progress)
       }
-      if json { return try Output.document(BackupRun.Answer(file: to, backup: summary)) }
+      if json { return try Output.document(BackupRun.Answer(path: to, backup: summary)) }
       Output.text("backed up \(Printable.text(data)) to \(Printable.text(to)): \(BackupRun.text(summary))")
     }
   }
@@ -55,18 +59,21 @@ struct CloudBackupCommand: AsyncParsableCommand {
 /// `keepsake cloud verify`: reads a backup.
 struct CloudVerifyCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "verify", abstract: "Read a backup from its first byte to its last, and check that it is whole.")
+    commandName: "verify", abstract: "Read a backup from its first byte to its last, and check that it is whole.",
+    examples: [
+      "keepsake cloud verify --from /backups/cloud-2026-11-26.tar"
+    ])
 
   @Option(name: .long, help: ArgumentHelp("The backup.", valueName: "file"), completion: .file())
   var from: String
 
-  @Flag(name: .long, help: "Print JSON.")
+  @Flag(name: .shortAndLong, help: "Print JSON.")
   var json = false
 
   func run() async throws {
     try await CommandRun.reporting(json: json) {
       let summary = try BackupRun.watching { try CloudBackup.verify(URL(fileURLWithPath: from), progress: $0) }
-      if json { return try Output.document(BackupRun.Answer(file: from, backup: summary)) }
+      if json { return try Output.document(BackupRun.Answer(path: from, backup: summary)) }
       Output.text("\(Printable.text(from)) is whole: \(BackupRun.text(summary))")
     }
   }
@@ -80,16 +87,20 @@ struct CloudRestoreCommand: AsyncParsableCommand {
       The folder must be empty, or not exist. The backup is verified before anything is written. The next start of \
       keepsake serve begins a new epoch: devices notice, and send what the backup lacks; players' money is frozen \
       until they have (keepsake bank status), so keepsake bank restored isn't needed.
-      """)
+      """,
+    examples: [
+      "keepsake cloud restore --from /backups/cloud-2026-11-26.tar --data cloud"
+    ])
 
   @Option(name: .long, help: ArgumentHelp("The backup.", valueName: "file"), completion: .file())
   var from: String
 
   @Option(
-    name: .long, help: ArgumentHelp("The folder to put the data into.", valueName: "folder"), completion: .directory)
+    name: .shortAndLong, help: ArgumentHelp("The folder to put the data into.", valueName: "folder"),
+    completion: .directory)
   var data: String
 
-  @Flag(name: .long, help: "Print JSON.")
+  @Flag(name: .shortAndLong, help: "Print JSON.")
   var json = false
 
   func run() async throws {
@@ -98,7 +109,7 @@ struct CloudRestoreCommand: AsyncParsableCommand {
         try BackupRestore.restore(
           URL(fileURLWithPath: from), to: URL(fileURLWithPath: data, isDirectory: true), progress: progress)
       }
-      if json { return try Output.document(BackupRun.Answer(file: from, data: data, backup: summary)) }
+      if json { return try Output.document(BackupRun.Answer(path: from, data: data, backup: summary)) }
       Output.text("restored \(Printable.text(data)) from \(Printable.text(from)): \(BackupRun.text(summary))")
       Output.text("the next start of keepsake serve begins a new epoch: devices send what the backup lacks")
     }
@@ -108,7 +119,8 @@ struct CloudRestoreCommand: AsyncParsableCommand {
 /// What the three commands have in common.
 enum BackupRun {
   struct Answer: Encodable {
-    var file: String
+    /// The backup.
+    var path: String
     /// The folder of a restore.
     var data: String?
     var backup: BackupSummary

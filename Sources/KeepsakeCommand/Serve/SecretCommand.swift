@@ -20,14 +20,15 @@ struct SecretCommand: AsyncParsableCommand {
 /// What the commands have in common.
 struct SecretOptions: ParsableArguments {
   @Option(
-    name: .long, help: ArgumentHelp("The folder of the cloud's data, as for keepsake serve.", valueName: "folder"),
+    name: .shortAndLong,
+    help: ArgumentHelp("The folder of the cloud's data, as for keepsake serve.", valueName: "folder"),
     completion: .directory)
   var data: String
 
-  @Flag(name: .long, help: "Print JSON.")
+  @Flag(name: .shortAndLong, help: "Print JSON.")
   var json = false
 
-  func secrets() throws -> ServerSecrets { try ServerSecrets(data: URL(fileURLWithPath: data, isDirectory: true)) }
+  func secrets() throws -> ServerSecrets { try ServerSecrets(data: FolderArgument.url(data)) }
 }
 
 /// `keepsake secret rotate`: makes a new secret.
@@ -37,7 +38,10 @@ struct SecretRotateCommand: AsyncParsableCommand {
     discussion: """
       Tokens under the secret before stay valid. Those under the one before that are good only for their renewal, \
       which devices ask for by themselves; seven earlier secrets are kept for them.
-      """)
+      """,
+    examples: [
+      "keepsake secret rotate --data cloud"
+    ])
 
   @OptionGroup var options: SecretOptions
 
@@ -60,14 +64,17 @@ struct SecretRotateCommand: AsyncParsableCommand {
 /// `keepsake secret list`: shows how old the secrets are.
 struct SecretListCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "list", abstract: "List when the secrets were made, the newest first.")
+    commandName: "list", abstract: "List when the secrets were made, the newest first.",
+    examples: [
+      "keepsake secret list --data cloud"
+    ])
 
   @OptionGroup var options: SecretOptions
 
   private struct Ages: Encodable {
     struct Secret: Encodable {
       var createdMilliseconds: Int64
-      var isValid: Bool
+      var valid: Bool
     }
     var secrets: [Secret]
   }
@@ -76,11 +83,11 @@ struct SecretListCommand: AsyncParsableCommand {
     try await CommandRun.reporting(json: options.json) {
       let ages = try options.secrets().ages()
       let secrets = ages.enumerated().map {
-        Ages.Secret(createdMilliseconds: $0.element, isValid: $0.offset < ServerSecrets.valid)
+        Ages.Secret(createdMilliseconds: $0.element, valid: $0.offset < ServerSecrets.valid)
       }
       if options.json { return try Output.document(Ages(secrets: secrets)) }
       for (number, secret) in secrets.enumerated() {
-        let use = number == 0 ? "signs" : secret.isValid ? "valid" : "for renewal only"
+        let use = number == 0 ? "signs" : secret.valid ? "valid" : "for renewal only"
         Output.text("\(TimeText.iso(milliseconds: secret.createdMilliseconds))  \(use)")
       }
     }
@@ -95,7 +102,10 @@ struct SecretForgetCommand: AsyncParsableCommand {
       Devices whose tokens are under an earlier one are refused from now on, and must join their player again with a \
       pairing code. So rotate first, and forget once devices have had time to sync, unless somebody forges tokens. \
       Money that is on its way from one player to another under an earlier secret is lost.
-      """)
+      """,
+    examples: [
+      "keepsake secret forget --data cloud"
+    ])
 
   @OptionGroup var options: SecretOptions
 

@@ -20,12 +20,16 @@ struct ServeCommand: AsyncParsableCommand {
 
       Each setting can also be given by the environment, such as KEEPSAKE_PORT for --port, or by a file. A flag counts \
       before the environment, and the environment before the file.
-      """)
+      """,
+    examples: [
+      "keepsake serve --data cloud --port 8080 --quota 1G --authoritative gems,tickets",
+      "KEEPSAKE_APP_KEYS_FILE=keys keepsake serve --config cloud.json --metrics-port 9464 --print-config",
+    ])
 
-  @Option(name: .long, help: .setting("data"), completion: .directory)
+  @Option(name: .shortAndLong, help: .setting("data"), completion: .directory)
   var data: String?
 
-  @Option(name: .long, help: .setting("port"))
+  @Option(name: .shortAndLong, help: .setting("port"))
   var port: Int?
 
   @Option(name: .long, help: .setting("host"))
@@ -90,7 +94,7 @@ struct ServeCommand: AsyncParsableCommand {
   @Flag(name: .long, help: "Print all settings with where they come from, without secrets, and end.")
   var printConfig = false
 
-  @Flag(name: .long, help: "Print JSON.")
+  @Flag(name: .shortAndLong, help: "Print JSON.")
   var json = false
 
   // For processes that start a server temporarily: its input ends however such a process ends.

@@ -23,7 +23,7 @@ extension SimulateCommand {
       answer.add(run.progress, seconds: (ContinuousClock.now - began) / .seconds(1))
     }
     withExtendedLifetime(signals) {}
-    if json { try Output.document(answer) } else { Output.text(answer.text) }
+    if json { try Output.document(answer) } else { Output.text(answer.text(on: .standardOutput())) }
     if answer.isFailure { throw ExitCode(1) }
     guard !runs.contains(where: \.isStopped) else {
       throw CommandFailure(.temporary, "stopped before it was done", next: "name starts that are left with --start")
@@ -51,7 +51,7 @@ struct ExhaustiveAnswer: Encodable {
     var transitions: Int
     var depth: Int
     /// Whether every state within the limits was visited.
-    var isExhausted: Bool
+    var exhausted: Bool
     var seconds: Double
     var rule: String?
     var violation: String?
@@ -67,11 +67,13 @@ struct ExhaustiveAnswer: Encodable {
     runs.append(
       Run(
         start: report.start.rawValue, states: report.states, transitions: report.transitions, depth: report.depth,
-        isExhausted: report.isExhausted, seconds: seconds, rule: report.failure?.violation.rule.rawValue,
+        exhausted: report.isExhausted, seconds: seconds, rule: report.failure?.violation.rule.rawValue,
         violation: report.failure?.violation.text, trace: report.failure?.trace ?? []))
   }
 
-  var text: String {
+  var text: String { text(on: .plain) }
+
+  func text(on terminal: Terminal) -> String {
     var parts: [String] = []
     for run in runs {
       guard let rule = run.rule, let violation = run.violation else { continue }
@@ -80,12 +82,12 @@ struct ExhaustiveAnswer: Encodable {
     let rows = runs.map { run in
       [
         run.start, "\(run.states)", "\(run.transitions)", "\(run.depth)",
-        run.isExhausted ? "yes" : run.rule == nil ? "no" : "violation", String(format: "%.1f", run.seconds),
+        run.exhausted ? "yes" : run.rule == nil ? "no" : "violation", String(format: "%.1f", run.seconds),
         "\(Int(Double(run.states) / max(run.seconds, 0.001)))",
       ]
     }
     let header = ["start", "states", "transitions", "depth", "exhausted", "seconds", "states a second"]
-    return (parts + [TextTable.text(header, rows)]).joined(separator: "\n")
+    return (parts + [TextTable.text(header, rows, on: terminal)]).joined(separator: "\n")
   }
 }
 #endif

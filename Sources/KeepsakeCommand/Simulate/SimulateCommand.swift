@@ -29,7 +29,12 @@ struct SimulateCommand: AsyncParsableCommand {
       With --exhaustive, it visits every state of two wallets and their bank that can be reached from a few starts, \
       with lost and delayed messages, copies, backups and removed devices, and checks each. Exit status 1 means that a \
       rule was violated: the shortest way to it is printed, step by step.
-      """)
+      """,
+    examples: [
+      "keepsake simulate --seeds 5000",
+      "keepsake simulate --from 283 --trace",
+      "keepsake simulate --exhaustive --start copied --depth 10",
+    ])
 
   /// The number of lines that are shown of a failing world's trace.
   static let shownLines = 60
@@ -58,7 +63,7 @@ struct SimulateCommand: AsyncParsableCommand {
   @Flag(help: "Print everything that happens in the world of --from, and run no other.")
   var trace = false
 
-  @Flag(name: .long, help: "Print JSON.")
+  @Flag(name: .shortAndLong, help: "Print JSON.")
   var json = false
 
   @OptionGroup(title: "Every state of the wallet") var exhaustive: ExhaustiveArguments

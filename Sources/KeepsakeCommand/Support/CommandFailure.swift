@@ -67,6 +67,15 @@ struct CommandFailure: Error, Hashable, Sendable, Codable {
     return CommandFailure(system: number, "\(path) can't be looked at: \(String(cString: strerror(number)))")
   }
 
+  /// The failure of a command that isn't permitted to look at what a path names; nil if it is, or if nothing is there.
+  static func denied(at path: String) -> CommandFailure? {
+    var status = stat()
+    guard stat(path, &status) != 0 else { return nil }
+    let number = errno
+    guard Kind(errno: number) == .permission else { return nil }
+    return CommandFailure(system: number, "\(path) can't be looked at: \(String(cString: strerror(number)))")
+  }
+
   /// The failure of a command that found a file whose name it can't give back to the system.
   static let undecodableName = CommandFailure(.noInput, "its name isn't valid UTF-8", next: "rename it")
 
@@ -127,7 +136,7 @@ struct CommandFailure: Error, Hashable, Sendable, Codable {
     }
   }
 
-  private init(system number: Int32, _ message: String) {
+  init(system number: Int32, _ message: String) {
     let next: String? =
       switch Kind(errno: number) {
       case .noInput: "check the path"
@@ -263,43 +272,6 @@ struct CommandFailure: Error, Hashable, Sendable, Codable {
       self.init(.unavailable, error.message, next: "nothing is lost: the rest is sent at the next run")
     case .rejected: self.init(.data, error.message)
     }
-  }
-}
-
-/// How a command ends: it reports its failure on standard error, or as JSON, and exits with the matching code.
-enum CommandRun {
-  /// Runs `body`, and reports its failure.
-  ///
-  /// - Parameters:
-  ///   - looksInside: Whether the command itself reads everything that a damaged store still gives.
-  ///   - status: The exit code for any failure, if it isn't to be the one of <sysexits.h>.
-  static func reporting(json: Bool, looksInside: Bool = false, status: Int32? = nil, _ body: () async throws -> Void)
-    async throws
-  {
-    do {
-      try await body()
-    } catch let exit as ExitCode {
-      throw exit
-    } catch {
-      let failure = looksInside ? CommandFailure(error).withoutInspectAdvice : CommandFailure(error)
-      if json {
-        Output.line(ErrorLine(error: .init(code: "\(failure.kind)", message: failure.message, next: failure.next)))
-      } else {
-        Output.complaint("keepsake: " + Printable.text(failure.message))
-        if let next = failure.next { Output.complaint("  " + next) }
-      }
-      throw ExitCode(status ?? failure.kind.rawValue)
-    }
-  }
-
-  private struct ErrorLine: Encodable {
-    struct Body: Encodable {
-      var code: String
-      var message: String
-      var next: String?
-    }
-    var event = "error"
-    var error: Body
   }
 }
 #endif

@@ -40,16 +40,19 @@ enum Output {
   /// Writes one JSON document, for people and programs.
   ///
   /// - Throws: `CommandFailure` if `value` can't be written as JSON; nothing was written then.
-  static func document(_ value: some Encodable) throws {
-    let data: Data
+  static func document(_ value: some Encodable) throws { write(try data(value), to: .standardOutput) }
+
+  /// Returns one JSON document, for people and programs, with the last line feed.
+  ///
+  /// - Throws: `CommandFailure` if `value` can't be written as JSON.
+  static func data(_ value: some Encodable) throws -> Data {
     do {
-      data = try encode(value, pretty: true)
+      return try encode(value, pretty: true) + Data("\n".utf8)
     } catch {
       throw CommandFailure(
         .software, "the result can't be written as JSON: \(ErrorReason.text(error))",
         next: "leave out --json to print it as text")
     }
-    write(data + Data("\n".utf8), to: .standardOutput)
   }
 
   private static func encode(_ value: some Encodable, pretty: Bool) throws -> Data {

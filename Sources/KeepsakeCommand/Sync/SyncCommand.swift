@@ -23,7 +23,12 @@ struct SyncCommand: AsyncParsableCommand {
 
       Symbolic links, device files, and names that other systems can't have are reported and left alone. Empty folders \
       are not synced.
-      """)
+      """,
+    examples: [
+      "keepsake sync ~/saves --cloud http://127.0.0.1:8080 --app-key KEY --pair",
+      "keepsake sync ~/saves --cloud http://127.0.0.1:8080 --app-key KEY --join CODE     # on the other device",
+      "keepsake sync ~/saves --folder ~/Dropbox/keepsake --once",
+    ])
 
   @Argument(help: "The folder of save files.", completion: .directory)
   var folder: String
@@ -42,7 +47,7 @@ struct SyncCommand: AsyncParsableCommand {
 
   @OptionGroup var watch: FolderWatchOptions
 
-  @Flag(name: .long, help: "Print JSON, one object per line.")
+  @Flag(name: .shortAndLong, help: "Print JSON, one object per line.")
   var json = false
 
   func validate() throws {

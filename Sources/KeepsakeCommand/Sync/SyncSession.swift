@@ -81,6 +81,7 @@ final class SyncSession {
     self.store = store
     var settings = FolderMirror.Settings()
     settings.settleMilliseconds = Int64(options.settleMilliseconds)
+    settings.device = DeviceName.current
     let mirror = try FolderMirror(path: options.folder, state: state.url.path, store: store, settings: settings)
     // After the mirror was opened, since from then on it notices if another folder takes the folder's place, and before
     // its first pass, which treats what isn't there as deleted.

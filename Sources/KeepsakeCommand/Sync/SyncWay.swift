@@ -80,7 +80,7 @@ struct SyncWay: Sendable {
           """)
     }
     let account = HTTPAccount(url: url, appKey: appKey)
-    let name = ProcessInfo.processInfo.hostName
+    let name = DeviceName.current
     let credentials: CloudCredentials
     if let joinCode {
       credentials = try await account.join(code: joinCode, name: name)

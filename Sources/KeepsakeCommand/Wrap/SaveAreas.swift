@@ -127,6 +127,7 @@ final class SaveAreas {
     try StoreFolder.create(table, isPrivate: true)
     var settings = FolderMirror.Settings(settleMilliseconds: Int64(settleMilliseconds))
     settings.selection = area.selection
+    settings.device = DeviceName.current
     let mirror = try FolderMirror(path: area.folder, state: table.path, store: store, settings: settings)
     mirror.isPlacing = isPlacing
     // A game that makes its folder anew has not deleted the saves that were in it.

@@ -25,12 +25,12 @@ struct WrapCommand: AsyncParsableCommand {
 
       Settings for all games are in wrap.json in the folder of settings (~/.config/keepsake on Linux), such as \
       {"folder": "/home/me/Dropbox/saves"}. Without a command after --, it only syncs.
-
-      EXAMPLES:
-        keepsake wrap --game "Some Game" -- %command%                      (Steam's launch options)
-        Exec=keepsake wrap --game "Some Game" -- /opt/some-game/start      (a desktop entry)
-        keepsake wrap --saves ~/.local/share/rogue --folder ~/Dropbox/saves -- rogue
-      """)
+      """,
+    examples: [
+      #"keepsake wrap --game "Some Game" -- %command%     # in Steam's launch options"#,
+      "keepsake wrap --saves ~/.local/share/rogue --folder ~/Dropbox/saves -- rogue",
+      #"keepsake wrap --game "Some Game" --cloud http://127.0.0.1:8080 --app-key KEY --join CODE"#,
+    ])
 
   @Option(name: .long, help: ArgumentHelp("The game's name, as the manifest has it.", valueName: "name"))
   var game: String?

@@ -7,7 +7,7 @@ package import Foundation
 /// follows.
 package struct JSONReader {
   /// What is made of the text.
-  private enum Purpose {
+  enum Purpose {
     /// Nothing: it is only checked.
     case check
     case tree
@@ -38,6 +38,7 @@ package struct JSONReader {
   private var open: [Open] = []
   private var expected = Expected.value
   private var output: [UInt8] = []
+  private var rounding = JSONRounding()
 
   /// Returns the value in a JSON text, with all members of an object, also of the same name.
   ///
@@ -57,15 +58,15 @@ package struct JSONReader {
   /// Returns JSON with the values of a JSON5 text; throws the same errors as `check`.
   static func json(fromJSON5 data: Data) throws -> Data { Data(try reading(data, .json5, .json).output) }
 
-  private static func reading(
+  static func reading(
     _ data: Data, _ syntax: JSONScanner.Syntax, _ purpose: Purpose, _ maximumDepth: Int = StructuredFile.maximumDepth
-  ) throws -> (tree: JSONTree, output: [UInt8]) {
+  ) throws -> (tree: JSONTree, output: [UInt8], rounding: JSONRounding) {
     try utf8(data).withUnsafeBytes { raw in
       try raw.withMemoryRebound(to: UInt8.self) { bytes in
         let scanner = JSONScanner(bytes: bytes, syntax: syntax)
         var reader = JSONReader(purpose: purpose, maximumDepth: maximumDepth, scanner: scanner)
         let tree = try reader.text()
-        return (tree, reader.output)
+        return (tree, reader.output, reader.rounding)
       }
     }
   }
@@ -236,6 +237,10 @@ package struct JSONReader {
       return .integer(integer)
     }
     guard let number = Double(text) else { throw scanner.refused(from: start, "a number") }
+    if JSONRounding.isRounded(text, readAs: number) {
+      if rounding.count == 0 { rounding.first = "\(scanner.position(of: start))" }
+      rounding.count += 1
+    }
     return .number(number)
   }
 

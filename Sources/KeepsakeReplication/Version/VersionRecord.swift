@@ -37,6 +37,20 @@ public struct SaveMetadata: Hashable, Sendable, Codable {
   }
 }
 
+extension SaveMetadata {
+  /// The field of `custom` in which `keepsake sync` and `keepsake wrap` record the name of the device that made a
+  /// version. A version's writer is another one each time that a store is opened.
+  package static let deviceField = "device"
+  /// The most characters of a device's name.
+  private static let longestDevice = 64
+
+  /// The name of the device that made the version, if it was recorded.
+  package var device: String? {
+    get { custom[Self.deviceField] }
+    set { custom[Self.deviceField] = newValue.map { String($0.prefix(Self.longestDevice)) } }
+  }
+}
+
 /// One saved game or file as of one save: its contents, by hash, and which versions it replaces.
 package struct VersionRecord: Hashable, Sendable {
   package var id: VersionID

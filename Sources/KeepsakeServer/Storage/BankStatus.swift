@@ -43,6 +43,12 @@ package struct BankStatus: Sendable, Encodable {
   package var shortfalls: [String: Int64] = [:]
   /// How many banks can't be read.
   package var unreadable = 0
+
+  private enum CodingKeys: String, CodingKey {
+    case epoch, generation
+    case isMarked = "marked"
+    case frozen, players, shortfalls, unreadable
+  }
 }
 
 extension BankStatus {

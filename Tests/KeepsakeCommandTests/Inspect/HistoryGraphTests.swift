@@ -15,7 +15,8 @@ import Testing
   private func version(_ number: UInt64, _ parents: [UInt64], _ kind: HistoryGraph.Kind = .version)
     -> HistoryGraph.Version
   {
-    HistoryGraph.Version(id: id(number), parents: parents.map(id), kind: kind, writer: WriterID(1), label: "\(number)")
+    HistoryGraph.Version(
+      id: id(number), parents: parents.map(id), kind: kind, maker: "laptop", pieces: [.init(text: "\(number)")])
   }
 
   @Test("versions in a line are one column")
@@ -55,6 +56,23 @@ import Testing
     #expect(HistoryGraph([version(1, [2]), version(2, [1])]).rows.count == 2)
     // Of what isn't shown, the line just ends.
     #expect(HistoryGraph([version(2, [9], .head)]).lines == ["●  2"])
+  }
+
+  @Test("on a terminal, each device has its own color, and a line ends where the terminal does")
+  func terminal() {
+    func version(_ number: UInt64, _ parents: [UInt64], by maker: String) -> HistoryGraph.Version {
+      HistoryGraph.Version(
+        id: id(number), parents: parents.map(id), kind: .version, maker: maker,
+        pieces: [.init(text: maker, isMaker: true), .init(text: String(repeating: "-", count: 40))])
+    }
+    let graph = HistoryGraph([
+      version(3, [2], by: "phone"), version(2, [1], by: "laptop"), version(1, [], by: "phone"),
+    ])
+    #expect(graph.makers == ["phone", "laptop"])
+    let lines = graph.lines(on: Terminal(isTerminal: true, columns: 30, environment: ["TERM": "xterm"]))
+    let (cyan, magenta, end) = ("\u{1B}[36m", "\u{1B}[35m", "\u{1B}[0m")
+    #expect(lines[0] == "\(cyan)○\(end)  \(cyan)phone\(end)" + String(repeating: "-", count: 21) + "…")
+    #expect(lines[1].hasPrefix("\(magenta)○\(end)  \(magenta)laptop\(end)") && lines[2].hasPrefix(cyan))
   }
 
   @Test("a store's history shows deletes, pins, restores and saves over pruned ones, as text and as a picture")

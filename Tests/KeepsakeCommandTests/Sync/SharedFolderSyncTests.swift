@@ -1,5 +1,6 @@
 #if Cloud
 import Foundation
+import KeepsakeMirror
 import KeepsakeReplication
 import KeepsakeStore
 import KeepsakeSync
@@ -26,6 +27,34 @@ import Testing
       return nil
     } catch {
       return CommandFailure(error)
+    }
+  }
+
+  @Test("each version has the name of the device that made it, so that it has one color after every start of a sync")
+  func device() async throws {
+    try await withShared { shared, _ in
+      let folder = try SyncFolder(shared: shared)
+      for level in 1...3 {
+        try folder.write("level \(level)", to: "a")
+        try await folder.sync()
+      }
+      let reader = try StoreReader.open(at: folder.state)
+      let (report, graph) = try reader.read {
+        (try SlotReport("file:a", in: $0), try HistoryGraph(of: "file:a", in: $0))
+      }
+      #expect(report.versions.map(\.device) == Array(repeating: DeviceName.current, count: 3))
+      #expect(Set(report.versions.map(\.writer)).count == 3 && graph.makers.count == 1)
+    }
+  }
+
+  @Test("what could not be synced is counted in English")
+  func counts() {
+    for (troubled, words) in [(1, "1 file could not be synced"), (2, "2 files could not be synced")] {
+      var lines: [String] = []
+      var end = SyncReporter.End(MirrorCounts())
+      end.troubled = troubled
+      SyncReporter(json: false) { lines.append($0) }.end(end)
+      #expect(lines.last?.hasSuffix("; " + words) == true, "\(lines)")
     }
   }
 

@@ -1,0 +1,67 @@
+#if Cloud
+import ArgumentParser
+
+/// How a command ends: it reports its failure on standard error, or as JSON, and exits with the matching code.
+enum CommandRun {
+  /// Runs `body`, and reports its failure.
+  ///
+  /// - Parameters:
+  ///   - looksInside: Whether the command itself reads everything that a damaged store still gives.
+  ///   - status: The exit code for any failure, if it isn't to be the one of <sysexits.h>.
+  static func reporting(json: Bool, looksInside: Bool = false, status: Int32? = nil, _ body: () async throws -> Void)
+    async throws
+  {
+    do {
+      try await body()
+    } catch let exit as ExitCode {
+      throw exit
+    } catch {
+      let failure = looksInside ? CommandFailure(error).withoutInspectAdvice : CommandFailure(error)
+      if json { Output.line(ErrorReport(failure)) } else { complain(of: failure) }
+      throw ExitCode(status ?? failure.kind.rawValue)
+    }
+  }
+
+  /// Reports a failure to people.
+  static func complain(of failure: CommandFailure) {
+    Output.complaint("keepsake: " + Printable.text(failure.message))
+    if let next = failure.next { Output.complaint("  " + next) }
+  }
+}
+
+/// A failure as `--json` prints it.
+struct ErrorReport: Encodable {
+  struct Body: Encodable {
+    /// The name of the kind of failure; `usage` for wrong usage.
+    var code: String
+    var message: String
+    var next: String?
+
+    init(code: String, message: String, next: String?) {
+      (self.code, self.message, self.next) = (code, message, next)
+    }
+
+    init(_ failure: CommandFailure) {
+      self.init(code: "\(failure.kind)", message: failure.message, next: failure.next)
+    }
+  }
+  var event = "error"
+  var error: Body
+
+  init(_ failure: CommandFailure) { error = Body(failure) }
+
+  /// Returns the report of arguments that can't be parsed, if they ask for JSON; nil for anything else, such as the
+  /// help.
+  init?(usage error: any Error, of arguments: [String]) {
+    let own = arguments.prefix { $0 != "--" }
+    // Short flags may be written together.
+    let isWanted = own.contains { $0 == "--json" || $0.wholeMatch(of: /-[a-z]*j[a-z]*/) != nil }
+    guard isWanted, KeepsakeTool.exitCode(for: error) == .validationFailure else { return nil }
+    let command = own.prefix { $0.first?.isLetter == true }.prefix(2)
+    let known = command.count == 2 && KeepsakeTool.hasGroup(named: command[0]) ? command : command.prefix(1)
+    self.error = Body(
+      code: "usage", message: KeepsakeTool.message(for: error),
+      next: (["keepsake help"] + known).joined(separator: " ") + " says how it is used")
+  }
+}
+#endif

@@ -1,0 +1,28 @@
+#if Cloud
+/// The exit statuses that several commands have, and what each means. Those from 64 on are of <sysexits.h>.
+enum ExitMeaning {
+  /// Wrong usage, as the parser of arguments reports it.
+  static let usage: Int32 = 64
+
+  static let all: [(status: Int32, meaning: String)] = [
+    (0, "done; sound; no difference"),
+    (1, "not sound, different, out of date, or lost (see the command)"),
+    (2, "diff: the two could not be compared"),
+    (usage, "wrong usage"),
+    (CommandFailure.Kind.data.rawValue, "the input is damaged, or of unknown format"),
+    (CommandFailure.Kind.noInput.rawValue, "what was named doesn't exist"),
+    (CommandFailure.Kind.unavailable.rawValue, "the cloud can't be reached, or is in trouble"),
+    (CommandFailure.Kind.software.rawValue, "an internal error of the command"),
+    (CommandFailure.Kind.exists.rawValue, "the output exists already"),
+    (CommandFailure.Kind.io.rawValue, "a disk error"),
+    (CommandFailure.Kind.temporary.rawValue, "in use by another process, or stopped early: try again later"),
+    (CommandFailure.Kind.permission.rawValue, "not permitted; a secret is missing or wrong"),
+    (CommandFailure.Kind.newer.rawValue, "written by a newer version"),
+  ]
+
+  /// One line for each.
+  static var text: String {
+    all.map { "  \($0.status < 10 ? " " : "")\($0.status)  \($0.meaning)" }.joined(separator: "\n")
+  }
+}
+#endif

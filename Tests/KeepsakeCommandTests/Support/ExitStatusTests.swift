@@ -1,0 +1,135 @@
+#if Cloud && os(Linux)
+import Foundation
+import Keepsake
+import TestSupport
+import Testing
+
+@testable import KeepsakeCommand
+
+/// One table of exit statuses, the same for all commands.
+@Suite struct ExitStatusTests {
+  private typealias Call = [String]
+
+  /// In a folder with a store, `space`, and the files `json`, `text` and `existing`. An exception is a call whose
+  /// documented status is another one.
+  private func filled(_ body: (URL) throws -> Void) async throws {
+    try await TemporaryFolder.with { folder in
+      let game = try GameData.open("com.example.space", at: folder.appendingPathComponent("space"))
+      try game.saves.capture([1, 2], to: Slot<[Int]>("main")).wait()
+      try game.close()
+      for (name, text) in [("json", "{}"), ("text", "once upon a time"), ("existing", "x"), ("key", "k")] {
+        try Data(text.utf8).write(to: folder.appendingPathComponent(name))
+      }
+      try FileManager.default.createDirectory(
+        at: folder.appendingPathComponent("empty"), withIntermediateDirectories: true)
+      try body(folder)
+    }
+  }
+
+  private func check(_ calls: [Call], _ status: Int32, in folder: URL, by runner: [String] = []) throws {
+    for call in calls {
+      let text = try Tool.run(call, in: folder, by: runner)
+      #expect(text.status == status, "keepsake \(call.joined(separator: " ")): \(text.errors)\(text.text.prefix(300))")
+      // The same for programs, which get the reason on standard output; verify has it in its report of each file.
+      guard status >= 64, !call.contains("--graph"), !["manual", "wrap", "verify"].contains(call[0]) else { continue }
+      let json = try Tool.run(Array(call.prefix { $0 != "--" }) + ["--json"], in: folder, by: runner)
+      #expect(json.status == status, "keepsake \(call.joined(separator: " ")) --json: \(json.errors)")
+      let last = json.text.split(separator: "\n").last.map { Data($0.utf8) } ?? Data()
+      let object = try? JSONSerialization.jsonObject(with: last) as? [String: Any]
+      #expect(
+        object?["event"] as? String == "error" && (object?["error"] as? [String: Any])?["message"] is String,
+        "keepsake \(call.joined(separator: " ")) --json: \(json.text)\(json.errors)")
+    }
+  }
+
+  @Test("wrong usage ends with 64 in each command")
+  func usage() async throws {
+    try await filled { folder in
+      try check(
+        CommandHelp.read().leaves().map { $0.name.split(separator: " ").map(String.init) + ["--nothing"] }, 64,
+        in: folder)
+      try check([["inspect"], ["nothing"], ["bank", "nothing"], ["diff", "json"]], 64, in: folder)
+    }
+  }
+
+  @Test("what doesn't exist ends with 66 in each command that reads")
+  func missing() async throws {
+    try await filled { folder in
+      try check(
+        [
+          ["inspect", "gone"], ["verify", "gone"], ["convert", "gone", "a.json"], ["history", "gone"],
+          ["history", "space", "gone"], ["restore", "gone", "main", "abcd"], ["restore", "space", "gone", "abcd"],
+          ["restore", "space", "main", "0000"], ["export", "gone", "main", "a.save"],
+          ["export", "space", "gone", "a.save"], ["import", "space", "gone"],
+          ["scores", "gone"], ["scores", "space", "--board", "gone"], ["doctor", "gone"], ["estimate", "gone"],
+          ["assets", "manifest", "gone"], ["assets", "verify", "gone"], ["inspect", "space", "--slot", "gone"],
+          ["sync", "gone", "--folder", "empty", "--once"], ["inspect", "json", "--secret-file", "gone"],
+          ["cloud", "backup", "--data", "gone", "--to", "a.tar"], ["cloud", "verify", "--from", "gone"],
+          ["cloud", "restore", "--from", "gone", "--data", "new"], ["bank", "keys", "--data", "gone"],
+          ["bank", "key", "--data", "gone", "--name", "shop"],
+          ["bank", "remove-key", "--data", "gone", "--name", "shop"],
+          ["bank", "restored", "--data", "gone"], ["bank", "status", "--data", "gone"],
+          ["bank", "release", "--data", "gone", "--all"], ["secret", "rotate", "--data", "gone"],
+          ["secret", "list", "--data", "gone"], ["secret", "forget", "--data", "gone"],
+          ["serve", "--data", "new", "--config", "gone"], ["inspect", "empty"],
+        ], 66, in: folder)
+      try check([["diff", "gone", "json"], ["diff", "json", "gone"]], 2, in: folder)
+      #expect(!FileManager.default.fileExists(atPath: folder.appendingPathComponent("gone").path))
+    }
+  }
+
+  @Test("what the system doesn't let the command read ends with 77")
+  func denied() async throws {
+    try await filled { folder in
+      // Root may read everything, unless it has given that up.
+      let runner =
+        geteuid() == 0 ? ["/usr/bin/setpriv", "--bounding-set=-dac_override,-dac_read_search"] : []
+      if geteuid() == 0 { try #require(FileManager.default.isExecutableFile(atPath: runner[0])) }
+      for name in ["json", "space", "empty", "key"] { #expect(chmod(folder.appendingPathComponent(name).path, 0) == 0) }
+      defer {
+        for name in ["json", "space", "empty", "key"] { chmod(folder.appendingPathComponent(name).path, 0o700) }
+      }
+      try check(
+        [
+          ["inspect", "json"], ["inspect", "space"], ["verify", "json"], ["verify", "space"],
+          ["convert", "json", "a.plist"], ["history", "space"], ["restore", "space", "main", "abcd"],
+          ["export", "space", "main", "a.save"], ["scores", "space"], ["doctor", "space"],
+          ["estimate", "json"], ["estimate", "empty"], ["assets", "manifest", "empty"], ["assets", "verify", "empty"],
+          ["sync", "empty", "--folder", "space", "--once"], ["inspect", "text", "--secret-file", "key"],
+          ["cloud", "backup", "--data", "space", "--to", "a.tar"], ["cloud", "verify", "--from", "json"],
+          ["cloud", "restore", "--from", "json", "--data", "new"], ["bank", "keys", "--data", "space"],
+          ["bank", "restored", "--data", "space"], ["bank", "status", "--data", "space"],
+          ["secret", "list", "--data", "space"], ["serve", "--data", "new", "--config", "json"],
+        ], 77, in: folder, by: runner)
+      try check([["diff", "json", "text"]], 2, in: folder, by: runner)
+    }
+  }
+
+  @Test("output that exists ends with 73")
+  func existing() async throws {
+    try await filled { folder in
+      try check(
+        [
+          ["convert", "json", "existing", "--to", "json"], ["export", "space", "main", "existing"],
+          ["history", "space", "main", "--graph", "--svg", "existing"],
+        ], 73, in: folder)
+    }
+  }
+
+  @Test("what is damaged or of unknown format ends with 65, and with 1 where the question is whether it is sound")
+  func damaged() async throws {
+    try await filled { folder in
+      let database = folder.appendingPathComponent("space/store.sqlite")
+      try Data(repeating: 7, count: 20_000).write(to: database)
+      try check(
+        [
+          ["inspect", "text"], ["inspect", "space"], ["convert", "text", "a.json"], ["history", "space"],
+          ["import", "space", "text"], ["scores", "space"], ["cloud", "verify", "--from", "text"],
+          ["cloud", "restore", "--from", "text", "--data", "new"], ["serve", "--data", "new", "--config", "text"],
+        ], 65, in: folder)
+      try check([["verify", "text"], ["verify", "space"], ["doctor", "space"]], 1, in: folder)
+      try check([["diff", "text", "json"]], 2, in: folder)
+    }
+  }
+}
+#endif
