@@ -72,6 +72,8 @@ let package = Package(
       dependencies: [.product(name: "Crypto", package: "swift-crypto")],
       swiftSettings: strict),
     .systemLibrary(name: "CZstd", pkgConfig: "libzstd", providers: [.apt(["libzstd-dev"]), .brew(["zstd"])]),
+    // For the command alone, which opens what others compressed.
+    .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"]), .brew(["zlib"])]),
     .target(
       name: "KeepsakeStore",
       dependencies: [
@@ -134,6 +136,7 @@ let package = Package(
       dependencies: [
         "FlowerGarden", "Keepsake", "KeepsakeArchive", "KeepsakeInspection", "KeepsakeInterchange", "KeepsakeMirror",
         "KeepsakeReplication", "KeepsakeStore", "KeepsakeSync", "KeepsakeServer", "KeepsakeSimulation",
+        .target(name: "CZlib", condition: cloud),
         .product(name: "ArgumentParser", package: "swift-argument-parser", condition: cloud),
         .product(name: "Configuration", package: "swift-configuration", condition: cloud),
         .product(name: "CoreMetrics", package: "swift-metrics", condition: cloud),
@@ -246,6 +249,7 @@ let package = Package(
         "KeepsakeMirror",
         "KeepsakeServer", "KeepsakeSync", "KeepsakeStore", "KeepsakeReplication",
         "Keepsake", "TestSupport",
+        .target(name: "CZlib", condition: cloud),
         .product(name: "ArgumentParser", package: "swift-argument-parser", condition: cloud),
         .product(name: "Configuration", package: "swift-configuration", condition: cloud),
         .product(name: "GRDB", package: "GRDB.swift", condition: cloud),

@@ -83,7 +83,7 @@ struct ConvertCommand: AsyncParsableCommand {
     try refuseExisting()
     progress("reading \(Printable.text(input))")
     let file = try InspectCommand.naming(input) {
-      try SavedFile(SavedFile.bytes(at: input, seal: seal.request()), named: input)
+      try SavedFile(SavedFile.opened(at: input, seal: seal.request()))
     }
     let form: Conversion.Form? = tagged ? .tagged : lossy ? .lossy : nil
     let conversion = try InspectCommand.naming(input) {
@@ -92,7 +92,8 @@ struct ConvertCommand: AsyncParsableCommand {
     progress("writing \(Printable.size(Int64(conversion.bytes.count)))")
     try write(conversion.bytes, format)
     return Answer(
-      input: input, output: output, from: file.words, to: format.rawValue, form: conversion.form,
+      input: input, output: output, wrappings: file.wrappings.isEmpty ? nil : file.wrappings, from: file.words,
+      to: format.rawValue, form: conversion.form,
       inputBytes: file.byteCount,
       outputBytes: conversion.bytes.count, losses: conversion.losses)
   }
@@ -150,6 +151,8 @@ struct ConvertCommand: AsyncParsableCommand {
   struct Answer: Encodable {
     var input: String
     var output: String
+    /// What the input was opened from, outermost first; nil for a file as it is.
+    var wrappings: [Wrapping]?
     /// The format of the input, in a few words.
     var from: String
     var to: String
@@ -162,7 +165,8 @@ struct ConvertCommand: AsyncParsableCommand {
     var line: String {
       let end = form == .tagged ? ", in a form that can be converted back" : ""
       let (before, after) = (Printable.size(Int64(inputBytes)), Printable.size(Int64(outputBytes)))
-      return "\(Printable.text(input)) (\(from), \(before)) to \(to), \(after)\(end)"
+      let opening = (wrappings ?? []).opening
+      return "\(Printable.text(input)) (\(opening)\(from), \(before)) to \(to), \(after)\(end)"
     }
 
     var lossLines: [String] {
