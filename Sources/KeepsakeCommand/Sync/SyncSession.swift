@@ -114,9 +114,9 @@ final class SyncSession {
       try close(waiting: waiting)
     } catch {
       // Why it ended matters more than what followed from that.
-      throw failure.map(explained) ?? error
+      throw failure.map(options.cloud.explained) ?? error
     }
-    if let failure { throw explained(failure) }
+    if let failure { throw options.cloud.explained(failure) }
     if options.once, !isSynced {
       throw CommandFailure(
         .temporary, "stopped before everything was synced",
@@ -126,21 +126,6 @@ final class SyncSession {
       throw CommandFailure(
         .io, "\(CountText.of(lastPass.troubled, "file")) could not be synced", next: "the lines above say why")
     }
-  }
-
-  /// With a shared folder, neither a key nor a code is to blame.
-  private func explained(_ error: any Error) -> any Error {
-    guard case .folder = options.cloud else { return error }
-    let failure: TransportFailure
-    switch error {
-    case let error as TransportFailure: failure = error
-    case SyncError.transport(let error): failure = error
-    default: return error
-    }
-    guard failure.kind == .unauthorized else { return error }
-    return CommandFailure(
-      .permission, failure.message,
-      next: "if this is the folder that you mean, name a new --state folder to join what it contains")
   }
 
   private func close(waiting: Int) throws {

@@ -18,11 +18,9 @@ final class WrapSession {
     /// The folder of the store and the credentials.
     var state: String
     var cloud: SyncLocation?
-    /// Given to a shared folder that has no identity yet, so that two devices give the same one.
-    var container: ContainerID
     var showsPairingCode = false
     var conflict: ConflictChoice
-    /// How long the cloud may make no progress.
+    /// How long the cloud may make no progress, and how long connecting to it may take.
     var wait: Duration
     var intervalMilliseconds: Int
     var settleMilliseconds: Int
@@ -176,7 +174,10 @@ final class WrapSession {
       try await service.start()
       cloud = try await sync(service)
     } catch {
-      cloud = .away(CommandFailure(error).message)
+      let failure = CommandFailure(location.explained(error))
+      // What somebody has to do for it to work again is said; what passes by itself isn't worth a second sentence.
+      let advice = [.permission, .data].contains(failure.kind) ? failure.next : nil
+      cloud = .away(failure.message + (advice.map { " To mend that, \($0)" } ?? ""))
     }
   }
 
@@ -193,13 +194,34 @@ final class WrapSession {
       }
       if try store.read({ try $0.facts().container }) == nil { try StoreFolder.create(shared) }
     }
-    let way = try await SyncWay.open(
-      location, apartFrom: [], state: state, store: store, making: options.container)
+    let way = try await Self.inTime(options.wait, inbox) {
+      try await SyncWay.open(location, apartFrom: [], state: state, store: store)
+    }
     if options.showsPairingCode, let credentials = way.credentials {
-      let code = try await HTTPAccount.pairingCode(for: credentials)
+      let code = try await Self.inTime(options.wait, inbox) { try await HTTPAccount.pairingCode(for: credentials) }
       say("pairing code: \(Printable.text(code.code))  (there: --join \(Printable.text(code.code)))")
     }
     return SyncService(store: store, transport: way.transport, container: way.container)
+  }
+
+  /// Runs `body`, and cancels it after the time `wait`, or if the command is to stop.
+  private static func inTime<Result: Sendable>(
+    _ wait: Duration, _ inbox: WrapInbox, _ body: @escaping @Sendable () async throws -> Result
+  ) async throws -> Result {
+    let work = Task(operation: body)
+    let limit = Task {
+      let end = ContinuousClock.now + wait
+      while ContinuousClock.now < end, inbox.current.stop == nil {
+        do { try await Task.sleep(for: progressLook) } catch { return }
+      }
+      work.cancel()
+    }
+    defer { limit.cancel() }
+    do {
+      return try await work.value
+    } catch  where work.isCancelled {
+      throw CommandFailure(.unavailable, "no answer")
+    }
   }
 
   private func sync(_ service: SyncService<Store>) async throws -> WrapSummary.Cloud {
