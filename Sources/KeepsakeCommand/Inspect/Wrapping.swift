@@ -59,15 +59,18 @@ enum Wrapping: String, Codable {
   private static func inflated(_ data: Data, _ wrapping: Wrapping, named name: String) throws -> Data {
     do {
       return try Inflater.expand(data) { limit($0, named: name) }
-    } catch Inflater.Failure.damaged(let reason) {
-      throw CommandFailure(.data, "it is compressed by \(wrapping.rawValue), and damaged: \(reason)", next: copyAdvice)
-    } catch Inflater.Failure.tooLarge(let limit) {
-      throw CommandFailure(
-        .data,
-        """
-        it is compressed by \(wrapping.rawValue), and has more than \(Printable.size(Int64(limit))) in it, which is \
-        the most that can be read
-        """)
+    } catch let failure as Inflater.Failure {
+      throw described(failure, wrapping)
+    }
+  }
+
+  private static func described(_ failure: Inflater.Failure, _ wrapping: Wrapping) -> CommandFailure {
+    let what = "it is compressed by \(wrapping.rawValue), and"
+    switch failure {
+    case .damaged(let reason): return CommandFailure(.data, "\(what) damaged: \(reason)", next: copyAdvice)
+    case .tooLarge(let limit):
+      return CommandFailure(
+        .data, "\(what) has more than \(Printable.size(Int64(limit))) in it, which is the most that can be read")
     }
   }
 
@@ -81,8 +84,8 @@ enum Wrapping: String, Codable {
         return (wrapping, try Inflater.expand(bytes) { limit($0, named: name) })
       } catch Inflater.Failure.damaged {
         continue
-      } catch Inflater.Failure.tooLarge {
-        return (wrapping, try inflated(bytes, wrapping, named: name))
+      } catch let failure as Inflater.Failure {
+        throw described(failure, wrapping)
       }
     }
     return nil

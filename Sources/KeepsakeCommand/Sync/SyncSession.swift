@@ -36,6 +36,8 @@ final class SyncSession {
   /// The most passes over the folder before the first contact with the cloud: a game that writes without end must not
   /// hold it up.
   private static let firstPasses = 100
+  /// How long `--once` waits for a file that another program changes all the time.
+  private static let patience = Duration.seconds(10)
 
   private let options: Options
   private let reporter: SyncReporter
@@ -142,8 +144,9 @@ final class SyncSession {
   /// never silently replace what other devices have.
   private func firstLook() async throws {
     guard try !store.read({ try $0.facts().caughtUp }) else { return }
+    var patience = newPatience
     for _ in 0..<Self.firstPasses {
-      guard try !look(), !takeLetters().stop else { return }
+      guard try !look(&patience), !takeLetters().stop, !patience.isOver else { return }
       try await pause()
     }
   }
@@ -161,13 +164,14 @@ final class SyncSession {
 
   /// Returns whether everything was synced; if not, it was stopped.
   private func syncOnce() async throws -> Bool {
+    var patience = newPatience
     while true {
       // Nothing moved, then the cloud had nothing new, then still nothing moved.
       repeat {
         if try take() { return false }
         try await pause()
         reporter.report(service.status, files: lastPass.unsettled)
-      } while try !look()
+      } while try !look(&patience) && !patience.isOver
       do {
         try await service.sync()
       } catch SyncError.refused(let refusals) {
@@ -182,8 +186,25 @@ final class SyncSession {
       }
       if try take() { return false }
       try mirror.doubtEverything()
-      if try look() { return true }
+      if try look(&patience) { return true }
+      guard !patience.isOver else {
+        throw CommandFailure(
+          .temporary,
+          "\(CountText.of(lastPass.unsettled, "file")) can't be synced yet: another program is writing there",
+          next: "everything else is synced; run the command again")
+      }
     }
+  }
+
+  private var newPatience: SettlePatience {
+    SettlePatience(Self.patience, watch: (options.intervalMilliseconds, options.settleMilliseconds))
+  }
+
+  /// Makes one pass, which restarts the patience if it did something.
+  private func look(_ patience: inout SettlePatience) throws -> Bool {
+    let isQuiet = try look()
+    if !lastPass.events.allSatisfy(\.isIssue) { patience.restart() }
+    return isQuiet
   }
 
   /// Makes one pass over the folder; returns whether nothing moved.

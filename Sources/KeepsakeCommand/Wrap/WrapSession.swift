@@ -29,6 +29,9 @@ final class WrapSession {
   /// The most passes over the folders while the game doesn't run: another program that writes without end must not hold
   /// it up.
   private static let mostPasses = 100
+  /// How long a file is waited for that another program changes all the time: before the game, which a person waits
+  /// for, and after it, which may still be writing its last save.
+  private static let patience = (before: Duration.seconds(2), after: Duration.seconds(10))
   private static let progressLook = Duration.milliseconds(100)
 
   private let options: Options
@@ -93,7 +96,7 @@ final class WrapSession {
       options.areas, store: store, state: state.url, settleMilliseconds: options.settleMilliseconds)
     self.areas = areas
     // What is here is kept before anything comes: it is never replaced unseen.
-    try await settle(areas)
+    try await settle(areas, Self.patience.before)
     await exchange()
     if case .away(let why) = cloud { say("the cloud can't be used now (\(WrapSummary.trimmed(why)))") }
     guard inbox.current.stop == nil else { return }
@@ -104,15 +107,23 @@ final class WrapSession {
     areas.resetCounts()
     areas.isPlacing = true
     defer { areas.isPlacing = false }
-    try await settle(areas)
+    try await settle(areas, Self.patience.before)
     let received = areas.counts.received - back
     if received > 0 { say("received \(CountText.of(received, "save"))") }
   }
 
   /// Makes passes until nothing moves.
-  private func settle(_ areas: SaveAreas) async throws {
+  private func settle(_ areas: SaveAreas, _ least: Duration) async throws {
+    var patience = SettlePatience(least, watch: (options.intervalMilliseconds, options.settleMilliseconds))
+    var before = areas.counts
     for _ in 0..<Self.mostPasses {
       guard try !areas.look(), inbox.current.stop == nil else { break }
+      if areas.counts != before { patience.restart() }
+      before = areas.counts
+      guard !patience.isOver else {
+        say("\(CountText.of(areas.unsettled, "file")) can't be kept yet: another program is writing there")
+        break
+      }
       try await Task.sleep(for: .milliseconds(min(options.intervalMilliseconds, options.settleMilliseconds)))
     }
     service?.committed()
@@ -297,7 +308,7 @@ final class WrapSession {
   private func finish() async {
     await attempt("the saves can't be taken now") {
       guard let areas = self.areas else { return }
-      try await self.settle(areas)
+      try await self.settle(areas, Self.patience.after)
       await self.exchange()
       for line in WrapSummary.lines(areas.takeIssues()) { self.say(line) }
       self.say(

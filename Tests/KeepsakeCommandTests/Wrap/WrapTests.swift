@@ -137,6 +137,23 @@ import Testing
     }
   }
 
+  @Test("a file that another program changes all the time holds up no game, and is kept once it is unchanged")
+  func growing() async throws {
+    try await WrapMachine.with(["one"]) { machines in
+      let one = machines[0]
+      try one.write("", to: "log")
+      let writer = Process()
+      writer.executableURL = URL(fileURLWithPath: "/bin/sh")
+      writer.arguments = ["-c", "while echo line >> '\(one.saves.path)/log'; do sleep 0.01; done"]
+      try writer.run()
+      defer { writer.terminate() }
+      try await until("it writes") { try one.read("log")?.isEmpty == false }
+      let ended = try one.play("kill \(writer.processIdentifier); exit 3", "--settle", "1000")
+      #expect(ended.status == 3 && ended.errors.contains("1 file can't be kept yet"), "\(ended.errors)")
+      #expect(ended.errors.hasSuffix("kept 1 version of 1 save; uploaded\n"), "\(ended.errors)")
+    }
+  }
+
   @Test("a folder of saves that the game removes deletes nothing, and comes back at the next start")
   func gone() async throws {
     try await WrapMachine.with(["one", "two"]) { machines in
