@@ -49,6 +49,7 @@ final class SyncSession {
   private let seenByTracker = SeenByTracker()
   private var passes = 0
   private var lastPass = FolderMirror.Pass()
+  private var patience: SettlePatience
 
   private func takeLetters() -> Letters { inbox.take { Letters(stop: $0.stop) } }
 
@@ -89,6 +90,7 @@ final class SyncSession {
     try FolderBinding(folder: options.folder, state: state.url)?.settle(for: mirror)
     self.mirror = mirror
     self.way = way
+    patience = SettlePatience(Self.patience, watch: (options.intervalMilliseconds, options.settleMilliseconds))
     service = SyncService(store: store, transport: way.transport, container: way.container)
   }
 
@@ -144,9 +146,8 @@ final class SyncSession {
   /// never silently replace what other devices have.
   private func firstLook() async throws {
     guard try !store.read({ try $0.facts().caughtUp }) else { return }
-    var patience = newPatience
     for _ in 0..<Self.firstPasses {
-      guard try !look(&patience), !takeLetters().stop, !patience.isOver else { return }
+      guard try !lookPatiently(), !takeLetters().stop, !patience.isOver else { return }
       try await pause()
     }
   }
@@ -164,14 +165,14 @@ final class SyncSession {
 
   /// Returns whether everything was synced; if not, it was stopped.
   private func syncOnce() async throws -> Bool {
-    var patience = newPatience
     while true {
       // Nothing moved, then the cloud had nothing new, then still nothing moved.
       repeat {
         if try take() { return false }
         try await pause()
         reporter.report(service.status, files: lastPass.unsettled)
-      } while try !look(&patience) && !patience.isOver
+      } while try !lookPatiently() && !patience.isOver
+      let isOver = patience.isOver
       do {
         try await service.sync()
       } catch SyncError.refused(let refusals) {
@@ -186,8 +187,10 @@ final class SyncSession {
       }
       if try take() { return false }
       try mirror.doubtEverything()
-      if try look(&patience) { return true }
-      guard !patience.isOver else {
+      // The cloud may have taken its time.
+      patience.restart()
+      if try lookPatiently() { return true }
+      guard !isOver else {
         throw CommandFailure(
           .temporary,
           "\(CountText.of(lastPass.unsettled, "file")) can't be synced yet: another program is writing there",
@@ -196,12 +199,8 @@ final class SyncSession {
     }
   }
 
-  private var newPatience: SettlePatience {
-    SettlePatience(Self.patience, watch: (options.intervalMilliseconds, options.settleMilliseconds))
-  }
-
   /// Makes one pass, which restarts the patience if it did something.
-  private func look(_ patience: inout SettlePatience) throws -> Bool {
+  private func lookPatiently() throws -> Bool {
     let isQuiet = try look()
     if !lastPass.events.allSatisfy(\.isIssue) { patience.restart() }
     return isQuiet

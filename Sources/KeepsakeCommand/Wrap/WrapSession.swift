@@ -96,7 +96,9 @@ final class WrapSession {
       options.areas, store: store, state: state.url, settleMilliseconds: options.settleMilliseconds)
     self.areas = areas
     // What is here is kept before anything comes: it is never replaced unseen.
-    try await settle(areas, Self.patience.before)
+    var patience = newPatience(Self.patience.before)
+    try await settle(areas, &patience)
+    let isOver = patience.isOver
     await exchange()
     if case .away(let why) = cloud { say("the cloud can't be used now (\(WrapSummary.trimmed(why)))") }
     guard inbox.current.stop == nil else { return }
@@ -107,14 +109,15 @@ final class WrapSession {
     areas.resetCounts()
     areas.isPlacing = true
     defer { areas.isPlacing = false }
-    try await settle(areas, Self.patience.before)
+    // The cloud may have taken its time.
+    if !isOver { patience.restart() }
+    try await settle(areas, &patience)
     let received = areas.counts.received - back
     if received > 0 { say("received \(CountText.of(received, "save"))") }
   }
 
   /// Makes passes until nothing moves.
-  private func settle(_ areas: SaveAreas, _ least: Duration) async throws {
-    var patience = SettlePatience(least, watch: (options.intervalMilliseconds, options.settleMilliseconds))
+  private func settle(_ areas: SaveAreas, _ patience: inout SettlePatience) async throws {
     var before = areas.counts
     for _ in 0..<Self.mostPasses {
       guard try !areas.look(), inbox.current.stop == nil else { break }
@@ -127,6 +130,10 @@ final class WrapSession {
       try await Task.sleep(for: .milliseconds(min(options.intervalMilliseconds, options.settleMilliseconds)))
     }
     service?.committed()
+  }
+
+  private func newPatience(_ least: Duration) -> SettlePatience {
+    SettlePatience(least, watch: (options.intervalMilliseconds, options.settleMilliseconds))
   }
 
   private func report(outside paths: [String]) {
@@ -308,7 +315,8 @@ final class WrapSession {
   private func finish() async {
     await attempt("the saves can't be taken now") {
       guard let areas = self.areas else { return }
-      try await self.settle(areas, Self.patience.after)
+      var patience = self.newPatience(Self.patience.after)
+      try await self.settle(areas, &patience)
       await self.exchange()
       for line in WrapSummary.lines(areas.takeIssues()) { self.say(line) }
       self.say(
