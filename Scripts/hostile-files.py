@@ -202,7 +202,8 @@ def main():
                     continue
                 status, seconds, mib, line = run(keepsake, arguments, work, user)
                 allowed = MIB + (READABLE_MIB if case in BOMBS else 0)
-                is_bad = seconds > LONGER.get((case, name), SECONDS) or mib > allowed or status < 0 or status == INTERNAL
+                longest = LONGER.get((case, name), SECONDS)
+                is_bad = seconds > longest or mib > allowed or status < 0 or status == INTERNAL
                 failures += is_bad
                 print(f"{case:15} {name:13} {status:4} {seconds:6.2f} {mib:6.0f}  {line[:110]}"
                       f"{'   <-- too much' if is_bad else ''}", flush=True)
