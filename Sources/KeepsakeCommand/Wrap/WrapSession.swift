@@ -28,7 +28,7 @@ final class WrapSession {
 
   /// The most passes over the folders while the game doesn't run: another program that writes without end must not hold
   /// it up.
-  private static let mostPasses = 100
+  private static let mostMoves = 100
   /// How long a file is waited for that another program changes all the time: before the game, which a person waits
   /// for, and after it, which may still be writing its last save.
   private static let patience = (before: Duration.seconds(2), after: Duration.seconds(10))
@@ -119,9 +119,13 @@ final class WrapSession {
   /// Makes passes until nothing moves.
   private func settle(_ areas: SaveAreas, _ patience: inout SettlePatience) async throws {
     var before = areas.counts
-    for _ in 0..<Self.mostPasses {
+    var moves = 0
+    while moves < Self.mostMoves {
       guard try !areas.look(), inbox.current.stop == nil else { break }
-      if areas.counts != before { patience.restart() }
+      if areas.counts != before {
+        moves += 1
+        patience.restart()
+      }
       before = areas.counts
       guard !patience.isOver else {
         say("\(CountText.of(areas.unsettled, "file")) can't be kept yet: another program is writing there")
