@@ -26,8 +26,8 @@ final class WrapSession {
     var settleMilliseconds: Int
   }
 
-  /// The most passes over the folders while the game doesn't run: another program that writes without end must not hold
-  /// it up.
+  /// The most passes that do something while the game doesn't run: another program that saves without end must not
+  /// hold it up.
   private static let mostMoves = 100
   /// How long a file is waited for that another program changes all the time: before the game, which a person waits
   /// for, and after it, which may still be writing its last save.
