@@ -73,6 +73,8 @@ let package = Package(
       dependencies: [.product(name: "Crypto", package: "swift-crypto")],
       swiftSettings: strict),
     .systemLibrary(name: "CZstd", pkgConfig: "libzstd", providers: [.apt(["libzstd-dev"]), .brew(["zstd"])]),
+    // For the command alone, which opens what others compressed.
+    .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"]), .brew(["zlib"])]),
     .target(
       name: "KeepsakeStore",
       dependencies: [
@@ -136,6 +138,7 @@ let package = Package(
       dependencies: [
         "FlowerGarden", "Keepsake", "KeepsakeArchive", "KeepsakeInspection", "KeepsakeInterchange", "KeepsakeMirror",
         "KeepsakeReplication", "KeepsakeStore", "KeepsakeSync", "KeepsakeServer", "KeepsakeSimulation",
+        .target(name: "CZlib", condition: cloud),
         .product(name: "ArgumentParser", package: "swift-argument-parser", condition: cloud),
         .product(name: "Configuration", package: "swift-configuration", condition: cloud),
         .product(name: "CoreMetrics", package: "swift-metrics", condition: cloud),
@@ -248,6 +251,7 @@ let package = Package(
         "KeepsakeMirror",
         "KeepsakeServer", "KeepsakeSync", "KeepsakeStore", "KeepsakeReplication",
         "Keepsake", "TestSupport",
+        .target(name: "CZlib", condition: cloud),
         .product(name: "ArgumentParser", package: "swift-argument-parser", condition: cloud),
         .product(name: "Configuration", package: "swift-configuration", condition: cloud),
         .product(name: "GRDB", package: "GRDB.swift", condition: cloud),

@@ -15,6 +15,10 @@ extension ArchiveInspection {
     json.beginObject()
     json.key("header")
     json.beginObject()
+    if !wrappings.isEmpty {
+      json.key("wrappings")
+      json.value(wrappings: wrappings)
+    }
     if let foreign {
       json.key("format")
       json.value(foreign)
@@ -50,6 +54,12 @@ extension ArchiveInspection {
 }
 
 extension JSONWriter {
+  mutating func value(wrappings: [String]) {
+    beginArray()
+    for wrapping in wrappings { value(wrapping) }
+    end()
+  }
+
   mutating func value(_ type: ArchiveInspection.TypeDescription) {
     beginObject()
     key("name")

@@ -2,6 +2,9 @@ import KeepsakeArchive
 
 /// Output for people.
 extension ArchiveInspection {
+  /// What the source was opened from, in front of what it is, such as "gzip, in it: "; empty for a file as it is.
+  package var opening: String { wrappings.map { "\($0), in it: " }.joined() }
+
   /// Returns the types, the root and the objects as indented text. Control characters are shown as escapes.
   ///
   /// - Parameter longest: The maximum number of elements shown of a list, characters of a string, and objects of a
@@ -32,6 +35,7 @@ extension ArchiveInspection {
       ]
       for type in types { lines += Self.lines(of: type, paint) }
     }
+    lines[0] = opening + lines[0]
     lines += ["", paint("root", .heading)]
     append(root, label: "", indent: 1, longest, paint, &lines)
     var shown = Array(repeating: 0, count: types.count)

@@ -80,6 +80,8 @@ public struct ArchiveInspection: Sendable {
   public let objects: [Object?]
   /// A short description of the source's format, such as "XML property list"; nil for an archive.
   package let foreign: String?
+  /// What the source was opened from, outermost first, such as "gzip"; empty for a file as it is.
+  package var wrappings: [String] = []
 
   /// Reads an archive. Takes time and memory in proportion to its size.
   ///

@@ -121,6 +121,8 @@ package enum AtomicFile {
     guard acceptsPipes || status.st_mode & S_IFMT == S_IFREG else {
       throw StoreError(.io, "\(url.path) is not a regular file")
     }
+    let tooLarge = StoreError(.tooLarge, "\(url.path) is larger than \(maximumBytes) bytes")
+    guard status.st_mode & S_IFMT != S_IFREG || status.st_size <= maximumBytes else { throw tooLarge }
     let bytes: Data
     do {
       // One byte more than allowed shows whether there is more; a file may grow while it is read.
@@ -128,9 +130,7 @@ package enum AtomicFile {
     } catch {
       throw StoreError(.io, "reading \(url.path) failed", cause: error)
     }
-    guard bytes.count <= maximumBytes else {
-      throw StoreError(.tooLarge, "\(url.path) is larger than \(maximumBytes) bytes")
-    }
+    guard bytes.count <= maximumBytes else { throw tooLarge }
     return bytes
   }
 

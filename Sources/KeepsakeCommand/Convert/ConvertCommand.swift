@@ -149,8 +149,8 @@ struct ConvertCommand: AsyncParsableCommand {
   ) throws -> Answer {
     try refuseExisting(output)
     progress("reading \(Printable.text(input))")
-    let data = try SavedFile.bytes(at: input, seal: seal.request())
-    let file = try InspectCommand.naming(input) { try SavedFile(data, named: input) }
+    let opened = try InspectCommand.naming(input) { try SavedFile.opened(at: input, seal: seal.request()) }
+    let file = try InspectCommand.naming(input) { try SavedFile(opened) }
     let form: Conversion.Form? = tagged ? .tagged : lossy ? .lossy : nil
     let conversion = try InspectCommand.naming(input) {
       try Conversion(of: file, to: format, form: form, progress: progress)
@@ -158,16 +158,17 @@ struct ConvertCommand: AsyncParsableCommand {
     progress("writing \(Printable.size(Int64(conversion.bytes.count)))")
     try write(conversion.bytes, format, to: output)
     return Answer(
-      path: input, output: output, from: file.words, to: format.rawValue, form: conversion.form,
+      path: input, output: output, wrappings: file.wrappings.isEmpty ? nil : file.wrappings, from: file.words,
+      to: format.rawValue, form: conversion.form,
       bytes: file.byteCount,
       outputBytes: conversion.bytes.count,
-      losses: try roundingLosses(of: data, read: file, named: input) + conversion.losses)
+      losses: try roundingLosses(of: opened, read: file) + conversion.losses)
   }
 
   /// Returns what reading JSON gave up already.
-  private func roundingLosses(of data: Data, read file: SavedFile, named name: String) throws -> [PlainForm.Loss] {
+  private func roundingLosses(of opened: OpenedFile, read file: SavedFile) throws -> [PlainForm.Loss] {
     guard file.spelling == .json else { return [] }
-    let rounding = try JSONReader.rounding(in: data, isJSON5: SavedFile.isJSON5(name))
+    let rounding = try JSONReader.rounding(in: opened.bytes, isJSON5: SavedFile.isJSON5(opened.name))
     guard rounding.count > 0 else { return [] }
     return [
       PlainForm.Loss(
@@ -229,6 +230,8 @@ struct ConvertCommand: AsyncParsableCommand {
   struct Answer: Encodable {
     var path: String
     var output: String
+    /// What the input was opened from, outermost first; nil for a file as it is.
+    var wrappings: [Wrapping]?
     /// The format of the input, in a few words.
     var from: String
     var to: String
@@ -241,7 +244,8 @@ struct ConvertCommand: AsyncParsableCommand {
     var line: String {
       let end = form == .tagged ? ", in a form that can be converted back" : ""
       let (before, after) = (Printable.size(Int64(bytes)), Printable.size(Int64(outputBytes)))
-      return "\(Printable.text(path)) (\(from), \(before)) to \(to), \(after)\(end)"
+      let opening = (wrappings ?? []).opening
+      return "\(Printable.text(path)) (\(opening)\(from), \(before)) to \(to), \(after)\(end)"
     }
 
     var lossLines: [String] {

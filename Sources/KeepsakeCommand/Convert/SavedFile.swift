@@ -22,10 +22,13 @@ struct SavedFile {
   /// format.
   var spelling: FileFormat
   var byteCount: Int
+  /// What it was opened from, outermost first.
+  var wrappings: [Wrapping] = []
+  private var isOpenStep = false
 
   /// Whether the bytes begin like another program's file that can be read.
   static func isForeign(_ data: Data, named name: String = "") -> Bool {
-    isPropertyList(data) || isJSON(data) || isJSON5(name)
+    isPropertyList(data) || isJSON(data) || isJSON5(name) || OpenStepFile.begins(data)
   }
 
   /// JSON5 may begin with a comment or with an unquoted name in braces, which can't be recognized by its bytes.
@@ -53,6 +56,14 @@ struct SavedFile {
       && word.contains { (0x30...0x39).contains($0) }
   }
 
+  /// Reads what is in a file.
+  ///
+  /// - Throws: As `init(_:named:)`.
+  init(_ file: OpenedFile) throws {
+    self = try file.naming { try SavedFile(file.bytes, named: file.name) }
+    wrappings = file.wrappings
+  }
+
   /// - Throws: `CommandFailure`, `ArchiveError`, `PropertyListError` or `StructuredFileError` that states what is wrong
   ///   with the file.
   init(_ data: Data, named name: String) throws {
@@ -65,8 +76,12 @@ struct SavedFile {
         of: PropertyList(data, limits: .inProportion(to: data)), limits: .inProportion(to: data))
     } else if Self.isJSON(data) || Self.isJSON5(name) {
       spelling = .json
-      let list = try Self.isJSON5(name) ? JSONFile.readJSON5(data) : Self.json(data)
+      let list: PropertyList
+      (list, isOpenStep) = try Self.json(data, named: name)
       content = try Self.content(of: list, limits: .standard)
+    } else if let list = OpenStepFile.begins(data) ? OpenStepFile.read(data) : nil {
+      (spelling, isOpenStep) = (.xml, true)
+      content = try Self.content(of: list, limits: .inProportion(to: data))
     } else {
       spelling = .archive
       let archive = try InspectCommand.describingErrors(data, at: name) {
@@ -78,17 +93,17 @@ struct SavedFile {
     }
   }
 
-  private static func json(_ data: Data) throws -> PropertyList {
+  /// Returns the values of JSON, or of a property list in the format of OpenStep, which begins alike, and whether it
+  /// is that.
+  private static func json(_ data: Data, named name: String) throws -> (PropertyList, isOpenStep: Bool) {
+    guard !isJSON5(name) else { return (try JSONFile.readJSON5(data), false) }
     do {
-      return try JSONFile.read(data)
+      return (try JSONFile.read(data), false)
     } catch let error as StructuredFileError {
+      if let list = OpenStepFile.read(data) { return (list, true) }
+      if let known = KnownFile(data, named: name) { throw known.failure(at: name) }
       throw CommandFailure(
-        .data, "expected JSON: \(error)",
-        next:
-          """
-          property lists in the old text format, which begin alike, aren't supported: convert them with plutil \
-          -convert xml1
-          """)
+        .data, "expected JSON: \(error)", next: "it isn't a property list in the text format of OpenStep, either")
     }
   }
 
@@ -112,10 +127,11 @@ struct SavedFile {
 
   /// The format, in a few words.
   var words: String {
-    switch content {
-    case .archive: spelling == .archive ? "archive" : "archive as \(spelling.words)"
-    case .values: spelling.words
-    case .keyed: spelling == .binary ? "keyed archive" : "keyed archive as \(spelling.words)"
+    let form = isOpenStep ? OpenStepFile.words : spelling.words
+    return switch content {
+    case .archive: spelling == .archive ? "archive" : "archive as \(form)"
+    case .values: form
+    case .keyed: spelling == .binary ? "keyed archive" : "keyed archive as \(form)"
     }
   }
 
@@ -136,13 +152,13 @@ struct SavedFile {
 
   // MARK: Bytes
 
-  /// Returns the bytes of a file or of standard input; of an exported save, those of the save in it.
-  static func bytes(at path: String, seal: SealRequest?) throws -> Data {
+  /// Returns a file or standard input, opened; of an exported save, the save in it.
+  static func opened(at path: String, seal: SealRequest?) throws -> OpenedFile {
     guard case .archive(let data) = try InputKind(of: path) else {
       throw CommandFailure(
         .data, "\(path) is a store", next: "write one of its saves to a file with keepsake export, and convert that")
     }
-    return try ExportedSave.plain(data, seal: seal)
+    return try ExportedSave.plain(OpenedFile(data, at: path), seal: seal)
   }
 }
 #endif

@@ -36,6 +36,12 @@ struct SaveSeries {
     var groups: [String: [(number: String, url: URL)]] = [:]
     for name in names {
       let url = folder.appendingPathComponent(name)
+      // Foundation can't name such a file again.
+      guard !name.contains("\u{FFFD}") else {
+        var failure = CommandFailure.undecodableName
+        failure.message = "\(Printable.text(url.path)): \(failure.message)"
+        throw failure
+      }
       let values = try url.resourceValues(forKeys: [.isRegularFileKey])
       guard values.isRegularFile == true else { continue }
       let (group, number) = split(name)

@@ -84,7 +84,7 @@ struct DiffCommand: AsyncParsableCommand {
       guard version == nil else {
         throw CommandFailure(.data, "\(path) is not a store, so it has no versions", next: "leave out --from and --to")
       }
-      return try InspectCommand.inspection(of: ExportedSave.plain(data, seal: seal), at: path)
+      return try InspectCommand.inspection(of: ExportedSave.plain(OpenedFile(data, at: path), seal: seal))
     case .store(let url):
       guard let slot else {
         throw CommandFailure(

@@ -17,6 +17,8 @@ struct ExportedSave {
       var checked: Bool
     }
     var kind = "save"
+    /// What it was opened from, outermost first; nil for a file as it is.
+    var wrappings: [Wrapping]?
     var slot: String
     var version: String
     var savedAt: String
@@ -33,7 +35,7 @@ struct ExportedSave {
   }
 
   let file: SaveFile
-  let report: Report
+  private(set) var report: Report
 
   /// Opens an exported save. Without a secret, signatures are trusted.
   ///
@@ -47,16 +49,26 @@ struct ExportedSave {
     }
   }
 
-  /// Returns the bytes of the save in an exported one; other bytes are returned as they are.
-  static func plain(_ data: Data, seal: SealRequest?) throws -> Data {
-    SaveFileEnvelope.isSaveFile(data) ? try ExportedSave(data, seal: seal).file.bytes : data
+  /// Opens the exported save that was found in a file.
+  init(_ opened: OpenedFile, seal request: SealRequest?) throws {
+    self = try opened.naming { try ExportedSave(opened.bytes, seal: request) }
+    if !opened.wrappings.isEmpty { report.wrappings = opened.wrappings }
+  }
+
+  /// Returns the save in an exported one, opened in turn; any other file is returned as it is.
+  static func plain(_ opened: OpenedFile, seal: SealRequest?) throws -> OpenedFile {
+    guard SaveFileEnvelope.isSaveFile(opened.bytes) else { return opened }
+    var save = try OpenedFile(ExportedSave(opened, seal: seal).file.bytes, at: opened.path)
+    save.wrappings = opened.wrappings + save.wrappings
+    return save
   }
 
   /// Returns what is in the save; nil if it is neither an archive nor another known file.
   func inspection() throws -> ArchiveInspection? {
-    if SavedFile.isForeign(file.bytes) { return try SavedFile(file.bytes, named: report.slot).inspection() }
-    guard ArchiveFrame.isArchive(file.bytes) || ArchiveFrame.isFrame(file.bytes) else { return nil }
-    return try ArchiveInspection(of: ArchiveFrame.opened(file.bytes))
+    let opened = try OpenedFile(file.bytes, at: report.slot)
+    let isKnown =
+      SavedFile.isForeign(opened.bytes) || ArchiveFrame.isArchive(opened.bytes) || ArchiveFrame.isFrame(opened.bytes)
+    return isKnown ? try InspectCommand.inspection(of: opened) : nil
   }
 
   /// Runs `body`. A failure about an exported save gets advice for such a file, not for a store.
@@ -101,7 +113,8 @@ extension ExportedSave.Report {
   /// The report for people, one line for each item.
   var lines: [String] {
     var lines = [
-      "exported save of the slot \(Printable.text(slot)), \(Printable.size(Int64(bytes)))",
+      (wrappings ?? []).opening
+        + "exported save of the slot \(Printable.text(slot)), \(Printable.size(Int64(bytes)))",
       "version \(version), saved \(savedAt)",
     ]
     if let seal {

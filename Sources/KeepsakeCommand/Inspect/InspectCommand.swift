@@ -79,11 +79,12 @@ struct InspectCommand: AsyncParsableCommand {
       guard slot == nil else {
         throw CommandFailure(.data, "\(path) is not a store, so it has no slots", next: "leave out --slot")
       }
-      if SaveFileEnvelope.isSaveFile(data) {
-        let save = try ExportedSave(data, seal: seal)
+      let opened = try OpenedFile(data, at: path)
+      if SaveFileEnvelope.isSaveFile(opened.bytes) {
+        let save = try ExportedSave(opened, seal: seal)
         return .save(save.report, try save.inspection())
       }
-      return .archive(try inspection(of: data, at: path))
+      return .archive(try inspection(of: opened))
     }
   }
 
@@ -94,7 +95,7 @@ struct InspectCommand: AsyncParsableCommand {
         .noInput, "\(path) has no such save in the slot \(Printable.text(slot))",
         next: "keepsake history lists slots and versions")
     }
-    return try inspection(of: bytes, at: "the save in \(Printable.text(slot))")
+    return try inspection(of: OpenedFile(bytes, at: "the save in \(Printable.text(slot))"))
   }
 
   /// Returns the plain bytes of a version of a slot, or of the one that the slot shows; nil if there is none.
@@ -111,11 +112,16 @@ struct InspectCommand: AsyncParsableCommand {
   }
 
   /// Inspects an archive, with or without a zstd frame around it, or another program's file.
-  static func inspection(of data: Data, at file: String) throws -> ArchiveInspection {
-    if SavedFile.isForeign(data, named: file) {
-      return try naming(file) { try SavedFile(data, named: file).inspection() }
+  static func inspection(of file: OpenedFile) throws -> ArchiveInspection {
+    let (data, name) = (file.bytes, file.name)
+    var inspection = try file.naming {
+      if SavedFile.isForeign(data, named: name) {
+        return try naming(name) { try SavedFile(data, named: name).inspection() }
+      }
+      return try describingErrors(data, at: name) { try ArchiveInspection(of: ArchiveFrame.opened(data)) }
     }
-    return try describingErrors(data, at: file) { try ArchiveInspection(of: ArchiveFrame.opened(data)) }
+    inspection.wrappings = file.wrappings.map(\.rawValue)
+    return inspection
   }
 
   /// Runs `body`. A failure about the file's contents names the file.

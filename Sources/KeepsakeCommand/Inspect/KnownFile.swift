@@ -11,7 +11,6 @@ struct KnownFile: Hashable {
 
   /// The beginnings of files, each as the format's own description gives it.
   private static let beginnings: [(bytes: [UInt8], file: KnownFile)] = [
-    ([0x1F, 0x8B, 0x08], KnownFile("compressed by gzip", "gunzip it first: keepsake reads what is in it")),
     (Array("PK\u{3}\u{4}".utf8), KnownFile("a zip archive", "unzip it first, and name a file in it")),
     (Array("PK\u{5}\u{6}".utf8), KnownFile("an empty zip archive", "there is nothing in it")),
     (Array("BZh".utf8), KnownFile("compressed by bzip2", "bunzip2 it first")),
@@ -31,13 +30,11 @@ struct KnownFile: Hashable {
     (Array("[gd_resource".utf8), KnownFile("a text resource of a game made with Godot", kept)),
     ([0x04, 0x08], KnownFile("written by Ruby's Marshal, as by games made with RPG Maker XP, VX and VX Ace", kept)),
     ([0x0A, 0x00], KnownFile("an NBT file, as Minecraft writes them", "an NBT editor shows what is in it")),
-    ([0xFF, 0xFE, 0x00, 0x00], KnownFile("text in UTF-32", iconv("UTF-32"))),
-    ([0x00, 0x00, 0xFE, 0xFF], KnownFile("text in UTF-32", iconv("UTF-32"))),
+    // One that isn't wrapped in anything is read.
+    (Array(InputKind.databaseMagic), KnownFile("a SQLite database", "write it to a file of its own, and name that")),
   ]
 
   private static let kept = "keepsake sync keeps it as it is"
-
-  private static func iconv(_ encoding: String) -> String { "convert it first: iconv -f \(encoding) -t UTF-8" }
 
   /// How many bytes are looked at.
   private static let bytesRead = 1_024
@@ -46,15 +43,30 @@ struct KnownFile: Hashable {
   init?(_ data: Data, named name: String = "") {
     let start = Array(data.prefix(Self.bytesRead))
     guard
-      let found = Self.binary(start) ?? Self.xml(start) ?? Self.utf16(start) ?? Self.base64(start, named: name)
+      let found = Self.named(name) ?? Self.binary(start) ?? Self.tar(start) ?? Self.xml(start)
     else { return nil }
     self = found
   }
 
   func failure(at path: String) -> CommandFailure { CommandFailure(.data, "\(path) is \(name)", next: next) }
 
+  /// Whether bytes begin with the mark of a file that is recognized, and that isn't there by chance.
+  static func isMarked(_ start: Data) -> Bool { binary(start, ofAtLeast: 3) != nil }
+
   private static func binary(_ start: some Collection<UInt8>, ofAtLeast count: Int = 0) -> KnownFile? {
     beginnings.first { $0.bytes.count >= count && start.starts(with: $0.bytes) }?.file
+  }
+
+  /// Saves that only their names tell: LZ-string in base64, and what isn't zlib though it should be.
+  private static func named(_ name: String) -> KnownFile? {
+    let makers = [".rpgsave": "MV", ".rmmzsave": "MZ"]
+    return makers.first { name.lowercased().hasSuffix($0.key) }
+      .map { KnownFile("a save of a game made with RPG Maker \($0.value)", kept) }
+  }
+
+  private static func tar(_ start: [UInt8]) -> KnownFile? {
+    guard start.dropFirst(257).starts(with: "ustar".utf8) else { return nil }
+    return KnownFile("a tar archive", "unpack it first, and name a file in it")
   }
 
   // MARK: Text
@@ -80,27 +92,16 @@ struct KnownFile: Hashable {
     }
   }
 
-  /// Text in UTF-16 that isn't XML: property lists may be in it.
-  private static func utf16(_ start: [UInt8]) -> KnownFile? {
+  /// Whether bytes begin as text in UTF-16 that isn't XML, which is read as it is.
+  static func isUTF16(_ start: [UInt8]) -> Bool {
     let isLittle = start.starts(with: [0xFF, 0xFE])
-    guard isLittle || start.starts(with: [0xFE, 0xFF]) else { return nil }
+    guard isLittle || start.starts(with: [0xFE, 0xFF]) else { return false }
     let first = stride(from: 2, to: start.count - 1, by: 2).lazy
       .map {
         isLittle ? UInt16(start[$0]) | UInt16(start[$0 + 1]) << 8 : UInt16(start[$0]) << 8 | UInt16(start[$0 + 1])
       }
       .first { ![0x20, 0x09, 0x0A, 0x0D].contains($0) }
-    return first == 0x3C ? nil : KnownFile("text in UTF-16", iconv("UTF-16"))
-  }
-
-  /// The base64 of a file that is recognized, or read, or of a save of RPG Maker MV, which is in base64.
-  private static func base64(_ start: [UInt8], named name: String) -> KnownFile? {
-    if name.lowercased().hasSuffix(".rpgsave") { return KnownFile("a save of a game made with RPG Maker MV", kept) }
-    let letters = start.filter { !" \n\r\t".utf8.contains($0) }
-    let whole = letters.prefix(letters.count / 4 * 4)
-    guard whole.count >= 16, let inner = Data(base64Encoded: Data(whole)) else { return nil }
-    // Plain words are base64, too: two bytes would be there by chance.
-    let what = binary(inner, ofAtLeast: 3)?.name ?? (SavedFile.isPropertyList(inner) ? "a property list" : nil)
-    return what.map { KnownFile("the base64 of a file that is \($0)", "decode it first: base64 -d") }
+    return first != 0x3C
   }
 }
 #endif

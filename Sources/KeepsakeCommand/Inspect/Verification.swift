@@ -206,16 +206,23 @@ struct Verification: Codable {
         return try store(at: url, entry.path, seal, progress)
       case .archive(let data):
         bytes = Int64(data.count)
-        if isSave { return try save(data, entry.path, seal) }
-        let archive = try ArchiveFrame.opened(data)
+        // In a folder, other programs' compressed files are none of ours.
+        let opened = try OpenedFile(data, at: entry.path, opens: entry.isNamed)
+        if SaveFileEnvelope.isSaveFile(opened.bytes) {
+          kind = .save
+          return try save(opened, seal)
+        }
+        let archive = try opened.naming { try ArchiveFrame.opened(opened.bytes) }
         // Another program's compressed file.
         if !entry.isNamed, archive.count != data.count, !ArchiveFrame.isArchive(archive) { return nil }
-        let header = try InspectCommand.describingErrors(data, at: entry.path) { try ArchiveInspection.verify(archive) }
+        let header = try opened.naming {
+          try InspectCommand.describingErrors(opened.bytes, at: opened.name) { try ArchiveInspection.verify(archive) }
+        }
         return Verdict(
           entry.path, .archive, bytes: bytes,
           message:
             """
-            archive of \(Printable.size(Int64(header.byteCount))), \
+            \(opened.wrappings.opening)archive of \(Printable.size(Int64(header.byteCount))), \
             \(CountText.of(header.objectCount, "object")), root \(header.rootType)
             """)
       }
@@ -227,17 +234,17 @@ struct Verification: Codable {
   }
 
   /// Checks the file as a whole, its seal, the save's hash, and every value if it is an archive.
-  private static func save(_ data: Data, _ path: String, _ seal: SealRequest?) throws -> Verdict {
-    let save = try ExportedSave(data, seal: seal)
+  private static func save(_ opened: OpenedFile, _ seal: SealRequest?) throws -> Verdict {
+    let save = try ExportedSave(opened, seal: seal)
     let plain = save.file.bytes
     let isArchive = ArchiveFrame.isArchive(plain) || ArchiveFrame.isFrame(plain)
     if isArchive { try ArchiveInspection.verify(ArchiveFrame.opened(plain)) }
     let unchecked = save.report.seal.map { $0.checked ? "" : ", signature not checked (--secret-file)" } ?? ""
     return Verdict(
-      path, .save, bytes: Int64(data.count),
+      opened.path, .save, bytes: Int64(opened.bytes.count),
       message:
         """
-        exported save of the slot \(save.report.slot), \
+        \(opened.wrappings.opening)exported save of the slot \(save.report.slot), \
         \(Printable.size(Int64(plain.count)))\(isArchive ? "" : ", not an archive")\(unchecked)
         """)
   }

@@ -36,6 +36,8 @@ final class SyncSession {
   /// The most passes over the folder before the first contact with the cloud: a game that writes without end must not
   /// hold it up.
   private static let firstPasses = 100
+  /// How long `--once` waits for a file that another program changes all the time.
+  private static let patience = Duration.seconds(10)
 
   private let options: Options
   private let reporter: SyncReporter
@@ -47,6 +49,7 @@ final class SyncSession {
   private let seenByTracker = SeenByTracker()
   private var passes = 0
   private var lastPass = FolderMirror.Pass()
+  private var patience: SettlePatience
 
   private func takeLetters() -> Letters { inbox.take { Letters(stop: $0.stop) } }
 
@@ -88,6 +91,7 @@ final class SyncSession {
     try FolderBinding(folder: options.folder, state: state.url)?.settle(for: mirror)
     self.mirror = mirror
     self.way = way
+    patience = SettlePatience(Self.patience, watch: (options.intervalMilliseconds, options.settleMilliseconds))
     service = SyncService(store: store, transport: way.transport, container: way.container)
   }
 
@@ -115,9 +119,9 @@ final class SyncSession {
       try close(waiting: waiting)
     } catch {
       // Why it ended matters more than what followed from that.
-      throw failure.map(explained) ?? error
+      throw failure.map(options.cloud.explained) ?? error
     }
-    if let failure { throw explained(failure) }
+    if let failure { throw options.cloud.explained(failure) }
     if options.once, !isSynced {
       throw CommandFailure(
         .temporary, "stopped before everything was synced",
@@ -127,21 +131,6 @@ final class SyncSession {
       throw CommandFailure(
         .io, "\(CountText.of(lastPass.troubled, "file")) could not be synced", next: "the lines above say why")
     }
-  }
-
-  /// With a shared folder, neither a key nor a code is to blame.
-  private func explained(_ error: any Error) -> any Error {
-    guard case .folder = options.cloud else { return error }
-    let failure: TransportFailure
-    switch error {
-    case let error as TransportFailure: failure = error
-    case SyncError.transport(let error): failure = error
-    default: return error
-    }
-    guard failure.kind == .unauthorized else { return error }
-    return CommandFailure(
-      .permission, failure.message,
-      next: "if this is the folder that you mean, name a new --state folder to join what it contains")
   }
 
   private func close(waiting: Int) throws {
@@ -159,7 +148,7 @@ final class SyncSession {
   private func firstLook() async throws {
     guard try !store.read({ try $0.facts().caughtUp }) else { return }
     for _ in 0..<Self.firstPasses {
-      guard try !look(), !takeLetters().stop else { return }
+      guard try !lookPatiently(), !takeLetters().stop, !patience.isOver else { return }
       try await pause()
     }
   }
@@ -183,7 +172,8 @@ final class SyncSession {
         if try take() { return false }
         try await pause()
         reporter.report(service.status, files: lastPass.unsettled)
-      } while try !look()
+      } while try !lookPatiently() && !patience.isOver
+      let isOver = patience.isOver
       do {
         try await service.sync()
       } catch SyncError.refused(let refusals) {
@@ -198,8 +188,23 @@ final class SyncSession {
       }
       if try take() { return false }
       try mirror.doubtEverything()
-      if try look() { return true }
+      // The cloud may have taken its time.
+      patience.restart()
+      if try lookPatiently() { return true }
+      guard !isOver else {
+        throw CommandFailure(
+          .temporary,
+          "\(CountText.of(lastPass.unsettled, "file")) can't be synced yet: another program is writing there",
+          next: "everything else is synced; run the command again")
+      }
     }
+  }
+
+  /// Makes one pass, which restarts the patience if it did something.
+  private func lookPatiently() throws -> Bool {
+    let isQuiet = try look()
+    if !lastPass.events.allSatisfy(\.isIssue) { patience.restart() }
+    return isQuiet
   }
 
   /// Makes one pass over the folder; returns whether nothing moved.

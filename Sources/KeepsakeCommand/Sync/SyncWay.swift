@@ -9,6 +9,22 @@ enum SyncLocation: Sendable {
   case server(URL, appKey: String, joinCode: String?)
   /// A folder that another program carries between the devices.
   case folder(URL)
+
+  /// Returns what a person can do about an error with this cloud. With a shared folder, neither a key nor a code is to
+  /// blame.
+  func explained(_ error: any Error) -> any Error {
+    guard case .folder = self else { return error }
+    let failure: TransportFailure
+    switch error {
+    case let error as TransportFailure: failure = error
+    case SyncError.transport(let error): failure = error
+    default: return error
+    }
+    guard failure.kind == .unauthorized else { return error }
+    return CommandFailure(
+      .permission, failure.message,
+      next: "if this is the folder that you mean, name a new --state folder to join what it contains")
+  }
 }
 
 /// The connection to a cloud, found or created.
@@ -25,11 +41,10 @@ struct SyncWay: Sendable {
   ///
   /// - Parameters:
   ///   - others: Folders that the shared one must not contain, nor be in, beside the state.
-  ///   - container: What a shared folder gets that is none yet; a random one by default.
   /// - Throws: `CommandFailure` if the saves belong to another kind of cloud, or the shared folder and theirs contain
   ///   each other; the errors of the account or the folder.
   static func open(
-    _ place: SyncLocation, apartFrom others: [URL], state: SyncState, store: Store, making container: ContainerID? = nil
+    _ place: SyncLocation, apartFrom others: [URL], state: SyncState, store: Store
   ) async throws -> SyncWay {
     switch place {
     case .server(let url, let appKey, let joinCode):
@@ -44,7 +59,7 @@ struct SyncWay: Sendable {
           .data, "these saves are synced with a server",
           next: "name that server with --cloud instead of --folder, or a new --state folder to start over")
       }
-      let container = try self.container(of: shared, for: store, making: container)
+      let container = try self.container(of: shared, for: store)
       let environment = FolderTransport.Environment(
         now: { Int64(Date().timeIntervalSince1970 * 1_000) }, sleep: { try await Task.sleep(for: $0) })
       let transport = FolderTransport(shared, container: container, environment: environment) { hash in
@@ -95,7 +110,7 @@ struct SyncWay: Sendable {
 
   /// Returns the container of a shared folder. A store that belongs to a container keeps it, whether the folder exists
   /// or not: the transport reports what is wrong with the folder.
-  private static func container(of shared: URL, for store: Store, making new: ContainerID?) throws -> ContainerID {
+  private static func container(of shared: URL, for store: Store) throws -> ContainerID {
     if let held = try store.read({ try $0.facts().container }) { return held }
     var isFolder: ObjCBool = false
     guard FileManager.default.fileExists(atPath: shared.path, isDirectory: &isFolder), isFolder.boolValue else {
@@ -103,7 +118,7 @@ struct SyncWay: Sendable {
         .noInput, "there is no folder \(shared.path)", next: "create it first; for the first device it may be empty")
     }
     var random = SystemRandomNumberGenerator()
-    return try FolderTransport.container(of: shared, making: new ?? ContainerID(using: &random))
+    return try FolderTransport.container(of: shared, making: ContainerID(using: &random))
   }
 
   /// Requires folders that don't contain each other. Otherwise the cloud's own files would be synced as saves, or a

@@ -147,11 +147,9 @@ struct WrapCommand: AsyncParsableCommand {
         }
         return choice
       }
-    guard let container = ContainerID(ContentHash(of: Data("keepsake wrap \(folderName)".utf8)).description.prefix(32))
-    else { throw CommandFailure(.software, "a hash has too few digits") }
     return WrapSession.Options(
       game: name, command: command, areas: areas, state: state,
-      cloud: try location(settings, folderName: folderName, home: home), container: container,
+      cloud: try location(settings, folderName: folderName, home: home),
       showsPairingCode: target.pair, conflict: choice ?? .ask,
       wait: .seconds(
         min(max(wait ?? settings.wait ?? Self.usualSeconds, Self.seconds.lowerBound), Self.seconds.upperBound)),

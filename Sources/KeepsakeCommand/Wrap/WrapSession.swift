@@ -18,19 +18,20 @@ final class WrapSession {
     /// The folder of the store and the credentials.
     var state: String
     var cloud: SyncLocation?
-    /// Given to a shared folder that has no identity yet, so that two devices give the same one.
-    var container: ContainerID
     var showsPairingCode = false
     var conflict: ConflictChoice
-    /// How long the cloud may make no progress.
+    /// How long the cloud may make no progress, and how long connecting to it may take.
     var wait: Duration
     var intervalMilliseconds: Int
     var settleMilliseconds: Int
   }
 
-  /// The most passes over the folders while the game doesn't run: another program that writes without end must not hold
-  /// it up.
-  private static let mostPasses = 100
+  /// The most passes that do something while the game doesn't run: another program that saves without end must not
+  /// hold it up.
+  private static let mostMoves = 100
+  /// How long a file is waited for that another program changes all the time: before the game, which a person waits
+  /// for, and after it, which may still be writing its last save.
+  private static let patience = (before: Duration.seconds(2), after: Duration.seconds(10))
   private static let progressLook = Duration.milliseconds(100)
 
   private let options: Options
@@ -95,7 +96,9 @@ final class WrapSession {
       options.areas, store: store, state: state.url, settleMilliseconds: options.settleMilliseconds)
     self.areas = areas
     // What is here is kept before anything comes: it is never replaced unseen.
-    try await settle(areas)
+    var patience = newPatience(Self.patience.before)
+    try await settle(areas, &patience)
+    let isOver = patience.isOver
     await exchange()
     if case .away(let why) = cloud { say("the cloud can't be used now (\(WrapSummary.trimmed(why)))") }
     guard inbox.current.stop == nil else { return }
@@ -106,18 +109,35 @@ final class WrapSession {
     areas.resetCounts()
     areas.isPlacing = true
     defer { areas.isPlacing = false }
-    try await settle(areas)
+    // The cloud may have taken its time.
+    if !isOver { patience.restart() }
+    try await settle(areas, &patience)
     let received = areas.counts.received - back
     if received > 0 { say("received \(CountText.of(received, "save"))") }
   }
 
   /// Makes passes until nothing moves.
-  private func settle(_ areas: SaveAreas) async throws {
-    for _ in 0..<Self.mostPasses {
+  private func settle(_ areas: SaveAreas, _ patience: inout SettlePatience) async throws {
+    var before = areas.counts
+    var moves = 0
+    while moves < Self.mostMoves {
       guard try !areas.look(), inbox.current.stop == nil else { break }
+      if areas.counts != before {
+        moves += 1
+        patience.restart()
+      }
+      before = areas.counts
+      guard !patience.isOver else {
+        say("\(CountText.of(areas.unsettled, "file")) can't be kept yet: another program is writing there")
+        break
+      }
       try await Task.sleep(for: .milliseconds(min(options.intervalMilliseconds, options.settleMilliseconds)))
     }
     service?.committed()
+  }
+
+  private func newPatience(_ least: Duration) -> SettlePatience {
+    SettlePatience(least, watch: (options.intervalMilliseconds, options.settleMilliseconds))
   }
 
   private func report(outside paths: [String]) {
@@ -176,7 +196,10 @@ final class WrapSession {
       try await service.start()
       cloud = try await sync(service)
     } catch {
-      cloud = .away(CommandFailure(error).message)
+      let failure = CommandFailure(location.explained(error))
+      // What somebody has to do for it to work again is said; what passes by itself isn't worth a second sentence.
+      let advice = [.permission, .data].contains(failure.kind) ? failure.next : nil
+      cloud = .away(failure.message + (advice.map { " To mend that, \($0)" } ?? ""))
     }
   }
 
@@ -193,13 +216,34 @@ final class WrapSession {
       }
       if try store.read({ try $0.facts().container }) == nil { try StoreFolder.create(shared) }
     }
-    let way = try await SyncWay.open(
-      location, apartFrom: [], state: state, store: store, making: options.container)
+    let way = try await Self.inTime(options.wait, inbox) {
+      try await SyncWay.open(location, apartFrom: [], state: state, store: store)
+    }
     if options.showsPairingCode, let credentials = way.credentials {
-      let code = try await HTTPAccount.pairingCode(for: credentials)
+      let code = try await Self.inTime(options.wait, inbox) { try await HTTPAccount.pairingCode(for: credentials) }
       say("pairing code: \(Printable.text(code.code))  (there: --join \(Printable.text(code.code)))")
     }
     return SyncService(store: store, transport: way.transport, container: way.container)
+  }
+
+  /// Runs `body`, and cancels it after the time `wait`, or if the command is to stop.
+  private static func inTime<Result: Sendable>(
+    _ wait: Duration, _ inbox: WrapInbox, _ body: @escaping @Sendable () async throws -> Result
+  ) async throws -> Result {
+    let work = Task(operation: body)
+    let limit = Task {
+      let end = ContinuousClock.now + wait
+      while ContinuousClock.now < end, inbox.current.stop == nil {
+        do { try await Task.sleep(for: progressLook) } catch { return }
+      }
+      work.cancel()
+    }
+    defer { limit.cancel() }
+    do {
+      return try await work.value
+    } catch  where work.isCancelled {
+      throw CommandFailure(.unavailable, "no answer")
+    }
   }
 
   private func sync(_ service: SyncService<Store>) async throws -> WrapSummary.Cloud {
@@ -275,7 +319,8 @@ final class WrapSession {
   private func finish() async {
     await attempt("the saves can't be taken now") {
       guard let areas = self.areas else { return }
-      try await self.settle(areas)
+      var patience = self.newPatience(Self.patience.after)
+      try await self.settle(areas, &patience)
       await self.exchange()
       for line in WrapSummary.lines(areas.takeIssues()) { self.say(line) }
       self.say(

@@ -28,6 +28,9 @@ extension ArchiveDifference {
       }
       lines += Self.counts(addedObjects).map { "  " + paint("+ \($0.count) \(PrintableText.name($0.type))", .added) }
     }
+    if !lines.isEmpty, !opened.isEmpty {
+      lines = ["files"] + zip(["-", "+"], opened).map { "  \($0) \($1.text)" } + [""] + lines
+    }
     return lines.isEmpty ? "" : lines.joined(separator: "\n") + "\n"
   }
 
@@ -75,6 +78,12 @@ extension ArchiveDifference {
     json.beginObject()
     json.key("equal")
     json.value(isEmpty)
+    if !opened.isEmpty {
+      json.key("wrappings")
+      json.beginArray()
+      for archive in opened { json.value(wrappings: archive.wrappings) }
+      json.end()
+    }
     json.key("types")
     json.beginArray()
     for change in types { json.value(change) }

@@ -91,6 +91,12 @@ public struct ArchiveDifference: Sendable {
     var fields: [ArchiveValue.Field]
   }
 
+  /// What an archive was opened from, outermost first, and that with the archive's format, as text.
+  struct Opened: Sendable {
+    var wrappings: [String]
+    var text: String
+  }
+
   /// The number of unlisted changes under one path pattern.
   public struct Omission: Sendable, Equatable {
     /// A path without positions, such as `tiles[].kind`.
@@ -109,6 +115,8 @@ public struct ArchiveDifference: Sendable {
   public let removedObjects: [LoneObject]
   /// Objects that only the second archive has.
   public let addedObjects: [LoneObject]
+  /// The two archives, if one of them was opened from something; empty if both were files as they are.
+  let opened: [Opened]
 
   /// Whether the archives have the same contents.
   public var isEmpty: Bool {
@@ -126,6 +134,10 @@ public struct ArchiveDifference: Sendable {
   public init(
     from old: ArchiveInspection, to new: ArchiveInspection, changesPerPattern: Int = 100, maximumChanges: Int = 10_000
   ) {
+    let both = [old, new]
+    opened =
+      both.allSatisfy(\.wrappings.isEmpty)
+      ? [] : both.map { Opened(wrappings: $0.wrappings, text: $0.opening + ($0.foreign ?? "archive")) }
     // Files of other programs have no declarations.
     types = old.foreign == nil && new.foreign == nil ? TypeComparison(old: old, new: new).changes : []
     var finder = DifferenceFinder(old: old, new: new)

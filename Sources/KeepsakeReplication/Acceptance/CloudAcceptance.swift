@@ -301,13 +301,13 @@ package enum CloudAcceptance {
     return try standing(cursor.seq, cursor.mark)
   }
 
-  /// Returns whether a cursor without a mark is certain to be an old one of this history: the device has been further
-  /// here, and its store was set back to a backup since. What it had there is in the cloud or was replaced.
+  /// Returns whether a cursor without a mark is certain to be an old one of this history: the device has been as far
+  /// here, and may have been set back to a backup since. What it had there is in the cloud or was replaced.
   private static func isBehind(
     _ device: DeviceID?, _ cursor: Cursor, _ storage: some ContainerStorage
   ) throws -> Bool {
     guard let device, let reached = try storage.reached()[device] else { return false }
-    return cursor.seq < reached
+    return cursor.seq <= reached
   }
 
   /// Checks what can be checked of a request by itself, before anything is read for it.

@@ -39,6 +39,29 @@ extension Zstd {
     }
   }
 
+  /// Returns the first plain bytes of a frame, at most `count`: fewer if it ends before, or can't be decoded further.
+  /// Costs decoding one block.
+  package static func beginning(of frame: Data, count: Int) -> Data {
+    guard frame.starts(with: frameMagic), count > 0, let context = ZSTD_createDCtx() else { return Data() }
+    defer { ZSTD_freeDCtx(context) }
+    return frame.withUnsafeBytes { source in
+      var plain = Data(count: count)
+      let length = plain.withUnsafeMutableBytes { target in
+        var input = ZSTD_inBuffer(src: source.baseAddress, size: source.count, pos: 0)
+        var output = ZSTD_outBuffer(dst: target.baseAddress, size: count, pos: 0)
+        var before = -1
+        // A header may be taken in a step of its own.
+        while output.pos < count, input.pos != before {
+          before = input.pos
+          let result = ZSTD_decompressStream(context, &output, &input)
+          guard ZSTD_isError(result) == 0, result != 0 else { break }
+        }
+        return output.pos
+      }
+      return plain.prefix(length)
+    }
+  }
+
   private static func expand(_ source: UnsafeRawBufferPointer, capacity first: Int, maximumBytes: Int) throws -> Data {
     guard let context = ZSTD_createDCtx() else { throw StoreError(.io, "there is not enough memory to decompress") }
     defer { ZSTD_freeDCtx(context) }

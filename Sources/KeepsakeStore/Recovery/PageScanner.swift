@@ -63,13 +63,18 @@ struct PageScanner {
   /// Passes every row that can be recognized to `each`, those of the newest pages first.
   func scan(_ each: (SalvagedRow) throws -> Void) throws {
     var walk = Walk(bytesLeft: maximumPayload.multipliedReportingOverflow(by: Self.readsOfEachPage).partialValue)
-    var doubtful: [(image: [UInt8], number: Int)] = []
-    func look(_ image: [UInt8]?, _ number: Int) throws {
+    /// Frames of the log, then pages of the file.
+    var doubtful: [(frame: Int?, number: Int)] = []
+    func image(_ frame: Int?, _ number: Int) -> [UInt8]? {
+      frame.map { log.page(inFrame: $0) } ?? file?.bytes(at: (number - 1) * pageSize, count: pageSize)
+    }
+    func look(_ frame: Int?, _ number: Int) throws {
+      let image = image(frame, number)
       guard let image, image.contains(where: { $0 != 0 }) else { return }
       guard let cells = cells(of: image, number) else {
         // Large stores consist mostly of overflow pages, which have no directory either. Such pages are scanned once
-        // the overflow pages are known.
-        if doubtful.count < Self.maximumDoubtfulBytes / pageSize { doubtful.append((image, number)) }
+        // the overflow pages are known, and read again then.
+        doubtful.append((frame, number))
         return
       }
       for cell in cells {
@@ -77,12 +82,15 @@ struct PageScanner {
       }
     }
     for (frame, number) in log.frames.enumerated().reversed() where number > 0 {
-      try look(log.page(inFrame: frame), number)
+      try look(frame, number)
     }
     for number in stride(from: 1, through: (file?.size ?? 0) / pageSize, by: 1) {
-      try look(file?.bytes(at: (number - 1) * pageSize, count: pageSize), number)
+      try look(nil, number)
     }
-    for (image, number) in doubtful where !walk.chains.contains(number) {
+    var pagesLeft = Self.maximumDoubtfulBytes / pageSize
+    for (frame, number) in doubtful where !walk.chains.contains(number) {
+      guard pagesLeft > 0, let image = image(frame, number) else { continue }
+      pagesLeft -= 1
       for offset in 0..<(pageSize - 4) {
         // A payload size of 0 or 1 is no row; most bytes of unused space are 0.
         guard image[offset] > 1 else { continue }
@@ -93,7 +101,7 @@ struct PageScanner {
     }
   }
 
-  /// Bounds the memory of a scan.
+  /// Bounds the time of a scan: every offset in these is tried.
   private static let maximumDoubtfulBytes = 256 << 20
 
   // MARK: Pages

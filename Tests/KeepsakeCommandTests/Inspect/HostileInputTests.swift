@@ -69,21 +69,24 @@ import Testing
   @Test(
     "a file of another program is named, with what to do",
     arguments: [
-      ([0x1F, 0x8B, 0x08, 0], "gzip"), ([0x50, 0x4B, 3, 4], "zip"), (Array("BZh91".utf8), "bzip2"),
+      ([0x1F, 0x8B, 0x08, 0], "compressed by gzip, and damaged: it is cut off"), ([0x50, 0x4B, 3, 4], "zip"),
+      (Array("BZh91".utf8), "bzip2"),
       ([0xFD, 0x37, 0x7A, 0x58, 0x5A, 0], "xz"), (Array("GVAS\u{2}".utf8), "Unreal"), (Array("RSRC".utf8), "Godot"),
       ([0, 1, 0, 0, 0, 255, 255, 255, 255, 1, 0, 0, 0, 0], "BinaryFormatter"), ([4, 8, 0x7B], "Marshal"),
-      ([0x0A, 0, 0], "NBT"), (Array("YnBsaXN0MDDUAQIDBAUGBwpYJHZl".utf8), "base64 of a file that is a property list"),
-      (Array("H4sIAAAAAAAAA0vOzy0oSi0u".utf8), "base64 of a file that is compressed by gzip"),
+      ([0x0A, 0, 0], "NBT"), (Array("YnBsaXN0MDDUAQIDBAUGBwpYJHZl".utf8), "is base64, in it: "),
+      (Array("H4sIAAAAAAAAA0vOzy0oSi0u".utf8), "is base64, in it: compressed by gzip, and damaged"),
+      (Array("R1ZBUwIAAAAGAgAACAQAAAUA".utf8), "is base64, in it: a save of a game made with Unreal Engine"),
       (Array("<?xml version=\"1.0\"?><!-- a --><note/>".utf8), "<note>"),
       (Array("<unity_prefs version_major=\"1\"></unity_prefs>".utf8), "PlayerPrefs"),
-      ([0xFF, 0xFE, 0, 0, 0x3C, 0, 0, 0], "UTF-32"), ([0xFE, 0xFF, 0, 0x7B, 0, 0x7D], "UTF-16"),
+      ([0xFF, 0xFE, 0, 0, 0x3C, 0, 0, 0], "is UTF-32, in it: "),
+      ([0xFE, 0xFF, 0, 0x7B, 0, 0x2C], "is UTF-16, in it: "),
     ] as [([UInt8], String)])
   func named(bytes: [UInt8], word: String) async throws {
     try await cleaning {
       try Data(bytes).write(to: URL(fileURLWithPath: path("file")))
       let failure = try failure { _ = try InspectCommand.look(at: path("file")) }
       #expect(failure.kind == .data && failure.message.contains(word), "\(failure.message)")
-      #expect(failure.next?.isEmpty == false)
+      if !word.hasPrefix("is ") { #expect(failure.next?.isEmpty == false) }
     }
   }
 

@@ -23,6 +23,8 @@ final class WrapMachine {
 
   let home: URL
   let shared: URL
+  /// The options that name the cloud; the shared folder by default.
+  var cloud: [String]
   /// What a game's program sees as its folder of saves.
   var saves: URL { home.appending(path: ".game") }
   var state: URL { home.appending(path: ".local/share/keepsake/games/game") }
@@ -31,6 +33,7 @@ final class WrapMachine {
   init(_ name: String, in root: URL) throws {
     home = root.appending(path: name)
     shared = root.appending(path: "Dropbox")
+    cloud = ["--folder", shared.path]
     for folder in [home, shared] {
       try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
     }
@@ -52,8 +55,7 @@ final class WrapMachine {
 
   /// The arguments of a wrap with short times, in front of the game.
   func arguments(_ options: [String]) -> [String] {
-    ["wrap", "--game", "Game", "--saves", "~/.game", "--folder", shared.path, "--interval", "20", "--settle", "40"]
-      + options + ["--"]
+    ["wrap", "--game", "Game", "--saves", "~/.game", "--interval", "20", "--settle", "40"] + cloud + options + ["--"]
   }
 
   /// Plays: runs a shell's script in the place of the game, in the home folder, and waits until it has ended.

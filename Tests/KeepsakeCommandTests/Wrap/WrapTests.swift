@@ -113,6 +113,47 @@ import Testing
     }
   }
 
+  @Test("saves that were shared elsewhere aren't merged into another person's folder: that is told, and the game runs")
+  func otherPerson() async throws {
+    try await WrapMachine.with(["one", "two"]) { machines in
+      let (one, two) = (machines[0], machines[1])
+      try one.play("mkdir .game; printf mine > .game/a")
+      let elsewhere = two.home.appending(path: "Dropbox")
+      try FileManager.default.createDirectory(at: elsewhere, withIntermediateDirectories: true)
+      let folder = two.cloud
+      two.cloud = ["--folder", elsewhere.path]
+      try two.play("mkdir .game; printf theirs > .game/b")
+      two.cloud = folder
+      let ended = try two.play("ls .game; exit 4")
+      #expect(ended.status == 4 && ended.text == "b\n")
+      #expect(
+        ended.errors.contains("belongs to another player") && ended.errors.contains("name a new --state folder"),
+        "\(ended.errors)")
+      #expect(try one.play("ls .game").text == "a\n")
+      // As it says.
+      let joined = try two.play("ls .game", "--state", two.home.appending(path: "new").path)
+      #expect(joined.text == "a\nb\n", "\(joined.errors)")
+      #expect(try one.play("ls .game").text == "a\nb\n")
+    }
+  }
+
+  @Test("a file that another program changes all the time holds up no game, and is kept once it is unchanged")
+  func growing() async throws {
+    try await WrapMachine.with(["one"]) { machines in
+      let one = machines[0]
+      try one.write("", to: "log")
+      let writer = Process()
+      writer.executableURL = URL(fileURLWithPath: "/bin/sh")
+      writer.arguments = ["-c", "while echo line >> '\(one.saves.path)/log'; do sleep 0.01; done"]
+      try writer.run()
+      defer { writer.terminate() }
+      try await until("it writes") { try one.read("log")?.isEmpty == false }
+      let ended = try one.play("kill \(writer.processIdentifier); exit 3", "--settle", "1000")
+      #expect(ended.status == 3 && ended.errors.contains("1 file can't be kept yet"), "\(ended.errors)")
+      #expect(ended.errors.hasSuffix("kept 1 version of 1 save; uploaded\n"), "\(ended.errors)")
+    }
+  }
+
   @Test("a folder of saves that the game removes deletes nothing, and comes back at the next start")
   func gone() async throws {
     try await WrapMachine.with(["one", "two"]) { machines in

@@ -64,8 +64,9 @@ struct ForgottenMarkTests {
 
   @Test("a device that the cloud has never seen so far begins a new epoch, as after a restore of the cloud")
   func unknownDevice() throws {
-    let lab = try setBack()
-    let request = ExchangeRequest(cursor: lab.devices[0].storage.facts().cursor, limit: 9)
+    var lab = try setBack()
+    let cursor = lab.devices[0].storage.facts().cursor
+    let request = ExchangeRequest(cursor: cursor, limit: 9)
     let (known, unknown) = (Lab.id(0), Lab.id(7))
     func answer(_ device: DeviceID) throws -> ExchangeResponse {
       let reads = try CloudAcceptance.reads(of: request, from: device, hasQuota: false)
@@ -77,5 +78,10 @@ struct ForgottenMarkTests {
     let (own, other) = try (answer(known), answer(unknown))
     #expect(own.restart && own.isBehind)
     #expect(other.restart && !other.isBehind)
+    // Set back again before it reported what it has fetched anew.
+    lab.cloud.setReached(cursor.seq, by: known)
+    #expect(try answer(known).isBehind)
+    lab.cloud.setReached(cursor.seq - 1, by: known)
+    #expect(try !answer(known).isBehind)
   }
 }
