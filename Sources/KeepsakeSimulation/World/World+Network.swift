@@ -152,6 +152,8 @@ extension World {
         request, from: Device.id(index), now: now, quota: isFull ? 0 : nil, rules: bankRules, in: &cloud,
         using: &random)
     }
+    // It takes longer to restore a store from a backup than a request is under way: its own report comes last.
+    if era < devices[index].era { reportSetBack(index) }
     checkRecall(response.wallet, of: request.wallet)
     if sent >= lastAsked[index]?.sent ?? sent { lastAsked[index] = (sent, request.hasStaged) }
     if !response.restart, request.cursor.ahead == nil, !request.hasStaged {
