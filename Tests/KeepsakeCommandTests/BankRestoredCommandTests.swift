@@ -119,9 +119,9 @@ import Testing
     for wrong in parts.map({ Array($0.joined()) }) {
       #expect(await status(of: BankReleaseCommand.self, wrong) == 64, "\(wrong)")
     }
-    #expect(await status(of: BankReleaseCommand.self, data + ["--all"]) == 65)
-    #expect(await status(of: BankRestoredCommand.self, data) == 65)
-    #expect(await status(of: BankStatusCommand.self, data) == 65)
+    #expect(await status(of: BankReleaseCommand.self, data + ["--all"]) == 66)
+    #expect(await status(of: BankRestoredCommand.self, data) == 66)
+    #expect(await status(of: BankStatusCommand.self, data) == 66)
     #expect(try FileManager.default.contentsOfDirectory(atPath: folder.url.path).isEmpty)
   }
 

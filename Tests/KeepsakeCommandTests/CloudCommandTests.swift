@@ -20,7 +20,7 @@ import Testing
       }
       try await running.value
       let (data, file) = (path("data"), path("backup"))
-      #expect(await status(of: CloudBackupCommand.self, ["--data", path("nothing"), "--to", file]) == 65)
+      #expect(await status(of: CloudBackupCommand.self, ["--data", path("nothing"), "--to", file]) == 66)
       #expect(await status(of: CloudBackupCommand.self, ["--data", data, "--to", file]) == 0)
       #expect(await status(of: CloudBackupCommand.self, ["--data", data, "--to", file]) == 73)
       #expect(await status(of: CloudBackupCommand.self, ["--data", data, "--to", file, "--force", "--json"]) == 0)

@@ -25,7 +25,7 @@ import Testing
     #expect(try secrets.ages().count == 1)
     for _ in 0..<20 { _ = try secrets.rotate(now: 0) }
     #expect(try secrets.ages().count == 8)
-    #expect(await status(of: SecretForgetCommand.self, ["--data", folder.url.path + "/nowhere"]) == 65)
+    #expect(await status(of: SecretForgetCommand.self, ["--data", folder.url.path + "/nowhere"]) == 66)
   }
 }
 #endif
