@@ -39,7 +39,7 @@ import Testing
       #expect(inspection.text().contains("keyed archive") && !inspection.json().isEmpty, "\(name)")
       #expect(ArchiveDifference(from: inspection, to: inspection).isEmpty, "\(name)")
       shown += 1
-      let saved = try SavedFile(Data(contentsOf: file), named: name)
+      let saved = try SavedFile(OpenedFile(Data(contentsOf: file), at: name))
       let json = try Conversion(of: saved, to: .json, form: nil)
       let again = try Conversion(of: SavedFile(json.bytes, named: name), to: .keyed, form: nil)
       let difference = try ArchiveDifference(from: inspection, to: SavedFile(again.bytes, named: name).inspection())
@@ -63,7 +63,7 @@ import Testing
       case .success(let inspection):
         #expect(!inspection.text().isEmpty && !inspection.json().isEmpty, "\(name)")
         shown += 1
-        let saved = try SavedFile(Data(contentsOf: file), named: name)
+        let saved = try SavedFile(OpenedFile(Data(contentsOf: file), at: name))
         for target in [FileFormat.xml, .json] {
           do {
             let bytes = try Conversion(of: saved, to: target, form: .tagged).bytes
