@@ -59,9 +59,27 @@ def shape(value):
     return {str: "text", bytes: "data", list: "list", dict: "dictionary"}.get(type(value), type(value).__name__)
 
 
+def in_order(old, a, new, b):
+    """Returns b with the pairs of its dictionary in the order of a, if both have the same texts as keys."""
+    if not all(isinstance(value.get(key), list) for value in (a, b) for key in ("NS.keys", "NS.objects")):
+        return b
+    keys, others = ([archive.resolve(key)[0] for key in value["NS.keys"]] for archive, value in ((old, a), (new, b)))
+    if not all(isinstance(key, str) for key in keys + others) or sorted(keys) != sorted(others):
+        return b
+    if len(set(keys)) != len(keys):
+        return b
+    order = [others.index(key) for key in keys]
+    return {**b, "NS.keys": [b["NS.keys"][i] for i in order], "NS.objects": [b["NS.objects"][i] for i in order]}
+
+
 def differences(old, new):
     """Yields (what, path) for every place where two archives differ, each object once."""
-    work = [(old.top.get(key), new.top.get(key), key) for key in old.top]
+    work = []
+    for key, value in old.top.items():
+        if key in new.top:
+            work.append((value, new.top[key], key))
+        else:
+            yield ("fields", key)
     met = set()
     while work:
         a, b, path = work.pop()
@@ -73,10 +91,14 @@ def differences(old, new):
         (one, other) = old.class_of(a), new.class_of(b)
         if one != other:
             yield (one or shape(a), path)
+            # Below what came back as something else, only the same fields can be compared.
+            if not (isinstance(a, dict) and isinstance(b, dict) and a.keys() == b.keys()):
+                continue
         elif shape(a) != shape(b):
             yield (shape(a), path)
             continue
         if isinstance(a, dict) and isinstance(b, dict):
+            b = in_order(old, a, new, b)
             for key, value in a.items():
                 if key == "$class":
                     continue
@@ -152,7 +174,9 @@ def main():
                 fields(new, written)
                 counts = collections.Counter(what for what, _ in differences(old, new))
                 for what, count in counts.items():
-                    told = sum(loss["count"] for loss in losses if loss["what"].split(",")[0].startswith(what))
+                    told = sum(
+                        loss["count"] for loss in losses
+                        if loss["what"].removeprefix("value of the class ").split(",")[0].startswith(what))
                     if told < count:
                         example = next(p for w, p in differences(old, new) if w == what)
                         problems.append(f"{name}: {what} differs {count} times, told {told}, as at {example}")

@@ -28,6 +28,8 @@ struct KeyedFidelity {
   private var places: [String: Int] = [:]
 
   private static let classKey = "$class"
+  private static let keysKey = "NS.keys"
+  private static let valuesKey = "NS.objects"
   /// The number of characters of a path; of a long one the end is kept, which is the most informative part.
   private static let pathCharacters = 200
 
@@ -72,7 +74,7 @@ struct KeyedFidelity {
   }
 
   private mutating func compareFields(_ old: PropertyList, _ new: PropertyList, _ path: String) {
-    guard case .dictionary(let entries) = old, case .dictionary(let others) = new else { return }
+    guard case .dictionary(let entries) = old, case .dictionary(let others) = inOrder(of: old, new) else { return }
     let values = Dictionary(others.map { ($0.key, $0.value) }, uniquingKeysWith: { $1 })
     if let uid = old[Self.classKey]?.uid, let other = new[Self.classKey]?.uid { compareClasses(uid, other, path) }
     for entry in entries where entry.key != Self.classKey {
@@ -83,6 +85,33 @@ struct KeyedFidelity {
         lose("fields that aren't shown", place)
       }
     }
+  }
+
+  /// Returns a dictionary of Foundation's with its pairs in the order of another one that has the same keys: their order
+  /// has no meaning.
+  private func inOrder(of old: PropertyList, _ new: PropertyList) -> PropertyList {
+    guard let keys = names(of: old, oldObjects), let others = names(of: new, newObjects), keys != others,
+      case .dictionary(let entries) = new, let list = new[Self.keysKey]?.array, let values = new[Self.valuesKey]?.array,
+      values.count == others.count
+    else { return new }
+    let places = Dictionary(others.enumerated().map { ($1, $0) }, uniquingKeysWith: { first, _ in first })
+    let order = keys.compactMap { places[$0] }
+    guard places.count == others.count, Set(order).count == others.count else { return new }
+    return .dictionary(
+      entries.map { entry in
+        switch entry.key {
+        case Self.keysKey: .init(entry.key, .array(order.map { list[$0] }))
+        case Self.valuesKey: .init(entry.key, .array(order.map { values[$0] }))
+        default: entry
+        }
+      })
+  }
+
+  /// Returns the keys of a dictionary of Foundation's, if they are texts.
+  private func names(of value: PropertyList, _ objects: [PropertyList]) -> [String]? {
+    guard let keys = value[Self.keysKey]?.array else { return nil }
+    let names = keys.compactMap { resolved($0, objects).string }
+    return names.count == keys.count ? names : nil
   }
 
   private mutating func compareClasses(_ old: UInt64, _ new: UInt64, _ path: String) {

@@ -109,6 +109,20 @@ import Darwin
     }
   }
 
+  @Test("what a keyed archive loses in an archive is reported by class; the order of a dictionary's keys is no loss")
+  func archived() throws {
+    try cleaning {
+      func losses(of object: Any) throws -> [PlainForm.Loss] {
+        try NSKeyedArchiver.archivedData(withRootObject: object, requiringSecureCoding: false)
+          .write(to: folder.appendingPathComponent("original.archive"))
+        return try convert("original.archive", "new.keepsake", "--force").losses
+      }
+      #expect(try losses(of: ["b": 1, "a": "text", "c": [2, 3]] as NSDictionary).isEmpty)
+      let lost = try losses(of: ["path": NSIndexPath(index: 3), "set": NSOrderedSet(array: [1])] as NSDictionary)
+      #expect(Set(lost.map { $0.what.prefix { $0 != "," } }) == ["NSIndexPath", "NSOrderedSet"], "\(lost)")
+    }
+  }
+
   @Test("objects that several others refer to are never written under a class with fields that it doesn't have")
   func ownFields() throws {
     try cleaning {
