@@ -12,10 +12,10 @@ import Darwin
 
 /// Reports progress on standard error: on a terminal in one line that is overwritten, elsewhere in a line now and then.
 ///
-/// What takes longer than a second is reported within two, even if the step that it is in reports nothing more.
+/// What takes longer than a second is reported by then, even if the step that it is in reports nothing more.
 final class ProgressLine: Sendable {
   /// Anything that takes less time than this needs no progress.
-  private static let firstAfter: Duration = .seconds(1)
+  private static let firstAfter: Duration = .milliseconds(700)
   private static let linesEvery: Duration = .seconds(5)
   private static let rewriteEvery: Duration = .milliseconds(100)
 
@@ -33,15 +33,15 @@ final class ProgressLine: Sendable {
   private let isTerminal: Bool
   private let isQuiet: Bool
   private let state = Mutex(State())
-  /// Looks once a second whether there is something to write; nil if it is quiet. Dispatch's sources may be used on any
-  /// thread.
+  /// Looks every quarter of a second whether there is something to write; nil if it is quiet. Dispatch's sources may be
+  /// used on any thread.
   nonisolated(unsafe) private let timer: (any DispatchSourceTimer)?
 
   init(quiet: Bool) {
     isQuiet = quiet
     isTerminal = isatty(STDERR_FILENO) == 1
     timer = quiet ? nil : DispatchSource.makeTimerSource(queue: .global())
-    timer?.schedule(deadline: .now() + 1, repeating: 1)
+    timer?.schedule(deadline: .now() + 0.25, repeating: 0.25)
     timer?.setEventHandler { [weak self] in self?.tick() }
     timer?.resume()
   }
