@@ -203,7 +203,7 @@ final class SyncSession {
   /// Makes one pass, which restarts the patience if it did something.
   private func lookPatiently() throws -> Bool {
     let isQuiet = try look()
-    if !lastPass.events.allSatisfy(\.isIssue) { patience.restart() }
+    if lastPass.events.allSatisfy(\.isIssue) { patience.looked() } else { patience.restart() }
     return isQuiet
   }
 

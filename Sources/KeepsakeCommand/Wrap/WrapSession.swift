@@ -122,6 +122,7 @@ final class WrapSession {
     var moves = 0
     while moves < Self.mostMoves {
       guard try !areas.look(), inbox.current.stop == nil else { break }
+      patience.looked()
       if areas.counts != before {
         moves += 1
         patience.restart()
