@@ -87,8 +87,8 @@ struct KeyedFidelity {
     }
   }
 
-  /// Returns a dictionary of Foundation's with its pairs in the order of another one that has the same keys: their order
-  /// has no meaning.
+  /// Returns a dictionary of Foundation's with its pairs in the order of another one that has the same keys: their
+  /// order has no meaning.
   private func inOrder(of old: PropertyList, _ new: PropertyList) -> PropertyList {
     guard let keys = names(of: old, oldObjects), let others = names(of: new, newObjects), keys != others,
       case .dictionary(let entries) = new, let list = new[Self.keysKey]?.array, let values = new[Self.valuesKey]?.array,
