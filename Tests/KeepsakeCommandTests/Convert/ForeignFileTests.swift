@@ -17,25 +17,8 @@ import Testing
 }
 
 /// Support can inspect any file that a player sends, and compare any two files.
-@Suite struct ForeignFileTests {
-  private let folder = TemporaryFolder.url("foreign")
-
-  /// Removes the folder after a test; a leftover folder does no harm.
-  private func cleaning(_ body: () async throws -> Void) async throws {
-    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-    defer { try? FileManager.default.removeItem(at: folder) }
-    try await body()
-  }
-
-  private func path(_ name: String) -> String { folder.appendingPathComponent(name).path }
-  private func write(_ data: Data, _ name: String) throws { try data.write(to: folder.appendingPathComponent(name)) }
-
-  private func inspection(_ name: String) throws -> ArchiveInspection {
-    guard case .archive(let inspection) = try InspectCommand.look(at: path(name)) else {
-      throw CommandFailure(.software, "no file")
-    }
-    return inspection
-  }
+@Suite struct ForeignFileTests: InspectsFiles {
+  let folder = TemporaryFolder.url("foreign")
 
   private func difference(_ old: String, _ new: String) throws -> String {
     try DiffCommand.parse([path(old), path(new)]).difference().text()

@@ -13,26 +13,9 @@ import Testing
 @testable import KeepsakeCommand
 
 /// What people hand over is opened where it can be, and it is said what was opened on the way.
-@Suite struct OpenedFileTests {
-  private let folder = TemporaryFolder.url("opened")
+@Suite struct OpenedFileTests: InspectsFiles {
+  let folder = TemporaryFolder.url("opened")
   private static let json = Data(#"{"level": 3, "name": "Ada"}"#.utf8)
-
-  /// Removes the folder after a test; a leftover folder does no harm.
-  private func cleaning(_ body: () async throws -> Void) async throws {
-    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-    defer { try? FileManager.default.removeItem(at: folder) }
-    try await body()
-  }
-
-  private func path(_ name: String) -> String { folder.appendingPathComponent(name).path }
-  private func write(_ data: Data, _ name: String) throws { try data.write(to: folder.appendingPathComponent(name)) }
-
-  private func inspection(_ name: String) throws -> ArchiveInspection {
-    guard case .archive(let inspection) = try InspectCommand.look(at: path(name)) else {
-      throw CommandFailure(.software, "no file")
-    }
-    return inspection
-  }
 
   private func failure(_ name: String) throws -> CommandFailure {
     CommandFailure(try #require(throws: (any Error).self) { _ = try InspectCommand.look(at: path(name)) })
