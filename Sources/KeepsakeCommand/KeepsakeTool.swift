@@ -50,7 +50,7 @@ struct KeepsakeTool: AsyncParsableCommand {
     } catch {
       if let report = ErrorReport(usage: error, of: arguments) {
         Output.line(report)
-        exit(withError: ExitCode(ExitMeaning.usage))
+        exit(withError: ExitCode(CommandFailure.Kind.usage.rawValue))
       }
       exit(withError: error)
     }

@@ -92,6 +92,22 @@ public enum PropertyList: Sendable {
     throw PropertyListError(.notAPropertyList, reason, offset: 0)
   }
 
+  /// How many bytes at the end of a binary property list tell where everything in it is.
+  package static let trailerBytes = BinaryFormat.trailerBytes
+
+  /// Checks the end of a binary property list, before a file of that size is read as a whole.
+  ///
+  /// - Parameters:
+  ///   - trailer: The last `trailerBytes` bytes.
+  ///   - offset: Where in the file they begin.
+  /// - Throws: `PropertyListError` with `damaged`, if no binary property list ends like that.
+  package static func check(trailer: Data, at offset: Int) throws {
+    guard trailer.count == trailerBytes else {
+      throw PropertyListError(.damaged, "The file was cut off", offset: offset)
+    }
+    _ = try trailer.withUnsafeBytes { try BinaryTrailer(trailer: $0, at: offset) }
+  }
+
   /// Returns the bytes of a file. Equal values with entries in the same order give equal bytes.
   ///
   /// - Parameters:

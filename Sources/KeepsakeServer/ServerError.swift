@@ -15,6 +15,10 @@ package struct ServerError: Error, CustomStringConvertible {
     case damaged
     /// The configuration can't be used as it is.
     case configuration
+    /// Something that was named doesn't exist.
+    case missing
+    /// A file or folder is there, and can't be used as it is now.
+    case unusableFile
     /// More work is waiting than the server accepts.
     case overloaded
   }

@@ -18,10 +18,10 @@ import Testing
     let keys = try ServerKeys(data: folder.url)
     #expect(try keys.names() == ["shop", "support"])
     #expect(await status(of: BankKeysCommand.self, data) == 0)
-    #expect(await status(of: BankKeyCommand.self, data + ["--name", "shop"]) == 65)
+    #expect(await status(of: BankKeyCommand.self, data + ["--name", "shop"]) == 64)
     #expect(await status(of: BankRemoveKeyCommand.self, data + ["--name", "shop"]) == 0)
     #expect(try keys.names() == ["support"])
-    #expect(await status(of: BankRemoveKeyCommand.self, data + ["--name", "shop"]) == 65)
+    #expect(await status(of: BankRemoveKeyCommand.self, data + ["--name", "shop"]) == 66)
     let nowhere = ["--data", folder.url.appendingPathComponent("nowhere").path]
     #expect(await status(of: BankKeysCommand.self, nowhere) == 66)
     #expect(await status(of: BankKeyCommand.self, data) == 64)

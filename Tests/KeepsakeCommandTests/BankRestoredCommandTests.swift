@@ -79,7 +79,7 @@ import Testing
       #expect(!lines.joined().contains("\u{202E}"))
       #expect(await status(of: BankStatusCommand.self, data + ["--json"]) == 0)
       #expect(await status(of: BankStatusCommand.self, data + ["--player", "\(players[0])"]) == 0)
-      #expect(await status(of: BankStatusCommand.self, data + ["--player", "\(PlayerID(high: 1, low: 1))"]) == 65)
+      #expect(await status(of: BankStatusCommand.self, data + ["--player", "\(PlayerID(high: 1, low: 1))"]) == 66)
 
       let address = ["--url", server.url.absoluteString, "--key-file"]
       let player = ["--player", "\(players[0])"]

@@ -12,7 +12,7 @@ import Testing
   func secrets() async throws {
     let folder = try TemporaryFolder()
     let data = ["--data", folder.url.path]
-    #expect(await status(of: SecretRotateCommand.self, data) == 65)
+    #expect(await status(of: SecretRotateCommand.self, data) == 66)
     // As an earlier release wrote it.
     try Data(repeating: 1, count: 32).write(to: folder.url.appendingPathComponent("secret"))
     #expect(await status(of: SecretRotateCommand.self, data + ["--json"]) == 0)

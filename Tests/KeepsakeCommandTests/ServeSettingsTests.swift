@@ -67,7 +67,7 @@ import Testing
     let path = try file(text, in: folder)
     #expect { try settings(file: path) } throws: { error in
       guard let failure = error as? CommandFailure else { return false }
-      return failure.kind == .data && failure.message.contains(path) && !failure.message.contains("12345678")
+      return failure.kind == .usage && failure.message.contains(path) && !failure.message.contains("12345678")
     }
   }
 
@@ -110,8 +110,10 @@ import Testing
     #expect(configuration.appKeysFile?.lastPathComponent == "f" && configuration.appKeys == ["one", "two"])
     #expect(configuration.tokenDays == 7 && configuration.quota == 2_048 && configuration.authoritative == ["gems"])
     #expect(configuration.uploadBudget == UploadBudget(bytes: 1 << 30, files: 9))
-    #expect(throws: CommandFailure.self) { try ServeCommand.configuration(settings(["data": "d", "tls-key": "k"])) }
-    #expect(throws: CommandFailure.self) { try ServeCommand.configuration(settings()) }
+    for given: [String: ConfigValue] in [["data": "d", "tls-key": "k"], [:]] {
+      let failure = #expect(throws: CommandFailure.self) { try ServeCommand.configuration(settings(given)) }
+      #expect(failure?.kind == .usage)
+    }
   }
 
   @Test("docs/COMMAND.md describes each setting in the words of the table, with its default")

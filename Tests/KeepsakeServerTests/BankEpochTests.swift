@@ -228,7 +228,7 @@ import struct KeepsakeReplication.Cursor
           arguments: [Schema.migrations[Schema.migrations.count - 1]])
       }
       let older = #expect(throws: ServerError.self) { try BankStatus(data: folder) }
-      #expect(older?.code == .configuration)
+      #expect(older?.code == .unusableFile)
     }
   }
 }

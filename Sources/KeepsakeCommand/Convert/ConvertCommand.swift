@@ -140,7 +140,7 @@ struct ConvertCommand: AsyncParsableCommand {
 
   /// Converts the only input.
   func convert(_ progress: (String) -> Void = { _ in }) throws -> Answer {
-    guard let format else { throw CommandFailure(.data, "no output format was given", next: "name one with --to") }
+    guard let format else { throw CommandFailure(.usage, "no output format was given", next: "name one with --to") }
     return try convert(files[0], to: output, as: format, progress)
   }
 

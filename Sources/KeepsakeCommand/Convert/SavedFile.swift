@@ -44,6 +44,14 @@ struct SavedFile {
     }
   }
 
+  static func isBinaryPropertyList(_ data: Data) -> Bool {
+    do {
+      return try PropertyList.format(of: data) == .binary
+    } catch {
+      return false  // The only question is whether.
+    }
+  }
+
   private static func isJSON(_ data: Data) -> Bool {
     let text = data.starts(with: [0xEF, 0xBB, 0xBF]) ? data.dropFirst(3) : data
     let space: Set<UInt8> = [0x20, 0x09, 0x0A, 0x0D]

@@ -18,7 +18,8 @@ struct DiffCommand: AsyncParsableCommand {
       different formats, and one may be standard input (-). With --slot it compares saved games in stores: keepsake \
       diff STORE --slot main --from VERSION shows what changed since that version. Objects and list elements are \
       matched by a field "id" if they have one, otherwise by position; the numbers of objects in archives don't \
-      matter. Exit status: 0 if both have the same contents, 1 if they differ, 2 if they could not be compared.
+      matter. Exit status: 0 if both have the same contents, 1 if they differ, and the status of the failure if they \
+      can't be compared.
       """,
     examples: [
       "keepsake diff yesterday.plist today.plist",
@@ -50,9 +51,8 @@ struct DiffCommand: AsyncParsableCommand {
   @Flag(name: .shortAndLong, help: "Print JSON.")
   var json = false
 
-  /// The exit statuses for a difference and for a failure, as in POSIX diff.
+  /// The exit status for a difference. That of a failure is higher, as in POSIX diff.
   static let different: Int32 = 1
-  static let trouble: Int32 = 2
 
   func validate() throws {
     guard slot != nil || (from == nil && to == nil) else { throw ValidationError("--from and --to need --slot.") }
@@ -82,13 +82,14 @@ struct DiffCommand: AsyncParsableCommand {
     switch try InputKind(of: path) {
     case .archive(let data):
       guard version == nil else {
-        throw CommandFailure(.data, "\(path) is not a store, so it has no versions", next: "leave out --from and --to")
+        throw CommandFailure(
+          .usage, "\(path) is not a store, so it has no versions", next: "leave out --from and --to")
       }
       return try InspectCommand.inspection(of: ExportedSave.plain(OpenedFile(data, at: path), seal: seal))
     case .store(let url):
       guard let slot else {
         throw CommandFailure(
-          .data, "\(path) is a store", next: "choose a saved game with --slot; keepsake history lists them")
+          .usage, "\(path) is a store", next: "choose a saved game with --slot; keepsake history lists them")
       }
       return try InspectCommand.save(in: StoreReader.open(at: url, seal: seal), at: path, slot: slot, version: version)
     }
@@ -104,7 +105,7 @@ struct DiffCommand: AsyncParsableCommand {
   }
 
   func run() async throws {
-    try await CommandRun.reporting(json: json, looksInside: true, status: Self.trouble) {
+    try await CommandRun.reporting(json: json, looksInside: true) {
       let difference = try difference()
       if json {
         Output.bytes(difference.json())

@@ -8,8 +8,8 @@ enum Inflater {
   enum Failure: Error, Equatable {
     /// Cut off, altered, or followed by other bytes; what zlib says.
     case damaged(String)
-    /// There are more plain bytes than allowed; how many are.
-    case tooLarge(Int)
+    /// There are more plain bytes than allowed.
+    case tooLarge
   }
 
   /// The plain bytes that are taken at a time.
@@ -18,21 +18,31 @@ enum Inflater {
   private static let anyFormat: Int32 = 32 + 15
   private static let gzipMagic: [UInt8] = [0x1F, 0x8B]
 
-  /// Returns the plain bytes. Takes little more memory than these.
+  /// Returns the plain bytes. Takes little more memory than these, and little for what is refused: they are counted
+  /// first, and decompressed a second time to be kept.
   ///
-  /// - Parameters:
-  ///   - data: A zlib stream, or one or several gzip streams, possibly with zeros behind them, as tape blocks have.
-  ///   - limit: Receives the first plain bytes, and returns how many there may be.
+  /// - Parameter data: A zlib stream, or one or several gzip streams, possibly with zeros behind them, as tape blocks
+  ///   have.
   /// - Throws: `Failure`; `tooLarge` as soon as there are more.
-  static func expand(_ data: Data, atMost limit: (Data) -> Int) throws -> Data {
+  static func expand(_ data: Data, maximumBytes: Int) throws -> Data {
+    var count = 0
+    try decompress(data) { chunk in
+      count += chunk.count
+      guard count <= maximumBytes else { throw Failure.tooLarge }
+    }
+    var plain = Data(capacity: count)
+    try decompress(data) { plain.append(contentsOf: $0) }
+    return plain
+  }
+
+  /// Calls `receive` with the plain bytes, in order.
+  private static func decompress(_ data: Data, _ receive: (UnsafeRawBufferPointer) throws -> Void) throws {
     var stream = z_stream()
     guard
       inflateInit2_(&stream, anyFormat, ZLIB_VERSION, Int32(MemoryLayout<z_stream>.size)) == Z_OK
     else { throw CommandFailure(.io, "there is not enough memory to decompress") }
     defer { inflateEnd(&stream) }
     var chunk = [UInt8](repeating: 0, count: chunkBytes)
-    var plain = Data()
-    var most: Int?
     try data.withUnsafeBytes { source in
       var rest = UnsafeMutableRawBufferPointer(mutating: source)[...]
       while true {
@@ -46,10 +56,7 @@ enum Inflater {
           rest = rest.dropFirst(given - Int(stream.avail_in))
           return status
         }
-        plain.append(contentsOf: chunk.prefix(chunkBytes - Int(stream.avail_out)))
-        let allowed = most ?? limit(plain)
-        most = allowed
-        guard plain.count <= allowed else { throw Failure.tooLarge(allowed) }
+        try chunk.withUnsafeBytes { try receive(.init(rebasing: $0.prefix(chunkBytes - Int(stream.avail_out)))) }
         switch status {
         case Z_OK where stream.avail_out == 0 || !rest.isEmpty: continue
         case Z_STREAM_END:
@@ -62,7 +69,6 @@ enum Inflater {
         }
       }
     }
-    return plain
   }
 }
 #endif

@@ -1,5 +1,6 @@
 #if Cloud
 import Foundation
+import KeepsakeInterchange
 import KeepsakeReplication
 import KeepsakeStore
 #if canImport(Glibc)
@@ -27,8 +28,7 @@ enum InputKind {
   /// - Throws: `CommandFailure` if nothing is there, or it is of no known kind.
   init(of path: String) throws {
     guard path != Self.standard else {
-      self = .archive(
-        try Self.all(of: .standardInput, named: "standard input", atMost: Self.maximumForeignBytes))
+      self = .archive(try Self.all(of: .standardInput, named: "standard input"))
       return
     }
     if let store = try Self.store(at: path) {
@@ -43,26 +43,50 @@ enum InputKind {
       return
     }
     try file.seek(toOffset: 0)
-    let limit =
-      SavedFile.isForeign(start, named: path) ? Self.maximumForeignBytes : EncodedContent.maximumContentBytes
-    self = .archive(try Self.all(of: file, named: path, atMost: limit))
+    self = .archive(try Self.all(of: file, named: path))
   }
 
-  private static func all(of file: FileHandle, named name: String, atMost limit: Int) throws -> Data {
+  /// Returns the bytes of a file. A large one may consist of holes, which cost whoever made it nothing: they are not
+  /// read into memory.
+  private static func all(of file: FileHandle, named name: String) throws -> Data {
+    var data = try file.read(upToCount: chunkBytes) ?? Data()
+    let start = data.prefix(databaseMagic.count)
+    let isForeign = SavedFile.isForeign(start, named: name)
+    let isBinary = SavedFile.isBinaryPropertyList(start)
+    let limit = isForeign ? maximumForeignBytes : EncodedContent.maximumContentBytes
     func tooLarge(_ what: String) -> CommandFailure {
       CommandFailure(
         .data, "\(name) \(what); at most \(Printable.size(Int64(limit))) can be read",
         next: "name a smaller file, or the store that it is in")
     }
-    // The stated size first, so that nothing is read of a file that is too large. It need not be true: reading one byte
+    // The stated size first, so that little is read of a file that is too large. It need not be true: reading one byte
     // more than allowed shows whether there are more.
     var status = stat()
-    if fstat(file.fileDescriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG, status.st_size > limit {
-      throw tooLarge("has \(Printable.size(Int64(status.st_size)))")
+    if fstat(file.fileDescriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG, status.st_size > data.count {
+      guard status.st_size <= limit else { throw tooLarge("has \(Printable.size(Int64(status.st_size)))") }
+      if isBinary { try checkEnd(of: file, Int(status.st_size)) }
+      data.reserveCapacity(Int(status.st_size) + 1)
     }
-    let data = try file.read(upToCount: limit + 1) ?? Data()
+    // No text has zeros: whatever reads it fails there, with or without the rest.
+    while data.count <= limit, !isForeign || isBinary || !hasZeros(data.suffix(chunkBytes)) {
+      guard let chunk = try file.read(upToCount: min(limit + 1 - data.count, chunkBytes)), !chunk.isEmpty else { break }
+      data.append(chunk)
+    }
     guard data.count <= limit else { throw tooLarge("is too large") }
     return data
+  }
+
+  private static func checkEnd(of file: FileHandle, _ bytes: Int) throws {
+    let offset = bytes - PropertyList.trailerBytes
+    var trailer = Data(count: PropertyList.trailerBytes)
+    let count = trailer.withUnsafeMutableBytes { pread(file.fileDescriptor, $0.baseAddress, $0.count, off_t(offset)) }
+    guard count >= 0 else { throw POSIXError(POSIXErrorCode(rawValue: errno) ?? .EIO) }
+    try PropertyList.check(trailer: trailer.prefix(count), at: offset)
+  }
+
+  /// Whether a character of zero is in UTF-8 or UTF-16, wherever it begins.
+  private static func hasZeros(_ text: Data) -> Bool {
+    text.withUnsafeBytes { memmem($0.baseAddress, $0.count, [0, 0, 0, 0] as [UInt8], 4) != nil }
   }
 
   /// Returns the first bytes of a regular file.
@@ -108,6 +132,7 @@ enum InputKind {
       next: "name a store's folder, or a folder that keepsake sync syncs")
   }
 
+  private static let chunkBytes = 16 << 20
   static let databaseMagic = Data("SQLite format 3\0".utf8)
 }
 #endif

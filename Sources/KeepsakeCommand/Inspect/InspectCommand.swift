@@ -77,7 +77,7 @@ struct InspectCommand: AsyncParsableCommand {
       return .archive(try save(in: store, at: path, slot: slot, version: version))
     case .archive(let data):
       guard slot == nil else {
-        throw CommandFailure(.data, "\(path) is not a store, so it has no slots", next: "leave out --slot")
+        throw CommandFailure(.usage, "\(path) is not a store, so it has no slots", next: "leave out --slot")
       }
       let opened = try OpenedFile(data, at: path)
       if SaveFileEnvelope.isSaveFile(opened.bytes) {

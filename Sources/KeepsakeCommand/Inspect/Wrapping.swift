@@ -25,14 +25,14 @@ enum Wrapping: String, Codable {
   /// - Returns: The wrapping with what is in it; nil for a file that is read as it is.
   /// - Throws: `CommandFailure` for a wrapping that is damaged, or has more in it than can be read.
   static func opened(_ data: Data, named name: String) throws -> (wrapping: Wrapping, bytes: Data)? {
-    if data.starts(with: gzipMagic) { return (.gzip, try inflated(data, .gzip, named: name)) }
+    if data.starts(with: gzipMagic) { return (.gzip, try inflated(data, .gzip)) }
     if let wrapping = encoding(of: data) { return (wrapping, try text(data, wrapping)) }
     if ArchiveFrame.isFrame(data), data.count > Zstd.frameMagic.count {
       let start = Zstd.beginning(of: data, count: bytesRead)
       // An archive in a frame is how Keepsake writes it.
       guard !start.isEmpty, !ArchiveFrame.isArchive(start) else { return nil }
       do {
-        return (.zstd, try Zstd.expand(data, maximumBytes: limit(start, named: name)))
+        return (.zstd, try Zstd.expand(data, maximumBytes: maximumBytes))
       } catch let error as StoreError {
         throw CommandFailure(.data, "it is compressed by zstd, and \(error.message)", next: copyAdvice)
       }
@@ -48,17 +48,14 @@ enum Wrapping: String, Codable {
 
   private static let copyAdvice = "get a new copy of the file"
 
-  /// As many bytes as a file of that kind may have.
-  private static func limit(_ start: Data, named name: String) -> Int {
-    SavedFile.isForeign(start.prefix(bytesRead), named: innerName(name))
-      ? InputKind.maximumForeignBytes : EncodedContent.maximumContentBytes
-  }
+  /// The most bytes that are taken from a wrapping, whatever they are: a few can claim to be any number.
+  private static let maximumBytes = EncodedContent.maximumContentBytes
 
   // MARK: zlib
 
-  private static func inflated(_ data: Data, _ wrapping: Wrapping, named name: String) throws -> Data {
+  private static func inflated(_ data: Data, _ wrapping: Wrapping) throws -> Data {
     do {
-      return try Inflater.expand(data) { limit($0, named: name) }
+      return try Inflater.expand(data, maximumBytes: maximumBytes)
     } catch let failure as Inflater.Failure {
       throw described(failure, wrapping)
     }
@@ -68,9 +65,10 @@ enum Wrapping: String, Codable {
     let what = "it is compressed by \(wrapping.rawValue), and"
     switch failure {
     case .damaged(let reason): return CommandFailure(.data, "\(what) damaged: \(reason)", next: copyAdvice)
-    case .tooLarge(let limit):
+    case .tooLarge:
       return CommandFailure(
-        .data, "\(what) has more than \(Printable.size(Int64(limit))) in it, which is the most that can be read")
+        .data, "\(what) has more than \(Printable.size(Int64(maximumBytes))) in it, which is the most that is opened",
+        next: "decompress it, and name the result")
     }
   }
 
@@ -81,7 +79,7 @@ enum Wrapping: String, Codable {
     if isMZ, let latin = latin(data) { candidates.append((.rpgMakerMZ, latin)) }
     for (wrapping, bytes) in candidates where isZlib(bytes) {
       do {
-        return (wrapping, try Inflater.expand(bytes) { limit($0, named: name) })
+        return (wrapping, try Inflater.expand(bytes, maximumBytes: maximumBytes))
       } catch Inflater.Failure.damaged {
         continue
       } catch let failure as Inflater.Failure {

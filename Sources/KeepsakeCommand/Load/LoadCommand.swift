@@ -116,7 +116,7 @@ struct LoadCommand: AsyncParsableCommand {
       let peer = try LoadPeer.start(.server, unless: url, appKey: appKey)
       defer { peer?.stop() }
       guard let target = peer?.url ?? url.flatMap({ URL(string: $0) }) else {
-        throw CommandFailure(.data, "--url takes a URL such as http://127.0.0.1:8080")
+        throw CommandFailure(.usage, "--url takes a URL such as http://127.0.0.1:8080")
       }
       let address = try LoadAddress(target)
       guard address.isOfThisMachine || myServer else {

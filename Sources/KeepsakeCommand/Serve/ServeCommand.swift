@@ -160,7 +160,7 @@ struct ServeCommand: AsyncParsableCommand {
     func file(_ name: String) -> URL? { settings.text(name).map { URL(fileURLWithPath: $0) } }
     guard let data = settings.text("data") else {
       throw CommandFailure(
-        .data, "the setting data is missing", next: "name the folder of the cloud's data with --data")
+        .usage, "the setting data is missing", next: "name the folder of the cloud's data with --data")
     }
     var configuration = ServerConfiguration(data: URL(fileURLWithPath: data, isDirectory: true))
     if let port = settings.number("port") { configuration.port = port }
@@ -168,7 +168,7 @@ struct ServeCommand: AsyncParsableCommand {
     switch (file("tls-certificate"), file("tls-key")) {
     case (let certificate?, let key?): configuration.tls = TLSFiles(certificate: certificate, key: key)
     case (nil, nil): break
-    default: throw CommandFailure(.data, "the settings tls-certificate and tls-key go together")
+    default: throw CommandFailure(.usage, "the settings tls-certificate and tls-key go together")
     }
     configuration.isBehindProxy = settings.isSet("behind-proxy")
     configuration.metricsPort = settings.number("metrics-port")
@@ -194,8 +194,8 @@ struct ServeCommand: AsyncParsableCommand {
     try settings.list("trusted-proxy").map { text in
       guard let range = AddressRange(text) else {
         throw CommandFailure(
-          .data, "the setting trusted-proxy takes an address or a range such as 10.0.0.0/8, not \(Printable.text(text))"
-        )
+          .usage,
+          "the setting trusted-proxy takes an address or a range such as 10.0.0.0/8, not \(Printable.text(text))")
       }
       return range
     }

@@ -102,25 +102,25 @@ struct ServeSettings: Sendable {
     let fields: [String: Any]
     do {
       guard let object = try JSONSerialization.jsonObject(with: bytes) as? [String: Any] else {
-        throw CommandFailure(.data, "\(path) isn't a JSON object", next: #"write settings as {"port": 8080}"#)
+        throw CommandFailure(.usage, "\(path) isn't a JSON object", next: #"write settings as {"port": 8080}"#)
       }
       fields = object
     } catch let error as CommandFailure {
       throw error
     } catch {
-      throw CommandFailure(.data, "\(path) isn't JSON: \(ErrorReason.text(error))")
+      throw CommandFailure(.usage, "\(path) isn't JSON: \(ErrorReason.text(error))")
     }
     for name in fields.keys.sorted() where ServeSetting.named(name) == nil {
       throw CommandFailure(
-        .data, "\(path) has \"\(name.prefix(80))\", which is no setting", next: "use keepsake serve --help to see all")
+        .usage, "\(path) has \"\(name.prefix(80))\", which is no setting", next: "use keepsake serve --help to see all")
     }
     for (name, value) in fields where value is NSNull {
-      throw CommandFailure(.data, "\(path) has \"\(name)\" without a value", next: "leave the setting out")
+      throw CommandFailure(.usage, "\(path) has \"\(name)\" without a value", next: "leave the setting out")
     }
     do {
       return try JSONSnapshot(data: bytes.bytes, providerName: path, parsingOptions: .default)
     } catch {
-      throw CommandFailure(.data, "\(path) can't be used: \(error)")
+      throw CommandFailure(.usage, "\(path) can't be used: \(error)")
     }
   }
 
@@ -203,7 +203,7 @@ struct ServeSettings: Sendable {
       case .list: "words separated by commas"
       case .choice(let choices): "one of \(choices.joined(separator: ", "))"
       }
-    return CommandFailure(.data, "the setting \(setting.name) (\(source)) takes \(expected)")
+    return CommandFailure(.usage, "the setting \(setting.name) (\(source)) takes \(expected)")
   }
 }
 

@@ -13,6 +13,8 @@ import KeepsakeSync
 /// Why a command could not do what was requested: an exit code of <sysexits.h>, what happened, and what to do next.
 struct CommandFailure: Error, Hashable, Sendable, Codable {
   enum Kind: Int32, Sendable, Codable {
+    /// Arguments or settings that can't be used together, or without another one.
+    case usage = 64
     /// The input is damaged, or of no known kind.
     case data = 65
     /// What was named doesn't exist.
@@ -211,7 +213,9 @@ struct CommandFailure: Error, Hashable, Sendable, Codable {
     case .inputOutput:
       self.init(.io, error.description, next: "check the disk, and who may read and write the folder of --data")
     case .damaged: self.init(.data, error.description, next: "restore the folder of --data from a backup")
-    case .configuration: self.init(.data, error.message)
+    case .configuration: self.init(.usage, error.message)
+    case .missing: self.init(.noInput, error.message)
+    case .unusableFile: self.init(.data, error.description)
     case .overloaded: self.init(.temporary, error.message, next: "try again later")
     }
   }

@@ -5,12 +5,8 @@ import ArgumentParser
 enum CommandRun {
   /// Runs `body`, and reports its failure.
   ///
-  /// - Parameters:
-  ///   - looksInside: Whether the command itself reads everything that a damaged store still gives.
-  ///   - status: The exit code for any failure, if it isn't to be the one of <sysexits.h>.
-  static func reporting(json: Bool, looksInside: Bool = false, status: Int32? = nil, _ body: () async throws -> Void)
-    async throws
-  {
+  /// - Parameter looksInside: Whether the command itself reads everything that a damaged store still gives.
+  static func reporting(json: Bool, looksInside: Bool = false, _ body: () async throws -> Void) async throws {
     do {
       try await body()
     } catch let exit as ExitCode {
@@ -18,7 +14,7 @@ enum CommandRun {
     } catch {
       let failure = looksInside ? CommandFailure(error).withoutInspectAdvice : CommandFailure(error)
       if json { Output.line(ErrorReport(failure)) } else { complain(of: failure) }
-      throw ExitCode(status ?? failure.kind.rawValue)
+      throw ExitCode(failure.kind.rawValue)
     }
   }
 

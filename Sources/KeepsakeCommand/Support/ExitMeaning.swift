@@ -1,14 +1,10 @@
 #if Cloud
 /// The exit statuses that several commands have, and what each means. Those from 64 on are of <sysexits.h>.
 enum ExitMeaning {
-  /// Wrong usage, as the parser of arguments reports it.
-  static let usage: Int32 = 64
-
   static let all: [(status: Int32, meaning: String)] = [
     (0, "done; sound; no difference"),
     (1, "not sound, different, out of date, or lost (see the command)"),
-    (2, "diff: the two could not be compared"),
-    (usage, "wrong usage"),
+    (CommandFailure.Kind.usage.rawValue, "wrong usage: arguments or settings"),
     (CommandFailure.Kind.data.rawValue, "the input is damaged, or of unknown format"),
     (CommandFailure.Kind.noInput.rawValue, "what was named doesn't exist"),
     (CommandFailure.Kind.unavailable.rawValue, "the cloud can't be reached, or is in trouble"),

@@ -143,7 +143,7 @@ struct WrapCommand: AsyncParsableCommand {
       try conflict
       ?? settings.conflict.map { text in
         guard let choice = ConflictChoice(rawValue: text) else {
-          throw CommandFailure(.data, "the setting \"conflict\" is ask, mine, theirs or both, not \"\(text)\"")
+          throw CommandFailure(.usage, "the setting \"conflict\" is ask, mine, theirs or both, not \"\(text)\"")
         }
         return choice
       }

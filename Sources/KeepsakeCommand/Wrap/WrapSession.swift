@@ -208,7 +208,7 @@ final class WrapSession {
   {
     if case .folder(let shared) = location {
       for area in options.areas where area.overlaps(shared.path) {
-        throw CommandFailure(.data, "the shared folder \(shared.path) and the game's saves contain each other")
+        throw CommandFailure(.usage, "the shared folder \(shared.path) and the game's saves contain each other")
       }
       // Only below a folder that is there: one that isn't may be on a disk that isn't mounted.
       let above = shared.deletingLastPathComponent().path

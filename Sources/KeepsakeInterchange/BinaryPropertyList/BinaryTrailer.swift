@@ -23,11 +23,16 @@ struct BinaryTrailer {
         offset: 6)
     }
     let end = bytes.count - BinaryFormat.trailerBytes
+    try self.init(trailer: UnsafeRawBufferPointer(rebasing: bytes[end...]), at: end)
+  }
+
+  /// Checks the last bytes of a file, which begin at `end`.
+  init(trailer bytes: UnsafeRawBufferPointer, at end: Int) throws {
     self.end = end
-    offsetBytes = Int(bytes[end + 6])
-    referenceBytes = Int(bytes[end + 7])
+    offsetBytes = Int(bytes[6])
+    referenceBytes = Int(bytes[7])
     func number(_ offset: Int, _ what: String, below limit: Int) throws -> Int {
-      let value = UInt64(bigEndian: bytes.loadUnaligned(fromByteOffset: end + offset, as: UInt64.self))
+      let value = UInt64(bigEndian: bytes.loadUnaligned(fromByteOffset: offset, as: UInt64.self))
       guard value < UInt64(limit) else {
         throw PropertyListError(
           .damaged, "The \(what) is \(value), which is past the end: the file was cut off or altered",

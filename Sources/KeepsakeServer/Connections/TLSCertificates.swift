@@ -65,7 +65,7 @@ struct TLSCertificates: Sendable {
   private static func read(_ files: TLSFiles) throws -> Pair {
     func bytes(_ url: URL) throws -> [UInt8] {
       guard let bytes = try PrivateFile.read(url) else {
-        throw ServerError(.configuration, "There is no file \(url.path) for TLS.")
+        throw ServerError(.missing, "There is no file \(url.path) for TLS.")
       }
       return [UInt8](bytes)
     }
@@ -74,15 +74,15 @@ struct TLSCertificates: Sendable {
     do {
       chain = try NIOSSLCertificate.fromPEMBytes(bytes(files.certificate))
     } catch let error as NIOSSLError {
-      throw ServerError(.configuration, "\(files.certificate.path) has no certificate in PEM.", cause: error)
+      throw ServerError(.unusableFile, "\(files.certificate.path) has no certificate in PEM.", cause: error)
     }
     do {
       key = try NIOSSLPrivateKey(bytes: bytes(files.key), format: .pem)
     } catch let error as NIOSSLError {
-      throw ServerError(.configuration, "\(files.key.path) has no private key in PEM.", cause: error)
+      throw ServerError(.unusableFile, "\(files.key.path) has no private key in PEM.", cause: error)
     }
     guard let first = chain.first else {
-      throw ServerError(.configuration, "\(files.certificate.path) has no certificate in PEM.")
+      throw ServerError(.unusableFile, "\(files.certificate.path) has no certificate in PEM.")
     }
     let pair = Pair(
       chain: chain.map { .certificate($0) }, key: .privateKey(key), expiresSeconds: Int64(first.notValidAfter))

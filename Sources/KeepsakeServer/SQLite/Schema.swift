@@ -209,7 +209,7 @@ extension Schema {
     try refuseNewer(db)
     guard try db.tableExists("grdb_migrations"), try applied(in: db).count == migrations.count else {
       throw ServerError(
-        .configuration, "The database was written by an older version of the server: run `keepsake serve` once.")
+        .unusableFile, "The database was written by an older version of the server: run `keepsake serve` once.")
     }
   }
 

@@ -47,7 +47,7 @@ struct AppKeys: Sendable {
 
   private static func read(_ file: URL) throws -> [String] {
     guard let bytes = try PrivateFile.read(file) else {
-      throw ServerError(.configuration, "There is no file \(file.path) with app keys.")
+      throw ServerError(.missing, "There is no file \(file.path) with app keys.")
     }
     return String(decoding: bytes, as: UTF8.self).split(whereSeparator: \.isNewline)
       .map { $0.trimmingCharacters(in: .whitespaces) }.filter { !$0.isEmpty && !$0.hasPrefix("#") }

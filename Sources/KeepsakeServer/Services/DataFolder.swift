@@ -56,7 +56,7 @@ final class DataFolder: Sendable {
     let manager = FileManager.default
     guard !manager.fileExists(atPath: url.appendingPathComponent(Self.restoringName).path) else {
       throw ServerError(
-        .configuration,
+        .unusableFile,
         """
         A backup was being restored into \(url.path), and that was interrupted: repeat `keepsake cloud restore` with \
         the same folder.
@@ -102,7 +102,7 @@ final class DataFolder: Sendable {
   static func existingDatabase(in url: URL) throws -> URL {
     let database = url.appendingPathComponent(databaseName)
     guard FileManager.default.fileExists(atPath: database.path) else {
-      throw ServerError(.configuration, "There is no cloud's database \(database.path): run `keepsake serve` once.")
+      throw ServerError(.missing, "There is no cloud's database \(database.path): run `keepsake serve` once.")
     }
     return database
   }

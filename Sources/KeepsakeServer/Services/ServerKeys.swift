@@ -26,7 +26,7 @@ package struct ServerKeys: Sendable {
   package init(data: URL) throws {
     var isFolder: ObjCBool = false
     guard FileManager.default.fileExists(atPath: data.path, isDirectory: &isFolder), isFolder.boolValue else {
-      throw ServerError(.configuration, "There is no data folder at \(data.path): run `keepsake serve` once.")
+      throw ServerError(.missing, "There is no data folder at \(data.path): run `keepsake serve` once.")
     }
     file = data.appendingPathComponent("server-keys")
   }
@@ -67,7 +67,7 @@ package struct ServerKeys: Sendable {
   package func remove(_ name: String) throws {
     try change { entries in
       guard let index = entries.firstIndex(where: { $0.name == name }) else {
-        throw ServerError(.configuration, "There is no server key named \(name.prefix(Self.maximumNameBytes)).")
+        throw ServerError(.missing, "There is no server key named \(name.prefix(Self.maximumNameBytes)).")
       }
       entries.remove(at: index)
     }

@@ -30,7 +30,7 @@ package struct ServerSecrets: Sendable {
   package init(data: URL) throws {
     var isFolder: ObjCBool = false
     guard FileManager.default.fileExists(atPath: data.path, isDirectory: &isFolder), isFolder.boolValue else {
-      throw ServerError(.configuration, "There is no data folder at \(data.path): run `keepsake serve` once.")
+      throw ServerError(.missing, "There is no data folder at \(data.path): run `keepsake serve` once.")
     }
     file = data.appendingPathComponent("secret")
   }
@@ -47,7 +47,7 @@ package struct ServerSecrets: Sendable {
   package func rotate(now: Int64) throws -> Int {
     try change { secrets in
       guard !secrets.isEmpty else {
-        throw ServerError(.configuration, "There is no secret at \(file.path): run `keepsake serve` once.")
+        throw ServerError(.missing, "There is no secret at \(file.path): run `keepsake serve` once.")
       }
       secrets = Array(([Self.make(now: now)] + secrets).prefix(Self.kept))
     }

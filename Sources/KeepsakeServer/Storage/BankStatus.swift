@@ -160,7 +160,7 @@ extension BankStatus {
 
 extension ServerError {
   static func unknownPlayer(_ player: PlayerID) -> ServerError {
-    ServerError(.configuration, "There is no player \(player), or none of the player's devices is left.")
+    ServerError(.missing, "There is no player \(player), or none of the player's devices is left.")
   }
 }
 #endif

@@ -33,9 +33,11 @@ extension Zstd {
       let (unknown, unreadable) = (UInt64.max, UInt64.max - 1)
       guard declared != unreadable else { throw StoreError(.damaged, "the zstd frame's header is damaged") }
       guard declared == unknown || declared <= UInt64(max(maximumBytes, 0)) else { throw tooLarge(maximumBytes) }
-      let believed = min(source.count &* believedRatio, maximumBytes)
-      return try expand(
-        source, capacity: max(min(believed, Int(clamping: declared)), 1 << 12), maximumBytes: maximumBytes)
+      // What a frame doesn't state is counted first, so that no memory is taken for more than is allowed.
+      let capacity =
+        declared == unknown
+        ? try count(source, maximumBytes: maximumBytes) : min(source.count &* believedRatio, Int(declared))
+      return try expand(source, capacity: max(capacity, 1 << 12), maximumBytes: maximumBytes)
     }
   }
 
@@ -63,11 +65,7 @@ extension Zstd {
   }
 
   private static func expand(_ source: UnsafeRawBufferPointer, capacity first: Int, maximumBytes: Int) throws -> Data {
-    guard let context = ZSTD_createDCtx() else { throw StoreError(.io, "there is not enough memory to decompress") }
-    defer { ZSTD_freeDCtx(context) }
-    guard ZSTD_isError(ZSTD_DCtx_setParameter(context, ZSTD_d_windowLogMax, maximumFileWindowLog)) == 0 else {
-      throw StoreError(.io, "zstd rejects its own window size")
-    }
+    let decoder = try Decoder()
     var capacity = first
     guard var memory = malloc(capacity) else {
       throw StoreError(.io, "there is not enough memory for \(capacity) bytes")
@@ -76,29 +74,18 @@ extension Zstd {
     defer { if !isDone { free(memory) } }
     var input = ZSTD_inBuffer(src: source.baseAddress, size: source.count, pos: 0)
     var output = ZSTD_outBuffer(dst: memory, size: capacity, pos: 0)
-    while true {
-      let before = (input.pos, output.pos)
-      let result = ZSTD_decompressStream(context, &output, &input)
-      if ZSTD_isError(result) != 0 {
-        guard ZSTD_getErrorCode(result) != ZSTD_error_frameParameter_windowTooLarge else {
-          throw StoreError(.tooLarge, "the zstd frame needs a window of more than \(1 << maximumFileWindowLog) bytes")
-        }
-        throw StoreError(.damaged, "the zstd frame can't be decoded: \(String(cString: ZSTD_getErrorName(result)))")
-      }
+    while try !decoder.step(&input, &output) {
       guard output.pos <= maximumBytes else { throw tooLarge(maximumBytes) }
-      if result == 0 { break }
-      if output.pos == capacity {
-        // One byte more than allowed shows that there is more.
-        capacity = capacity > maximumBytes / 2 ? min(maximumBytes, Int.max - 1) + 1 : capacity * 2
-        guard let larger = realloc(memory, capacity) else {
-          throw StoreError(.io, "there is not enough memory for \(capacity) bytes")
-        }
-        memory = larger
-        (output.dst, output.size) = (memory, capacity)
-      } else if before == (input.pos, output.pos) {
-        throw StoreError(.damaged, "the zstd frame ends too early")
+      guard output.pos == capacity else { continue }
+      // One byte more than allowed shows that there is more.
+      capacity = capacity > maximumBytes / 2 ? min(maximumBytes, Int.max - 1) + 1 : capacity * 2
+      guard let larger = realloc(memory, capacity) else {
+        throw StoreError(.io, "there is not enough memory for \(capacity) bytes")
       }
+      memory = larger
+      (output.dst, output.size) = (memory, capacity)
     }
+    guard output.pos <= maximumBytes else { throw tooLarge(maximumBytes) }
     guard input.pos == input.size else { throw StoreError(.damaged, "the zstd frame is followed by other bytes") }
     isDone = true
     guard output.pos > 0 else {
@@ -107,6 +94,54 @@ extension Zstd {
     }
     let kept = realloc(memory, output.pos) ?? memory
     return Data(bytesNoCopy: kept, count: output.pos, deallocator: .free)
+  }
+
+  /// Returns the number of plain bytes in a frame whose header doesn't state it. Keeps none of them.
+  private static func count(_ source: UnsafeRawBufferPointer, maximumBytes: Int) throws -> Int {
+    let decoder = try Decoder()
+    var input = ZSTD_inBuffer(src: source.baseAddress, size: source.count, pos: 0)
+    var total = 0
+    return try withUnsafeTemporaryAllocation(byteCount: 128 << 10, alignment: 16) { chunk in
+      while true {
+        var output = ZSTD_outBuffer(dst: chunk.baseAddress, size: chunk.count, pos: 0)
+        let isEnd = try decoder.step(&input, &output)
+        total += output.pos
+        guard total <= maximumBytes else { throw tooLarge(maximumBytes) }
+        if isEnd { return total }
+      }
+    }
+  }
+
+  /// Decodes one frame step by step.
+  private struct Decoder: ~Copyable {
+    private let context: OpaquePointer
+
+    init() throws {
+      guard let context = ZSTD_createDCtx() else { throw StoreError(.io, "there is not enough memory to decompress") }
+      guard ZSTD_isError(ZSTD_DCtx_setParameter(context, ZSTD_d_windowLogMax, maximumFileWindowLog)) == 0 else {
+        ZSTD_freeDCtx(context)
+        throw StoreError(.io, "zstd rejects its own window size")
+      }
+      self.context = context
+    }
+
+    deinit { ZSTD_freeDCtx(context) }
+
+    /// Decodes as much as there is input and room for. Returns whether the frame is complete.
+    func step(_ input: inout ZSTD_inBuffer, _ output: inout ZSTD_outBuffer) throws -> Bool {
+      let before = (input.pos, output.pos)
+      let result = ZSTD_decompressStream(context, &output, &input)
+      if ZSTD_isError(result) != 0 {
+        guard ZSTD_getErrorCode(result) != ZSTD_error_frameParameter_windowTooLarge else {
+          throw StoreError(.tooLarge, "the zstd frame needs a window of more than \(1 << maximumFileWindowLog) bytes")
+        }
+        throw StoreError(.damaged, "the zstd frame can't be decoded: \(String(cString: ZSTD_getErrorName(result)))")
+      }
+      guard result == 0 || before != (input.pos, output.pos) || output.pos == output.size else {
+        throw StoreError(.damaged, "the zstd frame ends too early")
+      }
+      return result == 0
+    }
   }
 
   private static func tooLarge(_ maximumBytes: Int) -> StoreError {

@@ -158,8 +158,8 @@ import Testing
       func inspect(_ name: String) async -> Int32 { await status(of: InspectCommand.self, [path(name), "--json"]) }
       #expect(await diff("a", "a") == 0)
       #expect(await diff("a", "b.json") == 1)
-      #expect(await diff("a", "bad.json") == 2)
-      #expect(await diff("bad.plist", "a") == 2)
+      #expect(await diff("a", "bad.json") == 65)
+      #expect(await diff("bad.plist", "a") == 65)
       #expect(await inspect("a") == 0)
       #expect(await inspect("bad.json") == 65)
       #expect(await inspect("bad.plist") == 65)
@@ -254,7 +254,7 @@ import Testing
       try write(Data(text.utf8), "tagged.json")
       try write(Data(#"{"a":{"b":1}}"#.utf8), "other.json")
       #expect(await status(of: InspectCommand.self, [path("tagged.json")]) == 65)
-      #expect(await status(of: DiffCommand.self, [path("tagged.json"), path("other.json")]) == 2)
+      #expect(await status(of: DiffCommand.self, [path("tagged.json"), path("other.json")]) == 65)
       #expect(await status(of: ConvertCommand.self, [path("tagged.json"), path("out.plist")]) == 65)
       #expect(!FileManager.default.fileExists(atPath: path("out.plist")))
     }

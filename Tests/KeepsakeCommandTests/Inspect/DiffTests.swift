@@ -41,9 +41,9 @@ import Testing
       #expect(await status([path("a"), path("b")]) == 0)
       #expect(await status([path("a"), path("c")]) == 1)
       #expect(await status([path("a"), path("c"), "--json"]) == 1)
-      #expect(await status([path("a"), path("nothing")]) == 2)
-      #expect(await status([path("text"), path("a")]) == 2)
-      #expect(await status([path("a"), path("b"), "--slot", "main", "--from", "1"]) == 2)
+      #expect(await status([path("a"), path("nothing")]) == 66)
+      #expect(await status([path("text"), path("a")]) == 65)
+      #expect(await status([path("a"), path("b"), "--slot", "main", "--from", "1"]) == 64)
       #expect(await status([path("a")]) == 64)
       #expect(await status([path("a"), path("b"), "--from", "1"]) == 64)
     }
@@ -76,8 +76,8 @@ import Testing
       ])
       #expect(try short.difference().text() == text)
       #expect(await status([store.path, store.path, "--slot", "pot/sill"]) == 0)
-      #expect(await status([store.path, store.path]) == 2)
-      #expect(await status([store.path, "--slot", "pot/none", "--from", first.id.description]) == 2)
+      #expect(await status([store.path, store.path]) == 64)
+      #expect(await status([store.path, "--slot", "pot/none", "--from", first.id.description]) == 66)
       try garden.game.close()
     }
   }

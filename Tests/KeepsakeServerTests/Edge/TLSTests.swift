@@ -87,17 +87,18 @@ struct TLSTests {
       try await authority.issue(certificate: file("a.pem"), key: file("a.key"))
       try await authority.issue(certificate: file("b.pem"), key: file("b.key"))
       try Data("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n".utf8).write(to: file("damaged"))
-      for (certificate, key) in [
-        ("a.pem", "b.key"), ("a.pem", "none"), ("none", "a.key"), ("a.key", "a.key"), ("a.pem", "a.pem"),
-        ("damaged", "a.key"),
-      ] {
+      let cases: [(String, String, ServerError.Code)] = [
+        ("a.pem", "b.key", .configuration), ("a.pem", "none", .missing), ("none", "a.key", .missing),
+        ("a.key", "a.key", .unusableFile), ("a.pem", "a.pem", .unusableFile), ("damaged", "a.key", .unusableFile),
+      ]
+      for (certificate, key, code) in cases {
         await #expect("\(certificate) \(key)") {
           try await LiveServer.start(
             data: folder.appendingPathComponent("data"),
             change: {
               $0.tls = TLSFiles(certificate: file(certificate), key: file(key))
             })
-        } throws: { ($0 as? ServerError)?.code == .configuration }
+        } throws: { ($0 as? ServerError)?.code == code }
       }
     }
   }
