@@ -77,6 +77,7 @@ extension GameData {
     do {
       let devices = try await HTTPAccount.devices(for: credentials)
       if devices.contains(where: { $0.device != credentials.device }) { return false }
+      if try await cloud.recoveryState().codeCreated != nil { return false }
     } catch {
       let error = GameDataError.translated(error)
       guard (error as? GameDataError)?.code == .refused else { throw error }
@@ -86,8 +87,8 @@ extension GameData {
     throw GameDataError(
       .lastDevice,
       """
-      this is the only device of the player that the cloud knows: without it, no other device can get a pairing code \
-      for the data in the cloud
+      this is the only device of the player that the cloud knows, and there is no recovery code: without the device, \
+      nothing could reach the data in the cloud
       """)
   }
 

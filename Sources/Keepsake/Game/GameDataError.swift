@@ -40,14 +40,16 @@ public struct GameDataError: LocalizedError, Sendable, Hashable, CustomStringCon
     case unreachable
     /// The cloud refuses the request: a wrong app key, an expired pairing code, a removed device.
     case refused
+    /// The recovery code can't be right. The message says where the mistake is.
+    case mistyped
     /// The time limit has passed. What was started continues.
     case timedOut
     /// The game's data is closed.
     case closed
     /// Deleting the data would lose this permanently, because no cloud has it. Nothing was deleted.
     case wouldBeLost(UnsentData)
-    /// The cloud knows no other device of the player, and only a device of the player can admit another one: deleting
-    /// this one's data would make the cloud's data unreachable. Nothing was deleted.
+    /// The cloud knows no other device of the player, who has no recovery code either: deleting this one's data would
+    /// make the cloud's data unreachable. Nothing was deleted.
     case lastDevice
     /// The money of the data to be adopted is already being transferred to this other account, which must be opened to
     /// receive it.

@@ -50,29 +50,41 @@ extension CloudRoutes {
       let app = try app(of: request)
       let joining = try await gate.json(Joining.self, of: request, limit: ServerLimits.accountBytes)
       let name = try Self.name(joining.name)
-      let now = clock()
-      let peer = gate.client(of: request, context).network
-      if let seconds = guesses.begin(peer: peer, app: app, now: now) {
-        throw gate.refusals.count(
-          .guesses, from: peer,
-          as: APIError(
-            .tooManyRequests, .tooManyGuesses, "Too many wrong codes; try again later.", retryAfterSeconds: seconds))
+      return try await guess(request, context, app: app) { now in
+        try await join(joining.code, app: app, name: name, now: now)
       }
-      let identity: DeviceIdentity?
-      do {
-        identity = try await join(joining.code, app: app, name: name, now: now)
-      } catch {
-        // A guess whose client has gone may have been tried.
-        if !(error is CancellationError) { guesses.takeBack(peer: peer, app: app) }
-        throw error
-      }
-      guard let identity else {
-        throw APIError(.notFound, .codeUnknown, "The code is wrong, used or expired; get a new one.")
-      }
-      guesses.takeBack(peer: peer, app: app)
-      gate.rates.joined(from: peer, app: app)
-      return try answer(identity)
     }
+  }
+
+  /// Answers a request with a code, unless its client has sent too many wrong ones.
+  ///
+  /// - Parameter attempt: Uses up the code and returns the new device; nil for a code that nobody has.
+  func guess(
+    _ request: Request, _ context: CloudContext, app: AppID,
+    _ attempt: (_ now: Int64) async throws -> DeviceIdentity?
+  ) async throws -> Response {
+    let now = clock()
+    let peer = gate.client(of: request, context).network
+    if let seconds = guesses.begin(peer: peer, app: app, now: now) {
+      throw gate.refusals.count(
+        .guesses, from: peer,
+        as: APIError(
+          .tooManyRequests, .tooManyGuesses, "Too many wrong codes; try again later.", retryAfterSeconds: seconds))
+    }
+    let identity: DeviceIdentity?
+    do {
+      identity = try await attempt(now)
+    } catch {
+      // A guess whose client has gone may have been tried.
+      if !(error is CancellationError) { guesses.takeBack(peer: peer, app: app) }
+      throw error
+    }
+    guard let identity else {
+      throw APIError(.notFound, .codeUnknown, "The code is wrong, used or expired; get a new one.")
+    }
+    guesses.takeBack(peer: peer, app: app)
+    gate.rates.joined(from: peer, app: app)
+    return try answer(identity)
   }
 
   /// Returns nil for a code that is wrong, used or expired.
@@ -101,7 +113,7 @@ extension CloudRoutes {
   /// A code is looked up by its hash, so that the time of a lookup reveals nothing about the codes that exist.
   private static func digest(_ code: String) -> Data { Data(SHA256.hash(data: Data(code.utf8))) }
 
-  private static func name(_ name: String?) throws -> String {
+  static func name(_ name: String?) throws -> String {
     let name = name ?? ""
     if let objection = NameRule.device.objection(to: name) {
       throw APIError(.badRequest, .badRequest, "This can't be its name: \(objection).")

@@ -86,6 +86,7 @@ struct CloudRoutes<Storage: CloudStorage>: Sendable {
     router.get("health") { _, _ in try Response(json: ["status": "ok"]) }
     let v1 = router.group("v1")
     addAccountRoutes(to: v1)
+    addRecoveryRoutes(to: v1)
     addTokenRoute(to: v1)
     addPlayerRoutes(to: v1)
     addExchangeRoute(to: v1)

@@ -33,6 +33,9 @@ extension CloudRoutes {
       guard let moved = try await storage.retire(device, of: container, rules: rules, now: now) else {
         throw APIError(.notFound, .notFound, "This player has no such device.")
       }
+      // Whoever found the device may have made a code to come back with. A device that removes itself signs out: its
+      // player may have nothing but the code.
+      if device != identity.device { try await storage.voidRecovery(madeBy: device, of: container) }
       events.end(device, of: identity.container)
       partials.forget(device, of: identity.container)
       if let seq = moved.seq { events.publish(seq, nil, of: identity.container, from: identity.device) }

@@ -11,7 +11,7 @@ extension SQLiteCloudStorage {
   private static let tables = [
     "decision", "packedDecision", "paidClaim", "good",
     "bankOrder", "paidVoucher", "vouchedClaim",
-    "closedChain", "deviceChain", "device", "pairing", "offerPart", "tokenUse",
+    "closedChain", "deviceChain", "device", "pairing", "recovery", "offerPart", "tokenUse",
   ]
 
   func isRetired(_ identity: DeviceIdentity) async throws -> Bool {

@@ -159,6 +159,9 @@ final class SQLiteCloudStorage: CloudStorage {
     try await readers.run { [readerConnections] thread in try readerConnections[thread].read(body) }
   }
 
+  /// Makes a transaction that changes nothing, where each change waits, too: returns when its turn has come.
+  func probe() async throws { _ = try await pool.write { try Int.fetchOne($0, sql: "SELECT 1") } }
+
   // MARK: Contents
 
   func hasContent(_ hash: ContentHash, of container: ContainerID) async throws -> Bool {
@@ -197,7 +200,7 @@ final class SQLiteCloudStorage: CloudStorage {
     try await committer.write(for: identity.container) { try Self.note(device, in: $0) }
   }
 
-  private static func note(_ device: DeviceRecord, in db: Database) throws {
+  static func note(_ device: DeviceRecord, in db: Database) throws {
     let identity = device.identity
     try db.cachedStatement(
       sql: """

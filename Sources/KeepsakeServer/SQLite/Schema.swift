@@ -13,7 +13,7 @@ enum Schema {
     "1 containers, devices, pairing", "2 room and damage", "3 offers in parts", "4 removed devices",
     "5 what devices have seen", "6 packed decisions", "7 the bank's own operations",
     "8 tokens with an age",
-    "9 revisions", "10 packed rows", "11 pruning",
+    "9 revisions", "10 packed rows", "11 pruning", "12 recovery codes",
   ]
 
   static func migrator(files: ContentFiles) -> DatabaseMigrator {
@@ -98,6 +98,17 @@ enum Schema {
     migrator.registerMigration(migrations[8], migrate: addRevisions)
     migrator.registerMigration(migrations[9], migrate: packRows)
     migrator.registerMigration(migrations[10], migrate: addPruning)
+    migrator.registerMigration(migrations[11]) { db in
+      // The code that was used last, and the device that got the current one.
+      try db.execute(
+        sql: """
+          CREATE TABLE recovery (
+            container BLOB PRIMARY KEY, app BLOB NOT NULL, player BLOB NOT NULL, code BLOB NOT NULL, used BLOB,
+            device BLOB NOT NULL, created INTEGER NOT NULL, UNIQUE (app, code)
+          ) STRICT, WITHOUT ROWID;
+          CREATE INDEX recoveryUsed ON recovery (app, used) WHERE used IS NOT NULL;
+          """)
+    }
     return migrator
   }
 

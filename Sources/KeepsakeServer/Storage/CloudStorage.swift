@@ -2,7 +2,7 @@
 import Foundation
 import KeepsakeReplication
 
-/// Stores everything of a cloud: containers and their contents, devices, pairing codes.
+/// Stores everything of a cloud: containers and their contents, devices, the codes with which others join.
 ///
 /// What changes a container is a decision over what was loaded of it (``decide(on:reading:work:_:)``).
 protocol CloudStorage: Sendable {
@@ -65,6 +65,17 @@ protocol CloudStorage: Sendable {
   /// Uses up a code and records the new device, both or neither; nil if this app has no such code, it has expired, or
   /// everything of its player was deleted.
   func join(_ code: Data, app: AppID, as device: DeviceID, name: String, now: Int64) async throws -> DeviceIdentity?
+
+  /// Returns what is known of a container's recovery code, and how many devices its player has.
+  func recovery(of container: ContainerID) async throws -> RecoveryFacts
+  /// Stores a recovery code in place of any earlier one of the same container, until it is used or voided. Throws
+  /// `APIError.retired` as `putPairing`.
+  func putRecovery(_ code: ContentHash, by identity: DeviceIdentity, now: Int64) async throws
+  /// Voids the container's recovery code if this device has made it.
+  func voidRecovery(madeBy device: DeviceID, of container: ContainerID) async throws
+  /// Uses up a recovery code, records the new device, and puts the next code in its place, all or nothing; nil if this
+  /// app has no such code. The same request again, within a day, returns the same device.
+  func recover(_ recovery: Recovery, as device: DeviceID, now: Int64) async throws -> DeviceIdentity?
 
   /// Returns a page of the containers, with those among them that are due for pruning.
   ///
@@ -158,6 +169,16 @@ struct Pairing: Hashable, Sendable {
   var player: PlayerID
   var container: ContainerID
   var expiresMilliseconds: Int64
+}
+
+/// The use of a recovery code.
+struct Recovery: Hashable, Sendable {
+  var code: ContentHash
+  /// The code that takes its place.
+  var next: ContentHash
+  var app: AppID
+  /// Of the new device.
+  var name: String
 }
 
 /// The player has no room for a content.

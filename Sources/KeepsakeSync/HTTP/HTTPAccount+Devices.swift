@@ -28,13 +28,14 @@ extension HTTPAccount {
     _ = try await ask("DELETE", "v1/player", credentials)
   }
 
-  private static func ask(
-    _ method: String, _ path: String, _ credentials: CloudCredentials
+  static func ask(
+    _ method: String, _ path: String, _ credentials: CloudCredentials, json: Data? = nil
   ) async throws(AccountError) -> HTTPSession.Answer {
     do {
       let session = HTTPSession(idleSeconds: SyncLimits.idleSeconds)
-      let answer = try await session.send(
-        HTTPRequests.request(method, credentials, path), limit: SyncLimits.deviceBytes)
+      var request = HTTPRequests.request(method, credentials, path)
+      if json != nil { request.setValue("application/json", forHTTPHeaderField: "Content-Type") }
+      let answer = try await session.send(request, body: json, limit: SyncLimits.deviceBytes)
       try HTTPAnswer.check(answer.response, body: answer.body)
       return answer
     } catch {

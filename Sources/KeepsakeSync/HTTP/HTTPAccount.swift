@@ -48,7 +48,7 @@ package struct HTTPAccount: Sendable {
     return try await send(request, body: Data())
   }
 
-  private func account(_ path: String, body: some Encodable) async throws(AccountError) -> CloudCredentials {
+  func account(_ path: String, body: some Encodable) async throws(AccountError) -> CloudCredentials {
     var request = HTTPRequests.request("POST", url, path)
     request.setValue(appKey, forHTTPHeaderField: "Keepsake-App-Key")
     request.setValue("application/json", forHTTPHeaderField: "Content-Type")
@@ -117,7 +117,7 @@ package struct AccountError: Error, Sendable, CustomStringConvertible {
   init?(_ answer: HTTPSession.Answer) {
     switch HTTPAnswer.code(answer.body) {
     case "code_unknown":
-      self.init(.codeUnknown, "The pairing code is wrong, used or too old. Ask for a new one on the other device.")
+      self.init(.codeUnknown, "The code is wrong, used or too old. Ask for a new one on another device.")
     case "too_many_guesses":
       self.init(
         .tooManyGuesses(waitMilliseconds: HTTPAnswer.retryAfter(answer.response) ?? 60_000),

@@ -18,7 +18,7 @@ actor CloudConnection: CloudLink {
   nonisolated let eventHandler: CloudEventHandler
   nonisolated let state: CloudState
   nonisolated var deliveryBuffer: DeliveryBuffer { eventHandler.deliveryBuffer }
-  private let registration: CloudRegistration
+  let registration: CloudRegistration
   private let sleep: @Sendable (Duration) async throws -> Void
   private var random: any RandomNumberGenerator & Sendable
 
@@ -324,6 +324,13 @@ actor CloudConnection: CloudLink {
   }
 
   func join(_ code: String) async throws {
+    try await join { [registration] server, name in try await registration.join(code, at: server, name: name) }
+  }
+
+  /// Makes this device one of another player.
+  ///
+  /// - Parameter register: Gets and stores the credentials.
+  func join(_ register: @Sendable (CloudServer, _ name: String) async throws -> Void) async throws {
     await reconcile()
     try requireEnabled()
     let server = try server()
@@ -333,7 +340,7 @@ actor CloudConnection: CloudLink {
       // Paused, so that no more versions arrive with only their records.
       await service?.pause()
       try refuseToLeaveContents()
-      try await registration.join(code, at: server, name: state.desired.deviceName)
+      try await register(server, state.desired.deviceName)
       await end()
     } catch {
       // What was running before continues.

@@ -1,4 +1,5 @@
 import Foundation
+import KeepsakeReplication
 import KeepsakeSync
 
 /// This device's identity at its cloud: registers the device once, joins it to a player, and stores its credentials.
@@ -54,7 +55,16 @@ actor CloudRegistration {
   /// Makes this device one of the player whose device showed `code`. The store doesn't belong to that player yet when
   /// this returns: call `joined` when it does.
   func join(_ code: String, at server: CloudServer, name: String) async throws {
-    let credentials = try await HTTPAccount(url: server.url, appKey: server.appKey).join(code: code, name: name)
+    try become(try await HTTPAccount(url: server.url, appKey: server.appKey).join(code: code, name: name))
+  }
+
+  /// The same with a recovery code, which `next` replaces.
+  func recover(_ code: RecoveryCode, next: RecoveryCode, at server: CloudServer, name: String) async throws {
+    let account = HTTPAccount(url: server.url, appKey: server.appKey)
+    try become(try await account.recover(code, next: next, name: name))
+  }
+
+  private func become(_ credentials: CloudCredentials) throws {
     // The bank of the player before still has the store's money.
     if let before = try file.read()?.credentials, before.container != credentials.container {
       try former.add([before])

@@ -1,0 +1,90 @@
+#if Cloud
+import Foundation
+import GRDB
+import KeepsakeReplication
+
+/// Recovery codes: one for each container, known by its hash.
+extension SQLiteCloudStorage {
+  func recovery(of container: ContainerID) async throws -> RecoveryFacts {
+    try await reading { db in
+      let made = try Row.fetchOne(
+        db.cachedStatement(sql: "SELECT created FROM recovery WHERE container = ?"), arguments: [container.bytes])
+      let devices = try Row.fetchOne(
+        db.cachedStatement(sql: "SELECT count(*) FROM device WHERE container = ?"), arguments: [container.bytes])
+      return RecoveryFacts(
+        createdMilliseconds: try made?.decode(atIndex: 0), devices: try devices?.decode(atIndex: 0) ?? 0)
+    }
+  }
+
+  func putRecovery(_ code: ContentHash, by identity: DeviceIdentity, now: Int64) async throws {
+    try await committer.write(for: identity.container) { db in
+      guard try !Self.isRetired(identity.device, of: identity.container, in: db) else { throw APIError.retired }
+      try Self.refuseOther(code, than: identity.container, of: identity.app, in: db)
+      try db.execute(
+        sql: """
+          INSERT OR REPLACE INTO recovery (container, app, player, code, used, device, created)
+          VALUES (?, ?, ?, ?, NULL, ?, ?)
+          """,
+        arguments: [
+          identity.container.bytes, identity.app.bytes, identity.player.bytes, code.bytes, identity.device.bytes, now,
+        ])
+    }
+  }
+
+  func voidRecovery(madeBy device: DeviceID, of container: ContainerID) async throws {
+    try await committer.write(for: container) { db in
+      try db.execute(
+        sql: "DELETE FROM recovery WHERE container = ? AND device = ?", arguments: [container.bytes, device.bytes])
+    }
+  }
+
+  func recover(_ recovery: Recovery, as device: DeviceID, now: Int64) async throws -> DeviceIdentity? {
+    try await committer.write(for: nil) { db in
+      if let repeated = try Self.repeated(recovery, now: now, in: db) { return repeated }
+      let found = try Row.fetchOne(
+        db, sql: "SELECT container, player FROM recovery WHERE app = ? AND code = ?",
+        arguments: [recovery.app.bytes, recovery.code.bytes])
+      guard let found else { return nil }
+      let identity = try Self.identity(found, device, recovery.app)
+      try Self.refuseOther(recovery.next, than: identity.container, of: recovery.app, in: db)
+      try db.execute(
+        sql: "UPDATE recovery SET code = ?, used = ?, device = ?, created = ? WHERE container = ?",
+        arguments: [recovery.next.bytes, recovery.code.bytes, device.bytes, now, identity.container.bytes])
+      try Self.note(
+        DeviceRecord(identity: identity, name: recovery.name, createdMilliseconds: now, seenMilliseconds: now), in: db)
+      return identity
+    }
+  }
+
+  /// Returns the device that has used the code, if this is the same request again: its response may have been lost.
+  private static func repeated(_ recovery: Recovery, now: Int64, in db: Database) throws -> DeviceIdentity? {
+    let found = try Row.fetchOne(
+      db, sql: "SELECT container, player, device FROM recovery WHERE app = ? AND used = ? AND code = ? AND created > ?",
+      arguments: [
+        recovery.app.bytes, recovery.code.bytes, recovery.next.bytes, now &- ServerLimits.recoveryRepeatMilliseconds,
+      ])
+    guard let found, let device = try DeviceID(bytes: found.decode(atIndex: 2)) else { return nil }
+    let identity = try identity(found, device, recovery.app)
+    return try isRetired(device, of: identity.container, in: db) ? nil : identity
+  }
+
+  /// Throws if the code is another player's: no two have the same, unless somebody has made it up.
+  private static func refuseOther(
+    _ code: ContentHash, than container: ContainerID, of app: AppID, in db: Database
+  ) throws {
+    let holder = try Row.fetchOne(
+      db, sql: "SELECT 1 FROM recovery WHERE app = ? AND code = ? AND container <> ?",
+      arguments: [app.bytes, code.bytes, container.bytes])
+    if holder != nil { throw APIError(.badRequest, .badRequest, "This code can't be used: make another one.") }
+  }
+
+  private static func identity(_ row: Row, _ device: DeviceID, _ app: AppID) throws -> DeviceIdentity {
+    guard let container = try ContainerID(bytes: row.decode(atIndex: 0)),
+      let player = try PlayerID(bytes: row.decode(atIndex: 1))
+    else {
+      throw ServerError(.damaged, "A recovery code's row can't be read.")
+    }
+    return DeviceIdentity(device: device, player: player, container: container, app: app)
+  }
+}
+#endif

@@ -1,0 +1,49 @@
+import Foundation
+package import KeepsakeReplication
+
+/// Recovery codes at a Keepsake server.
+extension HTTPAccount {
+  private static let path = "v1/recovery"
+
+  private struct NewCode: Encodable {
+    var digest: String
+  }
+  private struct Recovering: Encodable {
+    var code: String
+    var next: String
+    var name: String
+  }
+
+  /// Returns what the server knows of the player's recovery code. One round trip.
+  package static func recovery(for credentials: CloudCredentials) async throws(AccountError) -> RecoveryFacts {
+    let answer = try await ask("GET", path, credentials)
+    do {
+      return try HTTPAnswer.decode(RecoveryFacts.self, answer.body)
+    } catch {
+      throw AccountError(error)
+    }
+  }
+
+  /// Makes `code` the player's recovery code, in place of any earlier one. One round trip; repeating it does no harm.
+  package static func setRecoveryCode(
+    _ code: RecoveryCode, for credentials: CloudCredentials
+  ) async throws(AccountError) {
+    let body: Data
+    do {
+      body = try HTTPRequests.encode(NewCode(digest: code.digest.description))
+    } catch {
+      throw AccountError(error)
+    }
+    _ = try await ask("PUT", path, credentials, json: body)
+  }
+
+  /// Adds this device to the player who has this recovery code, and makes `next` the player's code. One round trip.
+  ///
+  /// After a lost response, the same request with the same codes has the same result, for a day.
+  package func recover(
+    _ code: RecoveryCode, next: RecoveryCode, name: String
+  ) async throws(AccountError) -> CloudCredentials {
+    try await account(
+      Self.path + "/join", body: Recovering(code: code.text, next: next.digest.description, name: name))
+  }
+}
