@@ -35,6 +35,8 @@ struct DemoDeviceCommand: AsyncParsableCommand {
     case .connect(let url, let appKey): game.cloud.connect(.server(url, appKey: appKey), deviceName: name)
     case .pairingCode: reply.code = try await game.cloud.pairingCode()
     case .join(let code): try await game.cloud.join(code)
+    case .makeRecoveryCode: reply.code = try await game.cloud.makeRecoveryCode()
+    case .recover(let code): reply.code = try await game.cloud.recover(code)
     case .airplaneMode(let on): game.cloud.isEnabled = !on
     case .plant(let pot, let flower): try await garden.plant(flower, in: pot)
     case .water(let pot, let times): try await garden.water(pot, times: times)

@@ -7,6 +7,8 @@ enum DemoRequest: Codable {
   case connect(url: URL, appKey: String)
   case pairingCode
   case join(code: String)
+  case makeRecoveryCode
+  case recover(code: String)
   /// The player's own off switch: nothing is sent or received while it is on.
   case airplaneMode(Bool)
   case plant(pot: String, flower: String)

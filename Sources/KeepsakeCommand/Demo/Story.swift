@@ -48,6 +48,7 @@ struct Story {
     let all = [phone, tablet, newPhone, twin, guest]
     try freshDevice(all)
     for device in all { try device.quit() }
+    try comeBack()
   }
 
   func device(_ name: String) throws -> DemoDevice {
