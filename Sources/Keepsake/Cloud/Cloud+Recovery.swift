@@ -73,11 +73,18 @@ extension Cloud {
   ///   that was used or replaced.
   public func recover(_ typed: String) async throws -> String {
     let code = try Self.recoveryCode(typed)
-    let next = try connection.recoveryFile.next(after: code)
-    try await connection.join { [registration = connection.registration] server, name in
-      try await registration.recover(code, next: next, at: server, name: name)
+    let (file, registration) = (connection.recoveryFile, connection.registration)
+    let next = try file.next(after: code)
+    do {
+      try await connection.join { server, name in
+        try await registration.recover(code, next: next, at: server, name: name)
+      }
+    } catch let error as GameDataError where error.code == .refused {
+      // It was not used, and won't be.
+      try file.remove()
+      throw error
     }
-    try connection.recoveryFile.remove()
+    try file.remove()
     return next.text
   }
 

@@ -51,7 +51,7 @@ struct Verdict: Codable, Equatable {
     state =
       switch failure.kind {
       case .newer: .newer
-      case .noInput, .exists, .io, .permission, .temporary, .unavailable: .unreadable
+      case .noInput, .exists, .io, .permission, .temporary, .unavailable, .usage: .unreadable
       case .data, .software: .damaged
       }
     message = failure.message
