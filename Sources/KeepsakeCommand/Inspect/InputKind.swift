@@ -84,9 +84,13 @@ enum InputKind {
     try PropertyList.check(trailer: trailer.prefix(count), at: offset)
   }
 
-  /// Whether a character of zero is in UTF-8 or UTF-16, wherever it begins.
+  /// Whether there are enough zeros for a character of zero, in UTF-8 or in UTF-16.
   private static func hasZeros(_ text: Data) -> Bool {
-    text.withUnsafeBytes { memmem($0.baseAddress, $0.count, [0, 0, 0, 0] as [UInt8], 4) != nil }
+    text.withUnsafeBytes { bytes in
+      stride(from: 0, to: bytes.count & ~7, by: 8).contains {
+        bytes.loadUnaligned(fromByteOffset: $0, as: UInt64.self) == 0
+      }
+    }
   }
 
   /// Returns the first bytes of a regular file.
