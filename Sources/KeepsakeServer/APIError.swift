@@ -98,6 +98,9 @@ struct APIError: Error, Sendable {
     itself are kept.
     """)
 
+  /// A recovery code that another player has, which doesn't happen by chance.
+  static let codeTaken = Self(.badRequest, .badRequest, "This code can't be used: make another one.")
+
   /// The token is good for its renewal only.
   static let tokenExpired = Self(
     .unauthorized, .tokenExpired,

@@ -1,4 +1,5 @@
 #if Cloud
+import FlowerGarden
 import Foundation
 
 // The chapter about a player with one device, who loses it.

@@ -75,7 +75,7 @@ extension SQLiteCloudStorage {
     let holder = try Row.fetchOne(
       db, sql: "SELECT 1 FROM recovery WHERE app = ? AND code = ? AND container <> ?",
       arguments: [app.bytes, code.bytes, container.bytes])
-    if holder != nil { throw APIError(.badRequest, .badRequest, "This code can't be used: make another one.") }
+    if holder != nil { throw APIError.codeTaken }
   }
 
   private static func identity(_ row: Row, _ device: DeviceID, _ app: AppID) throws -> DeviceIdentity {

@@ -12,7 +12,7 @@ import Testing
 /// A player who lost every device, and what others try with recovery codes.
 @Suite("Recovery codes at a server", .hangLimit) struct RecoveryTests {
   private static let level = ProgressKey("level", default: 1, rule: .max)
-  private static let gems: Currency = "gems"
+  private static let gems = Currency("gems")
   private static let cave = Slot<String>("cave")
 
   private func open(_ name: String, in folder: URL, _ server: LiveServer) throws -> GameData {
@@ -204,7 +204,7 @@ import Testing
               }
             }
           }
-          return await group.reduce(into: []) { if let winner = $1 { $0.append(winner) } }
+          return await group.reduce(into: [Int]()) { if let winner = $1 { $0.append(winner) } }
         }
         try #require(winners.count == 1, "round \(round): \(winners)")
         code = nexts[winners[0]]

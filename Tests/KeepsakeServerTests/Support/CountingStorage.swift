@@ -66,6 +66,18 @@ struct CountingStorage: CloudStorage {
   func join(_ code: Data, app: AppID, as device: DeviceID, name: String, now: Int64) async throws -> DeviceIdentity? {
     try await other().join(code, app: app, as: device, name: name, now: now)
   }
+  func recovery(of container: ContainerID) async throws -> RecoveryFacts {
+    try await other().recovery(of: container)
+  }
+  func putRecovery(_ code: ContentHash, by identity: DeviceIdentity, now: Int64) async throws {
+    try await other().putRecovery(code, by: identity, now: now)
+  }
+  func voidRecovery(madeBy device: DeviceID, of container: ContainerID) async throws {
+    try await other().voidRecovery(madeBy: device, of: container)
+  }
+  func recover(_ recovery: Recovery, as device: DeviceID, now: Int64) async throws -> DeviceIdentity? {
+    try await other().recover(recovery, as: device, now: now)
+  }
   func close() async throws { try await storage.close() }
 }
 #endif
