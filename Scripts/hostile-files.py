@@ -121,8 +121,9 @@ def zstd_bomb(folder):
 
 CASES = {
     "1 GiB, sparse": sparse, "1 GiB of JSON": sparse_text, "1 GiB of list": sparse_list, "FIFO": fifo,
-    "loop of links": loop, "10,000 names": many_names, "JSON, deep": deep_json, "XML, deep": deep_xml, "OpenStep, deep": deep_openstep, "unreadable": unreadable, "growing": growing,
-    "/dev/zero": zero, "gzip bomb": gzip_bomb, "zlib bomb": zlib_bomb, "zstd bomb": zstd_bomb,
+    "loop of links": loop, "10,000 names": many_names, "JSON, deep": deep_json, "XML, deep": deep_xml,
+    "OpenStep, deep": deep_openstep, "unreadable": unreadable, "growing": growing, "/dev/zero": zero,
+    "gzip bomb": gzip_bomb, "zlib bomb": zlib_bomb, "zstd bomb": zstd_bomb,
 }
 # What waits for a file to stop growing, and what keeps 10,000 saves: seconds.
 LONGER = {("growing", "sync --once"): 15, ("growing", "wrap"): 20, ("10,000 names", "sync --once"): 30,

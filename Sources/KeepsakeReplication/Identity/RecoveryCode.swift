@@ -30,7 +30,7 @@ package struct RecoveryCode: Hashable, Sendable {
 
   package init(using source: inout some RandomNumberGenerator) {
     values = (0..<Self.groupCount).flatMap { number in
-      let group = (1..<Self.groupLength).map { _ in UInt8.random(in: 0..<32, using: &source) }
+      let group = (1..<Self.groupLength).map { _ in UInt8(source.next() >> 59) }
       return group + [Self.check(group, number)]
     }
   }
