@@ -7,6 +7,7 @@ asks at run time which one is planted. Then each is run alone with its suites, i
   Scripts/mutants.py                  all of them
   Scripts/mutants.py TEXT ...         those whose name or file contains one of the texts
   Scripts/mutants.py --write FOLDER   only writes the changed sources there, to look at them or to type-check them
+  Scripts/mutants.py --check          only checks that each has its place in the sources
 
 Exits with status 1 if one isn't noticed, and isn't listed as equivalent."""
 import argparse
@@ -128,10 +129,8 @@ def changed(text, mutants):
     return written(0, len(text), places)
 
 
-def write(tree, mutants):
-    """Writes the package with all mutants to a folder. Leaves alone what is the same already, so that little is built
-    again."""
-    tree.mkdir(parents=True, exist_ok=True)
+def sources(mutants):
+    """The package's files with all mutants."""
     names = subprocess.run(
         ["git", "ls-files", "--cached", "--others", "--exclude-standard"], cwd=ROOT, check=True, capture_output=True,
         text=True).stdout.splitlines()
@@ -150,6 +149,14 @@ def write(tree, mutants):
         sys.exit("\n".join(problems))
     for room in sorted({mutant.room for mutant in mutants}):
         wanted[f"Sources/{room}/MutantSwitch.swift"] = SWITCH.encode()
+    return wanted
+
+
+def write(tree, mutants):
+    """Writes the package with all mutants to a folder. Leaves alone what is the same already, so that little is built
+    again."""
+    wanted = sources(mutants)
+    tree.mkdir(parents=True, exist_ok=True)
     kept = set()
     for name, content in wanted.items():
         path = tree / name
@@ -210,12 +217,17 @@ def main():
     parser = argparse.ArgumentParser(description="Plants mistakes, and looks whether tests notice them.")
     parser.add_argument("texts", nargs="*", help="only mutants whose name or file contains one of these")
     parser.add_argument("--write", metavar="FOLDER", type=pathlib.Path, help="only write the changed sources there")
+    parser.add_argument("--check", action="store_true", help="only check that each has its place")
     parser.add_argument("--skip-build", action="store_true", help="run what was built before")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="how many run at the same time")
     parser.add_argument("--patience", type=int, default=120, help="seconds until a run counts as hung")
     parser.add_argument("--json", metavar="FILE", type=pathlib.Path, help="also write the results there")
     options = parser.parse_args()
     mutants = load()
+    if options.check:
+        sources(mutants)
+        print(f"{len(mutants)} mistakes can be planted")
+        return
     if options.write:
         write(options.write, mutants)
         return
