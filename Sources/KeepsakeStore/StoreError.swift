@@ -76,11 +76,14 @@ public struct StoreError: LocalizedError, Sendable, CustomStringConvertible {
     self.cause = cause
   }
 
-  public var description: String {
+  public var description: String { "\(code.rawValue): \(explanation)" }
+
+  /// What happened, with its cause.
+  package var explanation: String {
     let undecided =
       mayBeCommitted ? "; what was being saved at that moment may be stored where those files are now" : ""
     let reason = cause.map { " (\(ErrorReason.text($0)))" } ?? ""
-    return "\(code.rawValue): \(message)\(undecided)\(reason)"
+    return "\(message)\(undecided)\(reason)"
   }
 
   public var errorDescription: String? { message }

@@ -110,7 +110,7 @@ enum StoreInput {
   static func url(of path: String) throws -> URL {
     guard case .store(let url) = try InputKind(of: path) else {
       throw CommandFailure(
-        .data, "\(path) is an archive, not a store", next: "use keepsake inspect to see what it contains")
+        .data, "\(path) is a file, not a store", next: "use keepsake inspect to see what it contains")
     }
     return url
   }

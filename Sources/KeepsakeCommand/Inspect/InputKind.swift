@@ -64,7 +64,13 @@ enum InputKind {
     var status = stat()
     if fstat(file.fileDescriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG, status.st_size > data.count {
       guard status.st_size <= limit else { throw tooLarge("has \(Printable.size(Int64(status.st_size)))") }
-      if isBinary { try checkEnd(of: file, Int(status.st_size)) }
+      if isBinary {
+        do {
+          try checkEnd(of: file, Int(status.st_size))
+        } catch let error as PropertyListError {
+          throw CommandFailure(.data, "\(name): \(error)")
+        }
+      }
       data.reserveCapacity(Int(status.st_size) + 1)
     }
     // No text has zeros: whatever reads it fails there, with or without the rest.

@@ -33,6 +33,8 @@ enum Wrapping: String, Codable {
       guard !start.isEmpty, !ArchiveFrame.isArchive(start) else { return nil }
       do {
         return (.zstd, try Zstd.expand(data, maximumBytes: maximumBytes))
+      } catch let error as StoreError where error.code == .tooLarge {
+        throw described(.tooLarge, .zstd)
       } catch let error as StoreError {
         throw CommandFailure(.data, "it is compressed by zstd, and \(error.message)", next: copyAdvice)
       }
