@@ -67,7 +67,8 @@ import Testing
     let path = try file(text, in: folder)
     #expect { try settings(file: path) } throws: { error in
       guard let failure = error as? CommandFailure else { return false }
-      return failure.kind == .usage && failure.message.contains(path) && !failure.message.contains("12345678")
+      return failure.kind == (text.hasPrefix("{") ? .usage : .data) && failure.message.contains(path)
+        && !failure.message.contains("12345678")
     }
   }
 

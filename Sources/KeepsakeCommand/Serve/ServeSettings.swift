@@ -102,13 +102,13 @@ struct ServeSettings: Sendable {
     let fields: [String: Any]
     do {
       guard let object = try JSONSerialization.jsonObject(with: bytes) as? [String: Any] else {
-        throw CommandFailure(.usage, "\(path) isn't a JSON object", next: #"write settings as {"port": 8080}"#)
+        throw CommandFailure(.data, "\(path) isn't a JSON object", next: #"write settings as {"port": 8080}"#)
       }
       fields = object
     } catch let error as CommandFailure {
       throw error
     } catch {
-      throw CommandFailure(.usage, "\(path) isn't JSON: \(ErrorReason.text(error))")
+      throw CommandFailure(.data, "\(path) isn't JSON: \(ErrorReason.text(error))")
     }
     for name in fields.keys.sorted() where ServeSetting.named(name) == nil {
       throw CommandFailure(

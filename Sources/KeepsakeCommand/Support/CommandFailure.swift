@@ -155,7 +155,8 @@ struct CommandFailure: Error, Hashable, Sendable, Codable {
     case .damaged: self.init(.data, error.message, next: Self.inspectAdvice)
     case .tooLarge: self.init(.data, error.message)
     case .io, .diskFull, .timedOut:
-      self.init(.io, error.explanation, next: error.code == .diskFull ? "make room and try again; nothing was changed" : nil)
+      self.init(
+        .io, error.explanation, next: error.code == .diskFull ? "make room and try again; nothing was changed" : nil)
     case .notPermitted: self.init(.permission, error.message, next: Self.permissionAdvice)
     case .newerFormat: self.init(.newer, error.message, next: Self.newerAdvice)
     case .inUse:

@@ -37,6 +37,36 @@ import Testing
     }
   }
 
+  @Test("of a large file with holes no more is read than shows that it is none, but text of any size is read whole")
+  func holes() async throws {
+    try await cleaning {
+      for (name, start, words) in [
+        ("a.json", "{\"a\": [", "expected JSON"), ("b.plist", "bplist00", "impossible"), ("c.xml", "<plist>", "c.xml"),
+      ] {
+        try Data(start.utf8).write(to: URL(fileURLWithPath: path(name)))
+        let file = try FileHandle(forWritingTo: URL(fileURLWithPath: path(name)))
+        try file.truncate(atOffset: 200 << 20)
+        // Its end is a sound one, so that it would be read if its holes were.
+        if name == "a.json" {
+          try file.seekToEnd()
+          try file.write(contentsOf: Data("]}".utf8))
+        }
+        try file.close()
+        let failure = try failure { _ = try InspectCommand.look(at: path(name)) }
+        #expect(failure.kind == .data && failure.message.contains(words), "\(failure.message)")
+        if case .archive(let read)? = try? InputKind(of: path(name)) { #expect(read.count == 16 << 20, "\(name)") }
+      }
+      // Longer than what is read at a time.
+      let text = Data("[\"\(String(repeating: "x", count: 40 << 20))\"]".utf8)
+      try text.write(to: URL(fileURLWithPath: path("long.json")))
+      if case .archive(let read) = try InputKind(of: path("long.json")) {
+        #expect(read == text)
+      } else {
+        Issue.record("it was taken for a store")
+      }
+    }
+  }
+
   @Test("a link that leads back to itself is told from a path at which there is nothing")
   func loop() async throws {
     try await cleaning {
