@@ -61,8 +61,8 @@ class Mutant:
         self.equivalent = values.get("equivalent")
         self.only = values.get("only")
         self.patience = values.get("patience", 0)
-        if self.kind not in ("expression", "statement"):
-            sys.exit(f"{source}: {self.name}: kind is expression or statement")
+        if self.kind not in ("expression", "statement", "text"):
+            sys.exit(f"{source}: {self.name}: kind is expression, statement or text (within a string literal)")
         if not self.suites and not self.equivalent:
             sys.exit(f"{source}: {self.name}: names no suites")
 
@@ -89,6 +89,8 @@ class Mutant:
     def planted(self, original):
         if self.kind == "expression":
             return f'(mutant("{self.name}") ? ({self.now}) : ({original}))'
+        if self.kind == "text":
+            return f'\\(mutant("{self.name}") ? #"{self.now}"# : #"{original}"#)'
         return f'if mutant("{self.name}") {{\n{self.now}\n}} else {{\n{original}\n}}'
 
 

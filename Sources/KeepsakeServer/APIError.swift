@@ -125,6 +125,9 @@ struct APIError: Error, Sendable {
     device gets a new token from POST /v1/token. The data on the device are kept.
     """)
 
+  static let otherAppsCode = Self(
+    .forbidden, .badAppKey, "The recovery code is of a game with another app key, which is still accepted.")
+
   static let otherApp = Self(
     .forbidden, .badAppKey, "The token was issued to a device with another app key, which is still accepted.")
 

@@ -151,8 +151,6 @@ enum ServerLimits {
   static let heartbeatSeconds = 15
   /// How long a pairing code is valid: time to type eight characters on another device.
   static let pairingSeconds = 600
-  /// For how long a device that used a recovery code, and got no response, gets the same one again: a day.
-  static let recoveryRepeatMilliseconds: Int64 = 86_400_000
   /// Wrong codes from one peer in `pairingSeconds`.
   static let guessesPerPeer = 10
   /// Wrong codes with one app key in `pairingSeconds`. There are 31^8 = 8.5e11 codes: even with a thousand valid ones

@@ -77,7 +77,7 @@ extension GameData {
     do {
       let devices = try await HTTPAccount.devices(for: credentials)
       if devices.contains(where: { $0.device != credentials.device }) { return false }
-      if try await cloud.recoveryState().codeCreated != nil { return false }
+      if try await cloud.hasRecoveryCode(credentials) { return false }
     } catch {
       let error = GameDataError.translated(error)
       guard (error as? GameDataError)?.code == .refused else { throw error }

@@ -4,13 +4,16 @@ import KeepsakeSync
 
 /// Whether a player who loses this device could come back.
 public struct RecoveryState: Sendable, Hashable {
-  /// How many other devices the player has: each of them can admit a new one with a pairing code.
+  /// How many other devices the player has, with those that were lost and never removed: each of them can admit a new
+  /// one with a pairing code.
   public let otherDevices: Int
   /// When the player's recovery code was made, by the server's clock; nil if there is none.
   public let codeCreated: Date?
+  /// Whether the code that is in force was made by this device and never reached the game: nobody has it.
+  public let isCodeLost: Bool
 
-  /// Whether the player could get everything in the cloud back after losing this device.
-  public var canComeBack: Bool { otherDevices > 0 || codeCreated != nil }
+  /// Whether the player could get everything in the cloud back after losing this device, as far as it is known.
+  public var canComeBack: Bool { codeCreated != nil || (otherDevices > 0 && !isCodeLost) }
 }
 
 /// Coming back without any device.
@@ -23,19 +26,20 @@ extension Cloud {
   /// }
   /// ```
   ///
-  /// The code has seven groups of five characters, 140 random bits. It takes the place of any earlier one, is valid
-  /// until it is used or replaced, and only this call returns it: neither the server nor this device keeps it. Whoever
-  /// has it is the player. It is void once another device removes the one that made it. Costs one round trip, and
-  /// another one if this device still has to be registered.
+  /// The code has seven groups of five characters, 140 random bits. It takes the place of any earlier one, and is valid
+  /// until it is used or replaced. Only this call returns it: neither the server nor this device keeps it. Whoever has
+  /// it is the player. It is void once another device removes the one that made it, and stays if that signs out. It
+  /// leads to the player that this device belongs to now, also after the device has joined another. Costs one round
+  /// trip, and another one if this device still has to be registered.
   ///
   /// - Returns: The code, for the player to write down.
   /// - Throws: `GameDataError` with `notConnected`, `unreachable` or `refused`; with `misuse` if the cloud is a folder;
-  ///   `StoreError` if this device's files can't be read or written. After `unreachable`, an earlier code may be void.
+  ///   `StoreError` if this device's files can't be read or written. After `unreachable`, an earlier code may be void,
+  ///   which `recoveryState()` tells.
   public func makeRecoveryCode() async throws -> String {
-    var source = SystemRandomNumberGenerator()
-    let code = RecoveryCode(using: &source)
+    let code = try await connection.registration.newRecoveryCode()
     try await connection.asPlayer { try await HTTPAccount.setRecoveryCode(code, for: $0) }
-    try connection.recoveryFile.remove()
+    try await connection.registration.handOver(code)
     return code.text
   }
 
@@ -44,15 +48,11 @@ extension Cloud {
   ///
   /// Costs one round trip, and another one if this device still has to be registered.
   ///
-  /// - Returns: The state. A code that was made by `recover` and that the game never got counts as none.
+  /// - Returns: The state.
   /// - Throws: As `makeRecoveryCode()`.
   public func recoveryState() async throws -> RecoveryState {
-    let facts = try await connection.asPlayer { try await HTTPAccount.recovery(for: $0) }
-    let isUnknown = try connection.recoveryFile.isPending()
-    return RecoveryState(
-      otherDevices: max(facts.devices - 1, 0),
-      codeCreated: isUnknown
-        ? nil : facts.createdMilliseconds.map { Date(timeIntervalSince1970: Double($0) / 1000) })
+    let registration = connection.registration
+    return try await connection.asPlayer { try await registration.recoveryState(of: $0) }
   }
 
   /// Makes this device one of the player whose recovery code was typed. The code is used up, and a new one takes
@@ -64,28 +64,31 @@ extension Cloud {
   ///
   /// This device's data is joined with the player's as by `join(_:)`. The devices that were lost stay the player's
   /// until `remove(_:)`, which also makes the money that they held available again. If the response is lost, or the
-  /// game ends before this returns, the same call within a day has the same result.
+  /// game ends before this returns, the same call on this device has the same result, until the next code is used or
+  /// replaced; this device keeps that code until then, in a file that only its user can read. Costs a round trip, and
+  /// another one if this device is registered already.
   ///
   /// - Parameter typed: The code, as the player has typed it: hyphens, spaces and the case of letters don't matter, and
   ///   O, I and L count as 0, 1 and 1.
   /// - Returns: The new code, for the player to write down.
   /// - Throws: `GameDataError` with `mistyped`, without asking the server; as `join(_:)`, with `refused` for a code
-  ///   that was used or replaced.
+  ///   that was used or replaced, and `misuse` if this device is that player's already.
   public func recover(_ typed: String) async throws -> String {
     let code = try Self.recoveryCode(typed)
-    let (file, registration) = (connection.recoveryFile, connection.registration)
-    let next = try file.next(after: code)
-    do {
-      try await connection.join { server, name in
-        try await registration.recover(code, next: next, at: server, name: name)
-      }
-    } catch let error as GameDataError where error.code == .refused {
-      // It was not used, and won't be.
-      try file.remove()
-      throw error
-    }
-    try file.remove()
+    let registration = connection.registration
+    try await connection.join { server, name in try await registration.recover(code, at: server, name: name) }
+    let next = try await registration.recoveryCode(after: code)
+    try await registration.handOver(next)
     return next.text
+  }
+
+  /// Whether somebody has a code for the player of these credentials; false for a server that knows no codes.
+  func hasRecoveryCode(_ credentials: CloudCredentials) async throws -> Bool {
+    do {
+      return try await connection.registration.recoveryState(of: credentials).codeCreated != nil
+    } catch let error as AccountError where error.isRefusal {
+      return false
+    }
   }
 
   /// Checks what a player has typed so far, without asking the server. For a text field that shows mistakes at once.
@@ -114,8 +117,4 @@ extension Cloud {
       """
     }
   }
-}
-
-extension CloudConnection {
-  nonisolated var recoveryFile: RecoveryFile { RecoveryFile(in: core.store.url, of: core.store.base) }
 }

@@ -226,7 +226,9 @@ package struct SnapshotContainer: ContainerStorage, Sendable {
   }
 
   /// Removes a device, and which chains belong to it.
-  package mutating func retire(_ device: DeviceID, now: Int64) { writes.retired = (device, now) }
+  package mutating func retire(_ device: DeviceID, isLeaving: Bool, now: Int64) {
+    writes.retired = (device, isLeaving, now)
+  }
 
   private mutating func change(_ device: DeviceID, _ change: (inout WriteSet.Device) -> Void) {
     var changed = writes.device ?? WriteSet.Device(id: device)

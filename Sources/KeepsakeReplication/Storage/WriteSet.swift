@@ -109,7 +109,7 @@ package struct WriteSet: Sendable {
 
   package internal(set) var device: Device?
   /// A device to remove, with when.
-  package internal(set) var retired: (device: DeviceID, now: Int64)?
+  package internal(set) var retired: (device: DeviceID, isLeaving: Bool, now: Int64)?
 
   package internal(set) var bank: BankState?
   /// In their order; several may be about one operation.

@@ -30,12 +30,12 @@ extension CloudRoutes {
       }
       let (container, now) = (identity.container, clock())
       let rules = bankRules(of: container)
-      guard let moved = try await storage.retire(device, of: container, rules: rules, now: now) else {
+      let isLeaving = device == identity.device
+      guard
+        let moved = try await storage.retire(device, of: container, isLeaving: isLeaving, rules: rules, now: now)
+      else {
         throw APIError(.notFound, .notFound, "This player has no such device.")
       }
-      // Whoever found the device may have made a code to come back with. A device that removes itself signs out: its
-      // player may have nothing but the code.
-      if device != identity.device { try await storage.voidRecovery(madeBy: device, of: container) }
       events.end(device, of: identity.container)
       partials.forget(device, of: identity.container)
       if let seq = moved.seq { events.publish(seq, nil, of: identity.container, from: identity.device) }
@@ -79,6 +79,7 @@ extension CloudRoutes {
     guard let turn = gate.exports.share(1) else { throw APIError.overBudget("exports") }
     let storage = storage
     let devices = try await storage.devices(of: container)
+    let recovery = try await storage.recovery(of: container)
     var page: PlayerExport.Page? = try await storage.exported(.start, of: container)
     let first = page
     page = nil
@@ -100,6 +101,7 @@ extension CloudRoutes {
         if buffer.readableBytes > 0 { try await writer.write(buffer) }
       }
       try await write(devices.map(PlayerExport.Line.init))
+      if let made = recovery.createdMilliseconds { try await write([PlayerExport.Line(recoveryCode: made)]) }
       var next = first
       while let page = next {
         try await write(page.lines)

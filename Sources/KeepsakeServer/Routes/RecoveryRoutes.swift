@@ -37,7 +37,10 @@ extension CloudRoutes {
         if code.digest == next { throw APIError(.badRequest, .badRequest, "The next code has to be another one.") }
         var source = SystemRandomNumberGenerator()
         let recovery = Recovery(code: code.digest, next: next, app: app, name: name)
-        return try await storage.recover(recovery, as: DeviceID(using: &source), now: now)
+        // A code outlives the app key with which it was made, as a device's token does.
+        return try await storage.recover(recovery, as: DeviceID(using: &source), now: now) { [appKeys] made in
+          made == app || !appKeys.accepts(made)
+        }
       }
     }
   }

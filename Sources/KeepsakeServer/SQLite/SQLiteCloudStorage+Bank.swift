@@ -8,7 +8,13 @@ extension SQLiteCloudStorage {
   func place(of player: PlayerID) async throws -> PlayerPlace? {
     try await reading { db in
       let found = try Row.fetchOne(
-        db.cachedStatement(sql: "SELECT container, app FROM device WHERE player = ? LIMIT 1"),
+        db.cachedStatement(
+          // A player who has signed out everywhere may come back.
+          sql: """
+            SELECT container, app FROM device WHERE player = ?1
+            UNION ALL SELECT container, app FROM recovery WHERE player = ?1
+            LIMIT 1
+            """),
         arguments: [player.bytes])
       guard let found else { return nil }
       guard let container = try ContainerID(bytes: found.decode(atIndex: 0)) else {

@@ -8,18 +8,21 @@ extension SQLiteCloudStorage {
   func recovery(of container: ContainerID) async throws -> RecoveryFacts {
     try await reading { db in
       let made = try Row.fetchOne(
-        db.cachedStatement(sql: "SELECT created FROM recovery WHERE container = ?"), arguments: [container.bytes])
+        db.cachedStatement(sql: "SELECT created, code FROM recovery WHERE container = ?"),
+        arguments: [container.bytes])
       let devices = try Row.fetchOne(
         db.cachedStatement(sql: "SELECT count(*) FROM device WHERE container = ?"), arguments: [container.bytes])
       return RecoveryFacts(
-        createdMilliseconds: try made?.decode(atIndex: 0), devices: try devices?.decode(atIndex: 0) ?? 0)
+        createdMilliseconds: try made?.decode(atIndex: 0),
+        digest: try made.flatMap { ContentHash(bytes: try $0.decode(atIndex: 1)) },
+        devices: try devices?.decode(atIndex: 0) ?? 0)
     }
   }
 
   func putRecovery(_ code: ContentHash, by identity: DeviceIdentity, now: Int64) async throws {
     try await committer.write(for: identity.container) { db in
       guard try !Self.isRetired(identity.device, of: identity.container, in: db) else { throw APIError.retired }
-      try Self.refuseOther(code, than: identity.container, of: identity.app, in: db)
+      try Self.refuseOther(code, than: identity.container, in: db)
       try db.execute(
         sql: """
           INSERT OR REPLACE INTO recovery (container, app, player, code, used, device, created)
@@ -31,25 +34,22 @@ extension SQLiteCloudStorage {
     }
   }
 
-  func voidRecovery(madeBy device: DeviceID, of container: ContainerID) async throws {
-    try await committer.write(for: container) { db in
-      try db.execute(
-        sql: "DELETE FROM recovery WHERE container = ? AND device = ?", arguments: [container.bytes, device.bytes])
-    }
-  }
-
-  func recover(_ recovery: Recovery, as device: DeviceID, now: Int64) async throws -> DeviceIdentity? {
+  func recover(
+    _ recovery: Recovery, as device: DeviceID, now: Int64, mayRecover: @escaping @Sendable (AppID) -> Bool
+  ) async throws -> DeviceIdentity? {
     try await committer.write(for: nil) { db in
-      if let repeated = try Self.repeated(recovery, now: now, in: db) { return repeated }
+      if let repeated = try Self.repeated(recovery, in: db) { return repeated }
       let found = try Row.fetchOne(
-        db, sql: "SELECT container, player FROM recovery WHERE app = ? AND code = ?",
-        arguments: [recovery.app.bytes, recovery.code.bytes])
+        db, sql: "SELECT container, player, app FROM recovery WHERE code = ?", arguments: [recovery.code.bytes])
       guard let found else { return nil }
+      guard mayRecover(AppID(bytes: try found.decode(atIndex: 2))) else { throw APIError.otherAppsCode }
       let identity = try Self.identity(found, device, recovery.app)
-      try Self.refuseOther(recovery.next, than: identity.container, of: recovery.app, in: db)
+      try Self.refuseOther(recovery.next, than: identity.container, in: db)
       try db.execute(
-        sql: "UPDATE recovery SET code = ?, used = ?, device = ?, created = ? WHERE container = ?",
-        arguments: [recovery.next.bytes, recovery.code.bytes, device.bytes, now, identity.container.bytes])
+        sql: "UPDATE recovery SET app = ?, code = ?, used = ?, device = ?, created = ? WHERE container = ?",
+        arguments: [
+          recovery.app.bytes, recovery.next.bytes, recovery.code.bytes, device.bytes, now, identity.container.bytes,
+        ])
       try Self.note(
         DeviceRecord(identity: identity, name: recovery.name, createdMilliseconds: now, seenMilliseconds: now), in: db)
       return identity
@@ -57,24 +57,19 @@ extension SQLiteCloudStorage {
   }
 
   /// Returns the device that has used the code, if this is the same request again: its response may have been lost.
-  private static func repeated(_ recovery: Recovery, now: Int64, in db: Database) throws -> DeviceIdentity? {
+  private static func repeated(_ recovery: Recovery, in db: Database) throws -> DeviceIdentity? {
     let found = try Row.fetchOne(
-      db, sql: "SELECT container, player, device FROM recovery WHERE app = ? AND used = ? AND code = ? AND created > ?",
-      arguments: [
-        recovery.app.bytes, recovery.code.bytes, recovery.next.bytes, now &- ServerLimits.recoveryRepeatMilliseconds,
-      ])
+      db, sql: "SELECT container, player, device FROM recovery WHERE used = ? AND code = ? AND app = ?",
+      arguments: [recovery.code.bytes, recovery.next.bytes, recovery.app.bytes])
     guard let found, let device = try DeviceID(bytes: found.decode(atIndex: 2)) else { return nil }
     let identity = try identity(found, device, recovery.app)
     return try isRetired(device, of: identity.container, in: db) ? nil : identity
   }
 
   /// Throws if the code is another player's: no two have the same, unless somebody has made it up.
-  private static func refuseOther(
-    _ code: ContentHash, than container: ContainerID, of app: AppID, in db: Database
-  ) throws {
+  private static func refuseOther(_ code: ContentHash, than container: ContainerID, in db: Database) throws {
     let holder = try Row.fetchOne(
-      db, sql: "SELECT 1 FROM recovery WHERE app = ? AND code = ? AND container <> ?",
-      arguments: [app.bytes, code.bytes, container.bytes])
+      db, sql: "SELECT 1 FROM recovery WHERE code = ? AND container <> ?", arguments: [code.bytes, container.bytes])
     if holder != nil { throw APIError.codeTaken }
   }
 

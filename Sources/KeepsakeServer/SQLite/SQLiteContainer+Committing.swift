@@ -20,7 +20,7 @@ extension SQLiteContainer {
     for offer in writes.droppedOffers { try dropOffer(offer) }
     for (part, items) in zip(writes.parts, encoded.parts) { try hold(part, encoded: items) }
     if let device = writes.device { try put(device) }
-    if let retired = writes.retired { try retire(retired.device, now: retired.now) }
+    if let retired = writes.retired { try retire(retired.device, isLeaving: retired.isLeaving, now: retired.now) }
     try commitBank(writes, encoded)
     return true
   }
@@ -245,12 +245,14 @@ extension SQLiteContainer {
     }
   }
 
-  private func retire(_ device: DeviceID, now: Int64) throws {
+  private func retire(_ device: DeviceID, isLeaving: Bool, now: Int64) throws {
     try run("INSERT OR IGNORE INTO retired (container, device, at) VALUES (?, ?, ?)", [id, device.bytes, now])
     try run("DELETE FROM deviceChain WHERE container = ? AND device = ?", [id, device.bytes])
     try run("DELETE FROM device WHERE container = ? AND id = ?", [id, device.bytes])
-    // The removed device may have requested it, to come back with it.
+    // The removed device may have requested these, to come back with them. One that leaves by itself is signed out: its
+    // player may have nothing but the recovery code.
     try run("DELETE FROM pairing WHERE container = ?", [id])
+    if !isLeaving { try run("DELETE FROM recovery WHERE container = ? AND device = ?", [id, device.bytes]) }
   }
 
   // MARK: The bank

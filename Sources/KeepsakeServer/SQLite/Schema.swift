@@ -104,9 +104,10 @@ enum Schema {
         sql: """
           CREATE TABLE recovery (
             container BLOB PRIMARY KEY, app BLOB NOT NULL, player BLOB NOT NULL, code BLOB NOT NULL, used BLOB,
-            device BLOB NOT NULL, created INTEGER NOT NULL, UNIQUE (app, code)
+            device BLOB NOT NULL, created INTEGER NOT NULL, UNIQUE (code)
           ) STRICT, WITHOUT ROWID;
-          CREATE INDEX recoveryUsed ON recovery (app, used) WHERE used IS NOT NULL;
+          CREATE INDEX recoveryUsed ON recovery (used) WHERE used IS NOT NULL;
+          CREATE INDEX recoveryPlayer ON recovery (player);
           """)
     }
     return migrator

@@ -29,16 +29,18 @@ extension CloudStorage {
   /// Removes a device, closes its wallet's chains, and voids its player's pairing code; nil if the container never had
   /// it. Repeating it changes nothing.
   ///
-  /// - Parameter rules: Those of the container's bank.
+  /// - Parameters:
+  ///   - isLeaving: Whether the device removes itself: the recovery code that it has made stays then.
+  ///   - rules: Those of the container's bank.
   func retire(
-    _ device: DeviceID, of container: ContainerID, rules: BankRules = BankRules(), now: Int64
+    _ device: DeviceID, of container: ContainerID, isLeaving: Bool = false, rules: BankRules = BankRules(), now: Int64
   ) async throws -> Retirement? {
     var reads = ReadSet()
     (reads.device, reads.allChains, reads.bank.state) = (device, true, true)
     return try await decide(on: container, reading: reads) { storage in
       let known = try storage.device(device)
       guard known.seenMilliseconds != nil else { return known.isRetired ? Retirement(seq: nil) : nil }
-      storage.retire(device, now: now)
+      storage.retire(device, isLeaving: isLeaving, now: now)
       var source = SystemRandomNumberGenerator()
       let moved = try CloudAcceptance.retire(
         known.chains.sorted(), of: device, now: now, rules: rules, in: &storage, using: &source)

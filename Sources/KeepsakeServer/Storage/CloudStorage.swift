@@ -68,14 +68,16 @@ protocol CloudStorage: Sendable {
 
   /// Returns what is known of a container's recovery code, and how many devices its player has.
   func recovery(of container: ContainerID) async throws -> RecoveryFacts
-  /// Stores a recovery code in place of any earlier one of the same container, until it is used or voided. Throws
-  /// `APIError.retired` as `putPairing`.
+  /// Stores a recovery code in place of any earlier one of the same container, until it is used, or another device
+  /// removes the one that made it. Throws `APIError.retired` as `putPairing`.
   func putRecovery(_ code: ContentHash, by identity: DeviceIdentity, now: Int64) async throws
-  /// Voids the container's recovery code if this device has made it.
-  func voidRecovery(madeBy device: DeviceID, of container: ContainerID) async throws
-  /// Uses up a recovery code, records the new device, and puts the next code in its place, all or nothing; nil if this
-  /// app has no such code. The same request again, within a day, returns the same device.
-  func recover(_ recovery: Recovery, as device: DeviceID, now: Int64) async throws -> DeviceIdentity?
+  /// Uses up a recovery code, records the new device, and puts the next code in its place, all or nothing; nil if there
+  /// is no such code. The same request again returns the same device.
+  ///
+  /// - Parameter mayRecover: Whether a code of this app counts; `APIError.otherAppsCode` is thrown otherwise.
+  func recover(
+    _ recovery: Recovery, as device: DeviceID, now: Int64, mayRecover: @escaping @Sendable (AppID) -> Bool
+  ) async throws -> DeviceIdentity?
 
   /// Returns a page of the containers, with those among them that are due for pruning.
   ///
@@ -176,8 +178,8 @@ struct Recovery: Hashable, Sendable {
   var code: ContentHash
   /// The code that takes its place.
   var next: ContentHash
-  var app: AppID
   /// Of the new device.
+  var app: AppID
   var name: String
 }
 

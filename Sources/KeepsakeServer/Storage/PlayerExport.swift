@@ -44,6 +44,9 @@ enum PlayerExport {
       var createdMilliseconds: Int64
       var seenMilliseconds: Int64
     }
+    struct RecoveryCode: Sendable, Encodable {
+      var createdMilliseconds: Int64
+    }
     struct Content: Sendable, Encodable {
       var hash: ContentHash
       var length: Int
@@ -62,6 +65,8 @@ enum PlayerExport {
       var lines: Int
     }
     var device: Device?
+    /// The player's recovery code, of which only the hash is kept.
+    var recoveryCode: RecoveryCode?
     var cell: CellUpdate?
     var version: VersionRecord?
     var content: Content?
@@ -91,6 +96,7 @@ enum PlayerExport {
       }
     }
 
+    init(recoveryCode created: Int64) { recoveryCode = RecoveryCode(createdMilliseconds: created) }
     init(content: Content) { self.content = content }
     init(operation: Operation) { self.operation = operation }
     init(decision: WalletDecision) { self.decision = decision }

@@ -105,6 +105,15 @@ package struct AccountError: Error, Sendable, CustomStringConvertible {
     case failed(TransportFailure)
   }
   package var code: Code
+
+  /// Whether the server has refused the request as it is: the same request would be refused again.
+  package var isRefusal: Bool {
+    switch code {
+    case .codeUnknown, .unauthorized: true
+    case .tooManyGuesses: false
+    case .failed(let failure): failure.kind == .rejected
+    }
+  }
   /// A sentence for people.
   package var message: String
 

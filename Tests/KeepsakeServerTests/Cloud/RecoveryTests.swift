@@ -1,12 +1,12 @@
 #if Cloud
 import Foundation
-import Keepsake
 import KeepsakeReplication
+import KeepsakeStore
 import KeepsakeSync
-import Synchronization
 import TestSupport
 import Testing
 
+@testable import Keepsake
 @testable import KeepsakeServer
 
 /// A player who lost every device, and what others try with recovery codes.
@@ -162,25 +162,111 @@ import Testing
     }
   }
 
-  @Test("the same request counts as a repetition for a day only")
-  func repetitionEnds() async throws {
-    let now = Mutex<Int64>(1_000_000)
-    let clock = SharedClock(now)
-    try await LiveServer.with(clock: { clock.now.withLock { $0 } }) { server in
+  @Test("a game whose response was lost, or that ended before it had the next code, gets it by the same call")
+  func sameCall() async throws {
+    try await with { server, folder in
+      let phone = try open("phone", in: folder, server)
+      try phone.progress.record(7, for: Self.level)
+      try await phone.cloud.sync()
+      let written = try await phone.cloud.makeRecoveryCode()
+      try phone.close()
+      let code = try RecoveryCode(typed: written)
+
+      // The request that is made and whose response doesn't come.
+      var bought = try open("bought", in: folder, server)
+      try await bought.cloud.sync()
+      let file = RecoveryFile(in: bought.url, of: bought.core.store.base)
       let account = HTTPAccount(url: server.url, appKey: server.appKey)
-      let phone = try await account.register(name: "phone")
+      let lost = try await account.recover(code, next: try file.next(after: code), name: "bought")
+      #expect(try permissions(of: bought.url.appendingPathComponent(RecoveryFile.name)) == 0o600)
+      try bought.close()
+      bought = try open("bought", in: folder, server)
+      let next = try await bought.cloud.recover(written)
+      #expect(try await bought.cloud.recover(written) == next, "also once the game had it")
+      try await bought.cloud.sync()
+      #expect(bought.progress[Self.level] == 7)
+      let devices = try await bought.cloud.devices()
+      #expect(devices.count == 2 && devices.contains { $0.isThis && $0.id == lost.device.description })
+      #expect(try await bought.cloud.recoveryState().codeCreated != nil)
+      // Another code doesn't make this one be forgotten, nor does too many guesses.
       var source = SystemRandomNumberGenerator()
-      let (code, next) = (RecoveryCode(using: &source), RecoveryCode(using: &source))
-      try await HTTPAccount.setRecoveryCode(code, for: phone)
-      _ = try await account.recover(code, next: next, name: "new")
-      clock.now.withLock { $0 += 86_400_000 }
-      await #expect(throws: AccountError.self) { try await account.recover(code, next: next, name: "new") }
+      for _ in 0..<11 {
+        #expect(await self.code { _ = try await bought.cloud.recover(RecoveryCode(using: &source).text) } == .refused)
+      }
+      #expect(await self.code { _ = try await bought.cloud.recover(written) } == .refused, "it has to wait")
+      #expect(try file.next(after: code).text == next)
+      try bought.close()
     }
   }
 
-  private final class SharedClock: Sendable {
-    let now: Mutex<Int64>
-    init(_ now: consuming Mutex<Int64>) { self.now = now }
+  private func permissions(of file: URL) throws -> Int {
+    try #require(try FileManager.default.attributesOfItem(atPath: file.path)[.posixPermissions] as? Int)
+  }
+
+  @Test("a code that the game never got counts as none, whatever other devices there are")
+  func codeNobodyHas() async throws {
+    try await with { server, folder in
+      let phone = try open("phone", in: folder, server)
+      try await phone.cloud.sync()
+      let credentials = try #require(
+        try CloudFile(in: phone.url, of: phone.core.store.base).read()?.credentials)
+      // The request of `makeRecoveryCode`, whose response doesn't come.
+      let file = RecoveryFile(in: phone.url, of: phone.core.store.base)
+      try await HTTPAccount.setRecoveryCode(try file.new(), for: credentials)
+      var state = try await phone.cloud.recoveryState()
+      #expect(state.isCodeLost && state.codeCreated == nil && !state.canComeBack)
+      let tablet = try open("tablet", in: folder, server)
+      try await tablet.cloud.join(try await phone.cloud.pairingCode())
+      try await tablet.cloud.sync()
+      state = try await phone.cloud.recoveryState()
+      #expect(state.isCodeLost && state.otherDevices == 1 && !state.canComeBack)
+      _ = try await tablet.cloud.makeRecoveryCode()
+      state = try await phone.cloud.recoveryState()
+      #expect(!state.isCodeLost && state.codeCreated != nil && state.canComeBack)
+      for game in [phone, tablet] { try game.close() }
+    }
+  }
+
+  @Test("a player's own device can't use the code, a folder has none, and nothing is left of what was refused")
+  func misuse() async throws {
+    try await with { server, folder in
+      let phone = try open("phone", in: folder, server)
+      let written = try await phone.cloud.makeRecoveryCode()
+      #expect(await code { _ = try await phone.cloud.recover(written) } == .misuse)
+      #expect(try await phone.cloud.devices().count == 1)
+      let shared = folder.appendingPathComponent("shared")
+      try FileManager.default.createDirectory(at: shared, withIntermediateDirectories: true)
+      let away = try GameData.open("com.example.recovery", at: folder.appendingPathComponent("away"))
+      away.cloud.connect(.folder(shared))
+      #expect(await code { _ = try await away.cloud.recover(written) } == .misuse)
+      #expect(await code { _ = try await away.cloud.makeRecoveryCode() } == .misuse)
+      for game in [phone, away] { try game.close() }
+    }
+  }
+
+  @Test("a code outlives the app key with which it was made, once that isn't accepted any more")
+  func otherKey() async throws {
+    try await TemporaryFolder.with { folder in
+      let data = folder.appendingPathComponent("server")
+      var server = try await LiveServer.start(data: data, appKeys: ["the-first-app-key"])
+      let phone = try await HTTPAccount(url: server.url, appKey: "the-first-app-key").register(name: "phone")
+      var source = SystemRandomNumberGenerator()
+      let (code, next) = (RecoveryCode(using: &source), RecoveryCode(using: &source))
+      try await HTTPAccount.setRecoveryCode(code, for: phone)
+      try await server.stop()
+      server = try await LiveServer.start(data: data, appKeys: ["the-first-app-key", "the-second-app-key"])
+      var account = HTTPAccount(url: server.url, appKey: "the-second-app-key")
+      let early = await #expect(throws: AccountError.self) { try await account.recover(code, next: next, name: "new") }
+      #expect(early?.code == .unauthorized)
+      try await server.stop()
+      server = try await LiveServer.start(data: data, appKeys: ["the-second-app-key"])
+      account = HTTPAccount(url: server.url, appKey: "the-second-app-key")
+      let new = try await account.recover(code, next: next, name: "new")
+      #expect(new.container == phone.container)
+      #expect(try await account.recover(code, next: next, name: "new").device == new.device)
+      #expect(try await HTTPAccount.recovery(for: new).digest == next.digest)
+      try await server.stop()
+    }
   }
 
   @Test("of many devices that use a code at the same time, one comes back")
@@ -251,14 +337,14 @@ import Testing
       try await HTTPAccount.setRecoveryCode(code, for: ada)
       let other = HTTPAccount(url: server.url, appKey: "second-app-key")
       let refused = await #expect(throws: AccountError.self) { try await other.recover(code, next: next, name: "x") }
-      #expect(refused?.code == .codeUnknown)
+      #expect(refused?.code == .unauthorized)
       await #expect(throws: AccountError.self) { try await HTTPAccount.setRecoveryCode(code, for: bob) }
       let bobs = RecoveryCode(using: &source)
       try await HTTPAccount.setRecoveryCode(bobs, for: bob)
       await #expect(throws: AccountError.self) { try await account.recover(bobs, next: code, name: "x") }
       #expect(try await HTTPAccount.recovery(for: ada).devices == 1)
       let shown = try await Client(server: server, token: ada.token).call("GET", "/v1/recovery")
-      #expect(Set(shown.json.keys) == ["createdMilliseconds", "devices"])
+      #expect(Set(shown.json.keys) == ["createdMilliseconds", "devices", "digest"])
       #expect(try await server.client.call("GET", "/v1/recovery").status == 401)
       #expect(try await account.recover(code, next: next, name: "x").container == ada.container)
     }

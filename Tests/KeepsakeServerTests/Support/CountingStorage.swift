@@ -72,11 +72,10 @@ struct CountingStorage: CloudStorage {
   func putRecovery(_ code: ContentHash, by identity: DeviceIdentity, now: Int64) async throws {
     try await other().putRecovery(code, by: identity, now: now)
   }
-  func voidRecovery(madeBy device: DeviceID, of container: ContainerID) async throws {
-    try await other().voidRecovery(madeBy: device, of: container)
-  }
-  func recover(_ recovery: Recovery, as device: DeviceID, now: Int64) async throws -> DeviceIdentity? {
-    try await other().recover(recovery, as: device, now: now)
+  func recover(
+    _ recovery: Recovery, as device: DeviceID, now: Int64, mayRecover: @escaping @Sendable (AppID) -> Bool
+  ) async throws -> DeviceIdentity? {
+    try await other().recover(recovery, as: device, now: now, mayRecover: mayRecover)
   }
   func close() async throws { try await storage.close() }
 }

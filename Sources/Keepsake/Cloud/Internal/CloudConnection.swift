@@ -49,7 +49,8 @@ actor CloudConnection: CloudLink {
     self.state = state
     registration = CloudRegistration(
       file: CloudFile(in: core.store.url, of: core.store.base),
-      former: FormerClouds(in: core.store.url, of: core.store.base), executor: executor)
+      former: FormerClouds(in: core.store.url, of: core.store.base),
+      recovery: RecoveryFile(in: core.store.url, of: core.store.base), executor: executor)
     sleep = core.environment.sleep
     random = core.environment.random
   }

@@ -11,12 +11,14 @@ actor CloudRegistration {
 
   private let file: CloudFile
   private let former: FormerClouds
+  private let recovery: RecoveryFile
   /// The attempt to register that is in progress, shared by all callers that wait for it.
   private var underWay: Task<CloudCredentials, any Error>?
 
-  init(file: CloudFile, former: FormerClouds, executor: QueueExecutor) {
+  init(file: CloudFile, former: FormerClouds, recovery: RecoveryFile, executor: QueueExecutor) {
     self.file = file
     self.former = former
+    self.recovery = recovery
     self.executor = executor
   }
 
@@ -58,11 +60,49 @@ actor CloudRegistration {
     try become(try await HTTPAccount(url: server.url, appKey: server.appKey).join(code: code, name: name))
   }
 
-  /// The same with a recovery code, which `next` replaces.
-  func recover(_ code: RecoveryCode, next: RecoveryCode, at server: CloudServer, name: String) async throws {
+  // MARK: Recovery codes
+
+  /// Does the same as `join` with a recovery code. The code that takes its place is that of `recoveryCode(after:)`.
+  func recover(_ code: RecoveryCode, at server: CloudServer, name: String) async throws {
+    if let held = try known(at: server)?.credentials, try await isRecoveryCode(code, of: held) {
+      throw GameDataError(.misuse, "this device is that player's already, and the code remains valid")
+    }
     let account = HTTPAccount(url: server.url, appKey: server.appKey)
-    try become(try await account.recover(code, next: next, name: name))
+    do {
+      try become(try await account.recover(code, next: try recovery.next(after: code), name: name))
+    } catch let error as AccountError where error.code == .codeUnknown {
+      // Neither it nor this device's use of it is known.
+      try recovery.forget(code)
+      throw error
+    }
   }
+
+  private func isRecoveryCode(_ code: RecoveryCode, of credentials: CloudCredentials) async throws -> Bool {
+    do {
+      return try await HTTPAccount.recovery(for: credentials).digest == code.digest
+    } catch where error.isRefusal {
+      return false  // A device that was removed is nobody's.
+    }
+  }
+
+  func recoveryCode(after code: RecoveryCode) throws -> RecoveryCode { try recovery.next(after: code) }
+
+  func newRecoveryCode() throws -> RecoveryCode { try recovery.new() }
+
+  func handOver(_ code: RecoveryCode) throws { try recovery.handOver(code) }
+
+  /// Whether a player who loses this device could come back.
+  func recoveryState(of credentials: CloudCredentials) async throws -> RecoveryState {
+    let facts = try await HTTPAccount.recovery(for: credentials)
+    let isLost = try facts.digest.map(recovery.isUnknown) ?? false
+    return RecoveryState(
+      otherDevices: max(facts.devices - 1, 0),
+      codeCreated: isLost
+        ? nil : facts.createdMilliseconds.map { Date(timeIntervalSince1970: Double($0) / 1000) },
+      isCodeLost: isLost)
+  }
+
+  // MARK: Credentials
 
   private func become(_ credentials: CloudCredentials) throws {
     // The bank of the player before still has the store's money.

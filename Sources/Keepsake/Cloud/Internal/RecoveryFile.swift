@@ -2,47 +2,89 @@ import Foundation
 import KeepsakeReplication
 import KeepsakeStore
 
-/// The file in which a device keeps the use of a recovery code until the game has the code that takes its place: if
-/// the response is lost, the same request is made again. Readable by the user only.
+/// The file in which a device keeps the recovery codes that it has made and the game may not have: to make the same
+/// request again if a response is lost, and so that nobody relies on a code that nobody has. Readable by the user only.
 struct RecoveryFile: Sendable {
-  private struct Contents: Codable {
-    /// The digest of the code that is being used.
-    var used: String
-    var next: String
+  private struct Entry: Codable {
+    /// The digest of the code that this one takes the place of, if it does.
+    var used: String?
+    var digest: String
+    /// The code itself, if the request may have to be made again.
+    var code: String?
+    /// Whether the game has got it.
+    var isKnown = false
   }
-  private static let maximumBytes = 4 * 1024
+  private static let maximumBytes = 64 * 1024
+  /// More than anyone needs: a failed attempt leaves one.
+  private static let maximumEntries = 16
+  static let name = "recovery.json"
 
   private let url: URL
+  /// The open store in the same folder.
   private let store: Store
 
-  init(in folder: URL, of store: Store) { (url, self.store) = (folder.appendingPathComponent("recovery.json"), store) }
+  init(in folder: URL, of store: Store) { (url, self.store) = (folder.appendingPathComponent(Self.name), store) }
 
   /// Returns the code that takes the place of this one: the same again for the same code.
   func next(after code: RecoveryCode) throws -> RecoveryCode {
-    if let kept = try read(), kept.used == code.digest.description, let next = try? RecoveryCode(typed: kept.next) {
-      return next
+    if let kept = try read().last(where: { $0.used == code.digest.description })?.code {
+      // A file that was altered leads to another code at worst.
+      if let next = try? RecoveryCode(typed: kept) { return next }
     }
-    var source = SystemRandomNumberGenerator()
-    let next = RecoveryCode(using: &source)
-    try store.requirePresence()
-    let contents = Contents(used: code.digest.description, next: next.text)
-    try AtomicFile.write(JSONEncoder().encode(contents), to: url, access: .ownerOnly)
+    let next = Self.make()
+    try add(Entry(used: code.digest.description, digest: next.digest.description, code: next.text))
     return next
   }
 
-  /// Whether a code may be in force that the game doesn't have.
-  func isPending() throws -> Bool { try read() != nil }
-
-  /// Forgets the use of a code.
-  func remove() throws {
-    try store.requirePresence()
-    if FileManager.default.fileExists(atPath: url.path) { try FileManager.default.removeItem(at: url) }
+  /// Returns a new code, which may be in force from now on.
+  func new() throws -> RecoveryCode {
+    let code = Self.make()
+    try add(Entry(digest: code.digest.description))
+    return code
   }
 
-  /// Returns nil if there is no file, or none that can be read: it serves only to repeat a request.
-  private func read() throws -> Contents? {
+  /// Records that the game has got a code.
+  func handOver(_ code: RecoveryCode) throws {
+    try write(
+      read().map { entry in
+        var entry = entry
+        if entry.digest == code.digest.description { entry.isKnown = true }
+        return entry
+      })
+  }
+
+  /// Forgets what was to take the place of a code that the server doesn't know.
+  func forget(_ code: RecoveryCode) throws { try write(read().filter { $0.used != code.digest.description }) }
+
+  /// Whether this device has made the code with this digest, and the game never got it.
+  func isUnknown(_ digest: ContentHash) throws -> Bool {
+    try read().contains { $0.digest == digest.description && !$0.isKnown }
+  }
+
+  private static func make() -> RecoveryCode {
+    var source = SystemRandomNumberGenerator()
+    return RecoveryCode(using: &source)
+  }
+
+  private func add(_ entry: Entry) throws {
+    var entries = try read() + [entry]
+    // Those of attempts to come back go last.
+    while entries.count > Self.maximumEntries { entries.remove(at: entries.firstIndex { $0.code == nil } ?? 0) }
+    try write(entries)
+  }
+
+  private func read() throws -> [Entry] {
     try store.requirePresence()
-    guard let bytes = try AtomicFile.read(url, maximumBytes: Self.maximumBytes) else { return nil }
-    return try? JSONDecoder().decode(Contents.self, from: bytes)
+    guard let bytes = try AtomicFile.read(url, maximumBytes: Self.maximumBytes) else { return [] }
+    do {
+      return try JSONDecoder().decode([Entry].self, from: bytes)
+    } catch {
+      throw StoreError(.damaged, "the file \(url.path) can't be decoded: delete it to go on", cause: error)
+    }
+  }
+
+  private func write(_ entries: [Entry]) throws {
+    try store.requirePresence()
+    try AtomicFile.write(JSONEncoder().encode(entries), to: url, access: .ownerOnly)
   }
 }
