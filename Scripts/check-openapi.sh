@@ -55,9 +55,9 @@ run() {
 }
 status=0
 operations() { printf -- '--include-operation-id %s ' "$@"; }
-run "accounts" -H "Keepsake-App-Key: $app_key" $(operations health register join) || status=1
-run "sync" -H "Authorization: Bearer $token" $(operations listDevices removeDevice pairingCode export exchange leave \
-  putContent getContent uploadState nextEvent) || status=1
+run "accounts" -H "Keepsake-App-Key: $app_key" $(operations health register join recover) || status=1
+run "sync" -H "Authorization: Bearer $token" $(operations listDevices removeDevice pairingCode recovery \
+  setRecoveryCode export exchange leave putContent getContent uploadState nextEvent) || status=1
 run "bank" -H "Authorization: Bearer $server_key" $(operations bankAccount order refund receipt releasePlayer \
   releaseAll) || status=1
 run "deletion" -H "Authorization: Bearer $(register | field token)" $(operations deletePlayer) || status=1
