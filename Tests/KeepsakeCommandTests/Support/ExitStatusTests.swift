@@ -34,10 +34,13 @@ import Testing
       guard status >= 64, !call.contains("--graph"), !["manual", "wrap", "verify"].contains(call[0]) else { continue }
       let json = try Tool.run(Array(call.prefix { $0 != "--" }) + ["--json"], in: folder, by: runner)
       #expect(json.status == status, "keepsake \(call.joined(separator: " ")) --json: \(json.errors)")
-      let last = json.text.split(separator: "\n").last.map { Data($0.utf8) } ?? Data()
-      let object = try? JSONSerialization.jsonObject(with: last) as? [String: Any]
+      let errors = json.text.split(separator: "\n").compactMap { line in
+        let object = try? JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any]
+        return object?["event"] as? String == "error" ? object?["error"] as? [String: Any] : nil
+      }
+      let message = errors.first?["message"] as? String
       #expect(
-        object?["event"] as? String == "error" && (object?["error"] as? [String: Any])?["message"] is String,
+        errors.count == 1 && message?.isEmpty == false,
         "keepsake \(call.joined(separator: " ")) --json: \(json.text)\(json.errors)")
     }
   }
@@ -111,6 +114,28 @@ import Testing
           ["secret", "list", "--data", "space"], ["serve", "--data", "new", "--config", "json"],
           ["diff", "json", "text"],
         ], 77, in: folder, by: runner)
+    }
+  }
+
+  @Test("output that can't be written ends with 74, whatever the result is, and a closed pipe is no failure")
+  func unwritable() async throws {
+    try await filled { folder in
+      let full = ["sh", "-c", "exec \"$@\" > /dev/full", "sh"]
+      for call in [
+        ["inspect", "json"], ["history", "space"], ["manual"], ["diff", "json", "json"], ["verify", "space"],
+        ["verify", "text"], ["--version"], ["help", "inspect"], ["--generate-completion-script", "bash"],
+      ] {
+        let ended = try Tool.run(call, in: folder, by: full)
+        let isFailure = call == ["verify", "text"]
+        #expect(
+          ended.status == (isFailure ? 65 : 74) && ended.errors.contains("standard output can't be written"),
+          "keepsake \(call.joined(separator: " ")): \(ended.status) \(ended.errors)")
+      }
+      // The reader is gone before the command writes.
+      let closed = ["sh", "-c", "{ sleep 0.3; \"$@\"; echo $? > status; } | true", "sh"]
+      let ended = try Tool.run(["manual"], in: folder, by: closed)
+      let status = try String(contentsOf: folder.appendingPathComponent("status"), encoding: .utf8)
+      #expect(status == "0\n" && ended.errors.isEmpty, "\(status) \(ended.errors)")
     }
   }
 
