@@ -35,8 +35,10 @@ extension PlainForm.Loss {
       [" that is written elsewhere, as copies of it": " that is written elsewhere, as a copy of it"]),
     Words("whole number as a key", "whole numbers as keys"),
     Words(
-      "dictionary with keys that aren't text", "keys that aren't text", [", as lists of pairs": ", as a list of pairs"]),
-    Words("value of the class", "values of the class"), Words("list of the classes above", "lists of the classes above"),
+      "dictionary with keys that aren't text", "keys that aren't text",
+      [", as lists of pairs": ", as a list of pairs"]),
+    Words("value of the class", "values of the class"),
+    Words("list of the classes above", "lists of the classes above"),
     Words("hint naming a substitute class", "hints naming substitute classes"),
     Words("key beside those of the archive itself", "keys beside those of the archive itself"),
     Words("field that isn't shown", "fields that aren't shown"),

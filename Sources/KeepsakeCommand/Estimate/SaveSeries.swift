@@ -20,12 +20,13 @@ struct SkippedEntry: Encodable {
     case path, error
   }
 
-  init(path: String, _ error: any Error) {
-    self.path = path
+  init(_ url: URL, _ error: any Error) {
+    path = url.relativePath
     failure = CommandFailure(error)
     // The path is there already.
-    if failure.message.hasPrefix(path + " ") { failure.message.removeFirst(path.count + 1) }
-    if failure.message.hasPrefix(path + ": ") { failure.message.removeFirst(path.count + 2) }
+    for start in [path + ": ", url.path + ": "] where failure.message.hasPrefix(start) {
+      failure.message.removeFirst(start.count)
+    }
   }
 
   func encode(to encoder: any Encoder) throws {
@@ -68,7 +69,9 @@ struct SaveSeries {
         named.append(url)
       }
     }
-    if let first = named.first { found.series.insert(SaveSeries(name: first.lastPathComponent, files: named), at: 0) }
+    if let first = named.first {
+      found.series.insert(SaveSeries(name: first.lastPathComponent, files: named), at: 0)
+    }
     guard !found.series.isEmpty else {
       if let worst = found.skipped.max(by: { $0.failure.kind.rawValue < $1.failure.kind.rawValue }) {
         var failure = worst.failure
@@ -88,14 +91,14 @@ struct SaveSeries {
     var groups: [String: [(number: String, url: URL)]] = [:]
     var open = [""]
     while let place = open.popLast() {
-      let path = folder.path + "/" + place
-      guard !FileManager.default.fileExists(atPath: path + "/" + Store.databaseName) else { continue }
+      let url = place.isEmpty ? folder : folder.appendingPathComponent(place)
+      guard !FileManager.default.fileExists(atPath: url.path + "/" + Store.databaseName) else { continue }
       let names: [String]
       do {
-        names = try FileManager.default.contentsOfDirectory(atPath: path)
+        names = try FileManager.default.contentsOfDirectory(atPath: url.path)
       } catch {
         guard !place.isEmpty else { throw error }
-        found.skipped.append(SkippedEntry(path: path, error))
+        found.skipped.append(SkippedEntry(url, error))
         continue
       }
       for name in names where name != SyncState.folderName {
@@ -111,7 +114,7 @@ struct SaveSeries {
           let (group, number) = split(inner)
           groups[group, default: []].append((number, url))
         } catch {
-          found.skipped.append(SkippedEntry(path: url.path, error))
+          found.skipped.append(SkippedEntry(url, error))
         }
       }
     }
@@ -127,18 +130,19 @@ struct SaveSeries {
     let file = open(url.path, O_RDONLY | O_NONBLOCK | O_CLOEXEC)
     guard file >= 0 else {
       let number = errno
-      throw CommandFailure(system: number, "\(url.path) can't be opened: \(String(cString: strerror(number)))")
+      let reason = String(cString: strerror(number))
+      throw CommandFailure(system: number, "\(url.relativePath): it can't be opened: \(reason)")
     }
     defer { close(file) }
     var status = stat()
     guard fstat(file, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
       throw CommandFailure(
-        .data, "\(url.path) is neither a regular file nor a folder", next: "name the versions of a save")
+        .data, "\(url.relativePath): it is neither a regular file nor a folder", next: "name the versions of a save")
     }
     guard status.st_size <= EncodedContent.maximumContentBytes else {
       let limit = Printable.size(Int64(EncodedContent.maximumContentBytes))
       throw CommandFailure(
-        .data, "\(url.path) has \(Printable.size(Int64(status.st_size))); a save has at most \(limit)")
+        .data, "\(url.relativePath): it has \(Printable.size(Int64(status.st_size))); a save has at most \(limit)")
     }
   }
 

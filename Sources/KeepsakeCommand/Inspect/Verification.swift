@@ -237,9 +237,11 @@ struct Verification: Codable {
             """)
       }
     } catch let error as StoreError where error.code == .misuse {
-      // Another program's database.
+      // Another program's database, or a store that a game has to upgrade first.
       guard entry.isNamed else { return nil }
-      return Verdict(entry.path, .unknown, failure: CommandFailure(error), isForeign: true)
+      let isForeign = !isStore(entry.path)
+      return Verdict(
+        entry.path, isForeign ? .unknown : .store, failure: CommandFailure(error), isForeign: isForeign)
     } catch {
       return Verdict(
         entry.path, kind, bytes: bytes, failure: CommandFailure(error).withoutInspectAdvice,

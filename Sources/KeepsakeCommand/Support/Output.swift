@@ -80,8 +80,8 @@ enum Output {
     do {
       try handle.write(contentsOf: data)
     } catch {
-      // If the reader of these lines is gone, there is nobody to report it to. Of anything else the command's end tells.
-      // The work goes on.
+      // If the reader of these lines is gone, there is nobody to report it to. Anything else is reported at the end of
+      // the command. The work goes on.
       let number = ErrorReason.systemNumber(of: error)
       guard number != EPIPE, handle === FileHandle.standardOutput else { return }
       failure.withLock { failure in

@@ -138,7 +138,8 @@ final class SyncSession {
     }
     if options.once, lastPass.troubled > 0 {
       throw CommandFailure(
-        isDenied ? .permission : .io, "\(CountText.of(lastPass.troubled, "file")) could not be synced", next: "the lines above say why")
+        isDenied ? .permission : .io, "\(CountText.of(lastPass.troubled, "file")) could not be synced",
+        next: "the lines above say why")
     }
   }
 

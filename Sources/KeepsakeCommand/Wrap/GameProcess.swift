@@ -51,7 +51,8 @@ enum GameProcess {
     guard number == 0 else {
       // What is there is neither a program nor a script that says what runs it.
       throw CommandFailure(
-        number == ENOEXEC ? .data : CommandFailure.Kind(errno: number), "can't start \(command[0]): \(String(cString: strerror(number)))",
+        number == ENOEXEC ? .data : CommandFailure.Kind(errno: number),
+        "can't start \(command[0]): \(String(cString: strerror(number)))",
         next: "check the command after --")
     }
     GameSignals.game = process
