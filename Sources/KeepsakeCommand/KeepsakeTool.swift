@@ -55,7 +55,8 @@ struct KeepsakeTool: AsyncParsableCommand {
       }
       if !(error is ExitCode), exitCode(for: error).isSuccess {
         // The help, the version or a completion script.
-        Output.text(fullMessage(for: error))
+        let text = fullMessage(for: error)
+        if !text.isEmpty { Output.text(text) }
         exit(withError: Output.failed(after: ExitCode.success))
       }
       exit(withError: Output.failed(after: error))
