@@ -137,7 +137,7 @@ import Testing
     try await filled { folder in
       let full = ["sh", "-c", "exec \"$@\" > /dev/full", "sh"]
       for call in [
-        ["inspect", "json"], ["history", "space"], ["manual"], ["diff", "json", "json"], ["verify", "space"],
+        ["inspect", "json"], ["history", "space"], ["manual"], ["verify", "space"], ["estimate", "json"],
         ["verify", "text"], ["--version"], ["help", "inspect"], ["--generate-completion-script", "bash"],
       ] {
         let ended = try Tool.run(call, in: folder, by: full)
