@@ -47,20 +47,32 @@ struct KeepsakeTool: AsyncParsableCommand {
       } else {
         try command.run()
       }
+      exit(withError: Output.failed(after: ExitCode.success))
     } catch {
       if let report = ErrorReport(usage: error, of: arguments) {
         Output.line(report)
         exit(withError: ExitCode(CommandFailure.Kind.usage.rawValue))
       }
-      exit(withError: error)
+      if !(error is ExitCode), exitCode(for: error).isSuccess {
+        // The help, the version or a completion script.
+        let text = fullMessage(for: error)
+        if !text.isEmpty { Output.text(text) }
+        exit(withError: Output.failed(after: ExitCode.success))
+      }
+      exit(withError: Output.failed(after: error))
     }
   }
 
-  /// Returns whether a subcommand of this name has subcommands of its own.
-  static func hasGroup(named name: String) -> Bool {
-    configuration.subcommands.contains {
-      $0.configuration.commandName == name && !$0.configuration.subcommands.isEmpty
+  /// Returns the names with which arguments begin, as far as they are those of subcommands.
+  static func path(in arguments: some Sequence<String>) -> [String] {
+    var path: [String] = []
+    var subcommands = configuration.subcommands
+    for name in arguments {
+      guard let next = subcommands.first(where: { $0.configuration.commandName == name }) else { break }
+      path.append(name)
+      subcommands = next.configuration.subcommands
     }
+    return path
   }
 }
 #else

@@ -13,6 +13,8 @@ import Testing
   func keys() async throws {
     let folder = try TemporaryFolder()
     let data = ["--data", folder.url.path]
+    #expect(await status(of: BankKeysCommand.self, data) == 66, "no server has run there")
+    try Data().write(to: folder.url.appendingPathComponent(CloudFolder.databaseName))
     #expect(await status(of: BankKeyCommand.self, data + ["--name", "shop", "--json"]) == 0)
     #expect(await status(of: BankKeyCommand.self, data + ["--name", "support"]) == 0)
     let keys = try ServerKeys(data: folder.url)

@@ -13,6 +13,9 @@ import Testing
     let folder = try TemporaryFolder()
     let data = ["--data", folder.url.path]
     #expect(await status(of: SecretRotateCommand.self, data) == 66)
+    #expect(await status(of: SecretListCommand.self, data) == 66)
+    try Data().write(to: folder.url.appendingPathComponent(CloudFolder.databaseName))
+    #expect(await status(of: SecretRotateCommand.self, data) == 66)
     // As an earlier release wrote it.
     try Data(repeating: 1, count: 32).write(to: folder.url.appendingPathComponent("secret"))
     #expect(await status(of: SecretRotateCommand.self, data + ["--json"]) == 0)

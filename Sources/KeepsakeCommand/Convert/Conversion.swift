@@ -61,6 +61,8 @@ struct Conversion {
       try self.init(plain: graph, target, isLossy: wanted == .lossy, room, progress)
       let again = ObjectGraph(try ArchiveInspection(of: bytes))
       losses += KeyedFidelity.losses(from: list, to: try KeyedWriter.list(again))
+    case (.values(let graph), .binary) where file.spelling == .binary:
+      try self.init(plain: graph, target, isLossy: wanted == .lossy, keepsKinds: true, room, progress)
     default: try self.init(plain: file.graph(), target, isLossy: wanted == .lossy, room, progress)
     }
   }
@@ -73,9 +75,10 @@ struct Conversion {
   }
 
   private init(
-    plain graph: ObjectGraph, _ target: FileFormat, isLossy: Bool, _ room: SpellingRoom, _ progress: (String) -> Void
+    plain graph: ObjectGraph, _ target: FileFormat, isLossy: Bool, keepsKinds: Bool = false, _ room: SpellingRoom,
+    _ progress: (String) -> Void
   ) throws {
-    var plain = PlainForm(graph, for: target, isLossy: isLossy, room)
+    var plain = PlainForm(graph, for: target, isLossy: isLossy, keepsKinds: keepsKinds, room)
     let value = try plain.tree()
     if target == .archive {
       var script = ArchiveScript()

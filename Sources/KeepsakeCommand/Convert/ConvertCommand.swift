@@ -147,7 +147,7 @@ struct ConvertCommand: AsyncParsableCommand {
   private func convert(
     _ input: String, to output: String, as format: FileFormat, _ progress: (String) -> Void
   ) throws -> Answer {
-    try refuseExisting(output)
+    if output != InputKind.standard { try OutputFile.check(output, mayReplace: force) }
     progress("reading \(Printable.text(input))")
     let opened = try InspectCommand.naming(input) { try SavedFile.opened(at: input, seal: seal.request()) }
     let file = try InspectCommand.naming(input) { try SavedFile(opened) }
@@ -178,13 +178,6 @@ struct ConvertCommand: AsyncParsableCommand {
   }
 
   // MARK: Writing
-
-  private func refuseExisting(_ output: String) throws {
-    var status = stat()
-    // A dangling link counts as existing, too.
-    guard output != InputKind.standard, !force, lstat(output, &status) == 0 else { return }
-    throw CommandFailure.exists(output)
-  }
 
   private func write(_ bytes: Data, _ format: FileFormat, to output: String) throws {
     guard output != InputKind.standard else { return try writeToStandardOutput(bytes, format) }
@@ -249,7 +242,7 @@ struct ConvertCommand: AsyncParsableCommand {
     }
 
     var lossLines: [String] {
-      losses.map { "not preserved: \($0.count) \($0.what); first at \(Printable.text($0.path))" }
+      losses.map { "not preserved: \($0.counted); first at \(Printable.text($0.path))" }
     }
   }
 }

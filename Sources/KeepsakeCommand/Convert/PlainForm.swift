@@ -18,6 +18,8 @@ struct PlainForm {
   let graph: ObjectGraph
   let target: FileFormat
   let isLossy: Bool
+  /// Whether the values come from a format that has nulls and sets, and the target has them as well.
+  let keepsKinds: Bool
   private(set) var losses: [Loss] = []
   /// The path of the current value.
   private var path: [String] = []
@@ -33,8 +35,8 @@ struct PlainForm {
   static let classKey = "$class"
   static let caseKey = "$case"
 
-  init(_ graph: ObjectGraph, for target: FileFormat, isLossy: Bool, _ room: SpellingRoom) {
-    (self.graph, self.target, self.isLossy, self.room) = (graph, target, isLossy, room)
+  init(_ graph: ObjectGraph, for target: FileFormat, isLossy: Bool, keepsKinds: Bool = false, _ room: SpellingRoom) {
+    (self.graph, self.target, self.isLossy, self.keepsKinds, self.room) = (graph, target, isLossy, keepsKinds, room)
   }
 
   mutating func tree() throws -> ArchiveValue {
@@ -81,6 +83,7 @@ struct PlainForm {
     case .reference(let number): return try object(number)
     case .vector(let values), .array(let values): return .array(try elements(values))
     case .set(let values):
+      if keepsKinds { return .set(try elements(values)) }
       // As in Codable, a set is a list.
       if target != .archive { try lose("sets, as lists") }
       return .array(try elements(values))
@@ -97,7 +100,7 @@ struct PlainForm {
   }
 
   private mutating func null() throws -> ArchiveValue? {
-    if target == .json || target == .archive { return ArchiveValue.none }
+    if target == .json || target == .archive || keepsKinds { return ArchiveValue.none }
     try lose("nulls, left out")
     return nil
   }
@@ -245,8 +248,8 @@ extension PlainForm {
     case .data(let data): return .data(data)
     case .date(let date): return .date(date)
     case .uuid(let uuid): return .string(uuid.uuidString)
-    case .array(let values), .set(let values), .vector(let values):
-      return .array(try values.map { try list($0, graph, for: target) })
+    case .set(let values): return .set(try values.map { try list($0, graph, for: target) })
+    case .array(let values), .vector(let values): return .array(try values.map { try list($0, graph, for: target) })
     case .structure(_, let fields):
       return .dictionary(try fields.map { .init($0.key, try list($0.value, graph, for: target)) })
     case .dictionary, .enumeration, .reference:

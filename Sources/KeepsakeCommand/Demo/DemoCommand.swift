@@ -87,22 +87,20 @@ struct DemoCommand: AsyncParsableCommand {
   }
 
   private func report(_ line: String) {
-    let target = json ? FileHandle.standardError : FileHandle.standardOutput
-    // A closed pipe means that the reader wants no more output; the story goes on, and the exit status still reports
-    // the result.
-    try? target.write(contentsOf: Data((line + "\n").utf8))
+    // If the reader wants no more output, the story goes on, and the exit status still reports the result.
+    if json { Output.complaint(line) } else { Output.text(line) }
   }
 
   private func show(_ promises: [Story.Promise]) throws {
     if json { return try Output.document(Table(promises: promises)) }
     let width = promises.map(\.promise.count).max() ?? 0
-    print("\n\("promised".padding(toLength: width, withPad: " ", startingAt: 0))      seen")
+    Output.text("\n\("promised".padding(toLength: width, withPad: " ", startingAt: 0))      seen")
     for promise in promises {
       let name = promise.promise.padding(toLength: width, withPad: " ", startingAt: 0)
-      print("\(name)  \(promise.kept ? "yes" : "NO ")  \(promise.seen)")
+      Output.text("\(name)  \(promise.kept ? "yes" : "NO ")  \(promise.seen)")
     }
     let kept = promises.filter(\.kept).count
-    print(
+    Output.text(
       "\n\(kept) of \(CountText.of(promises.count, "promise")) kept"
         + (kept == promises.count ? "." : ": something is wrong.")
     )

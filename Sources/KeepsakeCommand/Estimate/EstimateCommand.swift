@@ -14,7 +14,8 @@ struct EstimateCommand: AsyncParsableCommand {
       that is stored alone. Your files are not changed.
 
       Files that you name form one series, in the order given. In a folder, files whose names differ only in their \
-      last number form one.
+      last number form one. What can't be read there is skipped and listed, and the exit status says why; a store is \
+      left out.
       """,
     examples: [
       "keepsake estimate ~/old-saves"
@@ -28,19 +29,22 @@ struct EstimateCommand: AsyncParsableCommand {
 
   private struct Answer: Encodable {
     var series: [SeriesEstimate]
+    var skipped: [SkippedEntry]
   }
 
   func run() async throws {
     try await CommandRun.reporting(json: json) {
-      let series = try SaveSeries.find(paths)
+      let found = try SaveSeries.find(paths)
       let progress = ProgressLine(quiet: false)
-      let estimates = try series.map { series in try SeriesEstimate(of: series) { progress.update($0) } }
+      let estimates = try found.series.map { series in try SeriesEstimate(of: series) { progress.update($0) } }
       progress.clear()
       if json {
-        try Output.document(Answer(series: estimates))
+        try Output.document(Answer(series: estimates, skipped: found.skipped))
       } else {
         Output.text(SeriesEstimate.table(estimates, on: .standardOutput()))
+        for entry in found.skipped { Output.text(entry.line) }
       }
+      if let status = found.skipped.map(\.failure.kind.rawValue).max() { throw ExitCode(status) }
     }
   }
 }

@@ -1,54 +1,148 @@
 #if Cloud
 import Foundation
+import KeepsakeReplication
+import KeepsakeStore
+#if canImport(Glibc)
+import CDispatch  // The compiler may take this module for the one that defines Glibc's stat.
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
+/// A file or folder that is left out because it can't be read.
+struct SkippedEntry: Encodable {
+  var path: String
+  var failure: CommandFailure
+
+  private enum CodingKeys: CodingKey {
+    case path, error
+  }
+
+  init(_ url: URL, _ error: any Error) {
+    path = url.relativePath
+    failure = CommandFailure(error)
+    // The path is there already.
+    for start in [path + ": ", url.path + ": "] where failure.message.hasPrefix(start) {
+      failure.message.removeFirst(start.count)
+    }
+  }
+
+  func encode(to encoder: any Encoder) throws {
+    var container = encoder.container(keyedBy: CodingKeys.self)
+    try container.encode(path, forKey: .path)
+    try container.encode(ErrorReport.Body(failure), forKey: .error)
+  }
+
+  var line: String { "skipped \(Printable.text(path)): \(Printable.text(failure.message))" }
+}
 
 /// Files that are versions of one save, oldest first.
 struct SaveSeries {
   var name: String
   var files: [URL]
 
-  /// Returns the series among the paths of the command line. Throws `CommandFailure` if there is none.
-  static func find(_ paths: [String]) throws -> [SaveSeries] {
-    var named: [URL] = []
+  /// What was found in folders.
+  struct Found {
     var series: [SaveSeries] = []
+    /// What can't be read.
+    var skipped: [SkippedEntry] = []
+  }
+
+  /// Returns the series among the paths of the command line.
+  ///
+  /// - Throws: `CommandFailure` if there is none, or for a path that can't be read.
+  static func find(_ paths: [String]) throws -> Found {
+    var named: [URL] = []
+    var found = Found()
     for path in paths {
       let url = URL(fileURLWithPath: path)
       var isFolder: ObjCBool = false
       guard FileManager.default.fileExists(atPath: url.path, isDirectory: &isFolder) else {
         throw CommandFailure.nothing(at: path)
       }
-      if isFolder.boolValue { series += try find(in: url) } else { named.append(url) }
+      if isFolder.boolValue {
+        try find(in: url, &found)
+      } else {
+        try check(url)
+        named.append(url)
+      }
     }
-    if let first = named.first { series.insert(SaveSeries(name: first.lastPathComponent, files: named), at: 0) }
-    guard !series.isEmpty else {
-      throw CommandFailure(
-        .noInput, "the named folders contain no files", next: "name the versions of a save, or their folder")
+    if let first = named.first {
+      found.series.insert(SaveSeries(name: first.lastPathComponent, files: named), at: 0)
     }
-    return series
-  }
-
-  /// Returns the series in a folder and everything below it: one for all names that differ only in their last number.
-  private static func find(in folder: URL) throws -> [SaveSeries] {
-    // An enumerator leaves out silently what it may not list.
-    _ = try FileManager.default.contentsOfDirectory(atPath: folder.path)
-    guard let names = FileManager.default.enumerator(atPath: folder.path)?.allObjects as? [String] else {
-      throw CommandFailure(.io, "the folder \(folder.path) can't be listed", next: "check the disk, then try again")
-    }
-    var groups: [String: [(number: String, url: URL)]] = [:]
-    for name in names {
-      let url = folder.appendingPathComponent(name)
-      // Foundation can't name such a file again.
-      guard !name.contains("\u{FFFD}") else {
-        var failure = CommandFailure.undecodableName
-        failure.message = "\(Printable.text(url.path)): \(failure.message)"
+    guard !found.series.isEmpty else {
+      if let worst = found.skipped.max(by: { $0.failure.kind.rawValue < $1.failure.kind.rawValue }) {
+        var failure = worst.failure
+        failure.message = "\(worst.path): \(failure.message)"
         throw failure
       }
-      let values = try url.resourceValues(forKeys: [.isRegularFileKey])
-      guard values.isRegularFile == true else { continue }
-      let (group, number) = split(name)
-      groups[group, default: []].append((number, url))
+      throw CommandFailure(
+        .noInput, "the named folders contain no files but Keepsake's own",
+        next: "name the versions of a save, or their folder")
     }
-    return groups.sorted { $0.key < $1.key }.map { name, files in
+    return found
+  }
+
+  /// Adds the series in a folder and everything below it: one for all names that differ only in their last number.
+  /// Folders of Keepsake's own are left out. What can't be read is skipped, except for the folder itself.
+  private static func find(in folder: URL, _ found: inout Found) throws {
+    var groups: [String: [(number: String, url: URL)]] = [:]
+    var open = [""]
+    while let place = open.popLast() {
+      let url = place.isEmpty ? folder : folder.appendingPathComponent(place)
+      guard !FileManager.default.fileExists(atPath: url.path + "/" + Store.databaseName) else { continue }
+      let names: [String]
+      do {
+        names = try FileManager.default.contentsOfDirectory(atPath: url.path)
+      } catch {
+        guard !place.isEmpty else { throw error }
+        found.skipped.append(SkippedEntry(url, error))
+        continue
+      }
+      for name in names where name != SyncState.folderName {
+        let inner = place.isEmpty ? name : place + "/" + name
+        let url = folder.appendingPathComponent(inner)
+        do {
+          // Foundation can't name such a file again.
+          guard !name.contains("\u{FFFD}") else { throw CommandFailure.undecodableName }
+          let type = try FileManager.default.attributesOfItem(atPath: url.path)[.type] as? FileAttributeType
+          if type == .typeDirectory { open.append(inner) }
+          guard type == .typeRegular else { continue }
+          try check(url)
+          let (group, number) = split(inner)
+          groups[group, default: []].append((number, url))
+        } catch {
+          found.skipped.append(SkippedEntry(url, error))
+        }
+      }
+    }
+    found.skipped.sort { $0.path < $1.path }
+    found.series += groups.sorted { $0.key < $1.key }.map { name, files in
       SaveSeries(name: name, files: files.sorted { isBefore($0.number, $1.number) }.map(\.url))
+    }
+  }
+
+  /// Ensures that a file can be a version of a save.
+  private static func check(_ url: URL) throws {
+    // Without blocking, so that a pipe without a writer doesn't hold up the command.
+    let file = open(url.path, O_RDONLY | O_NONBLOCK | O_CLOEXEC)
+    guard file >= 0 else {
+      let number = errno
+      let reason = String(cString: strerror(number))
+      throw CommandFailure(system: number, "\(url.relativePath): it can't be opened: \(reason)")
+    }
+    defer { close(file) }
+    var status = stat()
+    guard fstat(file, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
+      throw CommandFailure(
+        .data, "\(url.relativePath): it is neither a regular file nor a folder", next: "name the versions of a save")
+    }
+    guard status.st_size <= EncodedContent.maximumContentBytes else {
+      let limit = Printable.size(Int64(EncodedContent.maximumContentBytes))
+      throw CommandFailure(
+        .data, "\(url.relativePath): it has \(Printable.size(Int64(status.st_size))); a save has at most \(limit)")
     }
   }
 

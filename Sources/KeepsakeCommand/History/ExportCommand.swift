@@ -65,11 +65,7 @@ struct ExportCommand: AsyncParsableCommand {
     force: Bool = false,
     progress: (String) -> Void = { _ in }
   ) throws -> Answer {
-    guard force || !FileManager.default.fileExists(atPath: path) else { throw CommandFailure.exists(path) }
-    guard !isInside(path, store) else {
-      throw CommandFailure(
-        .data, "\(path) is in the store's own folder, which only Keepsake writes to", next: "name another folder")
-    }
+    try OutputFile.check(path, mayReplace: force, apartFrom: [StoreReport.folder(of: store)])
     let reader = try StoreReader.open(at: store, seal: seal)
     progress("reading \(Printable.text(slot))")
     let save = try reader.read { transaction in
@@ -84,14 +80,6 @@ struct ExportCommand: AsyncParsableCommand {
     return Answer(
       slot: slot, version: save.version.description, output: path, bytes: save.bytes.count, fileBytes: bytes.count,
       seal: fileSeal.kind == .none ? nil : fileSeal.kind.rawValue)
-  }
-
-  /// Returns whether a file would be in the store's folder, by any path or link.
-  private static func isInside(_ path: String, _ store: URL) -> Bool {
-    let folder = (store.pathExtension == "sqlite" ? store.deletingLastPathComponent() : store)
-      .resolvingSymlinksInPath().path
-    let target = URL(fileURLWithPath: path).deletingLastPathComponent().resolvingSymlinksInPath().path
-    return target == folder || target.hasPrefix(folder + "/")
   }
 
   private static func record(of slot: String, _ version: String?, in transaction: StoreTransaction) throws

@@ -50,6 +50,7 @@ struct HistoryCommand: AsyncParsableCommand {
 
   /// Draws the graph of a slot.
   private func draw(_ slot: String, of url: URL) throws {
+    if let svg { try OutputFile.check(svg, mayReplace: false, apartFrom: [StoreReport.folder(of: url)]) }
     let graph = try StoreReader.open(at: url, seal: seal.request()).read { transaction in
       try HistoryGraph(of: Self.keys(of: slot, in: transaction)[0], in: transaction)
     }

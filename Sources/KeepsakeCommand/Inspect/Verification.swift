@@ -22,6 +22,8 @@ struct Verdict: Codable, Equatable {
     case damaged
     /// Written by a newer program: neither sound nor damaged as far as this one can determine.
     case newer
+    /// A file that was named, and isn't one of Keepsake's.
+    case foreign
     /// It doesn't exist, or the system doesn't allow reading it.
     case unreadable
   }
@@ -46,13 +48,15 @@ struct Verdict: Codable, Equatable {
     state = .sound
   }
 
-  init(_ path: String, _ kind: Kind, bytes: Int64 = 0, failure: CommandFailure) {
+  /// - Parameter isForeign: Whether the file isn't damaged if it isn't what it should be.
+  init(_ path: String, _ kind: Kind, bytes: Int64 = 0, failure: CommandFailure, isForeign: Bool = false) {
     (self.path, self.kind, self.bytes) = (path, kind, bytes)
     state =
       switch failure.kind {
       case .newer: .newer
       case .noInput, .exists, .io, .permission, .temporary, .unavailable, .usage: .unreadable
-      case .data, .software: .damaged
+      case .data: isForeign ? .foreign : .damaged
+      case .software: .damaged
       }
     message = failure.message
     next = failure.next
@@ -208,6 +212,12 @@ struct Verification: Codable {
         bytes = Int64(data.count)
         // In a folder, other programs' compressed files are none of ours.
         let opened = try OpenedFile(data, at: entry.path, opens: entry.isNamed)
+        kind = isOurs(opened) ? .archive : .unknown
+        if entry.isNamed, kind == .unknown {
+          let words = try SavedFile(opened).words
+          throw CommandFailure(
+            .data, "not a save of Keepsake: \(opened.wrappings.opening)\(words)", next: "keepsake inspect reads it")
+        }
         if SaveFileEnvelope.isSaveFile(opened.bytes) {
           kind = .save
           return try save(opened, seal)
@@ -226,11 +236,23 @@ struct Verification: Codable {
             \(CountText.of(header.objectCount, "object")), root \(header.rootType)
             """)
       }
-    } catch let error as StoreError where error.code == .misuse && !entry.isNamed {
-      return nil  // Another program's database.
+    } catch let error as StoreError where error.code == .misuse {
+      // Another program's database, or a store that a game has to upgrade first.
+      guard entry.isNamed else { return nil }
+      let isForeign = !isStore(entry.path)
+      return Verdict(
+        entry.path, isForeign ? .unknown : .store, failure: CommandFailure(error), isForeign: isForeign)
     } catch {
-      return Verdict(entry.path, kind, bytes: bytes, failure: CommandFailure(error).withoutInspectAdvice)
+      return Verdict(
+        entry.path, kind, bytes: bytes, failure: CommandFailure(error).withoutInspectAdvice,
+        isForeign: kind == .unknown)
     }
+  }
+
+  /// Whether a file begins as one of Keepsake's, or is called one.
+  private static func isOurs(_ file: OpenedFile) -> Bool {
+    ArchiveFrame.isArchive(file.bytes) || ArchiveFrame.isFrame(file.bytes) || SaveFileEnvelope.isSaveFile(file.bytes)
+      || file.path.hasSuffix("." + nameExtension)
   }
 
   /// Checks the file as a whole, its seal, the save's hash, and every value if it is an archive.

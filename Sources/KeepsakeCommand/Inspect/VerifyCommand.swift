@@ -10,8 +10,9 @@ struct VerifyCommand: AsyncParsableCommand {
     abstract: "Check archives, exported saves and stores: checksums, structure, every value.",
     discussion: """
       Checks archives, exported saves, stores, and folders of them, including all subfolders; other files in a folder \
-      are skipped. Nothing is changed, and a game may have a store open. Exit status: 0 if all are sound, 1 if any \
-      isn't, and the status of the failure if one can't be read at all.
+      are skipped, and one that is named is foreign. Nothing is changed, and a game may have a store open. Exit \
+      status: 0 if all are sound, 1 if any isn't, 65 for a foreign file, and the status of the failure if one can't be \
+      read at all.
       """,
     examples: [
       "keepsake verify ~/.local/share",

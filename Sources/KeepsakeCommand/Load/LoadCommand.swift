@@ -112,6 +112,7 @@ struct LoadCommand: AsyncParsableCommand {
   func run() async throws {
     try await CommandRun.reporting(json: json) {
       let plan = try plan()
+      if let plot { try OutputFile.check(plot, mayReplace: true) }
       let line = ProgressLine(quiet: false)
       let peer = try LoadPeer.start(.server, unless: url, appKey: appKey)
       defer { peer?.stop() }

@@ -33,7 +33,11 @@ struct BankOptions: ParsableArguments {
 
   var folder: URL { get throws { try FolderArgument.url(data) } }
 
-  func keys() throws -> ServerKeys { try ServerKeys(data: folder) }
+  func keys() throws -> ServerKeys {
+    let folder = try folder
+    try CloudFolder.check(folder)
+    return try ServerKeys(data: folder)
+  }
 }
 
 /// `keepsake bank key`: creates a key.

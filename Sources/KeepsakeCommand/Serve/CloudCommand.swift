@@ -45,9 +45,12 @@ struct CloudBackupCommand: AsyncParsableCommand {
 
   func run() async throws {
     try await CommandRun.reporting(json: json) {
+      let folder = try FolderArgument.url(data)
+      try CloudFolder.check(folder)
+      try OutputFile.check(to, mayReplace: force, apartFrom: [folder])
       let summary = try BackupRun.watching { progress in
         try CloudBackup.make(
-          of: FolderArgument.url(data), to: URL(fileURLWithPath: to), replacing: force,
+          of: folder, to: URL(fileURLWithPath: to), replacing: force,
           progress: progress)
       }
       if json { return try Output.document(BackupRun.Answer(path: to, backup: summary)) }

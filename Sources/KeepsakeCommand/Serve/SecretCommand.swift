@@ -28,7 +28,11 @@ struct SecretOptions: ParsableArguments {
   @Flag(name: .shortAndLong, help: "Print JSON.")
   var json = false
 
-  func secrets() throws -> ServerSecrets { try ServerSecrets(data: FolderArgument.url(data)) }
+  func secrets() throws -> ServerSecrets {
+    let folder = try FolderArgument.url(data)
+    try CloudFolder.check(folder)
+    return try ServerSecrets(data: folder)
+  }
 }
 
 /// `keepsake secret rotate`: makes a new secret.

@@ -213,7 +213,10 @@ struct CommandFailure: Error, Hashable, Sendable, Codable {
       self.init(.temporary, error.message, next: "stop the other server, or name another folder with --data")
     case .newerData: self.init(.newer, error.message, next: Self.newerAdvice)
     case .inputOutput:
-      self.init(.io, error.description, next: "check the disk, and who may read and write the folder of --data")
+      let cause = error.cause.map { CommandFailure($0) }
+      self.init(
+        cause?.kind == .permission ? .permission : .io, error.description,
+        next: "check the disk, and who may read and write the folder of --data")
     case .damaged: self.init(.data, error.description, next: "restore the folder of --data from a backup")
     case .configuration: self.init(.usage, error.message)
     case .missing: self.init(.noInput, error.message)

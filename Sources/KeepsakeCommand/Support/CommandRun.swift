@@ -47,17 +47,15 @@ struct ErrorReport: Encodable {
   init(_ failure: CommandFailure) { error = Body(failure) }
 
   /// Returns the report of arguments that can't be parsed, if they ask for JSON; nil for anything else, such as the
-  /// help.
+  /// help, and what a command that ran has reported itself.
   init?(usage error: any Error, of arguments: [String]) {
     let own = arguments.prefix { $0 != "--" }
     // Short flags may be written together.
     let isWanted = own.contains { $0 == "--json" || $0.wholeMatch(of: /-[a-z]*j[a-z]*/) != nil }
-    guard isWanted, KeepsakeTool.exitCode(for: error) == .validationFailure else { return nil }
-    let command = own.prefix { $0.first?.isLetter == true }.prefix(2)
-    let known = command.count == 2 && KeepsakeTool.hasGroup(named: command[0]) ? command : command.prefix(1)
+    guard isWanted, !(error is ExitCode), KeepsakeTool.exitCode(for: error) == .validationFailure else { return nil }
     self.error = Body(
       code: "usage", message: KeepsakeTool.message(for: error),
-      next: (["keepsake help"] + known).joined(separator: " ") + " says how it is used")
+      next: (["keepsake help"] + KeepsakeTool.path(in: own)).joined(separator: " ") + " says how it is used")
   }
 }
 #endif

@@ -1,10 +1,22 @@
 #if Cloud
+import ArgumentParser
 import Foundation
 import KeepsakeReplication
+import Synchronization
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#elseif canImport(Darwin)
+import Darwin
+#endif
 
 /// Writes to standard output and standard error immediately, unbuffered: other programs wait for these lines through a
 /// pipe.
 enum Output {
+  /// Why standard output could not be written, the first time that it couldn't.
+  private static let failure = Mutex<CommandFailure?>(nil)
+
   static func text(_ text: String) {
     write(Data((text + "\n").utf8), to: .standardOutput)
   }
@@ -68,9 +80,26 @@ enum Output {
     do {
       try handle.write(contentsOf: data)
     } catch {
-      // The reader of these lines is gone. There is nobody to report it to, and the work goes on.
-      return
+      // If the reader of these lines is gone, there is nobody to report it to. Anything else is reported at the end of
+      // the command. The work goes on.
+      let number = ErrorReason.systemNumber(of: error)
+      guard number != EPIPE, handle === FileHandle.standardOutput else { return }
+      failure.withLock { failure in
+        guard failure == nil else { return }
+        let advice = number == ENOSPC || number == EDQUOT ? "make room and try again" : nil
+        failure = CommandFailure(
+          .io, "standard output can't be written: \(ErrorReason.text(error))", next: advice)
+      }
     }
+  }
+
+  /// Returns the error with which the command ends: its own or, if it has nothing worse than a result to tell and that
+  /// could not be written, this failure, which is reported to people.
+  static func failed(after error: any Error) -> any Error {
+    guard let failure = failure.withLock({ $0 }) else { return error }
+    CommandRun.complain(of: failure)
+    guard let own = error as? ExitCode, own.rawValue < CommandFailure.Kind.usage.rawValue else { return error }
+    return ExitCode(failure.kind.rawValue)
   }
 }
 #endif

@@ -4,6 +4,13 @@ import KeepsakeMirror
 import KeepsakeReplication
 import KeepsakeStore
 import KeepsakeSync
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#elseif canImport(Darwin)
+import Darwin
+#endif
 
 /// One run of `keepsake sync`: a mirror of the folder on one side, a sync service on the other, the store between them.
 final class SyncSession {
@@ -49,6 +56,8 @@ final class SyncSession {
   private let seenByTracker = SeenByTracker()
   private var passes = 0
   private var lastPass = FolderMirror.Pass()
+  /// The paths in the folder of which something was said: each only once, however many passes try them.
+  private var issuePaths: Set<String> = []
   private var patience: SettlePatience
 
   private func takeLetters() -> Letters { inbox.take { Letters(stop: $0.stop) } }
@@ -129,7 +138,8 @@ final class SyncSession {
     }
     if options.once, lastPass.troubled > 0 {
       throw CommandFailure(
-        .io, "\(CountText.of(lastPass.troubled, "file")) could not be synced", next: "the lines above say why")
+        isDenied ? .permission : .io, "\(CountText.of(lastPass.troubled, "file")) could not be synced",
+        next: "the lines above say why")
     }
   }
 
@@ -216,8 +226,16 @@ final class SyncSession {
     pass.events.forEach(reporter.report)
     pass.events.forEach(seenByTracker.note)
     if !pass.events.allSatisfy(\.isIssue) { service.committed() }
+    for case .issue(let issue) in pass.events { issuePaths.insert(issue.path) }
     lastPass = pass
     return pass.isQuiet
+  }
+
+  /// Whether the system doesn't let this user read one of the files that could not be synced.
+  private var isDenied: Bool {
+    issuePaths.contains { path in
+      access(options.folder + "/" + path, R_OK) != 0 && CommandFailure.Kind(errno: errno) == .permission
+    }
   }
 
   /// Takes what other tasks have left; returns whether to stop.

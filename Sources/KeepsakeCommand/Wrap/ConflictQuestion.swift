@@ -28,7 +28,7 @@ enum ConflictQuestion {
     var lines = [
       """
       keepsake: "\(Printable.text(game))" was played here and on another device since both had the same saves. \
-      \(CountText.of(conflicts.count, "file")) differ:
+      \(CountText.of(conflicts.count, "file differs", plural: "files differ")):
       """
     ]
     for conflict in conflicts.prefix(filesShown) {

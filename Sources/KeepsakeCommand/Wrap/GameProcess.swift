@@ -49,8 +49,10 @@ enum GameProcess {
     var process: pid_t = 0
     let number = posix_spawnp(&process, command[0], nil, &attributes, &arguments, environ)
     guard number == 0 else {
+      // What is there is neither a program nor a script that says what runs it.
       throw CommandFailure(
-        CommandFailure.Kind(errno: number), "can't start \(command[0]): \(String(cString: strerror(number)))",
+        number == ENOEXEC ? .data : CommandFailure.Kind(errno: number),
+        "can't start \(command[0]): \(String(cString: strerror(number)))",
         next: "check the command after --")
     }
     GameSignals.game = process

@@ -22,6 +22,14 @@ struct SavePlace: Hashable, Sendable {
   var anchor: PathAnchor
   /// Below the anchor's folder. Empty for the folder itself.
   var components: [NamePattern]
+
+  /// Whether a component has a name that is Keepsake's own: nothing under it is ever mirrored.
+  var hasReservedName: Bool {
+    components.compactMap(\.literalName).contains {
+      let name = $0.lowercased()
+      return name == SavePath.reservedName || name.hasPrefix(SavePath.reservedName + "-")
+    }
+  }
 }
 
 /// A folder that devices have at different paths, such as the user's home. Its name begins the names of slots, so that

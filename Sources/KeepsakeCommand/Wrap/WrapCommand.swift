@@ -1,8 +1,17 @@
 #if Cloud
 import ArgumentParser
 import Foundation
+import KeepsakeMirror
 import KeepsakeReplication
 import KeepsakeStore
+#if canImport(Glibc)
+import CDispatch  // The compiler may take this module for the one that defines Glibc's stat.
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#elseif canImport(Darwin)
+import Darwin
+#endif
 
 /// `keepsake wrap`: starts a game with the newest saves, and keeps and sends those that it makes.
 struct WrapCommand: AsyncParsableCommand {
@@ -189,12 +198,21 @@ struct WrapCommand: AsyncParsableCommand {
     guard saves.isEmpty else {
       let tokens = tokens(nil)
       return try saves.flatMap { text in
-        let path = text.hasPrefix("~/") ? home + text.dropFirst() : text
+        let path = text == "~" || text.hasPrefix("~/") ? home + text.dropFirst() : text
         // What exists under this very name has no wildcards in it.
-        guard !path.hasPrefix("<"),
-          FileManager.default.fileExists(atPath: path) || !path.contains(where: "*?[<".contains)
-        else { return try tokens.places(of: path.hasPrefix("<") ? path : Self.absolute(path)) }
-        return [tokens.place(literally: Self.absolute(path))]
+        let isLiteral =
+          !path.hasPrefix("<")
+          && (FileManager.default.fileExists(atPath: path) || !path.contains(where: "*?[<".contains))
+        let places =
+          isLiteral
+          ? [tokens.place(literally: Self.absolute(path))]
+          : try tokens.places(of: path.hasPrefix("<") ? path : Self.rooted(path))
+        for place in places where place.hasReservedName {
+          throw CommandFailure(
+            .data, "nothing in \(text) is kept: names like \(SavePath.reservedName) are Keepsake's own",
+            next: "name the folder in which the game keeps its saves")
+        }
+        return places
       }
     }
     let file =
@@ -215,8 +233,32 @@ struct WrapCommand: AsyncParsableCommand {
     return places
   }
 
-  private static func absolute(_ path: String) -> String {
+  /// Returns the absolute path of a path in the current folder, as it is written.
+  private static func rooted(_ path: String) -> String {
     path.hasPrefix("/") ? path : FileManager.default.currentDirectoryPath + "/" + path
+  }
+
+  /// Returns the absolute path of a path in the current folder, without `.` and `..`. As for the system, what is above
+  /// a link is above the folder that it leads to.
+  static func absolute(_ path: String) -> String {
+    var names: [String] = []
+    func folder() -> String { "/" + names.joined(separator: "/") }
+    for name in rooted(path).split(separator: "/").map(String.init) where name != "." {
+      guard name == ".." else {
+        names.append(name)
+        continue
+      }
+      if isLink(folder()) {
+        names = URL(fileURLWithPath: folder()).resolvingSymlinksInPath().path.split(separator: "/").map(String.init)
+      }
+      _ = names.popLast()
+    }
+    return folder()
+  }
+
+  private static func isLink(_ path: String) -> Bool {
+    var status = stat()
+    return lstat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFLNK
   }
 }
 

@@ -106,7 +106,6 @@ final class WrapSession {
     if back > 0 { say("the folder of the saves was gone; \(CountText.of(back, "save")) put back") }
     try decide(in: areas)
     try report(outside: areas.outside())
-    areas.resetCounts()
     areas.isPlacing = true
     defer { areas.isPlacing = false }
     // The cloud may have taken its time.
@@ -143,9 +142,11 @@ final class WrapSession {
 
   private func report(outside paths: [String]) {
     guard let first = paths.first else { return }
+    // Without a cloud, they are of an earlier run for other places.
+    let origin = options.cloud == nil ? "in the history" : "of the cloud"
     say(
       """
-      \(CountText.of(paths.count, "file")) of the cloud \(paths.count == 1 ? "is" : "are") outside of this game's \
+      \(CountText.of(paths.count, "file")) \(origin) \(paths.count == 1 ? "is" : "are") outside of this game's \
       saves here and not written, such as \(Printable.text(first))
       """)
   }

@@ -254,6 +254,33 @@ private struct Prices: Codable, Equatable {
     }
   }
 
+  @Test("sets and nulls survive from one binary property list to another, and are an error in other formats")
+  func binaryKinds() async throws {
+    try await cleaning {
+      let list: PropertyList = ["tags": .set(["a", .set([7])]), "list": .array([.null, 1]), "none": .null]
+      try list.encoded(as: .binary).write(to: folder.appendingPathComponent("list.bplist"))
+      #expect(try convert("list.bplist", "again.bplist").losses.isEmpty)
+      #expect(try PropertyList(bytes("again.bplist")) == list)
+      #expect(try convert("list.bplist", "lossy.bplist", "--lossy").losses.isEmpty)
+      #expect(try PropertyList(bytes("lossy.bplist")) == list)
+      #expect(failure("list.bplist", "list.plist")?.kind == .data)
+      #expect(failure("list.bplist", "list.json")?.kind == .data)
+    }
+  }
+
+  @Test("what is lost is counted in English")
+  func counted() {
+    func words(_ count: Int, _ what: String) -> String { PlainForm.Loss(what: what, count: count, path: "a").counted }
+    #expect(words(1, "URLs, as text") == "1 URL, as text" && words(2, "URLs, as text") == "2 URLs, as text")
+    #expect(words(1, "sets, as lists") == "1 set, as a list" && words(2, "sets, as lists") == "2 sets, as lists")
+    let copies = "references to an object that is written elsewhere, as copies of it"
+    #expect(words(1, copies) == "1 reference to an object that is written elsewhere, as a copy of it")
+    #expect(words(2, copies) == "2 " + copies)
+    #expect(words(1, "dates, as text") == "1 date, as text" && words(1, "nulls, left out") == "1 null, left out")
+    #expect(words(2, "value of the class Hero") == "2 values of the class Hero")
+    #expect(words(3, "data, as base64") == "3 data, as base64")
+  }
+
   @Test("--lossy writes a set as a list of all its elements, also of one that is part of a keyed archive")
   func lossySets() async throws {
     try await cleaning {

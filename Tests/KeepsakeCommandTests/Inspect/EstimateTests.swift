@@ -27,12 +27,12 @@ import Testing
       "2.sav": empty, "10.sav": empty, "1.sav": empty, "a/slot1_v009": empty, "a/slot1_v10": empty, "a/slot2_v1": empty,
       "readme": empty,
     ])
-    let series = try SaveSeries.find([folder.path])
+    let series = try SaveSeries.find([folder.path]).series
     #expect(series.map(\.name) == ["#.sav", "a/slot1_v#", "a/slot2_v#", "readme"])
     #expect(
       series.map(names) == [["1.sav", "2.sav", "10.sav"], ["slot1_v009", "slot1_v10"], ["slot2_v1"], ["readme"]])
     // Files that are given by name are one series, in the given order.
-    let named = try SaveSeries.find(["2.sav", "1.sav"].map { folder.appendingPathComponent($0).path })
+    let named = try SaveSeries.find(["2.sav", "1.sav"].map { folder.appendingPathComponent($0).path }).series
     #expect(named.map(names) == [["2.sav", "1.sav"]])
     #expect(throws: CommandFailure.self) { try SaveSeries.find([folder.appendingPathComponent("nowhere").path]) }
   }
@@ -47,7 +47,7 @@ import Testing
       files["save\(version)"] = Data(lines.joined(separator: "\n").utf8)
     }
     try write(files)
-    let estimate = try SeriesEstimate(of: #require(SaveSeries.find([folder.path]).first)) { _ in }
+    let estimate = try SeriesEstimate(of: #require(SaveSeries.find([folder.path]).series.first)) { _ in }
     #expect(estimate.versions == 30)
     #expect(estimate.plainBytes == files.values.reduce(0) { $0 + $1.count })
     #expect(estimate.fullFrames == 1)
@@ -63,20 +63,50 @@ import Testing
     #expect(table.count == 3 && Set(table.map(\.count)).count == 1)
   }
 
+  #if os(Linux)
+  @Test("what can't be read in a folder is skipped and listed, and the status says why; stores aren't counted")
+  func skipped() throws {
+    defer { try? FileManager.default.removeItem(at: folder) }
+    try write([
+      "a1": Data("one".utf8), "a2": Data("two".utf8), "large": Data(), "store/store.sqlite": Data(),
+      "store/backup-1.sqlite": Data(), ".keepsake/store.sqlite": Data(), ".keepsake/folder": Data(),
+    ])
+    let large = try FileHandle(forWritingTo: folder.appendingPathComponent("large"))
+    try large.truncate(atOffset: (256 << 20) + 1)
+    try large.close()
+    let name: [CChar] = Array(folder.path.utf8CString.dropLast()) + [0x2F, 0x62, -1, -2, 0]
+    let file = open(name, O_CREAT | O_WRONLY, 0o600)
+    try #require(file >= 0)
+    close(file)
+    let found = try SaveSeries.find([folder.path])
+    #expect(found.series.map(\.name) == ["a#"] && found.series.map(names) == [["a1", "a2"]])
+    #expect(found.skipped.count == 2)
+    #expect(found.skipped.contains { $0.path.hasSuffix("/large") && $0.failure.kind == .data })
+    #expect(found.skipped.contains { $0.failure.message == "its name isn't valid UTF-8" })
+    let ended = try Tool.run(["estimate", folder.path])
+    #expect(ended.status == 66 && ended.text.contains("| a#") && ended.text.contains("skipped "), "\(ended.errors)")
+    let json = try Tool.run(["estimate", folder.path, "--json"])
+    let object = try JSONSerialization.jsonObject(with: json.output) as? [String: Any]
+    let skipped = object?["skipped"] as? [[String: Any]]
+    #expect(json.status == 66 && skipped?.count == 2 && skipped?.allSatisfy { $0["error"] is [String: Any] } == true)
+    #expect(try Tool.run(["estimate", folder.path + "/store"]).status == 66)
+  }
+  #endif
+
   @Test("empty saves and incompressible saves have figures, too")
   func extremes() throws {
     defer { try? FileManager.default.removeItem(at: folder) }
     var random = SystemRandomNumberGenerator()
     let noise = Data((0..<50_000).map { _ in UInt8.random(in: 0...255, using: &random) })
     try write(["empty1": Data(), "empty2": Data(), "noise1": noise, "noise2": Data(noise.reversed())])
-    let estimates = try SaveSeries.find([folder.path]).map { try SeriesEstimate(of: $0) { _ in } }
+    let estimates = try SaveSeries.find([folder.path]).series.map { try SeriesEstimate(of: $0) { _ in } }
     #expect(estimates.map(\.plainBytes) == [0, 100_000])
     #expect(estimates[1].keptBytes <= estimates[1].aloneBytes)
   }
 
   @Test("all versions of real saves take at most 1.5 times the least that deltas could take", .needsRealFiles)
   func corpus() throws {
-    let series = try SaveSeries.find([try #require(RealFiles.folder).path + "/saves"])
+    let series = try SaveSeries.find([try #require(RealFiles.folder).path + "/saves"]).series
     #expect(!series.isEmpty)
     let estimates = try series.map { try SeriesEstimate(of: $0) { _ in } }
     print(SeriesEstimate.table(estimates))

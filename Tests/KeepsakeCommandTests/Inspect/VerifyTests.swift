@@ -69,10 +69,40 @@ import Testing
     try await cleaning {
       let text = folder.appendingPathComponent("text")
       try Data("once upon a time".utf8).write(to: text)
-      #expect(verify([text.path]).files.map(\.state) == [.damaged])
+      #expect(verify([text.path]).files.map(\.state) == [.foreign])
       #expect(verify([folder.path + "/nothing"]).files.map(\.state) == [.unreadable])
-      #expect(await status([text.path]) == 1)
+      #expect(await status([text.path]) == CommandFailure.Kind.data.rawValue)
       #expect(await status([folder.path]) == CommandFailure.Kind.noInput.rawValue)
+    }
+  }
+
+  @Test("a given file of another format is foreign and named, also if it is broken; a broken archive is damaged")
+  func foreign() async throws {
+    try await cleaning {
+      let list = ["level": 3]
+      for (name, text) in [
+        ("a.json", "{\"level\": 3}"), ("broken.json", "{\"level\": "), ("a.xml", "<note>hello</note>"), ("empty", ""),
+      ] {
+        try Data(text.utf8).write(to: folder.appendingPathComponent(name))
+      }
+      for (name, format) in [
+        ("a.plist", PropertyListSerialization.PropertyListFormat.xml), ("a.bplist", .binary),
+      ] {
+        try PropertyListSerialization.data(fromPropertyList: list, format: format, options: 0)
+          .write(to: folder.appendingPathComponent(name))
+      }
+      for name in ["a.json", "broken.json", "a.xml", "empty", "a.plist", "a.bplist"] {
+        let path = folder.appendingPathComponent(name).path
+        #expect(verify([path]).files.map(\.state) == [.foreign], "\(name)")
+        #expect(await status([path]) == 65, "\(name)")
+      }
+      let json = try #require(verify([folder.appendingPathComponent("a.json").path]).files.first)
+      #expect(json.message == "not a save of Keepsake: JSON" && json.next == "keepsake inspect reads it")
+      #expect(verify([folder.path]).files.isEmpty && verify([folder.path]).passedOver == 6)
+      let cut = folder.appendingPathComponent("cut")
+      try Archive.encode(Hero()).dropLast(9).write(to: cut)
+      #expect(verify([cut.path]).files.map(\.state) == [.damaged])
+      #expect(await status([cut.path]) == VerifyCommand.unsound)
     }
   }
 

@@ -34,10 +34,13 @@ import Testing
       guard status >= 64, !call.contains("--graph"), !["manual", "wrap", "verify"].contains(call[0]) else { continue }
       let json = try Tool.run(Array(call.prefix { $0 != "--" }) + ["--json"], in: folder, by: runner)
       #expect(json.status == status, "keepsake \(call.joined(separator: " ")) --json: \(json.errors)")
-      let last = json.text.split(separator: "\n").last.map { Data($0.utf8) } ?? Data()
-      let object = try? JSONSerialization.jsonObject(with: last) as? [String: Any]
+      let errors = json.text.split(separator: "\n").compactMap { line in
+        let object = try? JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any]
+        return object?["event"] as? String == "error" ? object?["error"] as? [String: Any] : nil
+      }
+      let message = errors.first?["message"] as? String
       #expect(
-        object?["event"] as? String == "error" && (object?["error"] as? [String: Any])?["message"] is String,
+        errors.count == 1 && message?.isEmpty == false,
         "keepsake \(call.joined(separator: " ")) --json: \(json.text)\(json.errors)")
     }
   }
@@ -79,11 +82,14 @@ import Testing
           ["serve", "--data", "new", "--config", "gone"], ["inspect", "empty"], ["diff", "gone", "json"],
           ["diff", "json", "gone"], ["cloud", "backup", "--data", "empty", "--to", "a.tar"],
           ["bank", "status", "--data", "empty"], ["secret", "rotate", "--data", "empty"],
+          ["bank", "keys", "--data", "empty"], ["bank", "key", "--data", "empty", "--name", "shop"],
+          ["secret", "list", "--data", "empty"], ["secret", "forget", "--data", "empty"],
           ["bank", "remove-key", "--data", "empty", "--name", "shop"],
           ["serve", "--data", "new", "--app-keys-file", "gone"],
           ["serve", "--data", "new", "--tls-certificate", "gone", "--tls-key", "gone"],
         ], 66, in: folder)
       #expect(!FileManager.default.fileExists(atPath: folder.appendingPathComponent("gone").path))
+      #expect(try FileManager.default.contentsOfDirectory(atPath: folder.appendingPathComponent("empty").path).isEmpty)
     }
   }
 
@@ -111,6 +117,40 @@ import Testing
           ["secret", "list", "--data", "space"], ["serve", "--data", "new", "--config", "json"],
           ["diff", "json", "text"],
         ], 77, in: folder, by: runner)
+      // A folder that can be read and not written, and one file that can't be read.
+      #expect(chmod(folder.appendingPathComponent("empty").path, 0o500) == 0)
+      try check([["serve", "--data", "empty", "--port", "0"]], 77, in: folder, by: runner)
+      let saves = folder.appendingPathComponent("saves")
+      try FileManager.default.createDirectory(at: saves, withIntermediateDirectories: true)
+      try Data("x".utf8).write(to: saves.appendingPathComponent("a"))
+      #expect(chmod(saves.appendingPathComponent("a").path, 0) == 0)
+      try FileManager.default.createDirectory(
+        at: folder.appendingPathComponent("shared"), withIntermediateDirectories: true)
+      let sync = ["sync", "saves", "--folder", "shared", "--once", "--interval", "20", "--settle", "40"]
+      let ended = try Tool.run(sync, in: folder, by: runner)
+      #expect(ended.status == 77, "\(ended.text)\(ended.errors)")
+    }
+  }
+
+  @Test("output that can't be written ends with 74, whatever the result is, and a closed pipe is no failure")
+  func unwritable() async throws {
+    try await filled { folder in
+      let full = ["sh", "-c", "exec \"$@\" > /dev/full", "sh"]
+      for call in [
+        ["inspect", "json"], ["history", "space"], ["manual"], ["verify", "space"], ["estimate", "json"],
+        ["verify", "text"], ["--version"], ["help", "inspect"], ["--generate-completion-script", "bash"],
+      ] {
+        let ended = try Tool.run(call, in: folder, by: full)
+        let isFailure = call == ["verify", "text"]
+        #expect(
+          ended.status == (isFailure ? 65 : 74) && ended.errors.contains("standard output can't be written"),
+          "keepsake \(call.joined(separator: " ")): \(ended.status) \(ended.errors)")
+      }
+      // The reader is gone before the command writes.
+      let closed = ["sh", "-c", "{ sleep 0.3; \"$@\"; echo $? > status; } | true", "sh"]
+      let ended = try Tool.run(["manual"], in: folder, by: closed)
+      let status = try String(contentsOf: folder.appendingPathComponent("status"), encoding: .utf8)
+      #expect(status == "0\n" && ended.errors.isEmpty, "\(status) \(ended.errors)")
     }
   }
 
@@ -122,6 +162,57 @@ import Testing
           ["convert", "json", "existing", "--to", "json"], ["export", "space", "main", "existing"],
           ["history", "space", "main", "--graph", "--svg", "existing"],
         ], 73, in: folder)
+    }
+  }
+
+  @Test("no command writes its output into a store, a synced folder's own folder or a cloud, whatever is allowed")
+  func keptApart() async throws {
+    try await filled { folder in
+      for (name, files) in [("synced/.keepsake", ["folder"]), ("cloud", ["cloud.sqlite", "secret"])] {
+        let url = folder.appendingPathComponent(name)
+        try FileManager.default.createDirectory(
+          at: url.appendingPathComponent("inner"), withIntermediateDirectories: true)
+        for file in files { try Data("kept".utf8).write(to: url.appendingPathComponent(file)) }
+      }
+      let link = folder.appendingPathComponent("link")
+      try FileManager.default.createSymbolicLink(at: link, withDestinationURL: folder.appendingPathComponent("cloud"))
+      let before = try Data(contentsOf: folder.appendingPathComponent("space/store.sqlite"))
+      var calls: [Call] = [["cloud", "backup", "--data", "cloud", "--to", "./cloud/cloud.sqlite", "--force"]]
+      for output in [
+        "space/store.sqlite", "synced/.keepsake/folder", "cloud/cloud.sqlite", "cloud/inner/a", "link/secret",
+      ] {
+        calls += [
+          ["convert", "json", output, "--to", "json", "--force"], ["export", "space", "main", output, "--force"],
+          ["cloud", "backup", "--data", "cloud", "--to", output, "--force"],
+          ["assets", "manifest", "empty", "--output", output],
+          ["load", "--devices", "1", "--plot", output],
+        ]
+      }
+      calls.append(["history", "space", "main", "--graph", "--svg", "space/a.svg"])
+      calls.append(["history", "space", "main", "--graph", "--svg", "cloud/a.svg"])
+      try check(calls, 65, in: folder)
+      #expect(try Data(contentsOf: folder.appendingPathComponent("space/store.sqlite")) == before)
+      for name in ["synced/.keepsake/folder", "cloud/cloud.sqlite", "cloud/secret"] {
+        #expect(try Data(contentsOf: folder.appendingPathComponent(name)) == Data("kept".utf8), "\(name)")
+      }
+    }
+  }
+
+  @Test("a link that leads nowhere counts as output that exists")
+  func danglingLink() async throws {
+    try await filled { folder in
+      try FileManager.default.createDirectory(
+        at: folder.appendingPathComponent("cloud"), withIntermediateDirectories: true)
+      try Data().write(to: folder.appendingPathComponent("cloud/cloud.sqlite"))
+      try FileManager.default.createSymbolicLink(
+        at: folder.appendingPathComponent("nowhere"), withDestinationURL: folder.appendingPathComponent("gone"))
+      try check(
+        [
+          ["convert", "json", "nowhere", "--to", "json"], ["export", "space", "main", "nowhere"],
+          ["history", "space", "main", "--graph", "--svg", "nowhere"],
+          ["cloud", "backup", "--data", "cloud", "--to", "nowhere"],
+        ], 73, in: folder)
+      #expect(!FileManager.default.fileExists(atPath: folder.appendingPathComponent("gone").path))
     }
   }
 
@@ -137,7 +228,9 @@ import Testing
           ["cloud", "restore", "--from", "text", "--data", "new"], ["serve", "--data", "new", "--config", "text"],
           ["diff", "text", "json"], ["serve", "--data", "new", "--tls-certificate", "text", "--tls-key", "text"],
         ], 65, in: folder)
-      try check([["verify", "text"], ["verify", "space"], ["doctor", "space"]], 1, in: folder)
+      try check([["verify", "space"], ["doctor", "space"]], 1, in: folder)
+      try #require(mkfifo(folder.appendingPathComponent("pipe").path, 0o600) == 0)
+      try check([["verify", "text"], ["verify", "json"], ["verify", "pipe"], ["estimate", "pipe"]], 65, in: folder)
     }
   }
 }

@@ -69,6 +69,10 @@ import Testing
       #expect(error.event == "error" && error.error.code == "usage")
       #expect(error.error.next == "keepsake help inspect says how it is used")
     }
+    for (arguments, known) in [(["bank", "nope"], " bank"), (["nope"], ""), (["bank", "keys"], " bank keys")] {
+      let error = try JSONDecoder().decode(Line.self, from: Tool.run(arguments + ["--json"]).output)
+      #expect(error.error.next == "keepsake help\(known) says how it is used")
+    }
     // Not what a game is given, and not without being asked.
     for arguments in [["wrap", "--nothing", "--", "game", "--json"], ["inspect"]] {
       let ended = try Tool.run(arguments)

@@ -76,6 +76,23 @@ import Testing
     #expect(before.path(of: "file:home/.foo/a") == [".foo", "a"] && after.path(of: "file:home/.foo/a") == ["a"])
   }
 
+  @Test("a path is made absolute as the system follows it, and what is above a link is above the folder it leads to")
+  func absolute() throws {
+    let root = TemporaryFolder.url("absolute").resolvingSymlinksInPath()
+    defer { try? FileManager.default.removeItem(at: root) }
+    for name in ["home", "disk/saves"] {
+      try FileManager.default.createDirectory(at: root.appending(path: name), withIntermediateDirectories: true)
+    }
+    try FileManager.default.createSymbolicLink(
+      at: root.appending(path: "home/link"), withDestinationURL: root.appending(path: "disk/saves"))
+    #expect(WrapCommand.absolute(root.path + "/./home//x/../a/") == root.path + "/home/a")
+    #expect(WrapCommand.absolute(root.path + "/home/link/../b") == root.path + "/disk/b")
+    #expect(WrapCommand.absolute(root.path + "/home/link") == root.path + "/home/link")
+    #expect(WrapCommand.absolute("/../a") == "/a")
+    let current = FileManager.default.currentDirectoryPath
+    #expect(WrapCommand.absolute(".") == current && WrapCommand.absolute("./saves") == current + "/saves")
+  }
+
   @Test("a game's folder is found in a library of Steam, behind Steam's own tools, or by its program")
   func install() throws {
     let steam = GameInstall(

@@ -36,7 +36,51 @@ import Testing
         try one.run("wrap", "--", "true").status == 64 && one.run("wrap", "--saves", "~/.game", "true").status == 64)
       #expect(try one.run("wrap", "--game", "Game", "--", "true").status == 66, "there is no manifest")
       #expect(try one.run("wrap", "--saves", "~/", "--", "true").status == 65)
+      #expect(try one.run("wrap", "--saves", "~", "--", "true").status == 65)
       #expect(try one.run("wrap", "--saves", "~/.local", "--", "true").status == 65)
+      let reserved = try one.run("wrap", "--saves", "~/.keepsake-old", "--", "true")
+      #expect(reserved.status == 65 && reserved.errors.contains("nothing in ~/.keepsake-old is kept"))
+      try one.write("no program", to: "bad")
+      #expect(chmod(one.saves.appending(path: "bad").path, 0o755) == 0)
+      let bad = try one.run("wrap", "--saves", "~/.game", "--", one.saves.appending(path: "bad").path)
+      #expect(bad.status == 65, "\(bad.errors)")
+    }
+  }
+
+  @Test("saves are kept under the same slots whether their folder is named by an absolute path or from where one is")
+  func relative() async throws {
+    try await WrapMachine.with(["one"]) { machines in
+      let one = machines[0]
+      try one.write("level 0", to: "a")
+      try FileManager.default.createDirectory(at: one.home.appending(path: "x"), withIntermediateDirectories: true)
+      let calls = [
+        (one.saves, "."), (one.home, "./.game"), (one.home, ".game/"), (one.home.appending(path: "x"), "../.game"),
+        (one.home, one.home.path + "/x/../.game"), (one.home, one.saves.path),
+      ]
+      for (number, (folder, path)) in calls.enumerated() {
+        let options = ["wrap", "--game", "Game", "--saves", path, "--interval", "20", "--settle", "40", "--"]
+        let script = "printf level\(number + 1) > \"$HOME/.game/a\""
+        let ended = try Tool.run(options + ["sh", "-c", script], in: folder, environment: one.environment)
+        #expect(ended.status == 0 && ended.errors.contains("kept 1 version of 1 save"), "\(path): \(ended.errors)")
+        #expect(try one.history("a").count == number + 2, "\(path)")
+      }
+    }
+  }
+
+  @Test("without a game, what was kept is counted")
+  func counted() async throws {
+    try await WrapMachine.with(["one"]) { machines in
+      let one = machines[0]
+      try one.write("level 0", to: "a")
+      let options = ["wrap", "--game", "Game", "--saves", "~/.game", "--interval", "20", "--settle", "40"]
+      let kept = try Tool.run(options, in: one.home, environment: one.environment)
+      #expect(kept.status == 0 && kept.errors.contains("kept 1 version of 1 save"), "\(kept.errors)")
+      let again = try Tool.run(options, in: one.home, environment: one.environment)
+      #expect(again.status == 0 && again.errors.contains("no save changed"), "\(again.errors)")
+      // The first place is left out now.
+      let other = try Tool.run(
+        ["wrap", "--game", "Game", "--saves", "~/.other"], in: one.home, environment: one.environment)
+      #expect(other.errors.contains("1 file in the history is outside"), "\(other.errors)")
     }
   }
 
