@@ -1,5 +1,5 @@
 #if Cloud
-import Foundation
+package import Foundation
 
 /// A cloud's data folder, for commands that neither create nor open one.
 package enum CloudFolder {
