@@ -52,7 +52,7 @@ struct AssetsManifestCommand: AsyncParsableCommand {
     try await CommandRun.reporting(json: json) {
       let url = try FolderArgument.url(folder)
       let target = output.map { URL(fileURLWithPath: $0) } ?? url.appendingPathComponent(AssetManifest.fileName)
-      let progress = ProgressLine(quiet: false)
+      let progress = ProgressLine(json: json)
       let made = try AssetManifest.make(of: url, output: target) { progress.update(AssetsText.progress($0)) }
       progress.clear()
       let manifest = made.manifest

@@ -93,7 +93,7 @@ struct ConvertCommand: AsyncParsableCommand {
 
   func run() async throws {
     try await CommandRun.reporting(json: json, looksInside: true) {
-      let progress = ProgressLine(quiet: json)
+      let progress = ProgressLine(json: json)
       guard isIntoFolder, let format else {
         let answer = try convert { progress.update($0) }
         progress.clear()

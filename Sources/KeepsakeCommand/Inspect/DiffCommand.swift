@@ -95,10 +95,14 @@ struct DiffCommand: AsyncParsableCommand {
     }
   }
 
-  func difference() throws -> ArchiveDifference {
+  func difference(_ progress: (String) -> Void = { _ in }) throws -> ArchiveDifference {
     let request = try seal.request()
-    let old = try Self.archive(at: first, slot: slot, version: from, seal: request)
-    let new = try Self.archive(at: second ?? first, slot: slot, version: to, seal: request)
+    func side(_ path: String, _ version: String?) throws -> ArchiveInspection {
+      progress("reading \(Printable.text(path))")
+      return try Self.archive(at: path, slot: slot, version: version, seal: request)
+    }
+    let (old, new) = (try side(first, from), try side(second ?? first, to))
+    progress("comparing \(Printable.text(first)) and \(Printable.text(second ?? first))")
     return all
       ? ArchiveDifference(from: old, to: new, changesPerPattern: .max, maximumChanges: .max)
       : ArchiveDifference(from: old, to: new)
@@ -106,7 +110,9 @@ struct DiffCommand: AsyncParsableCommand {
 
   func run() async throws {
     try await CommandRun.reporting(json: json, looksInside: true) {
-      let difference = try difference()
+      let progress = ProgressLine(json: json)
+      let difference = try difference { progress.update($0) }
+      progress.clear()
       if json {
         Output.bytes(difference.json())
       } else if !difference.isEmpty {

@@ -228,6 +228,10 @@ struct Verification: Codable {
       }
     } catch let error as StoreError where error.code == .misuse && !entry.isNamed {
       return nil  // Another program's database.
+    } catch let failure as CommandFailure
+      where failure == KnownFile.database.failure(at: entry.path) && !entry.isNamed
+    {
+      return nil
     } catch {
       return Verdict(entry.path, kind, bytes: bytes, failure: CommandFailure(error).withoutInspectAdvice)
     }

@@ -112,7 +112,7 @@ struct LoadCommand: AsyncParsableCommand {
   func run() async throws {
     try await CommandRun.reporting(json: json) {
       let plan = try plan()
-      let line = ProgressLine(quiet: false)
+      let line = ProgressLine(json: json)
       let peer = try LoadPeer.start(.server, unless: url, appKey: appKey)
       defer { peer?.stop() }
       guard let target = peer?.url ?? url.flatMap({ URL(string: $0) }) else {
