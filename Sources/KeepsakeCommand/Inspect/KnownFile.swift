@@ -90,7 +90,7 @@ struct KnownFile: Hashable {
     case "", "plist": return nil
     case "unity_prefs": return KnownFile("the PlayerPrefs of a game made with Unity", kept)
     case "map":
-      return KnownFile("the preferences of a program on Android, such as the PlayerPrefs of a game made with Unity", kept)
+      return KnownFile("preferences of a program on Android, such as the PlayerPrefs of a game made with Unity", kept)
     case "dict", "array", "string", "integer", "real", "true", "false", "date", "data", "key": return nil
     default:
       return KnownFile(

@@ -72,7 +72,9 @@ struct CloudVerifyCommand: AsyncParsableCommand {
 
   func run() async throws {
     try await CommandRun.reporting(json: json) {
-      let summary = try BackupRun.watching(json: json) { try CloudBackup.verify(URL(fileURLWithPath: from), progress: $0) }
+      let summary = try BackupRun.watching(json: json) {
+        try CloudBackup.verify(URL(fileURLWithPath: from), progress: $0)
+      }
       if json { return try Output.document(BackupRun.Answer(path: from, backup: summary)) }
       Output.text("\(Printable.text(from)) is whole: \(BackupRun.text(summary))")
     }
