@@ -68,6 +68,8 @@ check "the manifest of Space" $keepsake assets manifest Examples/Space/Assets --
 if [ -d "${KEEPSAKE_CORPUS:-}" ]; then
   check "keyed archives through JSON and back" python3 Scripts/check-keyed.py --keepsake $keepsake \
     "$KEEPSAKE_CORPUS/nskeyed"
+  check "what keyed archives lose" python3 Scripts/check-keyed.py --keepsake $keepsake --lossy \
+    "$KEEPSAKE_CORPUS/nskeyed"
   check "real saves through keepsake sync" python3 Scripts/sync-series.py --keepsake $keepsake
   check "keepsake sync under SIGKILL" python3 Scripts/sync-torture.py --keepsake $keepsake \
     --kills "${KEEPSAKE_KILLS:-$([ "$deep" = 1 ] && echo 200 || echo 20)}"

@@ -188,7 +188,9 @@ struct KeyedFidelity {
   private mutating func compareClasses(_ old: UInt64, _ new: UInt64, _ path: String) {
     guard met.insert(LocationPair(old: old, new: new)).inserted else { return }
     let (a, b) = (object(old, oldObjects), object(new, newObjects))
-    if a["$classes"] != b["$classes"] { lose("list of the classes above \(a["$classname"]?.string ?? "one")", path) }
+    if a["$classname"] == b["$classname"], a["$classes"] != b["$classes"] {
+      lose("list of the classes above \(a["$classname"]?.string ?? "one")", path)
+    }
     if let hints = a["$classhints"]?.array, !hints.isEmpty { lose("hints naming substitute classes", path) }
   }
 

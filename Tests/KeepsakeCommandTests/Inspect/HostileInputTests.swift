@@ -108,7 +108,7 @@ import Testing
       (Array("R1ZBUwIAAAAGAgAACAQAAAUA".utf8), "is base64, in it: a save of a game made with Unreal Engine"),
       (Array("<?xml version=\"1.0\"?><!-- a --><note/>".utf8), "<note>"),
       (Array("<unity_prefs version_major=\"1\"></unity_prefs>".utf8), "PlayerPrefs"),
-      (Array("<?xml version='1.0' encoding='utf-8' ?>\n<map><int name=\"a\" value=\"1\" /></map>".utf8), "PlayerPrefs"),
+      (Array("<?xml version='1.0' encoding='utf-8' ?>\n<map><int name=\"a\" /></map>".utf8), "PlayerPrefs"),
       (Array("[player]\n\nname=\"Ada\"\nplace=Vector2( 1, 2 )\n".utf8), "ConfigFile of a game made with Godot"),
       (Array("; saved\n[player]\r\nlives = 3\r\n".utf8), "ConfigFile"),
       ([0xFF, 0xFE] + Array("<save/>".utf8).flatMap { [$0, 0] }, "XML of another kind than a property list"),
