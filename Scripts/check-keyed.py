@@ -84,6 +84,13 @@ def members(archive, value):
     return {key[1:] if key.startswith("$$") else key: item for key, item in value.items() if key != "$class"}
 
 
+def by_names(old, a, new, b):
+    """Whether these are dictionaries with different texts as keys."""
+    if not all("NS.keys" in value and "NS.objects" in value for value in (a, b)):
+        return False
+    return members(old, a).keys() != members(new, b).keys()
+
+
 def differences(old, new):
     """Yields (what, path) for every place where two archives differ, each object once."""
     work = []
@@ -119,8 +126,17 @@ def differences(old, new):
             continue
         if isinstance(a, dict) and isinstance(b, dict):
             b = in_order(old, a, new, b)
+            by_name = by_names(old, a, new, b)
+            if by_name:
+                below, others = members(old, a), members(new, b)
+                for key, value in below.items():
+                    if key in others:
+                        work.append((value, others[key], f"{path}.{key}"))
+                    else:
+                        value, _ = old.resolve(value)
+                        yield (old.class_of(value) or shape(value), f"{path}.{key}")
             for key, value in a.items():
-                if key == "$class":
+                if key == "$class" or by_name and key in ("NS.keys", "NS.objects"):
                     continue
                 if key in b:
                     work.append((value, b[key], f"{path}.{key}"))

@@ -148,7 +148,9 @@ struct KeyedFidelity {
     guard case .dictionary(let entries) = old, case .dictionary(let others) = inOrder(of: old, new) else { return }
     let values = Dictionary(others.map { ($0.key, $0.value) }, uniquingKeysWith: { $1 })
     if let uid = old[Self.classKey]?.uid, let other = new[Self.classKey]?.uid { compareClasses(uid, other, path) }
+    let isByName = comparePairs(old, new, path)
     for entry in entries where entry.key != Self.classKey {
+      if isByName, entry.key == Self.keysKey || entry.key == Self.valuesKey { continue }
       let place = path.isEmpty ? entry.key : path + "." + entry.key
       if let value = values[entry.key] {
         push(entry.value, value, place)
@@ -156,6 +158,27 @@ struct KeyedFidelity {
         lose("fields that aren't shown", place)
       }
     }
+  }
+
+  /// Compares the pairs of two dictionaries of Foundation's by their keys. Returns false if they have the same ones, or
+  /// keys that aren't texts.
+  private mutating func comparePairs(_ old: PropertyList, _ new: PropertyList, _ path: String) -> Bool {
+    guard let own = members(of: old, oldObjects), let others = members(of: new, newObjects),
+      Set(own.map(\.0)) != Set(others.map(\.0))
+    else { return false }
+    let values = Dictionary(others, uniquingKeysWith: { $1 })
+    for (name, value) in own {
+      if let other = values[name] {
+        push(value, other, path + "." + name)
+      } else {
+        lose("\(words(value, resolved(value, oldObjects), oldObjects)), which is left out", path + "." + name)
+        if let uid = value.uid { compared.insert(uid) }
+        for (below, inner) in fields(of: resolved(value, oldObjects)) {
+          loseLater(inner, path + "." + name + "." + below)
+        }
+      }
+    }
+    return true
   }
 
   /// Returns a dictionary of Foundation's with its pairs in the order of another one that has the same keys: their
