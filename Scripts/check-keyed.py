@@ -7,12 +7,14 @@ object of a class of Foundation's has to have fields that its class has in the o
   Scripts/check-keyed.py --keepsake .build/debug/keepsake FOLDER...
 
 With --pairs, they go through each of the other formats, and from each of them through each other one, instead.
+With --lossy, they go through each of the other formats with `keepsake convert --lossy`, also after JSON in tagged form.
 """
 import argparse
 import collections
 import json
 import pathlib
 import plistlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -72,6 +74,23 @@ def in_order(old, a, new, b):
     return {**b, "NS.keys": [b["NS.keys"][i] for i in order], "NS.objects": [b["NS.objects"][i] for i in order]}
 
 
+def members(archive, value):
+    """Returns what an object has, by the names that are shown: of a dictionary by its keys, else by its fields."""
+    keys, values = value.get("NS.keys"), value.get("NS.objects")
+    if isinstance(keys, list) and isinstance(values, list) and len(keys) == len(values):
+        names = [archive.resolve(key)[0] for key in keys]
+        if all(isinstance(name, str) for name in names):
+            return dict(zip(names, values))
+    return {key[1:] if key.startswith("$$") else key: item for key, item in value.items() if key != "$class"}
+
+
+def by_names(old, a, new, b):
+    """Whether these are dictionaries with different texts as keys."""
+    if not all("NS.keys" in value and "NS.objects" in value for value in (a, b)):
+        return False
+    return members(old, a).keys() != members(new, b).keys()
+
+
 def differences(old, new):
     """Yields (what, path) for every place where two archives differ, each object once."""
     work = []
@@ -92,15 +111,32 @@ def differences(old, new):
         if one != other:
             yield (one or shape(a), path)
             # Below what came back as something else, only the same fields can be compared.
-            if not (isinstance(a, dict) and isinstance(b, dict) and a.keys() == b.keys()):
+            if not (isinstance(a, dict) and isinstance(b, dict)):
+                continue
+            if a.keys() != b.keys():
+                below, others = members(old, a), members(new, b)
+                for key in below.keys() & others.keys():
+                    is_nil = old.resolve(below[key])[0] is None
+                    # What shows a field that is nil in a dictionary.
+                    if not (is_nil and new.class_of(new.resolve(others[key])[0]) == "NSNull"):
+                        work.append((below[key], others[key], f"{path}.{key}"))
                 continue
         elif shape(a) != shape(b):
             yield (shape(a), path)
             continue
         if isinstance(a, dict) and isinstance(b, dict):
             b = in_order(old, a, new, b)
+            by_name = by_names(old, a, new, b)
+            if by_name:
+                below, others = members(old, a), members(new, b)
+                for key, value in below.items():
+                    if key in others:
+                        work.append((value, others[key], f"{path}.{key}"))
+                    else:
+                        value, _ = old.resolve(value)
+                        yield (old.class_of(value) or shape(value), f"{path}.{key}")
             for key, value in a.items():
-                if key == "$class":
+                if key == "$class" or by_name and key in ("NS.keys", "NS.objects"):
                     continue
                 if key in b:
                     work.append((value, b[key], f"{path}.{key}"))
@@ -126,13 +162,14 @@ FORMATS = {"json": "json", "xml": "plist", "binary": "bplist", "archive": "keeps
 
 
 def convert(keepsake, path, way, scratch):
-    """Converts a file to each format of `way` in turn. Returns the last file, None if a conversion is refused, and what
-    the reports tell, or the refusal."""
+    """Converts a file to each format of `way` in turn, with --lossy if it says so. Returns the last file, None if a
+    conversion is refused, and what the reports tell, or the refusal."""
     losses = []
     for step, name in enumerate(way):
+        name, *lossy = name.split(" ")
         target = f"{scratch}/{step}.{FORMATS.get(name, 'archive')}"
         run = subprocess.run(
-            [keepsake, "convert", str(path), target, "--force", "--json"], capture_output=True, text=True)
+            [keepsake, "convert", str(path), target, "--force", "--json", *lossy], capture_output=True, text=True)
         if run.returncode != 0:
             return None, json.loads(run.stdout)["error"]["code"]
         losses += json.loads(run.stdout).get("losses", [])
@@ -140,15 +177,23 @@ def convert(keepsake, path, way, scratch):
     return path, losses
 
 
+def tells(loss, what):
+    """Whether a loss is about what differs: a class by its whole name, or the first word of what it says."""
+    return re.match(rf"(value of the class )?{re.escape(what)}(?![\w.])", loss["what"]) is not None
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--keepsake", required=True)
     parser.add_argument("folders", nargs="+")
     parser.add_argument("--pairs", action="store_true")
+    parser.add_argument("--lossy", action="store_true")
     arguments = parser.parse_args()
     ways = [["json"]]
     if arguments.pairs:
         ways = [[one] for one in FORMATS] + [[one, two] for one in FORMATS for two in FORMATS if one != two]
+    if arguments.lossy:
+        ways = [before + [one + " --lossy"] for before in ([], ["json"]) for one in FORMATS]
     ways = [way + ["keyed"] for way in ways]
     files = sorted(p for folder in arguments.folders for p in pathlib.Path(folder).rglob("*") if p.is_file())
     originals, written = collections.defaultdict(set), collections.defaultdict(set)
@@ -166,7 +211,7 @@ def main():
                 back, losses = convert(arguments.keepsake, path, way, scratch)
                 if back is None:  # Refused, which loses nothing.
                     refused += 1
-                    if losses not in ("data", "unwritable") or not arguments.pairs:
+                    if losses not in ("data", "unwritable") or not (arguments.pairs or arguments.lossy):
                         problems.append(f"{name}: refused with {losses}")
                     continue
                 compared += 1
@@ -174,9 +219,7 @@ def main():
                 fields(new, written)
                 counts = collections.Counter(what for what, _ in differences(old, new))
                 for what, count in counts.items():
-                    told = sum(
-                        loss["count"] for loss in losses
-                        if loss["what"].removeprefix("value of the class ").split(",")[0].startswith(what))
+                    told = sum(loss["count"] for loss in losses if tells(loss, what))
                     if told < count:
                         example = next(p for w, p in differences(old, new) if w == what)
                         problems.append(f"{name}: {what} differs {count} times, told {told}, as at {example}")

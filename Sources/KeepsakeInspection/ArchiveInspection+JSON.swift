@@ -7,7 +7,8 @@ extension ArchiveInspection {
   ///
   /// Structs are objects with their keys, objects have `$id` and `$type`, references are `{"$ref": n}`, enum cases are
   /// their names or `{"$case": name, ...}`. Numbers that JSON doesn't have are strings. Dictionaries with keys other
-  /// than strings are lists of pairs.
+  /// than strings are lists of pairs. Of a keyed archive, `classes` has each object whose class isn't that of its value
+  /// in JSON, such as an NSMutableArray, by its path.
   ///
   /// - Returns: The document, in UTF-8.
   public func json() -> Data {
@@ -39,6 +40,18 @@ extension ArchiveInspection {
     json.beginArray()
     for type in types where foreign == nil || type.count > 0 { json.value(type) }
     json.end()
+    if let savedClasses {
+      json.key("classes")
+      json.beginArray()
+      for entry in savedClasses().entries {
+        json.beginObject()
+        json.key("path")
+        json.value(entry.path)
+        json.members(of: entry.name)
+        json.end()
+      }
+      json.end()
+    }
     json.key("root")
     json.value(root)
     json.key("objects")

@@ -53,7 +53,7 @@ struct AssetsManifestCommand: AsyncParsableCommand {
       let url = try FolderArgument.url(folder)
       let target = output.map { URL(fileURLWithPath: $0) } ?? url.appendingPathComponent(AssetManifest.fileName)
       if let output { try OutputFile.check(output, mayReplace: true) }
-      let progress = ProgressLine(quiet: false)
+      let progress = ProgressLine(json: json)
       let made = try AssetManifest.make(of: url, output: target) { progress.update(AssetsText.progress($0)) }
       progress.clear()
       let manifest = made.manifest

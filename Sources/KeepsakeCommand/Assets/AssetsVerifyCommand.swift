@@ -41,7 +41,7 @@ struct AssetsVerifyCommand: AsyncParsableCommand {
 
   /// Not in a task of its own: the command has nothing else to do meanwhile.
   private func check(_ library: AssetLibrary) throws -> AssetReport {
-    let progress = ProgressLine(quiet: false)
+    let progress = ProgressLine(json: json)
     defer { progress.clear() }
     return try library.check(.full) { progress.update(AssetsText.progress($0)) }
   }

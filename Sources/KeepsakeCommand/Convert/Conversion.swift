@@ -61,6 +61,12 @@ struct Conversion {
       try self.init(plain: graph, target, isLossy: wanted == .lossy, room, progress)
       let again = ObjectGraph(try ArchiveInspection(of: bytes))
       losses += KeyedFidelity.losses(from: list, to: try KeyedWriter.list(again))
+      guard wanted == .lossy || losses.isEmpty else { throw Self.lost(losses) }
+    case (.keyed(let list, let graph), _):
+      try self.init(plain: graph, target, isLossy: wanted == .lossy, room, progress)
+      progress("comparing \(Printable.size(Int64(bytes.count)))")
+      let again = target == .json ? try JSONFile.read(bytes) : try PropertyList(bytes)
+      losses += KeyedFidelity.losses(from: list, to: try KeyedWriter.list(ObjectGraph(again)))
     case (.values(let graph), .binary) where file.spelling == .binary:
       try self.init(plain: graph, target, isLossy: wanted == .lossy, keepsKinds: true, room, progress)
     default: try self.init(plain: file.graph(), target, isLossy: wanted == .lossy, room, progress)
@@ -124,6 +130,18 @@ struct Conversion {
     progress("checking \(Printable.size(Int64(bytes.count)))")
     guard try isSame(SavedFile(bytes, named: target.words)) else { throw Self.notSame(target) }
   }
+
+  /// The failure of a conversion that nobody has allowed to lose something.
+  private static func lost(_ losses: [PlainForm.Loss]) -> CommandFailure {
+    let listed = losses.prefix(lossesListed).map { "\($0.count) \($0.what) (first at \($0.path))" }
+    let more = losses.count > lossesListed ? "; and \(losses.count - lossesListed) more kinds" : ""
+    return CommandFailure(
+      .data, "an archive doesn't keep what this file has: \(listed.joined(separator: "; "))\(more)",
+      next: "convert it to JSON or a property list, which keeps everything, or use --lossy")
+  }
+
+  /// How many kinds of losses a failure lists.
+  private static let lossesListed = 12
 
   private static func notSame(_ target: FileFormat) -> CommandFailure {
     CommandFailure(

@@ -24,8 +24,9 @@ struct ConvertCommand: AsyncParsableCommand {
       - for standard input or output. Archives and keyed archives become JSON in a form that keeps everything and can \
       be edited and converted back. With --lossy they become plain JSON as other programs write it, and a report \
       counts what was not preserved. Without --lossy nothing is dropped: a value that the output format doesn't have \
-      is an error that gives its path. Several files are converted into a folder, each under its own name, and one \
-      that can't be converted doesn't stop the others.
+      is an error that gives its path, and so are classes of a keyed archive that an archive doesn't keep. Several \
+      files are converted into a folder, each under its own name, and one that can't be converted doesn't stop the \
+      others.
       """,
     examples: [
       "keepsake convert save.keepsake save.json",
@@ -93,7 +94,7 @@ struct ConvertCommand: AsyncParsableCommand {
 
   func run() async throws {
     try await CommandRun.reporting(json: json, looksInside: true) {
-      let progress = ProgressLine(quiet: json)
+      let progress = ProgressLine(json: json)
       guard isIntoFolder, let format else {
         let answer = try convert { progress.update($0) }
         progress.clear()

@@ -146,8 +146,12 @@ struct SavedFile {
   /// Returns the contents in the form in which archives are shown and compared.
   func inspection() throws -> ArchiveInspection {
     switch content {
-    case .archive(let data): try ArchiveInspection(of: data)
-    case .values(let graph), .keyed(_, let graph): graph.inspection(of: words, byteCount: byteCount)
+    case .archive(let data): return try ArchiveInspection(of: data)
+    case .values(let graph): return graph.inspection(of: words, byteCount: byteCount)
+    case .keyed(let list, let graph):
+      var inspection = graph.inspection(of: words, byteCount: byteCount)
+      inspection.savedClasses = { KeyedClasses.read(list) }
+      return inspection
     }
   }
 

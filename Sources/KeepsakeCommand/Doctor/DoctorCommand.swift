@@ -36,14 +36,17 @@ struct DoctorCommand: AsyncParsableCommand {
 
   func run() async throws {
     try await CommandRun.reporting(json: json, looksInside: true) {
-      let progress = ProgressLine(quiet: false)
+      let progress = ProgressLine(json: json)
+      progress.update("opening \(Printable.text(store))")
       let doctor = try StoreDoctor(at: try Self.folder(of: store), seal: seal.request())
       defer { doctor.release() }
       let diagnosis = try doctor.examine { progress.update($0) }
       progress.clear()
       var answer = Answer(store: store, diagnosis)
       if repair, !diagnosis.isSound {
+        progress.update("repairing \(Printable.text(store))")
         answer.done = try doctor.repair(diagnosis).map(\.message)
+        progress.clear()
         answer.state = .repaired
       }
       if json {

@@ -34,8 +34,9 @@ struct EstimateCommand: AsyncParsableCommand {
 
   func run() async throws {
     try await CommandRun.reporting(json: json) {
+      let progress = ProgressLine(json: json)
+      progress.update("looking for versions of saves")
       let found = try SaveSeries.find(paths)
-      let progress = ProgressLine(quiet: false)
       let estimates = try found.series.map { series in try SeriesEstimate(of: series) { progress.update($0) } }
       progress.clear()
       if json {

@@ -44,7 +44,7 @@ struct ExportCommand: AsyncParsableCommand {
 
   func run() async throws {
     try await CommandRun.reporting(json: json, looksInside: true) {
-      let progress = ProgressLine(quiet: false)
+      let progress = ProgressLine(json: json)
       let answer = try Self.export(
         slot, version, of: try StoreInput.url(of: store), to: file, seal: try seal.request(), unsealed: unsealed,
         force: force

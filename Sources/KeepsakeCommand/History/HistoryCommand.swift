@@ -66,7 +66,7 @@ struct HistoryCommand: AsyncParsableCommand {
     try await CommandRun.reporting(json: json, looksInside: true) {
       let url = try StoreInput.url(of: store)
       if graph, let slot { return try draw(slot, of: url) }
-      let progress = ProgressLine(quiet: false)
+      let progress = ProgressLine(json: json)
       let reports = try StoreReader.open(at: url, seal: seal.request()).read { transaction in
         let slots = try transaction.slots()
         if let slot {

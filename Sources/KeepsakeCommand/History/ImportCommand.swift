@@ -38,7 +38,7 @@ struct ImportCommand: AsyncParsableCommand {
 
   func run() async throws {
     try await CommandRun.reporting(json: json, looksInside: true) {
-      let progress = ProgressLine(quiet: false)
+      let progress = ProgressLine(json: json)
       progress.update("reading \(file)")
       let data = try ExportedSave.describingErrors { try Self.contents(of: file) }
       let opened = try StoreInput.open(store, seal: seal.request())

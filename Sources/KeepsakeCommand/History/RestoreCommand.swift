@@ -35,7 +35,7 @@ struct RestoreCommand: AsyncParsableCommand {
   func run() async throws {
     try await CommandRun.reporting(json: json, looksInside: true) {
       let opened = try StoreInput.open(store, seal: seal.request())
-      let progress = ProgressLine(quiet: false)
+      let progress = ProgressLine(json: json)
       let answer: Answer
       do {
         answer = try Self.restore(version, of: slot, in: opened) { progress.update($0) }

@@ -18,12 +18,14 @@ struct DiffCommand: AsyncParsableCommand {
       different formats, and one may be standard input (-). With --slot it compares saved games in stores: keepsake \
       diff STORE --slot main --from VERSION shows what changed since that version. Objects and list elements are \
       matched by a field "id" if they have one, otherwise by position; the numbers of objects in archives don't \
-      matter. Exit status: 0 if both have the same contents, 1 if they differ, and the status of the failure if they \
+      matter. Only contents count: in a keyed archive, an NSMutableArray is the same as an NSArray, unless --classes \
+      asks for more. Exit status: 0 if both have the same contents, 1 if they differ, and the status of the failure if they \
       can't be compared.
       """,
     examples: [
       "keepsake diff yesterday.plist today.plist",
       "keepsake diff STORE --slot main --from 5f2c",
+      "keepsake diff --classes hero.archive hero.json",
     ])
 
   @Argument(help: "The older archive, exported save or store.", completion: .file())
@@ -40,6 +42,9 @@ struct DiffCommand: AsyncParsableCommand {
 
   @Option(help: "This version of the slot in the newer store, instead of the current one.")
   var to: String?
+
+  @Flag(help: "Compare the classes of a keyed archive's objects, too: their names, and those of their superclasses.")
+  var classes = false
 
   @OptionGroup var seal: SealOptions
 
@@ -95,18 +100,32 @@ struct DiffCommand: AsyncParsableCommand {
     }
   }
 
-  func difference() throws -> ArchiveDifference {
+  func difference(_ progress: (String) -> Void = { _ in }) throws -> ArchiveDifference {
     let request = try seal.request()
-    let old = try Self.archive(at: first, slot: slot, version: from, seal: request)
-    let new = try Self.archive(at: second ?? first, slot: slot, version: to, seal: request)
-    return all
+    func side(_ path: String, _ version: String?) throws -> ArchiveInspection {
+      progress("reading \(Printable.text(path))")
+      return try Self.archive(at: path, slot: slot, version: version, seal: request)
+    }
+    let (old, new) = (try side(first, from), try side(second ?? first, to))
+    progress("comparing \(Printable.text(first)) and \(Printable.text(second ?? first))")
+    var difference =
+      all
       ? ArchiveDifference(from: old, to: new, changesPerPattern: .max, maximumChanges: .max)
       : ArchiveDifference(from: old, to: new)
+    guard classes else { return difference }
+    if all {
+      difference.compareClasses(of: old, and: new, perKind: .max)
+    } else {
+      difference.compareClasses(of: old, and: new)
+    }
+    return difference
   }
 
   func run() async throws {
     try await CommandRun.reporting(json: json, looksInside: true) {
-      let difference = try difference()
+      let progress = ProgressLine(json: json)
+      let difference = try difference { progress.update($0) }
+      progress.clear()
       if json {
         Output.bytes(difference.json())
       } else if !difference.isEmpty {

@@ -39,11 +39,21 @@ enum InputKind {
     let file = try Self.plainFile(at: path)
     let start = try file.read(upToCount: Self.databaseMagic.count) ?? Data()
     if start == Self.databaseMagic {
+      guard try !Self.isOtherDatabase(file, at: path) else { throw KnownFile.database.failure(at: path) }
       self = .store(url)
       return
     }
     try file.seek(toOffset: 0)
     self = .archive(try Self.all(of: file, named: path))
+  }
+
+  /// Whether a database is marked as another program's, or as nobody's. While it has a log, its first page may still be
+  /// there. One wrong byte in the mark is damage.
+  private static func isOtherDatabase(_ file: FileHandle, at path: String) throws -> Bool {
+    try file.seek(toOffset: applicationOffset)
+    let mark = try file.read(upToCount: applicationMark.count) ?? Data()
+    let differing = zip(mark, applicationMark).count { $0 != $1 } + applicationMark.count - mark.count
+    return differing > 1 && !FileManager.default.fileExists(atPath: path + "-wal")
   }
 
   /// Returns the bytes of a file. A large one may consist of holes, which cost whoever made it nothing: they are not
@@ -144,5 +154,8 @@ enum InputKind {
 
   private static let chunkBytes = 16 << 20
   static let databaseMagic = Data("SQLite format 3\0".utf8)
+  /// Where a database names its program, and how Keepsake's do.
+  private static let applicationOffset: UInt64 = 68
+  private static let applicationMark = Data("KEEP".utf8)
 }
 #endif

@@ -155,11 +155,17 @@ struct InspectCommand: AsyncParsableCommand {
     try await CommandRun.reporting(json: json, looksInside: true) {
       let request = try seal.request()
       let terminal = color.terminal
-      guard files.count > 1 else { return Output.bytes(try output(of: files[0], request, terminal)) }
+      let progress = ProgressLine(json: json)
+      func output(_ file: String) throws -> Data {
+        defer { progress.clear() }
+        progress.update("reading \(Printable.text(file))")
+        return try self.output(of: file, request, terminal) { progress.update($0) }
+      }
+      guard files.count > 1 else { return Output.bytes(try output(files[0])) }
       var batch = FileBatch(json: json)
       for file in files {
         batch.add(file, heading: terminal.paint("==> \(Printable.text(file)) <==", .heading)) {
-          try output(of: file, request, terminal)
+          try output(file)
         }
       }
       try batch.end()
@@ -167,9 +173,13 @@ struct InspectCommand: AsyncParsableCommand {
   }
 
   /// Returns what is printed of a file.
-  private func output(of file: String, _ seal: SealRequest?, _ terminal: Terminal) throws -> Data {
+  private func output(
+    of file: String, _ seal: SealRequest?, _ terminal: Terminal, _ progress: (String) -> Void
+  ) throws -> Data {
     func lines(_ text: String) -> Data { Data((text + "\n").utf8) }
-    switch try Self.look(at: file, slot: slot, version: version, seal: seal) {
+    let finding = try Self.look(at: file, slot: slot, version: version, seal: seal)
+    progress("showing \(Printable.text(file))")
+    switch finding {
     case .store(let report):
       return try json ? Output.data(report) : lines(report.text(on: terminal))
     case .archive(let inspection):

@@ -43,10 +43,14 @@ struct KnownFile: Hashable {
   init?(_ data: Data, named name: String = "") {
     let start = Array(data.prefix(Self.bytesRead))
     guard
-      let found = Self.named(name) ?? Self.binary(start) ?? Self.tar(start) ?? Self.xml(start)
+      let found = Self.named(name) ?? Self.binary(start) ?? Self.tar(start) ?? Self.xml(start) ?? Self.sections(start)
     else { return nil }
     self = found
   }
+
+  /// A database of another program: one that isn't wrapped in anything is opened to see whether it is a store.
+  static let database = KnownFile(
+    "a SQLite database of another program, and not a Keepsake store", "sqlite3 shows what is in it; \(kept)")
 
   func failure(at path: String) -> CommandFailure { CommandFailure(.data, "\(path) is \(name)", next: next) }
 
@@ -73,7 +77,7 @@ struct KnownFile: Hashable {
 
   /// An XML document of another kind than a property list, by its first element.
   private static func xml(_ start: [UInt8]) -> KnownFile? {
-    var text = Substring(String(decoding: start, as: UTF8.self)).drop { $0 == "\u{FEFF}" || $0.isWhitespace }
+    var text = Substring(text(start)).drop { $0 == "\u{FEFF}" || $0.isWhitespace }
     // What may stand before the first element: the declaration, comments and a document type.
     while text.hasPrefix("<?") || text.hasPrefix("<!") {
       let end = text.hasPrefix("<?") ? "?>" : text.hasPrefix("<!--") ? "-->" : ">"
@@ -85,11 +89,37 @@ struct KnownFile: Hashable {
     switch element {
     case "", "plist": return nil
     case "unity_prefs": return KnownFile("the PlayerPrefs of a game made with Unity", kept)
+    case "map":
+      return KnownFile("preferences of a program on Android, such as the PlayerPrefs of a game made with Unity", kept)
     case "dict", "array", "string", "integer", "real", "true", "false", "date", "data", "key": return nil
     default:
       return KnownFile(
         "XML of another kind than a property list: it begins with <\(element)>", "keepsake reads property lists")
     }
+  }
+
+  /// Returns the beginning of a text in UTF-8, or in UTF-16 with a mark.
+  private static func text(_ start: [UInt8]) -> String {
+    guard start.starts(with: [0xFF, 0xFE]) || start.starts(with: [0xFE, 0xFF]) else {
+      return String(decoding: start, as: UTF8.self)
+    }
+    let isLittle = start[0] == 0xFF
+    let units = stride(from: 2, to: start.count - 1, by: 2).map { index in
+      let (low, high) = isLittle ? (start[index], start[index + 1]) : (start[index + 1], start[index])
+      return UInt16(high) << 8 | UInt16(low)
+    }
+    return String(decoding: units, as: UTF16.self)
+  }
+
+  /// Lines of text whose first one is a section in brackets, followed by a key with its value.
+  private static func sections(_ start: [UInt8]) -> KnownFile? {
+    let lines = text(start).split(whereSeparator: \.isNewline).lazy
+      .map { $0.drop { $0 == "\u{FEFF}" || $0.isWhitespace } }
+      .filter { !$0.isEmpty && !$0.hasPrefix(";") && !$0.hasPrefix("#") }
+    guard let section = lines.first, let entry = lines.dropFirst().first,
+      section.wholeMatch(of: /\[[^\[\]{}"]+\]\s*/) != nil, entry.wholeMatch(of: /[^\[\]{}"=]+=.*/) != nil
+    else { return nil }
+    return KnownFile("a ConfigFile of a game made with Godot, or another file of settings in sections (INI)", kept)
   }
 
   /// Whether bytes begin as text in UTF-16 that isn't XML, which is read as it is.

@@ -242,6 +242,8 @@ struct Verification: Codable {
       let isForeign = !isStore(entry.path)
       return Verdict(
         entry.path, isForeign ? .unknown : .store, failure: CommandFailure(error), isForeign: isForeign)
+    } catch let failure as CommandFailure where failure == KnownFile.database.failure(at: entry.path) {
+      return entry.isNamed ? Verdict(entry.path, .unknown, failure: failure, isForeign: true) : nil
     } catch {
       return Verdict(
         entry.path, kind, bytes: bytes, failure: CommandFailure(error).withoutInspectAdvice,

@@ -33,7 +33,8 @@ struct VerifyCommand: AsyncParsableCommand {
 
   func run() async throws {
     try await CommandRun.reporting(json: json, looksInside: true) {
-      let progress = ProgressLine(quiet: false)
+      let progress = ProgressLine(json: json)
+      progress.update("looking for archives and stores")
       let terminal = color.terminal
       let report = try Verification.run(
         on: paths, seal: seal.request(),

@@ -113,7 +113,7 @@ struct LoadCommand: AsyncParsableCommand {
     try await CommandRun.reporting(json: json) {
       let plan = try plan()
       if let plot { try OutputFile.check(plot, mayReplace: true) }
-      let line = ProgressLine(quiet: false)
+      let line = ProgressLine(json: json)
       let peer = try LoadPeer.start(.server, unless: url, appKey: appKey)
       defer { peer?.stop() }
       guard let target = peer?.url ?? url.flatMap({ URL(string: $0) }) else {

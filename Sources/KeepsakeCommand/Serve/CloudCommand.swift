@@ -48,7 +48,7 @@ struct CloudBackupCommand: AsyncParsableCommand {
       let folder = try FolderArgument.url(data)
       try CloudFolder.check(folder)
       try OutputFile.check(to, mayReplace: force, apartFrom: [folder])
-      let summary = try BackupRun.watching { progress in
+      let summary = try BackupRun.watching(json: json) { progress in
         try CloudBackup.make(
           of: folder, to: URL(fileURLWithPath: to), replacing: force,
           progress: progress)
@@ -75,7 +75,9 @@ struct CloudVerifyCommand: AsyncParsableCommand {
 
   func run() async throws {
     try await CommandRun.reporting(json: json) {
-      let summary = try BackupRun.watching { try CloudBackup.verify(URL(fileURLWithPath: from), progress: $0) }
+      let summary = try BackupRun.watching(json: json) {
+        try CloudBackup.verify(URL(fileURLWithPath: from), progress: $0)
+      }
       if json { return try Output.document(BackupRun.Answer(path: from, backup: summary)) }
       Output.text("\(Printable.text(from)) is whole: \(BackupRun.text(summary))")
     }
@@ -108,7 +110,7 @@ struct CloudRestoreCommand: AsyncParsableCommand {
 
   func run() async throws {
     try await CommandRun.reporting(json: json) {
-      let summary = try BackupRun.watching { progress in
+      let summary = try BackupRun.watching(json: json) { progress in
         try BackupRestore.restore(
           URL(fileURLWithPath: from), to: URL(fileURLWithPath: data, isDirectory: true), progress: progress)
       }
@@ -130,11 +132,11 @@ enum BackupRun {
   }
 
   /// Runs `body`, shows its progress, and ends it in good order when a signal asks for that.
-  static func watching(_ body: (BackupProgress.Receiver) throws -> BackupSummary) throws -> BackupSummary {
+  static func watching(json: Bool, _ body: (BackupProgress.Receiver) throws -> BackupSummary) throws -> BackupSummary {
     let stop = Stop()
     let signals = StopSignals { _ in stop.request() }
     defer { withExtendedLifetime(signals) {} }
-    let line = ProgressLine(quiet: false)
+    let line = ProgressLine(json: json)
     let summary = try body { progress in
       guard !stop.isRequested else { throw CancellationError() }
       line.update(text(progress))

@@ -31,7 +31,7 @@ extension SimulateCommand {
   }
 
   private func follow(_ run: ExhaustiveRun, since began: ContinuousClock.Instant) async throws {
-    let line = ProgressLine(quiet: json)
+    let line = ProgressLine(json: json)
     while !run.isOver {
       let progress = run.progress
       let rate = Double(progress.states) / max((ContinuousClock.now - began) / .seconds(1), 0.001)

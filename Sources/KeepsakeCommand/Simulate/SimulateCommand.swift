@@ -122,7 +122,7 @@ struct SimulateCommand: AsyncParsableCommand {
   }
 
   private func follow(_ run: SimulationRun, since began: ContinuousClock.Instant) async throws {
-    let line = ProgressLine(quiet: json)
+    let line = ProgressLine(json: json)
     while !run.isOver {
       let worlds = run.progress.worlds
       let rate = Double(worlds) / max((ContinuousClock.now - began) / .seconds(1), 0.001)

@@ -10,13 +10,15 @@ import Musl
 import Darwin
 #endif
 
-/// Reports progress on standard error: on a terminal in one line that is overwritten, elsewhere in a line now and then.
+/// Reports progress on standard error: on a terminal in one line that is overwritten, elsewhere in a line now and then,
+/// and for programs in an object on each line.
 ///
 /// What takes longer than a second is reported by then, even if the step that it is in reports nothing more.
 final class ProgressLine: Sendable {
   /// Anything that takes less time than this needs no progress.
   private static let firstAfter: Duration = .milliseconds(700)
   private static let linesEvery: Duration = .seconds(5)
+  private static let objectsEvery: Duration = .seconds(1)
   private static let rewriteEvery: Duration = .milliseconds(100)
 
   private struct State {
@@ -30,16 +32,26 @@ final class ProgressLine: Sendable {
     var isOnScreen = false
   }
 
+  /// What programs read.
+  private struct Event: Encodable {
+    var event = "progress"
+    var message: String
+  }
+
   private let isTerminal: Bool
+  private let isJSON: Bool
   private let isQuiet: Bool
   private let state = Mutex(State())
   /// Looks every quarter of a second whether there is something to write; nil if it is quiet. Dispatch's sources may be
   /// used on any thread.
   nonisolated(unsafe) private let timer: (any DispatchSourceTimer)?
 
-  init(quiet: Bool) {
-    isQuiet = quiet
-    isTerminal = isatty(STDERR_FILENO) == 1
+  /// - Parameters:
+  ///   - json: Whether programs read it. It is then the same on a terminal.
+  ///   - quiet: Whether nothing is written at all.
+  init(json: Bool = false, quiet: Bool = false) {
+    (isQuiet, isJSON) = (quiet, json)
+    isTerminal = !json && isatty(STDERR_FILENO) == 1
     timer = quiet ? nil : DispatchSource.makeTimerSource(queue: .global())
     timer?.schedule(deadline: .now() + 0.25, repeating: 0.25)
     timer?.setEventHandler { [weak self] in self?.tick() }
@@ -61,11 +73,12 @@ final class ProgressLine: Sendable {
     }
   }
 
-  /// Removes the line; the next update counts as something new.
+  /// Removes the line; the next update counts as something new. For programs, only what is being done ends: many short
+  /// steps are reported, too.
   func clear() {
     state.withLock { state in
       if state.isOnScreen { FileHandle.standardError.write(Data("\r\u{1B}[K".utf8)) }
-      state = State()
+      if isJSON { state.text = nil } else { state = State() }
     }
   }
 
@@ -83,11 +96,14 @@ final class ProgressLine: Sendable {
     let began = state.began ?? now
     state.began = began
     guard now - began >= Self.firstAfter else { return }
-    if let last = state.last, now - last < (isTerminal ? Self.rewriteEvery : Self.linesEvery) { return }
+    let every = isTerminal ? Self.rewriteEvery : isJSON ? Self.objectsEvery : Self.linesEvery
+    if let last = state.last, now - last < every { return }
     (state.last, state.shown) = (now, text)
     if isTerminal {
       state.isOnScreen = true
       FileHandle.standardError.write(Data("\r\u{1B}[K\(Printable.text(text))".utf8))
+    } else if isJSON {
+      Output.complaint(Output.json(Event(message: text)))
     } else {
       Output.complaint(Printable.text(text))
     }

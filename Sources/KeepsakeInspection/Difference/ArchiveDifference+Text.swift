@@ -28,6 +28,11 @@ extension ArchiveDifference {
       }
       lines += Self.counts(addedObjects).map { "  " + paint("+ \($0.count) \(PrintableText.name($0.type))", .added) }
     }
+    if let classes, !classes.isEmpty {
+      begin("classes")
+      lines += classes.map { "    \($0.path): \($0.text)" }
+      lines += omittedClasses.map { "    " + paint("... \($0.count) more: \($0.pattern)", .faint) }
+    }
     if !lines.isEmpty, !opened.isEmpty {
       lines = ["files"] + zip(["-", "+"], opened).map { "  \($0) \($1.text)" } + [""] + lines
     }
@@ -93,16 +98,15 @@ extension ArchiveDifference {
     for change in changes { json.value(change) }
     json.end()
     json.key("omitted")
-    json.beginArray()
-    for omission in omitted {
-      json.beginObject()
-      json.key("pattern")
-      json.value(omission.pattern)
-      json.key("count")
-      json.value(omission.count)
+    json.value(omitted)
+    if let classes {
+      json.key("classes")
+      json.beginArray()
+      for change in classes { json.value(change) }
       json.end()
+      json.key("omittedClasses")
+      json.value(omittedClasses)
     }
-    json.end()
     for (name, objects) in [("removedObjects", removedObjects), ("addedObjects", addedObjects)] {
       json.key(name)
       json.beginArray()
@@ -115,6 +119,19 @@ extension ArchiveDifference {
 }
 
 extension JSONWriter {
+  fileprivate mutating func value(_ omitted: [ArchiveDifference.Omission]) {
+    beginArray()
+    for omission in omitted {
+      beginObject()
+      key("pattern")
+      value(omission.pattern)
+      key("count")
+      value(omission.count)
+      end()
+    }
+    end()
+  }
+
   fileprivate mutating func value(_ change: ArchiveDifference.TypeChange) {
     beginObject()
     for (name, text) in [

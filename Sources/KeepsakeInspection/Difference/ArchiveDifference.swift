@@ -117,10 +117,15 @@ public struct ArchiveDifference: Sendable {
   public let addedObjects: [LoneObject]
   /// The two archives, if one of them was opened from something; empty if both were files as they are.
   let opened: [Opened]
+  /// The objects whose classes differ; nil if only contents are compared.
+  package var classes: [ClassChange]?
+  /// Differing classes that were too many to list.
+  package var omittedClasses: [Omission] = []
 
   /// Whether the archives have the same contents.
   public var isEmpty: Bool {
     types.isEmpty && changes.isEmpty && omitted.isEmpty && removedObjects.isEmpty && addedObjects.isEmpty
+      && classes?.isEmpty ?? true
   }
 
   /// Compares two archives.

@@ -54,7 +54,7 @@ package final class StoreReader: Sendable {
       let queue = try DatabaseQueue(path: file.path, configuration: configuration)
       let application = try queue.read { try Int32.fetchOne($0, sql: "PRAGMA application_id") }
       guard application == Schema.applicationID else {
-        throw StoreError(.misuse, "the database at \(file.path) is not a Keepsake store")
+        throw StoreError(.misuse, "the database at \(file.path) is one of another program, and not a Keepsake store")
       }
       try queue.read { try Schema.requireCurrent($0, at: file) }
       let folder = file.deletingLastPathComponent()

@@ -108,6 +108,12 @@ import Testing
       (Array("R1ZBUwIAAAAGAgAACAQAAAUA".utf8), "is base64, in it: a save of a game made with Unreal Engine"),
       (Array("<?xml version=\"1.0\"?><!-- a --><note/>".utf8), "<note>"),
       (Array("<unity_prefs version_major=\"1\"></unity_prefs>".utf8), "PlayerPrefs"),
+      (Array("<?xml version='1.0' encoding='utf-8' ?>\n<map><int name=\"a\" /></map>".utf8), "PlayerPrefs"),
+      (Array("[player]\n\nname=\"Ada\"\nplace=Vector2( 1, 2 )\n".utf8), "ConfigFile of a game made with Godot"),
+      (Array("; saved\n[player]\r\nlives = 3\r\n".utf8), "ConfigFile"),
+      ([0xFF, 0xFE] + Array("<save/>".utf8).flatMap { [$0, 0] }, "XML of another kind than a property list"),
+      ([0xFE, 0xFF] + Array("<?xml version=\"1.0\"?><save/>".utf8).flatMap { [0, $0] }, "<save>"),
+      (Array("SQLite format 3\0".utf8) + [UInt8](repeating: 0, count: 84), "SQLite database of another program"),
       ([0xFF, 0xFE, 0, 0, 0x3C, 0, 0, 0], "is UTF-32, in it: "),
       ([0xFE, 0xFF, 0, 0x7B, 0, 0x2C], "is UTF-16, in it: "),
     ] as [([UInt8], String)])
@@ -126,6 +132,8 @@ import Testing
     #expect(KnownFile(Data()) == nil)
     #expect(KnownFile(Data("<plist version=\"1.0\"><dict/></plist>".utf8)) == nil)
     #expect(KnownFile(Data("<dict/>".utf8)) == nil)
+    #expect(KnownFile(Data("[player]\nonce upon a time\n".utf8)) == nil)
+    #expect(KnownFile(Data("[1, 2]\n[3]".utf8)) == nil)
   }
 
   @Test("output that exists ends with 73, and nothing is written into a store's own folder")
