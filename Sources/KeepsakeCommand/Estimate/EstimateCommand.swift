@@ -29,7 +29,7 @@ struct EstimateCommand: AsyncParsableCommand {
 
   private struct Answer: Encodable {
     var series: [SeriesEstimate]
-    var skipped: [SkippedEntry]
+    var unreadable: [SkippedEntry]
   }
 
   func run() async throws {
@@ -40,7 +40,7 @@ struct EstimateCommand: AsyncParsableCommand {
       let estimates = try found.series.map { series in try SeriesEstimate(of: series) { progress.update($0) } }
       progress.clear()
       if json {
-        try Output.document(Answer(series: estimates, skipped: found.skipped))
+        try Output.document(Answer(series: estimates, unreadable: found.skipped))
       } else {
         Output.text(SeriesEstimate.table(estimates, on: .standardOutput()))
         for entry in found.skipped { Output.text(entry.line) }

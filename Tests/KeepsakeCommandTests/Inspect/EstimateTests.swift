@@ -87,7 +87,7 @@ import Testing
     #expect(ended.status == 66 && ended.text.contains("| a#") && ended.text.contains("skipped "), "\(ended.errors)")
     let json = try Tool.run(["estimate", folder.path, "--json"])
     let object = try JSONSerialization.jsonObject(with: json.output) as? [String: Any]
-    let skipped = object?["skipped"] as? [[String: Any]]
+    let skipped = object?["unreadable"] as? [[String: Any]]
     #expect(json.status == 66 && skipped?.count == 2 && skipped?.allSatisfy { $0["error"] is [String: Any] } == true)
     #expect(try Tool.run(["estimate", folder.path + "/store"]).status == 66)
   }
