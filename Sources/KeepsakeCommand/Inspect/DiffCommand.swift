@@ -19,8 +19,8 @@ struct DiffCommand: AsyncParsableCommand {
       diff STORE --slot main --from VERSION shows what changed since that version. Objects and list elements are \
       matched by a field "id" if they have one, otherwise by position; the numbers of objects in archives don't \
       matter. Only contents count: in a keyed archive, an NSMutableArray is the same as an NSArray, unless --classes \
-      asks for more. Exit status: 0 if both have the same contents, 1 if they differ, and the status of the failure if they \
-      can't be compared.
+      asks for more. Exit status: 0 if both have the same contents, 1 if they differ, and the status of the failure \
+      if they can't be compared.
       """,
     examples: [
       "keepsake diff yesterday.plist today.plist",
