@@ -110,7 +110,8 @@ import Testing
   @Test("a list that contains itself, and a chain of many objects, have their classes listed and compared")
   func cycles() async throws {
     try await cleaning {
-      try put(keyed([["NS.objects": [.uid(1)], "$class": .uid(2)], type("NSMutableArray", "NSArray")]), "self.archive")
+      try put(
+        keyed([["NS.objects": [.uid(1)], "$class": .uid(2)], type("NSMutableArray", "NSArray")]), "self.archive")
       #expect(try difference("self.archive", "self.archive", "--classes").isEmpty)
       let links = (0..<5_000).map { index -> PropertyList in
         ["next": .uid(index == 4_999 ? 0 : UInt64(index) + 3), "$class": .uid(2)]
@@ -122,9 +123,11 @@ import Testing
     }
   }
 
-  @Test("--lossy reports each class that doesn't come back, whatever the format, also below an object", arguments: [
-    "a.json", "a.plist", "a.bplist", "a.keepsake",
-  ])
+  @Test(
+    "--lossy reports each class that doesn't come back, whatever the format, also below an object",
+    arguments: [
+      "a.json", "a.plist", "a.bplist", "a.keepsake",
+    ])
   func lossy(name: String) async throws {
     try await cleaning {
       try put(hero("NSMutableArray", "NSArray"), "a.archive")

@@ -80,7 +80,7 @@ actor CloudRegistration {
   private func isRecoveryCode(_ code: RecoveryCode, of credentials: CloudCredentials) async throws -> Bool {
     do {
       return try await HTTPAccount.recovery(for: credentials).digest == code.digest
-    } catch where error.isRefusal {
+    } catch  where error.isRefusal {
       return false  // A device that was removed is nobody's.
     }
   }
