@@ -38,7 +38,9 @@ import Testing
   func json() async throws {
     try await filled { folder in
       let ended = try Tool.run(["inspect", "-j", "a.json", "missing", "b.keepsake"], in: folder)
-      #expect(ended.status == 66 && ended.errors.isEmpty, "\(ended.errors)")
+      // A slow machine has time for progress.
+      let others = ended.errors.split(separator: "\n").filter { !$0.contains(#""progress""#) }
+      #expect(ended.status == 66 && others.isEmpty, "\(ended.errors)")
       let object = try #require(try JSONSerialization.jsonObject(with: ended.output) as? [String: Any])
       let files = try #require(object["files"] as? [[String: Any]])
       #expect(files.map { $0["path"] as? String } == ["a.json", "missing", "b.keepsake"])
