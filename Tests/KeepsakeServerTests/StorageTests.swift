@@ -261,6 +261,11 @@ struct StorageTests {
       try await storage.decide(on: ContainerID(high: 0, low: 0)) { container throws in
         #expect(try container.heads(of: "s").count == 2)
         #expect(try container.version(VersionID(high: 1, low: 4))?.seq == 4)
+        // Covered once it is here.
+        container.markCovered(VersionID(high: 1, low: 1))
+      }
+      try await storage.decide(on: ContainerID(high: 0, low: 0)) { container throws in
+        #expect(try container.heads(of: "s") == [VersionID(high: 1, low: 3)])
       }
     }
   }
@@ -384,6 +389,9 @@ struct StorageTests {
         }
       }
       try await storage.decide(on: id) { try check($0) }
+      var reads = ReadSet()
+      reads.bank.goodsAfter = BankReads.Range(after: 0, limit: 1)
+      #expect(try await storage.load(reads, of: id).goodsAfter == [hat, sword], "no more is read than is asked for")
       for chain in chains.keys {
         let kept = closed(chain)
         try await storage.decide(on: id) { container throws in

@@ -155,10 +155,20 @@ import Testing
         try await account.recover(code, next: other, name: "replayed")
       }
       #expect(refused?.code == .codeUnknown)
-      // The device that used it is removed: nobody gets it any more.
-      try await HTTPAccount.remove(first.device, for: phone)
+      // The device that used it signs out: its token isn't given again, and the next code stays.
+      try await HTTPAccount.remove(first.device, for: first)
       let gone = await #expect(throws: AccountError.self) { try await account.recover(code, next: next, name: "new") }
       #expect(gone?.code == .codeUnknown)
+      let last = try await account.recover(next, next: other, name: "last")
+      #expect(last.container == phone.container)
+      // It is removed by another: the code that it made is void.
+      try await HTTPAccount.remove(last.device, for: phone)
+      for used in [next, other] {
+        let refused = await #expect(throws: AccountError.self) {
+          try await account.recover(used, next: code, name: "x")
+        }
+        #expect(refused?.code == .codeUnknown)
+      }
     }
   }
 
