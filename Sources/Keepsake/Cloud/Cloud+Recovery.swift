@@ -27,10 +27,10 @@ extension Cloud {
   /// ```
   ///
   /// The code has seven groups of five characters, 140 random bits. It takes the place of any earlier one, and is valid
-  /// until it is used or replaced. Only this call returns it: neither the server nor this device keeps it. Whoever has
-  /// it is the player. It is void once another device removes the one that made it, and stays if that signs out. It
-  /// leads to the player that this device belongs to now, also after the device has joined another. Costs one round
-  /// trip, and another one if this device still has to be registered.
+  /// until it is used or replaced. Only this call returns it, and neither the server nor this device keeps it. Treat it
+  /// like a password: it gives access to everything of the player. It is void once another device removes the one that
+  /// made it, and stays if that signs out. It leads to the player that this device belongs to now, also after the
+  /// device has joined another. Costs one round trip, and another one if this device still has to be registered.
   ///
   /// - Returns: The code, for the player to write down.
   /// - Throws: `GameDataError` with `notConnected`, `unreachable` or `refused`; with `misuse` if the cloud is a folder;

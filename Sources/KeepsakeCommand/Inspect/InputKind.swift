@@ -56,8 +56,8 @@ enum InputKind {
     return differing > 1 && !FileManager.default.fileExists(atPath: path + "-wal")
   }
 
-  /// Returns the bytes of a file. A large one may consist of holes, which cost whoever made it nothing: they are not
-  /// read into memory.
+  /// Returns the bytes of a file. A large file may consist of holes, which take no room on the disk. They are not read
+  /// into memory.
   private static func all(of file: FileHandle, named name: String) throws -> Data {
     var data = try file.read(upToCount: chunkBytes) ?? Data()
     let start = data.prefix(databaseMagic.count)
