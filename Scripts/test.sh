@@ -51,6 +51,7 @@ if [ "$deep" = 1 ]; then
   trap 'kill -- "-$game" 2>/dev/null || true' EXIT
 fi
 
+check "the demo" $keepsake demo
 check "mistakes to plant" python3 Scripts/mutants.py --check
 space=.build/debug/Space
 check "what the compiler says of mistakes" python3 Scripts/macro-refusals.py --build .build/debug \

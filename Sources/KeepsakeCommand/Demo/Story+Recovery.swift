@@ -33,8 +33,11 @@ extension Story {
       seen: failure
         ?? (arrived ? "level \(expected.level) and \(expected.gems) gems on a bought phone" : "not all within 20 s"),
       kept: failure == nil && arrived)
-    let again = try bought.ask(.recover(code: code)).refused
+    let found = try device("phone of whoever found the note")
+    try found.send(.connect(url: server, appKey: appKey))
+    let again = try found.ask(.recover(code: code)).refused
     promise("a recovery code works once", seen: again ?? "it was accepted again", kept: again != nil)
+    try found.quit()
     try bought.quit()
   }
 
