@@ -50,15 +50,14 @@ extension SQLiteContainer {
         """, [number, epoch, seq, mark, bank, writes.used, reached, signed(revision)])
     }
     guard db.changesCount == 1 else { return false }
-    if number == 0 { try findNumber() }
+    if number == 0 { try findRow() }
     return true
   }
 
   /// Returns what devices have reached once this is written; nil if that stays as it is.
   private func reached(after writes: WriteSet) throws -> PackedReached? {
     guard writes.device?.reached != nil || writes.retired != nil else { return nil }
-    let found = try row("SELECT reached FROM container WHERE number = ?", [number])
-    var reached = try found.map { try PackedReached(bytes: $0.decode(atIndex: 0)) } ?? PackedReached([:])
+    var reached = try found.map { try PackedReached(bytes: $0.reached) } ?? PackedReached([:])
     if let device = writes.device, let seq = device.reached { reached[device.id] = seq }
     if let retired = writes.retired { reached[retired.device] = nil }
     return reached
@@ -107,9 +106,17 @@ extension SQLiteContainer {
     let record = written.version.record
     let (seq, mark, slot) = (signed(written.version.seq), signed(mark), bytes(record.slot))
     var (version, isHolding): (Int64, Bool) = (0, false)
-    let old = try row(
+    try run(
+      """
+      INSERT INTO version (container, seq, mark, holds, id, slot, record) VALUES (?, ?, ?, ?, ?, ?, ?)
+      ON CONFLICT (container, id) DO NOTHING
+      """, [number, seq, mark, written.holds, record.id.bytes, slot, packed])
+    let isNew = db.changesCount == 1
+    if isNew {
+      version = db.lastInsertedRowID
+    } else if let old = try row(
       "SELECT number, holds, seq, mark, slot FROM version WHERE container = ? AND id = ?", [number, record.id.bytes])
-    if let old {
+    {
       version = try old.decode(atIndex: 0)
       isHolding = try old.decode(atIndex: 1)
       try keep(mark: old.decode(atIndex: 3), of: old.decode(atIndex: 2))
@@ -120,15 +127,10 @@ extension SQLiteContainer {
         WHERE number = ?
         """,
         [seq, mark, isHolding || written.holds, slot, packed, version])
-    } else {
-      try run(
-        "INSERT INTO version (container, seq, mark, holds, id, slot, record) VALUES (?, ?, ?, ?, ?, ?, ?)",
-        [number, seq, mark, written.holds, record.id.bytes, slot, packed])
-      version = db.lastInsertedRowID
     }
     if written.isHead && !covered.contains(record.id) {
       try run("INSERT INTO head (container, slot, version) VALUES (?, ?, ?)", [number, slot, version])
-    } else if old == nil {
+    } else if isNew {
       // From now on its row says so.
       try run("DELETE FROM covered WHERE container = ? AND id = ?", [number, record.id.bytes])
     }
@@ -143,12 +145,17 @@ extension SQLiteContainer {
 
   /// Marks a version as covered: it is no head any more, or is marked by itself if it isn't here.
   private func markCovered(_ version: VersionID) throws {
-    let found = try row("SELECT number, slot FROM version WHERE container = ? AND id = ?", [number, version.bytes])
-    if let found {
-      try removeHead(found.decode(atIndex: 0), of: found.decode(atIndex: 1))
-    } else {
-      try run("INSERT OR IGNORE INTO covered (container, id) VALUES (?, ?)", [number, version.bytes])
-    }
+    try run(
+      """
+      DELETE FROM head WHERE container = ?1 AND (slot, version) =
+        (SELECT slot, number FROM version WHERE container = ?1 AND id = ?2)
+      """, [number, version.bytes])
+    if db.changesCount == 1 { return }
+    try run(
+      """
+      INSERT OR IGNORE INTO covered (container, id)
+      SELECT ?1, ?2 WHERE NOT EXISTS (SELECT 1 FROM version WHERE container = ?1 AND id = ?2)
+      """, [number, version.bytes])
   }
 
   // MARK: Contents

@@ -13,18 +13,10 @@ extension SQLiteContainer {
   private static let chainRead = 32
 
   func snapshot(of reads: ReadSet) throws -> Snapshot {
-    let found = try row("SELECT epoch, seq, mark, revision, used, reached FROM container WHERE number = ?", [number])
-    var snapshot = Snapshot(revision: 0, position: .start, known: reads)
-    if let found {
-      snapshot.position = Cursor(
-        epoch: unsigned(try found.decode(atIndex: 0)), seq: unsigned(try found.decode(atIndex: 1)),
-        mark: unsigned(try found.decode(atIndex: 2)))
-      snapshot.revision = unsigned(try found.decode(atIndex: 3))
-      snapshot.used = try found.decode(atIndex: 4)
-    }
-    // Decoded only if it is asked for.
+    var snapshot = Snapshot(revision: found?.revision ?? 0, position: found?.position ?? .start, known: reads)
+    if let found { snapshot.used = found.used }
     let isAsked = reads.reached || reads.visits || reads.device != nil
-    let reached = isAsked ? try found.map { try PackedReached(bytes: $0.decode(atIndex: 5)) } : nil
+    let reached = isAsked ? try found.map { try PackedReached(bytes: $0.reached) } : nil
     try loadDevices(reads, reached?.seqs ?? [:], into: &snapshot)
     try loadPruning(reads, reached?.seqs ?? [:], into: &snapshot)
     for seq in reads.marks where seq != snapshot.position.seq { snapshot.marks[seq] = try mark(of: seq) }
@@ -48,17 +40,18 @@ extension SQLiteContainer {
   private func loadDevices(
     _ reads: ReadSet, _ reached: [DeviceID: UInt64], into snapshot: inout Snapshot
   ) throws {
-    let retired = try rows(
-      "SELECT device FROM retired WHERE container = ? AND device IN (x'', ?)",
-      [id, reads.device?.bytes ?? Data()]
-    ).map { try $0.decode(Data.self, atIndex: 0) }
-    snapshot.isDeleted = retired.contains { $0.isEmpty }
+    let asked = try row(
+      """
+      SELECT EXISTS (SELECT 1 FROM retired WHERE container = ?1 AND device = x''),
+        EXISTS (SELECT 1 FROM retired WHERE container = ?1 AND device = ?2),
+        (SELECT seen FROM device WHERE container = ?1 AND id = ?2)
+      """, [id, reads.device?.bytes])
+    snapshot.isDeleted = try asked?.decode(Bool.self, atIndex: 0) ?? false
     if reads.reached { snapshot.reached = reached }
     guard let device = reads.device else { return }
     var known = Snapshot.Device()
-    known.isRetired = retired.contains { !$0.isEmpty }
-    known.seenMilliseconds = try row(
-      "SELECT seen FROM device WHERE container = ? AND id = ?", [id, device.bytes])?.decode(atIndex: 0)
+    known.isRetired = try asked?.decode(Bool.self, atIndex: 1) ?? false
+    known.seenMilliseconds = try asked?.decode(atIndex: 2)
     known.reached = reached[device] ?? 0
     if reads.allChains {
       let chains = try rows("SELECT chain FROM deviceChain WHERE container = ? AND device = ?", [id, device.bytes])

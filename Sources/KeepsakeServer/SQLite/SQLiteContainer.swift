@@ -10,7 +10,9 @@ struct SQLiteContainer: BankStorage {
   let db: Database
   let id: Data
   /// By which the rows of its items name it; 0 while it has no row.
-  private(set) var number: Int64
+  private(set) var number: Int64 = 0
+  /// Its row as it was when this was created, or when `findRow` was called; nil while it has none.
+  private(set) var found: Found?
   let files: ContentFiles
   let now: Int64
   /// Of how many decided operations the details are kept, at least.
@@ -23,16 +25,32 @@ struct SQLiteContainer: BankStorage {
     self.files = files
     self.now = now
     id = container.bytes
-    number = 0
-    try findNumber()
+    try findRow()
   }
 
-  /// Finds the container's number, once it has a row.
-  mutating func findNumber() throws {
-    number = try row("SELECT number FROM container WHERE id = ?", [id])?.decode(atIndex: 0) ?? 0
+  /// Reads the container's row, once it has one.
+  mutating func findRow() throws {
+    let found = try row("SELECT number, epoch, seq, mark, revision, used, reached FROM container WHERE id = ?", [id])
+    guard let found else { return }
+    number = try found.decode(atIndex: 0)
+    self.found = Found(
+      position: Cursor(
+        epoch: unsigned(try found.decode(atIndex: 1)), seq: unsigned(try found.decode(atIndex: 2)),
+        mark: unsigned(try found.decode(atIndex: 3))),
+      revision: unsigned(try found.decode(atIndex: 4)), used: try found.decode(atIndex: 5),
+      reached: try found.decode(atIndex: 6))
   }
 
   // MARK: Position
+
+  /// What a container's row says.
+  struct Found {
+    var position: Cursor
+    var revision: UInt64
+    var used: Int64
+    /// Packed; decoded only if it is asked for.
+    var reached: Data
+  }
 
   func position() throws -> Cursor {
     guard let row = try row("SELECT epoch, seq, mark FROM container WHERE number = ?", [number]) else { return .start }
