@@ -51,6 +51,7 @@ let package = Package(
     .package(url: "https://github.com/apple/swift-configuration", from: "1.4.0"),
     .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
     .package(url: "https://github.com/jpsim/Yams", from: "6.2.2"),
+    .package(url: "https://github.com/vapor/jwt-kit", from: "5.7.1"),
   ],
   targets: [
     .macro(
@@ -129,6 +130,7 @@ let package = Package(
         .product(name: "Logging", package: "swift-log", condition: cloud),
         .product(name: "CoreMetrics", package: "swift-metrics", condition: cloud),
         .product(name: "Tracing", package: "swift-distributed-tracing", condition: cloud),
+        .product(name: "JWTKit", package: "jwt-kit", condition: cloud),
       ],
       swiftSettings: strict),
     // Keeps a folder of plain files and a store the same: `keepsake sync`.
@@ -142,6 +144,7 @@ let package = Package(
         .product(name: "ArgumentParser", package: "swift-argument-parser", condition: cloud),
         .product(name: "Configuration", package: "swift-configuration", condition: cloud),
         .product(name: "CoreMetrics", package: "swift-metrics", condition: cloud),
+        .product(name: "Crypto", package: "swift-crypto", condition: cloud),
         .product(name: "Logging", package: "swift-log", condition: cloud),
         .product(name: "UnixSignals", package: "swift-service-lifecycle", condition: cloud),
         .product(name: "Yams", package: "Yams", condition: cloud),
@@ -238,6 +241,7 @@ let package = Package(
         .product(name: "CoreMetrics", package: "swift-metrics", condition: cloud),
         .product(name: "Crypto", package: "swift-crypto", condition: cloud),
         .product(name: "HTTPTypes", package: "swift-http-types", condition: cloud),
+        .product(name: "JWTKit", package: "jwt-kit", condition: cloud),
       ],
       swiftSettings: strict),
     .testTarget(

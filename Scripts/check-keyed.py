@@ -1,242 +1,199 @@
 #!/usr/bin/env python3
-"""Converts keyed archives to JSON and back, and compares them with plistlib: classes, fields and values.
+"""Converts keyed archives with `keepsake convert`, back again, and compares what came back with what there was.
 
-Every difference has to be in the report that `keepsake convert --json` prints, by its class and with its count. And an
-object of a class of Foundation's has to have fields that its class has in the original files.
+This compares object by object, reading both files with plistlib: classes and those above them, fields, values, and
+which objects are one. Every difference has to be in the report that `keepsake convert --json` prints, in its words and
+as often as here, and the report has to have no others. Where a value comes back as a text or a date, it has to be the
+right one; how many values of each kind that are is not counted here. And an object of a class of Foundation's has to
+have exactly the fields that an object of its class has in one of the files of the folders.
 
-  Scripts/check-keyed.py --keepsake .build/debug/keepsake FOLDER...
+  Scripts/check-keyed.py --keepsake .build/debug/keepsake [FOLDER...] [--random COUNT]
 
-With --pairs, they go through each of the other formats, and from each of them through each other one, instead.
-With --lossy, they go through each of the other formats with `keepsake convert --lossy`, also after JSON in tagged form.
+They go through JSON. With --pairs, they go through each of the other formats, and from each of them through each other
+one, instead. With --lossy, through each of the other formats with `keepsake convert --lossy`, also after JSON in tagged
+form. With --random, so many archives of random objects are made, and go the same ways.
 """
 import argparse
 import collections
 import json
 import pathlib
-import plistlib
-import re
 import subprocess
 import sys
 import tempfile
+import time
+
+from keyed_archives import Archive, is_keyed, write_random
+from keyed_comparison import Comparison
+
+# The formats of `keepsake convert` beside keyed archives.
+FORMATS = ["json", "xml", "binary", "archive"]
+
+# What is lost where values are written. Much of it is a difference between the objects, too, and then also reported as
+# such, in the words that are counted here.
+OF_VALUES = {
+    "numbers that aren't finite, as text", "decimal numbers, as text", "data, as base64", "UUIDs, as text",
+    "URLs, as text", "sets, as lists", "nulls, left out", "UIDs, as numbers", "dates, as text",
+    "dates beyond the calendar, as seconds since 2001", "fractions of seconds, left out",
+    "parts of milliseconds, left out",
+    "references to an object that is written elsewhere, as copies of it", "whole numbers as keys, as text",
+    "keys that aren't text, as lists of pairs", "keys that occur twice, of which most readers use the last",
+    # plistlib has one type for both.
+    "numbers of 32 bits, which come back with 64",
+}
+
+# Classes of Foundation's that are written though no original file may have them, and with which fields.
+UNSEEN = {
+    # The text that stands for nil where it is an object itself. Foundation on Linux reads it (FoundationRewriteTests).
+    "NSString": {frozenset({"NS.string"})},
+}
 
 
-def is_keyed(path):
-    try:
-        with open(path, "rb") as file:
-            archive = plistlib.load(file)
-    except Exception:  # Not every file in the folder is a property list; only the readable ones are compared.
-        return None
-    return archive if isinstance(archive, dict) and "$objects" in archive and "$top" in archive else None
+# The least share of conversions that give a file: what is refused is compared with nothing.
+LEAST_SHARE = 0.75
 
 
-class Archive:
-    def __init__(self, plist):
-        self.objects = plist["$objects"]
-        self.top = plist["$top"]
+class Step:
+    """All files in one format: their paths, and what the reports of converting them there tell."""
 
-    def resolve(self, value):
-        """Returns the value, and the number of the object that it is; None for one that is in place."""
-        if isinstance(value, dict) and list(value) == ["CF$UID"]:
-            value = plistlib.UID(value["CF$UID"])
-        if isinstance(value, plistlib.UID):
-            if value.data == 0 or value.data >= len(self.objects):
-                return None, value.data
-            return self.objects[value.data], value.data
-        return value, None
+    def __init__(self, name, paths):
+        self.name, self.paths, self.told, self.refused = name, paths, {}, {}
 
-    def class_of(self, value):
-        if not isinstance(value, dict) or "$class" not in value:
-            return None
-        described, _ = self.resolve(value["$class"])
-        return described.get("$classname") if isinstance(described, dict) else None
-
-
-def shape(value):
-    if value is None:
-        return "nil"
-    if isinstance(value, bool):
-        return "number"
-    if isinstance(value, (int, float)):
-        return "number"
-    return {str: "text", bytes: "data", list: "list", dict: "dictionary"}.get(type(value), type(value).__name__)
-
-
-def in_order(old, a, new, b):
-    """Returns b with the pairs of its dictionary in the order of a, if both have the same texts as keys."""
-    if not all(isinstance(value.get(key), list) for value in (a, b) for key in ("NS.keys", "NS.objects")):
-        return b
-    keys, others = ([archive.resolve(key)[0] for key in value["NS.keys"]] for archive, value in ((old, a), (new, b)))
-    if not all(isinstance(key, str) for key in keys + others) or sorted(keys) != sorted(others):
-        return b
-    if len(set(keys)) != len(keys):
-        return b
-    order = [others.index(key) for key in keys]
-    return {**b, "NS.keys": [b["NS.keys"][i] for i in order], "NS.objects": [b["NS.objects"][i] for i in order]}
-
-
-def members(archive, value):
-    """Returns what an object has, by the names that are shown: of a dictionary by its keys, else by its fields."""
-    keys, values = value.get("NS.keys"), value.get("NS.objects")
-    if isinstance(keys, list) and isinstance(values, list) and len(keys) == len(values):
-        names = [archive.resolve(key)[0] for key in keys]
-        if all(isinstance(name, str) for name in names):
-            return dict(zip(names, values))
-    return {key[1:] if key.startswith("$$") else key: item for key, item in value.items() if key != "$class"}
-
-
-def by_names(old, a, new, b):
-    """Whether these are dictionaries with different texts as keys."""
-    if not all("NS.keys" in value and "NS.objects" in value for value in (a, b)):
-        return False
-    return members(old, a).keys() != members(new, b).keys()
-
-
-def differences(old, new):
-    """Yields (what, path) for every place where two archives differ, each object once."""
-    work = []
-    for key, value in old.top.items():
-        if key in new.top:
-            work.append((value, new.top[key], key))
-        else:
-            yield ("fields", key)
-    met = set()
-    while work:
-        a, b, path = work.pop()
-        (a, first), (b, second) = old.resolve(a), new.resolve(b)
-        if first is not None and second is not None:
-            if (first, second) in met:
-                continue
-            met.add((first, second))
-        (one, other) = old.class_of(a), new.class_of(b)
-        if one != other:
-            yield (one or shape(a), path)
-            # Below what came back as something else, only the same fields can be compared.
-            if not (isinstance(a, dict) and isinstance(b, dict)):
-                continue
-            if a.keys() != b.keys():
-                below, others = members(old, a), members(new, b)
-                for key in below.keys() & others.keys():
-                    is_nil = old.resolve(below[key])[0] is None
-                    # What shows a field that is nil in a dictionary.
-                    if not (is_nil and new.class_of(new.resolve(others[key])[0]) == "NSNull"):
-                        work.append((below[key], others[key], f"{path}.{key}"))
-                continue
-        elif shape(a) != shape(b):
-            yield (shape(a), path)
-            continue
-        if isinstance(a, dict) and isinstance(b, dict):
-            b = in_order(old, a, new, b)
-            by_name = by_names(old, a, new, b)
-            if by_name:
-                below, others = members(old, a), members(new, b)
-                for key, value in below.items():
-                    if key in others:
-                        work.append((value, others[key], f"{path}.{key}"))
-                    else:
-                        value, _ = old.resolve(value)
-                        yield (old.class_of(value) or shape(value), f"{path}.{key}")
-            for key, value in a.items():
-                if key == "$class" or by_name and key in ("NS.keys", "NS.objects"):
-                    continue
-                if key in b:
-                    work.append((value, b[key], f"{path}.{key}"))
-                elif one == other:
-                    yield ("fields", f"{path}.{key}")
-        elif isinstance(a, list) and isinstance(b, list):
-            if len(a) != len(b):
-                yield ("list", path)
-            work.extend((x, y, f"{path}[{i}]") for i, (x, y) in enumerate(zip(a, b)))
-        elif one == other and a != b and not (shape(a) == "number" and float(a) == float(b)):
-            yield (shape(a), path)
-
-
-def fields(archive, found):
-    for value in archive.objects:
-        name = archive.class_of(value)
-        if name:
-            found[name].add(frozenset(key for key in value if key != "$class"))
-
-
-# The formats of `keepsake convert`, by the extension that it knows them by.
-FORMATS = {"json": "json", "xml": "plist", "binary": "bplist", "archive": "keepsake"}
-
-
-def convert(keepsake, path, way, scratch):
-    """Converts a file to each format of `way` in turn, with --lossy if it says so. Returns the last file, None if a
-    conversion is refused, and what the reports tell, or the refusal."""
-    losses = []
-    for step, name in enumerate(way):
-        name, *lossy = name.split(" ")
-        target = f"{scratch}/{step}.{FORMATS.get(name, 'archive')}"
+    def convert(self, keepsake, scratch, target, *options):
+        name = " and ".join(([self.name] if self.name else []) + [" ".join([target, *options])])
+        folder = pathlib.Path(tempfile.mkdtemp(dir=scratch))
+        step = Step(name, {})
+        if not self.paths:
+            return step
+        numbers = {str(path): number for number, path in self.paths.items()}
         run = subprocess.run(
-            [keepsake, "convert", str(path), target, "--force", "--json", *lossy], capture_output=True, text=True)
-        if run.returncode != 0:
-            return None, json.loads(run.stdout)["error"]["code"]
-        losses += json.loads(run.stdout).get("losses", [])
-        path = target
-    return path, losses
+            [keepsake, "convert", "--json", "--to", target, *options, *numbers, f"{folder}/"],
+            capture_output=True, text=True)
+        try:
+            answers = json.loads(run.stdout)["files"]
+        except (ValueError, KeyError):
+            sys.exit(f"{name}: ended with {run.returncode}: {run.stdout[-500:]} {run.stderr[-500:]}")
+        for answer in answers:
+            number = numbers[answer["path"]]
+            if "error" in answer:
+                step.refused[number] = answer["error"]["code"]
+            else:
+                step.paths[number] = pathlib.Path(answer["result"]["output"])
+                losses = collections.Counter()
+                for loss in answer["result"]["losses"]:
+                    losses[loss["what"]] += loss["count"]
+                step.told[number] = losses
+        return step
 
 
-def tells(loss, what):
-    """Whether a loss is about what differs: a class by its whole name, or the first word of what it says."""
-    return re.match(rf"(value of the class )?{re.escape(what)}(?![\w.])", loss["what"]) is not None
+class Check:
+    def __init__(self, keepsake, folders, made, scratch):
+        self.keepsake, self.scratch = keepsake, scratch
+        self.originals, self.written = collections.defaultdict(set), collections.defaultdict(set)
+        self.compared = self.announced = self.refused = 0
+        self.problems, self.names = [], []
+        files = sorted(p for folder in [*folders, made] for p in pathlib.Path(folder).rglob("*") if p.is_file())
+        # Random archives have fields that no archiver writes.
+        self.found = {number for number, path in enumerate(files) if made not in path.parents}
+        paths = {}
+        for number, path in enumerate(files):
+            self.names.append(path.name)
+            plist = is_keyed(path)
+            if plist is None:
+                continue
+            if number in self.found:
+                Archive(plist).note_fields(self.originals)
+            # In a folder, a converted file has the name of the original.
+            paths[number] = pathlib.Path(scratch) / f"{number}.in"
+            paths[number].symlink_to(path.resolve())
+        self.base = Step("", paths)
+
+    def convert(self, step, target, *options):
+        return step.convert(self.keepsake, self.scratch, target, *options)
+
+    def compare(self, before, keyed_before, after, keyed, may_refuse):
+        """Compares the files in two formats, once they are keyed archives again, with the reports of converting them
+        from one to the other."""
+        for number in before.paths:
+            name = f"{self.names[number]} through {after.name}"
+            code = after.refused.get(number) or keyed.refused.get(number)
+            if code:  # Refused, which loses nothing.
+                self.refused += 1
+                if code != "data" or not may_refuse or number in keyed.refused:
+                    self.problems.append(f"{name}: refused with {code}")
+                continue
+            self.compared += 1
+            old, new = (Archive(is_keyed(step.paths[number])) for step in (keyed_before, keyed))
+            if number in self.found:
+                new.note_fields(self.written)
+            difference = Comparison(old, new, "--lossy" not in after.name and "archive" not in after.name)
+            self.problems += [f"{name}: {what}" for what in difference.misspelled]
+            # What a file in tagged form says that isn't written so is told again by each conversion from it.
+            told = after.told[number] - (keyed_before.told.get(number) or collections.Counter())
+            copies = "references to an object that is written elsewhere, as copies of it"
+            for what, count in (("nulls, left out", difference.nils), (copies, int(difference.copies > 0))):
+                if told[what] < count:
+                    self.problems.append(f"{name}: {what}: {count} times or more, told {told[what]}")
+            for what in OF_VALUES:
+                del told[what]
+            for what in sorted(difference.counts.keys() | told.keys()):
+                count = difference.counts[what]
+                self.announced += min(count, told[what])
+                if count != told[what]:
+                    place = f", as at {difference.paths[what]}" if count else ""
+                    self.problems.append(f"{name}: {what}: {count} times, told {told[what]}{place}")
+
+    def check_fields(self):
+        for name, shapes in sorted(self.written.items()):
+            if not name.startswith(("NS", "UI")):
+                continue
+            known = self.originals[name] or UNSEEN.get(name)
+            if not known:
+                self.problems.append(f"{name} is written, but no original file has an object of this class")
+                continue
+            for one in shapes - known:
+                self.problems.append(f"{name} is written with fields that no original has: {sorted(one)}")
 
 
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--keepsake", required=True)
-    parser.add_argument("folders", nargs="+")
+    parser.add_argument("folders", nargs="*")
+    parser.add_argument("--random", type=int, default=0)
+    parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--pairs", action="store_true")
     parser.add_argument("--lossy", action="store_true")
     arguments = parser.parse_args()
-    ways = [["json"]]
-    if arguments.pairs:
-        ways = [[one] for one in FORMATS] + [[one, two] for one in FORMATS for two in FORMATS if one != two]
-    if arguments.lossy:
-        ways = [before + [one + " --lossy"] for before in ([], ["json"]) for one in FORMATS]
-    ways = [way + ["keyed"] for way in ways]
-    files = sorted(p for folder in arguments.folders for p in pathlib.Path(folder).rglob("*") if p.is_file())
-    originals, written = collections.defaultdict(set), collections.defaultdict(set)
-    compared = announced = refused = 0
-    problems = []
+    began = time.monotonic()
     with tempfile.TemporaryDirectory() as scratch:
-        for path in files:
-            plist = is_keyed(path)
-            if plist is None:
-                continue
-            old = Archive(plist)
-            fields(old, originals)
-            for way in ways:
-                name = f"{path.name} through {' and '.join(way[:-1])}"
-                back, losses = convert(arguments.keepsake, path, way, scratch)
-                if back is None:  # Refused, which loses nothing.
-                    refused += 1
-                    if losses not in ("data", "unwritable") or not (arguments.pairs or arguments.lossy):
-                        problems.append(f"{name}: refused with {losses}")
+        made = pathlib.Path(scratch) / "random"
+        write_random(made, arguments.random, arguments.seed)
+        check = Check(arguments.keepsake, arguments.folders, made, scratch)
+        base = check.base
+        may_refuse = arguments.pairs or arguments.lossy
+        options = ["--lossy"] if arguments.lossy else []
+        starts = {}
+        for target in FORMATS if may_refuse else ["json"]:
+            step = check.convert(base, target, *options)
+            starts[target] = (step, check.convert(step, "keyed"))
+            check.compare(base, base, *starts[target], may_refuse)
+        if arguments.lossy:
+            step = check.convert(base, "json")
+            starts = {"json": (step, check.convert(step, "keyed"))}
+        for one, (step, keyed) in starts.items() if may_refuse else ():
+            for target in FORMATS:
+                if target == one and not arguments.lossy:
                     continue
-                compared += 1
-                new = Archive(is_keyed(back))
-                fields(new, written)
-                counts = collections.Counter(what for what, _ in differences(old, new))
-                for what, count in counts.items():
-                    told = sum(loss["count"] for loss in losses if tells(loss, what))
-                    if told < count:
-                        example = next(p for w, p in differences(old, new) if w == what)
-                        problems.append(f"{name}: {what} differs {count} times, told {told}, as at {example}")
-                    else:
-                        announced += count
-    for name, shapes in sorted(written.items()):
-        if name.startswith("NS"):
-            known = set().union(*originals[name]) if originals[name] else None
-            for one in shapes:
-                if known is not None and not one <= known:
-                    problems.append(f"{name} is written with fields that its class doesn't have: {sorted(one - known)}")
-    for problem in problems:
+                after = check.convert(step, target, *options)
+                check.compare(step, keyed, after, check.convert(after, "keyed"), may_refuse)
+        check.check_fields()
+    if check.compared < LEAST_SHARE * (check.compared + check.refused):
+        check.problems.append(f"{check.refused} conversions were refused, of {check.compared + check.refused}")
+    for problem in check.problems:
         print(problem)
     print(
-        f"{compared} keyed archives compared, {refused} refused, {announced} differences told, "
-        f"{len(problems)} problems")
-    sys.exit(1 if problems or compared == 0 else 0)
+        f"{check.compared} keyed archives compared, {check.refused} refused, {check.announced} differences told, "
+        f"{len(check.problems)} problems, {time.monotonic() - began:.0f} s")
+    sys.exit(1 if check.problems or check.compared == 0 else 0)
 
 
 if __name__ == "__main__":

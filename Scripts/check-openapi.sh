@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
 # check-openapi.sh KEEPSAKE [EXAMPLES]: starts a server of the given command, and compares its answers with
-# docs/openapi.yaml: no 5xx, no status, type, header or body that isn't described. The requests are made by
-# schemathesis, which is installed into a virtual environment in a temporary folder ($SCHEMATHESIS names one that
-# exists). EXAMPLES is how many random requests each operation gets, besides those of the coverage of its description.
+# docs/openapi.yaml and docs/openapi-admin.yaml: no 5xx, no status, type, header or body that isn't described. The
+# requests are made by schemathesis, which is installed into a virtual environment in a temporary folder ($SCHEMATHESIS
+# names one that exists). EXAMPLES is how many random requests each operation gets, besides those of the coverage of its
+# description.
 set -euo pipefail
 keepsake=$(realpath "$1")
-description=$(realpath "$(dirname "$0")/../docs/openapi.yaml")
+documents=$(realpath "$(dirname "$0")/../docs")
 examples=${2:-60}
 work=$(mktemp -d "${TMPDIR:-/tmp}/keepsake-openapi.XXXXXX")
 server=
@@ -25,7 +26,7 @@ if [ -z "$schemathesis" ]; then
   schemathesis=$work/venv/bin/schemathesis
 fi
 
-"$keepsake" serve --data "$work/data" --port 0 --json >"$work/hello" 2>"$work/log" &
+"$keepsake" serve --data "$work/data" --port 0 --admin-port 0 --json >"$work/hello" 2>"$work/log" &
 server=$!
 for _ in $(seq 600); do
   [ -s "$work/hello" ] && break
@@ -35,6 +36,7 @@ done
 field() { sed 's/.*"'"$1"'":"\{0,1\}\([^",}]*\).*/\1/'; }
 url=$(field url <"$work/hello")
 app_key=$(field appKey <"$work/hello")
+admin_url=http://127.0.0.1:$(field adminPort <"$work/hello")
 register() { curl -sS -H "Keepsake-App-Key: $app_key" -d '{"name":"openapi"}' "$url/v1/devices"; }
 server_key=$("$keepsake" bank key --data "$work/data" --name openapi)
 
@@ -47,9 +49,10 @@ checks=not_a_server_error,status_code_conformance,content_type_conformance,respo
 checks+=,response_schema_conformance,unsupported_method
 # run NAME ARGUMENTS...: one run of schemathesis with these credentials and routes.
 run() {
-  echo "== $1"
+  local name=$1 description=${description:-$documents/openapi.yaml} at=${at:-$url}
+  echo "== $name"
   shift
-  "$schemathesis" --config-file "$work/schemathesis.toml" run "$description" --url "$url" --checks "$checks" \
+  "$schemathesis" --config-file "$work/schemathesis.toml" run "$description" --url "$at" --checks "$checks" \
     --max-examples "$examples" --no-color --phases examples,coverage,fuzzing --continue-on-failure \
     --request-timeout 60 --generation-database none "$@"
 }
@@ -57,10 +60,32 @@ status=0
 operations() { printf -- '--include-operation-id %s ' "$@"; }
 run "accounts" -H "Keepsake-App-Key: $app_key" $(operations health register join recover) || status=1
 run "sync" -H "Authorization: Bearer $token" $(operations listDevices removeDevice pairingCode recovery \
-  setRecoveryCode export exchange leave putContent getContent uploadState nextEvent) || status=1
+  setRecoveryCode identities linkIdentity joinByIdentity identityNonce unlinkIdentity export exchange leave \
+  putContent getContent uploadState nextEvent) || status=1
 run "bank" -H "Authorization: Bearer $server_key" $(operations bankAccount order refund receipt releasePlayer \
   releaseAll) || status=1
 run "deletion" -H "Authorization: Bearer $(register | field token)" $(operations deletePlayer) || status=1
+
+admin_key=$("$keepsake" admin key create --data "$work/data" --name openapi \
+  --scopes read,saves,money,devices,bans,export,delete)
+# A player with a save, whose version the examples name.
+account=$(register)
+hash=$(printf save | sha256sum | cut -d' ' -f1)
+printf '\x28\xb5\x2f\xfd\x20\x04\x21\x00\x00save' >"$work/frame"
+curl -sS -H "Authorization: Bearer $(field token <<<"$account")" -T "$work/frame" -H "Keepsake-Length: 4" \
+  "$url/v1/contents/$hash" >/dev/null
+version=0000000000000000000000000000000a
+curl -sS -H "Authorization: Bearer $(field token <<<"$account")" -d '{"protocolVersion": 1, "limit": 100,
+  "cursor": {"epoch": 0, "seq": 0, "mark": 0}, "versions": [{"id": "'$version'", "slot": "main",
+  "contents": ["'"$hash"'"], "length": 4, "savedAtMilliseconds": 1, "writer": "0000000000000001"}]}' \
+  "$url/v1/exchange" >/dev/null
+printf '[parameters]\n"path.player" = "%s"\n"path.version" = "%s"\n' "$(field player <<<"$account")" "$version" \
+  >"$work/schemathesis.toml"
+admin() { description=$documents/openapi-admin.yaml at=$admin_url run "$@" -H "Authorization: Bearer $admin_key"; }
+admin "the studio's hand" $(operations findPlayers showPlayer listDevices removeDevice ban unban export listSlots \
+  listVersions showVersion versionBytes restore diff showMoney order refund) || status=1
+admin "deletion by the studio" $(operations deletePlayer) || status=1
+"$keepsake" admin audit --data "$work/data" --verify || status=1
 
 # A stream never ends: its first event is enough.
 stream=$(curl -s -N -m 3 -D "$work/head" -H "Authorization: Bearer $(register | field token)" "$url/v1/events" || true)

@@ -101,14 +101,14 @@ def run(arguments, root):
             end = wire(process)
             rows.append(
                 {
-                    "series": name, "versions": len(files), "plain": plain, "sent": end["bytesSent"],
-                    "received": end["bytesReceived"], "limit": limit, "within": end["bytesSent"] <= limit,
+                    "series": name, "versions": len(files), "plain": plain, "sent": end["sentBytes"],
+                    "received": end["receivedBytes"], "limit": limit, "within": end["sentBytes"] <= limit,
                     "slowestSeconds": round(seconds, 2),
                 }
             )
             if not arguments.json:
                 show(rows[-1])
-        received = wire(two.process)["bytesReceived"]
+        received = wire(two.process)["receivedBytes"]
         same = one.files() == two.files()
         digest = hashlib.sha256()
         for path, data in two.files().items():

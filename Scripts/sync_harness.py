@@ -164,7 +164,7 @@ class Harness:
             [self.keepsake, "serve", "--data", os.path.join(self.root, "cloud"), "--port", "0", "--json"],
             os.path.join(self.root, "server.log"),
         )
-        hello = self.server.wait_for(lambda line: "url" in line)
+        hello = self.server.wait_for(lambda line: line.get("event") == "ready")
         self.url, self.key = hello["url"], hello["appKeys"][0]
         return self
 
@@ -176,7 +176,7 @@ class Harness:
     def pair(self, first, second):
         """Registers the first side and lets the second join its player."""
         process = first.start("--pair")
-        code = process.wait_for(lambda line: line.get("event") == "pairing")["code"]
+        code = process.wait_for(lambda line: line.get("event") == "pairing")["pairingCode"]
         second.start("--join", code)
         second.process.wait_for(lambda line: line.get("event") == "ready")
 

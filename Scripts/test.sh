@@ -66,15 +66,24 @@ check "every end of a game" python3 Scripts/autosave-stops.py --space $space \
   --count "$([ "$deep" = 1 ] && echo 10 || echo 2)"
 # What ships with it is what its manifest says.
 check "the manifest of Space" $keepsake assets manifest Examples/Space/Assets --check
+# Files that no program wrote, whose conversions lose as much as can be.
+check "random keyed archives with --lossy" python3 Scripts/check-keyed.py --keepsake $keepsake --lossy \
+  --random "$([ "$deep" = 1 ] && echo 1000 || echo 60)"
 if [ -d "${KEEPSAKE_CORPUS:-}" ]; then
   check "keyed archives through JSON and back" python3 Scripts/check-keyed.py --keepsake $keepsake \
     "$KEEPSAKE_CORPUS/nskeyed"
+  check "keyed archives with --lossy" python3 Scripts/check-keyed.py --keepsake $keepsake --lossy \
+    "$KEEPSAKE_CORPUS/nskeyed"
+  if [ "$deep" = 1 ]; then
+    check "keyed archives through each pair of formats" python3 Scripts/check-keyed.py --keepsake $keepsake --pairs \
+      "$KEEPSAKE_CORPUS/nskeyed"
+  fi
   check "real saves through keepsake sync" python3 Scripts/sync-series.py --keepsake $keepsake
   check "keepsake sync under SIGKILL" python3 Scripts/sync-torture.py --keepsake $keepsake \
     --kills "${KEEPSAKE_KILLS:-$([ "$deep" = 1 ] && echo 200 || echo 20)}"
 else
-  for name in "keyed archives through JSON and back" "real saves through keepsake sync" \
-    "keepsake sync under SIGKILL"; do
+  for name in "keyed archives through JSON and back" "keyed archives with --lossy" \
+    "real saves through keepsake sync" "keepsake sync under SIGKILL"; do
     miss "$name" "KEEPSAKE_CORPUS doesn't name a folder of real saves"
   done
 fi

@@ -153,7 +153,7 @@ class Machine:
 
 def create(terminal, name):
     """Makes a human warrior."""
-    terminal.type(b" ", b"Choose a race")
+    terminal.insist(b" ", b"Choose a race")
     terminal.type(b"a", b"Female")
     terminal.type(b"m", b"accept characteristics")
     terminal.type(b"\x1b", b"Choose a class")
@@ -230,7 +230,7 @@ def conflict(one, two, answer, check):
     require(leave(terminal)[0] == 0, "the game after the conflict")
     history = two.run("history", os.path.join(two.home, ".local/share/keepsake/games/moria"),
                       "file:xdgData/moria/game.sav", "--json")
-    require(history.count('"version"') + history.count('"id"') >= 4, f"the history: {history}")
+    require(history.count('"version"') >= 4, f"the history: {history}")
 
 
 def conflicts(one, two):
@@ -253,8 +253,10 @@ def keys_of_the_terminal(one):
     """Ctrl-Z stops the game and the command, in a shell that lets both go on; Ctrl-C is the game's."""
     terminal = Terminal(["bash", "--norc", "-i"], one.home, PS1="shell> ")
     terminal.wait_for(b"shell> ")
-    wrap = f"'{one.keepsake}' wrap --game Moria -- sh -c 'trap \"echo int\" INT; while :; do read x && echo got $x; "
-    terminal.type(wrap.encode() + b"test \"$x\" = end && exit 5; done'\r", b"done'")
+    wrap = f"'{one.keepsake}' wrap --game Moria -- sh -c 'trap \"echo int\" INT; echo rea\"\"dy; while :; do "
+    # The shell gives the terminal to the command some time after the line was echoed. What is typed before that is read
+    # in the shell's own mode, in which Return doesn't end a line for the program that reads it.
+    terminal.type(wrap.encode() + b"read x && echo got $x; test \"$x\" = end && exit 5; done'\r", b"ready")
     terminal.type(b"one\r", b"got one")
     terminal.type(b"\x03", b"int")
     terminal.type(b"\x1a", b"Stopped")
@@ -263,7 +265,8 @@ def keys_of_the_terminal(one):
     terminal.type(b"two\r", b"got two")
     terminal.type(b"end\r", b"no save changed")
     terminal.type(b"echo status $?.\r", b"status 5.")
-    require(terminal.output.count(b"int\r\n") == 1, "Ctrl-C came twice")
+    count = terminal.output.count(b"int\r\n")
+    require(count == 1, f"Ctrl-C came {count} times: {terminal.output[-2000:]!r}")
     terminal.type(b"exit\r")
     require(terminal.end()[0] == 0, "the shell")
 

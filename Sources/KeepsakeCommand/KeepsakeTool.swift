@@ -15,7 +15,7 @@ struct KeepsakeTool: AsyncParsableCommand {
     commandName: "keepsake",
     abstract: "Run a cloud, sync folders of saves, and inspect, convert and repair saved games.",
     discussion: """
-      Commands that print a result have the option --json. keepsake help SUBCOMMAND has examples, keepsake manual \
+      Each subcommand has the option --json. keepsake help SUBCOMMAND has examples, keepsake manual \
       prints the manual page, and keepsake --generate-completion-script bash (or zsh, fish) completions for your shell.
 
       Exit statuses:
@@ -24,7 +24,8 @@ struct KeepsakeTool: AsyncParsableCommand {
       """,
     version: "0.1.0",
     subcommands: [
-      DemoCommand.self, ServeCommand.self, CloudCommand.self, BankCommand.self, SecretCommand.self, SyncCommand.self,
+      DemoCommand.self, ServeCommand.self, CloudCommand.self, BankCommand.self, AdminCommand.self,
+      SecretCommand.self, SyncCommand.self,
       WrapCommand.self,
       InspectCommand.self, DiffCommand.self, ConvertCommand.self, VerifyCommand.self,
       HistoryCommand.self, RestoreCommand.self, ExportCommand.self, ImportCommand.self, ScoresCommand.self,
@@ -40,6 +41,14 @@ struct KeepsakeTool: AsyncParsableCommand {
     // write, and not the end of a sync or of a server.
     signal(SIGPIPE, SIG_IGN)
     let arguments = Array(CommandLine.arguments.dropFirst())
+    if let failure = RawArguments.failure(in: RawArguments.all) {
+      if ErrorReport.isWanted(in: arguments) {
+        Output.failure(ErrorReport(failure), as: jsonForm(of: arguments))
+      } else {
+        CommandRun.complain(of: failure)
+      }
+      exit(withError: ExitCode(failure.kind.rawValue))
+    }
     do {
       var command = try await asyncParseAsRoot(arguments)
       if var command = command as? any AsyncParsableCommand {
@@ -50,7 +59,7 @@ struct KeepsakeTool: AsyncParsableCommand {
       exit(withError: Output.failed(after: ExitCode.success))
     } catch {
       if let report = ErrorReport(usage: error, of: arguments) {
-        Output.line(report)
+        Output.failure(report, as: jsonForm(of: arguments))
         exit(withError: ExitCode(CommandFailure.Kind.usage.rawValue))
       }
       if !(error is ExitCode), exitCode(for: error).isSuccess {
@@ -63,16 +72,22 @@ struct KeepsakeTool: AsyncParsableCommand {
     }
   }
 
-  /// Returns the names with which arguments begin, as far as they are those of subcommands.
-  static func path(in arguments: some Sequence<String>) -> [String] {
+  private static func jsonForm(of arguments: [String]) -> JSONForm {
+    (command(in: arguments).type as? any PrintsLines.Type)?.jsonForm ?? .object
+  }
+
+  /// Returns the names with which arguments begin, as far as they are those of subcommands, and the last subcommand.
+  static func command(in arguments: some Sequence<String>) -> (path: [String], type: any ParsableCommand.Type) {
     var path: [String] = []
-    var subcommands = configuration.subcommands
+    var type: any ParsableCommand.Type = Self.self
     for name in arguments {
-      guard let next = subcommands.first(where: { $0.configuration.commandName == name }) else { break }
+      guard let next = type.configuration.subcommands.first(where: { $0.configuration.commandName == name }) else {
+        break
+      }
       path.append(name)
-      subcommands = next.configuration.subcommands
+      type = next
     }
-    return path
+    return (path, type)
   }
 }
 #else

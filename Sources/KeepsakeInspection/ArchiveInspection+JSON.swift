@@ -3,7 +3,8 @@ import KeepsakeArchive
 
 /// Output for programs.
 extension ArchiveInspection {
-  /// Returns the header, the types, the root and all objects as one JSON document, ending in a line feed.
+  /// Returns the header, the types, the root and all objects as one JSON document, ending in a line feed. The members
+  /// of each object are in the order of their names.
   ///
   /// Structs are objects with their keys, objects have `$id` and `$type`, references are `{"$ref": n}`, enum cases are
   /// their names or `{"$case": name, ...}`. Numbers that JSON doesn't have are strings. Dictionaries with keys other
@@ -14,46 +15,18 @@ extension ArchiveInspection {
   public func json() -> Data {
     var json = JSONWriter()
     json.beginObject()
-    json.key("header")
-    json.beginObject()
-    if !wrappings.isEmpty {
-      json.key("wrappings")
-      json.value(wrappings: wrappings)
-    }
-    if let foreign {
-      json.key("format")
-      json.value(foreign)
-    } else {
-      json.key("formatVersion")
-      json.value(header.formatVersion)
-    }
-    json.key("bytes")
-    json.value(header.byteCount)
-    json.key("objectCount")
-    json.value(header.objectCount)
-    if foreign == nil {
-      json.key("rootType")
-      json.value(header.rootType)
-    }
-    json.end()
-    json.key("types")
-    json.beginArray()
-    for type in types where foreign == nil || type.count > 0 { json.value(type) }
-    json.end()
     if let savedClasses {
       json.key("classes")
       json.beginArray()
       for entry in savedClasses().entries {
         json.beginObject()
-        json.key("path")
-        json.value(entry.path)
-        json.members(of: entry.name)
+        json.members(of: entry.name, at: entry.path)
         json.end()
       }
       json.end()
     }
-    json.key("root")
-    json.value(root)
+    json.key("header")
+    writeHeader(to: &json)
     json.key("objects")
     json.beginArray()
     for (number, object) in objects.enumerated() {
@@ -61,8 +34,50 @@ extension ArchiveInspection {
       json.object(number, types[object.type].name, object.fields)
     }
     json.end()
+    if let source {
+      json.key("path")
+      json.value(source.path)
+    }
+    json.key("root")
+    json.value(root)
+    if let slot = source?.slot {
+      json.key("slot")
+      json.value(slot)
+    }
+    json.key("types")
+    json.beginArray()
+    for type in types where foreign == nil || type.count > 0 { json.value(type) }
+    json.end()
+    if let version = source?.version {
+      json.key("version")
+      json.value(version)
+    }
     json.end()
     return Data(json.bytes + [0x0A])
+  }
+
+  private func writeHeader(to json: inout JSONWriter) {
+    json.beginObject()
+    json.key("bytes")
+    json.value(header.byteCount)
+    if let foreign {
+      json.key("format")
+      json.value(foreign)
+    } else {
+      json.key("formatVersion")
+      json.value(header.formatVersion)
+    }
+    json.key("objectCount")
+    json.value(header.objectCount)
+    if foreign == nil {
+      json.key("rootType")
+      json.value(header.rootType)
+    }
+    if !wrappings.isEmpty {
+      json.key("wrappings")
+      json.value(wrappings: wrappings)
+    }
+    json.end()
   }
 }
 
@@ -75,29 +90,30 @@ extension JSONWriter {
 
   mutating func value(_ type: ArchiveInspection.TypeDescription) {
     beginObject()
-    key("name")
-    value(type.name)
-    key("version")
-    value(type.version)
-    key("kind")
-    value(type.kind.rawValue)
-    key("count")
-    value(type.count)
     key("bytes")
     value(type.byteCount)
-    key("fields")
-    value(type.fields)
     key("cases")
     beginArray()
     for enumCase in type.cases {
       beginObject()
-      key("name")
-      value(enumCase.name)
       key("fields")
       value(enumCase.fields)
+      key("name")
+      value(enumCase.name)
       end()
     }
     end()
+    key("count")
+    value(type.count)
+    key("fields")
+    value(type.fields)
+    key("kind")
+    value(type.kind.rawValue)
+    key("name")
+    value(type.name)
+    // Not "version", which is a version of a save.
+    key("typeVersion")
+    value(type.version)
     end()
   }
 

@@ -2,14 +2,14 @@
 ///
 /// Swift considers two encodings of a letter equal. In a file they are different: if both were written once, one would
 /// be read back as the other.
-struct ExactText: Hashable {
-  let text: String
+package struct ExactText: Hashable {
+  package let text: String
 
-  init(_ text: String) { self.text = text }
+  package init(_ text: String) { self.text = text }
 
-  static func == (a: ExactText, b: ExactText) -> Bool { a.text.utf8.elementsEqual(b.text.utf8) }
+  package static func == (a: ExactText, b: ExactText) -> Bool { a.text.utf8.elementsEqual(b.text.utf8) }
 
-  func hash(into hasher: inout Hasher) {
+  package func hash(into hasher: inout Hasher) {
     // Text in contiguous storage, as nearly all text is, is hashed in one step.
     let isHashed: Void? = text.utf8.withContiguousStorageIfAvailable {
       hasher.combine(bytes: UnsafeRawBufferPointer($0))

@@ -18,6 +18,12 @@ struct FileSignature: Hashable, Sendable, Codable {
   var inode: UInt64
   var device: UInt64
 
+  init(size: Int64, modifiedNanoseconds: Int64, changedNanoseconds: Int64, inode: UInt64, device: UInt64) {
+    self.size = size
+    (self.modifiedNanoseconds, self.changedNanoseconds) = (modifiedNanoseconds, changedNanoseconds)
+    (self.inode, self.device) = (inode, device)
+  }
+
   init(_ status: borrowing stat) {
     size = Int64(status.st_size)
     #if canImport(Darwin)

@@ -7,20 +7,25 @@ extension FolderMirror {
     var path: SavePath
     /// Nil for a deletion.
     var bytes: Data?
-    /// The entry once the change is committed, and the entry before.
-    var entry: PlacedEntry
+    var hash: ContentHash?
+    var signature: FileSignature?
+    /// The entry before the change.
     var former: PlacedEntry?
-    var parents: SaveParents
     var savedAt: Int64
-
-    var event: MirrorEvent {
-      bytes.map { .captured(path, entry.version, bytes: $0.count) } ?? .deleted(path, entry.version)
-    }
   }
 
-  /// The number of changes, and of their bytes, that share a wait for the disk: enough to make that wait small by
-  /// comparison, few enough to be held in memory.
-  static let batchChanges = 64
+  /// What became of a change.
+  struct Committed {
+    var entry: PlacedEntry
+    /// Whether it was committed as a new version, and not before.
+    var isNew: Bool
+    /// Whether the slot shows just this version now.
+    var isShown = false
+  }
+
+  /// The number of changes, and of their bytes, that share a transaction and a wait for the disk: enough to make that
+  /// wait small by comparison, few enough to be held in memory.
+  static let batchChanges = 500
   static let batchBytes = 16 << 20
 
   /// Reads a program's change to the file, and appends it to `changes` if it needs a version.
@@ -48,90 +53,79 @@ extension FolderMirror {
       former.signature = signature
       return try placed.record(former, at: path)
     }
-    if let known = try store.version(of: path, with: hash, after: former) {
-      let entry = PlacedEntry(
-        version: known.id, shown: try shown(at: path, orElse: known), hash: hash, signature: signature,
-        before: former?.shown ?? [])
-      return try placed.record(entry, at: path)
-    }
-    let id = VersionID(using: &random)
-    changes.append(
+    append(
       Change(
-        path: path, bytes: bytes,
-        entry: PlacedEntry(version: id, shown: [id], hash: hash, signature: signature, before: former?.shown ?? []),
-        former: former, parents: try parents(former, at: path), savedAt: savedAt(signature)))
+        path: path, bytes: bytes, hash: hash, signature: signature, former: former, savedAt: savedAt(signature)))
   }
 
   private func captureDeletion(of path: SavePath) throws {
     guard let former = placed[path], former.hash != nil else { return }
-    if let known = try store.version(of: path, with: nil, after: former) {
-      let gone = PlacedEntry(
-        version: known.id, shown: try shown(at: path, orElse: known), hash: nil, signature: nil, before: former.shown)
-      return try placed.record(gone, at: path)
-    }
-    let id = VersionID(using: &random)
-    changes.append(
-      Change(
-        path: path, bytes: nil,
-        entry: PlacedEntry(version: id, shown: [id], hash: nil, signature: nil, before: former.shown), former: former,
-        parents: try parents(former, at: path), savedAt: clock.now()))
+    append(Change(path: path, bytes: nil, hash: nil, signature: nil, former: former, savedAt: clock.now()))
+  }
+
+  private func append(_ change: Change) {
+    changes.append(change)
+    changedBytes += change.bytes?.count ?? 0
   }
 
   /// Commits the waiting changes once they are worth a wait for the disk.
   func commitFullBatch() throws {
-    let bytes = changes.reduce(0) { $0 + ($1.bytes?.count ?? 0) }
-    if changes.count >= Self.batchChanges || bytes >= Self.batchBytes { try commitChanges() }
+    if changes.count >= Self.batchChanges || changedBytes >= Self.batchBytes { try commitChanges() }
   }
 
   /// Commits the waiting changes in one transaction; if that fails, each in its own.
   func commitChanges() throws {
     let batch = changes
-    changes = []
+    (changes, changedBytes) = ([], 0)
     guard !batch.isEmpty else { return }
     do {
       if batch.count > 1 { return try commit(batch) }
     } catch  where Self.isTrouble(error) {
       // One of them may be to blame: nothing was committed, and on their own the others succeed.
     }
-    for change in batch { try attempt(change.path) { try self.commit([change]) } }
+    var refusal: MirrorError?
+    for change in batch {
+      try attempt(change.path) {
+        // A table that can't be written now can't be written for the others either.
+        if let refusal { throw refusal }
+        do {
+          try self.commit([change])
+        } catch let error as MirrorError where error.path == self.placed.path {
+          refusal = error
+          throw error
+        }
+      }
+    }
   }
 
   private func commit(_ batch: [Change]) throws {
+    let committed: [Committed]
     do {
-      // Recorded first: an entry counts only once its version is there, so a crash in between leaves neither.
-      for change in batch {
-        try placed.record(change.entry, at: change.path)
-        try checkpoint(.noted, change.path)
+      // A file of which nothing is known covers nothing that the cloud has: a fresh folder never silently replaces a
+      // save.
+      committed = try store.commit(batch, now: clock.now(), using: &random) { entries in
+        // Recorded first: an entry counts only once its version is there, so a crash in between leaves neither.
+        try placed.record(entries)
+        for (path, _) in entries { try checkpoint(.noted, path) }
       }
-      try store.commit(batch, now: clock.now(), using: &random)
     } catch  where Self.isTrouble(error) {
-      for change in batch { try placed.restore(change.former, at: change.path) }
+      try placed.restore(batch.map { ($0.path, $0.former) })
       throw error
     }
-    for change in batch {
+    for (change, result) in zip(batch, committed) where result.isNew {
       try checkpoint(.committed, change.path)
-      pass.events.append(change.event)
+      let version = result.entry.version
+      pass.events.append(
+        change.bytes.map { .captured(change.path, version, bytes: $0.count) } ?? .deleted(change.path, version))
     }
-    for change in batch { try attempt(change.path) { try self.show(change.path) } }
-  }
-
-  /// Returns the parents of a change: the version that was on the disk before it, and every head that lost to that
-  /// version. A file of which nothing is known covers nothing that the cloud has: a fresh folder never silently
-  /// replaces a save.
-  private func parents(_ entry: PlacedEntry?, at path: SavePath) throws -> SaveParents {
-    if let entry { return .versions(entry.shown) }
-    return try store.view(of: path) == nil ? .everyHead : .versions([])
+    for (change, result) in zip(batch, committed) {
+      if result.isShown { isShown(change.path) } else { try attempt(change.path) { try self.show(change.path) } }
+    }
   }
 
   /// Returns when the file was last written, limited to plausible times: a time in the future would win over
   /// everything.
   func savedAt(_ signature: FileSignature) -> Int64 {
     min(max(signature.modifiedMilliseconds, 0), clock.now())
-  }
-
-  /// Returns the heads that are shown when `record` is shown.
-  private func shown(at path: SavePath, orElse record: VersionRecord) throws -> [VersionID] {
-    guard let view = try store.view(of: path), view.stands(record) else { return [record.id] }
-    return view.parents
   }
 }

@@ -19,11 +19,12 @@ extension FolderMirror {
   }
 
   /// Returns the files with a conflict in which one side is what is on the disk here, sorted by their paths. Where
-  /// other devices alone disagree, there is nothing of this device to decide about.
+  /// other devices alone disagree, there is nothing of this device to decide about. Costs a pass over the store's table
+  /// of heads.
   ///
   /// - Throws: `StoreError`.
   package func conflicts() throws -> [MirrorConflict] {
-    try store.paths().paths.compactMap { path in
+    try store.paths(where: { $0.count > 1 }).compactMap { path in
       guard let hash = placed[path]?.hash, let view = try store.view(of: path), view.isConflict,
         let mine = view.heads.first(where: { $0.contents == [hash] })
       else { return nil }

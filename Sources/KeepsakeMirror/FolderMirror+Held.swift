@@ -8,7 +8,7 @@ extension FolderMirror {
     let listing = try folder.scan()
     guard !listing.temporaries.isEmpty else { return }
     var owners: [String: SavePath] = [:]
-    for path in Set(placed.paths).union(try store.paths().paths).union(listing.files.keys).sorted() {
+    for path in Set(placed.paths).union(try store.paths(where: { _ in true })).union(listing.files.keys).sorted() {
       owners[path.tag] = path
     }
     for temporary in listing.temporaries {
@@ -64,12 +64,9 @@ extension FolderMirror {
       try checkpoint(.examined, one.path)
       let hash = ContentHash(of: bytes)
       if hash != one.hash, try !store.knows(hash, at: one.path) {
-        let id = VersionID(using: &random)
-        let entry = PlacedEntry(version: id, shown: [id], hash: hash, signature: nil, before: [])
         let change = Change(
-          path: one.path, bytes: bytes, entry: entry, former: nil, parents: .versions(one.parents),
-          savedAt: savedAt(signature))
-        try store.commit([change], now: clock.now(), using: &random)
+          path: one.path, bytes: bytes, hash: hash, signature: nil, former: nil, savedAt: savedAt(signature))
+        let id = try store.commit(change, replacing: one.parents, now: clock.now(), using: &random)
         pass.events.append(.rescued(one.path, id, bytes: bytes.count))
         doubt([one.path])
       }

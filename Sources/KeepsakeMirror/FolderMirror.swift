@@ -37,6 +37,8 @@ package final class FolderMirror {
     /// The size of the largest file, in bytes.
     package var maximumBytes: Int
     package var selection = MirrorSelection.everything
+    /// The names that files can have in the folder.
+    package var names = SystemNames.current
     /// The name of this device, which each version that is made here records; nil to record none.
     package var device: String?
 
@@ -84,6 +86,7 @@ package final class FolderMirror {
   var held: [Held] = []
   /// Changes that were read and wait for their commit.
   var changes: [Change] = []
+  var changedBytes = 0
   var pass = Pass()
   /// Whether versions from elsewhere are written to the folder. While it is false, they wait in the store, and the
   /// folder is only read.
@@ -110,12 +113,13 @@ package final class FolderMirror {
     path: String, state: String, store: Store, settings: Settings = Settings(), clock: Clock = .system,
     checkpoint: @escaping (MirrorStep, SavePath?) throws -> Void = { _, _ in }
   ) throws {
-    self.store = MirrorStore(store: store, selection: settings.selection, device: settings.device)
+    self.store = MirrorStore(
+      store: store, selection: settings.selection, names: settings.names, device: settings.device)
     self.settings = settings
     self.clock = clock
     self.checkpoint = checkpoint
     folder = try MirrorFolder(path: path, state: state, selection: settings.selection)
-    placed = try PlacedTable(state: state, isKnown: self.store.isKnown)
+    placed = try PlacedTable(state: state, known: self.store.known)
     if placed.damagedLines > 0 {
       report(
         MirrorIssue(
@@ -127,21 +131,26 @@ package final class FolderMirror {
     try doubtEverything()
   }
 
-  /// Examines every file slot again in the next pass. Call it at the start, after a reconnect, and now and then.
-  package func doubtEverything() throws {
-    let (paths, issues) = try store.paths()
-    doubtful.formUnion(paths)
-    issues.forEach(report)
-  }
+  /// Examines every file slot again in the next pass that doesn't show what is placed. Call it at the start, after a
+  /// reconnect, and now and then. Costs a pass over the store's table of heads.
+  ///
+  /// - Throws: `StoreError`.
+  package func doubtEverything() throws { try doubt(nil) }
 
   /// Examines these slots again in the next pass, because the store reports that they changed.
-  package func doubt(slots: [String]) {
-    for slot in slots {
-      do throws(SavePathRefusal) {
-        if let path = try store.path(of: slot) { doubt([path]) }
-      } catch {
-        report(MirrorIssue(path: slot, message: "not written here: \(error.message)"))
-      }
+  ///
+  /// - Throws: `StoreError`.
+  package func doubt(slots: [String]) throws { if !slots.isEmpty { try doubt(slots) } }
+
+  private func doubt(_ slots: [String]?) throws {
+    do {
+      let (paths, issues) = try store.differing(slots, isKnown: knownIssues.contains) { placed[$0] }
+      doubt(paths)
+      issues.forEach(report)
+    } catch let error as StoreError where error.code == .damaged {
+      // One slot that can't be read holds up no other: each is looked at by itself.
+      report(MirrorIssue(path: folder.path, message: "the store: \(error)"))
+      doubt(placed.paths)
     }
   }
 
@@ -193,8 +202,9 @@ package final class FolderMirror {
     var paths = doubtful
     for (path, signature) in listing.files where differs(.file(signature), from: placed[path]) { paths.insert(path) }
     for (path, entry) in placed.entries where entry.hash != nil && listing.files[path] == nil {
-      // The part that is mirrored was a larger one before: what is outside of it now isn't deleted.
-      guard folder.selection.takes(path.components) else { continue }
+      // The part that is mirrored was a larger one before, or on another system: what is outside of it now isn't
+      // deleted.
+      guard folder.selection.takes(path.components), settings.names.allows(path) else { continue }
       if try isInGoneFolder(path) {
         let folder = folder.selection.namedFolder(of: path.components)?.joined(separator: "/") ?? ""
         report(MirrorIssue(path: folder, message: "the folder is gone; its saves are kept, and come back at the start"))
@@ -233,30 +243,10 @@ package final class FolderMirror {
     if try place(path) { doubtful.remove(path) } else { pass.unsettled += 1 }
   }
 
-  /// Takes the files of named folders that are gone for files that were never placed here, so that the next pass writes
-  /// them again.
-  ///
-  /// - Parameter everything: Whether the mirrored folder itself was gone, and is a new one.
-  /// - Returns: How many files.
-  /// - Throws: `MirrorError`, `StoreError`.
-  package func bringBackGone(everything: Bool) throws -> Int {
-    var count = 0
-    for (path, entry) in placed.entries where entry.hash != nil {
-      guard try folder.selection.takes(path.components) && (everything || isInGoneFolder(path)) else { continue }
-      var absent = entry
-      (absent.hash, absent.signature) = (nil, nil)
-      try placed.record(absent, at: path)
-      doubt([path])
-      count += 1
-    }
-    return count
-  }
-
-  /// Whether the named folder that the file was in is gone as a whole: uninstalled, moved, not mounted. That deletes no
-  /// save.
-  private func isInGoneFolder(_ path: SavePath) throws -> Bool {
-    guard let named = folder.selection.namedFolder(of: path.components) else { return false }
-    return try folder.lacksFolder(named)
+  /// Ends the doubt about a path whose file is the only version that its slot shows.
+  func isShown(_ path: SavePath) {
+    doubtful.remove(path)
+    knownConflicts[path] = nil
   }
 
   /// A name that isn't in the listing is looked up by itself: a folder that could not be listed must not look empty.
@@ -289,7 +279,11 @@ package final class FolderMirror {
       report(
         MirrorIssue(
           path: path.text,
-          message: "the folder's file system treats this name and that of another file as the same; rename one of them")
+          message:
+            """
+            the folder's file system treats this name and that of another file as the same; rename one of them on a \
+            device that has both
+            """)
       )
     }
   }

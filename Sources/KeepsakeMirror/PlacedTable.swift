@@ -24,6 +24,12 @@ struct PlacedEntry: Hashable, Sendable, Codable {
   var signature: FileSignature?
   /// `shown` of the previous entry: what is covered by a change to the file that this one replaced.
   var before: [VersionID]
+
+  /// What takes an entry's place if the file counts as never placed: an entry that shows nothing.
+  var forgotten: PlacedEntry {
+    PlacedEntry(version: version, shown: [], hash: nil, signature: nil, before: [])
+  }
+  var isForgotten: Bool { shown.isEmpty }
 }
 
 /// The table of what is placed where, kept as a log in which each line replaces the earlier ones of its path.
@@ -40,10 +46,6 @@ struct PlacedTable: ~Copyable {
   static let slack = 4_000
 
   private struct Header: Codable { var placed: Int }
-  private struct Line: Codable {
-    var path: String
-    var entry: PlacedEntry
-  }
 
   let path: String
   private(set) var entries: [SavePath: PlacedEntry] = [:]
@@ -53,14 +55,17 @@ struct PlacedTable: ~Copyable {
   private var lines = 0
   /// Whether the last line may be torn: the next one must then not be appended to it.
   private var torn = false
+  private let encoder = JSONEncoder()
 
-  /// Opens the table in the folder `state`, taking for each path the newest line whose version `isKnown`.
+  /// Opens the table in the folder `state`, taking for each path the newest line whose version is known.
   ///
-  /// - Throws: `MirrorError`, `StoreError`, and what `isKnown` throws.
-  init(state: String, isKnown: (VersionID) throws -> Bool) throws {
+  /// - Parameter known: Returns those of some versions that are known.
+  /// - Throws: `MirrorError`, `StoreError`, and what `known` throws.
+  init(state: String, known: (Set<VersionID>) throws -> Set<VersionID>) throws {
     path = state + "/placed.log"
+    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
     var whole = false
-    if let data = try Self.load(path) { whole = try read(data, isKnown: isKnown) }
+    if let data = try Self.load(path) { whole = try read(data, known: known) }
     if whole {
       try openForAppending()
     } else {
@@ -77,25 +82,40 @@ struct PlacedTable: ~Copyable {
   /// All paths, sorted.
   var paths: [SavePath] { entries.keys.sorted() }
 
-  mutating func record(_ entry: PlacedEntry, at path: SavePath) throws {
-    // Before the entry changes: the version that it names may not get committed, and then the former entry has to be
-    // found.
+  mutating func record(_ entry: PlacedEntry, at path: SavePath) throws { try record([(path, entry)]) }
+
+  /// Records entries with one write. All that one transaction commits is recorded at once: the table may be rewritten
+  /// before, when no entry of a version may be in it that isn't committed yet.
+  mutating func record(_ changed: [(path: SavePath, entry: PlacedEntry)]) throws {
+    // Before the entries change: the versions that they name may not get committed, and then the former entries have to
+    // be found.
+    if changed.isEmpty { return }
     if torn || lines > entries.count + Self.slack { try rewrite() }
-    entries[path] = entry
-    var line = try Self.encoder.encode(Line(path: path.text, entry: entry))
-    line.append(UInt8(ascii: "\n"))
-    try append(line)
-    lines += 1
+    var written = Data()
+    for (path, entry) in changed {
+      entries[path] = entry
+      written.append(try PlacedLine(path: path.text, entry: entry).json(encoder))
+      written.append(UInt8(ascii: "\n"))
+    }
+    try append(written)
+    lines += changed.count
   }
 
-  /// Undoes the recording of a version that could not be committed.
-  mutating func restore(_ former: PlacedEntry?, at path: SavePath) throws {
-    entries[path] = former
-    if let former { try record(former, at: path) }
+  /// Undoes the recording of versions that could not be committed.
+  mutating func restore(_ former: [(path: SavePath, entry: PlacedEntry?)]) throws {
+    // All of them before the first is written, which may write the whole table.
+    for (path, entry) in former { entries[path] = entry }
+    try record(former.compactMap { path, entry in entry.map { (path, $0) } })
+  }
+
+  /// Takes files for ones that were never placed.
+  mutating func forget(_ paths: [SavePath]) throws {
+    try record(paths.compactMap { path in entries[path].map { (path, $0.forgotten) } })
+    for path in paths { entries[path] = nil }
   }
 
   /// Returns whether the log can be appended to as it is.
-  private mutating func read(_ data: Data, isKnown: (VersionID) throws -> Bool) throws -> Bool {
+  private mutating func read(_ data: Data, known: (Set<VersionID>) throws -> Set<VersionID>) throws -> Bool {
     let parts = data.split(separator: UInt8(ascii: "\n"))
     guard let first = parts.first else { return false }
     let decoder = JSONDecoder()
@@ -111,10 +131,10 @@ struct PlacedTable: ~Copyable {
     }
     var said: [SavePath: [PlacedEntry]] = [:]
     for part in parts.dropFirst() {
-      let line: Line
+      let line: PlacedLine
       let path: SavePath
       do {
-        line = try decoder.decode(Line.self, from: part)
+        line = try PlacedLine(part, decoder)
         path = try SavePath(line.path)
       } catch {
         damagedLines += 1
@@ -123,18 +143,20 @@ struct PlacedTable: ~Copyable {
       lines += 1
       said[path, default: []].append(line.entry)
     }
+    let known = try known(Set(said.values.joined().map(\.version)))
     for (path, lines) in said {
-      entries[path] = try lines.last { try isKnown($0.version) }
+      guard let entry = lines.last(where: { known.contains($0.version) }), !entry.isForgotten else { continue }
+      entries[path] = entry
     }
     return damagedLines == 0 && data.last == UInt8(ascii: "\n")
   }
 
   private mutating func rewrite() throws {
-    var data = try Self.encoder.encode(Header(placed: Self.format))
+    var data = try encoder.encode(Header(placed: Self.format))
     data.append(UInt8(ascii: "\n"))
     for path in paths {
       guard let entry = entries[path] else { continue }
-      data.append(try Self.encoder.encode(Line(path: path.text, entry: entry)))
+      data.append(try PlacedLine(path: path.text, entry: entry).json(encoder))
       data.append(UInt8(ascii: "\n"))
     }
     try AtomicFile.write(data, to: URL(fileURLWithPath: path))
@@ -149,11 +171,11 @@ struct PlacedTable: ~Copyable {
     guard file >= 0 else { throw .system("open the table of written files", errno, path: path) }
   }
 
-  private mutating func append(_ line: Data) throws(MirrorError) {
-    // In one call: a crash of this process leaves the line whole or absent. A full disk may leave a part of it, which
-    // the next reading treats as damage of that line alone.
+  private mutating func append(_ lines: Data) throws(MirrorError) {
+    // In one call. A full disk, or the end of this process in the middle of it, may leave a part of the lines, which
+    // the next reading treats as damage of the last line alone: nothing of them is committed yet.
     let file = file
-    let count = line.withUnsafeBytes { buffer in
+    let count = lines.withUnsafeBytes { buffer in
       #if canImport(Glibc)
       Glibc.write(file, buffer.baseAddress, buffer.count)
       #elseif canImport(Musl)
@@ -162,7 +184,7 @@ struct PlacedTable: ~Copyable {
       Darwin.write(file, buffer.baseAddress, buffer.count)
       #endif
     }
-    guard count == line.count else {
+    guard count == lines.count else {
       torn = true
       throw .system("record a written file", count < 0 ? errno : ENOSPC, path: path)
     }
@@ -178,11 +200,5 @@ struct PlacedTable: ~Copyable {
       throw MirrorError(.tooLarge, "this can't be the table of written files: it is too large", path: path)
     }
     return try Data(contentsOf: URL(fileURLWithPath: path))
-  }
-
-  private static var encoder: JSONEncoder {
-    let encoder = JSONEncoder()
-    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-    return encoder
   }
 }

@@ -83,6 +83,8 @@ package struct SavePath: Hashable, Comparable, Sendable, CustomStringConvertible
 /// Why a path can't be mirrored.
 enum SavePathRefusal: String, Error, Hashable, Sendable, Codable {
   case empty, absolute, emptyComponent, escapes, reserved, controlCharacter, tooLong, tooDeep, notUnicode
+  /// The path is a save's, but no file of this system can have it.
+  case impossibleHere
 
   var message: String {
     switch self {
@@ -97,6 +99,10 @@ enum SavePathRefusal: String, Error, Hashable, Sendable, Codable {
       "the path is too long (at most \(SavePath.maximumBytes) bytes, \(SavePath.maximumComponentBytes) a component)"
     case .tooDeep: "the path has more than \(SavePath.maximumComponents) components"
     case .notUnicode: "the name is not valid UTF-8; rename the file to sync it"
+    case .impossibleHere:
+      """
+      this system can't have a file of this name; its history is kept here: rename the file on another device to have it
+      """
     }
   }
 }

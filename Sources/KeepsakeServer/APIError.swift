@@ -19,10 +19,20 @@ struct APIError: Error, Sendable {
     case appRevoked = "app_revoked"
     case badAppKey = "bad_app_key"
     case retired
+    case banned
+    case scopeMissing = "scope_missing"
     case notFound = "not_found"
     case contentMissing = "content_missing"
+    case versionUnknown = "version_unknown"
+    case notReadable = "not_readable"
     case baseMissing = "base_missing"
     case codeUnknown = "code_unknown"
+    case issuerUnknown = "issuer_unknown"
+    case identityRefused = "identity_refused"
+    case identityUnavailable = "identity_unavailable"
+    case identityUnknown = "identity_unknown"
+    case identityTaken = "identity_taken"
+    case tooManyIdentities = "too_many_identities"
     case playerUnknown = "player_unknown"
     case playerMoved = "player_moved"
     case badOrder = "bad_order"
@@ -63,6 +73,8 @@ struct APIError: Error, Sendable {
   /// The limit that the request exceeds, and how many it has.
   var limit: Int64?
   var found: Int64?
+  /// Set with the code `banned`.
+  var reason: String?
   /// Whether a limit has counted and logged it as a refusal.
   var isCounted = false
 
@@ -167,6 +179,7 @@ struct APIError: Error, Sendable {
       var used: Int64?
       var needed: Int64?
       var found: Int64?
+      var reason: String?
     }
     var error: Details
   }
@@ -175,7 +188,7 @@ struct APIError: Error, Sendable {
     let body = Body(
       error: .init(
         code: code.rawValue, message: message, received: received, limit: quota?.limit ?? limit,
-        used: quota?.used, needed: quota?.needed, found: found)
+        used: quota?.used, needed: quota?.needed, found: found, reason: reason)
     )
     var response = try Response(json: body, status: status)
     if let allowed { response.headers[.allow] = allowed }

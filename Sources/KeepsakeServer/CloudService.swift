@@ -12,6 +12,8 @@ import ServiceLifecycle
 struct CloudService: Service {
   /// Answers on the port for monitoring; nil without one. Runs beside this service, and longer.
   let monitoring: MonitoringService?
+  /// Answers the studio; nil without a port for it. Ends before the database is closed.
+  let admin: AdminService?
   private let configuration: ServerConfiguration
   private let logger: Logger
   private let folder: DataFolder
@@ -61,11 +63,18 @@ struct CloudService: Service {
     let events = EventHub(heartbeatSeconds: configuration.heartbeatSeconds)
     cloud = CloudRoutes(
       storage: storage, appKeys: appKeys, tokens: tokens, tokenUses: TokenUses(storage, logger: logger),
-      events: events, guesses: GuessLimiter(),
+      events: events, guesses: GuessLimiter(), identityChecks: try IdentityChecks(configuration, logger: logger),
       uploads: UploadSpool(folder: folder.incoming, sharing: partials), partials: partials, gate: gate, clock: clock,
       quota: configuration.quota, serverKeys: try ServerKeys(data: folder.url), metrics: metrics,
       refusals: refusals,
       authoritative: Set(configuration.authoritative.map(\.canonical)))
+    admin = configuration.adminPort.flatMap { [cloud] port in
+      configuration.saves.map { saves in
+        AdminService(
+          AdminRoutes(cloud: cloud, saves: saves), host: configuration.adminHost, port: port,
+          idleSeconds: configuration.idleSeconds, logger: logger)
+      }
+    }
     let health = ServerHealth(
       folder: folder.url, patienceSeconds: configuration.probeSeconds, logger: logger
     ) { try await storage.probe() }
@@ -85,6 +94,7 @@ struct CloudService: Service {
     certificates?.reload()
     cloud.appKeys.reload()
     cloud.tokens.reload()
+    cloud.identityChecks.reload()
   }
 
   /// The method and the path of each route, for a comparison with their description.
@@ -96,27 +106,33 @@ struct CloudService: Service {
     let scheme = certificates == nil ? "http" : "https"
     let keys = cloud.appKeys.keys
     let pruning = PruningService(storage: storage, metrics: cloud.metrics, logger: logger, clock: configuration.clock)
-    let (stopSwitch, logger, monitoring, health) = (stopSwitch, logger, monitoring, health)
+    let (stopSwitch, logger, monitoring, health, admin) = (stopSwitch, logger, monitoring, health, admin)
+    var services: [any Service] = [cloud.events, cloud.partials, cloud.refusals, pruning]
+    if let admin { services.append(admin) }
     let (gate, events) = (cloud.gate, cloud.events)
     let application = Application(
       responder: TaskResponder(base: cloud.routes().buildResponder()), server: try server(),
       configuration: .init(
         address: .hostname(host, port: configuration.port), serverName: "Keepsake"),
-      services: [cloud.events, cloud.partials, cloud.refusals, pruning],
+      services: services,
       onServerRunning: { channel in
         guard let port = channel.localAddress?.port, let url = Self.url(scheme, host: host, port: port) else { return }
         let metricsPort = await monitoring?.openPort()
         // Without the port that was asked for, the server stops before anybody counts on it.
         guard monitoring == nil || metricsPort != nil else { return }
+        let adminPort = await admin?.openPort()
+        guard admin == nil || adminPort != nil else { return }
         logger.info(
           "Keepsake's server is running",
           metadata: [
             "port": "\(port)", "host": "\(host)", "scheme": "\(scheme)",
             "metricsPort": "\(metricsPort.map(String.init) ?? "none")",
+            "adminPort": "\(adminPort.map(String.init) ?? "none")",
           ])
         await running(
           RunningServer(
-            port: port, appKeys: keys, url: url, metricsPort: metricsPort, stopSwitch: stopSwitch, gate: gate))
+            port: port, appKeys: keys, url: url, metricsPort: metricsPort, adminPort: adminPort,
+            stopSwitch: stopSwitch, gate: gate))
       },
       logger: logger)
     defer { folder.unlock() }

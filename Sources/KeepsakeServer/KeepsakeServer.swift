@@ -60,6 +60,8 @@ package struct RunningServer: Sendable {
   package var url: URL
   /// The port for monitoring; nil if there is none.
   package var metricsPort: Int?
+  /// The port for the studio; nil if there is none.
+  package var adminPort: Int?
   let stopSwitch: StopSwitch
   let gate: ServerGate
 

@@ -5,10 +5,12 @@ import KeepsakeReplication
 extension ServerConfiguration {
   /// A token that ended sooner would be lost by players who pause; one that never ended couldn't be outlived.
   private static let tokenLifetimes = 2...10_000
+  private static let maximumIssuers = 64
 
   /// Throws a `ServerError` with the code `configuration` if a server can't be run like this.
   func check() throws {
-    for (name, port) in [("port", port), ("port for monitoring", metricsPort ?? 0)]
+    let ports = [("port", port), ("port for monitoring", metricsPort ?? 0), ("port for the studio", adminPort ?? 0)]
+    for (name, port) in ports
     where !(0...65535).contains(port) {
       throw ServerError(.configuration, "The \(name) has to be a number from 0 to 65535, not \(port).")
     }
@@ -39,6 +41,7 @@ extension ServerConfiguration {
         (--tls-certificate, --tls-key), or say that a proxy with TLS stands in front of it (--behind-proxy).
         """)
     }
+    try checkAdmin()
     guard !expectsProxyProtocol || !trustedProxies.isEmpty else {
       throw ServerError(
         .configuration, "The PROXY protocol needs the proxies that are believed: name them with --trusted-proxy.")
@@ -55,6 +58,35 @@ extension ServerConfiguration {
     }
     for objection in authoritative.compactMap({ NameRule.currency.objection(to: $0) }) {
       throw ServerError(.configuration, "\(objection).")
+    }
+    try checkIdentities()
+  }
+
+  private func checkIdentities() throws {
+    var names: Set<String> = []
+    for name in identityIssuers.map(\.name) + identityVerifiers.keys {
+      guard IdentityIssuer.isName(name) else { throw IdentityIssuer.mistake(name, IdentityIssuer.nameRule) }
+      guard names.insert(name).inserted else { throw IdentityIssuer.mistake(name, "there are two of this name") }
+    }
+    guard names.count <= Self.maximumIssuers else {
+      throw ServerError(
+        .configuration, "There can be at most \(Self.maximumIssuers) issuers of identities, not \(names.count).")
+    }
+    for issuer in identityIssuers { try issuer.check() }
+  }
+
+  private func checkAdmin() throws {
+    guard adminPort != nil else { return }
+    guard saves != nil else {
+      throw ServerError(.configuration, "The port for the studio needs a reader of saves.")
+    }
+    if !isBehindProxy, !Self.isLoopback(adminHost) {
+      throw ServerError(
+        .configuration,
+        """
+        The port for the studio is plain HTTP: only this machine may reach it, and not \(adminHost), unless a proxy \
+        with TLS stands in front of it (--behind-proxy).
+        """)
     }
   }
 

@@ -24,6 +24,12 @@ package struct ServerConfiguration: Sendable {
   package var metricsPort: Int?
   /// The address of that port: only this machine by default.
   package var metricsHost = "127.0.0.1"
+  /// The port for the studio, the admin API, in plain HTTP; 0 for any free one, nil for none.
+  package var adminPort: Int?
+  /// The address of that port: only this machine by default. Any other needs `isBehindProxy`.
+  package var adminHost = "127.0.0.1"
+  /// Shows saves to the studio; the admin API needs it.
+  package var saves: (any SaveReading)?
   /// Where the metrics are kept.
   package var metrics = PrometheusRegistry()
   /// Keys with which an installation may register. If none is given, one is generated at the first start and kept in
@@ -43,6 +49,15 @@ package struct ServerConfiguration: Sendable {
   /// Currencies of which only the bank's own operations make more: what a device earns of them is declined. At most
   /// 256.
   package var authoritative: Set<String> = []
+  /// Issuers of signed identities with which players sign in. At most 64, each with a name of its own.
+  package var identityIssuers: [IdentityIssuer] = []
+  /// Further services at which players prove who they are, by the names with which games sign in: those of issuers, and
+  /// other than theirs.
+  package var identityVerifiers: [String: any IdentityVerifier] = [:]
+  /// Gets the keys of issuers that are at an address. Replaced by tests.
+  package var keySource: any KeySource = HTTPKeySource()
+  /// How long a check of an identity waits for another service.
+  package var identityLimit = Duration.seconds(ServerLimits.identitySeconds)
   /// The number of seconds that a stop waits for requests in progress.
   package var stopSeconds: Int
   /// The number of seconds that a connection may be idle, or a body slow, before the connection is closed. Shorter in

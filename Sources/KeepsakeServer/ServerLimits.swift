@@ -65,6 +65,10 @@ enum ServerLimits {
   static let probeSeconds = 2
   /// Connections of an operator's machines to the port for monitoring.
   static let monitoringConnections = 64
+  /// A database up to this size is written anew when the studio deletes a player: a few seconds in which nobody saves.
+  static let vacuumedBytes: Int64 = 256 << 20
+  /// Connections of the studio to the port for it.
+  static let adminConnections = 64
   /// Event streams of one container: more than any player has devices.
   static let streamsPerContainer = 64
   /// Events that wait for a listener that doesn't read: limits what a slow listener holds to a few hundred KiB.
@@ -156,6 +160,11 @@ enum ServerLimits {
   /// Wrong codes with one app key in `pairingSeconds`. There are 31^8 = 8.5e11 codes: even with a thousand valid ones
   /// at a time, this many guesses find one in fewer than one of eight thousand such windows.
   static let guessesPerApp = 100_000
+  /// Proofs of identities that are checked at a time, and how long a check may wait for another service.
+  static let identityChecks = 64
+  static let identitySeconds = 10
+  /// Identities of one player: more than there are services to sign in with.
+  static let identitiesPerPlayer = 16
   /// Peers whose wrong guesses are remembered.
   static let rememberedPeers = 10_000
 }

@@ -247,6 +247,21 @@ package final class Store: Sendable {
   /// - Throws: `StoreError` with `removed` if they aren't, which is also reported as an incident.
   package func requirePresence() throws { try database.requirePresence() }
 
+  /// Moves a file beside the database that can't be read into a new folder in `damaged`, durably, and reports that as
+  /// an incident. Its name is free afterwards.
+  ///
+  /// - Parameters:
+  ///   - name: The file's name in the store's folder.
+  ///   - consequence: What is lost without it, as the end of a sentence for people.
+  /// - Throws: `StoreError` with `removed` if the folder isn't the store's any more, or if the file can't be moved: it
+  ///   is where it was then.
+  package func setAside(_ name: String, because consequence: String) throws {
+    try requirePresence()
+    let folder = try StoreFiles(folder: url).setAside(name)
+    database.report(
+      StoreIncident(.setAside, "the file \(name) can't be read and is now in \(folder.path): \(consequence)"))
+  }
+
   /// Whether the store is closed or being closed.
   package var isClosed: Bool { closed.withLock { $0 } }
 

@@ -24,9 +24,11 @@ package enum StoreRemoval {
 
   /// Removes the store in the folder at `url`, its backups and whatever else is in the folder, durably.
   ///
+  /// - Parameter beforeDeleting: Called with each folder under its temporary name before its files are deleted, again
+  ///   by the next removal if the program ends or it throws: to remove what belongs to the store and is elsewhere.
   /// - Throws: `StoreError` with nothing changed: `missing` if there is none, `inUse` if it is open. If it fails later,
   ///   the folder already has its temporary name; the next removal beside it does the rest.
-  package static func remove(_ url: URL) throws {
+  package static func remove(_ url: URL, beforeDeleting: (_ removed: URL) throws -> Void = { _ in }) throws {
     guard isStore(url) else { throw StoreError(.missing, "the folder \(url.path) contains no store") }
     let lock = try StoreLock(at: url.appendingPathComponent("lock"))
     defer { lock.release() }
@@ -34,15 +36,25 @@ package enum StoreRemoval {
     let removed = parent.appendingPathComponent(prefix + UUID().uuidString, isDirectory: true)
     guard rename(url.path, removed.path) == 0 else { throw StoreError(errorNumber: errno, doing: "moving \(url.path)") }
     try AtomicFile.syncFolder(parent.path)
-    try sweep(parent)
+    try sweep(parent, beforeDeleting)
   }
 
-  /// Removes what interrupted removals left in `folder`.
-  private static func sweep(_ folder: URL) throws {
+  /// Removes what this and interrupted removals left in `folder`.
+  private static func sweep(_ folder: URL, _ beforeDeleting: (URL) throws -> Void) throws {
     do {
+      var failure: (any Error)?
       for name in try FileManager.default.contentsOfDirectory(atPath: folder.path) where name.hasPrefix(prefix) {
-        try FileManager.default.removeItem(at: folder.appendingPathComponent(name))
+        let removed = folder.appendingPathComponent(name, isDirectory: true)
+        do {
+          try beforeDeleting(removed)
+        } catch {
+          // The others don't have to wait for it.
+          failure = failure ?? error
+          continue
+        }
+        try FileManager.default.removeItem(at: removed)
       }
+      if let failure { throw failure }
     } catch {
       throw StoreError(.io, "data removed from \(folder.path) still takes up space: it can't be deleted", cause: error)
     }

@@ -92,7 +92,7 @@ import Testing
       #expect(await status(of: BankReleaseCommand.self, address + [wrong.path] + player) == 65)
       #expect(await status(of: BankReleaseCommand.self, address + [wrong.path + "x"] + player) == 66)
       let unknown = ["--player", "\(PlayerID(high: 1, low: 1))"]
-      #expect(await status(of: BankReleaseCommand.self, address + [key.path] + unknown) == 65)
+      #expect(await status(of: BankReleaseCommand.self, address + [key.path] + unknown) == 66)
     }
     #expect(await status(of: BankReleaseCommand.self, data + ["--player", "\(players[1])", "--json"]) == 0)
     #expect(try BankStatus(data: url).frozen == 1)

@@ -47,7 +47,8 @@ extension Board {
         Issue.record("no store")
         return
       }
-      #expect(report.boards.first == StoreReport.Scores(board: "easy", order: "descending", scores: 20, players: 2))
+      #expect(
+        report.boards.first == StoreReport.Scores(board: "easy", order: "descending", scoreCount: 20, playerCount: 2))
       #expect(report.text.contains("easy: 20 scores of 2 players, descending"))
       #expect(report.text.contains("best, descending 20"))
     }

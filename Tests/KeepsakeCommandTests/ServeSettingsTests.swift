@@ -82,6 +82,35 @@ import Testing
     #expect(unknown == ["KEEPSAKE_PROT"])
   }
 
+  @Test("issuers are read from each source and shown, and a mistyped one is refused with its source and its mistake")
+  func issuers() throws {
+    let folder = try TemporaryFolder()
+    let (apple, own) = (
+      "apple audience=com.example.garden nonce=required",
+      "login issuer=https://login.test audience=garden algorithm=ES256 keys=/etc/login.pem"
+    )
+    let path = try file(#"{"data": "d", "identity": ["\#(apple)", "\#(own)"]}"#, in: folder)
+    let one = try file(#"{"data": "d", "identity": "\#(apple)"}"#, in: folder)
+    let flags: [String: ConfigValue] = [
+      "data": "d", "identity": ConfigValue(.stringArray([apple, own]), isSecret: false),
+    ]
+    for all in [
+      try settings(flags), try settings(["data": "d"], ["KEEPSAKE_IDENTITY": "\(apple),\(own)"]),
+      try settings(file: path),
+    ] {
+      #expect(try ServeCommand.configuration(all).identityIssuers == [IdentityIssuer(apple), IdentityIssuer(own)])
+      #expect(all.resolved.contains { $0.setting.name == "identity" && $0.shown == "\(apple),\(own)" })
+    }
+    #expect(try ServeCommand.configuration(settings(file: one)).identityIssuers.map(\.name) == ["apple"])
+    for (text, mistake) in [("apple audience=x nonse=required", "nonse"), ("apple", "audience"), ("", "takes")] {
+      let failure = #expect(throws: CommandFailure.self) {
+        try settings(["identity": ConfigValue(.stringArray(text.isEmpty ? [] : [apple, text]), isSecret: false)])
+      }
+      #expect(failure?.kind == .usage && failure?.message.contains("flag --identity") == true)
+      #expect(failure?.message.contains(mistake) == true)
+    }
+  }
+
   @Test("secrets are never shown")
   func secrets() throws {
     let all = try settings([:], ["KEEPSAKE_APP_KEY": "a-secret-app-key"])
@@ -101,6 +130,7 @@ import Testing
         [
           "data": "folder", "port": 5, "host": "h", "tls-certificate": "c", "tls-key": "k",
           "behind-proxy": ConfigValue(.bool(true), isSecret: false), "metrics-port": 6, "metrics-host": "m",
+          "admin-port": 8, "admin-host": "a",
           "app-keys-file": "f", "app-key": ConfigValue(.stringArray(["one", "two"]), isSecret: true), "token-days": 7,
           "quota": "2K", "upload-room": "1G", "upload-files": 9,
           "authoritative": ConfigValue(.stringArray(["gems"]), isSecret: false),
@@ -108,6 +138,7 @@ import Testing
     #expect(configuration.data.lastPathComponent == "folder" && configuration.port == 5 && configuration.host == "h")
     #expect(configuration.tls?.certificate.lastPathComponent == "c" && configuration.tls?.key.lastPathComponent == "k")
     #expect(configuration.isBehindProxy && configuration.metricsPort == 6 && configuration.metricsHost == "m")
+    #expect(configuration.adminPort == 8 && configuration.adminHost == "a" && configuration.saves != nil)
     #expect(configuration.appKeysFile?.lastPathComponent == "f" && configuration.appKeys == ["one", "two"])
     #expect(configuration.tokenDays == 7 && configuration.quota == 2_048 && configuration.authoritative == ["gems"])
     #expect(configuration.uploadBudget == UploadBudget(bytes: 1 << 30, files: 9))

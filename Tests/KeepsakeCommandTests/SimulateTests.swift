@@ -37,10 +37,10 @@ import Testing
     run.begin(threads: 2)
     let report = await withCheckedContinuation { continuation in run.whenEnded { continuation.resume(returning: $0) } }
     var answer = ExhaustiveAnswer()
-    answer.add(report, seconds: 1)
+    answer.add(report, duration: .seconds(1))
     #expect(answer.isFailure && answer.text.contains("\nshared, rule declined: ") && answer.text.hasPrefix("start: "))
     let json = try #require(try JSONSerialization.jsonObject(with: JSONEncoder().encode(answer)) as? [String: Any])
-    #expect((json["runs"] as? [[String: Any]])?.first?["states"] as? Int == report.states)
+    #expect((json["runs"] as? [[String: Any]])?.first?["stateCount"] as? Int == report.states)
   }
 
   @Test("a failing world is reported with its seed, its violations and the trace that led to them")

@@ -256,6 +256,105 @@ import Darwin
     #expect(try two.read("moved/s3") == "save 3")
   }
 
+  @Test("files that show what is placed are looked at again only if their slots have changed")
+  func unchanged() throws {
+    let world = try MirrorWorld()
+    for number in 0..<600 { try world.write("save \(number)", to: "s\(number)") }
+    try world.write("gone", to: "gone")
+    try world.settle()
+    try world.delete("gone")
+    try world.settle()
+    var looked = 0
+    func look(_ mirror: FolderMirror) throws {
+      looked = 0
+      mirror.progress = { _, count in looked = count }
+      _ = try mirror.run()
+    }
+    let mirror = try #require(world.mirror)
+    try look(mirror)
+    #expect(looked == 0, "everything was committed by this mirror")
+    try mirror.doubtEverything()
+    try mirror.doubt(slots: (0..<600).map { "file:s\($0)" })
+    try look(mirror)
+    #expect(looked == 0)
+    try look(world.open())
+    #expect(looked == 0, "after a start, too")
+    let before = try world.heads("s7")
+    try world.receive("from elsewhere", slot: "file:s7", covers: before)
+    try world.mirror?.doubtEverything()
+    try look(#require(world.mirror))
+    #expect(try looked == 1 && world.read("s7") == "from elsewhere")
+    // It is read once, to know that what is there is what was placed. After that, a conflict is looked at each time.
+    try world.settle()
+    try world.receive("another", slot: "file:s8")
+    for _ in 0..<2 {
+      try world.mirror?.doubtEverything()
+      try look(#require(world.mirror))
+      #expect(looked == 1)
+    }
+    #expect(try world.texts("s8").count == 2)
+  }
+
+  @Test("many changes are committed together, in groups that a cloud accepts or refuses version by version")
+  func groups() throws {
+    let world = try MirrorWorld()
+    for number in 0..<120 { try world.write("save \(number)", to: "s\(number)") }
+    try world.settle()
+    let groups = try world.store.read { try $0.outbox(limit: 10) }
+    #expect(groups.map(\.versions.count) == [50, 50, 20])
+    let heads = try (0..<120).flatMap { try world.heads("s\($0)") }
+    #expect(Set(groups.flatMap(\.versions)) == Set(heads) && heads.count == 120)
+  }
+
+  @Test("what one transaction commits is recorded at once")
+  func recordedOnce() throws {
+    let world = try MirrorWorld()
+    let store = MirrorStore(store: world.store)
+    let changes = try (0..<120).map { number in
+      let bytes = Data("save \(number)".utf8)
+      return FolderMirror.Change(
+        path: try SavePath("s\(number)"), bytes: bytes, hash: ContentHash(of: bytes), savedAt: 1)
+    }
+    var recorded: [Int] = []
+    var random = SystemRandomNumberGenerator()
+    _ = try store.commit(changes, now: 1, using: &random) { entries in
+      recorded.append(entries.count)
+    }
+    #expect(recorded == [120])
+    #expect(try world.store.read { try $0.slots().count } == 120)
+  }
+
+  @Test("a table that is rewritten in the middle of a commit that fails still has what was placed before")
+  func rewrittenTable() throws {
+    let folder = TemporaryFolder.url("placed")
+    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    defer { try? FileManager.default.removeItem(at: folder) }
+    func entry(_ number: UInt64) -> PlacedEntry {
+      let id = VersionID(high: 1, low: number)
+      return PlacedEntry(version: id, shown: [id], hash: ContentHash(of: Data("\(number)".utf8)), before: [])
+    }
+    let (one, two) = (try SavePath("one"), try SavePath("two"))
+    let known: Set<VersionID> = [entry(1).version, entry(2).version]
+    var table = try PlacedTable(state: folder.path) { known.intersection($0) }
+    try table.record([(one, entry(1)), (two, entry(2))])
+    for _ in 0...PlacedTable.slack { try table.record(entry(1), at: one) }
+    // Versions that are never committed, at the moment when there are lines enough for a rewriting.
+    try table.record([(one, entry(3)), (two, entry(4))])
+    for commits in [false, true] {
+      let committed = commits ? known.union([entry(3).version]) : known
+      let reopened = try PlacedTable(state: folder.path) { committed.intersection($0) }
+      let (first, second) = (reopened[one], reopened[two])
+      #expect(first == entry(commits ? 3 : 1) && second == entry(2))
+    }
+    try table.restore([(one, entry(1)), (two, nil)])
+    let restored = (table[one], table[two])
+    #expect(restored == (entry(1), nil))
+    try table.forget([one])
+    let last = try PlacedTable(state: folder.path) { known.intersection($0) }
+    let (forgotten, later, damaged) = (table[one], last[one], last.damagedLines)
+    #expect(forgotten == nil && later == nil && damaged == 0)
+  }
+
   @Test("a restored version is written to the disk")
   func restore() throws {
     let world = try MirrorWorld()

@@ -97,6 +97,46 @@ import Testing
     #expect(try world.history("home/alone").first?.tombstone == true)
   }
 
+  @Test("saves of a folder that is gone come back at a later start, if this one doesn't come to write them")
+  func goneForLonger() throws {
+    let world = try MirrorWorld(selection: Self.selection("game"))
+    for name in ["game/a", "game/b"] { try world.write(name, to: name) }
+    try world.settle()
+    try world.delete("game")
+    let mirror = try world.open()
+    mirror.isPlacing = false
+    #expect(try mirror.bringBackGone(everything: false) == 2)
+    try world.settle()
+    #expect(try world.files().isEmpty)
+
+    // What a game makes there meanwhile replaces nothing: it didn't know what was there.
+    try world.write("begun anew", to: "game/b")
+    try world.open()
+    try world.settle()
+    #expect(try world.read("game/a") == "game/a")
+    #expect(try Set(world.texts("home/game/b")) == ["game/b", "begun anew"])
+    #expect(try world.heads("home/game/b").count == 2)
+  }
+
+  @Test("a folder that a game makes anew while it runs has the game's changes, and the rest comes back later")
+  func madeAnew() throws {
+    let world = try MirrorWorld(selection: Self.selection("game"))
+    for name in ["game/a", "game/b"] { try world.write(name, to: name) }
+    try world.settle()
+    try world.delete("game")
+    try world.write("later", to: "game/b")
+    let mirror = try world.open()
+    mirror.isPlacing = false
+    #expect(try mirror.bringBackGone(everything: true) == 1)
+    try world.settle()
+    #expect(try world.texts("home/game/b") == ["game/b", "later"])
+    #expect(try world.heads("home/game/b").count == 1)
+    try world.open()
+    try world.settle()
+    #expect(try world.read("game/a") == "game/a" && world.read("game/b") == "later")
+    #expect(try world.history("home/game/a").count == 1)
+  }
+
   @Test("what is no longer selected isn't deleted", arguments: [true, false])
   func narrower(isThere: Bool) throws {
     let world = try MirrorWorld(selection: Self.selection("game", "other"))

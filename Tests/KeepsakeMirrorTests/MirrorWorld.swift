@@ -39,10 +39,14 @@ final class MirrorWorld {
   private let maximumBytes: Int
   /// What the next mirror that is opened has.
   var selection: MirrorSelection
+  var names: SystemNames
 
-  init(maximumBytes: Int = 1 << 20, selection: MirrorSelection = .everything) throws {
+  init(
+    maximumBytes: Int = 1 << 20, selection: MirrorSelection = .everything, names: SystemNames = .current
+  ) throws {
     self.maximumBytes = maximumBytes
     self.selection = selection
+    self.names = names
     root = TemporaryFolder.url("mirror")
     folder = root.appendingPathComponent("saves")
     state = folder.appendingPathComponent(".keepsake")
@@ -61,6 +65,7 @@ final class MirrorWorld {
     mirror = nil
     var settings = FolderMirror.Settings(settleMilliseconds: Self.settle, maximumBytes: maximumBytes)
     settings.selection = selection
+    settings.names = names
     let opened = try FolderMirror(
       path: folder.path, state: state.path, store: store, settings: settings, clock: clock.clock,
       checkpoint: { [weak self] step, path in try self?.interrupt(step, path) })
@@ -150,7 +155,7 @@ final class MirrorWorld {
           acknowledged: true, offered: true))
       for covered in covers { try transaction.markCovered(covered) }
     }
-    mirror?.doubt(slots: [slot])
+    try mirror?.doubt(slots: [slot])
     return id
   }
 
@@ -183,7 +188,7 @@ final class MirrorWorld {
           for covered in record.covers { try transaction.markCovered(covered) }
         }
       }
-      other.mirror?.doubt(slots: [slot])
+      try other.mirror?.doubt(slots: [slot])
     }
   }
 

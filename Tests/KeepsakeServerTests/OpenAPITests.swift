@@ -9,16 +9,16 @@ import Testing
 /// Compares docs/openapi.yaml with the server's routes and error codes. `Scripts/check-openapi.sh` compares it with
 /// what a running server answers.
 @Suite struct OpenAPITests {
-  static func document() throws -> [Substring] {
-    try String(contentsOf: Repository.root.appending(path: "docs/openapi.yaml"), encoding: .utf8).split(
+  static func document(_ name: String = "openapi") throws -> [Substring] {
+    try String(contentsOf: Repository.root.appending(path: "docs/\(name).yaml"), encoding: .utf8).split(
       separator: "\n")
   }
 
   /// The routes of the document, such as `GET /health`.
-  static func described() throws -> Set<String> {
+  static func described(_ name: String = "openapi") throws -> Set<String> {
     var found: Set<String> = []
     var (isInPaths, path) = (false, "")
-    for line in try document() {
+    for line in try document(name) {
       if let top = line.wholeMatch(of: /([a-z]+):.*/) { isInPaths = top.1 == "paths" }
       guard isInPaths else { continue }
       if let match = line.wholeMatch(of: /\s{2}(\/[^ ]*):/) { path = String(match.1) }
@@ -38,6 +38,20 @@ import Testing
       let routes = Set(service.routes.map { "\($0.method) \($0.path)" })
       #expect(routes.count > 15)
       #expect(try Self.described() == routes)
+    }
+  }
+
+  @Test("docs/openapi-admin.yaml has every route for the studio, and no other")
+  func adminRoutes() async throws {
+    try await TemporaryFolder.with { folder in
+      var configuration = ServerConfiguration(data: folder, port: 0)
+      (configuration.adminPort, configuration.saves) = (0, TextReader())
+      let service = try CloudService(
+        configuration: configuration, logger: Logger(label: "keepsake.test"), stopSwitch: StopSwitch(),
+        onRunning: { _ in })
+      let routes = Set(try #require(service.admin).routes.described.map { "\($0.method) \($0.path)" })
+      #expect(routes.count > 15)
+      #expect(try Self.described("openapi-admin") == routes)
     }
   }
 

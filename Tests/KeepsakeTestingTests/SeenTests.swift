@@ -123,6 +123,8 @@ import Testing
     for _ in 0..<2 { try await here.cloud.sync() }
     #expect(try here.saves.conflict(Self.cave) != nil)
     #expect(try await here.saves.seenBy(Self.cave) == [], "this device has both sides, the tablet only its own")
+    // What isn't here yet can't be delivered: an event has announced it, and the fetch may still be on its way.
+    try await there.cloud.sync()
     try there.cloud.deliver()
     for _ in 0..<2 { try await world.settle() }
     #expect(try await here.saves.seenBy(Self.cave)?.map(\.name) == ["tablet"])

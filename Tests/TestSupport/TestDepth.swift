@@ -43,6 +43,8 @@ package enum TestDepth {
   package static let interleavedWrites = count(3, deep: 4)
   /// Objects of a list of which each refers to the next.
   package static let listedObjects = count(100_000, deep: 1_000_000)
+  /// Lists of a keyed archive of which each contains the next.
+  package static let nestedLists = count(2_000, deep: 100_000)
   /// Saves, and values, that a device missed or couldn't send while it was offline.
   package static let missedSaves = count(2_000, deep: 10_000)
   package static let missedValues = count(1_000, deep: 5_000)

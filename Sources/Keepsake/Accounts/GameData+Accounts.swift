@@ -14,28 +14,32 @@ extension GameData {
   /// (`StoreError.Code.inUse`).
   ///
   /// - Parameters:
-  ///   - id: The game's identifier, as for `open(_:profile:at:seal:history:)`.
+  ///   - id: The game's identifier, as for `open(_:profile:at:seal:history:credentials:)`.
   ///   - account: The account. A guest's data is that of the profile `default`.
   ///   - folder: The folder of all accounts; the platform's folder if nil. Nothing else may be kept in it.
-  ///   - seal: As for `open(_:profile:at:seal:history:)`.
-  ///   - history: As for `open(_:profile:at:seal:history:)`.
+  ///   - seal: As for `open(_:profile:at:seal:history:credentials:)`.
+  ///   - history: As for `open(_:profile:at:seal:history:credentials:)`.
+  ///   - credentials: As for `open(_:profile:at:seal:history:credentials:)`. Accounts can share a store.
   /// - Returns: The open data.
-  /// - Throws: As `open(_:profile:at:seal:history:)`; `GameDataError` with `misuse` for a name that is empty or longer
-  ///   than `Account.maximumNameBytes`.
+  /// - Throws: As `open(_:profile:at:seal:history:credentials:)`; `GameDataError` with `misuse` for a name that is
+  ///   empty or longer than `Account.maximumNameBytes`.
   public static func open(
-    _ id: String, account: Account, in folder: URL? = nil, seal: Seal = .none, history: HistoryRules = .standard
+    _ id: String, account: Account, in folder: URL? = nil, seal: Seal = .none, history: HistoryRules = .standard,
+    credentials: CredentialStorage = .folder
   ) throws -> GameData {
-    try open(id, account: account, in: folder, seal: seal, history: history, environment: .system)
+    try open(
+      id, account: account, in: folder, seal: seal, history: history, credentials: credentials, environment: .system)
   }
 
   /// The same with a given environment, for tests.
   package static func open(
     _ id: String, account: Account, in folder: URL? = nil, seal: Seal = .none, history: HistoryRules = .standard,
-    environment: GameEnvironment
+    credentials: CredentialStorage = .folder, environment: GameEnvironment
   ) throws -> GameData {
     let place = try AccountLocation(account, in: base(of: id, folder))
     if case .named = account { try StoreFolder.create(AccountLocation.accounts(in: place.base), isPrivate: true) }
-    return try open(at: place.url, OpenOptions(game: id, place, seal: seal, history: history), environment)
+    let options = OpenOptions(game: id, place, seal: seal, history: history, credentials: credentials)
+    return try open(at: place.url, options, environment)
   }
 
   private static func base(of id: String, _ folder: URL?) throws -> URL {
@@ -105,15 +109,19 @@ extension GameData {
   ///   - folder: As for `open`.
   ///   - seal: The game's seal.
   ///   - losing: Whether to delete data that no cloud has.
+  ///   - credentials: As it was passed at opening: what the account has there is removed.
   /// - Throws: `GameDataError` with `wouldBeLost`; `StoreError` with `inUse` while it is open, `missing` if it doesn't
-  ///   exist, or another code if it can't be read. Nothing has changed then.
+  ///   exist, `misuse` if its credentials are in a store that wasn't passed, or another code if it can't be read.
+  ///   Nothing has changed then. If the credential store or the disk fails after that, the account is gone, and
+  ///   deleting another one does the rest.
   public static func forget(
-    _ account: Account, of id: String, in folder: URL? = nil, seal: Seal = .none, losing: Bool = false
+    _ account: Account, of id: String, in folder: URL? = nil, seal: Seal = .none, losing: Bool = false,
+    credentials: CredentialStorage = .folder
   ) throws {
     let place = try AccountLocation(account, in: base(of: id, folder))
     guard StoreRemoval.isStore(place.url) else { throw StoreError(.missing, "there is no \(account) on this device") }
     if !losing { try refuseLoss(at: place.url, OpenOptions(game: id, place, seal: seal, history: .standard)) }
-    try StoreRemoval.remove(place.url)
+    try credentials.deleteStore(at: place.url)
   }
 
   /// Throws `wouldBeLost` if a closed store has data that no cloud has.

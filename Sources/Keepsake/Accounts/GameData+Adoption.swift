@@ -70,7 +70,7 @@ extension GameData {
       throw error
     }
     if emptying, adoption.left.isEmpty {
-      try StoreRemoval.remove(place.url)
+      try core.credentials.deleteStore(at: place.url)
       adoption.isEmptied = true
     }
     return adoption

@@ -38,7 +38,7 @@ extension GameData {
         .misuse,
         "data that was opened with `at:` is in a folder that the game chose: close the data and delete the folder")
     }
-    let file = CloudFile(in: url, of: nil)
+    let file = CloudFile(in: url, of: nil, core.credentials)
     let isEnabled = cloud.isEnabled
     let isRefused = try await losing ? false : isRefusedByCloud(file)
     try close(within: limit)
@@ -56,7 +56,7 @@ extension GameData {
         try GameData.refuseLoss(at: url, options, everything: true)
       }
     }
-    try StoreRemoval.remove(url)
+    try core.credentials.deleteStore(at: url)
   }
 
   /// Sends everything, and throws if the data must not be deleted. Returns whether the cloud refuses this device, which
@@ -77,7 +77,7 @@ extension GameData {
     do {
       let devices = try await HTTPAccount.devices(for: credentials)
       if devices.contains(where: { $0.device != credentials.device }) { return false }
-      if try await cloud.hasRecoveryCode(credentials) { return false }
+      if try await cloud.hasWayBack(credentials) { return false }
     } catch {
       let error = GameDataError.translated(error)
       guard (error as? GameDataError)?.code == .refused else { throw error }
@@ -87,8 +87,8 @@ extension GameData {
     throw GameDataError(
       .lastDevice,
       """
-      this is the only device of the player that the cloud knows, and there is no recovery code: without the device, \
-      nothing could reach the data in the cloud
+      this is the only device of the player that the cloud knows, and there is no recovery code and no identity: \
+      without the device, nothing could reach the data in the cloud
       """)
   }
 

@@ -11,9 +11,14 @@ public struct RecoveryState: Sendable, Hashable {
   public let codeCreated: Date?
   /// Whether the code that is in force was made by this device and never reached the game: nobody has it.
   public let isCodeLost: Bool
+  /// How many identities lead to the player (see `Cloud.signIn(_:ifTaken:)`).
+  public let identities: Int
+  /// Whether the cloud knows recovery codes. A server of an earlier release doesn't: there is none then, and making or
+  /// using one is `refused`.
+  public let supportsCodes: Bool
 
   /// Whether the player could get everything in the cloud back after losing this device, as far as it is known.
-  public var canComeBack: Bool { codeCreated != nil || (otherDevices > 0 && !isCodeLost) }
+  public var canComeBack: Bool { codeCreated != nil || identities > 0 || (otherDevices > 0 && !isCodeLost) }
 }
 
 /// Coming back without any device.
@@ -33,9 +38,10 @@ extension Cloud {
   /// device has joined another. Costs one round trip, and another one if this device still has to be registered.
   ///
   /// - Returns: The code, for the player to write down.
-  /// - Throws: `GameDataError` with `notConnected`, `unreachable` or `refused`; with `misuse` if the cloud is a folder;
-  ///   `StoreError` if this device's files can't be read or written. After `unreachable`, an earlier code may be void,
-  ///   which `recoveryState()` tells.
+  /// - Throws: `GameDataError` with `notConnected`, `unreachable` or `refused`, also by a server that doesn't know
+  ///   recovery codes (`RecoveryState.supportsCodes`); with `misuse` if the cloud is a folder; `StoreError` if this
+  ///   device's files can't be read or written. After `unreachable`, an earlier code may be void, which
+  ///   `recoveryState()` tells.
   public func makeRecoveryCode() async throws -> String {
     let code = try await connection.registration.newRecoveryCode()
     try await connection.asPlayer { try await HTTPAccount.setRecoveryCode(code, for: $0) }
@@ -46,10 +52,11 @@ extension Cloud {
   /// Whether a player who loses this device could come back. With it a game asks at a good moment, such as after the
   /// first hour of play or the first purchase, if the player wants a recovery code.
   ///
-  /// Costs one round trip, and another one if this device still has to be registered.
+  /// Costs one round trip, another one if this device still has to be registered, and another one at a server that
+  /// doesn't know recovery codes.
   ///
-  /// - Returns: The state.
-  /// - Throws: As `makeRecoveryCode()`.
+  /// - Returns: The state; with `supportsCodes` false from a server that doesn't know recovery codes.
+  /// - Throws: As `makeRecoveryCode()`, but not for such a server.
   public func recoveryState() async throws -> RecoveryState {
     let registration = connection.registration
     return try await connection.asPlayer { try await registration.recoveryState(of: $0) }
@@ -65,14 +72,16 @@ extension Cloud {
   /// This device's data is joined with the player's as by `join(_:)`. The devices that were lost stay the player's
   /// until `remove(_:)`, which also makes the money that they held available again. If the response is lost, or the
   /// game ends before this returns, the same call on this device has the same result, until the next code is used or
-  /// replaced; this device keeps that code until then, in a file that only its user can read. Costs a round trip, and
+  /// replaced; this device keeps that code until then, in a file that only its user can read. If that file is damaged
+  /// meanwhile, it is set aside with an incident (`unreadable`), and the call is `refused`. Costs a round trip, and
   /// another one if this device is registered already.
   ///
   /// - Parameter typed: The code, as the player has typed it: hyphens, spaces and the case of letters don't matter, and
   ///   O, I and L count as 0, 1 and 1.
   /// - Returns: The new code, for the player to write down.
   /// - Throws: `GameDataError` with `mistyped`, without asking the server; as `join(_:)`, with `refused` for a code
-  ///   that was used or replaced, and `misuse` if this device is that player's already.
+  ///   that was used or replaced or by a server that doesn't know recovery codes, and `misuse` if this device is that
+  ///   player's already.
   public func recover(_ typed: String) async throws -> String {
     let code = try Self.recoveryCode(typed)
     let registration = connection.registration
@@ -82,10 +91,12 @@ extension Cloud {
     return next.text
   }
 
-  /// Whether somebody has a code for the player of these credentials; false for a server that knows no codes.
-  func hasRecoveryCode(_ credentials: CloudCredentials) async throws -> Bool {
+  /// Whether the player of these credentials has a code or an identity; false for a server that knows neither, and for
+  /// one that refuses the device.
+  func hasWayBack(_ credentials: CloudCredentials) async throws -> Bool {
     do {
-      return try await connection.registration.recoveryState(of: credentials).codeCreated != nil
+      let state = try await connection.registration.recoveryState(of: credentials)
+      return state.codeCreated != nil || state.identities > 0
     } catch let error as AccountError where error.isRefusal {
       return false
     }

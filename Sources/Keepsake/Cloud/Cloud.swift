@@ -118,7 +118,9 @@ public final class Cloud: Sendable {
   /// result.
   ///
   /// The first connection registers this device as a new player; `join` makes it a device of another player. A store
-  /// belongs to one cloud: another server refuses it, which `status` shows.
+  /// belongs to one cloud: another server refuses it, which `status` shows. If the credentials of a device are gone, as
+  /// after it was set up from a backup that doesn't have them (`CredentialStorage`), it is refused as well until it has
+  /// joined its player again: it never becomes a new one by itself.
   ///
   /// - Parameters:
   ///   - address: The cloud.

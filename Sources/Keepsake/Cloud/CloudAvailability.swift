@@ -31,10 +31,10 @@ public enum CloudAvailability: Sendable, Hashable {
     case unreachable
     /// The cloud is there but can't serve now, for example because its disk is full. Retried automatically.
     case inTrouble
-    /// The cloud refuses this device, this game or its version, or the data belongs to another cloud. Retrying doesn't
-    /// help.
+    /// The cloud refuses this device, this game or its version, the data belongs to another cloud, or this device's
+    /// credentials are gone. Retrying doesn't help.
     case refused
-    /// This device's disk can't be written. Retried automatically.
+    /// This device's disk can't be written, or its credential store fails. Retried automatically.
     case storeFailed
   }
 

@@ -20,7 +20,8 @@ public struct CloudStatus: Sendable, Hashable {
     case waiting(reason: String)
     /// The cloud refuses this device or this version of the game. Retrying doesn't help.
     case refused(reason: String)
-    /// The store can't be written, for example because the disk is full. Retried automatically.
+    /// The store can't be written, for example because the disk is full, or the credential store fails. Retried
+    /// automatically.
     case storeFailed(reason: String)
   }
 

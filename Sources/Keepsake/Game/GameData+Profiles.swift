@@ -23,10 +23,15 @@ extension GameData {
   /// - Parameters:
   ///   - profile: The profile's name.
   ///   - id: The game's identifier.
-  /// - Throws: `StoreError` with `inUse` while the profile is open in any process, or `missing` if there is none;
-  ///   `GameDataError` with `misuse` for an invalid name. Nothing has changed then.
-  public static func deleteProfile(_ profile: String, of id: String) throws {
-    try deleteProfile(profile, in: StorageFolders(id).url(for: .data))
+  ///   - credentials: As it was passed at opening: what the profile has there is removed.
+  /// - Throws: `StoreError` with `inUse` while the profile is open in any process, `missing` if there is none, or
+  ///   `misuse` if its credentials are in a store that wasn't passed; `GameDataError` with `misuse` for an invalid
+  ///   name. Nothing has changed then. If the credential store or the disk fails after that, the profile is gone, and
+  ///   deleting another one does the rest.
+  public static func deleteProfile(
+    _ profile: String, of id: String, credentials: CredentialStorage = .folder
+  ) throws {
+    try deleteProfile(profile, in: StorageFolders(id).url(for: .data), credentials: credentials)
   }
 
   /// Lists the profiles in any folder, for tests.
@@ -46,10 +51,12 @@ extension GameData {
   }
 
   /// Deletes a profile in any folder, for tests.
-  package static func deleteProfile(_ profile: String, in folder: URL) throws {
+  package static func deleteProfile(
+    _ profile: String, in folder: URL, credentials: CredentialStorage = .folder
+  ) throws {
     try StorageFolders.check(profile, "a profile's name")
     let url = folder.appendingPathComponent(profile, isDirectory: true)
     guard StoreRemoval.isStore(url) else { throw StoreError(.missing, "there is no profile \"\(profile)\"") }
-    try StoreRemoval.remove(url)
+    try credentials.deleteStore(at: url)
   }
 }

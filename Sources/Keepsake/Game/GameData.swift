@@ -56,6 +56,8 @@ public final class GameData: Sendable {
   ///     opening.
   ///   - history: Which older versions of a slot are kept, besides pinned ones and those needed to resolve a conflict.
   ///     New rules apply to a slot from its next save.
+  ///   - credentials: Where this device keeps its token for the cloud and the like: in the folder, or in a store such
+  ///     as the system's keychain. Pass it at each opening.
   /// - Returns: The open data.
   /// - Throws: `StoreError` with `inUse` if it is already open, `newerFormat` if a newer library wrote it, or `damaged`
   ///   if it can't be read or recovered; with a seal, `wrongSecret` for another secret, game, profile or player,
@@ -63,20 +65,22 @@ public final class GameData: Sendable {
   ///   Nothing has changed then. `GameDataError` with `misuse` for an invalid name, or with `otherGame` if the folder's
   ///   data belongs to a game with another identifier.
   public static func open(
-    _ id: String, profile: String = "default", at url: URL? = nil, seal: Seal = .none, history: HistoryRules = .standard
+    _ id: String, profile: String = "default", at url: URL? = nil, seal: Seal = .none,
+    history: HistoryRules = .standard, credentials: CredentialStorage = .folder
   ) throws -> GameData {
-    try open(id, profile: profile, at: url, seal: seal, history: history, environment: .system)
+    try open(
+      id, profile: profile, at: url, seal: seal, history: history, credentials: credentials, environment: .system)
   }
 
   /// Opens a game's data with a given environment, such as a clock for tests.
   package static func open(
     _ id: String, profile: String = "default", at url: URL? = nil, seal: Seal = .none,
-    history: HistoryRules = .standard,
-    environment: GameEnvironment
+    history: HistoryRules = .standard, credentials: CredentialStorage = .folder, environment: GameEnvironment
   ) throws -> GameData {
     try StorageFolders.check(id, "a game's identifier")
     try StorageFolders.check(profile, "a profile's name")
-    let options = OpenOptions(game: id, profile: profile, seal: seal, history: history, hasCustomURL: url != nil)
+    let options = OpenOptions(
+      game: id, profile: profile, seal: seal, history: history, credentials: credentials, hasCustomURL: url != nil)
     return try open(at: url ?? StorageFolders(id).profile(profile), options, environment)
   }
 
@@ -102,7 +106,7 @@ public final class GameData: Sendable {
   private init(store: Store, _ options: OpenOptions, environment: GameEnvironment) throws {
     url = store.url
     self.options = options
-    core = GameCore(store: store, environment: environment)
+    core = GameCore(store: store, environment: environment, credentials: options.credentials)
     try core.showSlots()
     saves = SaveSlots(core: core)
     progress = try ProgressStore(core: core)

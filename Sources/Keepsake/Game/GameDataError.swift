@@ -40,6 +40,9 @@ public struct GameDataError: LocalizedError, Sendable, Hashable, CustomStringCon
     case unreachable
     /// The cloud refuses the request: a wrong app key, an expired pairing code, a removed device.
     case refused
+    /// The identity leads to another player, and this device has data or ways back of its own: `Cloud.signIn` with
+    /// `ifTaken: .join` makes the device one of that player's; without it, the device stays apart. Nothing has changed.
+    case identityTaken
     /// The recovery code can't be right. The message says where the mistake is.
     case mistyped
     /// The time limit has passed. What was started continues.
@@ -48,8 +51,8 @@ public struct GameDataError: LocalizedError, Sendable, Hashable, CustomStringCon
     case closed
     /// Deleting the data would lose this permanently, because no cloud has it. Nothing was deleted.
     case wouldBeLost(UnsentData)
-    /// The cloud knows no other device of the player, who has no recovery code either: deleting this one's data would
-    /// make the cloud's data unreachable. Nothing was deleted.
+    /// The cloud knows no other device of the player, who has no recovery code and no identity either: deleting this
+    /// one's data would make the cloud's data unreachable. Nothing was deleted.
     case lastDevice
     /// The money of the data to be adopted is already being transferred to this other account, which must be opened to
     /// receive it.

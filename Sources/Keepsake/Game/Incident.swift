@@ -11,7 +11,8 @@ public struct Incident: Sendable, Hashable {
     case damagedVersion
     /// Something else can't be read, such as a preference, a score, the wallet, or an earlier version of a saved game
     /// that a conflict is then merged without; or a save in a conflict, which a slot was then loaded without; or a save
-    /// of another type was in a slot that the game hadn't loaded, and was kept beside the new one.
+    /// of another type was in a slot that the game hadn't loaded, and was kept beside the new one; or the file with
+    /// recovery codes, which was moved to the folder that the message names.
     case unreadable
     /// The database was damaged. A new one contains everything that could be read, and the damaged files were moved to
     /// the folder that the message names. A slot or a value may be older than before.
@@ -43,6 +44,9 @@ public struct Incident: Sendable, Hashable {
     /// Money at the bank of a player that this device belonged to before can't be asked for, since the credentials for
     /// that player's cloud are missing. It stays in `Balance.pending`.
     case moneyOutOfReach
+    /// The credential store failed (see `CredentialStorage`). Without it this device can't sync, or its credentials
+    /// stay where they were before, as the message says. Saving and playing go on, and it is tried again.
+    case credentialStoreFailed
   }
 
   /// The kind of problem.

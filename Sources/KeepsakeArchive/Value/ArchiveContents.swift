@@ -22,7 +22,7 @@ package struct ArchiveContents: Sendable {
     (self.root, self.objects, self.typeNames) = (root, objects, typeNames)
   }
 
-  /// Returns the root as JSON; if there are objects, `{"root": ..., "objects": [...]}` with both.
+  /// Returns the root as JSON; if there are objects, `{"objects": [...], "root": ...}` with both.
   package func json() -> Data {
     var json = JSONWriter()
     let saved = objects.enumerated().compactMap { number, object in object.map { (number, $0) } }
@@ -30,12 +30,12 @@ package struct ArchiveContents: Sendable {
       json.value(root)
     } else {
       json.beginObject()
-      json.key("root")
-      json.value(root)
       json.key("objects")
       json.beginArray()
       for (number, object) in saved { json.object(number, typeNames[object.type], object.fields) }
       json.end()
+      json.key("root")
+      json.value(root)
       json.end()
     }
     return Data(json.bytes)

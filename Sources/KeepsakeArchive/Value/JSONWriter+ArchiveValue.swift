@@ -10,9 +10,10 @@ extension JSONWriter {
   }
 
   /// Writes a value. Structs are objects with their keys, references are `{"$ref": n}`, enum cases are their names or
-  /// `{"$case": name, ...}`, and dictionaries are objects if all keys are strings, otherwise lists of pairs.
+  /// `{"$case": name, ...}`, and dictionaries are objects if all keys are strings, otherwise lists of pairs. The
+  /// members of an object are in the order of their names.
   package mutating func value(_ value: ArchiveValue) {
-    var walk = ValueWalk(value)
+    var walk = ValueWalk(value, isByName: true)
     var opened: [Opened] = []
     while let event = walk.next() {
       guard case .value(let value, let label) = event else {
@@ -54,8 +55,8 @@ extension JSONWriter {
       beginObject()
       key("$case")
       self.value(name)
-    case .dictionary(let pairs):
-      let hasNames = pairs.allSatisfy { if case .string = $0.key { true } else { false } }
+    case .dictionary:
+      let hasNames = value.hasNames
       if hasNames { beginObject() } else { beginArray() }
       return !hasNames
     default: beginArray()
@@ -86,12 +87,12 @@ extension JSONWriter {
 
   /// Writes an object of a class: its number, the name of its type, and its fields.
   package mutating func object(_ number: Int, _ type: String, _ fields: [ArchiveValue.Field]) {
+    let own = [
+      ArchiveValue.Field(key: "$id", value: .integer(Int64(number))),
+      ArchiveValue.Field(key: "$type", value: .string(type)),
+    ]
     beginObject()
-    key("$id")
-    value(number)
-    key("$type")
-    value(type)
-    for field in fields {
+    for field in (own + fields).byName {
       key(field.key)
       value(field.value)
     }

@@ -1,16 +1,28 @@
-/// Writes JSON, indented and with one value per line, without recursion: the encoders of Foundation recurse for each
-/// level, and archives may be deeply nested.
+package import Foundation
+
+/// Writes JSON, indented and with one value per line, or all of it on one line, without recursion: the encoders of
+/// Foundation recurse for each level, and archives may be deeply nested. All JSON that tools print is laid out here.
 ///
 /// The caller must follow JSON's grammar; keys are written in the order of the calls.
 package struct JSONWriter {
   package private(set) var bytes: [UInt8] = []
+  private let isOnOneLine: Bool
   /// For each open object or array: whether it is still empty, and its closing bracket.
   private var open: [(isEmpty: Bool, closer: UInt8)] = []
   private var followsKey = false
   /// Deeper levels aren't indented further, because a forged archive could otherwise fill the memory with spaces.
   private static let deepestIndent = 64
 
-  package init() {}
+  /// - Parameter isOnOneLine: Whether there is no space between the values.
+  package init(isOnOneLine: Bool = false) {
+    self.isOnOneLine = isOnOneLine
+  }
+
+  /// Returns what was written since the last call, so that a long document needn't be in memory as a whole.
+  package mutating func take() -> Data {
+    defer { bytes = [] }
+    return Data(bytes)
+  }
 
   package mutating func beginObject() { begin("{", "}") }
   package mutating func beginArray() { begin("[", "]") }
@@ -24,7 +36,8 @@ package struct JSONWriter {
   package mutating func key(_ text: String) {
     separate()
     string(text)
-    bytes += [UInt8(ascii: ":"), UInt8(ascii: " ")]
+    bytes.append(UInt8(ascii: ":"))
+    if !isOnOneLine { bytes.append(0x20) }
     followsKey = true
   }
 
@@ -48,9 +61,12 @@ package struct JSONWriter {
     open.append((true, UInt8(ascii: closer)))
   }
 
-  private mutating func raw(_ text: String) {
+  private mutating func raw(_ text: String) { token(text.utf8) }
+
+  /// Writes a number, `true`, `false` or `null` as it is.
+  mutating func token(_ text: some Collection<UInt8>) {
     separate()
-    bytes += text.utf8
+    bytes += text
   }
 
   private mutating func separate() {
@@ -65,6 +81,7 @@ package struct JSONWriter {
   }
 
   private mutating func newLine() {
+    guard !isOnOneLine else { return }
     bytes.append(UInt8(ascii: "\n"))
     for _ in 0..<min(open.count, Self.deepestIndent) { bytes += [0x20, 0x20] }
   }

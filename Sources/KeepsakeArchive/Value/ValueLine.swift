@@ -97,11 +97,14 @@ package struct ValueLine {
     }
   }
 
-  /// Returns a date with up to milliseconds. Only for years of four digits: others don't occur in practice, and
-  /// formatting them can fail.
+  /// Returns a date to the nearest millisecond, without one for a whole second. Only for years of four digits: others
+  /// don't occur in practice, and formatting them can fail.
   package static func iso(_ date: Date) -> String? {
     let seconds = date.timeIntervalSinceReferenceDate
     guard seconds > -62_000_000_000 && seconds < 252_000_000_000 else { return nil }
-    return date.ISO8601Format(Date.ISO8601FormatStyle(includingFractionalSeconds: seconds != seconds.rounded()))
+    guard seconds != seconds.rounded() else { return date.ISO8601Format() }
+    // The style cuts off, and most milliseconds are a little less in binary than in decimal.
+    let nearest = Date(timeIntervalSinceReferenceDate: ((seconds * 1_000).rounded() + 0.25) / 1_000)
+    return nearest.ISO8601Format(Date.ISO8601FormatStyle(includingFractionalSeconds: true))
   }
 }

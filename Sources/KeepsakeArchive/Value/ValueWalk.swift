@@ -23,11 +23,15 @@ package struct ValueWalk: IteratorProtocol {
   /// The open values, each with the number of its next child, and of the first child that is omitted.
   private var open: [(value: ArchiveValue, next: Int, shown: Int)] = []
   private let longest: Int
+  private let isByName: Bool
 
-  /// - Parameter longest: The number of elements or pairs that are visited in each list.
-  package init(_ value: ArchiveValue, longest: Int = .max) {
+  /// - Parameters:
+  ///   - longest: The number of elements or pairs that are visited in each list.
+  ///   - isByName: Whether fields, and pairs whose keys are strings, are visited in the order of their names.
+  package init(_ value: ArchiveValue, longest: Int = .max, isByName: Bool = false) {
     first = value
     self.longest = longest
+    self.isByName = isByName
   }
 
   /// The number of ancestors of the last value.
@@ -60,6 +64,7 @@ package struct ValueWalk: IteratorProtocol {
   }
 
   private mutating func enter(_ value: ArchiveValue, _ label: Label) -> Event {
+    let value = isByName ? value.byName : value
     depth = open.count
     if let count = value.childCount {
       let step = if case .dictionary = value { 2 } else { 1 }
@@ -100,6 +105,27 @@ extension ArchiveValue {
     }
   }
 
+  /// Whether it is a dictionary all of whose keys are strings.
+  var hasNames: Bool {
+    guard case .dictionary(let pairs) = self else { return false }
+    return pairs.allSatisfy { if case .string = $0.key { true } else { false } }
+  }
+
+  /// The same value with its fields, or its pairs if their keys are strings, in the order of their names.
+  var byName: ArchiveValue {
+    switch self {
+    case .structure(let type, let fields): .structure(type: type, fields.byName)
+    case .enumeration(let type, let name, let fields): .enumeration(type: type, case: name, fields.byName)
+    case .dictionary(let pairs) where hasNames:
+      .dictionary(
+        pairs.sorted {
+          guard case .string(let one) = $0.key, case .string(let other) = $1.key else { return false }
+          return one.utf8.lexicographicallyPrecedes(other.utf8)
+        })
+    default: self
+    }
+  }
+
   /// Whether the value is always written on one line.
   package var isPlain: Bool {
     switch self {
@@ -108,4 +134,9 @@ extension ArchiveValue {
     default: true
     }
   }
+}
+
+extension [ArchiveValue.Field] {
+  /// The fields in the order of their names: that of Unicode's numbers, as `jq` and other programs sort them.
+  var byName: [ArchiveValue.Field] { sorted { $0.key.utf8.lexicographicallyPrecedes($1.key.utf8) } }
 }

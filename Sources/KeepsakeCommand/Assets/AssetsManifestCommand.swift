@@ -22,11 +22,13 @@ struct AssetsManifestCommand: AsyncParsableCommand {
 
   /// What `--json` prints.
   struct Answer: Codable, Equatable {
-    /// The manifest.
+    /// The folder.
     var path: String
-    var assets: Int
+    /// The manifest.
+    var output: String
+    var assetCount: Int
     var bytes: Int64
-    /// Names that begin with a dot.
+    /// How many names begin with a dot.
     var hidden: Int
     /// Whether the manifest had to change, or with `--check` would have to.
     var changed: Bool
@@ -51,8 +53,9 @@ struct AssetsManifestCommand: AsyncParsableCommand {
   func run() async throws {
     try await CommandRun.reporting(json: json) {
       let url = try FolderArgument.url(folder)
-      let target = output.map { URL(fileURLWithPath: $0) } ?? url.appendingPathComponent(AssetManifest.fileName)
-      if let output { try OutputFile.check(output, mayReplace: true) }
+      let output = self.output ?? FolderArgument.path(of: AssetManifest.fileName, in: folder)
+      let target = URL(fileURLWithPath: output)
+      try OutputFile.check(output, mayReplace: true)
       let progress = ProgressLine(json: json)
       let made = try AssetManifest.make(of: url, output: target) { progress.update(AssetsText.progress($0)) }
       progress.clear()
@@ -60,19 +63,19 @@ struct AssetsManifestCommand: AsyncParsableCommand {
       let changed = try !manifest.isWritten(at: target)
       if changed, !check { try manifest.write(to: target) }
       let answer = Answer(
-        path: target.path, assets: manifest.entries.count, bytes: manifest.bytesInAll, hidden: made.hidden,
-        changed: changed)
+        path: folder, output: output, assetCount: manifest.entries.count, bytes: manifest.bytesInAll,
+        hidden: made.hidden, changed: changed)
       if json { try Output.document(answer) } else { Output.text(Printable.text(text(of: answer))) }
       if check, changed { throw ExitCode(Self.outdated) }
     }
   }
 
   private func text(of answer: Answer) -> String {
-    let what = "\(CountText.of(answer.assets, "asset")), \(Printable.size(answer.bytes))"
+    let what = "\(CountText.of(answer.assetCount, "asset")), \(Printable.size(answer.bytes))"
     let hidden = answer.hidden > 0 ? "; \(CountText.of(answer.hidden, "hidden file")) left out" : ""
     let state =
       !answer.changed ? "up to date" : check ? "NOT up to date: run the command without --check to write it" : "written"
-    return "\(answer.path): \(state) (\(what)\(hidden))"
+    return "\(answer.output): \(state) (\(what)\(hidden))"
   }
 }
 

@@ -27,6 +27,28 @@ struct AssetsVerifyCommand: AsyncParsableCommand {
 
   static let unsound: Int32 = 1
 
+  /// What `--json` prints.
+  struct Answer: Encodable {
+    enum State: String, Encodable {
+      case sound, damaged
+    }
+    struct Finding: Encodable {
+      /// The file in the folder.
+      var path: String
+      var state: AssetReport.Kind
+      var message: String
+    }
+    /// The folder.
+    var path: String
+    var manifest: String
+    /// Extra files don't count.
+    var state: State
+    var assetCount: Int
+    /// How many of the assets were hashed.
+    var hashedCount: Int
+    var findings: [Finding]
+  }
+
   func run() async throws {
     try await CommandRun.reporting(json: json) {
       let source = manifest.map { AssetLibrary.ManifestSource.file(URL(fileURLWithPath: $0)) }
@@ -34,9 +56,16 @@ struct AssetsVerifyCommand: AsyncParsableCommand {
       let library = try AssetLibrary(
         at: FolderArgument.url(folder), manifest: source ?? .required, budget: 0)
       let report = try check(library)
-      if json { try Output.document(report) } else { Output.text(report.description) }
+      if json { try Output.document(answer(report)) } else { Output.text(report.description) }
       guard report.isSound else { throw ExitCode(Self.unsound) }
     }
+  }
+
+  private func answer(_ report: AssetReport) -> Answer {
+    Answer(
+      path: folder, manifest: manifest ?? FolderArgument.path(of: AssetManifest.fileName, in: folder),
+      state: report.isSound ? .sound : .damaged, assetCount: report.assets, hashedCount: report.hashed,
+      findings: report.findings.map { .init(path: $0.path, state: $0.kind, message: $0.message) })
   }
 
   /// Not in a task of its own: the command has nothing else to do meanwhile.

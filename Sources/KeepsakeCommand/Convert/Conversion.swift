@@ -6,8 +6,8 @@ import KeepsakeInterchange
 
 /// One file in another format.
 ///
-/// The result is read back and compared before it is returned. An exception is a keyed archive made from a file that
-/// wasn't one: it has objects where the original has values, so it is only checked to be readable.
+/// The result is read back and compared before it is returned. An exception is a keyed archive made from Keepsake's own
+/// archive: it has dictionaries where the original has structs, so it is only checked to be readable.
 struct Conversion {
   /// How a conversion treats what the target format doesn't have.
   enum Form: String, Codable {
@@ -35,12 +35,10 @@ struct Conversion {
     var room = SpellingRoom(of: file.byteCount)
     switch (file.content, target) {
     case (.archive(let archive), .archive): self.init(archive, .exact)
-    case (.keyed(let list, _), .keyed): self.init(try list.encoded(as: .binary), .exact)
-    case (.keyed(let list, _), .xml) where wanted ?? .exact == .exact:
-      self.init(try list.encoded(as: .xml), .exact)
-      guard try PropertyList(bytes) == Self.asXML(list) else { throw Self.notSame(target) }
-    case (.keyed(let list, _), .binary) where wanted ?? .exact == .exact:
-      self.init(try list.encoded(as: .binary), .exact)
+    case (.keyed(let list, _), .keyed): try self.init(sameObjects: list, target, progress)
+    case (.keyed(let list, _), .xml) where wanted ?? .exact == .exact,
+      (.keyed(let list, _), .binary) where wanted ?? .exact == .exact:
+      try self.init(sameObjects: list, target, progress)
     case (.archive(let archive), _) where target.isPlain && wanted ?? .tagged == .tagged:
       try self.init(tagged: archive, target, progress)
     case (.keyed(let list, _), _) where target.isPlain && wanted ?? .tagged == .tagged:
@@ -49,31 +47,63 @@ struct Conversion {
       self.init(try Self.encode(TaggedDocument.keyed(graph, for: target), as: target), .tagged)
       progress("checking \(Printable.size(Int64(bytes.count)))")
       let again = try target == .json ? JSONFile.read(bytes) : PropertyList(bytes)
-      guard try TaggedDocument.keyed(in: again) == graph else { throw Self.notSame(target) }
-      losses = KeyedFidelity.losses(from: list, to: try KeyedWriter.list(graph))
+      let read = try TaggedDocument.keyed(in: again)
+      guard read == graph else { throw Self.notSame(target) }
+      losses = try KeyedFidelity.losses(from: list, to: KeyedWriter.list(read), as: .objects)
     case (.values(let graph), _) where target.isPlain && wanted == .tagged:
       self.init(try Self.encode(TaggedDocument.values(graph, for: target), as: target), .tagged)
       try check(target, progress) { if case .values(let again) = $0.content { again == graph } else { false } }
+    case (.values(let graph), .keyed): try self.init(keyed: graph, isLossy: wanted == .lossy, progress)
     case (_, .keyed):
       self.init(try KeyedWriter.list(file.graph()).encoded(as: .binary), .exact)
       try check(target, progress) { if case .keyed = $0.content { true } else { false } }
     case (.keyed(let list, let graph), .archive):
       try self.init(plain: graph, target, isLossy: wanted == .lossy, room, progress)
       let again = ObjectGraph(try ArchiveInspection(of: bytes))
-      losses += KeyedFidelity.losses(from: list, to: try KeyedWriter.list(again))
-      guard wanted == .lossy || losses.isEmpty else { throw Self.lost(losses) }
+      losses += try KeyedFidelity.losses(from: list, to: KeyedWriter.list(again), as: .values)
     case (.keyed(let list, let graph), _):
       try self.init(plain: graph, target, isLossy: wanted == .lossy, room, progress)
       progress("comparing \(Printable.size(Int64(bytes.count)))")
       let again = target == .json ? try JSONFile.read(bytes) : try PropertyList(bytes)
-      losses += KeyedFidelity.losses(from: list, to: try KeyedWriter.list(ObjectGraph(again)))
+      losses += try KeyedFidelity.losses(from: list, to: KeyedWriter.list(ObjectGraph(again)), as: .values)
     case (.values(let graph), .binary) where file.spelling == .binary:
       try self.init(plain: graph, target, isLossy: wanted == .lossy, keepsKinds: true, room, progress)
     default: try self.init(plain: file.graph(), target, isLossy: wanted == .lossy, room, progress)
     }
+    guard case .keyed(let list, _) = file.content else { return }
+    if let asked = file.asked {
+      let literal = try KeyedWriter.list(asked, isLiteral: true)
+      losses = try KeyedFidelity.losses(from: literal, to: list, as: .objects) + losses
+    }
+    if target == .archive, wanted != .lossy, !losses.isEmpty { throw Self.lost(losses) }
   }
 
   private init(_ bytes: Data, _ form: Form) { (self.bytes, self.form) = (bytes, form) }
+
+  /// A keyed archive as a property list, object by object.
+  private init(sameObjects list: PropertyList, _ target: FileFormat, _ progress: (String) -> Void) throws {
+    self.init(try Self.encode(list, as: target), .exact)
+    progress("checking \(Printable.size(Int64(bytes.count)))")
+    let again = try PropertyList(bytes, limits: .inProportion(to: bytes))
+    guard again == (target == .xml ? Self.asXML(list) : list) else { throw Self.notSame(target) }
+    losses = try KeyedFidelity.losses(from: list, to: again, as: .objects)
+  }
+
+  /// Values without objects as a keyed archive.
+  private init(keyed given: ObjectGraph, isLossy: Bool, _ progress: (String) -> Void) throws {
+    let (graph, uids) = NumberedUIDs.replaced(in: given)
+    if let uids, !isLossy {
+      throw CommandFailure(
+        .data, "\(uids.path): keyed archive has no UIDs beside those of its own objects",
+        next: "--lossy writes \(uids.what)")
+    }
+    self.init(try KeyedWriter.list(graph).encoded(as: .binary), isLossy ? .lossy : .exact)
+    losses = uids.map { [$0] } ?? []
+    try check(.keyed, progress) { file in
+      guard case .keyed(_, let again) = file.content else { return false }
+      return KeyedValues.areSame(graph, again)
+    }
+  }
 
   private init(tagged archive: Data, _ target: FileFormat, _ progress: (String) -> Void) throws {
     self.init(try Self.encode(ArchiveDocument.list(ArchiveScript(of: archive), for: target), as: target), .tagged)

@@ -213,12 +213,7 @@ struct ConvertCommand: AsyncParsableCommand {
         .data, "\(format.words) data can't be shown in a terminal",
         next: "name a file, or send the output through a pipe")
     }
-    do {
-      try FileHandle.standardOutput.write(contentsOf: bytes)
-    } catch {
-      throw CommandFailure(
-        .io, "standard output can't be written: \(ErrorReason.text(error))", next: "name a file instead of -")
-    }
+    Output.bytes(bytes)
   }
 
   struct Answer: Encodable {

@@ -83,7 +83,7 @@ struct KeyedClasses {
     for entry in entries where entry.key != Self.classKey {
       if isObject, entry.key == Self.keysKey, keys?.count == values?.count { continue }
       guard isObject, entry.key == Self.valuesKey, let values else {
-        children.append(.init(SavedClasses.label(Self.shown(entry.key)), node(entry.value)))
+        children.append(.init(SavedClasses.label(KeyedObjectTable.shown(entry.key)), node(entry.value)))
         continue
       }
       guard let keys, keys.count == values.count else {
@@ -100,8 +100,5 @@ struct KeyedClasses {
     }
     return children
   }
-
-  /// Removes the $ that an archiver puts before a program's key that begins with one.
-  static func shown(_ key: String) -> String { key.hasPrefix("$$") ? String(key.dropFirst()) : key }
 }
 #endif

@@ -8,18 +8,26 @@ import KeepsakeInterchange
 /// names.
 struct KeyedWriter {
   private let graph: ObjectGraph
+  /// Whether every object is written with the class and the fields that it has in the graph, whatever Foundation reads,
+  /// and also if nothing refers to it: to compare what is written with.
+  private let isLiteral: Bool
   private var table = KeyedObjectTable()
   /// The UIDs of the graph's objects, by their numbers in the graph.
   private var places: [Int: UInt64] = [:]
   private var waiting: [Int] = []
   private var nothing: UInt64?
+  /// Data that isn't in an object of a class. As it can't be changed, equal data is written once.
+  private var plainData: [Data: UInt64] = [:]
   private var depth = 0
 
-  static func list(_ graph: ObjectGraph) throws -> PropertyList {
-    var writer = KeyedWriter(graph: graph)
+  static func list(_ graph: ObjectGraph, isLiteral: Bool = false) throws -> PropertyList {
+    var writer = KeyedWriter(graph, isLiteral: isLiteral)
     let top = graph.top.isEmpty ? [ArchiveValue.Field(key: "root", value: graph.root)] : graph.top
     var entries: [PropertyList.Entry] = []
     for field in top { entries.append(.init(field.key, try writer.element(field.value, isElement: false))) }
+    if isLiteral {
+      for number in graph.objects.indices { _ = try writer.reference(.reference(number), isElement: false) }
+    }
     // One object after the other, so that a long chain of them doesn't use the stack.
     var next = 0
     while next < writer.waiting.count {
@@ -29,7 +37,7 @@ struct KeyedWriter {
     return writer.table.list(top: entries)
   }
 
-  private init(graph: ObjectGraph) { self.graph = graph }
+  private init(_ graph: ObjectGraph, isLiteral: Bool) { (self.graph, self.isLiteral) = (graph, isLiteral) }
 
   /// Returns the collection that an object of a keyed archive's tree represents; nil for any other object.
   static func collection(_ fields: [ArchiveValue.Field]) -> ArchiveValue? {
@@ -44,10 +52,10 @@ struct KeyedWriter {
     guard let place = places[number], let object = graph.objects[number] else { return }
     let type = graph.classes[object.type]
     if let collection = Self.collection(object.fields), let content = try content(of: collection),
-      let body = table.object(for: content, as: (type.name, Self.superclasses(type)))
+      let body = table.object(for: content, as: (type.name, Self.superclasses(type)), isLiteral: isLiteral)
     {
       table.fill(place, body)
-    } else if !KeyedObjectTable.mayHave(object.fields.map(\.key), in: type.name) {
+    } else if !isLiteral, !KeyedObjectTable.mayHave(object.fields.map(\.key), in: type.name) {
       table.fill(place, try self.object(Self.dictionary(object.fields)))
     } else {
       table.fill(place, try instance(type, object.fields))
@@ -63,11 +71,9 @@ struct KeyedWriter {
     Array(type.ancestry.dropFirst().filter { $0 != "NSObject" })
   }
 
-  /// A value that was saved without a key has a number as its key, such as $0: that is the archiver's own key.
+  /// Numbers stay as they are: $0 is the archiver's own key of a value that was saved without one.
   private static func key(_ key: String) -> String {
-    let isNumber =
-      key.hasPrefix("$") && key.utf8.count > 1 && key.utf8.dropFirst().allSatisfy { (0x30...0x39).contains($0) }
-    return isNumber ? key : KeyedObjectTable.key(key)
+    KeyedObjectTable.isNumbered(key) ? key : KeyedObjectTable.key(key)
   }
 
   /// Numbers and flags are stored in the object itself.
@@ -134,10 +140,21 @@ struct KeyedWriter {
       places[number] = place
       return place
     default:
+      if let (mark, inner, _) = ArchiveMark.unmarked(value), mark == .boxed, case .data(let data) = inner {
+        return plain(data)
+      }
       let place = table.reserve()
       table.fill(place, try object(value))
       return place
     }
+  }
+
+  private mutating func plain(_ data: Data) -> UInt64 {
+    if let known = plainData[data] { return known }
+    let place = table.reserve()
+    plainData[data] = place
+    table.fill(place, .data(data))
+    return place
   }
 
   private mutating func object(_ value: ArchiveValue) throws -> PropertyList {

@@ -80,14 +80,11 @@ struct ObjectGraph: Equatable {
     }
   }
 
-  /// Removes the $ that an archiver puts before a program's key that begins with one.
   private static func named(_ fields: [ArchiveValue.Field], _ offset: Int) -> [ArchiveValue.Field] {
-    fields.map {
-      .init(key: $0.key.hasPrefix("$$") ? String($0.key.dropFirst()) : $0.key, value: moved($0.value, offset))
-    }
+    fields.map { .init(key: KeyedObjectTable.shown($0.key), value: moved($0.value, offset)) }
   }
 
-  private static func byName(_ pairs: [ArchiveValue.Pair]) -> ArchiveValue {
+  static func byName(_ pairs: [ArchiveValue.Pair]) -> ArchiveValue {
     let fields = pairs.compactMap { pair -> ArchiveValue.Field? in
       if case .string(let key) = pair.key { .init(key: key, value: pair.value) } else { nil }
     }

@@ -30,6 +30,7 @@ extension PlainForm.Loss {
     Words("set", "sets", [", as lists": ", as a list"]), Words("null", "nulls"),
     Words("date beyond the calendar", "dates beyond the calendar"), Words("date", "dates"),
     Words("fraction of a second", "fractions of seconds"),
+    Words("part of a millisecond", "parts of milliseconds"),
     Words(
       "reference to an object", "references to an object",
       [" that is written elsewhere, as copies of it": " that is written elsewhere, as a copy of it"]),
@@ -42,6 +43,15 @@ extension PlainForm.Loss {
     Words("hint naming a substitute class", "hints naming substitute classes"),
     Words("key beside those of the archive itself", "keys beside those of the archive itself"),
     Words("field that isn't shown", "fields that aren't shown"),
+    Words("field that wasn't there", "fields that weren't there"),
+    Words(
+      "value at the top", "values at the top",
+      [", which come back in a dictionary": ", which comes back in a dictionary"]),
+    Words("object that nothing refers to", "objects that nothing refers to"),
+    Words("key beside those of a class", "keys beside those of a class"),
+    Words(
+      "number of 32 bits", "numbers of 32 bits", [", which come back with 64": ", which comes back with 64"]),
+    Words("key that occurs twice", "keys that occur twice"),
   ]
 }
 #endif

@@ -90,9 +90,7 @@ struct PlainForm {
     case .dictionary(let pairs): return try dictionary(pairs)
     case .structure(let type, let inner):
       let name = graph.uidType == nil ? "" : graph.classes[type].name
-      return .structure(
-        type: ObjectGraph.plain,
-        (name.isEmpty ? [] : [.init(key: Self.classKey, value: .string(name))]) + (try fields(inner)))
+      return try name.isEmpty ? .structure(type: ObjectGraph.plain, fields(inner)) : named(name, inner)
     case .enumeration(_, let name, let inner):
       if inner.isEmpty { return .string(name) }
       return .structure(type: ObjectGraph.plain, [.init(key: Self.caseKey, value: .string(name))] + (try fields(inner)))
@@ -121,8 +119,9 @@ struct PlainForm {
       try lose("fractions of seconds, left out")
       return .date(Date(timeIntervalSinceReferenceDate: seconds.rounded(.down)))
     case .json:
-      let style = Date.ISO8601FormatStyle(includingFractionalSeconds: seconds != seconds.rounded())
-      return try spelled(isSayable ? date.ISO8601Format(style) : "\(seconds)", "dates, as text")
+      guard let text = ValueLine.iso(date) else { return try spelled("\(seconds)", "dates, as text") }
+      if (seconds * 1_000).rounded() / 1_000 != seconds { try lose("parts of milliseconds, left out") }
+      return try spelled(text, "dates, as text")
     case .archive, .binary, .keyed: return .date(date)
     }
   }
@@ -148,9 +147,18 @@ struct PlainForm {
     let name = graph.classes[object.type].name
     // A shared collection: the name of Foundation's class adds nothing to the value.
     if let collection = KeyedWriter.collection(object.fields) { return try value(collection) }
-    return .structure(
-      type: ObjectGraph.plain, [.init(key: Self.classKey, value: .string(name))] + (try fields(object.fields)))
+    return try named(name, object.fields)
   }
+
+  private mutating func named(_ name: String, _ fields: [ArchiveValue.Field]) throws -> ArchiveValue {
+    var names: Set<ExactText> = [ExactText(Self.classKey)]
+    for field in fields where !names.insert(ExactText(field.key)).inserted { try lose(Self.twice) }
+    return .structure(
+      type: ObjectGraph.plain, [.init(key: Self.classKey, value: .string(name))] + (try self.fields(fields)))
+  }
+
+  /// What readers of the format leave out.
+  private static let twice = "keys that occur twice, of which most readers use the last"
 
   private mutating func elements(_ values: [ArchiveValue]) throws -> [ArchiveValue] {
     var result: [ArchiveValue] = []
@@ -176,6 +184,7 @@ struct PlainForm {
 
   private mutating func dictionary(_ pairs: [ArchiveValue.Pair]) throws -> ArchiveValue? {
     var named: [ArchiveValue.Field] = []
+    var keys: Set<ExactText> = []
     for pair in pairs {
       switch pair.key {
       case .string(let key): named.append(.init(key: key, value: pair.value))
@@ -192,6 +201,7 @@ struct PlainForm {
           })
       }
     }
+    for field in named where !keys.insert(ExactText(field.key)).inserted { try lose(Self.twice) }
     return .structure(type: ObjectGraph.plain, try fields(named))
   }
 
@@ -215,7 +225,10 @@ struct PlainForm {
     }
   }
 
-  private var place: String {
+  private var place: String { Self.place(path) }
+
+  /// Returns a path as text.
+  static func place(_ path: [String]) -> String {
     // The end of a long path is the most informative part.
     let text = (path.count > 12 ? "…" : "") + path.suffix(12).joined()
     return text.isEmpty ? "the top" : text.hasPrefix(".") ? String(text.dropFirst()) : text

@@ -25,6 +25,9 @@ struct SavedFile {
   /// What it was opened from, outermost first.
   var wrappings: [Wrapping] = []
   private var isOpenStep = false
+  /// In a keyed archive in tagged form: what it says, object by object. Objects that Foundation couldn't read aren't
+  /// written like that.
+  private(set) var asked: ObjectGraph?
 
   /// Whether the bytes begin like another program's file that can be read.
   static func isForeign(_ data: Data, named name: String = "") -> Bool {
@@ -80,16 +83,16 @@ struct SavedFile {
       // XML, but not of a property list.
       if let known = KnownFile(data) { throw known.failure(at: name) }
       spelling = try PropertyList.format(of: data) == .xml ? .xml : .binary
-      content = try Self.content(
+      (content, asked) = try Self.content(
         of: PropertyList(data, limits: .inProportion(to: data)), limits: .inProportion(to: data))
     } else if Self.isJSON(data) || Self.isJSON5(name) {
       spelling = .json
       let list: PropertyList
       (list, isOpenStep) = try Self.json(data, named: name)
-      content = try Self.content(of: list, limits: .standard)
+      (content, asked) = try Self.content(of: list, limits: .standard)
     } else if let list = OpenStepFile.begins(data) ? OpenStepFile.read(data) : nil {
       (spelling, isOpenStep) = (.xml, true)
-      content = try Self.content(of: list, limits: .inProportion(to: data))
+      (content, asked) = try Self.content(of: list, limits: .inProportion(to: data))
     } else {
       spelling = .archive
       let archive = try InspectCommand.describingErrors(data, at: name) {
@@ -115,22 +118,25 @@ struct SavedFile {
     }
   }
 
-  private static func content(of list: PropertyList, limits: PropertyListLimits) throws -> Content {
+  private static func content(
+    of list: PropertyList, limits: PropertyListLimits
+  ) throws -> (Content, asked: ObjectGraph?) {
     switch try TaggedDocument.kind(of: list) {
-    case .archive: return .archive(try ArchiveDocument.script(in: list).encoded())
-    case .values: return .values(try TaggedDocument.values(in: list))
+    case .archive: return (.archive(try ArchiveDocument.script(in: list).encoded()), nil)
+    case .values: return (.values(try TaggedDocument.values(in: list)), nil)
     case .keyed:
-      let written = try KeyedWriter.list(TaggedDocument.keyed(in: list))
-      return .keyed(written, ObjectGraph(try KeyedArchive(written).tree(limits: limits)))
+      let graph = try TaggedDocument.keyed(in: list)
+      let written = try KeyedWriter.list(graph)
+      return (.keyed(written, ObjectGraph(try KeyedArchive(written).tree(limits: limits))), graph)
     case nil: break
     }
     let archive: KeyedArchive
     do {
       archive = try KeyedArchive(list)
     } catch let error as PropertyListError where error.code == .notAKeyedArchive {
-      return .values(ObjectGraph(list))
+      return (.values(ObjectGraph(list)), nil)
     }
-    return .keyed(list, ObjectGraph(try archive.tree(limits: limits)))
+    return (.keyed(list, ObjectGraph(try archive.tree(limits: limits))), nil)
   }
 
   /// The format, in a few words.

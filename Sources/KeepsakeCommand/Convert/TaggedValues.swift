@@ -44,7 +44,7 @@ struct TaggedValues {
     case .bool(let value): return .bool(value)
     case .integer(let value): return .integer(Int128(value))
     case .unsigned(let value): return .integer(Int128(value))
-    case .number(let value): return value.isFinite ? .number(value) : tag("number", .string("\(value)"))
+    case .number(let value): return value.isFinite ? .number(value) : tag("number", .string(TaggedNumber.text(value)))
     case .decimal(let digits): return Int128(digits).map { .integer($0) } ?? tag("decimal", .string(digits))
     case .string(let text): return .string(text)
     case .data(let data): return tag("data", .string(data.base64EncodedString()))
@@ -92,7 +92,25 @@ struct TaggedValues {
     if (try? Date(text, strategy: .iso8601))?.timeIntervalSinceReferenceDate.bitPattern == seconds.bitPattern {
       return .string(text)
     }
-    return seconds.isFinite ? .number(seconds) : .string("\(seconds)")
+    return seconds.isFinite ? .number(seconds) : .string(TaggedNumber.text(seconds))
+  }
+}
+
+/// Numbers that aren't finite, as text.
+private enum TaggedNumber {
+  /// What the bits of a NaN follow that isn't the usual one: nothing else tells it from others.
+  private static let bitsMark = "nan:0x"
+
+  static func text(_ value: Double) -> String {
+    guard value.isNaN, value.bitPattern != Double.nan.bitPattern else { return "\(value)" }
+    return bitsMark + String(value.bitPattern, radix: 16)
+  }
+
+  static func value(_ text: String) -> Double? {
+    guard text.hasPrefix(bitsMark) else { return Double(text) }
+    return UInt64(text.dropFirst(bitsMark.count), radix: 16).map { Double(bitPattern: $0) }.flatMap {
+      $0.isNaN ? $0 : nil
+    }
   }
 }
 
@@ -155,13 +173,13 @@ struct TaggedReader {
   private mutating func single(_ key: String, _ inner: PropertyList) throws -> ArchiveValue? {
     switch (key, inner) {
     case ("$null", _): return ArchiveValue.none
-    case ("$number", .string(let text)): return Double(text).map { .number($0) }
+    case ("$number", .string(let text)): return TaggedNumber.value(text).map { .number($0) }
     case ("$decimal", .string(let digits)): return try decimal(digits)
     case ("$data", .string(let text)): return Data(base64Encoded: text).map { .data($0) }
     case ("$data", .data(let data)): return .data(data)
     case ("$date", .date(let date)): return .date(date)
     case ("$date", .string(let text)):
-      if let seconds = Double(text) { return .date(Date(timeIntervalSinceReferenceDate: seconds)) }
+      if let seconds = TaggedNumber.value(text) { return .date(Date(timeIntervalSinceReferenceDate: seconds)) }
       return (try? Date(text, strategy: .iso8601)).map { .date($0) }
     case ("$date", .number(let seconds)): return .date(Date(timeIntervalSinceReferenceDate: seconds))
     case ("$date", .integer(let seconds)): return .date(Date(timeIntervalSinceReferenceDate: Double(seconds)))

@@ -21,10 +21,10 @@ struct DemoCommand: AsyncParsableCommand {
   @Flag(name: .shortAndLong, help: "Print the table as JSON; the story goes to standard error.") var json = false
 
   func run() async throws {
-    try await CommandRun.reporting(json: json) { try play() }
+    try await CommandRun.reporting(json: json) { try play(DemoIssuer(), forger: DemoIssuer()) }
   }
 
-  private func play() throws {
+  private func play(_ issuer: DemoIssuer, forger: DemoIssuer) throws {
     // Only recorded: whatever waits for a child then stops waiting, and everything is cleaned up on the way out.
     let signals = StopSignals(note: { ChildProcess.interrupt($0) })
     defer { withExtendedLifetime(signals) {} }
@@ -32,7 +32,8 @@ struct DemoCommand: AsyncParsableCommand {
     try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
     let server: DemoServer
     do {
-      server = try DemoServer(data: folder.appending(path: "server"), endsWithDemo: !keep)
+      let identity = try issuer.setting(keyAt: folder.appending(path: "login.pem"))
+      server = try DemoServer(data: folder.appending(path: "server"), identity: identity, endsWithDemo: !keep)
     } catch {
       // The reason why it couldn't be started is what must be reported, whatever stays behind in the temporary folder.
       try? FileManager.default.removeItem(at: folder)
@@ -45,8 +46,8 @@ struct DemoCommand: AsyncParsableCommand {
       \(server.data.path(percentEncoded: false)).
       """)
 
-    var story = Story(folder: folder, server: server.url, appKey: server.appKey, report: report)
-    let failure = Result { try story.play() }
+    var story = Story(folder: folder, server: server.url, appKey: server.appKey, issuer: issuer, report: report)
+    let failure = Result { try story.play(forger: forger) }
     if let number = ChildProcess.interruption {
       // The devices ended with the story.
       if keep {
@@ -114,9 +115,12 @@ private struct DemoServer {
   let url: URL
   let appKey: String
 
-  init(data: URL, endsWithDemo: Bool) throws {
+  /// - Parameter identity: The issuer with which players sign in.
+  init(data: URL, identity: String, endsWithDemo: Bool) throws {
     self.data = data
-    var arguments = ["serve", "--data", data.path(percentEncoded: false), "--port", "0", "--json"]
+    var arguments = [
+      "serve", "--data", data.path(percentEncoded: false), "--port", "0", "--identity", identity, "--json",
+    ]
     // Its input is a pipe from this process, which ends however the demo ends, even by SIGKILL.
     if endsWithDemo { arguments.append("--until-input-ends") }
     process = try ChildProcess(name: "the server", arguments: arguments)

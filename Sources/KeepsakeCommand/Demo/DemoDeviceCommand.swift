@@ -23,7 +23,7 @@ struct DemoDeviceCommand: AsyncParsableCommand {
       } catch {
         reply.refused = (error as? GameDataError)?.message ?? String(describing: error)
       }
-      try Self.send(reply)
+      Self.send(reply)
       if case .quit = request { return }
     }
   }
@@ -37,6 +37,7 @@ struct DemoDeviceCommand: AsyncParsableCommand {
     case .join(let code): try await game.cloud.join(code)
     case .makeRecoveryCode: reply.code = try await game.cloud.makeRecoveryCode()
     case .recover(let code): reply.code = try await game.cloud.recover(code)
+    case .signIn(let token): try await game.cloud.signIn(.token(token, issuer: "login"))
     case .airplaneMode(let on): game.cloud.isEnabled = !on
     case .plant(let pot, let flower): try await garden.plant(flower, in: pot)
     case .water(let pot, let times): try await garden.water(pot, times: times)
@@ -70,14 +71,14 @@ struct DemoDeviceCommand: AsyncParsableCommand {
     return false
   }
 
-  private func saveWithoutPause(_ garden: FlowerGarden) async throws -> Never {
+  private func saveWithoutPause(_ garden: FlowerGarden) async throws {
     var journal = try garden.game.saves.load(.journal) ?? Journal()
-    while true {
+    while Output.hasReader {
       journal.entry += 1
       try await garden.game.saves.save(journal, to: .journal)
       var reply = DemoReply()
       reply.acknowledged = journal.entry
-      try Self.send(reply)
+      Self.send(reply)
     }
   }
 
@@ -92,8 +93,6 @@ struct DemoDeviceCommand: AsyncParsableCommand {
     }
   }
 
-  private static func send(_ reply: DemoReply) throws {
-    try FileHandle.standardOutput.write(contentsOf: JSONEncoder().encode(reply) + Data("\n".utf8))
-  }
+  private static func send(_ reply: DemoReply) { Output.line(reply) }
 }
 #endif

@@ -9,6 +9,7 @@ enum DemoRequest: Codable {
   case join(code: String)
   case makeRecoveryCode
   case recover(code: String)
+  case signIn(token: String)
   /// The player's own off switch: nothing is sent or received while it is on.
   case airplaneMode(Bool)
   case plant(pot: String, flower: String)

@@ -16,6 +16,7 @@ struct Story {
   let folder: URL
   let server: URL
   let appKey: String
+  let issuer: DemoIssuer
   /// Prints one line of the story.
   let report: (String) -> Void
   private(set) var promises: [Promise] = []
@@ -26,14 +27,16 @@ struct Story {
   var goods: [String: Int] = [:]
   private var journal = 0
 
-  init(folder: URL, server: URL, appKey: String, report: @escaping (String) -> Void) {
+  init(folder: URL, server: URL, appKey: String, issuer: DemoIssuer, report: @escaping (String) -> Void) {
     self.folder = folder
     self.server = server
     self.appKey = appKey
+    self.issuer = issuer
     self.report = report
   }
 
-  mutating func play() throws {
+  /// - Parameter forger: An issuer that the server doesn't know.
+  mutating func play(forger: DemoIssuer) throws {
     let phone = try device("phone")
     let tablet = try device("tablet")
     try plantAndSee(phone, tablet)
@@ -49,6 +52,7 @@ struct Story {
     try freshDevice(all)
     for device in all { try device.quit() }
     try comeBack()
+    try signIn(forger: forger)
   }
 
   func device(_ name: String) throws -> DemoDevice {

@@ -3,7 +3,8 @@ import Foundation
 import KeepsakeReplication
 import KeepsakeStore
 #if canImport(Glibc)
-import CDispatch  // The compiler may take this module for the one that defines Glibc's stat.
+import CDispatch  // The compiler may take this module, or the next, for the one that defines Glibc's stat.
+import CoreFoundation
 import Glibc
 #elseif canImport(Musl)
 import Musl
@@ -40,6 +41,8 @@ struct SkippedEntry: Encodable {
 
 /// Files that are versions of one save, oldest first.
 struct SaveSeries {
+  /// The folder, or the first of the files, as it was named.
+  var path: String
   var name: String
   var files: [URL]
 
@@ -54,7 +57,7 @@ struct SaveSeries {
   ///
   /// - Throws: `CommandFailure` if there is none, or for a path that can't be read.
   static func find(_ paths: [String]) throws -> Found {
-    var named: [URL] = []
+    var named: [(path: String, url: URL)] = []
     var found = Found()
     for path in paths {
       let url = URL(fileURLWithPath: path)
@@ -63,14 +66,15 @@ struct SaveSeries {
         throw CommandFailure.nothing(at: path)
       }
       if isFolder.boolValue {
-        try find(in: url, &found)
+        try find(in: url, path, &found)
       } else {
         try check(url)
-        named.append(url)
+        named.append((path, url))
       }
     }
     if let first = named.first {
-      found.series.insert(SaveSeries(name: first.lastPathComponent, files: named), at: 0)
+      let series = SaveSeries(path: first.path, name: first.url.lastPathComponent, files: named.map(\.url))
+      found.series.insert(series, at: 0)
     }
     guard !found.series.isEmpty else {
       if let worst = found.skipped.max(by: { $0.failure.kind.rawValue < $1.failure.kind.rawValue }) {
@@ -79,7 +83,7 @@ struct SaveSeries {
         throw failure
       }
       throw CommandFailure(
-        .noInput, "the named folders contain no files but Keepsake's own",
+        .noInput, "no file was found in what was named, apart from Keepsake's own",
         next: "name the versions of a save, or their folder")
     }
     return found
@@ -87,7 +91,7 @@ struct SaveSeries {
 
   /// Adds the series in a folder and everything below it: one for all names that differ only in their last number.
   /// Folders of Keepsake's own are left out. What can't be read is skipped, except for the folder itself.
-  private static func find(in folder: URL, _ found: inout Found) throws {
+  private static func find(in folder: URL, _ path: String, _ found: inout Found) throws {
     var groups: [String: [(number: String, url: URL)]] = [:]
     var open = [""]
     while let place = open.popLast() {
@@ -120,7 +124,7 @@ struct SaveSeries {
     }
     found.skipped.sort { $0.path < $1.path }
     found.series += groups.sorted { $0.key < $1.key }.map { name, files in
-      SaveSeries(name: name, files: files.sorted { isBefore($0.number, $1.number) }.map(\.url))
+      SaveSeries(path: path, name: name, files: files.sorted { isBefore($0.number, $1.number) }.map(\.url))
     }
   }
 

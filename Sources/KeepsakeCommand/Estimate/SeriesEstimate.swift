@@ -5,17 +5,20 @@ import KeepsakeStore
 
 /// How much a series of saves takes in a store, and how long it takes to load.
 struct SeriesEstimate: Encodable {
+  /// The folder, or the first of the files, as it was named.
+  var path: String
   var name: String
-  var versions: Int
-  var plainBytes = 0
+  var versionCount: Int
+  /// Of all versions, uncompressed.
+  var bytes = 0
   /// Each version compressed alone with zstd, level 3.
   var aloneBytes = 0
   /// The first version alone, each later one against the one before: the least that deltas could take.
   var leastBytes = 0
   /// In the store, including full frames.
-  var keptBytes = 0
+  var encodedBytes = 0
   /// Versions, or parts of large ones, that are kept as full frames.
-  var fullFrames = 0
+  var fullFrameCount = 0
   /// For the newest version, kept alone.
   var loadAloneMilliseconds = 0.0
   var loadNewestMilliseconds = 0.0
@@ -27,7 +30,8 @@ struct SeriesEstimate: Encodable {
   /// Reads and stores all versions. Each costs what a save costs; takes memory for three of them.
   init(of series: SaveSeries, progress: (String) -> Void) throws {
     name = series.name
-    versions = series.files.count
+    path = series.path
+    versionCount = series.files.count
     let folder = FileManager.default.temporaryDirectory.appendingPathComponent("keepsake-estimate-\(UUID().uuidString)")
     defer {
       // A failure only leaves a folder behind among the temporary files.
@@ -38,12 +42,12 @@ struct SeriesEstimate: Encodable {
     var before: Data?
     let store = try Store.open(at: all, history: .everything)
     for (index, file) in series.files.enumerated() {
-      progress("\(name): version \(index + 1) of \(versions)")
+      progress("\(name): version \(index + 1) of \(versionCount)")
       guard let bytes = try AtomicFile.read(file, maximumBytes: EncodedContent.maximumContentBytes) else {
         throw CommandFailure(
           .noInput, "\(Printable.text(file.path)) no longer exists", next: "try again when nothing writes there")
       }
-      plainBytes += bytes.count
+      self.bytes += bytes.count
       let own = try Zstd.compress(bytes).count
       aloneBytes += own
       leastBytes += try before.map { try Zstd.compress(bytes, prefix: $0).count } ?? own
@@ -51,17 +55,17 @@ struct SeriesEstimate: Encodable {
       before = bytes
     }
     let contents = try store.read { try $0.contentSummaries() }
-    keptBytes = contents.reduce(0) { $0 + $1.encodedBytes }
-    fullFrames = contents.count { $0.base == nil }
+    encodedBytes = contents.reduce(0) { $0 + $1.encodedBytes }
+    fullFrameCount = contents.count { $0.base == nil }
     try store.close()
     if let before {
       let store = try Store.open(at: alone)
-      try Self.save(before, as: versions - 1, in: store)
+      try Self.save(before, as: versionCount - 1, in: store)
       try store.close()
     }
     progress("\(name): loading")
-    loadAloneMilliseconds = try Self.loadTime(versions - 1, from: alone)
-    loadNewestMilliseconds = try Self.loadTime(versions - 1, from: all)
+    loadAloneMilliseconds = try Self.loadTime(versionCount - 1, from: alone)
+    loadNewestMilliseconds = try Self.loadTime(versionCount - 1, from: all)
     loadOldestMilliseconds = try Self.loadTime(0, from: all)
   }
 
@@ -107,11 +111,11 @@ struct SeriesEstimate: Encodable {
     ]
     let rows = estimates.map { estimate in
       [
-        Printable.text(estimate.name), "\(estimate.versions)", "\(estimate.plainBytes)", "\(estimate.aloneBytes)",
+        Printable.text(estimate.name), "\(estimate.versionCount)", "\(estimate.bytes)", "\(estimate.aloneBytes)",
         "\(estimate.leastBytes)",
-        "\(estimate.keptBytes)",
-        String(format: "%.2f", Double(estimate.keptBytes) / Double(max(estimate.leastBytes, 1))),
-        "\(estimate.fullFrames)", time(estimate.loadAloneMilliseconds), time(estimate.loadNewestMilliseconds),
+        "\(estimate.encodedBytes)",
+        String(format: "%.2f", Double(estimate.encodedBytes) / Double(max(estimate.leastBytes, 1))),
+        "\(estimate.fullFrameCount)", time(estimate.loadAloneMilliseconds), time(estimate.loadNewestMilliseconds),
         time(estimate.loadOldestMilliseconds),
       ]
     }

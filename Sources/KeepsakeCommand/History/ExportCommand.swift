@@ -46,8 +46,7 @@ struct ExportCommand: AsyncParsableCommand {
     try await CommandRun.reporting(json: json, looksInside: true) {
       let progress = ProgressLine(json: json)
       let answer = try Self.export(
-        slot, version, of: try StoreInput.url(of: store), to: file, seal: try seal.request(), unsealed: unsealed,
-        force: force
+        slot, version, of: store, to: file, seal: try seal.request(), unsealed: unsealed, force: force
       ) { progress.update($0) }
       progress.clear()
       if json {
@@ -55,16 +54,16 @@ struct ExportCommand: AsyncParsableCommand {
       } else {
         Output.text(
           "exported \(Printable.text(slot)), version \(answer.version), to \(Printable.text(file)) "
-            + "(\(Printable.size(Int64(answer.fileBytes)))\(answer.seal.map { ", \($0)" } ?? ""))")
+            + "(\(Printable.size(Int64(answer.fileBytes)))\(answer.seal.map { ", \($0.kind)" } ?? ""))")
       }
     }
   }
 
   static func export(
-    _ slot: String, _ version: String?, of store: URL, to path: String, seal: SealRequest?, unsealed: Bool = false,
-    force: Bool = false,
-    progress: (String) -> Void = { _ in }
+    _ slot: String, _ version: String?, of storePath: String, to path: String, seal: SealRequest?,
+    unsealed: Bool = false, force: Bool = false, progress: (String) -> Void = { _ in }
   ) throws -> Answer {
+    let store = try StoreInput.url(of: storePath)
     try OutputFile.check(path, mayReplace: force, apartFrom: [StoreReport.folder(of: store)])
     let reader = try StoreReader.open(at: store, seal: seal)
     progress("reading \(Printable.text(slot))")
@@ -78,8 +77,8 @@ struct ExportCommand: AsyncParsableCommand {
     progress("writing \(Printable.size(Int64(bytes.count)))")
     try AtomicFile.write(bytes, to: URL(fileURLWithPath: path))
     return Answer(
-      slot: slot, version: save.version.description, output: path, bytes: save.bytes.count, fileBytes: bytes.count,
-      seal: fileSeal.kind == .none ? nil : fileSeal.kind.rawValue)
+      path: storePath, slot: slot, version: save.version.description, output: path, bytes: save.bytes.count,
+      fileBytes: bytes.count, seal: fileSeal.kind == .none ? nil : Protection(kind: fileSeal.kind.rawValue))
   }
 
   private static func record(of slot: String, _ version: String?, in transaction: StoreTransaction) throws
@@ -104,15 +103,22 @@ struct ExportCommand: AsyncParsableCommand {
     return chosen
   }
 
+  struct Protection: Encodable {
+    /// `signed` or `sealed`.
+    var kind: String
+  }
+
   struct Answer: Encodable {
+    /// The store.
+    var path: String
     var slot: String
     var version: String
     var output: String
     /// The size of the save, uncompressed.
     var bytes: Int
     var fileBytes: Int
-    /// `signed` or `sealed`; nil without a seal.
-    var seal: String?
+    /// Nil without a seal.
+    var seal: Protection?
   }
 }
 #endif

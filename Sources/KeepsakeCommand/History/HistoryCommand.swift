@@ -79,7 +79,7 @@ struct HistoryCommand: AsyncParsableCommand {
       }
       progress.clear()
       if json {
-        try Output.document(Answer(slots: reports))
+        try Output.document(Answer(path: store, slots: reports))
       } else {
         Output.text(
           reports.isEmpty ? "no versions yet" : reports.flatMap { $0.lines(on: color.terminal) }.joined(separator: "\n")
@@ -99,6 +99,8 @@ struct HistoryCommand: AsyncParsableCommand {
   }
 
   private struct Answer: Encodable {
+    /// The store.
+    var path: String
     var slots: [SlotReport]
   }
 }
@@ -142,7 +144,10 @@ enum StoreInput {
     let names = slots.prefix(namesShown).map(SlotName.shown).joined(separator: ", ")
     return CommandFailure(
       .noInput, "there is no slot \"\(SlotName.shown(slot))\"",
-      next: slots.isEmpty ? "the store is empty" : "it has \(slots.count), among them \(Printable.text(names))")
+      next: slots.isEmpty
+        ? "the store is empty"
+        : slots.count <= namesShown
+          ? "it has \(Printable.text(names))" : "it has \(slots.count), among them \(Printable.text(names))")
   }
 }
 #endif

@@ -1,5 +1,4 @@
 #if Cloud
-import Foundation
 import KeepsakeReplication
 
 // The graph as a picture, readable on light and dark pages.
@@ -20,8 +19,8 @@ extension HistoryGraph {
       <svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 \(width) \(height)" font-family="monospace" font-size="13" \
       fill="#777">
       """,
-      "<title>\(Self.escaped(title))</title>",
-      "<text x=\"\(Self.left)\" y=\"22\" font-family=\"sans-serif\" font-size=\"15\">\(Self.escaped(title))</text>",
+      "<title>\(XMLText.escaped(title))</title>",
+      "<text x=\"\(Self.left)\" y=\"22\" font-family=\"sans-serif\" font-size=\"15\">\(XMLText.escaped(title))</text>",
     ]
     parts += edges.map { edge in
       "<path d=\"\(Self.path(edge))\" fill=\"none\" stroke=\"#999\" stroke-width=\"1.5\"/>"
@@ -42,7 +41,7 @@ extension HistoryGraph {
           """)
       }
       parts.append(
-        "<text x=\"\(textX)\" y=\"\(y + 4)\" xml:space=\"preserve\">\(Self.escaped(row.version.label))</text>")
+        "<text x=\"\(textX)\" y=\"\(y + 4)\" xml:space=\"preserve\">\(XMLText.escaped(row.version.label))</text>")
     }
     return parts.joined(separator: "\n") + "\n</svg>\n"
   }
@@ -80,10 +79,5 @@ extension HistoryGraph {
 
   private static func x(_ column: Int) -> Int { left + column * columnWidth }
   private static func y(_ row: Int) -> Int { top + row * rowHeight }
-
-  private static func escaped(_ text: String) -> String {
-    text.replacingOccurrences(of: "&", with: "&amp;").replacingOccurrences(of: "<", with: "&lt;")
-      .replacingOccurrences(of: "\"", with: "&quot;")
-  }
 }
 #endif

@@ -234,6 +234,25 @@ extension HistoryGraph {
       ?? String(version.writer.prefix(writerDigits))
   }
 
+  /// Returns the version that a version restores; nil if it restores none.
+  ///
+  /// A restore has the contents of an older version. Those of the one before it and the same metadata have only a
+  /// restore of the version that was current already: a save that changes nothing makes no version.
+  private static func origin(
+    of record: VersionRecord, _ parents: [VersionID], _ shown: Set<VersionID>,
+    _ read: (VersionID) throws -> VersionRecord?
+  ) throws -> VersionID? {
+    guard !record.tombstone else { return nil }
+    let same = try parents.compactMap(read).filter { $0.contents == record.contents && !$0.tombstone }
+    guard same.isEmpty else {
+      return parents.count == 1 && same[0].metadata.withoutDevice == record.metadata.withoutDevice ? parents[0] : nil
+    }
+    return try shown.sorted().first { other in
+      guard other != record.id, let before = try read(other) else { return false }
+      return before.contents == record.contents && before.savedAtMilliseconds < record.savedAtMilliseconds
+    }
+  }
+
   /// - Parameter width: How many columns the names of makers take.
   private static func pieces(
     _ version: VersionReport, _ record: VersionRecord, isWinner: Bool, _ width: Int, _ parents: [VersionID],
@@ -246,13 +265,7 @@ extension HistoryGraph {
     if version.pinned { marks.append("pinned") }
     if !version.downloaded && !version.tombstone { marks.append("not downloaded") }
     if parents.isEmpty && !record.covers.isEmpty { marks.append("what it comes from isn't kept") }
-    // A restore has the contents of an older version, and not those of the one before it.
-    if !version.tombstone, try !parents.contains(where: { try read($0)?.contents == record.contents }),
-      let older = try shown.sorted().first(where: { other in
-        guard other != record.id, let before = try read(other) else { return false }
-        return before.contents == record.contents && before.savedAtMilliseconds < record.savedAtMilliseconds
-      })
-    {
+    if let older = try origin(of: record, parents, shown, read) {
       marks.append("restored from \(older.description.prefix(idDigits))")
     }
     let title = version.title.map { "  \"\(Printable.text($0))\"" } ?? ""
@@ -265,6 +278,15 @@ extension HistoryGraph {
       Piece(text: maker, isMaker: true), Piece(text: "\(space)  \(Printable.size(Int64(version.bytes)))\(title)"),
       Piece(text: mark, role: version.tombstone ? .removed : version.head ? .good : .faint),
     ]
+  }
+}
+
+extension SaveMetadata {
+  /// All but the name of the device: a restore on another one records that one's.
+  fileprivate var withoutDevice: SaveMetadata {
+    var metadata = self
+    metadata.device = nil
+    return metadata
   }
 }
 #endif

@@ -43,9 +43,10 @@ struct ImportCommand: AsyncParsableCommand {
       let data = try ExportedSave.describingErrors { try Self.contents(of: file) }
       let opened = try StoreInput.open(store, seal: seal.request())
       progress.update("writing \(Printable.size(Int64(data.count)))")
-      let answer: Answer
+      var answer: Answer
       do {
         answer = try Self.add(data, to: slot, in: opened, adoptsUnsealed: unsealed)
+        (answer.path, answer.output) = (file, store)
       } catch {
         // The first failure is the one to report.
         try? opened.close()
@@ -85,11 +86,12 @@ struct ImportCommand: AsyncParsableCommand {
       let contents = kept.flatMap(\.hashes)
       let shown = view.heads.map(\.id)
       var answer = Answer(
-        slot: slot, from: save.version.description, version: "", incidents: store.incidents.map(\.message),
+        slot: slot, fromVersion: save.version.description, version: "",
+        bytes: save.bytes.count, incidents: store.incidents.map(\.message),
         heads: (shown + view.parents.filter { !shown.contains($0) }).map(\.description))
       if !view.isConflict, let winner = view.winner, winner.contents == contents, winner.metadata == save.metadata {
         answer.version = winner.id.description
-        answer.unchanged = true
+        answer.changed = false
         return answer
       }
       let id = VersionID(using: &random)
@@ -108,25 +110,31 @@ struct ImportCommand: AsyncParsableCommand {
   }
 
   struct Answer: Encodable {
+    /// The exported save, as it was named.
+    var path = ""
+    /// The store, as it was named.
+    var output = ""
     var slot: String
     /// The version that was exported, by its id in the store that it comes from.
-    var from: String
+    var fromVersion: String
     /// The version that the slot shows after the import.
     var version: String
+    /// The size of the save, uncompressed.
+    var bytes: Int
     /// What opening the store had to repair.
     var incidents: [String] = []
     /// The heads before the import, the winner first.
     var heads: [String]
-    /// The slot showed this save already; nothing was written.
-    var unchanged = false
+    /// False if the slot showed this save already, so that nothing was written.
+    var changed = true
 
     func lines(store: String) -> [String] {
-      if unchanged { return ["\(Printable.text(slot)) already contains this save, as \(version)"] }
-      var lines = ["imported \(from) into \(Printable.text(slot)) as \(version)"]
+      if !changed { return ["\(Printable.text(slot)) already contains this save, as \(version)"] }
+      var lines = ["imported \(fromVersion) into \(Printable.text(slot)) as \(version)"]
       if let head = heads.first {
         lines.append("to undo: keepsake restore \(Quoted.shell(store)) \(Quoted.shell(slot)) \(head)")
       }
-      return lines
+      return lines + (SlotName.followingStep(slot).map { [$0] } ?? [])
     }
   }
 }

@@ -36,9 +36,10 @@ struct RestoreCommand: AsyncParsableCommand {
     try await CommandRun.reporting(json: json, looksInside: true) {
       let opened = try StoreInput.open(store, seal: seal.request())
       let progress = ProgressLine(json: json)
-      let answer: Answer
+      var answer: Answer
       do {
         answer = try Self.restore(version, of: slot, in: opened) { progress.update($0) }
+        answer.path = store
       } catch {
         // The first failure is the one to report.
         try? opened.close()
@@ -49,10 +50,11 @@ struct RestoreCommand: AsyncParsableCommand {
       if json {
         try Output.document(answer)
       } else {
-        Output.text("restored \(Printable.text(slot)) from \(answer.from) as \(answer.version)")
+        Output.text("restored \(Printable.text(slot)) from \(answer.fromVersion) as \(answer.version)")
         if let head = answer.heads.first {
           Output.text("to undo: keepsake restore \(Quoted.shell(store)) \(Quoted.shell(slot)) \(head)")
         }
+        if let line = SlotName.followingStep(slot) { Output.text(line) }
       }
     }
   }
@@ -86,16 +88,18 @@ struct RestoreCommand: AsyncParsableCommand {
         using: &random)
       let shown = view.heads.map(\.id)
       return Answer(
-        slot: typed, from: chosen.id.description, version: id.description,
+        slot: typed, fromVersion: chosen.id.description, version: id.description,
         incidents: store.incidents.map(\.message),
         heads: (shown + view.parents.filter { !shown.contains($0) }).map(\.description))
     }
   }
 
   struct Answer: Encodable {
+    /// The store, as it was named.
+    var path = ""
     var slot: String
     /// The version whose bytes were restored.
-    var from: String
+    var fromVersion: String
     /// The new version.
     var version: String
     /// What opening the store had to repair.
@@ -138,7 +142,9 @@ enum VersionChoice {
 /// Text in a form that a shell takes as one word.
 enum Quoted {
   static func shell(_ text: String) -> String {
-    "'" + text.replacingOccurrences(of: "'", with: "'\\''") + "'"
+    // Nothing in it means anything to a shell, or to the command.
+    if text.wholeMatch(of: /[A-Za-z0-9_.\/][A-Za-z0-9_.\/:@%+,=-]*/) != nil { return text }
+    return "'" + text.replacingOccurrences(of: "'", with: "'\\''") + "'"
   }
 }
 #endif

@@ -90,7 +90,10 @@ struct DiffCommand: AsyncParsableCommand {
         throw CommandFailure(
           .usage, "\(path) is not a store, so it has no versions", next: "leave out --from and --to")
       }
-      return try InspectCommand.inspection(of: ExportedSave.plain(OpenedFile(data, at: path), seal: seal))
+      let file = try ExportedSave.plain(OpenedFile(data, at: path), seal: seal)
+      var archive = try InspectCommand.inspection(of: file)
+      archive.source = InspectedSource(path: path)
+      return archive
     case .store(let url):
       guard let slot else {
         throw CommandFailure(

@@ -26,7 +26,7 @@ struct ExportedSave {
     /// The size of the save, uncompressed.
     var bytes: Int
     var title: String?
-    var playtime: Double?
+    var playtimeMilliseconds: Double?
     var progress: Double?
     var custom: [String: String]
     var thumbnailBytes: Int?
@@ -96,7 +96,7 @@ extension ExportedSave.Report {
     savedAtMilliseconds = file.savedAtMilliseconds
     bytes = file.bytes.count
     title = file.metadata.title
-    playtime = file.metadata.playtime
+    playtimeMilliseconds = file.metadata.playtime.map { $0 * 1_000 }
     progress = file.metadata.progress
     custom = file.metadata.custom
     thumbnailBytes = file.metadata.thumbnail?.count
@@ -104,10 +104,19 @@ extension ExportedSave.Report {
   }
 
   /// Returns the report for programs: one document with what is in the save, null if that isn't an archive.
-  func json(with inspection: ArchiveInspection?) -> Data {
-    // The inspection writes its own JSON.
-    let archive = inspection.map { $0.json() } ?? Data("null\n".utf8)
-    return Data("{\"save\": \(Output.json(self)), \"archive\": ".utf8) + archive + Data("}\n".utf8)
+  ///
+  /// - Throws: `CommandFailure` if it can't be written as JSON.
+  func json(with inspection: ArchiveInspection?, at path: String) throws -> Data {
+    var json = JSONWriter()
+    json.beginObject()
+    json.key("archive")
+    if let inspection { json.value(json: inspection.json()) } else { json.null() }
+    json.key("path")
+    json.value(path)
+    json.key("save")
+    json.value(json: try Output.data(self))
+    json.end()
+    return json.take() + Data("\n".utf8)
   }
 
   /// The report for people, one line for each item.
@@ -126,7 +135,7 @@ extension ExportedSave.Report {
     }
     if let title { lines.append("title: \"\(Printable.text(title))\"") }
     if let progress { lines.append("progress: \(progress)") }
-    if let playtime { lines.append("played: \(playtime) s") }
+    if let playtimeMilliseconds { lines.append("played: \(Printable.duration(playtimeMilliseconds))") }
     if let thumbnailBytes { lines.append("thumbnail: \(Printable.size(Int64(thumbnailBytes)))") }
     lines += custom.sorted { $0.key < $1.key }.map { "\(Printable.text($0.key)): \(Printable.text($0.value))" }
     return lines

@@ -70,7 +70,7 @@ struct InspectCommand: AsyncParsableCommand {
     case .store(let url):
       let store = try StoreReader.open(at: url, seal: seal)
       guard let slot else {
-        var report = try store.read { try StoreReport($0, of: store, path: url.path) }
+        var report = try store.read { try StoreReport($0, of: store, path: path) }
         report.addRecords(beside: url)
         return .store(report)
       }
@@ -84,22 +84,29 @@ struct InspectCommand: AsyncParsableCommand {
         let save = try ExportedSave(opened, seal: seal)
         return .save(save.report, try save.inspection())
       }
-      return .archive(try inspection(of: opened))
+      var archive = try inspection(of: opened)
+      archive.source = InspectedSource(path: path)
+      return .archive(archive)
     }
   }
 
   /// Returns a saved game in a store: a version of a slot, or the one that the slot shows.
   static func save(in store: StoreReader, at path: String, slot: String, version: String?) throws -> ArchiveInspection {
-    guard let bytes = try store.read({ try bytes(of: slot, version, in: $0) }) else {
+    guard let (bytes, id) = try store.read({ try bytes(of: slot, version, in: $0) }) else {
       throw CommandFailure(
         .noInput, "\(path) has no such save in the slot \(Printable.text(slot))",
         next: "keepsake history lists slots and versions")
     }
-    return try inspection(of: OpenedFile(bytes, at: "the save in \(Printable.text(slot))"))
+    var archive = try inspection(of: OpenedFile(bytes, at: "the save in \(Printable.text(slot))"))
+    archive.source = InspectedSource(path: path, slot: slot, version: id.description)
+    return archive
   }
 
-  /// Returns the plain bytes of a version of a slot, or of the one that the slot shows; nil if there is none.
-  private static func bytes(of slot: String, _ version: String?, in store: StoreTransaction) throws -> Data? {
+  /// Returns the plain bytes of a version of a slot, or of the one that the slot shows, and its id; nil if there is
+  /// none.
+  private static func bytes(
+    of slot: String, _ version: String?, in store: StoreTransaction
+  ) throws -> (Data, VersionID)? {
     let slot = SlotName.slot(slot)
     let record: VersionRecord?
     if let version {
@@ -108,7 +115,7 @@ struct InspectCommand: AsyncParsableCommand {
       record = try Resolution.view(of: try store.key(of: slot), in: store).winner
     }
     guard let record, !record.tombstone else { return nil }
-    return try store.plainBytes(of: record)
+    return (try store.plainBytes(of: record), record.id)
   }
 
   /// Inspects an archive, with or without a zstd frame around it, or another program's file.
@@ -187,7 +194,7 @@ struct InspectCommand: AsyncParsableCommand {
       try Self.naming(file) { try SpellingRoom.check(inspection) }
       return inspection.json()
     case .save(let report, let inspection):
-      if json { return report.json(with: inspection) }
+      if json { return try report.json(with: inspection, at: file) }
       return lines(report.lines.joined(separator: "\n"))
         + Data((inspection.map { "\n" + text(of: $0, terminal) } ?? "").utf8)
     }

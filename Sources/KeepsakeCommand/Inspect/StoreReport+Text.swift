@@ -17,7 +17,7 @@ extension VersionReport {
     var line = "\(terminal.paint(id, .name))  \(savedAt)  \(Printable.size(Int64(bytes)))"
     if let title { line += "  \"\(Printable.text(title))\"" }
     if let progress { line += "  progress \(progress)" }
-    if let playtime { line += "  played \(Int64(playtime.isFinite ? min(max(playtime, 0), 1e12) : 0)) s" }
+    if let playtimeMilliseconds { line += "  played \(Printable.duration(playtimeMilliseconds))" }
     return marks.isEmpty ? line : line + "  [" + marks.joined(separator: ", ") + "]"
   }
 }
@@ -57,11 +57,11 @@ extension StoreReport {
     lines.append(
       """
       \(CountText.of(slots.count, "slot")), \(CountText.of(contents.count, "content")): \
-      \(Printable.size(plainBytes)) kept in \(Printable.size(encodedBytes))
+      \(Printable.size(bytes)) kept in \(Printable.size(encodedBytes))
       """)
     lines.append(
-      waitingCount == 0
-        ? "nothing is waiting to be sent" : "\(CountText.of(waitingCount, "commit")) waiting to be sent or confirmed")
+      waitingCommits == 0
+        ? "nothing is waiting to be sent" : "\(CountText.of(waitingCommits, "commit")) waiting to be sent or confirmed")
     for group in waiting {
       for refusal in group.refusals {
         lines.append(
@@ -92,8 +92,8 @@ extension StoreReport {
         ["", terminal.paint("scores", .heading)]
         + boards.map {
           """
-            \(Printable.text($0.board)): \(CountText.of($0.scores, "score")) of \(CountText.of($0.players, "player")), \
-          \($0.order); keepsake scores lists them
+            \(Printable.text($0.board)): \(CountText.of($0.scoreCount, "score")) of \
+          \(CountText.of($0.playerCount, "player")), \($0.order); keepsake scores lists them
           """
         }
     }
@@ -104,19 +104,21 @@ extension StoreReport {
           "  \(Printable.text($0.currency)): \($0.total) in all, \($0.spendable) spendable here, \($0.pending) pending"
         }
     }
-    if let recordsProblem {
-      lines += ["", terminal.paint("records: can't be read: \(Printable.text(recordsProblem))", .bad)]
+    if let recordsMessage {
+      lines += ["", terminal.paint("records: can't be read: \(Printable.text(recordsMessage))", .bad)]
     }
     if let records {
       lines +=
         ["", terminal.paint("records", .heading)]
-        + records.map { "  \(Printable.text($0.name)): \($0.rows.map { CountText.of($0, "row") } ?? "can't be read")" }
+        + records.map {
+          "  \(Printable.text($0.name)): \($0.rowCount.map { CountText.of($0, "row") } ?? "can't be read")"
+        }
     }
     if !contents.isEmpty {
       lines +=
         ["", terminal.paint("contents", .heading)]
         + contents.map {
-          "  \($0.hash.prefix(16))  \(Printable.size(Int64($0.bytes))) in \(Printable.size(Int64($0.encodedBytes)))"
+          "  \($0.sha256.prefix(16))  \(Printable.size(Int64($0.bytes))) in \(Printable.size(Int64($0.encodedBytes)))"
             + ($0.base.map { base in ", delta of \(base.prefix(16))" } ?? "")
             + ($0.depth > 0 ? ", depth \($0.depth)" : "")
         }

@@ -5,92 +5,6 @@ import KeepsakeInspection
 import KeepsakeReplication
 import KeepsakeStore
 
-/// One version as commands show it.
-struct VersionReport: Codable, Hashable {
-  var id: String
-  var savedAt: String
-  var savedAtMilliseconds: Int64
-  /// The size in bytes, uncompressed.
-  var bytes: Int
-  /// The hash of the bytes if they are one content, as files are.
-  var sha256: String?
-  var contents: [String]
-  /// Whether the contents are in the store. Whether they are undamaged is only known once they are read.
-  var downloaded: Bool
-  var head: Bool
-  var acknowledged: Bool
-  var provisional: Bool
-  var tombstone: Bool
-  /// Whether it is kept regardless of the rules for history.
-  var pinned: Bool
-  var covers: [String]
-  /// The opening of a store that made it.
-  var writer: String
-  /// The name of the device that made it, if that is recorded.
-  var device: String?
-  var title: String?
-  var playtime: Double?
-  var progress: Double?
-
-  init(_ version: StoredVersion, isHead: Bool, isPinned: Bool, in transaction: StoreTransaction) throws {
-    let record = version.record
-    id = record.id.description
-    savedAt = TimeText.iso(milliseconds: record.savedAtMilliseconds)
-    savedAtMilliseconds = record.savedAtMilliseconds
-    bytes = record.length
-    sha256 = record.contents.count == 1 ? record.contents[0].description : nil
-    contents = record.contents.map(\.description)
-    downloaded =
-      try !transaction.isNotDownloaded(record) && record.contents.allSatisfy { try transaction.hasContent($0) }
-    head = isHead
-    acknowledged = version.acknowledged
-    provisional = record.provisional
-    tombstone = record.tombstone
-    pinned = isPinned
-    covers = record.covers.map(\.description)
-    writer = record.writer.description
-    device = record.metadata.device
-    title = record.metadata.title
-    playtime = record.metadata.playtime
-    progress = record.metadata.progress
-  }
-}
-
-/// One slot: its heads that are only in the cloud, then its history that is kept, newest first.
-struct SlotReport: Codable, Hashable {
-  /// The name that people use and commands take: for a file that the game tracks, `tracked:` and the file's name.
-  var slot: String
-  /// Whether it stays on this device.
-  var local: Bool
-  /// The slot key in the store, if it differs.
-  var slotKey: String?
-  var heads: [String]
-  /// Whether several devices changed it, and no version covers both sides yet.
-  var conflict: Bool
-  var versions: [VersionReport]
-
-  /// - Parameter key: The slot key in the store.
-  init(_ key: String, in transaction: StoreTransaction) throws {
-    slot = SlotName.shown(key)
-    local = SlotKey(text: key).isLocal
-    slotKey = slot == key ? nil : key
-    let view = try Resolution.view(of: key, in: transaction, policy: .newest)
-    // The winner first; those with the same bytes as another, and deletions, last.
-    let shown = view.heads.map(\.id)
-    heads = (shown + view.parents.filter { !shown.contains($0) }).map(\.description)
-    conflict = view.isConflict
-    let known = try Set(transaction.heads(of: key))
-    let pinned = try transaction.pinnedVersions(of: key)
-    let history = try transaction.history(of: key)
-    // Heads that are only in the cloud aren't part of it.
-    let remote = try known.subtracting(history.map(\.record.id)).sorted().compactMap { try transaction.version($0) }
-    versions = try (remote + history).map {
-      try VersionReport(
-        $0, isHead: known.contains($0.record.id), isPinned: pinned.contains($0.record.id), in: transaction)
-    }
-  }
-}
-
 /// Everything in a store, as `keepsake inspect` shows it.
 struct StoreReport: Codable {
   struct Cloud: Codable {
@@ -99,6 +13,7 @@ struct StoreReport: Codable {
     var seq: UInt64
     var caughtUp: Bool
     var lastFetched: String?
+    var lastFetchedMilliseconds: Int64?
     var serverOffsetMilliseconds: Int64
   }
   struct Protection: Codable, Equatable {
@@ -130,17 +45,36 @@ struct StoreReport: Codable {
     var board: String
     /// `ascending` or `descending`.
     var order: String
-    var scores: Int
-    var players: Int
+    var scoreCount: Int
+    var playerCount: Int
   }
+  /// A commit that isn't in the cloud yet.
   struct Waiting: Codable {
-    var id: Int64
-    var cells: [String]
-    var versions: [String]
+    struct Cell: Codable {
+      var collection: String
+      var key: String
+    }
+    struct Version: Codable {
+      var version: String
+    }
+    struct Refusal: Codable {
+      /// The cell's key or the version's id, in words.
+      var item: String
+      var reason: String
+      var message: String
+      /// With the reason `quota`: how much room there is, how much of it is used, and what the refused items take.
+      var limitBytes: Int64?
+      var usedBytes: Int64?
+      var neededBytes: Int64?
+    }
+    /// Its number on this device.
+    var commit: Int64
+    var cells: [Cell]
+    var versions: [Version]
     var refusals: [Refusal]
   }
   struct Content: Codable {
-    var hash: String
+    var sha256: String
     /// The size in bytes, uncompressed.
     var bytes: Int
     var encodedBytes: Int
@@ -148,6 +82,11 @@ struct StoreReport: Codable {
     var encoding: String
     var base: String?
     var depth: Int
+  }
+  struct Records: Codable {
+    var name: String
+    /// Nil if the rows can't be read.
+    var rowCount: Int?
   }
   struct Money: Codable {
     var currency: String
@@ -170,17 +109,18 @@ struct StoreReport: Codable {
   var cells: [Cell]
   var preferences: [Preference]
   var boards: [Scores]
-  var waitingCount: Int
+  var waitingCommits: Int
   var waiting: [Waiting]
   var stagedChanges: Int
   var contents: [Content]
-  var plainBytes: Int64
+  /// Of all contents.
+  var bytes: Int64
   var encodedBytes: Int64
   var wallet: [Money]
   /// The game's own tables; nil if it has none, or if they can't be read.
-  var records: [RecordsReader.Table]?
+  var records: [Records]?
   /// Why they can't be read.
-  var recordsProblem: String?
+  var recordsMessage: String?
 
   init(_ transaction: StoreTransaction, of store: StoreReader, path: String) throws {
     self.path = path
@@ -193,6 +133,7 @@ struct StoreReport: Codable {
       container: facts.container?.description, epoch: facts.cursor.epoch, seq: facts.cursor.seq,
       caughtUp: facts.caughtUp,
       lastFetched: facts.lastFetchedMilliseconds.map(TimeText.iso(milliseconds:)),
+      lastFetchedMilliseconds: facts.lastFetchedMilliseconds,
       serverOffsetMilliseconds: facts.serverOffsetMilliseconds)
     slots = try transaction.slots().map { try SlotReport($0, in: transaction) }
     cells = try transaction.cells(in: nil).map {
@@ -200,21 +141,17 @@ struct StoreReport: Codable {
     }
     preferences = try Self.preferences(in: transaction)
     boards = try transaction.boards().map {
-      Scores(board: $0.board, order: $0.order.rawValue, scores: $0.scores, players: $0.players)
+      Scores(board: $0.board, order: $0.order.rawValue, scoreCount: $0.scores, playerCount: $0.players)
     }
-    waitingCount = try transaction.outboxCount()
-    waiting = try transaction.outbox(limit: Self.maximumWaiting).map {
-      Waiting(
-        id: $0.id, cells: $0.cells.map(\.key.description), versions: $0.versions.map(\.description),
-        refusals: $0.refusals)
-    }
+    waitingCommits = try transaction.outboxCount()
+    waiting = try transaction.outbox(limit: Self.maximumWaiting).map(Waiting.init)
     stagedChanges = try transaction.staged().count
     contents = try transaction.contentSummaries().map {
       Content(
-        hash: $0.hash.description, bytes: $0.length, encodedBytes: $0.encodedBytes,
+        sha256: $0.hash.description, bytes: $0.length, encodedBytes: $0.encodedBytes,
         encoding: $0.base == nil ? "zstd" : "zstd delta", base: $0.base?.description, depth: $0.depth)
     }
-    plainBytes = contents.reduce(0) { $0 &+ Int64($1.bytes) }
+    bytes = contents.reduce(0) { $0 &+ Int64($1.bytes) }
     encodedBytes = contents.reduce(0) { $0 &+ Int64($1.encodedBytes) }
     wallet = try Self.money(in: transaction)
   }
@@ -239,9 +176,11 @@ struct StoreReport: Codable {
   /// Adds the game's own tables. An error in reading them must not hide the rest.
   mutating func addRecords(beside store: URL) {
     do {
-      records = try RecordsReader.open(in: Self.folder(of: store))?.tables()
+      records = try RecordsReader.open(in: Self.folder(of: store))?.tables().map {
+        Records(name: $0.name, rowCount: $0.rows)
+      }
     } catch {
-      recordsProblem = ErrorReason.text(error)
+      recordsMessage = ErrorReason.text(error)
     }
   }
 
@@ -259,6 +198,19 @@ struct StoreReport: Codable {
       Money(
         currency: currency, total: wallet.total(currency), spendable: wallet.spendable(currency),
         pending: wallet.pending(currency))
+    }
+  }
+}
+
+extension StoreReport.Waiting {
+  fileprivate init(_ group: OutboxGroup) {
+    commit = group.id
+    cells = group.cells.map { Cell(collection: $0.key.collection, key: $0.key.key) }
+    versions = group.versions.map { Version(version: $0.description) }
+    refusals = group.refusals.map {
+      Refusal(
+        item: $0.item, reason: $0.reason.rawValue, message: $0.message, limitBytes: $0.quota?.limit,
+        usedBytes: $0.quota?.used, neededBytes: $0.quota?.needed)
     }
   }
 }

@@ -31,7 +31,10 @@ struct Verdict: Codable, Equatable {
   var path: String
   var kind: Kind
   var state: State
-  var bytes: Int64
+  /// The size of what was checked, uncompressed; nil if it isn't sound.
+  var bytes: Int64?
+  /// The size of the file; nil for a store, and if it can't be read.
+  var fileBytes: Int64?
   /// What was found inside, or what is wrong.
   var message: String
   /// What a person can do.
@@ -40,17 +43,17 @@ struct Verdict: Codable, Equatable {
   private(set) var status: Int32 = 0
 
   private enum CodingKeys: CodingKey {
-    case path, kind, state, bytes, message, next
+    case path, kind, state, bytes, fileBytes, message, next
   }
 
-  init(_ path: String, _ kind: Kind, bytes: Int64, message: String) {
-    (self.path, self.kind, self.bytes, self.message) = (path, kind, bytes, message)
+  init(_ path: String, _ kind: Kind, bytes: Int64, fileBytes: Int64? = nil, message: String) {
+    (self.path, self.kind, self.bytes, self.fileBytes, self.message) = (path, kind, bytes, fileBytes, message)
     state = .sound
   }
 
   /// - Parameter isForeign: Whether the file isn't damaged if it isn't what it should be.
-  init(_ path: String, _ kind: Kind, bytes: Int64 = 0, failure: CommandFailure, isForeign: Bool = false) {
-    (self.path, self.kind, self.bytes) = (path, kind, bytes)
+  init(_ path: String, _ kind: Kind, fileBytes: Int64? = nil, failure: CommandFailure, isForeign: Bool = false) {
+    (self.path, self.kind, self.fileBytes) = (path, kind, fileBytes)
     state =
       switch failure.kind {
       case .newer: .newer
@@ -74,14 +77,16 @@ struct Verdict: Codable, Equatable {
 struct Verification: Codable {
   var files: [Verdict] = []
   var unsound = 0
-  /// The highest exit status of all files.
-  var status: Int32 { files.map(\.status).max() ?? 0 }
+  /// The highest exit status of all files; a foreign one doesn't hide that another is damaged.
+  var status: Int32 {
+    let isDamaged = files.contains { $0.state == .damaged }
+    return files.filter { !isDamaged || $0.state != .foreign }.map(\.status).max() ?? 0
+  }
   /// Files in folders that are of no known kind.
-  var passedOver = 0
+  var skipped = 0
 
-  private enum CodingKeys: String, CodingKey {
-    case files, unsound
-    case passedOver = "skipped"
+  private enum CodingKeys: CodingKey {
+    case files, unsound, skipped
   }
 
   /// The most files and folders below those that were named.
@@ -118,17 +123,17 @@ struct Verification: Codable {
     for (index, entry) in entries.enumerated() {
       progress("\(index) of \(entries.count) checked, \(Printable.size(bytes))")
       guard let verdict = verdict(on: entry, seal, progress) else {
-        report.passedOver += 1
+        report.skipped += 1
         continue
       }
-      bytes &+= verdict.bytes
+      bytes &+= verdict.fileBytes ?? verdict.bytes ?? 0
       add(verdict)
     }
     return report
   }
 
   var summary: String {
-    let passed = passedOver == 0 ? "" : "; \(CountText.of(passedOver, "other file")) skipped"
+    let passed = skipped == 0 ? "" : "; \(CountText.of(skipped, "other file")) skipped"
     return unsound == 0
       ? "\(files.count) checked, all sound\(passed)" : "\(files.count) checked, \(unsound) not sound\(passed)"
   }
@@ -189,7 +194,7 @@ struct Verification: Codable {
   /// Returns nil for something that was only found in a folder and isn't Keepsake's.
   private static func verdict(on entry: Entry, _ seal: SealRequest?, _ progress: (String) -> Void) -> Verdict? {
     var kind = Verdict.Kind.unknown
-    var bytes: Int64 = 0
+    var fileBytes: Int64?
     do {
       if isStore(entry.path) {
         kind = .store
@@ -209,7 +214,7 @@ struct Verification: Codable {
         kind = .store
         return try store(at: url, entry.path, seal, progress)
       case .archive(let data):
-        bytes = Int64(data.count)
+        fileBytes = Int64(data.count)
         // In a folder, other programs' compressed files are none of ours.
         let opened = try OpenedFile(data, at: entry.path, opens: entry.isNamed)
         kind = isOurs(opened) ? .archive : .unknown
@@ -220,7 +225,7 @@ struct Verification: Codable {
         }
         if SaveFileEnvelope.isSaveFile(opened.bytes) {
           kind = .save
-          return try save(opened, seal)
+          return try save(opened, of: Int64(data.count), seal)
         }
         let archive = try opened.naming { try ArchiveFrame.opened(opened.bytes) }
         // Another program's compressed file.
@@ -229,7 +234,7 @@ struct Verification: Codable {
           try InspectCommand.describingErrors(opened.bytes, at: opened.name) { try ArchiveInspection.verify(archive) }
         }
         return Verdict(
-          entry.path, .archive, bytes: bytes,
+          entry.path, .archive, bytes: Int64(header.byteCount), fileBytes: fileBytes,
           message:
             """
             \(opened.wrappings.opening)archive of \(Printable.size(Int64(header.byteCount))), \
@@ -246,7 +251,7 @@ struct Verification: Codable {
       return entry.isNamed ? Verdict(entry.path, .unknown, failure: failure, isForeign: true) : nil
     } catch {
       return Verdict(
-        entry.path, kind, bytes: bytes, failure: CommandFailure(error).withoutInspectAdvice,
+        entry.path, kind, fileBytes: fileBytes, failure: CommandFailure(error).withoutInspectAdvice,
         isForeign: kind == .unknown)
     }
   }
@@ -258,14 +263,16 @@ struct Verification: Codable {
   }
 
   /// Checks the file as a whole, its seal, the save's hash, and every value if it is an archive.
-  private static func save(_ opened: OpenedFile, _ seal: SealRequest?) throws -> Verdict {
+  private static func save(
+    _ opened: OpenedFile, of fileBytes: Int64, _ seal: SealRequest?
+  ) throws -> Verdict {
     let save = try ExportedSave(opened, seal: seal)
     let plain = save.file.bytes
     let isArchive = ArchiveFrame.isArchive(plain) || ArchiveFrame.isFrame(plain)
     if isArchive { try ArchiveInspection.verify(ArchiveFrame.opened(plain)) }
     let unchecked = save.report.seal.map { $0.checked ? "" : ", signature not checked (--secret-file)" } ?? ""
     return Verdict(
-      opened.path, .save, bytes: Int64(opened.bytes.count),
+      opened.path, .save, bytes: Int64(plain.count), fileBytes: fileBytes,
       message:
         """
         \(opened.wrappings.opening)exported save of the slot \(save.report.slot), \
@@ -316,7 +323,7 @@ struct Verification: Codable {
       }
     }
     for content in report.contents {
-      guard let hash = ContentHash(content.hash), checked.insert(hash).inserted else { continue }
+      guard let hash = ContentHash(content.sha256), checked.insert(hash).inserted else { continue }
       bytes &+= Int64(try store.read { try $0.plainContent(hash).count })
     }
     let others =

@@ -2,6 +2,7 @@
 import ArgumentParser
 import Foundation
 import KeepsakeInspection
+import KeepsakeReplication
 
 /// `keepsake verify`: checks whether saves are sound.
 struct VerifyCommand: AsyncParsableCommand {
@@ -11,8 +12,8 @@ struct VerifyCommand: AsyncParsableCommand {
     discussion: """
       Checks archives, exported saves, stores, and folders of them, including all subfolders; other files in a folder \
       are skipped, and one that is named is foreign. Nothing is changed, and a game may have a store open. Exit \
-      status: 0 if all are sound, 1 if any isn't, 65 for a foreign file, and the status of the failure if one can't be \
-      read at all.
+      status: 0 if all are sound, 1 if any is damaged, otherwise 65 if one is foreign, and the status of the failure \
+      if one can't be read at all.
       """,
     examples: [
       "keepsake verify ~/.local/share",
@@ -45,12 +46,13 @@ struct VerifyCommand: AsyncParsableCommand {
           Output.text(verdict.line(on: terminal))
         })
       progress.clear()
+      guard !report.files.isEmpty else {
+        let others = report.skipped == 0 ? "" : ", only \(CountText.of(report.skipped, "other file"))"
+        throw CommandFailure(
+          .noInput, "no archive or store was found in what was named\(others)", next: "name the folder of the saves")
+      }
       if json { try Output.document(report) } else { Output.text(report.summary) }
       guard report.status == 0 else { throw ExitCode(report.status) }
-      guard !report.files.isEmpty else {
-        throw CommandFailure(
-          .noInput, "no archive or store was found in what was named", next: "name the folder of the saves")
-      }
     }
   }
 }

@@ -48,8 +48,8 @@ struct LatencyPlot {
       <svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 \(Self.text(Self.width)) \(Self.text(Self.height))" \
       font-family="sans-serif" font-size="13" fill="#777">
       """,
-      "<title>\(Self.escaped(title))</title>",
-      "<text x=\"\(Self.text(Self.left))\" y=\"24\" font-size=\"15\">\(Self.escaped(title))</text>",
+      "<title>\(XMLText.escaped(title))</title>",
+      "<text x=\"\(Self.text(Self.left))\" y=\"24\" font-size=\"15\">\(XMLText.escaped(title))</text>",
     ]
     for power in Int(low)...Int(high) {
       let place = y(pow(10, Double(power)))
@@ -78,7 +78,8 @@ struct LatencyPlot {
       parts.append(
         """
         <polyline points="\(points.joined(separator: " "))" fill="none" stroke="\(line.color)" stroke-width="2"/>\
-        <text x="\(Self.text(Self.width - Self.right + 8))" y="\(last[1])" fill="\(line.color)">\(line.name)</text>
+        <text x="\(Self.text(Self.width - Self.right + 8))" y="\(last[1])" fill="\(line.color)">\
+        \(XMLText.escaped(line.name))</text>
         """)
     }
     return (parts + ["</svg>", ""]).joined(separator: "\n")
@@ -87,10 +88,6 @@ struct LatencyPlot {
   private static func text(_ number: Double) -> String {
     let rounded = (number * 100).rounded() / 100
     return rounded == rounded.rounded() ? "\(Int(rounded))" : "\(rounded)"
-  }
-
-  private static func escaped(_ text: String) -> String {
-    text.replacing("&", with: "&amp;").replacing("<", with: "&lt;").replacing(">", with: "&gt;")
   }
 }
 #endif

@@ -1,6 +1,7 @@
 #if Cloud
 import ArgumentParser
 import Foundation
+import KeepsakeReplication
 import KeepsakeServer
 import KeepsakeStore
 
@@ -135,13 +136,14 @@ struct LoadCommand: AsyncParsableCommand {
       if baselines { report.baselines = try LoadBaselines(plan).measure(report.exchangesPerSecond) { line.update($0) } }
       line.clear()
       if let plot {
+        let devices = CountText.of(plan.devices, "device")
         let svg = LatencyPlot(
-          result.record, title: "\(plan.devices) devices, \(size): latency of exchanges; logarithmic scale",
+          result.record, title: "\(devices), \(size): latency of exchanges; logarithmic scale",
           seconds: result.seconds
         ).svg
         try AtomicFile.write(Data(svg.utf8), to: URL(fileURLWithPath: plot))
       }
-      if json { try Output.document(report) } else { Output.text(report.text(on: .standardOutput())) }
+      if json { try Output.document(LoadDocument(report)) } else { Output.text(report.text(on: .standardOutput())) }
     }
   }
 }

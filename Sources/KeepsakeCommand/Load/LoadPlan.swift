@@ -3,7 +3,7 @@ import Foundation
 import KeepsakeReplication
 
 /// What a load consists of.
-struct LoadPlan: Sendable, Encodable {
+struct LoadPlan: Sendable {
   var devices = 64
   /// Devices of one player; more than one pair with a code.
   var perPlayer = 1

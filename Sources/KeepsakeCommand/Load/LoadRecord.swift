@@ -53,7 +53,7 @@ struct LoadRecord: Sendable {
 }
 
 /// Times of one kind, sorted.
-struct Latencies: Sendable, Encodable {
+struct Latencies: Sendable {
   var count: Int
   var p50: Double
   var p90: Double

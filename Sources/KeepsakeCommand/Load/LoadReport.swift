@@ -1,9 +1,10 @@
 #if Cloud
 import Foundation
+import KeepsakeReplication
 
-/// The result of a load, for people and for programs.
-struct LoadReport: Encodable {
-  struct Server: Encodable {
+/// The result of a load.
+struct LoadReport {
+  struct Server {
     /// Of the server's processor, per exchange.
     var millisecondsPerExchange: Double
     /// How many of the machine's cores it used on average.
@@ -12,7 +13,7 @@ struct LoadReport: Encodable {
     var peakMemoryBytes: Int64
   }
   /// What the machine does at most without the cloud's work.
-  struct Baseline: Encodable {
+  struct Baseline {
     var name: String
     var perSecond: Double
     var p50: Double
@@ -61,7 +62,8 @@ struct LoadReport: Encodable {
   func text(on terminal: Terminal) -> String {
     var lines = [
       """
-      \(plan.devices) devices of \(plan.players) players for \(Self.number(seconds)) s at \(url): \
+      \(CountText.of(plan.devices, "device")) of \(CountText.of(plan.players, "player")) for \
+      \(Self.number(seconds)) s at \(url): \
       \(Self.number(exchangesPerSecond)) exchanges a second
       """
     ]
@@ -106,7 +108,9 @@ struct LoadReport: Encodable {
       }
       lines += ["", TextTable.text([title, "count"], rows, on: terminal)]
     }
-    if plan.streams > 0 { lines += ["", "\(plan.streams) event streams, which got \(events) events"] }
+    if plan.streams > 0 {
+      lines += ["", "\(CountText.of(plan.streams, "event stream")), which got \(CountText.of(events, "event"))"]
+    }
     return lines.joined(separator: "\n")
   }
 

@@ -110,8 +110,11 @@ struct LoadRun {
       ended.wait()
     }
     if let error = failure.withLock({ $0 }) {
+      // Such as "403 bad_app_key".
+      let isRefused = ["401", "403"].contains { error.kind.hasPrefix($0) }
       throw CommandFailure(
-        .unavailable, "devices can't register at \(address.host):\(address.port): \(error.kind)",
+        isRefused ? .permission : .unavailable,
+        "devices can't register at \(address.host):\(address.port): \(error.kind)",
         next: "check --url and --app-key, and whether the server limits registrations")
     }
   }

@@ -2,6 +2,7 @@
 import ArgumentParser
 import Foundation
 import Keepsake
+import KeepsakeArchive
 import KeepsakeReplication
 import KeepsakeStore
 
@@ -13,7 +14,8 @@ struct ScoresCommand: AsyncParsableCommand {
     discussion: """
       Shows all boards, or one with --board, the best score first. The store is not changed. --json and --plist are \
       for other programs, with rank, player, score, date, id and context of each score; --plist has one board. \
-      Scores that can't be read are left out, with a line on standard error; use keepsake doctor to find out why.
+      Scores that can't be read are left out, with a line on standard error, or in "unreadable" of --json; use \
+      keepsake doctor to find out why.
       """,
     examples: [
       "keepsake scores STORE --board easy --plist"
@@ -81,42 +83,62 @@ struct ScoresCommand: AsyncParsableCommand {
       let name = board?.canonical
       let chosen = boards.filter { name == nil || $0.board == name }
       if let board, chosen.isEmpty {
-        let names = Set(boards.map(\.board)).sorted().prefix(5).joined(separator: ", ")
+        let all = Set(boards.map(\.board)).sorted()
+        let names = all.prefix(5).joined(separator: ", ")
         throw CommandFailure(
           .noInput, "there is no board \"\(Printable.text(board))\" in \(path)",
           next: boards.isEmpty
-            ? "the store has no scores" : "it has \(boards.count), among them \(Printable.text(names))")
+            ? "the store has no scores"
+            : all.count <= 5
+              ? "it has \(Printable.text(names))" : "it has \(all.count), among them \(Printable.text(names))")
       }
       return try chosen.map { Listing(summary: $0, scores: try transaction.topScores(top, on: $0.board, $0.order)) }
     }
   }
 
-  /// Returns one object with `boards`, each with its `scores` as games export them.
-  static func json(of listings: [Listing]) throws -> Data {
-    struct Board: Encodable {
-      var board: String
-      var order: String
+  /// Returns one object with `boards`, each with its `scores` as games export them, and what can't be read.
+  static func json(of listings: [Listing], in path: String) throws -> Data {
+    var json = JSONWriter()
+    json.beginObject()
+    json.key("boards")
+    json.beginArray()
+    for listing in listings {
+      json.beginObject()
+      json.key("board")
+      json.value(listing.summary.board)
+      json.key("order")
+      json.value(listing.summary.order.rawValue)
+      json.key("scores")
+      json.value(json: try ScoreExport.data(of: listing.scores.entries, as: .json))
+      json.key("unreadable")
+      json.beginArray()
+      for objection in listing.scores.objections {
+        json.beginObject()
+        json.key("message")
+        json.value(objection.message)
+        json.end()
+      }
+      json.end()
+      json.end()
     }
-    let boards = try listings.map { listing in
-      let board = Board(board: listing.summary.board, order: listing.summary.order.rawValue)
-      // Both are whole documents: the closing brace of the first is replaced by what it lacks.
-      return Data(Output.json(board).dropLast().utf8) + Data(", \"scores\": ".utf8)
-        + (try ScoreExport.data(of: listing.scores.entries, as: .json)) + Data("}".utf8)
-    }
-    return Data("{\"boards\": [\n".utf8) + Data(boards.joined(separator: Data(",\n".utf8))) + Data("\n]}\n".utf8)
+    json.end()
+    json.key("path")
+    json.value(path)
+    json.end()
+    return json.take() + Data("\n".utf8)
   }
 
   func run() async throws {
     try await CommandRun.reporting(json: json, looksInside: true) {
       let listings = try Self.look(at: store, board: board, top: top, seal: seal.request())
-      for listing in listings {
+      for listing in listings where !json {
         for objection in listing.scores.objections {
           Output.complaint(
             "a score of \(Printable.text(listing.summary.board)) is left out: \(Printable.text(objection.message))")
         }
       }
       if json {
-        Output.bytes(try Self.json(of: listings))
+        Output.bytes(try Self.json(of: listings, in: store))
       } else if plist {
         guard listings.count <= 1 else {
           let names = Set(listings.map(\.summary.board)).sorted().map { Printable.text($0) }.joined(separator: ", ")

@@ -55,6 +55,8 @@ struct BankKeyCommand: AsyncParsableCommand {
   var name: String
 
   private struct Created: Encodable {
+    /// The folder of the cloud's data.
+    var path: String
     var name: String
     var key: String
   }
@@ -62,7 +64,11 @@ struct BankKeyCommand: AsyncParsableCommand {
   func run() async throws {
     try await CommandRun.reporting(json: options.json) {
       let key = try options.keys().create(name)
-      if options.json { try Output.document(Created(name: name, key: key)) } else { Output.text(key) }
+      if options.json {
+        try Output.document(Created(path: options.data, name: name, key: key))
+      } else {
+        Output.text(key)
+      }
     }
   }
 }
@@ -77,17 +83,23 @@ struct BankKeysCommand: AsyncParsableCommand {
 
   @OptionGroup var options: BankOptions
 
-  private struct Names: Encodable {
-    var names: [String]
+  private struct Keys: Encodable {
+    struct Key: Encodable {
+      var name: String
+    }
+    /// The folder of the cloud's data.
+    var path: String
+    var keys: [Key]
   }
 
   func run() async throws {
     try await CommandRun.reporting(json: options.json) {
       let names = try options.keys().names()
       if options.json {
-        try Output.document(Names(names: names))
+        try Output.document(Keys(path: options.data, keys: names.map(Keys.Key.init)))
       } else {
         for name in names { Output.text(Printable.text(name)) }
+        if names.isEmpty { Output.text("no server keys yet") }
       }
     }
   }
@@ -107,14 +119,16 @@ struct BankRemoveKeyCommand: AsyncParsableCommand {
   var name: String
 
   private struct Removed: Encodable {
-    var removed: String
+    /// The folder of the cloud's data.
+    var path: String
+    var name: String
   }
 
   func run() async throws {
     try await CommandRun.reporting(json: options.json) {
       try options.keys().remove(name)
       if options.json {
-        try Output.document(Removed(removed: name))
+        try Output.document(Removed(path: options.data, name: name))
       } else {
         Output.text("removed \(Printable.text(name))")
       }

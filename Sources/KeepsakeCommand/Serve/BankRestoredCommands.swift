@@ -34,6 +34,8 @@ struct BankRestoredCommand: AsyncParsableCommand {
   @OptionGroup var options: BankOptions
 
   private struct Marked: Encodable {
+    /// The folder of the cloud's data.
+    var path: String
     var marked = true
   }
 
@@ -41,7 +43,7 @@ struct BankRestoredCommand: AsyncParsableCommand {
     try await CommandRun.reporting(json: options.json) {
       try RestoredCloud.mark(data: options.folder)
       if options.json {
-        try Output.document(Marked())
+        try Output.document(Marked(path: options.data))
       } else {
         Output.text("marked as restored: the next start of keepsake serve freezes players' money until devices report")
       }
@@ -67,7 +69,7 @@ struct BankStatusCommand: AsyncParsableCommand {
     try await CommandRun.reporting(json: options.json) {
       let status = try BankStatus(data: options.folder, player: player?.id)
       if options.json {
-        try Output.document(status)
+        try Output.document(BankStatusReport(path: options.data, status))
       } else {
         Output.text(Self.lines(of: status).joined(separator: "\n"))
       }
@@ -153,10 +155,14 @@ struct BankReleaseCommand: AsyncParsableCommand {
   private static let maximumKeyBytes = 4 * 1_024
 
   private struct Released: Encodable {
+    /// The folder of a stopped cloud's data.
+    var path: String?
+    /// The address of a running cloud.
+    var url: String?
     /// How many players' banks had waited.
-    var released: Int
+    var releasedCount: Int
     /// How many banks can't be read.
-    var unreadable: Int
+    var unreadableCount: Int
   }
 
   func validate() throws {
@@ -179,15 +185,17 @@ struct BankReleaseCommand: AsyncParsableCommand {
 
   func run() async throws {
     try await CommandRun.reporting(json: json) {
-      let released: Released
+      var released: Released
       if let data {
         released = try await release(in: FolderArgument.url(data))
       } else {
         released = try await release(at: address())
       }
+      (released.path, released.url) = (data, url)
       if json { return try Output.document(released) }
-      Output.text("released the money of \(CountText.of(released.released, "player"))")
-      if released.unreadable > 0 { Output.complaint("\(CountText.of(released.unreadable, "bank")) can't be read") }
+      Output.text("released the money of \(CountText.of(released.releasedCount, "player"))")
+      guard released.unreadableCount > 0 else { return }
+      Output.complaint("\(CountText.of(released.unreadableCount, "bank")) can't be read")
     }
   }
 
@@ -196,7 +204,7 @@ struct BankReleaseCommand: AsyncParsableCommand {
     let logger = Logger(label: "keepsake.server") { StreamLogHandler.standardError(label: $0) }
     do {
       let (released, unreadable) = try await RestoredCloud.release(data: folder, player: player?.id, logger: logger)
-      return Released(released: released, unreadable: unreadable)
+      return Released(releasedCount: released, unreadableCount: unreadable)
     } catch let error as ServerError where error.code == .folderInUse {
       throw CommandFailure(
         .temporary, error.message, next: "ask the running server with --url and --key-file, or stop it")
@@ -206,19 +214,28 @@ struct BankReleaseCommand: AsyncParsableCommand {
   private func release(at url: URL) async throws -> Released {
     let bank = HTTPBank(url: url, key: try key())
     do {
-      if let player { return Released(released: try await bank.release(player.id) ? 1 : 0, unreadable: 0) }
-      var sum = Released(released: 0, unreadable: 0)
+      if let player {
+        guard let released = try await bank.release(player.id) else { throw Self.unknown(player.id) }
+        return Released(releasedCount: released ? 1 : 0, unreadableCount: 0)
+      }
+      var sum = Released(releasedCount: 0, unreadableCount: 0)
       var place: ContainerID?
       repeat {
         let page = try await bank.releasePage(after: place)
-        sum.released += page.released
-        sum.unreadable += page.unreadable
+        sum.releasedCount += page.released
+        sum.unreadableCount += page.unreadable
         place = page.next
       } while place != nil
       return sum
-    } catch {
+    } catch let error as TransportFailure {
       throw Self.failure(error)
     }
+  }
+
+  private static func unknown(_ player: PlayerID) -> CommandFailure {
+    CommandFailure(
+      .noInput, "there is no player \(player), or none of the player's devices is left",
+      next: "keepsake bank status lists those whose money is frozen")
   }
 
   private static func failure(_ failure: TransportFailure) -> CommandFailure {

@@ -1,6 +1,7 @@
 #if Cloud
 import ArgumentParser
 import Foundation
+import KeepsakeReplication
 import KeepsakeServer
 import Synchronization
 
@@ -53,7 +54,7 @@ struct CloudBackupCommand: AsyncParsableCommand {
           of: folder, to: URL(fileURLWithPath: to), replacing: force,
           progress: progress)
       }
-      if json { return try Output.document(BackupRun.Answer(path: to, backup: summary)) }
+      if json { return try Output.document(BackupRun.Answer(path: data, output: to, summary)) }
       Output.text("backed up \(Printable.text(data)) to \(Printable.text(to)): \(BackupRun.text(summary))")
     }
   }
@@ -78,7 +79,7 @@ struct CloudVerifyCommand: AsyncParsableCommand {
       let summary = try BackupRun.watching(json: json) {
         try CloudBackup.verify(URL(fileURLWithPath: from), progress: $0)
       }
-      if json { return try Output.document(BackupRun.Answer(path: from, backup: summary)) }
+      if json { return try Output.document(BackupRun.Answer(path: from, summary)) }
       Output.text("\(Printable.text(from)) is whole: \(BackupRun.text(summary))")
     }
   }
@@ -114,7 +115,7 @@ struct CloudRestoreCommand: AsyncParsableCommand {
         try BackupRestore.restore(
           URL(fileURLWithPath: from), to: URL(fileURLWithPath: data, isDirectory: true), progress: progress)
       }
-      if json { return try Output.document(BackupRun.Answer(path: from, data: data, backup: summary)) }
+      if json { return try Output.document(BackupRun.Answer(path: from, output: data, summary)) }
       Output.text("restored \(Printable.text(data)) from \(Printable.text(from)): \(BackupRun.text(summary))")
       Output.text("the next start of keepsake serve begins a new epoch: devices send what the backup lacks")
     }
@@ -124,11 +125,29 @@ struct CloudRestoreCommand: AsyncParsableCommand {
 /// What the three commands have in common.
 enum BackupRun {
   struct Answer: Encodable {
-    /// The backup.
+    struct Backup: Encodable {
+      var madeAt: String
+      var madeAtMilliseconds: Int64
+      var fileBytes: Int64
+      var databaseBytes: Int64
+      var contentCount: Int
+      var contentBytes: Int64
+      var lostContentCount: Int
+    }
+    /// What was read: the cloud's data folder, or the backup.
     var path: String
-    /// The folder of a restore.
-    var data: String?
-    var backup: BackupSummary
+    /// What was written: the backup, or the cloud's data folder; nil if nothing was.
+    var output: String?
+    var backup: Backup
+
+    init(path: String, output: String? = nil, _ summary: BackupSummary) {
+      (self.path, self.output) = (path, output)
+      backup = Backup(
+        madeAt: TimeText.iso(milliseconds: summary.madeAtMilliseconds),
+        madeAtMilliseconds: summary.madeAtMilliseconds, fileBytes: summary.fileBytes,
+        databaseBytes: summary.databaseBytes, contentCount: summary.contents, contentBytes: summary.contentBytes,
+        lostContentCount: summary.lostContents)
+    }
   }
 
   /// Runs `body`, shows its progress, and ends it in good order when a signal asks for that.
@@ -154,7 +173,7 @@ enum BackupRun {
   static func text(_ summary: BackupSummary) -> String {
     let parts = [
       Printable.size(summary.fileBytes), "database \(Printable.size(summary.databaseBytes))",
-      "\(summary.contents) large contents",
+      CountText.of(summary.contents, "large content"),
       summary.lostContents > 0 ? "\(summary.lostContents) more were lost before" : "",
       "of \(TimeText.iso(milliseconds: summary.madeAtMilliseconds))",
     ]

@@ -50,14 +50,16 @@ struct SecretRotateCommand: AsyncParsableCommand {
   @OptionGroup var options: SecretOptions
 
   private struct Rotated: Encodable {
-    var secrets: Int
+    /// The folder of the cloud's data.
+    var path: String
+    var secretCount: Int
   }
 
   func run() async throws {
     try await CommandRun.reporting(json: options.json) {
       let count = try options.secrets().rotate(now: Int64(Date().timeIntervalSince1970 * 1_000))
       if options.json {
-        try Output.document(Rotated(secrets: count))
+        try Output.document(Rotated(path: options.data, secretCount: count))
       } else {
         Output.text("made a new secret; \(CountText.of(count - 1, "earlier one")) kept")
       }
@@ -77,9 +79,12 @@ struct SecretListCommand: AsyncParsableCommand {
 
   private struct Ages: Encodable {
     struct Secret: Encodable {
+      var created: String
       var createdMilliseconds: Int64
       var valid: Bool
     }
+    /// The folder of the cloud's data.
+    var path: String
     var secrets: [Secret]
   }
 
@@ -87,12 +92,14 @@ struct SecretListCommand: AsyncParsableCommand {
     try await CommandRun.reporting(json: options.json) {
       let ages = try options.secrets().ages()
       let secrets = ages.enumerated().map {
-        Ages.Secret(createdMilliseconds: $0.element, valid: $0.offset < ServerSecrets.valid)
+        Ages.Secret(
+          created: TimeText.iso(milliseconds: $0.element), createdMilliseconds: $0.element,
+          valid: $0.offset < ServerSecrets.valid)
       }
-      if options.json { return try Output.document(Ages(secrets: secrets)) }
+      if options.json { return try Output.document(Ages(path: options.data, secrets: secrets)) }
       for (number, secret) in secrets.enumerated() {
         let use = number == 0 ? "signs" : secret.valid ? "valid" : "for renewal only"
-        Output.text("\(TimeText.iso(milliseconds: secret.createdMilliseconds))  \(use)")
+        Output.text("\(secret.created)  \(use)")
       }
     }
   }
@@ -114,14 +121,16 @@ struct SecretForgetCommand: AsyncParsableCommand {
   @OptionGroup var options: SecretOptions
 
   private struct Forgotten: Encodable {
-    var forgotten: Int
+    /// The folder of the cloud's data.
+    var path: String
+    var forgottenCount: Int
   }
 
   func run() async throws {
     try await CommandRun.reporting(json: options.json) {
       let count = try options.secrets().forgetEarlier()
       if options.json {
-        try Output.document(Forgotten(forgotten: count))
+        try Output.document(Forgotten(path: options.data, forgottenCount: count))
       } else {
         Output.text("forgot \(CountText.of(count, "earlier secret"))")
       }

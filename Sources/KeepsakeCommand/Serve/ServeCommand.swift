@@ -9,7 +9,9 @@ import Logging
 import UnixSignals
 
 /// `keepsake serve`: runs the cloud as one process with one folder.
-struct ServeCommand: AsyncParsableCommand {
+struct ServeCommand: AsyncParsableCommand, PrintsLines {
+  static let jsonForm = JSONForm.lines
+
   static let configuration = CommandConfiguration(
     commandName: "serve",
     abstract: "Run a cloud: one process, one folder.",
@@ -50,6 +52,12 @@ struct ServeCommand: AsyncParsableCommand {
   @Option(name: .long, help: .setting("metrics-host"))
   var metricsHost: String?
 
+  @Option(name: .long, help: .setting("admin-port"))
+  var adminPort: Int?
+
+  @Option(name: .long, help: .setting("admin-host"))
+  var adminHost: String?
+
   @Option(name: .long, help: .setting("app-keys-file"), completion: .file())
   var appKeysFile: String?
 
@@ -70,6 +78,9 @@ struct ServeCommand: AsyncParsableCommand {
 
   @Option(name: .long, help: .setting("authoritative"))
   var authoritative: String?
+
+  @Option(name: .long, help: .setting("identity"))
+  var identity: [String] = []
 
   @Option(name: .long, help: .setting("trusted-proxy"))
   var trustedProxy: [String] = []
@@ -119,10 +130,12 @@ struct ServeCommand: AsyncParsableCommand {
       "tls-certificate": tlsCertificate.map(value), "tls-key": tlsKey.map(value),
       "behind-proxy": behindProxy ? ConfigValue(.bool(true), isSecret: false) : nil,
       "metrics-port": metricsPort.map(value), "metrics-host": metricsHost.map(value),
+      "admin-port": adminPort.map(value), "admin-host": adminHost.map(value),
       "app-keys-file": appKeysFile.map(value), "app-key": appKey.isEmpty ? nil : value(appKey),
       "token-days": tokenDays.map(value), "quota": quota.map { value($0.text) },
       "upload-room": uploadRoom.map { value(String($0.bytes)) }, "upload-files": uploadFiles.map(value),
       "authoritative": authoritative.map { value($0.split(separator: ",").map(String.init)) },
+      "identity": identity.isEmpty ? nil : value(identity),
       "trusted-proxy": trustedProxy.isEmpty ? nil : value(trustedProxy),
       "proxy-protocol": proxyProtocol ? ConfigValue(.bool(true), isSecret: false) : nil,
       "registrations-per-address": registrationsPerAddress.map(value),
@@ -132,7 +145,7 @@ struct ServeCommand: AsyncParsableCommand {
   }
 
   func run() async throws {
-    try await CommandRun.reporting(json: json) {
+    try await CommandRun.reporting(json: json, as: Self.jsonForm) {
       let environment = ProcessInfo.processInfo.environment
       let settings = try ServeSettings(flags: flags, environment: environment, file: config)
       if printConfig { return try Self.show(settings, json: json) }
@@ -145,9 +158,9 @@ struct ServeCommand: AsyncParsableCommand {
       if !appKey.isEmpty {
         logger.warning("--app-key shows the key to every user of this machine: use --app-keys-file")
       }
-      let (json, untilInputEnds) = (json, untilInputEnds)
+      let (json, untilInputEnds, path) = (json, untilInputEnds, settings.text("data") ?? "")
       try await KeepsakeServer.run(configuration: configuration, logger: logger, reloadSignals: [.sighup]) { server in
-        Self.greet(server, json: json)
+        Self.greet(server, path: path, json: json)
         if untilInputEnds { Self.stopWhenInputEnds(server) }
       }
     }
@@ -173,6 +186,9 @@ struct ServeCommand: AsyncParsableCommand {
     configuration.isBehindProxy = settings.isSet("behind-proxy")
     configuration.metricsPort = settings.number("metrics-port")
     if let host = settings.text("metrics-host") { configuration.metricsHost = host }
+    configuration.adminPort = settings.number("admin-port")
+    if let host = settings.text("admin-host") { configuration.adminHost = host }
+    configuration.saves = AdminSaveReader()
     configuration.appKeys = settings.list("app-key")
     configuration.appKeysFile = file("app-keys-file")
     if let days = settings.number("token-days") { configuration.tokenDays = days }
@@ -182,6 +198,7 @@ struct ServeCommand: AsyncParsableCommand {
     }
     if let files = settings.number("upload-files") { configuration.uploadBudget.files = files }
     configuration.authoritative = Set(settings.list("authoritative"))
+    configuration.identityIssuers = try settings.list("identity").map { try IdentityIssuer($0) }
     configuration.trustedProxies = try proxies(settings)
     configuration.expectsProxyProtocol = settings.isSet("proxy-protocol")
     if let count = settings.number("registrations-per-address") {
@@ -239,16 +256,17 @@ struct ServeCommand: AsyncParsableCommand {
     }
   }
 
-  private static func greet(_ server: RunningServer, json: Bool) {
+  private static func greet(_ server: RunningServer, path: String, json: Bool) {
     if json {
       Output.line(
         Hello(
-          url: server.url.absoluteString, port: server.port, appKey: server.appKeys.first ?? "",
-          appKeys: server.appKeys, metricsPort: server.metricsPort))
+          path: path, url: server.url.absoluteString, port: server.port, appKey: server.appKeys.first ?? "",
+          appKeys: server.appKeys, metricsPort: server.metricsPort, adminPort: server.adminPort))
     } else {
       let keys = server.appKeys.joined(separator: ", ")
       let metrics = server.metricsPort.map { "  metrics port: \($0)" } ?? ""
-      Output.text("serving \(server.url.absoluteString)  app key: \(Printable.text(keys))\(metrics)")
+      let admin = server.adminPort.map { "  admin port: \($0)" } ?? ""
+      Output.text("serving \(server.url.absoluteString)  app key: \(Printable.text(keys))\(metrics)\(admin)")
     }
   }
 
@@ -269,6 +287,9 @@ struct ServeCommand: AsyncParsableCommand {
 
   /// The line that `--json` prints once the server listens.
   struct Hello: Codable {
+    var event = "ready"
+    /// The folder of the cloud's data, as it was named; nil for a server without one.
+    var path: String?
     var url: String
     var port: Int
     /// The first of `appKeys`: the only one if none was given.
@@ -276,6 +297,8 @@ struct ServeCommand: AsyncParsableCommand {
     var appKeys: [String]
     /// The port for monitoring, if there is one.
     var metricsPort: Int?
+    /// The port for the studio, if there is one.
+    var adminPort: Int?
   }
 }
 #endif

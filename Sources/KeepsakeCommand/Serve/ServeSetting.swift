@@ -15,6 +15,8 @@ struct ServeSetting: Sendable {
     /// Bytes, as a number or with K, M, G or T; or `none`.
     case size
     case list
+    /// Issuers of identities, each as `IdentityIssuer` reads it.
+    case issuers
     case choice([String])
   }
   var name: String
@@ -61,6 +63,12 @@ struct ServeSetting: Sendable {
       name: "metrics-host", value: "host", kind: .text, standard: "127.0.0.1",
       help: "The address of the port for monitoring."),
     ServeSetting(
+      name: "admin-port", value: "port", kind: .number(0...65_535),
+      help: "A port for the studio's staff and servers, /admin/v1, with admin keys; 0 picks any free one."),
+    ServeSetting(
+      name: "admin-host", value: "host", kind: .text, standard: "127.0.0.1",
+      help: "The address of the port for the studio. Any other than loopback needs --behind-proxy."),
+    ServeSetting(
       name: "app-keys-file", value: "file", kind: .text,
       help: """
         A file with the keys with which games register, one on each line. Read again when it changes: removing a key \
@@ -92,6 +100,12 @@ struct ServeSetting: Sendable {
       help: """
         Currencies that no device can earn, separated by commas: only orders of the game's own servers make more of \
         them.
+        """),
+    ServeSetting(
+      name: "identity", value: "issuer", kind: .issuers,
+      help: """
+        An issuer of identities with which players sign in: a name, and then key=value, such as \
+        "apple audience=com.example.garden"; may be repeated. docs/OPERATIONS.md has all keys.
         """),
     ServeSetting(
       name: "trusted-proxy", value: "range", kind: .list,

@@ -2,6 +2,7 @@
 import Configuration
 import Foundation
 import KeepsakeReplication
+import KeepsakeServer
 import KeepsakeStore
 
 /// The settings of `keepsake serve` as they were given: by flags, then by the environment, then by a file; the first
@@ -153,7 +154,7 @@ struct ServeSettings: Sendable {
       // In a file, a number of bytes may be a number.
       case .size: [.string, .int]
       // In a file, one word may stand without brackets.
-      case .list: [.stringArray, .string]
+      case .list, .issuers: [.stringArray, .string]
       }
     for type in types {
       let found: ConfigValue?
@@ -187,6 +188,18 @@ struct ServeSettings: Sendable {
     case (.list, .list(let words)):
       let words = words.map { $0.trimmingCharacters(in: .whitespaces) }.filter { !$0.isEmpty }
       if !words.isEmpty { return .list(words) }
+    case (.issuers, .list(let issuers)):
+      for issuer in issuers {
+        do {
+          _ = try IdentityIssuer(issuer)
+        } catch {
+          let reason = ErrorReason.text(error)
+          // A failure's message is shown with a full stop of its own.
+          let shown = reason.hasSuffix(".") ? String(reason.dropLast()) : reason
+          throw CommandFailure(.usage, "the setting \(setting.name) (\(source)): \(shown)")
+        }
+      }
+      if !issuers.isEmpty { return value }
     default: break
     }
     throw failure(setting, source)
@@ -201,6 +214,7 @@ struct ServeSettings: Sendable {
       case .flag: "true or false"
       case .size: "a number of bytes, a number with K, M, G or T, or none"
       case .list: "words separated by commas"
+      case .issuers: "a name, and then key=value for each further thing"
       case .choice(let choices): "one of \(choices.joined(separator: ", "))"
       }
     return CommandFailure(.usage, "the setting \(setting.name) (\(source)) takes \(expected)")
@@ -208,7 +222,12 @@ struct ServeSettings: Sendable {
 }
 
 extension ServeSetting {
-  fileprivate var isList: Bool { if case .list = kind { true } else { false } }
+  fileprivate var isList: Bool {
+    switch kind {
+    case .list, .issuers: true
+    default: false
+    }
+  }
   fileprivate var isSize: Bool { if case .size = kind { true } else { false } }
 }
 #endif

@@ -9,9 +9,9 @@ struct SimulateAnswer: Encodable {
     var violations: [String]
   }
 
-  var worlds: UInt64
+  var worldCount: UInt64
   /// Nil for a single world that was only shown.
-  var seconds: Double?
+  var durationMilliseconds: Double?
   /// Of all worlds, in hexadecimal digits: the same seeds give the same fingerprint.
   var fingerprint: String
   /// How often each thing happened, in all worlds together.
@@ -19,14 +19,18 @@ struct SimulateAnswer: Encodable {
   var failures: [Failure]
   /// What happened in the world that is shown: the first one that failed, or the one asked for.
   var trace: [String] = []
+  /// Why not all worlds were run.
+  var error: ErrorReport.Body?
   /// The names in `counts`, in order.
   private var names: [String] = []
 
-  private enum CodingKeys: CodingKey { case worlds, seconds, fingerprint, counts, failures, trace }
+  private enum CodingKeys: CodingKey {
+    case worldCount, durationMilliseconds, fingerprint, counts, failures, trace, error
+  }
 
-  init(_ progress: SimulationRun.Progress, seconds: Double?) {
-    worlds = progress.worlds
-    self.seconds = seconds
+  init(_ progress: SimulationRun.Progress, duration: Duration?) {
+    worldCount = progress.worlds
+    durationMilliseconds = duration.map { $0 / .milliseconds(1) }
     fingerprint = String(progress.trace, radix: 16)
     counts = Dictionary(progress.statistics.counts.map { ($0.name, $0.count) }, uniquingKeysWith: { $0 + $1 })
     names = progress.statistics.counts.map(\.name)
@@ -38,7 +42,7 @@ struct SimulateAnswer: Encodable {
     progress.worlds = 1
     (progress.statistics, progress.trace) = (world.statistics, world.trace)
     progress.failures = world.violations.isEmpty ? [] : [world]
-    self.init(progress, seconds: nil)
+    self.init(progress, duration: nil)
     trace = world.lines
   }
 
@@ -52,9 +56,12 @@ struct SimulateAnswer: Encodable {
       parts += failure.violations.map { "  " + Printable.text($0) }
     }
     parts.append(names.map { "\($0) \(counts[$0] ?? 0)" }.joined(separator: ", "))
-    let rate = seconds.map { ", \(Int($0 + 0.5)) s, \(Int(Double(worlds) / max($0, 0.001))) a second" } ?? ""
+    let rate =
+      durationMilliseconds.map {
+        ", \(Int($0 / 1_000 + 0.5)) s, \(Int(Double(worldCount) / max($0 / 1_000, 0.001))) a second"
+      } ?? ""
     parts.append(
-      "\(CountText.of(worlds, "world"))\(rate), \(failures.count) with violations, fingerprint \(fingerprint)")
+      "\(CountText.of(worldCount, "world"))\(rate), \(failures.count) with violations, fingerprint \(fingerprint)")
     return parts.joined(separator: "\n")
   }
 }

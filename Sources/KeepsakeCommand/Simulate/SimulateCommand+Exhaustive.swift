@@ -20,14 +20,19 @@ extension SimulateCommand {
       let began = ContinuousClock.now
       run.begin(threads: usedThreads)
       try await follow(run, since: began)
-      answer.add(run.progress, seconds: (ContinuousClock.now - began) / .seconds(1))
+      answer.add(run.progress, duration: ContinuousClock.now - began)
     }
     withExtendedLifetime(signals) {}
+    var failure: CommandFailure?
+    if runs.contains(where: \.isStopped) {
+      failure = CommandFailure(.temporary, "stopped before it was done", next: "name starts that are left with --start")
+      answer.error = failure.map(ErrorReport.Body.init)
+    }
     if json { try Output.document(answer) } else { Output.text(answer.text(on: .standardOutput())) }
     if answer.isFailure { throw ExitCode(1) }
-    guard !runs.contains(where: \.isStopped) else {
-      throw CommandFailure(.temporary, "stopped before it was done", next: "name starts that are left with --start")
-    }
+    guard let failure else { return }
+    if json { throw ExitCode(failure.kind.rawValue) }
+    throw failure
   }
 
   private func follow(_ run: ExhaustiveRun, since began: ContinuousClock.Instant) async throws {
@@ -47,12 +52,12 @@ extension SimulateCommand {
 struct ExhaustiveAnswer: Encodable {
   struct Run: Encodable {
     var start: String
-    var states: Int
-    var transitions: Int
+    var stateCount: Int
+    var transitionCount: Int
     var depth: Int
     /// Whether every state within the limits was visited.
     var exhausted: Bool
-    var seconds: Double
+    var durationMilliseconds: Double
     var rule: String?
     var violation: String?
     /// The shortest way to the violation, and the states on it.
@@ -60,14 +65,17 @@ struct ExhaustiveAnswer: Encodable {
   }
 
   private(set) var runs: [Run] = []
+  /// Why not all of them were run to their end.
+  var error: ErrorReport.Body?
 
   var isFailure: Bool { runs.contains { $0.rule != nil } }
 
-  mutating func add(_ report: ExhaustiveReport, seconds: Double) {
+  mutating func add(_ report: ExhaustiveReport, duration: Duration) {
     runs.append(
       Run(
-        start: report.start.rawValue, states: report.states, transitions: report.transitions, depth: report.depth,
-        exhausted: report.isExhausted, seconds: seconds, rule: report.failure?.violation.rule.rawValue,
+        start: report.start.rawValue, stateCount: report.states, transitionCount: report.transitions,
+        depth: report.depth, exhausted: report.isExhausted, durationMilliseconds: duration / .milliseconds(1),
+        rule: report.failure?.violation.rule.rawValue,
         violation: report.failure?.violation.text, trace: report.failure?.trace ?? []))
   }
 
@@ -81,9 +89,10 @@ struct ExhaustiveAnswer: Encodable {
     }
     let rows = runs.map { run in
       [
-        run.start, "\(run.states)", "\(run.transitions)", "\(run.depth)",
-        run.exhausted ? "yes" : run.rule == nil ? "no" : "violation", String(format: "%.1f", run.seconds),
-        "\(Int(Double(run.states) / max(run.seconds, 0.001)))",
+        run.start, "\(run.stateCount)", "\(run.transitionCount)", "\(run.depth)",
+        run.exhausted ? "yes" : run.rule == nil ? "no" : "violation",
+        String(format: "%.1f", run.durationMilliseconds / 1_000),
+        "\(Int(Double(run.stateCount) / max(run.durationMilliseconds / 1_000, 0.001)))",
       ]
     }
     let header = ["start", "states", "transitions", "depth", "exhausted", "seconds", "states a second"]

@@ -108,16 +108,13 @@ struct SimulateCommand: AsyncParsableCommand {
       run.start(threads: usedThreads)
       try await follow(run, since: began)
       stopping.cancel()
-      var answer = SimulateAnswer(run.progress, seconds: (ContinuousClock.now - began) / .seconds(1))
+      var answer = SimulateAnswer(run.progress, duration: ContinuousClock.now - began)
       if let first = run.progress.failures.first {
         answer.trace = await SimulationRun.world(seed: first.seed, options: options).lines
       }
-      try show(answer, lines: Self.shownLines)
-      guard run.progress.worlds == seeds else {
-        throw CommandFailure(
-          .temporary, "stopped after \(run.progress.worlds) of \(CountText.of(seeds, "world"))",
-          next: "go on with --from")
-      }
+      // After a failure, the worlds that are left wouldn't change the result.
+      let isWhole = !answer.failures.isEmpty
+      try show(answer, lines: Self.shownLines, failure: isWhole ? nil : stopped(after: run.progress.worlds))
     }
   }
 
@@ -132,13 +129,26 @@ struct SimulateCommand: AsyncParsableCommand {
     line.clear()
   }
 
-  private func show(_ answer: SimulateAnswer, lines: Int) throws {
-    if json {
-      try Output.document(answer)
-    } else {
+  private func stopped(after worlds: UInt64) -> CommandFailure? {
+    guard worlds < seeds else { return nil }
+    return CommandFailure(
+      .temporary, "stopped after \(worlds) of \(CountText.of(seeds, "world"))",
+      next: "go on with --from \(from + worlds) --seeds \(seeds - worlds)")
+  }
+
+  /// - Parameter failure: Why it isn't the whole result.
+  private func show(_ answer: SimulateAnswer, lines: Int, failure: CommandFailure? = nil) throws {
+    guard json else {
       Output.text(answer.text(lines: lines))
+      if !answer.failures.isEmpty { throw ExitCode(1) }
+      if let failure { throw failure }
+      return
     }
+    var answer = answer
+    answer.error = failure.map(ErrorReport.Body.init)
+    try Output.document(answer)
     if !answer.failures.isEmpty { throw ExitCode(1) }
+    if let failure { throw ExitCode(failure.kind.rawValue) }
   }
 }
 

@@ -101,6 +101,15 @@ struct CommandFailure: Error, Hashable, Sendable, Codable {
 
   /// Converts any error that a command can meet.
   init(_ error: any Error) {
+    self.init(converting: error)
+    if error is ServerError || error is BackupError || error is TransportFailure || error is AccountError
+      || error is AssetError
+    {
+      makeClause()
+    }
+  }
+
+  private init(converting error: any Error) {
     switch error {
     case let error as CommandFailure: self = error
     case let error as StoreError: self.init(store: error)
@@ -192,6 +201,7 @@ struct CommandFailure: Error, Hashable, Sendable, Codable {
       self.init(.permission, error.message, next: "get a new code with keepsake sync --pair on the other device")
     case .tooManyGuesses(let wait):
       self.init(.temporary, error.message, next: "wait \(CountText.of((wait + 999) / 1_000, "second")), then try again")
+    case .identityTaken, .identityUnknown, .retired: self.init(.permission, error.message)
     case .unauthorized: self.init(.permission, error.message, next: "check --app-key: keepsake serve prints it")
     case .failed(let failure): self.init(transport: failure)
     }

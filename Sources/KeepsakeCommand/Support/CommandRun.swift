@@ -5,15 +5,19 @@ import ArgumentParser
 enum CommandRun {
   /// Runs `body`, and reports its failure.
   ///
-  /// - Parameter looksInside: Whether the command itself reads everything that a damaged store still gives.
-  static func reporting(json: Bool, looksInside: Bool = false, _ body: () async throws -> Void) async throws {
+  /// - Parameters:
+  ///   - form: How `--json` prints it.
+  ///   - looksInside: Whether the command itself reads everything that a damaged store still gives.
+  static func reporting(
+    json: Bool, as form: JSONForm = .object, looksInside: Bool = false, _ body: () async throws -> Void
+  ) async throws {
     do {
       try await body()
     } catch let exit as ExitCode {
       throw exit
     } catch {
       let failure = looksInside ? CommandFailure(error).withoutInspectAdvice : CommandFailure(error)
-      if json { Output.line(ErrorReport(failure)) } else { complain(of: failure) }
+      if json { Output.failure(ErrorReport(failure), as: form) } else { complain(of: failure) }
       throw ExitCode(failure.kind.rawValue)
     }
   }
@@ -49,13 +53,19 @@ struct ErrorReport: Encodable {
   /// Returns the report of arguments that can't be parsed, if they ask for JSON; nil for anything else, such as the
   /// help, and what a command that ran has reported itself.
   init?(usage error: any Error, of arguments: [String]) {
+    guard Self.isWanted(in: arguments), !(error is ExitCode),
+      KeepsakeTool.exitCode(for: error) == .validationFailure
+    else { return nil }
     let own = arguments.prefix { $0 != "--" }
-    // Short flags may be written together.
-    let isWanted = own.contains { $0 == "--json" || $0.wholeMatch(of: /-[a-z]*j[a-z]*/) != nil }
-    guard isWanted, !(error is ExitCode), KeepsakeTool.exitCode(for: error) == .validationFailure else { return nil }
     self.error = Body(
       code: "usage", message: KeepsakeTool.message(for: error),
-      next: (["keepsake help"] + KeepsakeTool.path(in: own)).joined(separator: " ") + " says how it is used")
+      next: (["keepsake help"] + KeepsakeTool.command(in: own).path).joined(separator: " ") + " says how it is used")
+  }
+
+  /// Whether arguments that aren't parsed yet ask for JSON.
+  static func isWanted(in arguments: [String]) -> Bool {
+    // Short flags may be written together.
+    arguments.prefix { $0 != "--" }.contains { $0 == "--json" || $0.wholeMatch(of: /-[a-z]*j[a-z]*/) != nil }
   }
 }
 #endif

@@ -10,6 +10,11 @@ import Darwin
 
 /// A folder that a command reads and doesn't create.
 enum FolderArgument {
+  /// Returns the path of what is in a folder, as the folder was named.
+  static func path(of name: String, in folder: String) -> String {
+    folder.hasSuffix("/") ? folder + name : folder + "/" + name
+  }
+
   /// - Throws: `CommandFailure` if there is none, or if the system doesn't let the command look into it. What reads
   ///   single files of the folder couldn't tell that from a folder without them.
   static func url(_ path: String) throws -> URL {

@@ -1,6 +1,7 @@
 #if Cloud
 import ArgumentParser
 import Foundation
+import KeepsakeArchive
 import KeepsakeReplication
 import Synchronization
 #if canImport(Glibc)
@@ -12,10 +13,18 @@ import Darwin
 #endif
 
 /// Writes to standard output and standard error immediately, unbuffered: other programs wait for these lines through a
-/// pipe.
+/// pipe. All JSON of the command has one layout, that of `JSONWriter`, with sorted names.
+///
+/// Every command writes to either of them only through this type, which alone decides what an output means that can't
+/// be written.
 enum Output {
   /// Why standard output could not be written, the first time that it couldn't.
   private static let failure = Mutex<CommandFailure?>(nil)
+  private static let isReaderGone = Mutex(false)
+
+  /// Whether standard output still has a reader, as far as the last lines have shown. Only for work that is done for
+  /// nobody else.
+  static var hasReader: Bool { !isReaderGone.withLock { $0 } }
 
   static func text(_ text: String) {
     write(Data((text + "\n").utf8), to: .standardOutput)
@@ -38,14 +47,27 @@ enum Output {
   /// Writes one JSON object on one line.
   static func line(_ value: some Encodable) { text(json(value)) }
 
+  /// Writes a failure as JSON.
+  static func failure(_ report: ErrorReport, as form: JSONForm) {
+    switch form {
+    case .object: bytes(laidOut(report) { JSONWriter() } + Data("\n".utf8))
+    case .lines: line(report)
+    case .linesBesideProgram: complaint(json(report))
+    }
+  }
+
   /// Returns one JSON object as one line, without the line feed. For flat objects of texts and numbers, which can
   /// always be written as JSON.
   static func json(_ value: some Encodable) -> String {
+    String(decoding: laidOut(value) { JSONWriter(isOnOneLine: true) }, as: UTF8.self)
+  }
+
+  private static func laidOut(_ value: some Encodable, by writer: () -> JSONWriter) -> Data {
     do {
-      return String(decoding: try encode(value, pretty: false), as: UTF8.self)
+      return try encode(value, writer())
     } catch {
-      return
-        "{\"error\":{\"code\":\"software\",\"message\":\"a line could not be written as JSON\"},\"event\":\"error\"}"
+      return Data(
+        #"{"error":{"code":"software","message":"a line could not be written as JSON"},"event":"error"}"#.utf8)
     }
   }
 
@@ -59,7 +81,7 @@ enum Output {
   /// - Throws: `CommandFailure` if `value` can't be written as JSON.
   static func data(_ value: some Encodable) throws -> Data {
     do {
-      return try encode(value, pretty: true) + Data("\n".utf8)
+      return try encode(value, JSONWriter()) + Data("\n".utf8)
     } catch {
       throw CommandFailure(
         .software, "the result can't be written as JSON: \(ErrorReason.text(error))",
@@ -67,13 +89,14 @@ enum Output {
     }
   }
 
-  private static func encode(_ value: some Encodable, pretty: Bool) throws -> Data {
+  private static func encode(_ value: some Encodable, _ writer: JSONWriter) throws -> Data {
     let encoder = JSONEncoder()
-    encoder.outputFormatting =
-      pretty ? [.sortedKeys, .withoutEscapingSlashes, .prettyPrinted] : [.sortedKeys, .withoutEscapingSlashes]
+    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
     encoder.nonConformingFloatEncodingStrategy = .convertToString(
       positiveInfinity: "inf", negativeInfinity: "-inf", nan: "nan")
-    return try encoder.encode(value)
+    var json = writer
+    json.value(json: try encoder.encode(value))
+    return json.take()
   }
 
   private static func write(_ data: Data, to handle: FileHandle) {
@@ -83,7 +106,8 @@ enum Output {
       // If the reader of these lines is gone, there is nobody to report it to. Anything else is reported at the end of
       // the command. The work goes on.
       let number = ErrorReason.systemNumber(of: error)
-      guard number != EPIPE, handle === FileHandle.standardOutput else { return }
+      guard handle === FileHandle.standardOutput else { return }
+      guard number != EPIPE else { return isReaderGone.withLock { $0 = true } }
       failure.withLock { failure in
         guard failure == nil else { return }
         let advice = number == ENOSPC || number == EDQUOT ? "make room and try again" : nil

@@ -20,5 +20,13 @@ enum Printable {
     let tenths = Int64((value * 10).rounded())
     return "\(tenths / 10).\(abs(tenths % 10)) \(units[unit])"
   }
+
+  /// Returns a time that was spent in its two largest units. What a clock can't have measured counts as nothing.
+  static func duration(_ milliseconds: Double) -> String {
+    let seconds = milliseconds.isFinite ? Int64(min(max(milliseconds / 1_000, 0), 1e12)) : 0
+    let (hours, minutes) = (seconds / 3_600, seconds / 60 % 60)
+    if hours > 0 { return "\(hours) h \(minutes) min" }
+    return minutes > 0 ? "\(minutes) min \(seconds % 60) s" : "\(seconds) s"
+  }
 }
 #endif

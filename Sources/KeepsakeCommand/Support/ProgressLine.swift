@@ -75,10 +75,15 @@ final class ProgressLine: Sendable {
 
   /// Removes the line; the next update counts as something new. For programs, only what is being done ends: many short
   /// steps are reported, too.
-  func clear() {
+  func clear() { clear(isOver: !isJSON) }
+
+  /// Removes the line; the next update counts as something new, also for programs.
+  func end() { clear(isOver: true) }
+
+  private func clear(isOver: Bool) {
     state.withLock { state in
-      if state.isOnScreen { FileHandle.standardError.write(Data("\r\u{1B}[K".utf8)) }
-      if isJSON { state.text = nil } else { state = State() }
+      if state.isOnScreen { Output.errorBytes(Data("\r\u{1B}[K".utf8)) }
+      if isOver { state = State() } else { state.text = nil }
     }
   }
 
@@ -101,7 +106,7 @@ final class ProgressLine: Sendable {
     (state.last, state.shown) = (now, text)
     if isTerminal {
       state.isOnScreen = true
-      FileHandle.standardError.write(Data("\r\u{1B}[K\(Printable.text(text))".utf8))
+      Output.errorBytes(Data("\r\u{1B}[K\(Printable.text(text))".utf8))
     } else if isJSON {
       Output.complaint(Output.json(Event(message: text)))
     } else {

@@ -1,4 +1,5 @@
 #if Cloud
+import KeepsakeMirror
 import KeepsakeReplication
 
 /// Slots as people write them, and as stores have them: the slot keys of local slots and of tracked files begin with
@@ -16,6 +17,12 @@ enum SlotName {
   /// the game's other commands reach it.
   static func slot(_ typed: String) -> String {
     typed.utf8.starts(with: tracked.utf8) ? SlotKey.file(String(typed.dropFirst(tracked.count))).text : typed
+  }
+
+  /// Returns what is still to be done after a slot got a new version; nil if nothing is.
+  static func followingStep(_ typed: String) -> String? {
+    guard typed.hasPrefix(SavePath.slotPrefix) else { return nil }
+    return "the file itself changes at the next keepsake sync or keepsake wrap"
   }
 
   /// Returns the slot keys under which the store may have versions of it: the one that every device has, and the one

@@ -4,7 +4,9 @@ import Foundation
 import KeepsakeSync
 
 /// `keepsake sync`: keeps a folder of save files the same on every device.
-struct SyncCommand: AsyncParsableCommand {
+struct SyncCommand: AsyncParsableCommand, PrintsLines {
+  static let jsonForm = JSONForm.lines
+
   static let configuration = CommandConfiguration(
     commandName: "sync",
     abstract: "Keep a folder of save files the same on every device.",
@@ -21,8 +23,9 @@ struct SyncCommand: AsyncParsableCommand {
       Dropbox, Syncthing), or a memory stick. It has to exist, beside the saves and not inside them. The first device \
       sets it up; name the same folder on every device.
 
-      Symbolic links, device files, and names that other systems can't have are reported and left alone. Empty folders \
-      are not synced.
+      A file whose name only some systems can have (a:b, CON) is kept and sent; a device that can't have it reports \
+      that, and writes the others. Symbolic links, device files, and names that aren't UTF-8, have control characters \
+      or more than 240 bytes are reported and left alone. Empty folders are not synced.
       """,
     examples: [
       "keepsake sync ~/saves --cloud http://127.0.0.1:8080 --app-key KEY --pair",
@@ -63,9 +66,9 @@ struct SyncCommand: AsyncParsableCommand {
   }
 
   func run() async throws {
-    try await CommandRun.reporting(json: json) {
+    try await CommandRun.reporting(json: json, as: Self.jsonForm) {
       let place = try place()
-      let reporter = SyncReporter(json: json)
+      let reporter = SyncReporter(json: json, showsProgress: true)
       let session = try await SyncSession.open(
         SyncSession.Options(
           folder: folder, state: state, cloud: place, showsPairingCode: target.pair, once: once,

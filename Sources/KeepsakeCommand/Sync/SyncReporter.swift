@@ -2,6 +2,7 @@
 import Foundation
 import KeepsakeMirror
 import KeepsakeReplication
+import KeepsakeStore
 import KeepsakeSync
 
 /// Reports what a sync does: sentences for people, lines of JSON for programs.
@@ -14,16 +15,16 @@ final class SyncReporter {
     var winner: String?
     var losers: [String]?
     var related: Bool?
+    var item: String?
     var message: String?
-    var code: String?
-    var expiresInSeconds: Int?
-    var folder: String?
-    var state: String?
+    var pairingCode: String?
+    var expiresInMilliseconds: Int?
+    var stateFolder: String?
+    var sharedFolder: String?
     var device: String?
     var player: String?
-    var shared: String?
     var container: String?
-    var devices: [String]?
+    var deviceNames: [String]?
   }
 
   /// The last line.
@@ -39,10 +40,10 @@ final class SyncReporter {
     /// Files that could not be read or written in the last pass over the folder.
     var troubled = 0
     /// Commits that the cloud isn't certain to have.
-    var waiting = 0
+    var waitingCommits = 0
     /// What went over the wire: bodies of requests, and of responses and events. Nil if there is no wire.
-    var bytesSent: Int64?
-    var bytesReceived: Int64?
+    var sentBytes: Int64?
+    var receivedBytes: Int64?
 
     init(_ counts: MirrorCounts) {
       captured = counts.captured
@@ -61,34 +62,45 @@ final class SyncReporter {
   private var lastPhase: SyncStatus.Phase?
 
   /// Passes its lines to `write`.
-  init(json: Bool, write: @escaping (String) -> Void = Output.text) {
+  ///
+  /// - Parameter showsProgress: Whether programs get the progress, on standard error; people always do.
+  init(json: Bool, showsProgress: Bool = false, write: @escaping (String) -> Void = Output.text) {
     self.json = json
     self.write = write
-    progress = ProgressLine(quiet: json)
+    progress = ProgressLine(json: json, quiet: json && !showsProgress)
   }
 
   /// Reports the progress of a pass over the folder.
   func looking(_ done: Int, of all: Int) {
+    // Thousands of small files take less time than to say so of each.
+    guard done.isMultiple(of: 50) else { return }
     progress.update("checked \(done) of \(CountText.of(all, "file"))")
+  }
+
+  /// Reports what opening the store had to repair: to people on standard error, whatever the command does.
+  func repaired(_ store: Store) {
+    guard json else { return StoreInput.announce(store) }
+    for incident in store.incidents { emit(Line(event: "repaired", message: incident.message), "") }
   }
 
   func ready(folder: String, state: String, credentials: CloudCredentials) {
     emit(
       Line(
-        event: "ready", folder: folder, state: state, device: credentials.device.description,
+        event: "ready", path: folder, stateFolder: state, device: credentials.device.description,
         player: credentials.player.description),
       "syncing \(Printable.text(folder)) with \(credentials.url.absoluteString)")
   }
 
   func ready(folder: String, state: String, shared: String, container: ContainerID) {
     emit(
-      Line(event: "ready", folder: folder, state: state, shared: shared, container: container.description),
+      Line(
+        event: "ready", path: folder, stateFolder: state, sharedFolder: shared, container: container.description),
       "syncing \(Printable.text(folder)) with the folder \(Printable.text(shared))")
   }
 
   func pairing(_ code: PairingCode) {
     emit(
-      Line(event: "pairing", code: code.code, expiresInSeconds: code.expiresInSeconds),
+      Line(event: "pairing", pairingCode: code.code, expiresInMilliseconds: code.expiresInSeconds * 1_000),
       """
       pairing code: \(Printable.text(code.code))  (valid for \(code.expiresInSeconds / 60) minutes and one device; \
       there: --join \(Printable.text(code.code)))
@@ -134,14 +146,15 @@ final class SyncReporter {
   func seen(_ sighting: SeenByTracker.Sighting) {
     let names = sighting.devices.map { $0.isEmpty ? "a device without a name" : Printable.text($0) }
     emit(
-      .init(event: "seen", path: sighting.path.text, version: sighting.version.description, devices: sighting.devices),
+      .init(
+        event: "seen", path: sighting.path.text, version: sighting.version.description, deviceNames: sighting.devices),
       "seen      \(shown(sighting.path))  by \(names.joined(separator: ", "))")
   }
 
   func refused(_ refusals: [Refusal]) {
     for refusal in refusals {
       emit(
-        .init(event: "refused", path: refusal.item, message: refusal.message),
+        .init(event: "refused", item: refusal.item, message: refusal.message),
         "REFUSED   \(Printable.text(refusal.item)): \(Printable.text(refusal.message))")
     }
   }
@@ -163,34 +176,35 @@ final class SyncReporter {
     defer { lastPhase = status.phase }
     switch status.phase {
     case .waiting(let failure), .halted(let failure):
-      progress.clear()
+      progress.end()
       if !isSameTrouble(status.phase) {
         emit(.init(event: "offline", message: failure.message), "waiting   \(Printable.text(failure.message))")
       }
     case .storeFailed(let message):
-      progress.clear()
+      progress.end()
       if lastPhase != status.phase {
         emit(.init(event: "offline", message: message), "waiting   the store: \(Printable.text(message))")
       }
     case .busy:
       progress.update(Self.progressText(status, files: files))
     case .stopped, .paused, .idle:
-      files > 0 ? progress.update(Self.progressText(status, files: files)) : progress.clear()
+      files > 0 ? progress.update(Self.progressText(status, files: files)) : progress.end()
     }
   }
 
   func end(_ end: End) {
-    progress.clear()
+    progress.end()
     let done =
       """
       kept \(end.captured), deleted \(end.deleted), received \(end.placed), removed \(end.removed), conflicts \
       \(end.conflicts)
       """
     var wire = ""
-    if let sent = end.bytesSent, let received = end.bytesReceived {
+    if let sent = end.sentBytes, let received = end.receivedBytes {
       wire = "; sent \(Printable.size(sent)), received \(Printable.size(received)) over the network"
     }
-    let owed = end.waiting > 0 ? "; \(CountText.of(end.waiting, "commit")) waiting to be sent or confirmed" : ""
+    let owed =
+      end.waitingCommits > 0 ? "; \(CountText.of(end.waitingCommits, "commit")) waiting to be sent or confirmed" : ""
     let trouble = end.troubled > 0 ? "; \(CountText.of(end.troubled, "file")) could not be synced" : ""
     write(json ? Output.json(end) : "\(done)\(wire)\(owed)\(trouble)")
   }
@@ -218,7 +232,7 @@ final class SyncReporter {
   private func shown(_ path: SavePath) -> String { Printable.text(path.text) }
 
   private func emit(_ line: Line, _ text: String) {
-    progress.clear()
+    progress.end()
     write(json ? Output.json(line) : text)
   }
 }

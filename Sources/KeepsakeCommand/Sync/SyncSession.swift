@@ -70,15 +70,16 @@ final class SyncSession {
     }
     let state = try SyncState(folder: options.folder, named: options.state)
     let store = try Store.open(at: state.url)
-    StoreInput.announce(store)
+    reporter.repaired(store)
     let saves = URL(fileURLWithPath: options.folder, isDirectory: true)
     let way = try await SyncWay.open(options.cloud, apartFrom: [saves], state: state, store: store)
     let session = try SyncSession(options, reporter, store, state, way)
     switch (options.cloud, way.credentials) {
     case (.folder(let shared), _):
-      reporter.ready(folder: options.folder, state: state.url.path, shared: shared.path, container: way.container)
+      reporter.ready(
+        folder: options.folder, state: state.url.relativePath, shared: shared.relativePath, container: way.container)
     case (.server, let credentials?):
-      reporter.ready(folder: options.folder, state: state.url.path, credentials: credentials)
+      reporter.ready(folder: options.folder, state: state.url.relativePath, credentials: credentials)
       if options.showsPairingCode { reporter.pairing(try await HTTPAccount.pairingCode(for: credentials)) }
     case (.server, nil): break
     }
@@ -146,9 +147,9 @@ final class SyncSession {
   private func close(waiting: Int) throws {
     var end = SyncReporter.End(mirror.counts)
     end.troubled = lastPass.troubled
-    end.waiting = max(waiting, try store.read { try $0.outboxCount() })
-    end.bytesSent = way.traffic?.bytesSent
-    end.bytesReceived = way.traffic?.bytesReceived
+    end.waitingCommits = max(waiting, try store.read { try $0.outboxCount() })
+    end.sentBytes = way.traffic?.bytesSent
+    end.receivedBytes = way.traffic?.bytesReceived
     reporter.end(end)
     try store.close()
   }
@@ -241,7 +242,7 @@ final class SyncSession {
   /// Takes what other tasks have left; returns whether to stop.
   private func take() throws -> Bool {
     let letters = takeLetters()
-    mirror.doubt(slots: letters.slots.sorted())
+    try mirror.doubt(slots: letters.slots.sorted())
     reporter.refused(letters.refusals)
     letters.damaged.forEach(reporter.damaged)
     letters.lostMoney.forEach(reporter.moneyLost)

@@ -29,8 +29,9 @@ enum GameProcess {
 
   /// Starts a game, which is looked up in `PATH` if its name has no slash.
   ///
+  /// - Parameter command: The game and its arguments, byte for byte: what they mean is known to the game alone.
   /// - Throws: `CommandFailure` if it can't be started.
-  static func start(_ command: [String]) throws -> pid_t {
+  static func start(_ command: [[UInt8]]) throws -> pid_t {
     var attributes = posix_spawnattr_t()
     posix_spawnattr_init(&attributes)
     defer { posix_spawnattr_destroy(&attributes) }
@@ -44,15 +45,16 @@ enum GameProcess {
     for number in GameSignals.ignoredHere { sigaddset(&ignored, number) }
     posix_spawnattr_setsigdefault(&attributes, &ignored)
     posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGMASK) | Int16(POSIX_SPAWN_SETSIGDEF))
-    var arguments: [UnsafeMutablePointer<CChar>?] = command.map { strdup($0) } + [nil]
+    let words = command.map { $0.map { CChar(bitPattern: $0) } + [0] }
+    var arguments: [UnsafeMutablePointer<CChar>?] = words.map { strdup($0) } + [nil]
     defer { for argument in arguments { free(argument) } }
     var process: pid_t = 0
-    let number = posix_spawnp(&process, command[0], nil, &attributes, &arguments, environ)
+    let number = posix_spawnp(&process, words[0], nil, &attributes, &arguments, environ)
     guard number == 0 else {
       // What is there is neither a program nor a script that says what runs it.
       throw CommandFailure(
         number == ENOEXEC ? .data : CommandFailure.Kind(errno: number),
-        "can't start \(command[0]): \(String(cString: strerror(number)))",
+        "can't start \(String(decoding: command[0], as: UTF8.self)): \(String(cString: strerror(number)))",
         next: "check the command after --")
     }
     GameSignals.game = process

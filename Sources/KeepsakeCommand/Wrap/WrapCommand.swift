@@ -5,7 +5,8 @@ import KeepsakeMirror
 import KeepsakeReplication
 import KeepsakeStore
 #if canImport(Glibc)
-import CDispatch  // The compiler may take this module for the one that defines Glibc's stat.
+import CDispatch  // The compiler may take this module, or the next, for the one that defines Glibc's stat.
+import CoreFoundation
 import Glibc
 #elseif canImport(Musl)
 import Musl
@@ -14,7 +15,9 @@ import Darwin
 #endif
 
 /// `keepsake wrap`: starts a game with the newest saves, and keeps and sends those that it makes.
-struct WrapCommand: AsyncParsableCommand {
+struct WrapCommand: AsyncParsableCommand, PrintsLines {
+  static let jsonForm = JSONForm.linesBesideProgram
+
   static let configuration = CommandConfiguration(
     commandName: "wrap",
     abstract: "Start a game with the newest saves, and keep and send those that it makes.",
@@ -34,6 +37,9 @@ struct WrapCommand: AsyncParsableCommand {
 
       Settings for all games are in wrap.json in the folder of settings (~/.config/keepsake on Linux), such as \
       {"folder": "/home/me/Dropbox/saves"}. Without a command after --, it only syncs.
+
+      What the command itself says is on standard error, with --json as one object per line. Lines of the game may \
+      come between: sh -c 'exec game 2>game.log' after -- keeps them apart.
       """,
     examples: [
       #"keepsake wrap --game "Some Game" -- %command%     # in Steam's launch options"#,
@@ -98,6 +104,11 @@ struct WrapCommand: AsyncParsableCommand {
 
   @OptionGroup var watch: FolderWatchOptions
 
+  @Flag(
+    name: .shortAndLong,
+    help: "Print JSON on standard error, one object per line, and ask nothing; standard output is the game's.")
+  var json = false
+
   @Argument(parsing: .postTerminator, help: "The game and its arguments.")
   var command: [String] = []
 
@@ -117,18 +128,18 @@ struct WrapCommand: AsyncParsableCommand {
   }
 
   func run() async throws {
-    try await CommandRun.reporting(json: false) {
+    try await CommandRun.reporting(json: json, as: Self.jsonForm) {
       let options = try self.options(environment: ProcessInfo.processInfo.environment)
       let stops = GameSignals.catchAll()
       let inbox = WrapInbox(WrapLetters())
       let session = WrapSession(
         options, inbox: inbox,
         ask: { question in
-          guard ConflictQuestion.hasTerminal else { return nil }
+          guard !json, ConflictQuestion.hasTerminal else { return nil }
           Output.errorBytes(Data(question.utf8))
           return ConflictQuestion.readLine { inbox.current.stop != nil }
         },
-        say: { Output.complaint("keepsake: " + $0) })
+        emit: { [json] in $0.write(json: json) })
       let status = try await session.run(stops: stops)
       if status != 0 { throw ExitCode(status) }
     }
@@ -157,7 +168,7 @@ struct WrapCommand: AsyncParsableCommand {
         return choice
       }
     return WrapSession.Options(
-      game: name, command: command, areas: areas, state: state,
+      game: name, command: RawArguments.bytes(of: command), areas: areas, state: state,
       cloud: try location(settings, folderName: folderName, home: home),
       showsPairingCode: target.pair, conflict: choice ?? .ask,
       wait: .seconds(

@@ -13,7 +13,7 @@ final class WrapSession {
     /// The game's name, for people.
     var game: String
     /// The game's program and its arguments; empty to sync without a game.
-    var command: [String]
+    var command: [[UInt8]]
     var areas: [SaveArea]
     /// The folder of the store and the credentials.
     var state: String
@@ -35,7 +35,7 @@ final class WrapSession {
   private static let progressLook = Duration.milliseconds(100)
 
   private let options: Options
-  private let say: (String) -> Void
+  private let emit: (WrapEvent) -> Void
   private let inbox: WrapInbox
   private let ask: (String) -> String?
   private var store: Store?
@@ -46,13 +46,15 @@ final class WrapSession {
 
   /// - Parameters:
   ///   - ask: Asks a question and returns the answer; nil if there is none.
-  ///   - say: Receives what people should know, a line each.
-  init(_ options: Options, inbox: WrapInbox, ask: @escaping (String) -> String?, say: @escaping (String) -> Void) {
+  ///   - emit: Receives what is reported.
+  init(_ options: Options, inbox: WrapInbox, ask: @escaping (String) -> String?, emit: @escaping (WrapEvent) -> Void) {
     self.options = options
     self.inbox = inbox
     self.ask = ask
-    self.say = say
+    self.emit = emit
   }
+
+  private func say(_ text: String) { emit(.notice(text)) }
 
   /// Runs everything, and returns the exit status: the game's, or by the signal that stopped the command before.
   ///
@@ -73,6 +75,7 @@ final class WrapSession {
       return 0
     }
     areas?.resetCounts()
+    emit(.ready(game: options.game, stateFolder: options.state))
     let end: GameProcess.End
     do {
       end = try await play()
@@ -90,7 +93,7 @@ final class WrapSession {
     let state = try SyncState(folder: options.state, named: options.state)
     self.state = state
     let store = try Store.open(at: state.url)
-    StoreInput.announce(store)
+    for incident in store.incidents { emit(.repaired(incident.message)) }
     self.store = store
     let areas = SaveAreas(
       options.areas, store: store, state: state.url, settleMilliseconds: options.settleMilliseconds)
@@ -103,7 +106,7 @@ final class WrapSession {
     if case .away(let why) = cloud { say("the cloud can't be used now (\(WrapSummary.trimmed(why)))") }
     guard inbox.current.stop == nil else { return }
     let back = try areas.bringBackGone()
-    if back > 0 { say("the folder of the saves was gone; \(CountText.of(back, "save")) put back") }
+    if back > 0 { emit(.putBack(back)) }
     try decide(in: areas)
     try report(outside: areas.outside())
     areas.isPlacing = true
@@ -112,7 +115,7 @@ final class WrapSession {
     if !isOver { patience.restart() }
     try await settle(areas, &patience)
     let received = areas.counts.received - back
-    if received > 0 { say("received \(CountText.of(received, "save"))") }
+    if received > 0 { emit(.received(received)) }
   }
 
   /// Makes passes until nothing moves.
@@ -157,19 +160,7 @@ final class WrapSession {
     guard !conflicts.isEmpty else { return }
     let settlement = settlement(of: conflicts.map(\.conflict))
     for (mirror, conflict) in conflicts {
-      let beside = try mirror.settle(conflict, by: settlement)
-      let path = Printable.text(conflict.path.text)
-      switch settlement {
-      case .mine: say("conflict: \(path) stays as it is here; the other is in the history")
-      case .theirs: say("conflict: \(path) comes from the other device; the one here is in the history")
-      case .both:
-        let names = beside.map { Printable.text($0.text) }.joined(separator: ", ")
-        say(
-          """
-          conflict: \(path) stays as it is here; the other is beside it as \
-          \(names.isEmpty ? "nothing, but in the history" : names)
-          """)
-      }
+      emit(.conflict(conflict.path, settlement, beside: try mirror.settle(conflict, by: settlement)))
     }
   }
 
@@ -223,7 +214,7 @@ final class WrapSession {
     }
     if options.showsPairingCode, let credentials = way.credentials {
       let code = try await Self.inTime(options.wait, inbox) { try await HTTPAccount.pairingCode(for: credentials) }
-      say("pairing code: \(Printable.text(code.code))  (there: --join \(Printable.text(code.code)))")
+      emit(.pairing(code))
     }
     return SyncService(store: store, transport: way.transport, container: way.container)
   }
@@ -324,10 +315,9 @@ final class WrapSession {
       var patience = self.newPatience(Self.patience.after)
       try await self.settle(areas, &patience)
       await self.exchange()
-      for line in WrapSummary.lines(areas.takeIssues()) { self.say(line) }
-      self.say(
-        WrapSummary.line(
-          areas.counts, self.cloud, conflicts: try areas.conflicts().count, troubled: areas.troubled))
+      self.emit(.issues(areas.takeIssues()))
+      self.emit(
+        .end(areas.counts, self.cloud, conflicts: try areas.conflicts().count, troubled: areas.troubled))
     }
     await close()
   }

@@ -1,4 +1,3 @@
-public import Foundation
 import KeepsakeArchive
 
 extension ArchiveDifference {
@@ -33,8 +32,8 @@ extension ArchiveDifference {
       lines += classes.map { "    \($0.path): \($0.text)" }
       lines += omittedClasses.map { "    " + paint("... \($0.count) more: \($0.pattern)", .faint) }
     }
-    if !lines.isEmpty, !opened.isEmpty {
-      lines = ["files"] + zip(["-", "+"], opened).map { "  \($0) \($1.text)" } + [""] + lines
+    if !lines.isEmpty, sides.contains(where: { !$0.wrappings.isEmpty }) {
+      lines = ["files"] + zip(["-", "+"], sides).map { "  \($0) \($1.text)" } + [""] + lines
     }
     return lines.isEmpty ? "" : lines.joined(separator: "\n") + "\n"
   }
@@ -72,90 +71,5 @@ extension ArchiveDifference {
 
   private static func counts(_ objects: [LoneObject]) -> [(type: String, count: Int)] {
     Dictionary(grouping: objects, by: \.type).map { ($0.key, $0.value.count) }.sorted { $0.type < $1.type }
-  }
-
-  /// Returns a JSON document for programs, ending in a line feed. Values are written as by `ArchiveInspection.json()`;
-  /// a reference refers to an object of the archive that contains it.
-  ///
-  /// - Returns: The document, in UTF-8.
-  public func json() -> Data {
-    var json = JSONWriter()
-    json.beginObject()
-    json.key("equal")
-    json.value(isEmpty)
-    if !opened.isEmpty {
-      json.key("wrappings")
-      json.beginArray()
-      for archive in opened { json.value(wrappings: archive.wrappings) }
-      json.end()
-    }
-    json.key("types")
-    json.beginArray()
-    for change in types { json.value(change) }
-    json.end()
-    json.key("changes")
-    json.beginArray()
-    for change in changes { json.value(change) }
-    json.end()
-    json.key("omitted")
-    json.value(omitted)
-    if let classes {
-      json.key("classes")
-      json.beginArray()
-      for change in classes { json.value(change) }
-      json.end()
-      json.key("omittedClasses")
-      json.value(omittedClasses)
-    }
-    for (name, objects) in [("removedObjects", removedObjects), ("addedObjects", addedObjects)] {
-      json.key(name)
-      json.beginArray()
-      for object in objects { json.object(object.number, object.type, object.fields) }
-      json.end()
-    }
-    json.end()
-    return Data(json.bytes + [0x0A])
-  }
-}
-
-extension JSONWriter {
-  fileprivate mutating func value(_ omitted: [ArchiveDifference.Omission]) {
-    beginArray()
-    for omission in omitted {
-      beginObject()
-      key("pattern")
-      value(omission.pattern)
-      key("count")
-      value(omission.count)
-      end()
-    }
-    end()
-  }
-
-  fileprivate mutating func value(_ change: ArchiveDifference.TypeChange) {
-    beginObject()
-    for (name, text) in [
-      ("change", change.kind.rawValue), ("type", change.type), ("member", change.member), ("old", change.old),
-      ("new", change.new),
-    ] {
-      guard let text else { continue }
-      key(name)
-      value(text)
-    }
-    end()
-  }
-
-  fileprivate mutating func value(_ change: ArchiveDifference.Change) {
-    beginObject()
-    key("change")
-    value(change.kind.rawValue)
-    key("path")
-    value(change.path)
-    for (name, saved) in [("old", change.old), ("new", change.new)] {
-      guard let saved else { continue }
-      key(name)
-      value(saved)
-    }
-    end()
   }
 }

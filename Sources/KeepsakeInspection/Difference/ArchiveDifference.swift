@@ -91,10 +91,18 @@ public struct ArchiveDifference: Sendable {
     var fields: [ArchiveValue.Field]
   }
 
-  /// What an archive was opened from, outermost first, and that with the archive's format, as text.
-  struct Opened: Sendable {
+  /// One of the two archives.
+  struct Side: Sendable {
+    /// Where it comes from, if that is named.
+    var source: InspectedSource?
+    /// What it was opened from, outermost first, and that with the archive's format, as text.
     var wrappings: [String]
     var text: String
+
+    init(_ archive: ArchiveInspection) {
+      (source, wrappings) = (archive.source, archive.wrappings)
+      text = archive.opening + (archive.foreign ?? "archive")
+    }
   }
 
   /// The number of unlisted changes under one path pattern.
@@ -115,8 +123,8 @@ public struct ArchiveDifference: Sendable {
   public let removedObjects: [LoneObject]
   /// Objects that only the second archive has.
   public let addedObjects: [LoneObject]
-  /// The two archives, if one of them was opened from something; empty if both were files as they are.
-  let opened: [Opened]
+  /// The old and the new archive.
+  let sides: [Side]
   /// The objects whose classes differ; nil if only contents are compared.
   package var classes: [ClassChange]?
   /// Differing classes that were too many to list.
@@ -139,10 +147,7 @@ public struct ArchiveDifference: Sendable {
   public init(
     from old: ArchiveInspection, to new: ArchiveInspection, changesPerPattern: Int = 100, maximumChanges: Int = 10_000
   ) {
-    let both = [old, new]
-    opened =
-      both.allSatisfy(\.wrappings.isEmpty)
-      ? [] : both.map { Opened(wrappings: $0.wrappings, text: $0.opening + ($0.foreign ?? "archive")) }
+    sides = [Side(old), Side(new)]
     // Files of other programs have no declarations.
     types = old.foreign == nil && new.foreign == nil ? TypeComparison(old: old, new: new).changes : []
     var finder = DifferenceFinder(old: old, new: new)

@@ -114,9 +114,14 @@ extension JSONWriter {
     end()
   }
 
-  mutating func members(of name: SavedClasses.Name) {
+  /// - Parameter path: Where the object is; nil if that isn't written.
+  mutating func members(of name: SavedClasses.Name, at path: String? = nil) {
     key("class")
     value(name.name)
+    if let path {
+      key("path")
+      value(path)
+    }
     guard let superclasses = name.superclasses else { return }
     key("superclasses")
     beginArray()
@@ -126,13 +131,13 @@ extension JSONWriter {
 
   mutating func value(_ change: ArchiveDifference.ClassChange) {
     beginObject()
-    key("path")
-    value(change.path)
-    for (side, name) in [("old", change.old), ("new", change.new)] {
+    for (side, name) in [("new", change.new), ("old", change.old)] {
       guard let name else { continue }
       key(side)
       value(name)
     }
+    key("path")
+    value(change.path)
     end()
   }
 }

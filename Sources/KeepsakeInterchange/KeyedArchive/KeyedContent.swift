@@ -77,6 +77,30 @@ extension KeyedArchive {
     return try plain(object)
   }
 
+  /// What an object is shown as.
+  package enum Showing {
+    /// Its fields, under their names.
+    case fields
+    /// A list, a set, or a dictionary of what it contains.
+    case collection
+    /// A text, a number or the like that it represents.
+    case value
+  }
+
+  /// Returns what an object, which has been looked up, is shown as.
+  package func showing(_ object: PropertyList) throws -> Showing {
+    guard object.uid == nil else { return .value }
+    let content = try plain(object)
+    switch content.shown {
+    case .object: return .fields
+    case .fields:
+      // A program's own dictionary, and not one that a class of Foundation's is shown as.
+      return object["$class"] == nil ? .fields : .collection
+    case .list, .set, .pairs: return .collection
+    default: return .value
+    }
+  }
+
   private func plain(_ value: PropertyList) throws -> KeyedContent {
     switch value {
     case .null: return .null

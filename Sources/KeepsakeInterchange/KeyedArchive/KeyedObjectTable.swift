@@ -52,20 +52,33 @@ package struct KeyedObjectTable {
   /// Returns whether an object of a class may have these fields. One of Foundation's classes with fields of another
   /// kind, such as what it was shown as, would be an object that Foundation can't read.
   package static func mayHave(_ keys: [String], in name: String) -> Bool {
-    FoundationClass.named(name) == nil || keys.isEmpty
-      || keys.contains { key in FoundationClass.keyPrefixes.contains { key.hasPrefix($0) } }
+    FoundationClass.named(name) == nil
+      || keys.allSatisfy { key in isNumbered(key) || FoundationClass.keyPrefixes.contains { key.hasPrefix($0) } }
+  }
+
+  /// Whether a key is the archiver's own for a value that was saved without one, such as `$0` for an object's first; or
+  /// a program's that only a `$` more tells from it.
+  package static func isNumbered(_ key: String) -> Bool {
+    let digits = key.utf8.drop { $0 == UInt8(ascii: "$") }
+    return digits.count < key.utf8.count && !digits.isEmpty && digits.allSatisfy { (0x30...0x39).contains($0) }
+  }
+
+  /// Returns how an object's key is shown: without the `$` that an archiver puts before a program's key that begins
+  /// with one, unless that would be a number.
+  package static func shown(_ key: String) -> String {
+    key.hasPrefix("$$") && !isNumbered(key) ? String(key.dropFirst()) : key
   }
 
   /// Returns the object of Foundation's class for a content; nil for a content that is written as a plain value, or
   /// whose class isn't written.
   ///
   /// - Parameter other: The name and superclasses of the class of which the content was an object. It is ignored if it
-  ///   is one of Foundation's that is written with other keys.
-  package mutating func object(for content: KeyedContent, as other: (name: String, superclasses: [String])? = nil)
-    -> PropertyList?
-  {
+  ///   is one of Foundation's that is written with other keys, unless `isLiteral`.
+  package mutating func object(
+    for content: KeyedContent, as other: (name: String, superclasses: [String])? = nil, isLiteral: Bool = false
+  ) -> PropertyList? {
     let isOther = other.flatMap { FoundationClass.named($0.name) }.map { $0.write?(content, &self) != nil } ?? true
-    let other = isOther ? other : nil
+    let other = isOther || isLiteral ? other : nil
     for known in FoundationClass.written {
       guard let entries = known.write?(content, &self) else { continue }
       return object(other?.name ?? known.name, other?.superclasses ?? known.superclasses, entries)

@@ -29,7 +29,7 @@ struct KeyedTreeBuilder {
   mutating func build() throws -> KeyedTree {
     for object in archive.objects { count(object) }
     for entry in archive.top { count(entry.value) }
-    for entry in archive.top { tree.top[entry.key] = try element(entry.value, 0) }
+    for entry in archive.top { tree.top[entry.key] = try element(entry.value, 0, isTop: true) }
     while let uid = waiting.popLast() {
       guard let number = numbers[uid] else { continue }
       tree.objects[number] = try read(uid)
@@ -67,7 +67,8 @@ struct KeyedTreeBuilder {
     guard isExact else { return value }
     switch (given, value) {
     case (.uid(let uid), .bool), (.uid(let uid), .integer), (.uid(let uid), .unsigned), (.uid(let uid), .number):
-      return uid == 0 ? value : ArchiveMark.marked(.boxed, value)
+      return uid == 0 ? value : ArchiveMark.marked(.boxed, isFloat(given) ? ArchiveMark.marked(.float, value) : value)
+    case (.uid, .data): return isPlainData(given) ? ArchiveMark.marked(.boxed, value) : value
     case (.float, _): return ArchiveMark.marked(.float, value)
     case (.string, _), (.data, _), (.date, _), (.array, _), (.set, _): return ArchiveMark.marked(.inPlace, value)
     case (.dictionary, .structure): return value
@@ -77,12 +78,28 @@ struct KeyedTreeBuilder {
   }
 
   /// Returns the value of an element, or of a key at the top, where everything is usually an object.
-  private mutating func element(_ given: PropertyList, _ depth: Int) throws -> ArchiveValue {
-    let value = try value(given, depth, isElement: true)
-    guard isExact, given.uid == nil else { return value }
-    if case .float = given { return ArchiveMark.marked(.inPlace, ArchiveMark.marked(.float, value)) }
-    return ArchiveMark.marked(.inPlace, value)
+  private mutating func element(_ given: PropertyList, _ depth: Int, isTop: Bool = false) throws -> ArchiveValue {
+    let value = try value(given, depth, isElement: !isTop)
+    guard isExact else { return value }
+    if given.uid != nil, isPlainData(given) { return ArchiveMark.marked(.boxed, value) }
+    let number = isFloat(given) ? ArchiveMark.marked(.float, value) : value
+    return given.uid == nil ? ArchiveMark.marked(.inPlace, number) : number
   }
+
+  private func resolved(_ given: PropertyList) -> PropertyList {
+    guard let uid = given.uid, uid != 0, uid < UInt64(archive.objects.count) else { return given }
+    return archive.objects[Int(uid)]
+  }
+
+  private func isFloat(_ given: PropertyList) -> Bool { if case .float = resolved(given) { true } else { false } }
+
+  private func isSharedData(_ uid: UInt64, _ content: KeyedContent) -> Bool {
+    guard case .data = content, case .dictionary = resolved(.uid(uid)) else { return false }
+    return references[Int(uid)] > 1
+  }
+
+  /// Whether an object is data itself, as Foundation writes NSData, and not an NSMutableData with data in it.
+  private func isPlainData(_ given: PropertyList) -> Bool { resolved(given).data != nil }
 
   private mutating func value(_ given: PropertyList, _ depth: Int, isElement: Bool = false) throws -> ArchiveValue {
     values += 1
@@ -112,7 +129,8 @@ struct KeyedTreeBuilder {
   ) throws -> ArchiveValue? {
     if case .null = content, isElement { return nil }
     switch try KeyedExactness.form(of: given, content, in: archive) {
-    case .plain: return nil
+    // Data that can be changed is one object for all that refer to it.
+    case .plain: return given.uid.flatMap { isSharedData($0, content) ? reference($0) : nil }
     case .collection, .object:
       if let uid = given.uid { return reference(uid) }
       guard case .dictionary(let entries) = given, let name = try archive.className(of: given) else { return nil }
@@ -143,7 +161,8 @@ struct KeyedTreeBuilder {
   private mutating func read(_ uid: UInt64) throws -> KeyedTree.Object {
     let object = try archive.object(uid)
     let content = try contents.content(of: .uid(uid))
-    if isExact, try KeyedExactness.form(of: .uid(uid), content, in: archive) == .object,
+    if isExact,
+      try isSharedData(uid, content) || KeyedExactness.form(of: .uid(uid), content, in: archive) == .object,
       let name = try archive.className(of: object)
     {
       let fields = (object.dictionary ?? []).filter { $0.key != "$class" }

@@ -41,8 +41,10 @@ extension DeviceEngine {
     _ groups: [OutboxGroup], isOffer: Bool, in storage: some DeviceStorage
   ) throws -> UploadPlanner.Candidates {
     var known: [VersionID: VersionRecord] = [:]
-    for id in (groups + (restartOffer.parts?.groups ?? [])).flatMap(\.versions) where known[id] == nil {
-      known[id] = try storage.version(id)?.record
+    if isOffer {
+      for id in (groups + (restartOffer.parts?.groups ?? [])).flatMap(\.versions) where known[id] == nil {
+        known[id] = try storage.version(id)?.record
+      }
     }
     return UploadPlanner.Candidates(
       groups: groups, known: known, offer: isOffer ? restartOffer.groups(of: groups, known, limits) : nil,

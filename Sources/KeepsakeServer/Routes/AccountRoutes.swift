@@ -65,12 +65,7 @@ extension CloudRoutes {
   ) async throws -> Response {
     let now = clock()
     let peer = gate.client(of: request, context).network
-    if let seconds = guesses.begin(peer: peer, app: app, now: now) {
-      throw gate.refusals.count(
-        .guesses, from: peer,
-        as: APIError(
-          .tooManyRequests, .tooManyGuesses, "Too many wrong codes; try again later.", retryAfterSeconds: seconds))
-    }
+    try beginGuess(peer: peer, app: app, now: now)
     let identity: DeviceIdentity?
     do {
       identity = try await attempt(now)
@@ -84,7 +79,16 @@ extension CloudRoutes {
     }
     guesses.takeBack(peer: peer, app: app)
     gate.rates.joined(from: peer, app: app)
-    return try answer(identity)
+    return try account(identity)
+  }
+
+  /// Counts a guess as wrong, until it is taken back. Throws an `APIError` if its client has sent too many wrong ones.
+  func beginGuess(peer: PeerAddress, app: AppID, now: Int64) throws {
+    guard let seconds = guesses.begin(peer: peer, app: app, now: now) else { return }
+    throw gate.refusals.count(
+      .guesses, from: peer,
+      as: APIError(
+        .tooManyRequests, .tooManyGuesses, "Too many wrong codes; try again later.", retryAfterSeconds: seconds))
   }
 
   /// Returns nil for a code that is wrong, used or expired.
@@ -100,10 +104,11 @@ extension CloudRoutes {
     let now = clock()
     try await storage.recordDevice(
       DeviceRecord(identity: identity, name: name, createdMilliseconds: now, seenMilliseconds: now))
-    return try answer(identity)
+    return try account(identity)
   }
 
-  private func answer(_ identity: DeviceIdentity) throws -> Response {
+  /// The response to a device that has become a player's, with its first token.
+  func account(_ identity: DeviceIdentity) throws -> Response {
     let account = Account(
       device: identity.device, player: identity.player, container: identity.container,
       token: tokens.token(for: identity))

@@ -6,7 +6,7 @@ import KeepsakeReplication
 
 /// What the game's own servers order of a player's bank, with a server key.
 extension CloudRoutes {
-  private struct Order: Decodable {
+  struct Order: Decodable {
     enum Kind: String, Decodable {
       case grant, charge
     }
@@ -16,8 +16,14 @@ extension CloudRoutes {
     var amount: Int64
     var reason: String
     var goods: [String]?
+
+    func order(now: Int64) -> BankOrder {
+      BankOrder(
+        id: id, kind: kind == .grant ? .grant : .charge, currency: currency.canonical, amount: amount, reason: reason,
+        goods: (goods ?? []).map(\.canonical), madeAtMilliseconds: now)
+    }
   }
-  private struct Refund: Decodable {
+  struct Refund: Decodable {
     var purchase: OperationID
     var reason: String
   }
@@ -46,17 +52,13 @@ extension CloudRoutes {
     router.post("bank/{player}/orders") { request, context in
       let place = try await place(of: request, context)
       let asked = try await gate.json(Order.self, of: request, limit: ServerLimits.orderBytes)
-      let order = BankOrder(
-        id: asked.id, kind: asked.kind == .grant ? .grant : .charge, currency: asked.currency.canonical,
-        amount: asked.amount, reason: asked.reason, goods: (asked.goods ?? []).map(\.canonical),
-        madeAtMilliseconds: clock())
-      return try await perform(order, at: place)
+      return try await perform(asked.order(now: clock()), at: place, in: storage)
     }
     router.post("bank/{player}/refunds") { request, context in
       let place = try await place(of: request, context)
       let asked = try await gate.json(Refund.self, of: request, limit: ServerLimits.orderBytes)
       let order = BankOrder(refunding: asked.purchase, reason: asked.reason, madeAtMilliseconds: clock())
-      return try await perform(order, at: place)
+      return try await perform(order, at: place, in: storage)
     }
     router.post("bank/{player}/receipts") { request, context in
       let place = try await place(of: request, context)
@@ -67,7 +69,7 @@ extension CloudRoutes {
         id: BankOrder.receiptID(receipt, of: place.app.bytes.base64EncodedString()), kind: .grant,
         currency: asked.currency.canonical, amount: asked.amount, reason: asked.reason ?? "receipt",
         goods: (asked.goods ?? []).map(\.canonical), receipt: receipt, madeAtMilliseconds: clock())
-      return try await perform(order, at: place)
+      return try await perform(order, at: place, in: storage)
     }
   }
 
@@ -109,7 +111,11 @@ extension CloudRoutes {
 
   /// Performs an order in one transaction: a receipt is marked as paid with its payment, or neither happens. So a
   /// receipt that came too late, after the player's devices had joined another player, can be posted for that one.
-  private func perform(_ order: BankOrder, at place: PlayerPlace) async throws -> Response {
+  ///
+  /// - Parameter storage: Where it is committed.
+  func perform(
+    _ order: BankOrder, at place: PlayerPlace, in storage: some DecidingStorage
+  ) async throws -> Response {
     let (now, rules) = (clock(), bankRules(of: place.container))
     var reads = ReadSet()
     reads.bank = CloudAcceptance.reads(of: order)
@@ -167,7 +173,7 @@ extension CloudRoutes {
   /// Wrong server keys are counted together, whichever app's player they were for.
   private static var allKeys: AppID { AppID(ofKey: "") }
 
-  private static func number(_ name: String, of request: Request) throws -> UInt64? {
+  static func number(_ name: String, of request: Request) throws -> UInt64? {
     guard let text = request.uri.queryParameters[Substring(name)] else { return nil }
     guard let number = UInt64(text), number <= Cursor.maximumSeq else {
       throw APIError(.badRequest, .badRequest, "The parameter \(name) has to be a number.")

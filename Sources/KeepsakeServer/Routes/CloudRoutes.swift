@@ -12,6 +12,7 @@ struct CloudRoutes<Storage: CloudStorage>: Sendable {
   var tokenUses: TokenUses
   var events: EventHub
   var guesses: GuessLimiter
+  var identityChecks: IdentityChecks
   var uploads: UploadSpool
   var partials: PartialUploads
   var gate: ServerGate
@@ -46,6 +47,7 @@ struct CloudRoutes<Storage: CloudStorage>: Sendable {
   func signedIdentity(of request: Request) throws -> DeviceIdentity {
     let identity = try signedToken(of: request).identity
     guard appKeys.accepts(identity.app) else { throw APIError.appRevoked }
+    try refuseBanned(identity)
     return identity
   }
 
@@ -87,6 +89,7 @@ struct CloudRoutes<Storage: CloudStorage>: Sendable {
     let v1 = router.group("v1")
     addAccountRoutes(to: v1)
     addRecoveryRoutes(to: v1)
+    addIdentityRoutes(to: v1)
     addTokenRoute(to: v1)
     addPlayerRoutes(to: v1)
     addExchangeRoute(to: v1)

@@ -80,6 +80,7 @@ extension CloudRoutes {
     let storage = storage
     let devices = try await storage.devices(of: container)
     let recovery = try await storage.recovery(of: container)
+    let identities = try await storage.identities(of: container)
     var page: PlayerExport.Page? = try await storage.exported(.start, of: container)
     let first = page
     page = nil
@@ -102,6 +103,7 @@ extension CloudRoutes {
       }
       try await write(devices.map(PlayerExport.Line.init))
       if let made = recovery.createdMilliseconds { try await write([PlayerExport.Line(recoveryCode: made)]) }
+      try await write(identities.map(PlayerExport.Line.init))
       var next = first
       while let page = next {
         try await write(page.lines)

@@ -14,6 +14,7 @@ extension CloudRoutes {
       let app = try app(of: request)
       let token = try signedToken(of: request)
       if try await storage.isRetired(token.identity) { throw APIError.retired }
+      try refuseBanned(token.identity)
       guard token.identity.app == app || !appKeys.accepts(token.identity.app) else { throw APIError.otherApp }
       if token.isExpired, try await tokenUses.isSuperseded(token) { throw APIError.tokenSuperseded }
       return try Response(json: Renewed(token: tokens.renewed(token, app: app)))
@@ -29,10 +30,15 @@ extension CloudRoutes {
     let token = try signedToken(of: request)
     try gate.rates.request(by: token.identity)
     if checksRemoval, try await storage.isRetired(token.identity) { throw APIError.retired }
+    try refuseBanned(token.identity)
     guard appKeys.accepts(token.identity.app) else { throw APIError.appRevoked }
     guard !token.isExpired else { throw APIError.tokenExpired }
     await tokenUses.record(token)
     return token
+  }
+
+  func refuseBanned(_ identity: DeviceIdentity) throws {
+    if let ban = storage.ban(of: identity.container) { throw APIError.banned(ban) }
   }
 
   /// Returns the token of `request`, although it may have expired, its app key may be revoked, or its device removed.

@@ -13,6 +13,7 @@ extension SQLiteCloudStorage {
           sql: """
             SELECT container, app FROM device WHERE player = ?1
             UNION ALL SELECT container, app FROM recovery WHERE player = ?1
+            UNION ALL SELECT container, app FROM identity WHERE player = ?1
             LIMIT 1
             """),
         arguments: [player.bytes])

@@ -2,6 +2,7 @@
 import Foundation
 import GRDB
 import KeepsakeReplication
+import Synchronization
 
 /// Removed devices, deleted players, and the export of a player's data.
 extension SQLiteCloudStorage {
@@ -11,7 +12,7 @@ extension SQLiteCloudStorage {
   private static let tables = [
     "decision", "packedDecision", "paidClaim", "good",
     "bankOrder", "paidVoucher", "vouchedClaim",
-    "closedChain", "deviceChain", "device", "pairing", "recovery", "offerPart", "tokenUse",
+    "closedChain", "deviceChain", "device", "pairing", "recovery", "identity", "offerPart", "tokenUse", "ban",
   ]
 
   func isRetired(_ identity: DeviceIdentity) async throws -> Bool {
@@ -20,17 +21,27 @@ extension SQLiteCloudStorage {
 
   static func isRetired(_ device: DeviceID, of container: ContainerID, in db: Database) throws -> Bool {
     try Row.fetchOne(
-      db.cachedStatement(sql: "SELECT 1 FROM retired WHERE container = ? AND device IN (?, x'')"),
-      arguments: [container.bytes, device.bytes]) != nil
+      db.cachedStatement(
+        sql: "SELECT 1 FROM retired WHERE (container = ? AND device = ?) OR (container = ? AND device = x'')"),
+      arguments: [container.bytes, device.bytes, container.deletedMark]) != nil
   }
 
   func delete(_ container: ContainerID, now: Int64) async throws {
+    try await delete(container, now: now, auditing: nil)
+  }
+
+  /// - Parameter entry: What the audit log says about it, in the same transaction.
+  func delete(_ container: ContainerID, now: Int64, auditing entry: AuditEntry?) async throws {
     try await transaction(on: container) { storage in
       let id = container.bytes
       for row in try storage.rows("SELECT file FROM content WHERE container = ? AND file IS NOT NULL", [storage.number])
       {
         storage.removedFiles.append(try row.decode(atIndex: 0))
       }
+      // Of what others have used or signed in to, only which device it was.
+      let devices = "(SELECT id FROM device WHERE container = ?)"
+      try storage.run("UPDATE identityUse SET device = x'' WHERE device IN \(devices)", [id])
+      try storage.run("UPDATE identity SET joiner = NULL, joined = NULL WHERE joiner IN \(devices)", [id])
       for table in Self.numbered { try storage.run("DELETE FROM \(table) WHERE container = ?", [storage.number]) }
       for table in Self.tables { try storage.run("DELETE FROM \(table) WHERE container = ?", [id]) }
       // They stay, or they would be paid again; but nothing says any more to whom they were paid.
@@ -38,8 +49,10 @@ extension SQLiteCloudStorage {
       try storage.run("DELETE FROM container WHERE id = ?", [id])
       try storage.run("DELETE FROM retired WHERE container = ?", [id])
       // An empty device means all devices: tokens carry their own proof, and have to be refused forever.
-      try storage.run("INSERT INTO retired (container, device, at) VALUES (?, x'', ?)", [id, now])
+      try storage.run("INSERT INTO retired (container, device, at) VALUES (?, x'', ?)", [container.deletedMark, now])
+      try entry?.append(in: storage.db)
     }
+    bans.withLock { $0[container] = nil }
   }
 
   func exported(_ place: PlayerExport.Position, of container: ContainerID) async throws -> PlayerExport.Page {
@@ -101,7 +114,8 @@ extension SQLiteContainer {
   /// Throws `APIError.retired` if the player's data were deleted, or the device was removed.
   func refuseRetired(_ device: DeviceID?) throws {
     let found = try row(
-      "SELECT 1 FROM retired WHERE container = ? AND device IN (x'', ?)", [id, device?.bytes ?? Data()])
+      "SELECT 1 FROM retired WHERE (container = ? AND device = ?) OR (container = ? AND device = x'')",
+      [id, device?.bytes, deletedMark])
     if found != nil { throw APIError.retired }
   }
 

@@ -15,7 +15,8 @@ extension SQLiteCloudStorage {
       return RecoveryFacts(
         createdMilliseconds: try made?.decode(atIndex: 0),
         digest: try made.flatMap { ContentHash(bytes: try $0.decode(atIndex: 1)) },
-        devices: try devices?.decode(atIndex: 0) ?? 0)
+        devices: try devices?.decode(atIndex: 0) ?? 0,
+        identities: try Self.identityCount(of: container, in: db))
     }
   }
 

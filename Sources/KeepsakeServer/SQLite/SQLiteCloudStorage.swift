@@ -19,6 +19,8 @@ final class SQLiteCloudStorage: CloudStorage {
   private let files: ContentFiles
   let clock: @Sendable () -> Int64
   let logger: Logger
+  /// Players whose devices are refused for now.
+  let bans: Mutex<[ContainerID: Ban]>
   private let newestSeqs = NewestSeqs()
   private let readers = WorkThreads(
     running: ServerLimits.readers, waiting: ServerLimits.waitingReads, for: "reading")
@@ -56,11 +58,14 @@ final class SQLiteCloudStorage: CloudStorage {
         try db.execute(sql: "PRAGMA wal_autocheckpoint = \(4_096_000 / Schema.pageBytes)")
         // GRDB sets NORMAL with a write-ahead log: a power cut could then undo what a response has confirmed.
         try db.execute(sql: "PRAGMA synchronous = FULL")
+        // What is deleted is overwritten: a player's data must not stay on pages that are free.
+        try db.execute(sql: "PRAGMA secure_delete = ON")
         #if canImport(Darwin)
         try db.execute(sql: "PRAGMA fullfsync = 1; PRAGMA checkpoint_fullfsync = 1")
         #endif
       }
       epoch = Mutex(try Self.begin(pool, witness, now: clock(), logger: logger))
+      bans = Mutex(try pool.read(Ban.all))
       readerConnections = try (0..<ServerLimits.readers).map { [reading] _ in
         try DatabaseQueue(path: database.path, configuration: reading)
       }
@@ -98,6 +103,13 @@ final class SQLiteCloudStorage: CloudStorage {
   }
 
   func commit(_ writes: WriteSet, of container: ContainerID, ifAt revision: UInt64) async throws -> Bool {
+    try await commit(writes, of: container, ifAt: revision, auditing: nil)
+  }
+
+  /// - Parameter entry: What the audit log says about it, in the same transaction.
+  func commit(
+    _ writes: WriteSet, of container: ContainerID, ifAt revision: UInt64, auditing entry: AuditEntry?
+  ) async throws -> Bool {
     let (files, now, encoded) = (files, clock(), try EncodedRows(writes))
     struct Outdated: Error {}
     do {
@@ -105,6 +117,7 @@ final class SQLiteCloudStorage: CloudStorage {
         var rows = try SQLiteContainer(container, in: db, files: files, now: now)
         // Thrown, so that what was written of it is undone.
         guard try rows.commit(writes, encoded, ifAt: revision) else { throw Outdated() }
+        try entry?.append(in: db)
         return rows.removedFiles
       }
       // After the commit: a rollback would still need them.
@@ -206,13 +219,16 @@ final class SQLiteCloudStorage: CloudStorage {
       sql: """
         INSERT INTO device (container, id, player, app, name, created, seen)
         SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7
-        WHERE NOT EXISTS (SELECT 1 FROM retired WHERE container = ?1 AND device IN (?2, x''))
+        WHERE NOT EXISTS (
+          SELECT 1 FROM retired WHERE (container = ?1 AND device = ?2) OR (container = ?8 AND device = x'')
+        )
         ON CONFLICT (container, id) DO UPDATE SET seen = excluded.seen
         """
     ).execute(
       arguments: [
         identity.container.bytes, identity.device.bytes, identity.player.bytes, identity.app.bytes,
         device.name.map { Data($0.utf8) }, device.createdMilliseconds, device.seenMilliseconds,
+        identity.container.deletedMark,
       ])
   }
 

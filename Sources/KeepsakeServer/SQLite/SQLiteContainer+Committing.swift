@@ -36,11 +36,11 @@ extension SQLiteContainer {
         """
         INSERT INTO container (id, epoch, seq, mark, bank, revision, used, reached)
         SELECT ?1, ifnull(?2, 0), ifnull(?3, 0), ifnull(?4, 0), ?5, 1, ?6, ifnull(?7, x'')
-        WHERE NOT EXISTS (SELECT 1 FROM retired WHERE container = ?1 AND device = x'')
+        WHERE NOT EXISTS (SELECT 1 FROM retired WHERE container = ?8 AND device = x'')
         ON CONFLICT (id) DO UPDATE SET epoch = ifnull(?2, epoch), seq = ifnull(?3, seq), mark = ifnull(?4, mark),
           bank = ifnull(?5, bank), revision = 1, used = used + ?6, reached = ifnull(?7, reached)
         WHERE revision = 0
-        """, [id, epoch, seq, mark, bank, writes.used, reached])
+        """, [id, epoch, seq, mark, bank, writes.used, reached, deletedMark])
     } else {
       try run(
         """
@@ -257,9 +257,12 @@ extension SQLiteContainer {
     try run("DELETE FROM deviceChain WHERE container = ? AND device = ?", [id, device.bytes])
     try run("DELETE FROM device WHERE container = ? AND id = ?", [id, device.bytes])
     // The removed device may have requested these, to come back with them. One that leaves by itself is signed out: its
-    // player may have nothing but the recovery code.
+    // player may have nothing but the recovery code, or an identity.
     try run("DELETE FROM pairing WHERE container = ?", [id])
-    if !isLeaving { try run("DELETE FROM recovery WHERE container = ? AND device = ?", [id, device.bytes]) }
+    if !isLeaving {
+      try run("DELETE FROM recovery WHERE container = ? AND device = ?", [id, device.bytes])
+      try run("DELETE FROM identity WHERE container = ? AND device = ?", [id, device.bytes])
+    }
   }
 
   // MARK: The bank

@@ -42,10 +42,10 @@ extension SQLiteContainer {
   ) throws {
     let asked = try row(
       """
-      SELECT EXISTS (SELECT 1 FROM retired WHERE container = ?1 AND device = x''),
+      SELECT EXISTS (SELECT 1 FROM retired WHERE container = ?3 AND device = x''),
         EXISTS (SELECT 1 FROM retired WHERE container = ?1 AND device = ?2),
         (SELECT seen FROM device WHERE container = ?1 AND id = ?2)
-      """, [id, reads.device?.bytes])
+      """, [id, reads.device?.bytes, deletedMark])
     snapshot.isDeleted = try asked?.decode(Bool.self, atIndex: 0) ?? false
     if reads.reached { snapshot.reached = reached }
     guard let device = reads.device else { return }

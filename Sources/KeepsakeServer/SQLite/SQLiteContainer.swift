@@ -9,6 +9,8 @@ import struct KeepsakeReplication.Cursor
 struct SQLiteContainer: BankStorage {
   let db: Database
   let id: Data
+  /// What remains of the container's id once everything of the player was deleted.
+  let deletedMark: Data
   /// By which the rows of its items name it; 0 while it has no row.
   private(set) var number: Int64 = 0
   /// Its row as it was when this was created, or when `findRow` was called; nil while it has none.
@@ -24,7 +26,7 @@ struct SQLiteContainer: BankStorage {
     self.db = db
     self.files = files
     self.now = now
-    id = container.bytes
+    (id, deletedMark) = (container.bytes, container.deletedMark)
     try findRow()
   }
 

@@ -14,6 +14,7 @@ enum Schema {
     "5 what devices have seen", "6 packed decisions", "7 the bank's own operations",
     "8 tokens with an age",
     "9 revisions", "10 packed rows", "11 pruning", "12 recovery codes",
+    "13 identities", "14 admin",
   ]
 
   static func migrator(files: ContentFiles) -> DatabaseMigrator {
@@ -110,6 +111,8 @@ enum Schema {
           CREATE INDEX recoveryPlayer ON recovery (player);
           """)
     }
+    migrator.registerMigration(migrations[12], migrate: addIdentities)
+    migrator.registerMigration(migrations[13], migrate: addAdmin)
     return migrator
   }
 

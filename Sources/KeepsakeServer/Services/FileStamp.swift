@@ -4,7 +4,8 @@ import Logging
 import Synchronization
 
 #if canImport(Glibc)
-import CDispatch  // The compiler may take this module for the one that defines Glibc's stat.
+import CDispatch  // The compiler may take this module, or the next, for the one that defines Glibc's stat.
+import CoreFoundation
 import Glibc
 #elseif canImport(Musl)
 import Musl

@@ -4,12 +4,12 @@ import GRDB
 package import KeepsakeReplication
 
 /// Whether the banks of a cloud wait for devices since the cloud was set back to a backup, and for which.
-package struct BankStatus: Sendable, Encodable {
+package struct BankStatus: Sendable {
   /// The most players that are listed; of the others, there is only their number.
   package static let maximumPlayers = 100
 
   /// A device that hasn't shown yet what it was granted.
-  package struct Device: Sendable, Encodable {
+  package struct Device: Sendable {
     /// Nil if the bank doesn't know which device has the chain.
     package var device: DeviceID?
     package var name: String
@@ -18,7 +18,7 @@ package struct BankStatus: Sendable, Encodable {
   }
 
   /// A player whose bank waits.
-  package struct Player: Sendable, Encodable {
+  package struct Player: Sendable {
     /// Nil if the player has no device that isn't removed.
     package var player: PlayerID?
     package var container: ContainerID
@@ -43,12 +43,6 @@ package struct BankStatus: Sendable, Encodable {
   package var shortfalls: [String: Int64] = [:]
   /// How many banks can't be read.
   package var unreadable = 0
-
-  private enum CodingKeys: String, CodingKey {
-    case epoch, generation
-    case isMarked = "marked"
-    case frozen, players, shortfalls, unreadable
-  }
 }
 
 extension BankStatus {

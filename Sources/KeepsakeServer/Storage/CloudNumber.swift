@@ -12,6 +12,8 @@ enum CloudNumber: String {
   case generation
   /// 1 if the database is a backup that was put back: the next start begins a new epoch.
   case isRestored
+  /// The number of the newest row of the audit log.
+  case auditRows
 
   func value(in db: Database) throws -> UInt64 {
     let found = try Int64.fetchOne(

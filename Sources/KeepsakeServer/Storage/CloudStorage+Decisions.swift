@@ -4,7 +4,7 @@ import KeepsakeReplication
 
 /// Load, decide, commit: a decision is made on any thread over what was loaded, and is committed if nobody has changed
 /// the container meanwhile.
-extension CloudStorage {
+extension DecidingStorage {
   /// Makes a decision about a container, which is created if it doesn't exist; what it changes is durable when this
   /// returns. If `body` throws, nothing is changed. A decision that changes nothing doesn't wait for any other.
   ///

@@ -26,28 +26,6 @@ extension CloudStorage {
     return try await look(at: container, reading: reads) { try CloudAcceptance.devices(holding: versions, in: $0) }
   }
 
-  /// Removes a device, closes its wallet's chains, and voids its player's pairing code; nil if the container never had
-  /// it. Repeating it changes nothing.
-  ///
-  /// - Parameters:
-  ///   - isLeaving: Whether the device removes itself: the recovery code that it has made stays then.
-  ///   - rules: Those of the container's bank.
-  func retire(
-    _ device: DeviceID, of container: ContainerID, isLeaving: Bool = false, rules: BankRules = BankRules(), now: Int64
-  ) async throws -> Retirement? {
-    var reads = ReadSet()
-    (reads.device, reads.allChains, reads.bank.state) = (device, true, true)
-    return try await decide(on: container, reading: reads) { storage in
-      let known = try storage.device(device)
-      guard known.seenMilliseconds != nil else { return known.isRetired ? Retirement(seq: nil) : nil }
-      storage.retire(device, isLeaving: isLeaving, now: now)
-      var source = SystemRandomNumberGenerator()
-      let moved = try CloudAcceptance.retire(
-        known.chains.sorted(), of: device, now: now, rules: rules, in: &storage, using: &source)
-      return Retirement(seq: moved ? storage.position().seq : nil)
-    }
-  }
-
   /// Returns what the bank of a container has.
   ///
   /// - Parameters:
@@ -110,6 +88,30 @@ extension CloudStorage {
       }
     }
     return ReleasedBanks(seqs: released, unreadable: page.unreadable, next: page.next)
+  }
+}
+
+extension DecidingStorage {
+  /// Removes a device, closes its wallet's chains, and voids its player's pairing code; nil if the container never had
+  /// it. Repeating it changes nothing.
+  ///
+  /// - Parameters:
+  ///   - isLeaving: Whether the device removes itself: the recovery code that it has made stays then.
+  ///   - rules: Those of the container's bank.
+  func retire(
+    _ device: DeviceID, of container: ContainerID, isLeaving: Bool = false, rules: BankRules = BankRules(), now: Int64
+  ) async throws -> Retirement? {
+    var reads = ReadSet()
+    (reads.device, reads.allChains, reads.bank.state) = (device, true, true)
+    return try await decide(on: container, reading: reads) { storage in
+      let known = try storage.device(device)
+      guard known.seenMilliseconds != nil else { return known.isRetired ? Retirement(seq: nil) : nil }
+      storage.retire(device, isLeaving: isLeaving, now: now)
+      var source = SystemRandomNumberGenerator()
+      let moved = try CloudAcceptance.retire(
+        known.chains.sorted(), of: device, now: now, rules: rules, in: &storage, using: &source)
+      return Retirement(seq: moved ? storage.position().seq : nil)
+    }
   }
 }
 

@@ -5,18 +5,7 @@ import KeepsakeReplication
 /// Stores everything of a cloud: containers and their contents, devices, the codes with which others join.
 ///
 /// What changes a container is a decision over what was loaded of it (``decide(on:reading:work:_:)``).
-protocol CloudStorage: Sendable {
-  /// Milliseconds since 1970.
-  var clock: @Sendable () -> Int64 { get }
-
-  /// Loads what a decision reads, all of it as of one moment, in one round trip. Waits for no commit.
-  func load(_ reads: ReadSet, of container: ContainerID) async throws -> Snapshot
-  /// Commits what a decision changes, all of it or nothing, in one round trip; durable when this returns.
-  ///
-  /// - Parameter revision: That of the snapshot which the decision rests on.
-  /// - Returns: False, with nothing changed, if the container isn't at that revision any more.
-  func commit(_ writes: WriteSet, of container: ContainerID, ifAt revision: UInt64) async throws -> Bool
-
+protocol CloudStorage: DecidingStorage {
   /// Returns the container's seq, as far as it is known; it may have grown since. Seldom asks the database.
   func newestSeq(of container: ContainerID) async throws -> UInt64
 
@@ -36,8 +25,10 @@ protocol CloudStorage: Sendable {
   /// Whether a device was removed, or everything of its player deleted. Its token is then refused, although its
   /// signature is valid.
   func isRetired(_ identity: DeviceIdentity) async throws -> Bool
-  /// Deletes everything of a container, and refuses its devices forever. What remains is which receipts were paid, and
-  /// not to whom.
+  /// Why a player's devices are refused for now; nil if they aren't. Doesn't ask the database.
+  func ban(of container: ContainerID) -> Ban?
+  /// Deletes everything of a container, and refuses its devices forever. What remains is a hash of the container's id,
+  /// and which receipts were paid, not to whom.
   func delete(_ container: ContainerID, now: Int64) async throws
   /// Returns a page of everything that is kept of a container.
   func exported(_ place: PlayerExport.Position, of container: ContainerID) async throws -> PlayerExport.Page
@@ -79,12 +70,43 @@ protocol CloudStorage: Sendable {
     _ recovery: Recovery, as device: DeviceID, now: Int64, mayRecover: @escaping @Sendable (AppID) -> Bool
   ) async throws -> DeviceIdentity?
 
+  /// Returns the identities that lead to a container's player, the oldest first.
+  func identities(of container: ContainerID) async throws -> [LinkedIdentity]
+  /// Has an identity lead to a device's player, unless it leads to another one. Throws `APIError.retired` as
+  /// `putPairing`.
+  func link(_ identity: VerifiedIdentity, to device: DeviceIdentity, now: Int64) async throws -> IdentityLink
+  /// Records a new device of the player to whom an identity leads, for a device of another player. The same request
+  /// again returns the same device, until another device signs in with the identity.
+  ///
+  /// - Parameters:
+  ///   - device: The one that asks. It stays as it is.
+  ///   - new: What the new one is called, and its id.
+  func signIn(
+    with identity: VerifiedIdentity, by device: DeviceIdentity, as new: NewDevice, now: Int64
+  ) async throws -> IdentitySignIn
+  /// Has an identity lead nowhere; false if it doesn't lead to this device's player.
+  func unlink(_ identity: ContentHash, by device: DeviceIdentity) async throws -> Bool
+
   /// Returns a page of the containers, with those among them that are due for pruning.
   ///
   /// - Parameter place: Where the page before ended; 0 for the first one.
   func containersToPrune(after place: Int64, now: Int64, limit: Int) async throws -> PrunablePage
 
   func close() async throws
+}
+
+/// Loads what decisions read, and commits what they change.
+protocol DecidingStorage: Sendable {
+  /// Milliseconds since 1970.
+  var clock: @Sendable () -> Int64 { get }
+
+  /// Loads what a decision reads, all of it as of one moment, in one round trip. Waits for no commit.
+  func load(_ reads: ReadSet, of container: ContainerID) async throws -> Snapshot
+  /// Commits what a decision changes, all of it or nothing, in one round trip; durable when this returns.
+  ///
+  /// - Parameter revision: That of the snapshot which the decision rests on.
+  /// - Returns: False, with nothing changed, if the container isn't at that revision any more.
+  func commit(_ writes: WriteSet, of container: ContainerID, ifAt revision: UInt64) async throws -> Bool
 }
 
 /// How far a container has come, and what a listener must know before it receives changes.

@@ -47,6 +47,11 @@ enum PlayerExport {
     struct RecoveryCode: Sendable, Encodable {
       var createdMilliseconds: Int64
     }
+    /// An identity, of which only a hash is kept.
+    struct Identity: Sendable, Encodable {
+      var issuer: String
+      var createdMilliseconds: Int64
+    }
     struct Content: Sendable, Encodable {
       var hash: ContentHash
       var length: Int
@@ -67,6 +72,7 @@ enum PlayerExport {
     var device: Device?
     /// The player's recovery code, of which only the hash is kept.
     var recoveryCode: RecoveryCode?
+    var identity: Identity?
     var cell: CellUpdate?
     var version: VersionRecord?
     var content: Content?
@@ -97,6 +103,9 @@ enum PlayerExport {
     }
 
     init(recoveryCode created: Int64) { recoveryCode = RecoveryCode(createdMilliseconds: created) }
+    init(_ linked: LinkedIdentity) {
+      identity = Identity(issuer: linked.issuer, createdMilliseconds: linked.createdMilliseconds)
+    }
     init(content: Content) { self.content = content }
     init(operation: Operation) { self.operation = operation }
     init(decision: WalletDecision) { self.decision = decision }

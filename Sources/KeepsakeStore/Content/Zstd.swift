@@ -46,7 +46,7 @@ package enum Zstd {
   /// Returns the `length` plain bytes of `frame`, which must be exactly one frame that declares that length.
   ///
   /// Throws `damaged` for anything else, before allocating memory for what a frame merely claims.
-  static func decompress(_ frame: Data, prefix: Data? = nil, length: Int) throws -> Data {
+  package static func decompress(_ frame: Data, prefix: Data? = nil, length: Int) throws -> Data {
     try frame.withUnsafeBytes { source in
       let declared = ZSTD_getFrameContentSize(source.baseAddress, source.count)
       guard UInt64(exactly: length) == UInt64(declared) else {

@@ -128,6 +128,17 @@ struct StoreFiles: BackupFiles {
     return folder
   }
 
+  /// Moves a file of the store's folder into a new folder in `damaged`, durably, and returns that folder.
+  func setAside(_ name: String) throws -> URL {
+    try Self.makeFolder(damaged)
+    let aside = Self.newDamagedFolder(in: damaged)
+    try Self.makeFolder(aside)
+    try Self.moveIfPresent(folder.appendingPathComponent(name), to: aside.appendingPathComponent(name))
+    try AtomicFile.syncFolder(aside.path)
+    try AtomicFile.syncFolder(folder.path)
+    return aside
+  }
+
   /// Renames `from` to `to` if it exists.
   static func moveIfPresent(_ from: URL, to: URL) throws {
     guard exists(from) else { return }

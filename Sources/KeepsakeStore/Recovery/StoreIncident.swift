@@ -14,6 +14,8 @@ package struct StoreIncident: Sendable, Hashable, Codable {
     case removed
     /// A backup could not be made, for a reason that the one before didn't have.
     case notBackedUp
+    /// A file beside the database could not be read, and was moved away.
+    case setAside
   }
 
   package var kind: Kind

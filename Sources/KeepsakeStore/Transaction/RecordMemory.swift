@@ -3,7 +3,7 @@ import KeepsakeReplication
 import Synchronization
 
 /// Caches the records of versions that were written or read recently: each commit requests the same two or three
-/// several times.
+/// several times, and each exchange with a cloud all those that it sends.
 ///
 /// A lookup compares the row, so that a record whose row was changed since isn't found.
 final class RecordMemory: Sendable {
@@ -13,25 +13,37 @@ final class RecordMemory: Sendable {
     var record: VersionRecord
   }
 
-  private static let maximumCount = 64
-  /// Larger bodies contain a thumbnail and aren't cached, so the whole cache takes less than a megabyte.
-  private static let maximumBytes = 4_096
+  private struct Cache {
+    var known: [VersionID: Known] = [:]
+    /// Of all bodies, also of those that were replaced since.
+    var bytes = 0
+  }
 
-  private let known = Mutex<[VersionID: Known]>([:])
+  /// As many as an exchange may send, and some.
+  private static let maximumCount = ExchangeRules.maximumVersions + 64
+  /// Of all bodies. With all records, the whole cache takes three megabytes at most.
+  private static let maximumBytes = 1 << 20
+  /// Larger bodies contain a thumbnail and aren't cached.
+  private static let maximumBodyBytes = 4_096
+
+  private let cache = Mutex(Cache())
 
   func record(in row: VersionRow) -> VersionRecord? {
     let place = row.place
-    return known.withLock { known in
-      guard let entry = known[row.id], entry.body == row.body, entry.place == place else { return nil }
+    return cache.withLock { cache in
+      guard let entry = cache.known[row.id], entry.body == row.body, entry.place == place else { return nil }
       return entry.record
     }
   }
 
   func insert(_ record: VersionRecord, body: Data, place: String) {
-    guard body.count <= Self.maximumBytes else { return }
-    known.withLock { known in
-      if known.count >= Self.maximumCount { known.removeAll(keepingCapacity: true) }
-      known[record.id] = Known(place: place, body: body, record: record)
+    guard body.count <= Self.maximumBodyBytes else { return }
+    cache.withLock { cache in
+      if cache.known.count >= Self.maximumCount || cache.bytes + body.count > Self.maximumBytes {
+        (cache.known, cache.bytes) = ([:], 0)
+      }
+      cache.bytes += body.count
+      cache.known[record.id] = Known(place: place, body: body, record: record)
     }
   }
 }

@@ -31,6 +31,25 @@ extension StoreTransaction {
     return heads
   }
 
+  /// Returns the heads of every slot that has any, by its name as it is stored, sorted by its bytes: names may differ
+  /// and still be equal as texts. Costs one pass over the table of heads, and reads no record.
+  package func headsByName() throws -> [(slot: String, heads: [VersionID])] {
+    var slots: [(slot: String, heads: [VersionID])] = []
+    let rows = try Row.fetchCursor(statement(Self.headsQuery))
+    while let row = try rows.next() {
+      try Self.refuseCovered(row.checked(at: 2, "mark"))
+      let (slot, id): (String, VersionID) = (
+        try row.checked(at: 0, "slot"), try Self.versionID(row.checked(at: 1, "id"))
+      )
+      if let last = slots.last, last.slot.utf8.elementsEqual(slot.utf8) {
+        slots[slots.count - 1].heads.append(id)
+      } else {
+        slots.append((slot, [id]))
+      }
+    }
+    return slots
+  }
+
   /// Returns the heads of every slot with their records and marks. Costs one query and the records of the heads; reads
   /// no other version and no content.
   package func headVersionsOfAllSlots() throws -> [SlotKey: [SlotHead]] {

@@ -1,4 +1,4 @@
-package import Foundation
+import Foundation
 import GRDB
 package import KeepsakeReplication
 
@@ -82,13 +82,44 @@ package struct StoreTransaction: DeviceStorage {
     return try Row.fetchOne(statement, arguments: [id.bytes]).map(storedVersion)
   }
 
+  /// Whether a version was ever committed or received here, even if its record has been pruned since. Reads no record.
+  package func isKnown(_ id: VersionID) throws -> Bool {
+    let statement = try statement(
+      "SELECT EXISTS (SELECT 1 FROM version WHERE id = ?1) OR EXISTS (SELECT 1 FROM covered WHERE id = ?1)")
+    return try Bool.fetchOne(statement, arguments: [id.bytes]) ?? false
+  }
+
   package mutating func putVersion(_ version: StoredVersion) throws {
     let known = try Row.fetchOne(
-      statement("SELECT slot, \(VersionMarks.columns) FROM version WHERE id = ?"), arguments: [version.record.id.bytes])
-    if let known, try known.checked(at: 0, "slot") != version.record.slot {
+      statement("SELECT \(VersionRow.columns) FROM version WHERE id = ?"), arguments: [version.record.id.bytes]
+    ).map { try VersionRow($0) }
+    guard let known else { return try putVersion(version, marks: VersionMarks()) }
+    guard known.slot == version.record.slot else {
       throw StoreError(.misuse, "the version \(version.record.id) belongs to another slot")
     }
-    try putVersion(version, marks: try known.map { try VersionMarks($0, at: 1) } ?? VersionMarks())
+    // A version on its way to a cloud is put several times with nothing but other marks.
+    if let stored = context.records.record(in: known), stored == version.record {
+      return try putMarks(of: version, in: known, with: stored)
+    }
+    try putVersion(version, marks: known.marks)
+  }
+
+  /// Changes the marks that follow from a version whose record is stored as it is.
+  ///
+  /// - Parameter record: The stored record, whose texts may be spelled in other scalars than those of an equal one.
+  private mutating func putMarks(
+    of version: StoredVersion, in known: VersionRow, with record: VersionRecord
+  ) throws {
+    touched.insert(Data(known.slot.utf8))
+    var row = known
+    (row.marks.acknowledged, row.marks.offered) = (version.acknowledged, version.offered)
+    let place = row.place
+    row.body = try codec.body(of: codec.json(in: known.body, place: known.place), place: place)
+    try run(
+      "UPDATE version SET body = ?, acknowledged = ?, offered = ? WHERE id = ?",
+      [row.body, row.marks.acknowledged, row.marks.offered, row.id.bytes])
+    context.records.insert(record, body: row.body, place: place)
+    if !row.marks.pruned, try !version.record.contents.allSatisfy(contents.has) { lacking.insert(row.id) }
   }
 
   /// Stores a version. `pruned` and `pinned` state whether its contents are kept, and whether they must be.
@@ -211,69 +242,6 @@ package struct StoreTransaction: DeviceStorage {
 
   func versions(_ sql: String, _ arguments: StatementArguments) throws -> [StoredVersion] {
     try Row.fetchAll(statement(sql), arguments: arguments).map(storedVersion)
-  }
-
-  // MARK: Contents
-
-  package func hasContent(_ hash: ContentHash) throws -> Bool { try contents.has(hash) }
-
-  package func isReadable(_ hash: ContentHash) throws -> Bool { try contents.has(hash) && contents.isReadable(hash) }
-
-  package func contentLength(_ hash: ContentHash) throws -> Int? { try contents.entry(hash)?.length }
-
-  package func cloudDepth(of hash: ContentHash) throws -> Int? {
-    try Int.fetchOne(statement("SELECT depth FROM cloud_content WHERE hash = ?"), arguments: [hash.bytes])
-  }
-
-  package mutating func setCloudDepth(_ depth: Int?, of hash: ContentHash) throws {
-    if let depth {
-      try run("INSERT OR REPLACE INTO cloud_content (hash, depth) VALUES (?, ?)", [hash.bytes, depth])
-    } else {
-      try run("DELETE FROM cloud_content WHERE hash = ?", [hash.bytes])
-    }
-  }
-
-  package mutating func clearCloudDepths() throws { try run("DELETE FROM cloud_content", []) }
-
-  package func encoded(_ hash: ContentHash, against base: ContentHash?) throws -> EncodedContent {
-    try contents.encoded(hash, against: base)
-  }
-
-  package mutating func receiveContent(_ content: EncodedContent) throws -> ContentReceipt {
-    try contents.receive(content)
-  }
-
-  /// Returns the plain bytes of a content, checked against its hash. Throws `missing` or `damaged`.
-  package func plainContent(_ hash: ContentHash) throws -> Data { try contents.plain(hash) }
-
-  /// Stores `plain` under its hash, as a delta against `base` if that saves space.
-  ///
-  /// Compresses within the transaction; `Store.submit` does so before it.
-  package mutating func keepContent(_ plain: Data, against base: ContentHash? = nil) throws -> ContentHash {
-    let hash = ContentHash(of: plain)
-    let usable = try base.flatMap { try contents.base(from: $0, for: plain.count, of: plain.count) }
-    try contents.keep(PreparedContent(encoding: plain, as: hash, against: usable))
-    return hash
-  }
-
-  /// Returns the plain bytes of a whole version. Takes memory for them once, and for one content beside them.
-  ///
-  /// - Throws: `missing`, `damaged`, or `tooLarge` for more than the maximum size of a save.
-  package func plainBytes(of record: VersionRecord) throws -> Data {
-    if record.contents.count == 1 { return try plainContent(record.contents[0]) }
-    guard (0...EncodedContent.maximumContentBytes).contains(record.length) else {
-      throw StoreError(.tooLarge, "the version \(record.id) is larger than a save may be")
-    }
-    var bytes = Data(capacity: record.length)
-    for hash in record.contents {
-      let plain = try plainContent(hash)
-      guard bytes.count + plain.count <= record.length else { break }
-      bytes.append(plain)
-    }
-    guard bytes.count == record.length else {
-      throw StoreError(.damaged, "the parts of the version \(record.id) don't add up to its length")
-    }
-    return bytes
   }
 
   // MARK: Outbox

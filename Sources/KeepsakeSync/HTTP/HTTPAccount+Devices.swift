@@ -28,18 +28,34 @@ extension HTTPAccount {
     _ = try await ask("DELETE", "v1/player", credentials)
   }
 
+  /// Makes a request as this device, and returns the response, a success.
   static func ask(
     _ method: String, _ path: String, _ credentials: CloudCredentials, json: Data? = nil
+  ) async throws(AccountError) -> HTTPSession.Answer {
+    try checked(try await answer(to: method, path, credentials, json: json))
+  }
+
+  /// Makes a request as this device, and returns the response, whatever it is.
+  static func answer(
+    to method: String, _ path: String, _ credentials: CloudCredentials, json: Data? = nil
   ) async throws(AccountError) -> HTTPSession.Answer {
     do {
       let session = HTTPSession(idleSeconds: SyncLimits.idleSeconds)
       var request = HTTPRequests.request(method, credentials, path)
       if json != nil { request.setValue("application/json", forHTTPHeaderField: "Content-Type") }
-      let answer = try await session.send(request, body: json, limit: SyncLimits.deviceBytes)
-      try HTTPAnswer.check(answer.response, body: answer.body)
-      return answer
+      return try await session.send(request, body: json, limit: SyncLimits.deviceBytes)
     } catch {
       throw AccountError(error)
     }
+  }
+
+  @discardableResult
+  static func checked(_ answer: HTTPSession.Answer) throws(AccountError) -> HTTPSession.Answer {
+    do {
+      try HTTPAnswer.check(answer.response, body: answer.body)
+    } catch {
+      throw AccountError(error)
+    }
+    return answer
   }
 }

@@ -1,6 +1,14 @@
 import Foundation
 package import KeepsakeReplication
 
+extension AccountError {
+  /// The server is older than recovery codes.
+  static let codesUnsupported: AccountError = {
+    let message = "The server doesn't know recovery codes: they need a newer version of it."
+    return AccountError(.failed(TransportFailure(.rejected, message)), message)
+  }()
+}
+
 /// Recovery codes at a Keepsake server.
 extension HTTPAccount {
   private static let path = "v1/recovery"
@@ -14,9 +22,12 @@ extension HTTPAccount {
     var name: String
   }
 
-  /// Returns what the server knows of the player's recovery code. One round trip.
-  package static func recovery(for credentials: CloudCredentials) async throws(AccountError) -> RecoveryFacts {
-    let answer = try await ask("GET", path, credentials)
+  /// Returns what the server knows of the player's recovery code; nil if it is older than recovery codes. One round
+  /// trip.
+  package static func recovery(for credentials: CloudCredentials) async throws(AccountError) -> RecoveryFacts? {
+    let answer = try await answer(to: "GET", path, credentials)
+    if HTTPAnswer.isUnknownRoute(answer) { return nil }
+    try checked(answer)
     do {
       return try HTTPAnswer.decode(RecoveryFacts.self, answer.body)
     } catch {
@@ -34,7 +45,9 @@ extension HTTPAccount {
     } catch {
       throw AccountError(error)
     }
-    _ = try await ask("PUT", path, credentials, json: body)
+    let answer = try await answer(to: "PUT", path, credentials, json: body)
+    if HTTPAnswer.isUnknownRoute(answer) { throw .codesUnsupported }
+    try checked(answer)
   }
 
   /// Adds this device to the player who has this recovery code, and makes `next` the player's code. One round trip.
@@ -44,6 +57,7 @@ extension HTTPAccount {
     _ code: RecoveryCode, next: RecoveryCode, name: String
   ) async throws(AccountError) -> CloudCredentials {
     try await account(
-      Self.path + "/join", body: Recovering(code: code.text, next: next.digest.description, name: name))
+      Self.path + "/join", body: Recovering(code: code.text, next: next.digest.description, name: name),
+      unknown: .codesUnsupported)
   }
 }

@@ -22,11 +22,15 @@ package struct HTTPAccount: Sendable {
     var code: String
     var name: String
   }
-  private struct Account: Decodable {
+  struct Account: Decodable {
     var device: DeviceID
     var player: PlayerID
     var container: ContainerID
     var token: String
+
+    func credentials(at url: URL) -> CloudCredentials {
+      CloudCredentials(url: url, device: device, player: player, container: container, token: token)
+    }
   }
 
   /// Creates a new player with this device. One round trip.
@@ -48,7 +52,10 @@ package struct HTTPAccount: Sendable {
     return try await send(request, body: Data())
   }
 
-  func account(_ path: String, body: some Encodable) async throws(AccountError) -> CloudCredentials {
+  /// - Parameter unknown: The error for a server that doesn't know the route; nil for routes that every server knows.
+  func account(
+    _ path: String, body: some Encodable, unknown: AccountError? = nil
+  ) async throws(AccountError) -> CloudCredentials {
     var request = HTTPRequests.request("POST", url, path)
     request.setValue(appKey, forHTTPHeaderField: "Keepsake-App-Key")
     request.setValue("application/json", forHTTPHeaderField: "Content-Type")
@@ -58,12 +65,13 @@ package struct HTTPAccount: Sendable {
     } catch {
       throw AccountError(.failed(error), error.message)
     }
-    let account: Account = try await Self.send(request, body: bytes)
-    return CloudCredentials(
-      url: url, device: account.device, player: account.player, container: account.container, token: account.token)
+    let account: Account = try await Self.send(request, body: bytes, unknown: unknown)
+    return account.credentials(at: url)
   }
 
-  private static func send<Value: Decodable>(_ request: URLRequest, body: Data) async throws(AccountError) -> Value {
+  private static func send<Value: Decodable>(
+    _ request: URLRequest, body: Data, unknown: AccountError? = nil
+  ) async throws(AccountError) -> Value {
     let answer: HTTPSession.Answer
     do {
       let session = HTTPSession(idleSeconds: SyncLimits.idleSeconds)
@@ -72,6 +80,7 @@ package struct HTTPAccount: Sendable {
       throw AccountError(error)
     }
     if let refusal = AccountError(answer) { throw refusal }
+    if let unknown, HTTPAnswer.isUnknownRoute(answer) { throw unknown }
     do {
       try HTTPAnswer.check(answer.response, body: answer.body)
       return try HTTPAnswer.decode(Value.self, answer.body)
@@ -99,6 +108,12 @@ package struct AccountError: Error, Sendable, CustomStringConvertible {
     case codeUnknown
     /// Too many wrong codes: wait this many milliseconds.
     case tooManyGuesses(waitMilliseconds: Int64)
+    /// The identity leads to another player.
+    case identityTaken
+    /// The identity leads to no player.
+    case identityUnknown
+    /// The device was removed, or everything of its player was deleted.
+    case retired
     /// The app key or the token isn't accepted.
     case unauthorized
     /// Any other failure of the request.
@@ -109,11 +124,12 @@ package struct AccountError: Error, Sendable, CustomStringConvertible {
   /// Whether the server has refused the request as it is: the same request would be refused again.
   package var isRefusal: Bool {
     switch code {
-    case .codeUnknown, .unauthorized: true
+    case .codeUnknown, .identityTaken, .identityUnknown, .retired, .unauthorized: true
     case .tooManyGuesses: false
     case .failed(let failure): failure.kind == .rejected
     }
   }
+
   /// A sentence for people.
   package var message: String
 
@@ -122,7 +138,7 @@ package struct AccountError: Error, Sendable, CustomStringConvertible {
     self.message = message
   }
 
-  /// Creates the error for a response about codes; nil for any other response.
+  /// Creates the error for a response about codes or identities; nil for any other response.
   init?(_ answer: HTTPSession.Answer) {
     switch HTTPAnswer.code(answer.body) {
     case "code_unknown":
@@ -131,6 +147,15 @@ package struct AccountError: Error, Sendable, CustomStringConvertible {
       self.init(
         .tooManyGuesses(waitMilliseconds: HTTPAnswer.retryAfter(answer.response) ?? 60_000),
         "Too many wrong codes. Wait a while, then ask for a new one.")
+    case "identity_taken":
+      self.init(
+        .identityTaken,
+        """
+        This identity leads to another player. The device can become one of that player's, which joins its data with \
+        theirs, or stay apart without the identity.
+        """)
+    case "identity_unknown":
+      self.init(.identityUnknown, "This identity leads to no player.")
     default:
       return nil
     }

@@ -56,6 +56,13 @@ enum HTTPAnswer {
   /// Returns the cloud's own code for the error; nil if there is none.
   static func code(_ body: Data) -> String? { details(body)?.code }
 
+  /// Returns whether the response is a cloud's to a request that it doesn't know, because it is of an earlier release.
+  /// To be asked only about routes that refuse nothing else with this code.
+  static func isUnknownRoute(_ answer: HTTPSession.Answer) -> Bool {
+    answer.response.statusCode == 404 && answer.response.value(forHTTPHeaderField: "Keepsake-Protocol") != nil
+      && code(answer.body) == "not_found"
+  }
+
   /// Returns whether the cloud refuses the device for good. Any other refusal may be of a server that took the place of
   /// the device's own.
   static func isRetired(_ answer: HTTPSession.Answer) -> Bool {

@@ -33,26 +33,32 @@ package struct HTTPBank: Sendable {
 
   /// Ends the wait of a player's bank for devices that haven't shown what they were granted. One round trip.
   ///
-  /// - Returns: Whether it had waited.
-  package func release(_ player: PlayerID) async throws(TransportFailure) -> Bool {
-    let answer: Released = try await send("v1/bank/\(player)/release", body: Data())
-    return answer.released
+  /// - Returns: Whether it had waited; nil if the cloud has no such player.
+  package func release(_ player: PlayerID) async throws(TransportFailure) -> Bool? {
+    let answer = try await send("v1/bank/\(player)/release", body: Data())
+    if answer.response.statusCode == 404, HTTPAnswer.code(answer.body) == "player_unknown" { return nil }
+    return try decode(Released.self, answer).released
   }
 
   /// The same for a page of all banks. One round trip.
   ///
   /// - Parameter place: Where the page before ended; nil for the first one.
   package func releasePage(after place: ContainerID?) async throws(TransportFailure) -> Page {
-    try await send("v1/bank/release", body: try HTTPRequests.encode(Place(after: place)))
+    try decode(Page.self, try await send("v1/bank/release", body: try HTTPRequests.encode(Place(after: place))))
   }
 
-  private func send<Value: Decodable>(_ path: String, body: Data) async throws(TransportFailure) -> Value {
+  private func send(_ path: String, body: Data) async throws(TransportFailure) -> HTTPSession.Answer {
     var request = HTTPRequests.request("POST", url, path)
     request.setValue("Bearer " + key, forHTTPHeaderField: "Authorization")
     request.setValue("application/json", forHTTPHeaderField: "Content-Type")
     let session = HTTPSession(idleSeconds: SyncLimits.idleSeconds)
-    let answer = try await session.send(request, body: body, limit: SyncLimits.accountBytes)
+    return try await session.send(request, body: body, limit: SyncLimits.accountBytes)
+  }
+
+  private func decode<Value: Decodable>(
+    _ type: Value.Type, _ answer: HTTPSession.Answer
+  ) throws(TransportFailure) -> Value {
     try HTTPAnswer.check(answer.response, body: answer.body)
-    return try HTTPAnswer.decode(Value.self, answer.body)
+    return try HTTPAnswer.decode(type, answer.body)
   }
 }

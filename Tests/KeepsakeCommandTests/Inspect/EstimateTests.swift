@@ -48,11 +48,11 @@ import Testing
     }
     try write(files)
     let estimate = try SeriesEstimate(of: #require(SaveSeries.find([folder.path]).series.first)) { _ in }
-    #expect(estimate.versions == 30)
-    #expect(estimate.plainBytes == files.values.reduce(0) { $0 + $1.count })
-    #expect(estimate.fullFrames == 1)
+    #expect(estimate.versionCount == 30)
+    #expect(estimate.bytes == files.values.reduce(0) { $0 + $1.count })
+    #expect(estimate.fullFrameCount == 1)
     #expect(estimate.leastBytes * 10 < estimate.aloneBytes)
-    #expect(Double(estimate.keptBytes) <= 1.5 * Double(estimate.leastBytes))
+    #expect(Double(estimate.encodedBytes) <= 1.5 * Double(estimate.leastBytes))
     #expect(
       estimate.loadAloneMilliseconds > 0 && estimate.loadNewestMilliseconds > 0 && estimate.loadOldestMilliseconds > 0)
     for (name, bytes) in files {
@@ -100,8 +100,8 @@ import Testing
     let noise = Data((0..<50_000).map { _ in UInt8.random(in: 0...255, using: &random) })
     try write(["empty1": Data(), "empty2": Data(), "noise1": noise, "noise2": Data(noise.reversed())])
     let estimates = try SaveSeries.find([folder.path]).series.map { try SeriesEstimate(of: $0) { _ in } }
-    #expect(estimates.map(\.plainBytes) == [0, 100_000])
-    #expect(estimates[1].keptBytes <= estimates[1].aloneBytes)
+    #expect(estimates.map(\.bytes) == [0, 100_000])
+    #expect(estimates[1].encodedBytes <= estimates[1].aloneBytes)
   }
 
   @Test("all versions of real saves take at most 1.5 times the least that deltas could take", .needsRealFiles)
@@ -111,7 +111,7 @@ import Testing
     let estimates = try series.map { try SeriesEstimate(of: $0) { _ in } }
     print(SeriesEstimate.table(estimates))
     for estimate in estimates {
-      #expect(Double(estimate.keptBytes) <= 1.5 * Double(estimate.leastBytes), "\(estimate.name)")
+      #expect(Double(estimate.encodedBytes) <= 1.5 * Double(estimate.leastBytes), "\(estimate.name)")
     }
   }
 }

@@ -6,6 +6,10 @@ import KeepsakeStore
 import TestSupport
 import Testing
 
+#if canImport(FoundationXML)
+import FoundationXML
+#endif
+
 @testable import KeepsakeCommand
 
 /// `keepsake history --graph`: which version comes from which.
@@ -106,6 +110,70 @@ import Testing
     #expect(svg.components(separatedBy: "<circle").count - 1 == lines.count)
     #expect(await status(of: HistoryCommand.self, [at.path, "--graph"]) == 64)
     #expect(await status(of: HistoryCommand.self, [at.path, "nobody", "--graph"]) == 66)
+  }
+
+  @Test("a restore of the version that was current already is drawn as one; a save with other metadata isn't")
+  func restoredCurrent() async throws {
+    let folder = try TemporaryFolder("graph")
+    let at = folder.url.appendingPathComponent("store")
+    let slot = Slot<[Int]>("hero")
+    let game = try GameData.open("com.example.hero", at: at)
+    try await game.saves.save([1], to: slot, SaveMetadata(title: "one"))
+    try await game.saves.save([1], to: slot, SaveMetadata(title: "two"))
+    try game.close()
+    let store = try StoreInput.open(at.path, seal: nil)
+    func lines() throws -> [String] { try store.read { try HistoryGraph(of: "hero", in: $0).lines } }
+    #expect(try !lines().contains { $0.contains("restored") })
+    let current = try #require(try store.read { try $0.history(of: "hero") }.first?.record.id)
+    let digits = current.description.prefix(8)
+    let second = try RestoreCommand.restore(current.description, of: "hero", in: store).version
+    #expect(try lines()[0].contains("[current, restored from \(digits)]"))
+    // A restore of the restored one, and one of the first.
+    _ = try RestoreCommand.restore(second, of: "hero", in: store)
+    #expect(try lines()[0].contains("[current, restored from \(second.prefix(8))]"))
+    #expect(try lines()[1].contains("[restored from \(digits)]"))
+    #expect(try lines().count(where: { $0.contains("restored") }) == 2)
+    #expect(
+      try store.read { try HistoryGraph(of: "hero", in: $0).svg(title: "hero") }.contains("restored from \(digits)"))
+    try store.close()
+    withExtendedLifetime(folder) {}
+  }
+
+  @Test("whatever a slot, a title or a device is called, the picture is XML that any parser reads")
+  func pictureOfAnyText() throws {
+    let controls = (0...0x9F).compactMap { Unicode.Scalar($0) }.filter { $0.value < 0x20 || $0.value > 0x7E }
+    let torn = String(decoding: [0x61, 0xED, 0xA0, 0x80, 0xED, 0xB0, 0x80, 0xFF, 0xC0, 0x80, 0xF5], as: UTF8.self)
+    let names =
+      [
+        "]]>", "<![CDATA[ <!-- --> &amp; &#0; &nope; ?>", "\"'`", "\u{FFFE}\u{FFFF}\u{FFFD}\u{1FFFE}",
+        "\u{202E}\u{2028}",
+      ]
+      + controls.map { "a\(Character($0))b" } + ["\r\n\r", torn, "é😀👩‍👩‍👧"]
+    for name in names {
+      let version = HistoryGraph.Version(
+        id: id(1), parents: [], kind: .head, maker: name, pieces: [.init(text: name), .init(text: name, isMaker: true)])
+      let pictures = [
+        HistoryGraph([version]).svg(title: name),
+        LatencyPlot(LoadRecord(), title: name, seconds: 1).svg,
+      ]
+      for svg in pictures {
+        let parser = XMLParser(data: Data(svg.utf8))
+        let reader = TextReader()
+        parser.delegate = reader
+        let isRead = parser.parse()
+        #expect(isRead, "\(name.debugDescription): \(String(describing: parser.parserError))")
+        let expected = Printable.text(name).replacing("\u{FFFE}", with: "\u{FFFD}").replacing(
+          "\u{FFFF}", with: "\u{FFFD}")
+        #expect(reader.text.contains(expected), "\(name.debugDescription): \(reader.text.debugDescription)")
+      }
+    }
+  }
+
+  /// Collects the texts of a document.
+  private final class TextReader: NSObject, XMLParserDelegate {
+    var text = ""
+
+    func parser(_ parser: XMLParser, foundCharacters string: String) { text += string }
   }
 }
 #endif

@@ -31,7 +31,7 @@ import Darwin
     #expect(version.head && version.downloaded && version.bytes == 7)
     #expect(version.sha256 == ContentHash(of: Data("level 1".utf8)).description)
     #expect(report.contents.map(\.bytes) == [7])
-    #expect(report.waitingCount == 1)
+    #expect(report.waitingCommits == 1)
     #expect(report.text.contains(version.id))
     let after = try world.store.read { (try $0.facts(), try $0.outboxCount(), try $0.wallet()) }
     #expect(before == after)

@@ -61,7 +61,7 @@ import Testing
     let game = try GameData.open("com.example.space", at: folder)
     try game.records.write { try $0.execute(sql: "INSERT INTO creature (name) VALUES ('one more')") }
     let report = try inspect()
-    #expect(report.records?.map(\.name) == ["\u{1B}[2J", "creature"] && report.records?.map(\.rows) == [0, 301])
+    #expect(report.records?.map(\.name) == ["\u{1B}[2J", "creature"] && report.records?.map(\.rowCount) == [0, 301])
     #expect(report.text.contains("creature: 301 rows") && !report.text.contains("\u{1B}"))
     try game.close()
     #expect(verify().unsound == 0 && verify().files.first?.message.contains("2 tables of records") == true)
@@ -79,8 +79,8 @@ import Testing
     #expect(verdict.unsound == 1)
     #expect(verdict.files.first?.message.contains("records are damaged") == true, "\(verdict.files)")
     let report = try inspect()
-    #expect(report.recordsProblem == nil)
-    #expect(report.records?.map(\.name) == ["\u{1B}[2J", "creature"] && report.records?.map(\.rows) == [0, nil])
+    #expect(report.recordsMessage == nil)
+    #expect(report.records?.map(\.name) == ["\u{1B}[2J", "creature"] && report.records?.map(\.rowCount) == [0, nil])
     let names = try FileManager.default.contentsOfDirectory(atPath: folder.path).sorted()
     do {
       let doctor = try StoreDoctor(at: folder)
@@ -100,7 +100,7 @@ import Testing
     #expect(await doctor("--repair") == 0)
     #expect(await doctor() == 0)
     #expect(FileManager.default.fileExists(atPath: folder.appendingPathComponent("damaged").path))
-    if backup { #expect(try inspect().records?.last?.rows == 300) }
+    if backup { #expect(try inspect().records?.last?.rowCount == 300) }
   }
 
   @Test("an index with a missing entry is reported as damage, and rebuilt by a repair")

@@ -45,7 +45,7 @@ import Testing
       try Zstd.compress(Data("somebody else's".utf8)).write(to: folder.appendingPathComponent("other.zst"))
       #expect(await status([folder.path]) == 0)
       let sound = verify([folder.path])
-      #expect(sound.files.map(\.state) == [.sound, .sound] && sound.passedOver == 2 && sound.unsound == 0)
+      #expect(sound.files.map(\.state) == [.sound, .sound] && sound.skipped == 2 && sound.unsound == 0)
 
       var bytes = try Data(contentsOf: good)
       bytes[bytes.count / 2] ^= 1
@@ -98,7 +98,7 @@ import Testing
       }
       let json = try #require(verify([folder.appendingPathComponent("a.json").path]).files.first)
       #expect(json.message == "not a save of Keepsake: JSON" && json.next == "keepsake inspect reads it")
-      #expect(verify([folder.path]).files.isEmpty && verify([folder.path]).passedOver == 6)
+      #expect(verify([folder.path]).files.isEmpty && verify([folder.path]).skipped == 6)
       let cut = folder.appendingPathComponent("cut")
       try Archive.encode(Hero()).dropLast(9).write(to: cut)
       #expect(verify([cut.path]).files.map(\.state) == [.damaged])

@@ -71,13 +71,15 @@ import Testing
     }
   }
 
-  @Test("verify checks each of several files, and its exit status is the highest")
+  @Test("verify checks each of several files, and its exit status is the highest, but for foreign ones beside damage")
   func verify() async throws {
     try await filled { folder in
       try Data("no archive".utf8).write(to: folder.appendingPathComponent("bad.keepsake"))
       let ended = try Tool.run(["verify", "b.keepsake", "bad.keepsake", "missing"], in: folder)
       #expect(ended.status == 66 && ended.text.contains("3 checked, 2 not sound"), "\(ended.text)")
       #expect(try Tool.run(["verify", "b.keepsake", "bad.keepsake"], in: folder).status == 1)
+      #expect(try Tool.run(["verify", "a.json", "b.keepsake", "bad.keepsake"], in: folder).status == 1)
+      #expect(try Tool.run(["verify", "a.json", "b.keepsake"], in: folder).status == 65)
       #expect(try Tool.run(["verify", "b.keepsake"], in: folder).status == 0)
     }
   }

@@ -1,63 +1,195 @@
-#if Cloud
+#if Cloud && os(Linux)
 import Foundation
-import Keepsake
 import TestSupport
 import Testing
 
 @testable import KeepsakeCommand
 
 /// One style of JSON in all commands.
-@Suite struct JSONStyleTests {
-  /// The names of members, at any depth, of which some name a slot or a currency of the player.
-  private func names(in value: Any) -> Set<String> {
-    switch value {
-    case let object as [String: Any]: object.reduce(into: Set(object.keys)) { $0.formUnion(names(in: $1.value)) }
-    case let list as [Any]: list.reduce(into: []) { $0.formUnion(names(in: $1)) }
-    default: []
+@Suite(.serialized) struct JSONStyleTests {
+  /// What a call printed for programs: whole objects, or lines.
+  private struct Printed {
+    var texts: [String]
+    var isLines: Bool
+    /// What else it printed.
+    var others: [String]
+  }
+
+  private static func isProgress(_ line: Substring) -> Bool { line.hasPrefix(#"{"event":"progress","#) }
+
+  private func printed(by ended: TestSupport.ChildProcess.Ended, of command: String, _ arguments: [String]) -> Printed {
+    let (output, errors) = (ended.text, ended.errors.split(separator: "\n"))
+    let isServer = command == "serve" && !arguments.contains("--print-config")
+    func lines(_ text: some Collection<Substring>) -> [String] { text.map { $0 + "\n" } }
+    switch command {
+    case "wrap":
+      let texts = lines(errors.filter { $0.hasPrefix("{") })
+      // Standard output is the game's.
+      let game = arguments.last == "{}" ? "{}\n" : ""
+      return Printed(
+        texts: texts, isLines: true,
+        others: errors.filter { !$0.hasPrefix("{") }.map(String.init) + (output == game ? [] : [output]))
+    case _ where isServer || command == "sync":
+      // The log of a server is on standard error.
+      let others = command == "serve" ? [] : errors.filter { !Self.isProgress($0) }.map(String.init)
+      return Printed(texts: lines(output.split(separator: "\n")), isLines: true, others: others)
+    default:
+      // The story of the demo is on standard error, and so is the log of a cloud that a command runs.
+      let others = ["demo", "bank release", "load"].contains(command) ? [] : errors.filter { !Self.isProgress($0) }
+      return Printed(texts: [output], isLines: false, others: others.map(String.init))
     }
   }
 
-  @Test("each result is one object whose names are in camel case, and the same thing has the same name")
-  func names() async throws {
-    try await TemporaryFolder.with { folder in
-      let game = try GameData.open("com.example.space", at: folder.appendingPathComponent("space"))
-      try game.saves.capture([1, 2], to: Slot<[Int]>("main")).wait()
-      try game.close()
-      for (name, text) in [("a.json", "{\"a\": 1}"), ("b.json", "{\"a\": 2}")] {
-        try Data(text.utf8).write(to: folder.appendingPathComponent(name))
+  private static let scopes = "read,saves,money,devices,bans,export,delete"
+
+  @Test("each subcommand has --json, in one layout, with one name for one thing, paths as given, and nothing besides")
+  func everywhere() async throws {
+    let leaves = try CommandHelp.read().leaves()
+    for (name, help) in leaves {
+      #expect(help.arguments?.contains { $0.options.contains("--json") } == true, "keepsake \(name)")
+    }
+    try await RunningCloud.with { cloud, folder in
+      try JSONCall.fill(folder)
+      let key = try Tool.run(
+        ["admin", "key", "create", "--data", "../cloud", "--name", "ada", "--scopes", Self.scopes], in: folder)
+      try key.output.write(to: folder.appendingPathComponent("admin"))
+      let all = JSONCall.all(cloud: cloud)
+      var known: [String: String] = [:]
+      #expect(Set(all.map(\.command)) == Set(leaves.map(\.name)), "a subcommand without an entry, or one too many")
+      var style = JSONStyle()
+      var members: [String: Set<String>] = [:]
+      for (command, calls) in all {
+        for call in calls {
+          members[command, default: []].formUnion(try check(call, of: command, in: folder, &style, &known))
+        }
       }
-      try FileManager.default.createDirectory(
-        at: folder.appendingPathComponent("assets"), withIntermediateDirectories: true)
-      // The members that each result must have.
-      let calls: [(arguments: [String], members: Set<String>)] = [
-        (["inspect", "a.json"], ["header", "root"]), (["inspect", "space"], ["path", "slots", "contents"]),
-        (["inspect", "a.json", "b.json"], ["files"]), (["diff", "a.json", "b.json"], ["equal", "changes"]),
-        (["verify", "space"], ["files", "unsound", "skipped"]),
-        (["convert", "a.json", "a.plist"], ["path", "output", "bytes", "outputBytes", "losses"]),
-        (["history", "space"], ["slots"]),
-        (["export", "space", "main", "a.save"], ["slot", "version", "output", "bytes"]),
-        (["inspect", "a.save"], ["save", "archive"]),
-        (["import", "space", "a.save", "--slot", "other"], ["slot", "version", "from", "heads"]),
-        (["scores", "space"], ["boards"]), (["doctor", "space"], ["path", "state", "findings"]),
-        (["estimate", "a.json", "b.json"], ["series"]),
-        (["assets", "manifest", "assets"], ["path", "assets", "bytes", "changed"]),
-        (["assets", "verify", "assets"], []),
-        (["simulate", "--seeds", "1", "--operations", "10"], ["worlds", "failures"]),
-        (["serve", "--data", "cloud", "--print-config"], ["settings"]),
-      ]
-      for (arguments, members) in calls {
-        let ended = try Tool.run(arguments + ["--json"], in: folder)
-        let what = "keepsake \(arguments.joined(separator: " ")): \(ended.text.prefix(500))\(ended.errors)"
-        let object = try #require(
-          try JSONSerialization.jsonObject(with: ended.output) as? [String: Any], "\(what)")
-        #expect(members.isSubset(of: object.keys), "\(what)")
-        for name in names(in: object) where !name.hasPrefix("$") && arguments[0] != "serve" {
-          #expect(
-            name.wholeMatch(of: /[a-z][A-Za-z0-9]*/) != nil && name.wholeMatch(of: /is[A-Z].*/) == nil,
-            "\(name): \(what)")
+      #expect(style.objections.isEmpty, "\(style.objections.joined(separator: "\n"))")
+      #expect(style.conflicts.isEmpty, "\(style.conflicts.joined(separator: "\n"))")
+      try checkDocument(of: members, names: Set(style.types.keys))
+    }
+  }
+
+  /// Runs a call, and returns the names of the members of what it printed.
+  private func check(
+    _ call: JSONCall, of command: String, in folder: URL, _ style: inout JSONStyle, _ known: inout [String: String]
+  ) throws -> Set<String> {
+    if call.arguments.contains("$OLDEST") { known["$OLDEST"] = try oldest(in: folder) }
+    let arguments = call.arguments.map { known[$0] ?? $0 }
+    let own = arguments.prefix { $0 != "--" }
+    let line = command.split(separator: " ").map(String.init) + own + ["--json"] + arguments.dropFirst(own.count)
+    let what = "keepsake \(line.joined(separator: " "))"
+    let home = folder.appendingPathComponent("home").path
+    let ended = try Tool.run(line, in: folder, environment: ["HOME": home, "XDG_DATA_HOME": home])
+    #expect(ended.status == call.status, "\(what): \(ended.status) \(ended.text.prefix(500))\(ended.errors)")
+    let printed = printed(by: ended, of: command, arguments)
+    #expect(printed.others.isEmpty, "\(what): \(printed.others)")
+    #expect(!printed.texts.isEmpty, "\(what): \(ended.text)\(ended.errors)")
+    var names: Set<String> = []
+    for (number, text) in printed.texts.enumerated() {
+      style.check(text, isLine: printed.isLines, of: what)
+      let object = try JSONSerialization.jsonObject(with: Data(text.utf8)) as? [String: Any] ?? [:]
+      if number == 0 {
+        for (name, value) in call.members {
+          #expect(object[name] as? String == known[value] ?? value, "\(what): \(name): \(text)")
+        }
+      }
+      // What later calls name is of the player of a cloud.
+      if command == "sync" {
+        for name in ["player", "device", "version", "pairingCode"] {
+          if let text = object[name] as? String { known["$" + name.uppercased()] = text }
+        }
+      }
+      #expect(!printed.isLines || object["event"] is String, "\(what): \(text)")
+      if object["event"] as? String != "error" { names.formUnion(object.keys) }
+    }
+    guard call.status >= 64, !call.isResult else { return names }
+    let last = try JSONSerialization.jsonObject(with: Data((printed.texts.last ?? "").utf8)) as? [String: Any]
+    let code = (last?["error"] as? [String: Any])?["code"] as? String
+    #expect(code == CommandFailure.Kind(rawValue: call.status).map { "\($0)" }, "\(what): \(ended.text)")
+    return names
+  }
+
+  private func oldest(in folder: URL) throws -> String {
+    let history = try Tool.run(["history", "space", "main", "--json"], in: folder)
+    return try #require(history.text.matches(of: /"version": "([0-9a-f]{32})"/).last.map { String($0.1) })
+  }
+
+  // MARK: The document
+
+  /// The items of the two lists in "JSON" of docs/COMMAND.md: what is described, and how.
+  private func items() throws -> [(names: [String], text: String)] {
+    let text = try String(contentsOf: Repository.root.appending(path: CommandDocumentTests.document), encoding: .utf8)
+    let section = try #require(
+      text.components(separatedBy: "\n### JSON\n").last?.components(separatedBy: "\n### ").first)
+    let lines = section.replacing("\n  ", with: " ").split(separator: "\n")
+    return lines.filter { $0.hasPrefix("- `") }.map { line in
+      let parts = line.dropFirst(2).split(separator: ": ", maxSplits: 1)
+      return (names(in: parts[0]), parts.count > 1 ? String(parts[1]) : "")
+    }
+  }
+
+  private func names(in text: some StringProtocol) -> [String] {
+    String(text).matches(of: /`([a-zA-Z0-9. -]+)`/).map { String($0.1) }
+  }
+
+  /// The members of all events that a command's section lists; what is in parentheses are their values.
+  private func events(of command: String) throws -> Set<String> {
+    let lines = try #require(CommandDocumentTests.sections()[command]).joined(separator: "\n").replacing(
+      "\n  ", with: " ")
+    var names: Set<String> = ["event"]
+    for line in lines.split(separator: "\n") where line.hasPrefix("- `") && !line.hasPrefix("- `--") {
+      let described = String(line.drop { $0 != ":" })
+      names.formUnion(self.names(in: described.replacing(/\([^)]*\)/, with: "")))
+    }
+    return names
+  }
+
+  /// Members of which the calls have no example.
+  private static let rare: [String: Set<String>] = [
+    "admin money refund": ["alreadyDone", "balances", "owed", "player", "purchase"], "bank release": ["url"],
+    "doctor": ["needsSecret"], "inspect": ["recordsMessage"], "simulate": ["error"],
+    "sync": ["deviceNames", "item"], "wrap": ["beside", "choice", "saveCount"],
+  ]
+
+  /// Compares the members of what was printed with the list of the commands, and the names of all that was printed with
+  /// the list of the names.
+  private func checkDocument(of members: [String: Set<String>], names all: Set<String>) throws {
+    var documented: [String: Set<String>] = [:]
+    for (described, text) in try items() {
+      for name in described {
+        if name.hasPrefix("keepsake ") {
+          documented[String(name.dropFirst("keepsake ".count)), default: []].formUnion(names(in: text))
+        } else {
+          let isUsed = name.hasPrefix("...") ? all.contains { $0.hasSuffix(name.dropFirst(3)) } : all.contains(name)
+          #expect(isUsed, "nothing is called \(name)")
         }
       }
     }
+    for command in ["sync", "wrap"] { documented[command] = try events(of: command) }
+    #expect(Set(documented.keys) == Set(members.keys))
+    for (command, names) in members.sorted(by: { $0.key < $1.key }) {
+      let rare = Self.rare[command, default: []]
+      #expect(
+        documented[command] == names.union(rare),
+        "keepsake \(command): \(names.union(rare).sorted().map { "`\($0)`" }.joined(separator: ", "))")
+    }
+  }
+
+  // MARK: Usage
+
+  @Test("wrong usage of each subcommand is one error in the same layout, where its results are")
+  func wrongUsage() throws {
+    var style = JSONStyle()
+    for (name, _) in try CommandHelp.read().leaves() {
+      let ended = try Tool.run(name.split(separator: " ").map(String.init) + ["--nothing", "--json"])
+      let isLine = ["serve", "sync", "wrap"].contains(name)
+      let (text, other) = name == "wrap" ? (ended.errors, ended.text) : (ended.text, ended.errors)
+      #expect(ended.status == 64 && other.isEmpty, "keepsake \(name): \(other)")
+      style.check(text, isLine: isLine, of: "keepsake \(name)")
+      let error = try JSONDecoder().decode(Line.self, from: Data(text.utf8))
+      #expect(error.error.code == "usage" && error.error.next == "keepsake help \(name) says how it is used")
+    }
+    #expect(style.objections.isEmpty, "\(style.objections.joined(separator: "\n"))")
   }
 
   @Test("an error of usage is JSON if that is asked for, also by the short option among others")

@@ -66,10 +66,10 @@ import Testing
       try one.write(String(repeating: "a large one ", count: 100_000), to: "large")
       try one.write("", to: "empty")
       let lines = try await one.sync()
-      #expect(lines.first?["shared"] as? String == shared.path)
+      #expect(lines.first?["sharedFolder"] as? String == shared.path)
       let end = try #require(lines.last)
       // Nothing was sent over a network, so no number of sent bytes is reported.
-      #expect(end["captured"] as? Int == 3 && end["waiting"] as? Int == 0 && end["bytesSent"] == nil)
+      #expect(end["captured"] as? Int == 3 && end["waitingCommits"] as? Int == 0 && end["sentBytes"] == nil)
       let placed = try await two.sync()
       #expect(placed.count { $0["event"] as? String == "placed" } == 3)
       #expect(try two.files() == one.files())

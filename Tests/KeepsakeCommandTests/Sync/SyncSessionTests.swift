@@ -19,7 +19,7 @@ import Testing
       try one.write("level 1", to: "slot 1/world.sav")
       try one.write("", to: "empty")
       let first = try await one.sync(pair: true)
-      let code = try #require(first.first { $0["event"] as? String == "pairing" }?["code"] as? String)
+      let code = try #require(first.first { $0["event"] as? String == "pairing" }?["pairingCode"] as? String)
       try await two.sync(join: code)
       #expect(try two.files() == one.files())
       #expect(try two.files().count == 2)
@@ -47,7 +47,7 @@ import Testing
       let (one, two) = (try SyncFolder(server), try SyncFolder(server))
       try one.write("level 1", to: "world.sav")
       let code = try #require(
-        try await one.sync(pair: true).first { $0["event"] as? String == "pairing" }?["code"] as? String)
+        try await one.sync(pair: true).first { $0["event"] as? String == "pairing" }?["pairingCode"] as? String)
       try await two.sync(join: code)
       let (stops, stop) = AsyncStream<Int32>.makeStream()
       let printed = Printed()
@@ -78,7 +78,7 @@ import Testing
       #expect(seen.map { $0["version"] as? String } == kept.map { $0["version"] as? String })
       #expect(
         seen.allSatisfy {
-          $0["path"] as? String == "world.sav" && $0["devices"] as? [String] == [ProcessInfo.processInfo.hostName]
+          $0["path"] as? String == "world.sav" && $0["deviceNames"] as? [String] == [ProcessInfo.processInfo.hostName]
         })
     }
   }
@@ -89,7 +89,7 @@ import Testing
       let (one, two) = (try SyncFolder(server), try SyncFolder(server))
       try one.write("hundred hours", to: "a")
       let first = try await one.sync(pair: true)
-      let code = try #require(first.first { $0["event"] as? String == "pairing" }?["code"] as? String)
+      let code = try #require(first.first { $0["event"] as? String == "pairing" }?["pairingCode"] as? String)
       // Newer by its date, which must not count.
       try two.write("fresh start", to: "a")
       let lines = try await two.sync(join: code)
@@ -108,7 +108,7 @@ import Testing
       let (one, two) = (try SyncFolder(server), try SyncFolder(server))
       try one.write("good", to: "a")
       let first = try await one.sync(pair: true)
-      let code = try #require(first.first { $0["event"] as? String == "pairing" }?["code"] as? String)
+      let code = try #require(first.first { $0["event"] as? String == "pairing" }?["pairingCode"] as? String)
       try await two.sync(join: code)
       try two.write("ruined", to: "a")
       for folder in [two, one] { try await folder.sync() }

@@ -22,6 +22,17 @@ import Testing
     }
   }
 
+  @Test("a game gets its arguments byte for byte, also those that aren't UTF-8")
+  func arguments() async throws {
+    try await WrapMachine.with(["one"]) { machines in
+      let game = "printf %s \"$1\" | od -An -tx1"
+      let ended = try Tool.run(
+        ["wrap", "--saves", "~/.game", "--", "/bin/sh", "-c", game, "game"], environment: machines[0].environment,
+        by: ["sh", "-c", "exec \"$@\" \"$(printf 'a\\351\\377')\"", "sh"])
+      #expect(ended.status == 0 && ended.text == " 61 e9 ff\n", "\(ended.text)\(ended.errors)")
+    }
+  }
+
   @Test("a game that a signal ends gives 128 and its number, and what can't be started a status of its own")
   func statuses() async throws {
     try await WrapMachine.with(["one"]) { machines in

@@ -44,6 +44,7 @@ struct CountingStorage: CloudStorage {
     try await other().devices(of: container)
   }
   func isRetired(_ identity: DeviceIdentity) async throws -> Bool { try await other().isRetired(identity) }
+  func ban(of container: ContainerID) -> Ban? { storage.ban(of: container) }
   func delete(_ container: ContainerID, now: Int64) async throws { try await other().delete(container, now: now) }
   func exported(_ place: PlayerExport.Position, of container: ContainerID) async throws -> PlayerExport.Page {
     try await other().exported(place, of: container)
@@ -76,6 +77,20 @@ struct CountingStorage: CloudStorage {
     _ recovery: Recovery, as device: DeviceID, now: Int64, mayRecover: @escaping @Sendable (AppID) -> Bool
   ) async throws -> DeviceIdentity? {
     try await other().recover(recovery, as: device, now: now, mayRecover: mayRecover)
+  }
+  func identities(of container: ContainerID) async throws -> [LinkedIdentity] {
+    try await other().identities(of: container)
+  }
+  func link(_ identity: VerifiedIdentity, to device: DeviceIdentity, now: Int64) async throws -> IdentityLink {
+    try await other().link(identity, to: device, now: now)
+  }
+  func signIn(
+    with identity: VerifiedIdentity, by device: DeviceIdentity, as new: NewDevice, now: Int64
+  ) async throws -> IdentitySignIn {
+    try await other().signIn(with: identity, by: device, as: new, now: now)
+  }
+  func unlink(_ identity: ContentHash, by device: DeviceIdentity) async throws -> Bool {
+    try await other().unlink(identity, by: device)
   }
   func close() async throws { try await storage.close() }
 }

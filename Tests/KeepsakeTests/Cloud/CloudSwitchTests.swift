@@ -11,24 +11,15 @@ import Testing
 
   init() throws { device = try Device() }
 
-  private func code(_ body: () async throws -> Void) async -> GameDataError.Code? {
-    do {
-      try await body()
-      return nil
-    } catch {
-      return (error as? GameDataError)?.code
-    }
-  }
-
   /// Does everything that would use the cloud.
   private func play(_ game: GameData, level: Int) async throws {
     try await game.saves.save(World(level: level), to: .main)
     try await game.progress.record(level, for: .level).value
     try game.wallet.earn(1, .gems, for: "a quest")
-    #expect(await code { try await game.cloud.sync() } == .notConnected)
-    #expect(await code { _ = try await game.cloud.pairingCode() } == .notConnected)
-    #expect(await code { try await game.cloud.join("ABCDEFGH") } == .notConnected)
-    #expect(await code { _ = try await game.cloud.devices() } == .notConnected)
+    #expect(await thrownCode(\GameDataError.code) { try await game.cloud.sync() } == .notConnected)
+    #expect(await thrownCode(\GameDataError.code) { _ = try await game.cloud.pairingCode() } == .notConnected)
+    #expect(await thrownCode(\GameDataError.code) { try await game.cloud.join("ABCDEFGH") } == .notConnected)
+    #expect(await thrownCode(\GameDataError.code) { _ = try await game.cloud.devices() } == .notConnected)
     #expect(game.cloud.status.phase == .paused)
   }
 

@@ -18,7 +18,7 @@ import Testing
   @Test("credentials are added once, found by their container, and removed when nothing needs them")
   func keeps() throws {
     let folder = try TemporaryFolder()
-    let clouds = FormerClouds(in: folder.url, of: nil)
+    let clouds = FormerClouds(in: folder.url, of: nil, .folder)
     #expect(try clouds.all().isEmpty)
     let (one, two) = (try Self.credentials(1), try Self.credentials(2))
     for _ in 1...2 { try clouds.add([one, two]) }
@@ -36,7 +36,7 @@ import Testing
     let folder = try TemporaryFolder()
     let file = folder.url.appendingPathComponent(FormerClouds.name)
     try Data("no list".utf8).write(to: file)
-    let clouds = FormerClouds(in: folder.url, of: nil)
+    let clouds = FormerClouds(in: folder.url, of: nil, .folder)
     let error = #expect(throws: StoreError.self) { try clouds.all() }
     #expect(error?.code == .damaged)
     #expect(throws: StoreError.self) { try clouds.add([Self.credentials(1)]) }
@@ -46,7 +46,7 @@ import Testing
   @Test("only the user may read the tokens")
   func isPrivate() throws {
     let folder = try TemporaryFolder()
-    try FormerClouds(in: folder.url, of: nil).add([Self.credentials(1)])
+    try FormerClouds(in: folder.url, of: nil, .folder).add([Self.credentials(1)])
     let file = folder.url.appendingPathComponent(FormerClouds.name)
     let permissions = try FileManager.default.attributesOfItem(atPath: file.path)[.posixPermissions] as? Int
     #expect(permissions == 0o600)
@@ -55,12 +55,12 @@ import Testing
   @Test("the credentials that a device still has at its cloud serve as well, unless they are another player's")
   func current() throws {
     let folder = try TemporaryFolder()
-    let banks = FormerBanks(folder: folder.url, store: nil, environment: .system)
+    let banks = FormerBanks(folder: folder.url, store: nil, environment: .system, storage: .folder)
     let one = try Self.credentials(1)
     #expect(try banks.credentials(for: one.container) == nil)
-    try CloudFile(in: folder.url, of: nil).write(CloudFile.Contents(credentials: one))
+    try CloudFile(in: folder.url, of: nil, .folder).write(CloudFile.Contents(credentials: one))
     #expect(try banks.credentials(for: one.container) == one && banks.cloud(of: one.container, appKey: nil) != nil)
-    try CloudFile(in: folder.url, of: nil).write(CloudFile.Contents(credentials: one, isJoining: true))
+    try CloudFile(in: folder.url, of: nil, .folder).write(CloudFile.Contents(credentials: one, isJoining: true))
     #expect(try banks.credentials(for: one.container) == nil)
   }
 }

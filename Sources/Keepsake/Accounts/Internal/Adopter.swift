@@ -73,7 +73,9 @@ struct Adopter {
   }
 
   /// How to reach the banks that know the other store's wallets.
-  private var banks: FormerBanks { FormerBanks(folder: source.url, store: source, environment: core.environment) }
+  private var banks: FormerBanks {
+    FormerBanks(folder: source.url, store: source, environment: core.environment, storage: core.credentials)
+  }
 
   /// Returns whether this device can ask the bank of a container.
   private func canBeSettled(_ container: ContainerID?) throws -> Bool {
@@ -87,7 +89,7 @@ struct Adopter {
     let banks = banks
     let credentials = try Set(wallets.flatMap { [$0.bank, $0.receiver] }.compactMap(\.self))
       .compactMap { try banks.credentials(for: $0) }
-    try FormerClouds(in: core.store.url, of: core.store.base).add(credentials)
+    try FormerClouds(in: core.store.url, of: core.store.base, core.credentials).add(credentials)
   }
 
   // MARK: Everything arrives

@@ -45,7 +45,8 @@ extension CloudConnection {
     _ container: ContainerID, of core: GameCore, appKey: String?
   ) throws -> (any Transport)? {
     do {
-      let banks = FormerBanks(folder: core.store.url, store: core.store.base, environment: core.environment)
+      let banks = FormerBanks(
+        folder: core.store.url, store: core.store.base, environment: core.environment, storage: core.credentials)
       return try banks.cloud(of: container, appKey: appKey)
     } catch {
       core.events.report(
@@ -62,7 +63,8 @@ extension CloudConnection {
       let (wallets, container) = try core.store.read { (try $0.formerWallets(), try $0.facts().container) }
       // The store's own container is left next: its credentials may be kept already.
       let needed = wallets.flatMap { [$0.bank, $0.receiver] } + [container]
-      try FormerClouds(in: core.store.url, of: core.store.base).keep(for: Set(needed.compactMap(\.self)))
+      let former = FormerClouds(in: core.store.url, of: core.store.base, core.credentials)
+      try former.keep(for: Set(needed.compactMap(\.self)))
     } catch {
       core.events.report(
         Incident(

@@ -7,10 +7,6 @@ import Synchronization
 
 /// Makes the connection what the game asks for: registers this device, and runs sync.
 actor CloudConnection: CloudLink {
-  /// Pauses between attempts to register: half a second at first, doubled each time, up to five minutes.
-  private static let firstPause = 0.5
-  private static let longestPause = 300.0
-
   nonisolated let executor = QueueExecutor(label: "keepsake.cloud", qos: .utility)
   nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
 
@@ -19,8 +15,8 @@ actor CloudConnection: CloudLink {
   nonisolated let state: CloudState
   nonisolated var deliveryBuffer: DeliveryBuffer { eventHandler.deliveryBuffer }
   let registration: CloudRegistration
-  private let sleep: @Sendable (Duration) async throws -> Void
-  private var random: any RandomNumberGenerator & Sendable
+  let sleep: @Sendable (Duration) async throws -> Void
+  var random: any RandomNumberGenerator & Sendable
 
   /// The address that the service or the registration is for.
   private(set) var address: CloudAddress?
@@ -40,17 +36,17 @@ actor CloudConnection: CloudLink {
   /// How many notifications of the service have reached the game, and the callers that wait for more.
   private var notificationsTaken: UInt64 = 0
   private var notificationWaiters: [CheckedContinuation<Void, Never>] = []
-  private var registering: Task<Void, Never>?
+  /// The attempts to register, until one succeeds.
+  var registering: Task<Void, Never>?
+  /// Whether everything secret is where the game wants it.
+  var hasMovedSecrets = false
   private var last: Task<Void, Never>?
 
   init(core: GameCore, eventHandler: CloudEventHandler, state: CloudState) {
     self.core = core
     self.eventHandler = eventHandler
     self.state = state
-    registration = CloudRegistration(
-      file: CloudFile(in: core.store.url, of: core.store.base),
-      former: FormerClouds(in: core.store.url, of: core.store.base),
-      recovery: RecoveryFile(in: core.store.url, of: core.store.base), executor: executor)
+    registration = CloudRegistration(of: core, executor: executor)
     sleep = core.environment.sleep
     random = core.environment.random
   }
@@ -124,7 +120,8 @@ actor CloudConnection: CloudLink {
         }
         try await begin(folder.transport(container, for: core), container, rebinding: folder.isJoining)
       case .server(let server):
-        guard let known = try await registration.known(at: server) else { return keepRegistering() }
+        guard let known = try await knownCredentials(at: server) else { return keepRegistering() }
+        await moveSecrets()
         let renewal = CredentialsRenewal(appKey: server.appKey) { [registration] new, old in
           try await registration.renewed(new, replacing: old)
         }
@@ -191,7 +188,7 @@ actor CloudConnection: CloudLink {
     address = nil
   }
 
-  private func failed(_ error: any Error) {
+  func failed(_ error: any Error) {
     let error = GameDataError.translated(error)
     if let error = error as? GameDataError, error.code == .refused {
       state.post(.refused(reason: error.message))
@@ -201,60 +198,6 @@ actor CloudConnection: CloudLink {
       let known = error as? GameDataError
       state.post(.waiting(reason: known?.message ?? String(describing: error)), reaching: known?.code)
     }
-  }
-
-  // MARK: Registering
-
-  private func keepRegistering() {
-    guard registering == nil else { return }
-    state.post(.connecting)
-    showWithoutService()
-    registering = Task {
-      var pause = Self.firstPause
-      while !Task.isCancelled {
-        do {
-          try await self.introduce()
-          self.registering = nil
-          return await self.reconcile()
-        } catch {
-          guard !Task.isCancelled else { return }
-          self.failed(error)
-          // Trying again won't help, but `sync` or `join` may.
-          if (error as? GameDataError)?.code == .refused { return }
-        }
-        // When a server comes back, its many devices must not all connect at the same moment.
-        let jittered = Double.random(in: pause / 2...pause, using: &self.random)
-        do { try await self.sleep(.seconds(jittered)) } catch { return }
-        pause = min(pause * 2, Self.longestPause)
-      }
-    }
-  }
-
-  /// Registers this device with its cloud, or makes the folder a cloud, if needed. Tries once.
-  private func introduce() async throws {
-    guard case .folder(let folder)? = address?.kind else {
-      _ = try await register()
-      return
-    }
-    do {
-      try folder.makeContainer(for: core.store.base)
-    } catch {
-      failed(error)
-      throw GameDataError.translated(error)
-    }
-  }
-
-  /// Returns the credentials; registers this device first if needed. Tries once.
-  func register() async throws -> CloudCredentials {
-    try await registration.register(at: server(), name: state.desired.deviceName)
-  }
-
-  private func server() throws -> CloudServer {
-    if case .folder? = address?.kind {
-      throw GameDataError(.misuse, "a folder needs no pairing code: connect the other device to the same folder")
-    }
-    guard case .server(let server)? = address?.kind else { throw GameDataError.notConnected }
-    return server
   }
 
   // MARK: What a game calls

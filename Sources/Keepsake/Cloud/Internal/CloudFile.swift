@@ -2,40 +2,54 @@ import Foundation
 import KeepsakeStore
 import KeepsakeSync
 
-/// The file in which a game keeps the credentials from its cloud. Readable by the user only.
+/// The file in which a game keeps the credentials from its cloud, or the key with which they are in a credential store.
 struct CloudFile: Sendable {
   struct Contents: Codable, Sendable {
     var credentials: CloudCredentials
     /// Whether these credentials are another player's, and the store isn't bound to that player's container yet.
     var isJoining = false
   }
-  /// Enough for a token and a few names; a larger file isn't ours.
-  private static let maximumBytes = 64 * 1024
+  /// What is known of this device.
+  enum State: Sendable {
+    /// It has never been registered, as far as the file shows.
+    case none
+    /// It was registered, and its credentials are gone.
+    case lost
+    case known(Contents)
+  }
 
   static let name = "cloud.json"
 
-  private let url: URL
-  /// The open store in the same folder: the file belongs to it only while the folder does.
-  private let store: Store?
+  private let file: SecretFile
 
   /// - Parameter store: The store, if it is open.
-  init(in folder: URL, of store: Store?) { (url, self.store) = (folder.appendingPathComponent(Self.name), store) }
+  init(in folder: URL, of store: Store?, _ credentials: CredentialStorage) {
+    file = SecretFile(Self.name, in: folder, of: store, credentials)
+  }
 
-  /// Returns nil if there is no file.
-  func read() throws -> Contents? {
-    try store?.requirePresence()
-    guard let bytes = try AtomicFile.read(url, maximumBytes: Self.maximumBytes) else { return nil }
-    do {
-      return try JSONDecoder().decode(Contents.self, from: bytes)
-    } catch {
-      throw StoreError(.damaged, "the file \(url.path) can't be decoded: delete it to connect again", cause: error)
+  func state() throws -> State {
+    switch try file.read() {
+    case .nothing: return .none
+    case .lost: return .lost
+    case .bytes(let bytes):
+      do {
+        return .known(try JSONDecoder().decode(Contents.self, from: bytes))
+      } catch {
+        throw StoreError(
+          .damaged, "the file \(file.url.path) can't be decoded: delete it, and join the player again", cause: error)
+      }
     }
   }
 
+  /// Returns nil if there are no credentials, or they are gone.
+  func read() throws -> Contents? { if case .known(let contents) = try state() { contents } else { nil } }
+
   func write(_ contents: Contents) throws {
-    try store?.requirePresence()
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.sortedKeys, .prettyPrinted, .withoutEscapingSlashes]
-    try AtomicFile.write(encoder.encode(contents), to: url, access: .ownerOnly)
+    try file.write(encoder.encode(contents))
   }
+
+  /// Moves the credentials into the credential store, if they belong there.
+  func move() throws { try file.move() }
 }

@@ -1,5 +1,6 @@
 import Foundation
 import KeepsakeReplication
+import KeepsakeStore
 import KeepsakeSync
 
 /// This device's identity at its cloud: registers the device once, joins it to a player, and stores its credentials.
@@ -12,14 +13,27 @@ actor CloudRegistration {
   private let file: CloudFile
   private let former: FormerClouds
   private let recovery: RecoveryFile
+  private let store: GameStore
+  /// What a server registered and couldn't be stored: stored at the next attempt, or each would register one more
+  /// player.
+  private var unstored: (server: CloudServer, credentials: CloudCredentials)?
   /// The attempt to register that is in progress, shared by all callers that wait for it.
   private var underWay: Task<CloudCredentials, any Error>?
 
-  init(file: CloudFile, former: FormerClouds, recovery: RecoveryFile, executor: QueueExecutor) {
-    self.file = file
-    self.former = former
-    self.recovery = recovery
+  init(of core: GameCore, executor: QueueExecutor) {
+    let (folder, base) = (core.store.url, core.store.base)
+    file = CloudFile(in: folder, of: base, core.credentials)
+    former = FormerClouds(in: folder, of: base, core.credentials)
+    recovery = RecoveryFile(in: folder, of: base, core.credentials)
+    store = core.store
     self.executor = executor
+  }
+
+  /// Moves all secrets into the credential store, if they belong there.
+  func moveSecrets() throws {
+    try file.move()
+    try former.move()
+    try recovery.move()
   }
 
   /// Returns the stored credentials of this device. A server may move, and its address may be written in several ways,
@@ -33,10 +47,11 @@ actor CloudRegistration {
   /// Returns the credentials; registers this device first if needed. Tries once.
   func register(at server: CloudServer, name: String) async throws -> CloudCredentials {
     if let known = try known(at: server) { return known.credentials }
+    guard try !hasLostCredentials() else { throw Self.lostCredentials }
     if let underWay { return try await underWay.value }
     let task = Task {
       do {
-        return try self.keep(try await HTTPAccount(url: server.url, appKey: server.appKey).register(name: name))
+        return try self.keep(try await self.newPlayer(at: server, name: name))
       } catch {
         throw GameDataError.translated(error)
       }
@@ -46,17 +61,45 @@ actor CloudRegistration {
     return try await task.value
   }
 
+  /// Whether this device belongs to a player, and has no credentials for that player's cloud any more. It isn't
+  /// registered again by itself then: it would be another player, with the data of this one.
+  func hasLostCredentials() throws -> Bool {
+    switch try file.state() {
+    case .known: false
+    case .lost: true
+    case .none: try store.read { try $0.facts().container } != nil
+    }
+  }
+
+  static let lostCredentials = GameDataError(
+    .refused,
+    """
+    this device has no credentials for the player to whom its data belongs, as after it was set up from a backup: it \
+    keeps its data, and syncs again once it has joined the player, with a pairing code of another device, a recovery \
+    code or an identity
+    """)
+
+  private func newPlayer(at server: CloudServer, name: String) async throws -> CloudCredentials {
+    if let unstored, unstored.server == server { return unstored.credentials }
+    let fresh = try await HTTPAccount(url: server.url, appKey: server.appKey).register(name: name)
+    unstored = (server, fresh)
+    return fresh
+  }
+
   /// Stores new credentials, unless the device joined a player while it was registering: it must not become a player of
   /// its own again. Reading and writing are one step of this actor, which nothing else can interrupt.
   private func keep(_ fresh: CloudCredentials) throws -> CloudCredentials {
     if let known = try file.read() { return known.credentials }
     try file.write(CloudFile.Contents(credentials: fresh))
+    unstored = nil
     return fresh
   }
 
   /// Makes this device one of the player whose device showed `code`. The store doesn't belong to that player yet when
   /// this returns: call `joined` when it does.
   func join(_ code: String, at server: CloudServer, name: String) async throws {
+    // A code is used up even if what it brings can't be stored.
+    _ = try file.state()
     try become(try await HTTPAccount(url: server.url, appKey: server.appKey).join(code: code, name: name))
   }
 
@@ -79,7 +122,7 @@ actor CloudRegistration {
 
   private func isRecoveryCode(_ code: RecoveryCode, of credentials: CloudCredentials) async throws -> Bool {
     do {
-      return try await HTTPAccount.recovery(for: credentials).digest == code.digest
+      return try await HTTPAccount.recovery(for: credentials)?.digest == code.digest
     } catch  where error.isRefusal {
       return false  // A device that was removed is nobody's.
     }
@@ -93,13 +136,38 @@ actor CloudRegistration {
 
   /// Whether a player who loses this device could come back.
   func recoveryState(of credentials: CloudCredentials) async throws -> RecoveryState {
-    let facts = try await HTTPAccount.recovery(for: credentials)
+    guard let facts = try await HTTPAccount.recovery(for: credentials) else {
+      let devices = try await HTTPAccount.devices(for: credentials)
+      return RecoveryState(
+        otherDevices: max(devices.count - 1, 0), codeCreated: nil, isCodeLost: false, identities: 0,
+        supportsCodes: false)
+    }
     let isLost = try facts.digest.map(recovery.isUnknown) ?? false
     return RecoveryState(
       otherDevices: max(facts.devices - 1, 0),
       codeCreated: isLost
         ? nil : facts.createdMilliseconds.map { Date(timeIntervalSince1970: Double($0) / 1000) },
-      isCodeLost: isLost)
+      isCodeLost: isLost, identities: facts.identities ?? 0, supportsCodes: true)
+  }
+
+  // MARK: Identities
+
+  /// Does the same as `join` with an identity.
+  func signIn(_ proof: SignIn, at server: CloudServer, name: String) async throws {
+    // A device without credentials asks as a new one.
+    guard try !hasLostCredentials() else { return try await signInAnew(proof, at: server, name: name) }
+    let held = try await register(at: server, name: name)
+    do {
+      try become(try await HTTPAccount.signIn(proof.token, ofIssuer: proof.issuer, name: name, for: held))
+    } catch let error as AccountError where error.code == .retired {
+      // So does one that was removed.
+      try await signInAnew(proof, at: server, name: name)
+    }
+  }
+
+  private func signInAnew(_ proof: SignIn, at server: CloudServer, name: String) async throws {
+    let fresh = try await HTTPAccount(url: server.url, appKey: server.appKey).register(name: name)
+    try become(try await HTTPAccount.signIn(proof.token, ofIssuer: proof.issuer, name: name, for: fresh))
   }
 
   // MARK: Credentials

@@ -4,21 +4,21 @@ import KeepsakeStore
 import KeepsakeSync
 import Synchronization
 
-/// The credentials of the clouds that a device has left, in a file that only the user can read: kept until their banks
-/// have settled what the device has there.
+/// The credentials of the clouds that a device has left, in a file that only the user can read or in the credential
+/// store: kept until their banks have settled what the device has there.
 struct FormerClouds: Sendable {
   static let name = "former-clouds.json"
   /// Enough for hundreds; a larger file isn't ours.
-  private static let maximumBytes = 256 * 1024
+  static let maximumBytes = 256 * 1024
   /// The file is read and written again by an adoption on any thread, and by the connection.
   private static let lock = Mutex(())
 
-  private let url: URL
-  /// The open store in the same folder: the file belongs to it only while the folder does.
-  private let store: Store?
+  private let file: SecretFile
 
   /// - Parameter store: The store, if it is open.
-  init(in folder: URL, of store: Store?) { (url, self.store) = (folder.appendingPathComponent(Self.name), store) }
+  init(in folder: URL, of store: Store?, _ credentials: CredentialStorage) {
+    file = SecretFile(Self.name, in: folder, of: store, credentials, maximumBytes: Self.maximumBytes)
+  }
 
   /// Returns the credentials for a container; nil if there are none.
   func credentials(for container: ContainerID) throws -> CloudCredentials? {
@@ -44,7 +44,8 @@ struct FormerClouds: Sendable {
     try Self.lock.withLock { _ in
       var known = try read()
       guard let index = known.firstIndex(where: { $0.token == token }) else {
-        throw StoreError(.misuse, "the file \(url.path) doesn't have the credentials whose token was renewed")
+        throw StoreError(
+          .misuse, "the file \(file.url.path) doesn't have the credentials whose token was renewed")
       }
       known[index] = credentials
       try write(known)
@@ -60,27 +61,28 @@ struct FormerClouds: Sendable {
     }
   }
 
+  /// Moves the credentials into the credential store, if they belong there.
+  func move() throws { try file.move() }
+
   private func read() throws -> [CloudCredentials] {
-    try store?.requirePresence()
-    guard let bytes = try AtomicFile.read(url, maximumBytes: Self.maximumBytes) else { return [] }
+    guard case .bytes(let bytes) = try file.read() else { return [] }
     do {
       return try JSONDecoder().decode([CloudCredentials].self, from: bytes)
     } catch {
       throw StoreError(
         .damaged,
         """
-        the file \(url.path) can't be decoded: restore it from a backup, or delete it; without it, the money that is \
-        on its way from there stays pending
+        the file \(file.url.path) can't be decoded: restore it from a backup, or delete it; without it, the money that \
+        is on its way from there stays pending
         """,
         cause: error)
     }
   }
 
   private func write(_ credentials: [CloudCredentials]) throws {
-    try store?.requirePresence()
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.sortedKeys, .prettyPrinted, .withoutEscapingSlashes]
-    try AtomicFile.write(encoder.encode(credentials), to: url, access: .ownerOnly)
+    try file.write(encoder.encode(credentials))
   }
 }
 
@@ -90,12 +92,14 @@ struct FormerBanks: Sendable {
   /// The store, if it is open.
   let store: Store?
   let environment: GameEnvironment
+  /// Where the credentials are.
+  let storage: CredentialStorage
 
   /// Returns the credentials that this device had at the cloud of a container: those that were kept when it left, or
   /// those that it still has.
   func credentials(for container: ContainerID) throws -> CloudCredentials? {
-    if let kept = try FormerClouds(in: folder, of: store).credentials(for: container) { return kept }
-    let current = try CloudFile(in: folder, of: store).read()
+    if let kept = try FormerClouds(in: folder, of: store, storage).credentials(for: container) { return kept }
+    let current = try CloudFile(in: folder, of: store, storage).read()
     return current.flatMap { $0.credentials.container == container && !$0.isJoining ? $0.credentials : nil }
   }
 
@@ -104,7 +108,7 @@ struct FormerBanks: Sendable {
   /// - Parameter appKey: The game's key there, for a token that isn't accepted any more; nil if it isn't known.
   func cloud(of container: ContainerID, appKey: String?) throws -> (any Transport)? {
     if let cloud = environment.formerCloud(container) { return cloud }
-    let former = FormerClouds(in: folder, of: store)
+    let former = FormerClouds(in: folder, of: store, storage)
     let renewal = appKey.map {
       CredentialsRenewal(appKey: $0) { new, old in try former.renewed(new, replacing: old) }
     }

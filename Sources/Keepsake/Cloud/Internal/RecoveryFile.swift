@@ -3,7 +3,11 @@ import KeepsakeReplication
 import KeepsakeStore
 
 /// The file in which a device keeps the recovery codes that it has made and the game may not have: to make the same
-/// request again if a response is lost, and so that nobody relies on a code that nobody has. Readable by the user only.
+/// request again if a response is lost, and so that nobody relies on a code that nobody has. Readable by the user only,
+/// or in the credential store.
+///
+/// A file that can't be decoded is set aside, with an incident, and counts as none: no player could delete it, and a
+/// new code makes up for all that is lost with it.
 struct RecoveryFile: Sendable {
   private struct Entry: Codable {
     /// The digest of the code that this one takes the place of, if it does.
@@ -14,16 +18,17 @@ struct RecoveryFile: Sendable {
     /// Whether the game has got it.
     var isKnown = false
   }
-  private static let maximumBytes = 64 * 1024
   /// More than anyone needs: a failed attempt leaves one.
   private static let maximumEntries = 16
   static let name = "recovery.json"
 
-  private let url: URL
+  private let file: SecretFile
   /// The open store in the same folder.
   private let store: Store
 
-  init(in folder: URL, of store: Store) { (url, self.store) = (folder.appendingPathComponent(Self.name), store) }
+  init(in folder: URL, of store: Store, _ credentials: CredentialStorage) {
+    (file, self.store) = (SecretFile(Self.name, in: folder, of: store, credentials), store)
+  }
 
   /// Returns the code that takes the place of this one: the same again for the same code.
   func next(after code: RecoveryCode) throws -> RecoveryCode {
@@ -74,17 +79,28 @@ struct RecoveryFile: Sendable {
   }
 
   private func read() throws -> [Entry] {
-    try store.requirePresence()
-    guard let bytes = try AtomicFile.read(url, maximumBytes: Self.maximumBytes) else { return [] }
     do {
+      guard case .bytes(let bytes) = try file.read() else { return [] }
       return try JSONDecoder().decode([Entry].self, from: bytes)
-    } catch {
-      throw StoreError(.damaged, "the file \(url.path) can't be decoded: delete it to go on", cause: error)
+    } catch  where Self.isDamage(error) {
+      try store.setAside(
+        Self.name,
+        because: "if the recovery code that is in force isn't written down, make a new one (cloud.makeRecoveryCode)")
+      return []
     }
   }
 
-  private func write(_ entries: [Entry]) throws {
-    try store.requirePresence()
-    try AtomicFile.write(JSONEncoder().encode(entries), to: url, access: .ownerOnly)
+  /// Whether the bytes of the file are at fault, and not the disk.
+  private static func isDamage(_ error: any Error) -> Bool {
+    error is DecodingError || (error as? StoreError)?.code == .tooLarge
   }
+
+  /// Moves the codes into the credential store, if they belong there.
+  func move() throws {
+    // What is damaged is set aside first.
+    _ = try read()
+    try file.move()
+  }
+
+  private func write(_ entries: [Entry]) throws { try file.write(JSONEncoder().encode(entries)) }
 }

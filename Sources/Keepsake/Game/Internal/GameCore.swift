@@ -6,6 +6,8 @@ import KeepsakeStore
 final class GameCore: Sendable {
   let store: GameStore
   let environment: GameEnvironment
+  /// Where this device keeps its credentials.
+  let credentials: CredentialStorage
   let events: GameEvents
   let commits: CommitPipeline
   let seen = SeenByCache()
@@ -21,9 +23,10 @@ final class GameCore: Sendable {
 
   var now: Date { events.now }
 
-  init(store: Store, environment: GameEnvironment) {
+  init(store: Store, environment: GameEnvironment, credentials: CredentialStorage) {
     self.store = GameStore(base: store)
     self.environment = environment
+    self.credentials = credentials
     events = GameEvents(environment: environment)
     commits = CommitPipeline(store: self.store, environment: environment, events: events, cloud: link)
     store.onIncident { [weak events] in events?.report($0) }

@@ -36,7 +36,9 @@ extension GameDataError {
       return GameDataError(.misuse, error.description)
     case let error as AccountError:
       switch error.code {
-      case .codeUnknown, .tooManyGuesses, .unauthorized: return GameDataError(.refused, error.message)
+      case .codeUnknown, .identityUnknown, .tooManyGuesses, .retired, .unauthorized:
+        return GameDataError(.refused, error.message)
+      case .identityTaken: return GameDataError(.identityTaken, error.message)
       case .failed(let failure): return GameDataError(failure)
       }
     case let error as SyncError:

@@ -53,7 +53,7 @@ final class GameEvents: Sendable {
       case .recovered: .recovered
       case .rebuilt: .rebuilt
       case .reopened: .diskFailed
-      case .unnoted: .unreadable
+      case .unnoted, .setAside: .unreadable
       case .removed: .removed
       case .notBackedUp: .backupFailed
       }

@@ -8,23 +8,32 @@ struct OpenOptions: Sendable {
   let profile: String
   let seal: Seal
   let history: HistoryRules
+  /// Where this device keeps its credentials.
+  let credentials: CredentialStorage
   /// Whether the data was opened in a folder that the game chose, which may contain other files.
   let hasCustomURL: Bool
   /// The account's location; nil if no account was given.
   let accounts: AccountLocation?
 
   init(
-    game: String, profile: String, seal: Seal, history: HistoryRules, hasCustomURL: Bool = false,
-    accounts: AccountLocation? = nil
+    game: String, profile: String, seal: Seal, history: HistoryRules, credentials: CredentialStorage,
+    hasCustomURL: Bool = false, accounts: AccountLocation? = nil
   ) {
     (self.game, self.profile, self.seal, self.history) = (game, profile, seal, history)
+    self.credentials = credentials
     self.hasCustomURL = hasCustomURL
     self.accounts = accounts
   }
 
   /// Makes the options for one of the accounts in a folder.
-  init(game: String, _ place: AccountLocation, seal: Seal, history: HistoryRules) {
-    self.init(game: game, profile: place.sealName, seal: seal, history: history, accounts: place)
+  ///
+  /// - Parameter credentials: For data that is opened and may be connected; the folder for data that is only read.
+  init(
+    game: String, _ place: AccountLocation, seal: Seal, history: HistoryRules,
+    credentials: CredentialStorage = .folder
+  ) {
+    self.init(
+      game: game, profile: place.sealName, seal: seal, history: history, credentials: credentials, accounts: place)
   }
 
   var sealRequest: SealRequest { SealRequest(seal, owner: SealOwner(game: game, profile: profile)) }

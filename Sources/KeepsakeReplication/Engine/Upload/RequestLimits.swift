@@ -18,12 +18,19 @@ struct RequestLimits: Sendable {
   ///   - known: The records of their versions.
   /// - Returns: The first groups, as many as fit; the first one whatever its size.
   func fitting(_ groups: some Sequence<OutboxGroup>, _ known: [VersionID: VersionRecord]) -> [OutboxGroup] {
+    fitting(groups) { $0.size(known) }
+  }
+
+  /// Does the same with sizes that are worked out one after the other, up to that of the first group that doesn't fit.
+  func fitting(
+    _ groups: some Sequence<OutboxGroup>, size: (OutboxGroup) throws -> Int
+  ) rethrows -> [OutboxGroup] {
     var selected: [OutboxGroup] = []
     var (cells, versions, bytes) = (0, 0, 0)
     for group in groups {
       cells += group.cells.count
       versions += group.versions.count
-      bytes += group.size(known)
+      bytes += try size(group)
       let fits = cells <= self.cells && versions <= self.versions && bytes <= self.bytes
       guard selected.isEmpty || (fits && !isSingle) else { break }
       selected.append(group)

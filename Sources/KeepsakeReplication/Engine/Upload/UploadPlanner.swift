@@ -67,8 +67,9 @@ struct UploadPlanner: Sendable {
 
   /// What waits to be sent.
   struct Candidates {
-    /// The groups that may be sent, oldest first, and the records of their versions.
+    /// The groups that may be sent, oldest first.
     var groups: [OutboxGroup]
+    /// The records of their versions, as far as they were read; of an offer, all.
     var known: [VersionID: VersionRecord]
     /// Set if everything that waits is offered together: its groups, as far as one offer holds them.
     var offer: [OutboxGroup]?
@@ -100,9 +101,19 @@ struct UploadPlanner: Sendable {
     var uploads: [PlannedUpload] = []
     var encoded: [ContentHash: EncodedContent] = [:]
     var bases: DeltaBases
+    private(set) var known: [VersionID: VersionRecord]
+    private var readGroups: Set<Int64> = []
     private var notDownloaded: Set<VersionID>?
 
-    init(maximumDepth: Int) { bases = DeltaBases(maximumDepth: maximumDepth) }
+    init(_ known: [VersionID: VersionRecord], maximumDepth: Int) {
+      (self.known, bases) = (known, DeltaBases(maximumDepth: maximumDepth))
+    }
+
+    /// Reads the records of a group's versions.
+    mutating func read(_ group: OutboxGroup, in storage: some DeviceStorage) throws {
+      guard readGroups.insert(group.id).inserted else { return }
+      for id in group.versions where known[id] == nil { known[id] = try storage.version(id)?.record }
+    }
 
     mutating func isNotDownloaded(_ id: VersionID, in storage: some DeviceStorage) throws -> Bool {
       let known = try notDownloaded ?? Set(storage.notDownloadedVersions())
@@ -114,15 +125,26 @@ struct UploadPlanner: Sendable {
   /// Works out what can be sent. Groups whose contents have to be uploaded first wait, and later ones that are
   /// unrelated don't; an offer of all that the store holds waits as a whole.
   mutating func plan(_ candidates: Candidates, in storage: some DeviceStorage) throws -> Outcome {
-    let known = candidates.known
-    var work = Work(maximumDepth: maximumDepth)
+    var work = Work(candidates.known, maximumDepth: maximumDepth)
     var waiting = WaitingGroups()
     // Each round but the last finds at least one more group that waits.
     while true {
-      let left = waiting.left(of: candidates.groups, known)
-      let groups = candidates.offer.map { waiting.ids.isEmpty ? $0 : [] } ?? candidates.limits.fitting(left, known)
+      // Thousands of versions may wait, of which an exchange takes the first ones: others may overtake only those that
+      // have to wait.
+      if !waiting.ids.isEmpty { for group in candidates.groups { try work.read(group, in: storage) } }
+      let left = waiting.left(of: candidates.groups, work.known)
+      let groups: [OutboxGroup]
+      if let offer = candidates.offer {
+        groups = waiting.ids.isEmpty ? offer : []
+      } else {
+        groups = try candidates.limits.fitting(left) { group in
+          try work.read(group, in: storage)
+          return group.size(work.known)
+        }
+      }
       var round = Round(
-        plan: SendingPlan(storage.faults.splitsGroups ? Array(groups.prefix(1)) : groups, known), room: inlineBytes)
+        plan: SendingPlan(storage.faults.splitsGroups ? Array(groups.prefix(1)) : groups, work.known),
+        room: inlineBytes)
       for group in round.plan.groups {
         if let lost = try place(group, of: candidates, waiting, &round, &work, in: storage) {
           return .lost(lost.version, lost.hash)
@@ -133,7 +155,7 @@ struct UploadPlanner: Sendable {
         round.plan.isOfferWaiting = candidates.offer != nil && round.plan.groups.isEmpty
         return .plan(round.plan)
       }
-      for group in round.waiting { waiting.insert(group, known) }
+      for group in round.waiting { waiting.insert(group, work.known) }
     }
   }
 
@@ -149,7 +171,7 @@ struct UploadPlanner: Sendable {
     // With those that `own` below names.
     var uploading = candidates.uploading.union(work.uploads.map(\.hash))
     var waits = false
-    for record in group.versions.compactMap({ candidates.known[$0] }) where round.plan.visible.contains(record.id) {
+    for record in group.versions.compactMap({ work.known[$0] }) where round.plan.visible.contains(record.id) {
       // The version that replaces it is being uploaded, and is all that will be seen.
       let isReplaced = waiting.covers.contains(record.id)
       var own: [PlannedUpload] = []

@@ -1,0 +1,95 @@
+import Foundation
+import KeepsakeReplication
+import KeepsakeStore
+import KeepsakeSync
+
+// How this device gets to be one of a player's, and finds out that it is.
+extension CloudConnection {
+  /// Pauses between attempts to register: half a second at first, doubled each time, up to five minutes.
+  private static let firstPause = 0.5
+  private static let longestPause = 300.0
+
+  /// - Parameter showing: Whether to show that the connection is being made; false if there is a failure to show.
+  func keepRegistering(showing: Bool = true) {
+    guard registering == nil else { return }
+    if showing {
+      state.post(.connecting)
+      showWithoutService()
+    }
+    registering = Task {
+      var pause = Self.firstPause
+      while !Task.isCancelled {
+        do {
+          try await self.introduce()
+          self.registering = nil
+          return await self.reconcile()
+        } catch {
+          guard !Task.isCancelled else { return }
+          self.failed(error)
+          // Trying again won't help, but `sync` or `join` may.
+          if (error as? GameDataError)?.code == .refused { return }
+        }
+        // When a server comes back, its many devices must not all connect at the same moment.
+        let jittered = Double.random(in: pause / 2...pause, using: &self.random)
+        do { try await self.sleep(.seconds(jittered)) } catch { return }
+        pause = min(pause * 2, Self.longestPause)
+      }
+    }
+  }
+
+  /// Registers this device with its cloud, or makes the folder a cloud, if needed. Tries once.
+  func introduce() async throws {
+    guard case .folder(let folder)? = address?.kind else {
+      _ = try await register()
+      return
+    }
+    do {
+      try folder.makeContainer(for: core.store.base)
+    } catch {
+      failed(error)
+      throw GameDataError.translated(error)
+    }
+  }
+
+  /// Returns the credentials; registers this device first if needed. Tries once.
+  func register() async throws -> CloudCredentials {
+    try await registration.register(at: server(), name: state.desired.deviceName)
+  }
+
+  func server() throws -> CloudServer {
+    if case .folder? = address?.kind {
+      throw GameDataError(.misuse, "a folder needs no pairing code: connect the other device to the same folder")
+    }
+    guard case .server(let server)? = address?.kind else { throw GameDataError.notConnected }
+    return server
+  }
+
+  // MARK: Credentials
+
+  /// Returns the stored credentials; nil if there are none. If they can't be read, tries again until they can: a
+  /// keychain is locked until the device has been unlocked, and what can't be read isn't gone.
+  func knownCredentials(at server: CloudServer) async throws -> CloudFile.Contents? {
+    do {
+      return try await registration.known(at: server)
+    } catch {
+      if !core.credentials.all.isEmpty { report("this device's credentials can't be read", error) }
+      keepRegistering(showing: false)
+      throw error
+    }
+  }
+
+  /// Moves everything secret to where the game wants it. Until that succeeds, it is used where it is.
+  func moveSecrets() async {
+    guard !hasMovedSecrets, !core.credentials.all.isEmpty else { return }
+    do {
+      try await registration.moveSecrets()
+      hasMovedSecrets = true
+    } catch {
+      report("this device's credentials stay where they were, since they can't be moved", error)
+    }
+  }
+
+  private func report(_ what: String, _ error: any Error) {
+    core.events.report(Incident(kind: .credentialStoreFailed, message: "\(what): \(error)", date: core.now))
+  }
+}

@@ -1,0 +1,44 @@
+public import Foundation
+import KeepsakeStore
+
+extension GameData {
+  /// Removes the credentials of a folder from their store: before the game deletes a folder that was opened with `at:`.
+  ///
+  /// ```swift
+  /// try game.close()
+  /// try GameData.removeCredentials(at: folder, from: .store(KeychainStore()))
+  /// try FileManager.default.removeItem(at: folder)
+  /// ```
+  ///
+  /// `signOut(forgetting:)`, `forget`, `deleteProfile` and `adopt` with `emptying` do this themselves for what they
+  /// delete. Does nothing for credentials that are in the folder. The data must not be open; if it is used again, this
+  /// device has to join its player.
+  ///
+  /// - Parameters:
+  ///   - url: The folder.
+  ///   - credentials: As it was passed at opening.
+  /// - Throws: `StoreError` if the store fails, or with `misuse` if the folder's credentials are in a store and none
+  ///   was passed.
+  public static func removeCredentials(at url: URL, from credentials: CredentialStorage) throws {
+    let files = credentials.files(in: url)
+    for file in files { try file.requireStore() }
+    for file in files { try file.removeEntry() }
+  }
+}
+
+extension CredentialStorage {
+  /// The files of a store's folder that contain secrets, or refer to them.
+  func files(in folder: URL) -> [SecretFile] {
+    [CloudFile.name, FormerClouds.name, RecoveryFile.name].map {
+      SecretFile($0, in: folder, of: nil, self, maximumBytes: FormerClouds.maximumBytes)
+    }
+  }
+
+  /// Deletes a store's folder, and its entries here.
+  ///
+  /// The entries are removed once the folder is certain to be deleted, and before their keys are.
+  func deleteStore(at url: URL) throws {
+    for file in files(in: url) { try file.requireStore() }
+    try StoreRemoval.remove(url) { removed in for file in files(in: removed) { try file.removeEntry() } }
+  }
+}

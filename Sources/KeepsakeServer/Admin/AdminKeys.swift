@@ -1,0 +1,106 @@
+#if Cloud
+import Crypto
+package import Foundation
+import GRDB
+import KeepsakeReplication
+
+/// The admin keys in a server's data folder, for commands beside the server, which may be running: it accepts a new
+/// key, and refuses a revoked one, from its next request on.
+package struct AdminKeys {
+  private static let keyLength = 28
+  private static let names = 1...64
+  /// More than any studio has people. Each request compares with all.
+  private static let maximumKeys = 1_000
+  /// Who the audit log says has done it.
+  private static let command = (id: "-", name: "keepsake admin key")
+
+  private let database: URL
+  private let clock: @Sendable () -> Int64
+
+  /// - Parameter data: The data folder of a server, which must exist.
+  package init(data: URL) throws { try self.init(data: data, clock: ServerConfiguration.systemClock) }
+
+  init(data: URL, clock: @escaping @Sendable () -> Int64) throws {
+    database = try DataFolder.existingDatabase(in: data)
+    self.clock = clock
+  }
+
+  /// All keys, revoked ones too, the oldest first.
+  package func list() throws -> [AdminKey] {
+    try AuditReader.reading(database) { try AdminKey.all(in: $0) }
+  }
+
+  /// Creates a key.
+  ///
+  /// - Parameters:
+  ///   - name: Whose it is: 1 to 64 visible ASCII characters. No two keys have the same, revoked ones too, so that the
+  ///     audit log's names stay unambiguous.
+  ///   - scopes: What it allows; at least one.
+  ///   - appKeys: App keys for whose players it is good; empty for all players.
+  /// - Returns: The key, which nobody can read again, and what is kept of it.
+  /// - Throws: A `ServerError` for a name that isn't allowed or that a key has, or if the database can't be written.
+  package func create(
+    _ name: String, scopes: Set<AdminScope>, appKeys: [String] = []
+  ) throws -> (text: String, key: AdminKey) {
+    guard Self.names.contains(name.utf8.count), name.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) else {
+      throw ServerError(
+        .configuration,
+        "An admin key's name must have 1 to \(Self.names.upperBound) visible ASCII characters and no spaces.")
+    }
+    guard !scopes.isEmpty else {
+      throw ServerError(.configuration, "An admin key needs at least one scope.")
+    }
+    var source = SystemRandomNumberGenerator()
+    let text = "adm_" + ReadableCode.make(length: Self.keyLength, using: &source).lowercased()
+    let key = AdminKey(
+      id: String(Hexadecimal.text(source.next()).prefix(8)), name: name,
+      scopes: AdminScope.allCases.filter(scopes.contains), createdMilliseconds: clock(), revokedMilliseconds: nil,
+      apps: Set(appKeys.map(AppID.init(ofKey:))), digest: ContentHash(of: Data(text.utf8)).bytes)
+    try writing("key.create", about: key) { db in
+      let keys = try AdminKey.all(in: db)
+      guard !keys.contains(where: { $0.name == name }) else {
+        throw ServerError(.configuration, "There is an admin key named \(name), or was one: use another name.")
+      }
+      guard keys.count < Self.maximumKeys else {
+        throw ServerError(.configuration, "There are \(Self.maximumKeys) admin keys already.")
+      }
+      try key.insert(in: db)
+    }
+    return (text, key)
+  }
+
+  /// Revokes a key for good.
+  ///
+  /// - Throws: A `ServerError` if no accepted key has that name, or if the database can't be written.
+  package func revoke(_ name: String) throws {
+    guard let key = try list().first(where: { $0.name == name && $0.revokedMilliseconds == nil }) else {
+      throw ServerError(.missing, "There is no admin key named \(name.prefix(Self.names.upperBound)).")
+    }
+    let now = clock()
+    try writing("key.revoke", about: key) { db in
+      try db.execute(
+        sql: "UPDATE adminKey SET revoked = ? WHERE id = ? AND revoked IS NULL", arguments: [now, key.id])
+    }
+  }
+
+  private func writing(_ act: String, about key: AdminKey, _ body: (Database) throws -> Void) throws {
+    var configuration = Configuration()
+    configuration.busyMode = .timeout(10)
+    do {
+      let queue = try DatabaseQueue(path: database.path, configuration: configuration)
+      try queue.writeWithoutTransaction { try $0.execute(sql: "PRAGMA synchronous = FULL") }
+      try queue.write { db in
+        try Schema.requireCurrent(db)
+        try body(db)
+        var entry = AuditEntry(
+          atMilliseconds: clock(), key: Self.command.id, name: Self.command.name, act: act, request: "-")
+        entry.details = ["key": key.id, "name": key.name, "scopes": key.scopes.map(\.rawValue).joined(separator: ",")]
+        try entry.append(in: db)
+      }
+      try queue.close()
+    } catch {
+      throw Schema.failure(error, opening: database)
+    }
+  }
+}
+#endif

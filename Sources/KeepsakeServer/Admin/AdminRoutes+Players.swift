@@ -1,0 +1,125 @@
+#if Cloud
+import Foundation
+import HTTPTypes
+import Hummingbird
+import KeepsakeReplication
+
+/// Finding players, their devices, bans, and the end of everything.
+extension AdminRoutes {
+  private struct Player: Encodable {
+    var player: PlayerID
+    var devices: [PlayerExport.Line.Device]
+    var usedBytes: Int64
+    var ban: Ban?
+    /// When the player's recovery code was made.
+    var recoveryCodeMilliseconds: Int64?
+  }
+  private struct Players: Encodable {
+    var players: [Player]
+  }
+  private struct Devices: Encodable {
+    var devices: [PlayerExport.Line.Device]
+  }
+  private struct Reason: Decodable {
+    var reason: String
+  }
+  private struct Deleted: Encodable {
+    var deleted = true
+    /// Whether the database's files have nothing of it any more, also where SQLite keeps older copies.
+    var erased: Bool
+  }
+
+  var playerRoutes: [Route] {
+    [
+      Route(method: .get, path: "players", scope: .read, act: "player.find") { try await find($0) },
+      Route(method: .get, path: "players/{player}", scope: .read, act: "player.show") { call in
+        try Response(json: try await show(call.player))
+      },
+      Route(method: .get, path: "players/{player}/devices", scope: .read, act: "device.list") { call in
+        try Response(json: Devices(devices: try await devices(of: call.player)))
+      },
+      Route(method: .delete, path: "players/{player}/devices/{device}", scope: .devices, act: "device.remove") {
+        try await removeDevice($0)
+      },
+      Route(method: .put, path: "players/{player}/ban", scope: .bans, act: "player.ban") { try await ban($0) },
+      Route(method: .delete, path: "players/{player}/ban", scope: .bans, act: "player.unban") { call in
+        let player = try call.player
+        try await cloud.storage.setBan(nil, of: player.container, auditing: call.storage.entry)
+        call.storage.written()
+        return Response(status: .noContent)
+      },
+      Route(method: .get, path: "players/{player}/export", scope: .export, act: "player.export") {
+        try await export($0)
+      },
+      Route(method: .delete, path: "players/{player}", scope: .delete, act: "player.delete") {
+        try await delete($0)
+      },
+    ]
+  }
+
+  private func find(_ call: AdminCall) async throws -> Response {
+    let query: PlayerQuery
+    switch (call.query("player"), call.query("device")) {
+    case (_?, nil): query = .player(try Self.id(call.query("player")))
+    case (nil, _?): query = .device(try Self.id(call.query("device")))
+    default:
+      throw APIError(.badRequest, .badRequest, "Ask for players by one of the parameters player and device.")
+    }
+    let found = try await cloud.storage.places(query).filter { call.key.allows($0.apps) }
+    if let first = found.first { call.storage.entry.player = AuditEntry.hash(first.player) }
+    var players: [Player] = []
+    for place in found { players.append(try await show(place)) }
+    return try Response(json: Players(players: players))
+  }
+
+  private static func id<Kind>(_ text: String?) throws -> Identifier<Kind> {
+    guard let id = text.flatMap({ Identifier<Kind>($0) }) else {
+      throw APIError(.badRequest, .badRequest, "An id has 32 hexadecimal digits.")
+    }
+    return id
+  }
+
+  private func show(_ place: AdminPlace) async throws -> Player {
+    let container = place.container
+    return Player(
+      player: place.player, devices: try await devices(of: place),
+      usedBytes: try await cloud.storage.usedBytes(of: container), ban: cloud.storage.ban(of: container),
+      recoveryCodeMilliseconds: try await cloud.storage.recovery(of: container).createdMilliseconds)
+  }
+
+  private func devices(of place: AdminPlace) async throws -> [PlayerExport.Line.Device] {
+    try await cloud.storage.devices(of: place.container).compactMap { PlayerExport.Line($0).device }
+  }
+
+  private func removeDevice(_ call: AdminCall) async throws -> Response {
+    let (player, device) = (try call.player, try call.device())
+    call.about(device)
+    let rules = cloud.bankRules(of: player.container)
+    let moved = try await call.storage.retire(device, of: player.container, rules: rules, now: cloud.clock())
+    guard let moved else { throw APIError(.notFound, .notFound, "This player has no such device.") }
+    cloud.events.end(device, of: player.container)
+    cloud.partials.forget(device, of: player.container)
+    if let seq = moved.seq { cloud.events.publish(seq, nil, of: player.container, from: nil) }
+    return Response(status: .noContent)
+  }
+
+  private func ban(_ call: AdminCall) async throws -> Response {
+    let player = try call.player
+    let body = try await cloud.gate.json(Reason.self, of: call.request, limit: ServerLimits.accountBytes)
+    let ban = Ban(reason: try call.reason(body.reason), sinceMilliseconds: cloud.clock())
+    try await cloud.storage.setBan(ban, of: player.container, auditing: call.storage.entry)
+    call.storage.written()
+    cloud.events.end(nil, of: player.container)
+    return try Response(json: ban)
+  }
+
+  private func delete(_ call: AdminCall) async throws -> Response {
+    let player = try call.player
+    try await cloud.storage.delete(player.container, now: cloud.clock(), auditing: call.storage.entry)
+    call.storage.written()
+    cloud.events.end(nil, of: player.container)
+    cloud.partials.forget(nil, of: player.container)
+    return try Response(json: Deleted(erased: try await cloud.storage.erase()))
+  }
+}
+#endif

@@ -1,0 +1,88 @@
+#if Cloud
+import Crypto
+import Foundation
+import GRDB
+import Hummingbird
+import KeepsakeReplication
+
+/// What the audit log says about one act of the studio: who, what, about whom, when, and what came of it.
+///
+/// A row is never changed or removed, not even when everything of the player is deleted. So it has no id of a player, a
+/// device, a version or an order, but the SHA-256 of it: whoever knows the id finds its rows, and nobody else finds the
+/// id. The ids are random and too long to be guessed.
+struct AuditEntry: Sendable {
+  static let done = "done"
+
+  var atMilliseconds: Int64
+  /// The key's id, and its name.
+  var key: String
+  var name: String
+  /// Such as `save.restore`.
+  var act: String
+  /// The request's id, which its response has, too.
+  var request: String
+  /// The SHA-256 of the player's id; nil if it is about none.
+  var player: ContentHash?
+  /// The SHA-256 of the id of what it is about: a device, a version, an order.
+  var subject: ContentHash?
+  /// What else an auditor should know. Nothing here may come from a player.
+  var details: [String: String] = [:]
+  /// `done`, or the code of the error with which it was refused.
+  var result = done
+
+  /// The hash under which an id is in the log.
+  static func hash(_ id: Identifier<some Any>) -> ContentHash { ContentHash(of: Data(id.description.utf8)) }
+
+  /// Appends it in the transaction of the act.
+  func append(in db: Database) throws {
+    let last = try Row.fetchOne(
+      db.cachedStatement(sql: "SELECT number, chain FROM audit ORDER BY number DESC LIMIT 1"))
+    let number = (try last?.decode(Int64.self, atIndex: 0) ?? 0) + 1
+    let details = try Response.text(of: self.details)
+    let link = AuditLink(
+      number: number, atMilliseconds: atMilliseconds, texts: [key, name, act, request, details, result],
+      hashes: [player?.bytes, subject?.bytes])
+    try db.cachedStatement(
+      sql: """
+        INSERT INTO audit (number, at, key, name, act, request, details, result, player, subject, chain)
+        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+        """
+    ).execute(
+      arguments: [
+        number, atMilliseconds, key, name, act, request, details, result, player?.bytes, subject?.bytes,
+        link.hash(after: try last?.decode(Data.self, atIndex: 1) ?? Data()),
+      ])
+    try CloudNumber.auditRows.set(UInt64(number), in: db)
+  }
+}
+
+/// What a row's hash is made of, with the hash of the row before it.
+struct AuditLink {
+  var number: Int64
+  var atMilliseconds: Int64
+  var texts: [String]
+  var hashes: [Data?]
+
+  func hash(after previous: Data) -> Data {
+    var hasher = SHA256()
+    // With their lengths, so that no two rows are the same bytes.
+    func add(_ bytes: Data) {
+      withUnsafeBytes(of: UInt64(bytes.count).bigEndian) { hasher.update(bufferPointer: $0) }
+      hasher.update(data: bytes)
+    }
+    add(previous)
+    for value in [number, atMilliseconds] {
+      withUnsafeBytes(of: value.bigEndian) { hasher.update(bufferPointer: $0) }
+    }
+    for text in texts { add(Data(text.utf8)) }
+    for hash in hashes { add(hash ?? Data()) }
+    return Data(hasher.finalize())
+  }
+}
+
+extension Response {
+  fileprivate static func text(of details: [String: String]) throws -> String {
+    String(decoding: try json(details), as: UTF8.self)
+  }
+}
+#endif
