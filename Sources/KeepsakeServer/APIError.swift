@@ -75,6 +75,8 @@ struct APIError: Error, Sendable {
   var found: Int64?
   /// Set with the code `banned`.
   var reason: String?
+  /// Of an admitted request of the studio: the id under which the audit log has it.
+  var auditedRequest: String?
   /// Whether a limit has counted and logged it as a refusal.
   var isCounted = false
 
@@ -193,6 +195,7 @@ struct APIError: Error, Sendable {
     var response = try Response(json: body, status: status)
     if let allowed { response.headers[.allow] = allowed }
     if let retryAfterSeconds { response.headers[.retryAfter] = String(retryAfterSeconds) }
+    if let auditedRequest { response.headers[.keepsakeRequest] = auditedRequest }
     return response
   }
 }

@@ -22,6 +22,8 @@ struct CloudService: Service {
   private let certificates: TLSCertificates?
   private let health: ServerHealth
   private let stopSwitch: StopSwitch
+  /// Tells the studio's backends what happened; nil without any.
+  private let webhooks: WebhookService?
   private let onRunning: @Sendable (RunningServer) async -> Void
 
   /// Opens the data folder. Throws a `ServerError` if it can't be used.
@@ -44,9 +46,12 @@ struct CloudService: Service {
     let tokens = try TokenAuthority(
       ServerSecrets(data: folder.url), lifetimeDays: configuration.tokenDays, clock: clock, logger: logger)
     let storage = try SQLiteCloudStorage(
-      database: folder.database, contents: folder.contents, witness: folder.witness, clock: clock, logger: logger)
+      database: folder.database, contents: folder.contents, witness: folder.witness, clock: clock, logger: logger,
+      webhooks: configuration.webhooks)
     self.storage = storage
     let metrics = ServerMetrics(configuration.metrics)
+    let webhooks = try WebhookService(configuration, storage: storage, metrics: metrics, logger: logger)
+    self.webhooks = webhooks
     storage.committer.observe { metrics.committed($0, nanoseconds: $1, failed: $2) }
     let refusals = RefusalLog(metrics: metrics, logger: logger, clock: clock)
     let descriptors = Descriptors.raiseLimit()
@@ -71,8 +76,7 @@ struct CloudService: Service {
     admin = configuration.adminPort.flatMap { [cloud] port in
       configuration.saves.map { saves in
         AdminService(
-          AdminRoutes(cloud: cloud, saves: saves), host: configuration.adminHost, port: port,
-          idleSeconds: configuration.idleSeconds, logger: logger)
+          AdminRoutes(cloud: cloud, saves: saves, webhooks: webhooks), port: port, configuration, logger: logger)
       }
     }
     let health = ServerHealth(
@@ -109,6 +113,12 @@ struct CloudService: Service {
     let (stopSwitch, logger, monitoring, health, admin) = (stopSwitch, logger, monitoring, health, admin)
     var services: [any Service] = [cloud.events, cloud.partials, cloud.refusals, pruning]
     if let admin { services.append(admin) }
+    if let webhooks { services.append(webhooks) }
+    services.append(
+      WebhookCleaning(
+        storage: storage, names: configuration.webhooks.map(\.name), limits: configuration.webhookLimits,
+        logger: logger, clock: configuration.clock))
+    try await storage.forgetUnwantedConflicts()
     let (gate, events) = (cloud.gate, cloud.events)
     let application = Application(
       responder: TaskResponder(base: cloud.routes().buildResponder()), server: try server(),

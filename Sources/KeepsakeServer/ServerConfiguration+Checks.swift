@@ -6,6 +6,7 @@ extension ServerConfiguration {
   /// A token that ended sooner would be lost by players who pause; one that never ended couldn't be outlived.
   private static let tokenLifetimes = 2...10_000
   private static let maximumIssuers = 64
+  private static let maximumWebhooks = 8
 
   /// Throws a `ServerError` with the code `configuration` if a server can't be run like this.
   func check() throws {
@@ -60,6 +61,24 @@ extension ServerConfiguration {
       throw ServerError(.configuration, "\(objection).")
     }
     try checkIdentities()
+    try checkWebhooks()
+  }
+
+  private func checkWebhooks() throws {
+    var names: Set<String> = []
+    for webhook in webhooks {
+      try webhook.check()
+      guard names.insert(webhook.name).inserted else {
+        throw WebhookEndpoint.mistake(webhook.name, "there are two of this name")
+      }
+    }
+    guard names.count <= Self.maximumWebhooks else {
+      throw ServerError(.configuration, "There can be at most \(Self.maximumWebhooks) webhooks, not \(names.count).")
+    }
+    guard (1...10_080).contains(webhookConflictMinutes) else {
+      throw ServerError(
+        .configuration, "A conflict has to be open for 1 to 10080 minutes, not \(webhookConflictMinutes).")
+    }
   }
 
   private func checkIdentities() throws {

@@ -58,6 +58,13 @@ package struct ServerConfiguration: Sendable {
   package var keySource: any KeySource = HTTPKeySource()
   /// How long a check of an identity waits for another service.
   package var identityLimit = Duration.seconds(ServerLimits.identitySeconds)
+  /// Backends of the studio that are told what happens. At most 8, each with a name of its own.
+  package var webhooks: [WebhookEndpoint] = []
+  /// For how many minutes a slot has to show several versions before backends are told, 1 to 10,080.
+  package var webhookConflictMinutes = 10
+  /// Sends to them. Replaced by tests.
+  package var webhookSender: any WebhookSender = HTTPWebhookSender()
+  var webhookLimits = WebhookLimits()
   /// The number of seconds that a stop waits for requests in progress.
   package var stopSeconds: Int
   /// The number of seconds that a connection may be idle, or a body slow, before the connection is closed. Shorter in

@@ -163,6 +163,10 @@ enum ServerLimits {
   /// Proofs of identities that are checked at a time, and how long a check may wait for another service.
   static let identityChecks = 64
   static let identitySeconds = 10
+  /// Those of one device: of a request, and of those before it whose responses were lost.
+  static let identityChecksPerDevice = 4
+  /// Refused proofs of one device in `pairingSeconds`: a game that shows an expired token again and again.
+  static let refusedProofsPerDevice = 10
   /// Identities of one player: more than there are services to sign in with.
   static let identitiesPerPlayer = 16
   /// Peers whose wrong guesses are remembered.

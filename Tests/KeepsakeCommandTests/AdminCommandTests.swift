@@ -38,6 +38,17 @@ import Testing
       return ended.text + ended.errors
     }
 
+    /// How each command ends that takes an id beside the player's, with this one.
+    func ids(_ id: String) throws -> [Int32] {
+      let key = ["--url", url, "--key-file", key]
+      return try [
+        ["device", "remove", player, id], ["save", "show", player, id], ["save", "diff", player, id, id],
+        ["save", "restore", player, id, "--reason", "x"], ["player", "find", "--device", id],
+        ["money", "refund", player, id, "--reason", "x"],
+        ["money", "grant", player, "1", "gems", "--reason", "x", "--order", id],
+      ].map { try Tool.run(["admin"] + $0 + key, in: folder).status }
+    }
+
     /// The versions of the slot, the newest first.
     func versions() throws -> [String] {
       let listed = try run(["save", "list", player, "--slot", "main"])
@@ -160,10 +171,73 @@ import Testing
       #expect(listed.text.contains("about.json") && listed.text.contains("contents/"))
 
       _ = try support.run(["device", "remove", player, String(repeating: "1", count: 32)], fails: 66)
+      // What isn't an id is never a part of an address: "..", removed from it, would leave the player's own.
+      for id in ["..", ".", "", "../\(player)", "%2E%2E"] {
+        #expect(try support.ids(id).allSatisfy { $0 == 64 }, "\(id)")
+      }
       _ = try support.run(["player", "delete", player], fails: 64)
       #expect(try support.run(["player", "show", player])["player"] as? String == player)
       #expect(try support.run(["player", "delete", player, "--yes"])["erased"] as? Bool == true)
       _ = try support.run(["player", "show", player], fails: 66)
+    }
+  }
+
+  @Test("a list is followed to its last page")
+  func pages() throws {
+    let folder = try TemporaryFolder()
+    let key = folder.url.appendingPathComponent("key")
+    try Data("adm_key".utf8).write(to: key)
+    let server = try CannedServer { head, _ in
+      guard head.contains("/slots") else {
+        let version = """
+          {"version": "\(String(repeating: "1", count: 32))", "savedAtMilliseconds": 1, "bytes": 2, "head": true, \
+          "tombstone": false, "available": true, "covers": []}
+          """
+        let next = head.contains("before=7") ? "" : #", "next": 7"#
+        return .http("200 OK", body: #"{"versions": [\#(version)]\#(next)}"#)
+      }
+      let isLast = head.contains("after=one")
+      let slot = #"{"slot": "\#(isLast ? "two" : "one")", "versions": 1, "heads": 1}"#
+      let next = isLast ? "" : #", "next": "one""#
+      return .http("200 OK", body: #"{"slots": [\#(slot)]\#(next)}"#)
+    }
+    defer { server.stop() }
+    for (name, more) in [("slots", []), ("versions", ["--slot", "main"])] as [(String, [String])] {
+      let ended = try Tool.run(
+        [
+          "admin", "save", "list", String(repeating: "1", count: 32), "--url", server.url.absoluteString,
+          "--key-file", key.path, "--json",
+        ] + more)
+      let listed = try JSONSerialization.jsonObject(with: ended.output) as? [String: Any]
+      #expect((listed?[name] as? [Any])?.count == 2, "\(ended.text) \(ended.errors)")
+    }
+  }
+
+  @Test("an order or a restore whose answer is lost names its id, with which it can be repeated")
+  func lostAnswer() throws {
+    let folder = try TemporaryFolder()
+    let key = folder.url.appendingPathComponent("key")
+    try Data("adm_key".utf8).write(to: key)
+    let replies: [CannedServer.Reply] = [
+      .http("200 OK", body: "cut off"), .http("500 X", body: "down"),
+      .http("503 X", body: #"{"error": {"code": "busy", "message": "Busy."}}"#),
+    ]
+    for reply in replies {
+      let server = try CannedServer { _, _ in reply }
+      defer { server.stop() }
+      let (player, chosen) = (String(repeating: "1", count: 32), String(repeating: "7", count: 32))
+      let acts: [(option: String, words: [String])] = [
+        ("--order", ["money", "grant", player, "5", "gems"]), ("--as", ["save", "restore", player, player]),
+      ]
+      for (option, words) in acts {
+        let ways: [(more: [String], id: String)] = [([], "[0-9a-f]{32}"), ([option, chosen], chosen)]
+        for (more, id) in ways {
+          let common = ["--reason", "x", "--url", server.url.absoluteString, "--key-file", key.path]
+          let ended = try Tool.run(["admin"] + words + common + more)
+          #expect([69, 75].contains(ended.status))
+          #expect(ended.errors.range(of: "\(option) \(id)", options: .regularExpression) != nil, "\(ended.errors)")
+        }
+      }
     }
   }
 

@@ -111,6 +111,32 @@ import Testing
     }
   }
 
+  @Test("webhooks are read and given to the server, and a mistyped one is refused with its source and its mistake")
+  func webhooks() throws {
+    let (shop, log) = (
+      "shop url=https://shop.test/hook secrets=/etc/shop kind=purchaseSettled kind=playerDeleted",
+      "log url=http://127.0.0.1:9000/ secrets=/etc/log"
+    )
+    let all = try settings(
+      ["data": "d"], ["KEEPSAKE_WEBHOOK": "\(shop),\(log)", "KEEPSAKE_WEBHOOK_CONFLICT_MINUTES": "3"])
+    let configuration = try ServeCommand.configuration(all)
+    #expect(try configuration.webhooks == [WebhookEndpoint(shop), WebhookEndpoint(log)])
+    #expect(configuration.webhooks[0].kinds == [.purchaseSettled, .playerDeleted])
+    #expect(configuration.webhooks[1].kinds.count == WebhookKind.allCases.count)
+    #expect(configuration.webhookConflictMinutes == 3)
+    for (text, mistake) in [
+      ("shop url=http://shop.test/ secrets=/etc/shop", "https"), ("shop url=https://shop.test/", "secrets"),
+      ("shop secrets=/etc/shop", "url"), ("shop url=https://a.test/ secrets=/s kind=saves", "saves"),
+      ("Shop url=https://a.test/ secrets=/s", "lowercase"), ("url=https://a.test/", "name"), ("", "takes"),
+    ] {
+      let failure = #expect(throws: CommandFailure.self) {
+        try settings(["webhook": ConfigValue(.stringArray(text.isEmpty ? [] : [text]), isSecret: false)])
+      }
+      #expect(failure?.kind == .usage && failure?.message.contains("flag --webhook") == true, "\(text)")
+      #expect(failure?.message.contains(mistake) == true, "\(text)")
+    }
+  }
+
   @Test("secrets are never shown")
   func secrets() throws {
     let all = try settings([:], ["KEEPSAKE_APP_KEY": "a-secret-app-key"])

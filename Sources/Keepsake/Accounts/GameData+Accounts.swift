@@ -113,7 +113,7 @@ extension GameData {
   /// - Throws: `GameDataError` with `wouldBeLost`; `StoreError` with `inUse` while it is open, `missing` if it doesn't
   ///   exist, `misuse` if its credentials are in a store that wasn't passed, or another code if it can't be read.
   ///   Nothing has changed then. If the credential store or the disk fails after that, the account is gone, and
-  ///   deleting another one does the rest.
+  ///   deleting another one with the same credentials does the rest.
   public static func forget(
     _ account: Account, of id: String, in folder: URL? = nil, seal: Seal = .none, losing: Bool = false,
     credentials: CredentialStorage = .folder

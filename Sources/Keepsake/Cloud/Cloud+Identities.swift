@@ -122,7 +122,20 @@ extension Cloud {
   /// - Returns: 76 characters: letters, digits, `-` and `_`.
   /// - Throws: As `devices()`, and `GameDataError` with `refused` for an issuer that the server doesn't know.
   public func signInNonce(issuer: String) async throws -> String {
-    try await connection.asPlayer { try await HTTPAccount.nonce(ofIssuer: issuer, for: $0) }
+    let connection = connection
+    do {
+      return try await connection.asPlayer { credentials in
+        do {
+          return try await HTTPAccount.nonce(ofIssuer: issuer, for: credentials)
+        } catch let error as AccountError where error.code == .retired {
+          // A device that was removed can join, and needs a nonce for that.
+          return try await connection.standInNonce(issuer: issuer)
+        }
+      }
+    } catch let error as GameDataError where error == CloudRegistration.lostCredentials {
+      // So can one that has lost its credentials.
+      return try await connection.standInNonce(issuer: issuer)
+    }
   }
 
   /// Lists the identities that lead to the player, in the order in which they were linked.
@@ -151,5 +164,18 @@ extension Cloud {
       throw GameDataError(.misuse, "\"\(identity.id.prefix(80))\" is not an identity")
     }
     try await connection.asPlayer { try await HTTPAccount.unlink(id, for: $0) }
+  }
+}
+
+extension CloudConnection {
+  /// Returns a nonce for the device that signs in for this one, which was removed or has lost its credentials.
+  fileprivate func standInNonce(issuer: String) async throws -> String {
+    do {
+      return try await registration.asStandIn(at: server(), name: state.desired.deviceName) {
+        try await HTTPAccount.nonce(ofIssuer: issuer, for: $0)
+      }
+    } catch {
+      throw GameDataError.translated(error)
+    }
   }
 }

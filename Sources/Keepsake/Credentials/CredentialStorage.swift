@@ -9,7 +9,8 @@
 ///
 /// With a store, the folder has only a reference. A folder that is restored or copied to another machine then brings no
 /// token along: the device is `refused` there until it joins the player (`Cloud.join`, `recover` or `signIn`), and
-/// never becomes another player by itself. Everything on it stays.
+/// never becomes another player by itself. Everything on it stays. A copy on the same machine is the same device as the
+/// original until one of them joins another player: then the copy is `refused`, too, unless it was the one that joined.
 ///
 /// Choose a store before the first release, or later: what is in the folder is moved when the game next connects. Pass
 /// the same one at each opening. A game that goes back, or to another store, names the one before:
@@ -43,7 +44,8 @@ public struct CredentialStorage: Sendable {
 
   /// Also looks in a store that the game used before, and moves what is there.
   ///
-  /// Can be repeated for several. What is in the current store counts.
+  /// Can be repeated for several. What is in the current store counts. If the store before can't remove what was moved,
+  /// an incident says so; into another store, it is tried again at each connection.
   ///
   /// - Parameter former: The store before.
   /// - Returns: The storage.

@@ -11,8 +11,10 @@ extension GameData {
   /// ```
   ///
   /// `signOut(forgetting:)`, `forget`, `deleteProfile` and `adopt` with `emptying` do this themselves for what they
-  /// delete. Does nothing for credentials that are in the folder. The data must not be open; if it is used again, this
-  /// device has to join its player.
+  /// delete. Does nothing for credentials that are in the folder. If the folder is a copy, or was restored from a
+  /// backup, and hasn't stored anything since, its entries may be another folder's: they stay. So does an entry whose
+  /// reference in the folder can't be read. The data must not be open; if it is used again, this device has to join its
+  /// player.
   ///
   /// - Parameters:
   ///   - url: The folder.

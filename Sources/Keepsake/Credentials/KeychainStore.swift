@@ -25,7 +25,8 @@ public struct KeychainStore: CredentialStore {
   ///   - accessGroup: The group of apps that share the entries; the app's own if nil.
   ///   - isSynced: Whether iCloud Keychain brings the entries to the player's other devices, and they are in backups.
   ///     Then a device that is restored from a backup continues as the one before. Both have the same token: as with a
-  ///     copied folder, nothing counts twice.
+  ///     copied folder, nothing counts twice. The restored one gets an entry of its own at the next new token; the one
+  ///     before stays until the device before removes it.
   public init(service: String = "keepsake", accessGroup: String? = nil, isSynced: Bool = false) {
     (self.service, self.accessGroup, self.isSynced) = (service, accessGroup, isSynced)
   }

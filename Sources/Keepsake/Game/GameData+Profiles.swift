@@ -27,7 +27,7 @@ extension GameData {
   /// - Throws: `StoreError` with `inUse` while the profile is open in any process, `missing` if there is none, or
   ///   `misuse` if its credentials are in a store that wasn't passed; `GameDataError` with `misuse` for an invalid
   ///   name. Nothing has changed then. If the credential store or the disk fails after that, the profile is gone, and
-  ///   deleting another one does the rest.
+  ///   deleting another one with the same credentials does the rest.
   public static func deleteProfile(
     _ profile: String, of id: String, credentials: CredentialStorage = .folder
   ) throws {

@@ -52,6 +52,8 @@ struct AdminOptions: ParsableArguments {
 /// Asks a cloud's port for the studio.
 struct AdminClient {
   let http: HTTPStudio
+  /// Far more than any player has, with hundreds of items each.
+  private static let maximumPages = 10_000
 
   private struct Refusal: Decodable {
     struct Details: Decodable {
@@ -73,6 +75,24 @@ struct AdminClient {
     } catch let failure as TransportFailure {
       throw Self.unreachable(failure)
     }
+  }
+
+  /// Returns what is on all pages of a list.
+  ///
+  /// - Parameter read: Returns what is on a page, and the parameters of the next one; nil for the last.
+  func pages<Page: Decodable, Item>(
+    of type: Page.Type, _ path: [String], query: [String: String] = [:],
+    _ read: (Page) -> (items: [Item], next: [String: String]?)
+  ) async throws -> [Item] {
+    var (items, more): ([Item], [String: String]) = ([], [:])
+    for _ in 0..<Self.maximumPages {
+      let answer = try await send("GET", path, query: query.merging(more) { $1 })
+      let page = read(try decode(type, answer))
+      items += page.items
+      guard let next = page.next else { return items }
+      more = next
+    }
+    throw CommandFailure(.unavailable, "the cloud's list has no end", next: "check --url")
   }
 
   /// Downloads an answer's body into a file, which is there only as a whole.

@@ -56,18 +56,18 @@ struct AdminDeviceRemoveCommand: AsyncParsableCommand {
   var player: PlayerArgument
 
   @Argument(help: "The device's id.")
-  var device: String
+  var device: DeviceArgument
 
   private struct Removed: Encodable {
     var player: PlayerID
-    var device: String
+    var device: DeviceID
   }
 
   func run() async throws {
     try await CommandRun.reporting(json: options.json) {
-      _ = try await options.client().send("DELETE", ["players", "\(player.id)", "devices", device])
-      if options.json { return try Output.document(Removed(player: player.id, device: device)) }
-      Output.text("removed \(Printable.text(device))")
+      _ = try await options.client().send("DELETE", ["players", "\(player.id)", "devices", "\(device.id)"])
+      if options.json { return try Output.document(Removed(player: player.id, device: device.id)) }
+      Output.text("removed \(device.id)")
     }
   }
 }

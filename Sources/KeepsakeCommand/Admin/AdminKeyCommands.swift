@@ -30,8 +30,9 @@ struct AdminKeyCreateCommand: AsyncParsableCommand {
     commandName: "create", abstract: "Create an admin key, and print it once.",
     discussion: """
       Only a hash of the key is kept. If it is lost, revoke it and create another one. The scopes: read finds players \
-      and shows everything of them, saves restores versions, money orders of the bank, devices removes them, bans \
-      bans players, export and delete do so with all of a player's data.
+      and shows everything of them, saves restores versions, money orders of the bank, devices removes them and \
+      unlinks identities, bans bans players, export and delete do so with all of a player's data, webhooks shows what \
+      webhooks wait for, and sends dead letters again.
       """,
     examples: [
       "keepsake admin key create --data cloud --name ada --scopes read,saves"
@@ -42,7 +43,9 @@ struct AdminKeyCreateCommand: AsyncParsableCommand {
   @Option(name: .long, help: "Whose key it is. The audit log names it.")
   var name: String
 
-  @Option(name: .long, help: "What it allows, separated by commas: read, saves, money, devices, bans, export, delete.")
+  @Option(
+    name: .long,
+    help: "What it allows, separated by commas: read, saves, money, devices, bans, export, delete, webhooks.")
   var scopes: String
 
   @Option(

@@ -87,22 +87,34 @@ struct AdminOrderOptions: ParsableArguments {
     name: .long,
     help: ArgumentHelp(
       "The order's id, 32 hexadecimal digits: an order counts once. A new one if left out.", valueName: "id"))
-  var order: String?
+  var order: OperationArgument?
 
   func send(_ kind: String, _ options: AdminOptions) async throws {
     try await CommandRun.reporting(json: options.json) {
       var source = SystemRandomNumberGenerator()
       let client = try options.client()
-      let id = order ?? "\(OperationID(using: &source))"
+      let id = order?.id ?? OperationID(using: &source)
+      let found = try await send(id, kind, client)
+      if options.json { return try Output.document(AdminAccount(player.id, found, order: "\(id)")) }
+      Output.text(found.text)
+    }
+  }
+
+  /// Sends the order. A failure that leaves open whether it was done names its id: with another one it would count
+  /// again.
+  private func send(_ id: OperationID, _ kind: String, _ client: AdminClient) async throws -> AdminBalances {
+    do {
       let answer = try await client.send(
         "POST", ["players", "\(player.id)", "money", "orders"],
         body: [
-          "id": id, "kind": kind, "currency": currency, "amount": amount,
+          "id": "\(id)", "kind": kind, "currency": currency, "amount": amount,
           "reason": reason,
         ])
-      let found = try client.decode(AdminBalances.self, answer)
-      if options.json { return try Output.document(AdminAccount(player.id, found, order: id)) }
-      Output.text(found.text)
+      return try client.decode(AdminBalances.self, answer)
+    } catch let failure as CommandFailure where [.unavailable, .temporary].contains(failure.kind) {
+      throw CommandFailure(
+        failure.kind, "\(failure.message); the order may have been done",
+        next: "repeat it with --order \(id): an order counts once")
     }
   }
 }
@@ -149,7 +161,7 @@ struct AdminMoneyRefundCommand: AsyncParsableCommand {
   var player: PlayerArgument
 
   @Argument(help: "The purchase's id, as the player's ledger has it.")
-  var purchase: String
+  var purchase: OperationArgument
 
   @Option(name: .long, help: "Why. The player's ledger and the audit log have it.")
   var reason: String
@@ -158,9 +170,9 @@ struct AdminMoneyRefundCommand: AsyncParsableCommand {
     try await CommandRun.reporting(json: options.json) {
       let client = try options.client()
       let answer = try await client.send(
-        "POST", ["players", "\(player.id)", "money", "refunds"], body: ["purchase": purchase, "reason": reason])
+        "POST", ["players", "\(player.id)", "money", "refunds"], body: ["purchase": "\(purchase.id)", "reason": reason])
       let found = try client.decode(AdminBalances.self, answer)
-      if options.json { return try Output.document(AdminAccount(player.id, found, purchase: purchase)) }
+      if options.json { return try Output.document(AdminAccount(player.id, found, purchase: "\(purchase.id)")) }
       Output.text(found.text)
     }
   }

@@ -2,6 +2,7 @@
 import ArgumentParser
 import Foundation
 import KeepsakeReplication
+import KeepsakeServer
 
 /// `keepsake admin player`: finding players, and what is done with all of one.
 struct AdminPlayerCommand: AsyncParsableCommand {
@@ -84,7 +85,7 @@ struct AdminPlayerFindCommand: AsyncParsableCommand {
   @OptionGroup var options: AdminOptions
 
   @Option(name: .long, help: ArgumentHelp("The device, as the game shows it.", valueName: "id"))
-  var device: String
+  var device: DeviceArgument
 
   private struct Found: Codable {
     var players: [AdminPlayerView]
@@ -93,7 +94,7 @@ struct AdminPlayerFindCommand: AsyncParsableCommand {
   func run() async throws {
     try await CommandRun.reporting(json: options.json) {
       let client = try options.client()
-      let answer = try await client.send("GET", ["players"], query: ["device": device])
+      let answer = try await client.send("GET", ["players"], query: ["device": "\(device.id)"])
       let players = try client.decode(Found.self, answer).players
       if options.json { return try Output.document(Found(players: players.map(\.dated))) }
       Output.text(players.isEmpty ? "no player has this device" : players.map(\.text).joined(separator: "\n\n"))
@@ -156,24 +157,30 @@ struct AdminPlayerExportCommand: AsyncParsableCommand {
     try await CommandRun.reporting(json: options.json) {
       try OutputFile.check(output, mayReplace: force)
       let file = URL(fileURLWithPath: output)
-      try await options.client().download(["players", "\(player.id)", "export"], to: file)
-      let size = try FileManager.default.attributesOfItem(atPath: file.path)[.size] as? Int64 ?? 0
-      guard try Self.isWhole(file) else {
-        try FileManager.default.removeItem(at: file)
+      // What is there stays until the new archive is known to be whole.
+      let partial = file.deletingLastPathComponent()
+        .appendingPathComponent(".\(file.lastPathComponent.prefix(100)).\(UUID().uuidString)")
+      let isWhole: Bool
+      do {
+        try await options.client().download(["players", "\(player.id)", "export"], to: partial)
+        isWhole = try PlayerArchive.accept(partial, as: file)
+      } catch {
+        try Self.removeIfThere(partial)
+        throw error
+      }
+      guard isWhole else {
+        try Self.removeIfThere(partial)
         throw CommandFailure(.unavailable, "the archive wasn't sent to its end", next: "try again")
       }
+      let size = try FileManager.default.attributesOfItem(atPath: file.path)[.size] as? Int64 ?? 0
       if options.json { return try Output.document(Written(player: player.id, output: output, fileBytes: size)) }
       Output.text("\(Printable.text(output)): \(CountText.of(size, "byte"))")
     }
   }
 
-  /// Whether the archive has its last file: it is within the last few blocks.
-  private static func isWhole(_ file: URL) throws -> Bool {
-    let handle = try FileHandle(forReadingFrom: file)
-    defer { try? handle.close() }
-    let end = try handle.seekToEnd()
-    try handle.seek(toOffset: end - min(end, 1 << 20))
-    return try handle.readToEnd()?.range(of: Data("path=end.json\n".utf8)) != nil
+  private static func removeIfThere(_ file: URL) throws {
+    guard FileManager.default.fileExists(atPath: file.path) else { return }
+    try FileManager.default.removeItem(at: file)
   }
 }
 

@@ -36,9 +36,11 @@ struct AdminSaveListCommand: AsyncParsableCommand {
       var heads: Int
     }
     var slots: [Slot]
+    var next: String?
   }
   private struct Versions: Decodable {
     var versions: [Version]
+    var next: UInt64?
   }
   private struct Version: Codable {
     var version: VersionID
@@ -79,7 +81,9 @@ struct AdminSaveListCommand: AsyncParsableCommand {
       let client = try options.client()
       let path = ["players", "\(player.id)"]
       guard let slot else {
-        let slots = try client.decode(Slots.self, await client.send("GET", path + ["slots"])).slots
+        let slots = try await client.pages(of: Slots.self, path + ["slots"]) {
+          ($0.slots, $0.next.map { ["after": $0] })
+        }
         if options.json {
           let listed = slots.map { Listed.Slot(slot: $0.slot, versionCount: $0.versions, headCount: $0.heads) }
           return try Output.document(Listed(player: player.id, slots: listed))
@@ -87,8 +91,9 @@ struct AdminSaveListCommand: AsyncParsableCommand {
         let rows = slots.map { [Printable.text($0.slot), "\($0.versions)", "\($0.heads)"] }
         return Output.text(TextTable.text(["slot", "versions", "current"], rows))
       }
-      let answer = try await client.send("GET", path + ["versions"], query: ["slot": slot])
-      let versions = try client.decode(Versions.self, answer).versions
+      let versions = try await client.pages(of: Versions.self, path + ["versions"], query: ["slot": slot]) {
+        ($0.versions, $0.next.map { ["before": "\($0)"] })
+      }
       if options.json {
         let listed = versions.map { version in
           var version = version
@@ -117,7 +122,7 @@ struct AdminSaveShowCommand: AsyncParsableCommand {
   var player: PlayerArgument
 
   @Argument(help: "The version's id.")
-  var version: String
+  var version: VersionArgument
 
   @Option(
     name: .shortAndLong, help: ArgumentHelp("Write the bytes into this file instead.", valueName: "file"),
@@ -131,7 +136,7 @@ struct AdminSaveShowCommand: AsyncParsableCommand {
 
   private struct Written: Encodable {
     var player: PlayerID
-    var version: String
+    var version: VersionID
     var output: String
     var bytes: Int
   }
@@ -139,7 +144,7 @@ struct AdminSaveShowCommand: AsyncParsableCommand {
   func run() async throws {
     try await CommandRun.reporting(json: options.json) {
       if let output { try OutputFile.check(output, mayReplace: force) }
-      let bytes = try await options.client().bytes(of: version, of: player.id)
+      let bytes = try await options.client().bytes(of: version.id, of: player.id)
       guard let output else {
         let inspection = try InspectCommand.inspection(of: OpenedFile(bytes, at: "the save"))
         guard options.json else { return Output.bytes(Data(inspection.text(paint: color.terminal.paint).utf8)) }
@@ -149,7 +154,7 @@ struct AdminSaveShowCommand: AsyncParsableCommand {
       try bytes.write(to: URL(fileURLWithPath: output), options: .atomic)
       if options.json {
         return try Output.document(
-          Written(player: player.id, version: version, output: output, bytes: bytes.count))
+          Written(player: player.id, version: version.id, output: output, bytes: bytes.count))
       }
       Output.text("\(Printable.text(output)): \(CountText.of(bytes.count, "byte"))")
     }
@@ -157,8 +162,8 @@ struct AdminSaveShowCommand: AsyncParsableCommand {
 }
 
 extension AdminClient {
-  fileprivate func bytes(of version: String, of player: PlayerID) async throws -> Data {
-    try await send("GET", ["players", "\(player)", "versions", version, "bytes"])
+  fileprivate func bytes(of version: VersionID, of player: PlayerID) async throws -> Data {
+    try await send("GET", ["players", "\(player)", "versions", "\(version)", "bytes"])
   }
 }
 
@@ -177,10 +182,10 @@ struct AdminSaveDiffCommand: AsyncParsableCommand {
   var player: PlayerArgument
 
   @Argument(help: "The older version's id.")
-  var from: String
+  var from: VersionArgument
 
   @Argument(help: "The newer version's id.")
-  var to: String
+  var to: VersionArgument
 
   @OptionGroup var color: ColorOptions
 
@@ -188,7 +193,7 @@ struct AdminSaveDiffCommand: AsyncParsableCommand {
     try await CommandRun.reporting(json: options.json) {
       let client = try options.client()
       var sides: [ArchiveInspection] = []
-      for version in [from, to] {
+      for version in [from.id, to.id] {
         let bytes = try await client.bytes(of: version, of: player.id)
         let inspection = try InspectCommand.inspection(of: OpenedFile(bytes, at: "the version \(version)"))
         try SpellingRoom.check(inspection)
@@ -223,10 +228,16 @@ struct AdminSaveRestoreCommand: AsyncParsableCommand {
   var player: PlayerArgument
 
   @Argument(help: "The version's id.")
-  var version: String
+  var version: VersionArgument
 
   @Option(name: .long, help: "Why. The audit log has it: no names of people.")
   var reason: String
+
+  @Option(
+    name: .customLong("as"),
+    help: ArgumentHelp(
+      "The new version's id, 32 hexadecimal digits: it is made once. A random one if left out.", valueName: "id"))
+  var new: VersionArgument?
 
   private struct Restored: Codable {
     var player: PlayerID?
@@ -238,15 +249,29 @@ struct AdminSaveRestoreCommand: AsyncParsableCommand {
   func run() async throws {
     try await CommandRun.reporting(json: options.json) {
       let client = try options.client()
-      let answer = try await client.send(
-        "POST", ["players", "\(player.id)", "versions", version, "restore"], body: ["reason": reason])
-      var restored = try client.decode(Restored.self, answer)
+      var source = SystemRandomNumberGenerator()
+      var restored = try await send(new?.id ?? VersionID(using: &source), client)
       restored.player = player.id
       if options.json { return try Output.document(restored) }
       Output.text(
         restored.changed
           ? "restored in \(Printable.text(restored.slot)), as the version \(restored.version)"
-          : "\(Printable.text(restored.slot)) shows it already")
+          : "\(Printable.text(restored.slot)) shows it already, or was restored before")
+    }
+  }
+
+  /// Restores it as a new version of this id. A failure that leaves open whether it was done names it: with another
+  /// one, what the player has saved since would be replaced.
+  private func send(_ id: VersionID, _ client: AdminClient) async throws -> Restored {
+    do {
+      let answer = try await client.send(
+        "POST", ["players", "\(player.id)", "versions", "\(version.id)", "restore"],
+        body: ["reason": reason, "id": "\(id)"])
+      return try client.decode(Restored.self, answer)
+    } catch let failure as CommandFailure where [.unavailable, .temporary].contains(failure.kind) {
+      throw CommandFailure(
+        failure.kind, "\(failure.message); it may have been restored",
+        next: "repeat it with --as \(id): it is restored once")
     }
   }
 }

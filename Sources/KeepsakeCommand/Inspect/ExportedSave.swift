@@ -40,25 +40,30 @@ struct ExportedSave {
   /// Opens an exported save. Without a secret, signatures are trusted.
   ///
   /// - Throws: `CommandFailure` that states what can be done about the file.
-  init(_ data: Data, seal request: SealRequest?) throws {
+  init(_ data: Data, seal request: SealRequest?, maximumBytes: Int = Wrapping.maximumBytes) throws {
     (file, report) = try Self.describingErrors {
       let envelope = try SaveFileEnvelope(data)
       let seal = envelope.game.flatMap { request?.fileSeal(game: $0) }
-      let file = try SaveFile(envelope, seal, adoptsUnsealed: true)
+      let file = try SaveFile(envelope, seal, adoptsUnsealed: true, maximumBytes: maximumBytes)
       return (file, Report(file, envelope, checked: seal != nil))
     }
   }
 
   /// Opens the exported save that was found in a file.
-  init(_ opened: OpenedFile, seal request: SealRequest?) throws {
-    self = try opened.naming { try ExportedSave(opened.bytes, seal: request) }
+  init(_ opened: OpenedFile, seal request: SealRequest?, maximumBytes: Int = Wrapping.maximumBytes) throws {
+    self = try opened.naming { try ExportedSave(opened.bytes, seal: request, maximumBytes: maximumBytes) }
     if !opened.wrappings.isEmpty { report.wrappings = opened.wrappings }
   }
 
   /// Returns the save in an exported one, opened in turn; any other file is returned as it is.
-  static func plain(_ opened: OpenedFile, seal: SealRequest?) throws -> OpenedFile {
+  ///
+  /// - Parameter maximumBytes: The most bytes that are taken from it, and from each wrapping in it.
+  static func plain(
+    _ opened: OpenedFile, seal: SealRequest?, maximumBytes: Int = Wrapping.maximumBytes
+  ) throws -> OpenedFile {
     guard SaveFileEnvelope.isSaveFile(opened.bytes) else { return opened }
-    var save = try OpenedFile(ExportedSave(opened, seal: seal).file.bytes, at: opened.path)
+    let exported = try ExportedSave(opened, seal: seal, maximumBytes: maximumBytes)
+    var save = try OpenedFile(exported.file.bytes, at: opened.path, maximumBytes: maximumBytes)
     save.wrappings = opened.wrappings + save.wrappings
     return save
   }

@@ -119,13 +119,17 @@ struct InspectCommand: AsyncParsableCommand {
   }
 
   /// Inspects an archive, with or without a zstd frame around it, or another program's file.
-  static func inspection(of file: OpenedFile) throws -> ArchiveInspection {
+  ///
+  /// - Parameter limits: What an archive may have.
+  static func inspection(of file: OpenedFile, limits: ArchiveLimits = .standard) throws -> ArchiveInspection {
     let (data, name) = (file.bytes, file.name)
     var inspection = try file.naming {
       if SavedFile.isForeign(data, named: name) {
         return try naming(name) { try SavedFile(data, named: name).inspection() }
       }
-      return try describingErrors(data, at: name) { try ArchiveInspection(of: ArchiveFrame.opened(data)) }
+      return try describingErrors(data, at: name) {
+        try ArchiveInspection(of: ArchiveFrame.opened(data, limits: limits), limits: limits)
+      }
     }
     inspection.wrappings = file.wrappings.map(\.rawValue)
     return inspection

@@ -16,11 +16,16 @@ struct OpenedFile {
 
   /// Opens as far as there is something to open. Costs nothing for an ordinary file.
   ///
-  /// - Parameter opens: False to take the file as it is.
+  /// - Parameters:
+  ///   - opens: False to take the file as it is.
+  ///   - maximumBytes: The most bytes that are taken from a wrapping.
   /// - Throws: `CommandFailure` for what is damaged, too large, or wrapped too often.
-  init(_ data: Data, at path: String, opens: Bool = true) throws {
+  init(_ data: Data, at path: String, opens: Bool = true, maximumBytes: Int = Wrapping.maximumBytes) throws {
     (self.path, name, bytes) = (path, path, data)
-    while opens, let (wrapping, inner) = try described({ try Wrapping.opened(bytes, named: name) }) {
+    func opened() throws -> (wrapping: Wrapping, bytes: Data)? {
+      try described { try Wrapping.opened(bytes, named: name, maximumBytes: maximumBytes) }
+    }
+    while opens, let (wrapping, inner) = try opened() {
       guard wrappings.count < Self.maximumWrappings else {
         let list = wrappings.map(\.rawValue).joined(separator: ", ")
         throw CommandFailure(

@@ -22,10 +22,13 @@ enum Wrapping: String, Codable {
 
   /// Recognizes what a file is wrapped in. Looks at its beginning, and of zlib, which has no mark of its own, at all.
   ///
+  /// - Parameter maximumBytes: The most bytes in it.
   /// - Returns: The wrapping with what is in it; nil for a file that is read as it is.
   /// - Throws: `CommandFailure` for a wrapping that is damaged, or has more in it than can be read.
-  static func opened(_ data: Data, named name: String) throws -> (wrapping: Wrapping, bytes: Data)? {
-    if data.starts(with: gzipMagic) { return (.gzip, try inflated(data, .gzip)) }
+  static func opened(
+    _ data: Data, named name: String, maximumBytes: Int = maximumBytes
+  ) throws -> (wrapping: Wrapping, bytes: Data)? {
+    if data.starts(with: gzipMagic) { return (.gzip, try inflated(data, .gzip, maximumBytes)) }
     if let wrapping = encoding(of: data) { return (wrapping, try text(data, wrapping)) }
     if ArchiveFrame.isFrame(data), data.count > Zstd.frameMagic.count {
       let start = Zstd.beginning(of: data, count: bytesRead)
@@ -34,13 +37,13 @@ enum Wrapping: String, Codable {
       do {
         return (.zstd, try Zstd.expand(data, maximumBytes: maximumBytes))
       } catch let error as StoreError where error.code == .tooLarge {
-        throw described(.tooLarge, .zstd)
+        throw described(.tooLarge, .zstd, maximumBytes)
       } catch let error as StoreError {
         throw CommandFailure(.data, "it is compressed by zstd, and \(error.message)", next: copyAdvice)
       }
     }
     if let bytes = try base64(data) { return (.base64, bytes) }
-    return try zlib(data, named: name)
+    return try zlib(data, named: name, maximumBytes)
   }
 
   /// The name of what is in a file of this name.
@@ -51,19 +54,21 @@ enum Wrapping: String, Codable {
   private static let copyAdvice = "get a new copy of the file"
 
   /// The most bytes that are taken from a wrapping, whatever they are: a few can claim to be any number.
-  private static let maximumBytes = EncodedContent.maximumContentBytes
+  static let maximumBytes = EncodedContent.maximumContentBytes
 
   // MARK: zlib
 
-  private static func inflated(_ data: Data, _ wrapping: Wrapping) throws -> Data {
+  private static func inflated(_ data: Data, _ wrapping: Wrapping, _ maximumBytes: Int) throws -> Data {
     do {
       return try Inflater.expand(data, maximumBytes: maximumBytes)
     } catch let failure as Inflater.Failure {
-      throw described(failure, wrapping)
+      throw described(failure, wrapping, maximumBytes)
     }
   }
 
-  private static func described(_ failure: Inflater.Failure, _ wrapping: Wrapping) -> CommandFailure {
+  private static func described(
+    _ failure: Inflater.Failure, _ wrapping: Wrapping, _ maximumBytes: Int
+  ) -> CommandFailure {
     let what = "it is compressed by \(wrapping.rawValue), and"
     switch failure {
     case .damaged(let reason): return CommandFailure(.data, "\(what) damaged: \(reason)", next: copyAdvice)
@@ -75,7 +80,7 @@ enum Wrapping: String, Codable {
   }
 
   /// A stream of zlib begins with two bytes that text may begin with, too: it is one if it can be read to its end.
-  private static func zlib(_ data: Data, named name: String) throws -> (Wrapping, Data)? {
+  private static func zlib(_ data: Data, named name: String, _ maximumBytes: Int) throws -> (Wrapping, Data)? {
     let isMZ = name.lowercased().hasSuffix(".rmmzsave")
     var candidates: [(Wrapping, Data)] = [(.zlib, data)]
     if isMZ, let latin = latin(data) { candidates.append((.rpgMakerMZ, latin)) }
@@ -85,7 +90,7 @@ enum Wrapping: String, Codable {
       } catch Inflater.Failure.damaged {
         continue
       } catch let failure as Inflater.Failure {
-        throw described(failure, wrapping)
+        throw described(failure, wrapping, maximumBytes)
       }
     }
     return nil

@@ -7,16 +7,6 @@ import KeepsakeStore
 import KeepsakeSync
 import Logging
 
-/// A player's id as an argument of a command.
-struct PlayerArgument: ExpressibleByArgument {
-  let id: PlayerID
-
-  init?(argument: String) {
-    guard let id = PlayerID(argument) else { return nil }
-    self.id = id
-  }
-}
-
 /// `keepsake bank restored`: marks the database of a stopped server as a backup that was put back.
 struct BankRestoredCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(

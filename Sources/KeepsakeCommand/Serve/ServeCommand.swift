@@ -82,6 +82,12 @@ struct ServeCommand: AsyncParsableCommand, PrintsLines {
   @Option(name: .long, help: .setting("identity"))
   var identity: [String] = []
 
+  @Option(name: .long, help: .setting("webhook"))
+  var webhook: [String] = []
+
+  @Option(name: .long, help: .setting("webhook-conflict-minutes"))
+  var webhookConflictMinutes: Int?
+
   @Option(name: .long, help: .setting("trusted-proxy"))
   var trustedProxy: [String] = []
 
@@ -136,6 +142,8 @@ struct ServeCommand: AsyncParsableCommand, PrintsLines {
       "upload-room": uploadRoom.map { value(String($0.bytes)) }, "upload-files": uploadFiles.map(value),
       "authoritative": authoritative.map { value($0.split(separator: ",").map(String.init)) },
       "identity": identity.isEmpty ? nil : value(identity),
+      "webhook": webhook.isEmpty ? nil : value(webhook),
+      "webhook-conflict-minutes": webhookConflictMinutes.map(value),
       "trusted-proxy": trustedProxy.isEmpty ? nil : value(trustedProxy),
       "proxy-protocol": proxyProtocol ? ConfigValue(.bool(true), isSecret: false) : nil,
       "registrations-per-address": registrationsPerAddress.map(value),
@@ -199,6 +207,8 @@ struct ServeCommand: AsyncParsableCommand, PrintsLines {
     if let files = settings.number("upload-files") { configuration.uploadBudget.files = files }
     configuration.authoritative = Set(settings.list("authoritative"))
     configuration.identityIssuers = try settings.list("identity").map { try IdentityIssuer($0) }
+    configuration.webhooks = try settings.list("webhook").map { try WebhookEndpoint($0) }
+    if let minutes = settings.number("webhook-conflict-minutes") { configuration.webhookConflictMinutes = minutes }
     configuration.trustedProxies = try proxies(settings)
     configuration.expectsProxyProtocol = settings.isSet("proxy-protocol")
     if let count = settings.number("registrations-per-address") {

@@ -17,6 +17,8 @@ struct ServeSetting: Sendable {
     case list
     /// Issuers of identities, each as `IdentityIssuer` reads it.
     case issuers
+    /// Webhooks, each as `WebhookEndpoint` reads it.
+    case webhooks
     case choice([String])
   }
   var name: String
@@ -107,6 +109,16 @@ struct ServeSetting: Sendable {
         An issuer of identities with which players sign in: a name, and then key=value, such as \
         "apple audience=com.example.garden"; may be repeated. docs/OPERATIONS.md has all keys.
         """),
+    ServeSetting(
+      name: "webhook", value: "endpoint", kind: .webhooks,
+      help: """
+        A backend that is told what happens: a name, and then key=value, such as \
+        "shop url=https://shop.example.com/hook secrets=/etc/keepsake/shop"; may be repeated. docs/WEBHOOKS.md has all \
+        keys.
+        """),
+    ServeSetting(
+      name: "webhook-conflict-minutes", value: "minutes", kind: .number(1...10_080), standard: "10",
+      help: "How long a slot has to show several versions before webhooks are told."),
     ServeSetting(
       name: "trusted-proxy", value: "range", kind: .list,
       help: """

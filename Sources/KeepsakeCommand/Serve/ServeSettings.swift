@@ -154,7 +154,7 @@ struct ServeSettings: Sendable {
       // In a file, a number of bytes may be a number.
       case .size: [.string, .int]
       // In a file, one word may stand without brackets.
-      case .list, .issuers: [.stringArray, .string]
+      case .list, .issuers, .webhooks: [.stringArray, .string]
       }
     for type in types {
       let found: ConfigValue?
@@ -189,20 +189,29 @@ struct ServeSettings: Sendable {
       let words = words.map { $0.trimmingCharacters(in: .whitespaces) }.filter { !$0.isEmpty }
       if !words.isEmpty { return .list(words) }
     case (.issuers, .list(let issuers)):
-      for issuer in issuers {
-        do {
-          _ = try IdentityIssuer(issuer)
-        } catch {
-          let reason = ErrorReason.text(error)
-          // A failure's message is shown with a full stop of its own.
-          let shown = reason.hasSuffix(".") ? String(reason.dropLast()) : reason
-          throw CommandFailure(.usage, "the setting \(setting.name) (\(source)): \(shown)")
-        }
-      }
+      try check(issuers, setting, source) { _ = try IdentityIssuer($0) }
       if !issuers.isEmpty { return value }
+    case (.webhooks, .list(let webhooks)):
+      try check(webhooks, setting, source) { _ = try WebhookEndpoint($0) }
+      if !webhooks.isEmpty { return value }
     default: break
     }
     throw failure(setting, source)
+  }
+
+  private static func check(
+    _ texts: [String], _ setting: ServeSetting, _ source: String, _ read: (String) throws -> Void
+  ) throws {
+    for text in texts {
+      do {
+        try read(text)
+      } catch {
+        let reason = ErrorReason.text(error)
+        // A failure's message is shown with a full stop of its own.
+        let shown = reason.hasSuffix(".") ? String(reason.dropLast()) : reason
+        throw CommandFailure(.usage, "the setting \(setting.name) (\(source)): \(shown)")
+      }
+    }
   }
 
   /// Doesn't repeat the value, which may be a secret.
@@ -214,7 +223,7 @@ struct ServeSettings: Sendable {
       case .flag: "true or false"
       case .size: "a number of bytes, a number with K, M, G or T, or none"
       case .list: "words separated by commas"
-      case .issuers: "a name, and then key=value for each further thing"
+      case .issuers, .webhooks: "a name, and then key=value for each further thing"
       case .choice(let choices): "one of \(choices.joined(separator: ", "))"
       }
     return CommandFailure(.usage, "the setting \(setting.name) (\(source)) takes \(expected)")
@@ -224,7 +233,7 @@ struct ServeSettings: Sendable {
 extension ServeSetting {
   fileprivate var isList: Bool {
     switch kind {
-    case .list, .issuers: true
+    case .list, .issuers, .webhooks: true
     default: false
     }
   }

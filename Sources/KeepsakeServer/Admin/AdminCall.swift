@@ -23,6 +23,14 @@ struct AdminCall: Sendable {
   func version(_ name: String = "version") throws -> VersionID { try identifier(name, "a version's") }
   func device() throws -> DeviceID { try identifier("device", "a device's") }
 
+  func identity() throws -> ContentHash {
+    guard let id = context.parameters.get("identity").flatMap({ ContentHash($0) }) else {
+      throw APIError(
+        .badRequest, .badRequest, "The address has to contain an identity's id of 64 hexadecimal digits.")
+    }
+    return id
+  }
+
   private func identifier<Kind>(_ name: String, _ what: String) throws -> Identifier<Kind> {
     let text = context.parameters.get(name) ?? request.uri.queryParameters[Substring(name)].map(String.init)
     guard let id = text.flatMap({ Identifier<Kind>($0) }) else {

@@ -29,14 +29,20 @@ extension AdminRoutes {
   func export(_ call: AdminCall) async throws -> Response {
     let player = try call.player
     let (container, storage, now) = (player.container, cloud.storage, cloud.clock())
-    guard let turn = cloud.gate.exports.share(1) else { throw APIError.overBudget("exports") }
+    guard let turn = turns.share(1) else { throw APIError.overBudget("exports") }
     let about = About(
       player: player.player, madeAtMilliseconds: now,
       devices: try await storage.devices(of: container).compactMap { PlayerExport.Line($0).device },
       ban: storage.ban(of: container))
+    let decoding = try await decoding(of: container)
     // Read before the response begins, so that a failure is one.
-    let first: PlayerExport.Page = try await storage.exported(.start, of: container)
-    let body = ResponseBody { writer in
+    var first: PlayerExport.Page = try await storage.exported(.start, of: container)
+    let made = try await storage.recovery(of: container).createdMilliseconds
+    let ways = try await storage.identities(of: container)
+    // As `GET /v1/export` has them; devices are in about.json.
+    let code = made.map { [PlayerExport.Line(recoveryCode: $0)] } ?? []
+    first.lines = code + ways.map(PlayerExport.Line.init) + first.lines
+    let body = ResponseBody { [first] writer in
       defer { turn.end() }
       func write(_ path: String, _ data: Data) async throws {
         let entry = TarEntry(path: path, size: Int64(data.count), modified: now / 1_000)
@@ -56,7 +62,7 @@ extension AdminRoutes {
         }
         for hash in current.lines.compactMap({ $0.content?.hash }) {
           do {
-            try await write("contents/\(hash)", try await plain(hash, of: container))
+            try await write("contents/\(hash)", try await plain(hash, of: container, decoding))
             end.contents += 1
           } catch let error as APIError where error.code == .contentMissing {
             end.unreadable.append(hash)
@@ -65,7 +71,7 @@ extension AdminRoutes {
         page = nil
         if let next = current.next { page = try await storage.exported(next, of: container) }
       }
-      try await write("end.json", try Response.json(end))
+      try await write(PlayerArchive.last, try Response.json(end))
       try await Self.write(TarEntry.end, to: &writer)
       try await writer.finish(nil)
     }

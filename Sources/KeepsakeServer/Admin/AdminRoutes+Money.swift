@@ -19,6 +19,7 @@ extension AdminRoutes {
         call.note("kind", asked.kind.rawValue)
         call.note("currency", asked.currency)
         call.note("amount", "\(asked.amount)")
+        if let goods = asked.goods, !goods.isEmpty { call.note("goods", Self.shown(goods)) }
         return try await perform(asked.order(now: cloud.clock()), call)
       },
       Route(method: .post, path: "players/{player}/money/refunds", scope: .money, act: "money.refund") { call in
@@ -36,7 +37,19 @@ extension AdminRoutes {
     call.note("reason", String(order.reason.prefix(200)))
     // An order without a receipt doesn't depend on the app.
     let place = PlayerPlace(container: player.container, app: AppID(ofKey: ""))
-    return try await cloud.perform(order, at: place, in: call.storage)
+    return try await cloud.perform(order, at: place, in: call.storage) { outcome in
+      // Known only now: what a refund gives back, and whether anything is done at all.
+      call.note("currency", outcome.order.currency)
+      call.note("amount", "\(outcome.order.amount)")
+      let isRepeated = if case .alreadyDone = outcome { true } else { false }
+      call.storage.entry.details["alreadyDone"] = isRepeated ? "true" : nil
+    }
+  }
+
+  /// Names of goods for the audit log, as many as a row can bear.
+  private static func shown(_ goods: [String]) -> String {
+    let (text, most) = (goods.joined(separator: ", "), 1_000)
+    return text.count <= most ? text : "\(text.prefix(most))... (\(goods.count) in all)"
   }
 }
 #endif

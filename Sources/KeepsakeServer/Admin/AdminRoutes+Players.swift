@@ -10,6 +10,7 @@ extension AdminRoutes {
     var player: PlayerID
     var devices: [PlayerExport.Line.Device]
     var usedBytes: Int64
+    var identities: [LinkedIdentity]
     var ban: Ban?
     /// When the player's recovery code was made.
     var recoveryCodeMilliseconds: Int64?
@@ -25,7 +26,8 @@ extension AdminRoutes {
   }
   private struct Deleted: Encodable {
     var deleted = true
-    /// Whether the database's files have nothing of it any more, also where SQLite keeps older copies.
+    /// Whether the files of contents are gone, and the database's have nothing of it any more, also where SQLite keeps
+    /// older copies.
     var erased: Bool
   }
 
@@ -40,6 +42,15 @@ extension AdminRoutes {
       },
       Route(method: .delete, path: "players/{player}/devices/{device}", scope: .devices, act: "device.remove") {
         try await removeDevice($0)
+      },
+      Route(
+        method: .delete, path: "players/{player}/identities/{identity}", scope: .devices, act: "identity.unlink"
+      ) { call in
+        let (player, identity) = (try call.player, try call.identity())
+        call.storage.entry.subject = ContentHash(of: Data("\(identity)".utf8))
+        try await cloud.storage.unlink(identity, of: player.container, auditing: call.storage.entry)
+        call.storage.written()
+        return Response(status: .noContent)
       },
       Route(method: .put, path: "players/{player}/ban", scope: .bans, act: "player.ban") { try await ban($0) },
       Route(method: .delete, path: "players/{player}/ban", scope: .bans, act: "player.unban") { call in
@@ -60,8 +71,15 @@ extension AdminRoutes {
   private func find(_ call: AdminCall) async throws -> Response {
     let query: PlayerQuery
     switch (call.query("player"), call.query("device")) {
-    case (_?, nil): query = .player(try Self.id(call.query("player")))
-    case (nil, _?): query = .device(try Self.id(call.query("device")))
+    // The log has who was asked for, also if nobody is found.
+    case (_?, nil):
+      let player: PlayerID = try Self.id(call.query("player"))
+      call.storage.entry.player = AuditEntry.hash(player)
+      query = .player(player)
+    case (nil, _?):
+      let device: DeviceID = try Self.id(call.query("device"))
+      call.about(device)
+      query = .device(device)
     default:
       throw APIError(.badRequest, .badRequest, "Ask for players by one of the parameters player and device.")
     }
@@ -83,7 +101,8 @@ extension AdminRoutes {
     let container = place.container
     return Player(
       player: place.player, devices: try await devices(of: place),
-      usedBytes: try await cloud.storage.usedBytes(of: container), ban: cloud.storage.ban(of: container),
+      usedBytes: try await cloud.storage.usedBytes(of: container),
+      identities: try await cloud.storage.identities(of: container), ban: cloud.storage.ban(of: container),
       recoveryCodeMilliseconds: try await cloud.storage.recovery(of: container).createdMilliseconds)
   }
 
@@ -115,11 +134,13 @@ extension AdminRoutes {
 
   private func delete(_ call: AdminCall) async throws -> Response {
     let player = try call.player
-    try await cloud.storage.delete(player.container, now: cloud.clock(), auditing: call.storage.entry)
+    let areFilesGone = try await cloud.storage.delete(
+      player.container, now: cloud.clock(), auditing: call.storage.entry)
     call.storage.written()
     cloud.events.end(nil, of: player.container)
     cloud.partials.forget(nil, of: player.container)
-    return try Response(json: Deleted(erased: try await cloud.storage.erase()))
+    let isDatabaseErased = await cloud.storage.erase()
+    return try Response(json: Deleted(erased: areFilesGone && isDatabaseErased))
   }
 }
 #endif

@@ -9,8 +9,10 @@ import NIOCore
 extension AdminRoutes {
   private static let pageSlots = 1_000
   private static let pageVersions = 200
+  /// A page ends after this many bytes of versions: one alone may have twice as much.
+  static let pageBytes = 1 << 20
   /// A save larger than this is too much to be shown as JSON: its bytes can be fetched.
-  static let shownBytes = 16 << 20
+  static let shownBytes = ShownSave.maximumBytes
   /// More bases, and more bytes to decode for one content, than any device makes: such a chain was forged to waste
   /// time.
   private static let longestChain = 1_000
@@ -26,8 +28,10 @@ extension AdminRoutes {
     /// The seq before which the next page ends.
     var next: UInt64?
   }
-  private struct Reason: Decodable {
+  private struct Restoring: Decodable {
     var reason: String
+    /// The new version's, so that the request can be repeated.
+    var id: VersionID?
   }
 
   var saveRoutes: [Route] {
@@ -42,11 +46,10 @@ extension AdminRoutes {
         guard let slot = call.query("slot") else {
           throw APIError(.badRequest, .badRequest, "Name a slot with the parameter slot.")
         }
-        let versions = try await cloud.storage.versions(
+        let (page, hasMore) = try await cloud.storage.versions(
           of: call.player.container, in: slot, before: try call.number("before") ?? Cursor.maximumSeq,
-          limit: Self.pageVersions)
-        return try Response(
-          json: Versions(versions: versions, next: versions.count == Self.pageVersions ? versions.last?.seq : nil))
+          limit: Self.pageVersions, bytes: Self.pageBytes)
+        return try Response(json: Versions(versions: page, next: hasMore ? page.last?.seq : nil))
       },
       Route(method: .get, path: "players/{player}/versions/{version}", scope: .read, act: "save.show") { call in
         let version = try await version(call)
@@ -66,9 +69,9 @@ extension AdminRoutes {
         call in
         let (player, version) = (try call.player, try call.version())
         call.about(version)
-        let body = try await cloud.gate.json(Reason.self, of: call.request, limit: ServerLimits.accountBytes)
+        let body = try await cloud.gate.json(Restoring.self, of: call.request, limit: ServerLimits.accountBytes)
         _ = try call.reason(body.reason)
-        let restored = try await call.storage.restore(version, of: player.container)
+        let restored = try await call.storage.restore(version, as: body.id, of: player.container)
         if let seq = restored.seq { cloud.events.publish(seq, nil, of: player.container, from: nil) }
         return try Response(json: restored)
       },
@@ -90,21 +93,22 @@ extension AdminRoutes {
   private func json(
     of versions: [AdminVersion], _ call: AdminCall, _ make: @escaping @Sendable ([Data]) throws -> Data
   ) async throws -> Response {
-    guard let turn = cloud.gate.exports.share(1) else { throw APIError.overBudget("saves to show") }
+    guard let turn = turns.share(1) else { throw APIError.overBudget("saves to show") }
     defer { turn.end() }
     var plain: [Data] = []
+    let container = try call.player.container
+    let decoding = try await decoding(of: container)
     for version in versions {
-      guard version.length <= Self.shownBytes else {
-        throw APIError(
-          .unprocessableContent, .notReadable, "The save is larger than \(Self.shownBytes) bytes: fetch its bytes.")
-      }
       var bytes = Data()
-      for hash in version.contents { bytes += try await self.plain(hash, of: call.player.container) }
+      // A version's own length is what its device says: only what is decoded counts.
+      for hash in version.contents {
+        bytes += try await self.plain(hash, of: container, decoding, atMost: Self.shownBytes - bytes.count)
+      }
       plain.append(bytes)
     }
     let data: Data
     do {
-      data = try await cloud.gate.threads.run { [plain] in try make(plain) }
+      data = try await decoders.run { [plain] in try make(plain) }
     } catch let error as UnreadableSave {
       throw APIError(.unprocessableContent, .notReadable, error.message)
     }
@@ -115,14 +119,16 @@ extension AdminRoutes {
   /// Answers with the bytes of a save, one content after the other.
   private func bytes(_ call: AdminCall) async throws -> Response {
     let (version, container) = (try await version(call), try call.player.container)
-    guard let turn = cloud.gate.exports.share(1) else { throw APIError.overBudget("saves to send") }
+    guard let turn = turns.share(1) else { throw APIError.overBudget("saves to send") }
     // The first one before the response begins: most saves have no other.
-    let first = try await version.contents.first.asyncMap { try await plain($0, of: container) }
-    let body = ResponseBody(contentLength: version.length) { writer in
+    let decoding = try await decoding(of: container)
+    let first = try await version.contents.first.asyncMap { try await plain($0, of: container, decoding) }
+    // Without a length, which would be what the device says: the bytes beyond it would be the next response.
+    let body = ResponseBody { writer in
       defer { turn.end() }
       if let first { try await Self.write(first, to: &writer) }
       for hash in version.contents.dropFirst() {
-        try await Self.write(try await plain(hash, of: container), to: &writer)
+        try await Self.write(try await plain(hash, of: container, decoding), to: &writer)
       }
       try await writer.finish(nil)
     }
@@ -138,25 +144,44 @@ extension AdminRoutes {
     }
   }
 
+  /// What a request about this player may decode.
+  func decoding(of container: ContainerID) async throws -> ContentDecoding {
+    ContentDecoding(stored: try await cloud.storage.usedBytes(of: container))
+  }
+
   /// Returns the plain bytes of a content, decoded from its chain of bases. Holds at most one frame, its base and
-  /// itself at a time.
-  func plain(_ hash: ContentHash, of container: ContainerID) async throws -> Data {
+  /// itself at a time, beside what `decoding` keeps.
+  ///
+  /// - Parameters:
+  ///   - decoding: What the request may decode.
+  ///   - limit: How many bytes it may have, and each of its bases.
+  /// - Throws: An `APIError` before anything is decoded if one has more.
+  func plain(
+    _ hash: ContentHash, of container: ContainerID, _ decoding: ContentDecoding,
+    atMost limit: Int = ServerLimits.contentBytes
+  ) async throws -> Data {
     var chain: [ContentHash] = []
     var bytes = 0
+    var plain: Data?
     var next: ContentHash? = hash
     while let link = next {
+      try decoding.take(ContentDecoding.lookBytes)
+      plain = decoding.kept(link)
+      guard plain?.count ?? 0 <= limit else { throw APIError.versionTooLarge }
+      if plain != nil { break }
       guard let content = try await cloud.storage.content(link, of: container) else { throw APIError.versionBytesGone }
+      guard content.length <= limit else { throw APIError.versionTooLarge }
       chain.append(link)
       bytes += content.length
       guard chain.count <= Self.longestChain, bytes <= Self.chainBytes else { throw APIError.versionDamaged }
       next = content.base
     }
-    var plain: Data?
+    try decoding.take(bytes)
     for link in chain.reversed() {
       guard let content = try await cloud.storage.content(link, of: container) else {
         throw APIError.versionBytesGone
       }
-      plain = try await cloud.gate.threads.run { [saves, plain] in
+      let decoded = try await decoders.run { [saves, plain] in
         let frame =
           switch content.bytes {
           case .memory(let data): data
@@ -168,6 +193,8 @@ extension AdminRoutes {
           throw APIError.versionDamaged
         }
       }
+      decoding.keep(decoded, of: link)
+      plain = decoded
     }
     guard let plain, ContentHash(of: plain) == hash else { throw APIError.versionDamaged }
     return plain

@@ -29,14 +29,20 @@ struct AdminRoutes: Sendable {
   /// The routes for devices, whose storage, bank, streams and budgets these share.
   let cloud: CloudRoutes<SQLiteCloudStorage>
   let saves: any SaveReading
+  let webhooks: WebhookService?
+  /// Exports, and saves that are decoded: apart from the devices' own exports, so that neither keeps the other waiting.
+  let turns = Allotment(ServerLimits.concurrentExports)
+  /// One thread for what a player has made: however long it takes, devices don't wait for it.
+  let decoders = WorkThreads(running: 1, waiting: ServerLimits.concurrentExports)
   private let guesses = GuessLimiter()
 
-  init(cloud: CloudRoutes<SQLiteCloudStorage>, saves: any SaveReading) {
+  init(cloud: CloudRoutes<SQLiteCloudStorage>, saves: any SaveReading, webhooks: WebhookService? = nil) {
     self.cloud = cloud
     self.saves = saves
+    self.webhooks = webhooks
   }
 
-  var table: [Route] { playerRoutes + saveRoutes + moneyRoutes }
+  var table: [Route] { playerRoutes + saveRoutes + moneyRoutes + webhookRoutes }
 
   /// The method and the path of each route, which docs/openapi-admin.yaml describes.
   var described: [(method: String, path: String)] {
@@ -88,8 +94,9 @@ struct AdminRoutes: Sendable {
       // The connection is broken: nothing was asked.
       throw error
     } catch {
-      let refusal = AnswerMiddleware.answer(to: error, logger: context.logger)
+      var refusal = AnswerMiddleware.answer(to: error, logger: context.logger)
       try await storage.finish(refusal.code.rawValue)
+      refusal.auditedRequest = id
       throw refusal
     }
     // What was only looked at is logged, too, before anybody sees it.
@@ -119,7 +126,7 @@ struct AdminRoutes: Sendable {
 }
 
 extension HTTPField.Name {
-  /// On every response to an admitted request of the studio: the id under which the audit log has it.
+  /// On every response to an admitted request of the studio, refusals too: the id under which the audit log has it.
   static let keepsakeRequest = Self("Keepsake-Request")!
 }
 #endif

@@ -7,7 +7,7 @@ package enum AdminScope: String, CaseIterable, Sendable, Codable {
   case saves
   /// Granting, charging and refunding money.
   case money
-  /// Removing a device.
+  /// Removing a device, and unlinking an identity.
   case devices
   /// Banning a player, and lifting that.
   case bans
@@ -15,5 +15,7 @@ package enum AdminScope: String, CaseIterable, Sendable, Codable {
   case export
   /// Deleting everything of a player.
   case delete
+  /// Looking at what webhooks wait for, and sending dead letters again. Only a key that is good for all players.
+  case webhooks
 }
 #endif

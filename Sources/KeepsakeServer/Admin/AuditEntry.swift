@@ -25,7 +25,7 @@ struct AuditEntry: Sendable {
   var player: ContentHash?
   /// The SHA-256 of the id of what it is about: a device, a version, an order.
   var subject: ContentHash?
-  /// What else an auditor should know. Nothing here may come from a player.
+  /// What else an auditor should know. Nothing here may come from a player, except the name of a currency.
   var details: [String: String] = [:]
   /// `done`, or the code of the error with which it was refused.
   var result = done
@@ -37,7 +37,11 @@ struct AuditEntry: Sendable {
   func append(in db: Database) throws {
     let last = try Row.fetchOne(
       db.cachedStatement(sql: "SELECT number, chain FROM audit ORDER BY number DESC LIMIT 1"))
-    let number = (try last?.decode(Int64.self, atIndex: 0) ?? 0) + 1
+    // If the last rows were cut off, the next one doesn't take their place: the gap stays, and is found.
+    let newest = max(
+      try last?.decode(Int64.self, atIndex: 0) ?? 0, Int64(clamping: try CloudNumber.auditRows.value(in: db)))
+    guard newest < .max else { throw ServerError(.damaged, "The audit log's rows can't be counted any more.") }
+    let number = newest + 1
     let details = try Response.text(of: self.details)
     let link = AuditLink(
       number: number, atMilliseconds: atMilliseconds, texts: [key, name, act, request, details, result],

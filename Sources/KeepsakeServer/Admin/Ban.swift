@@ -26,9 +26,13 @@ extension SQLiteCloudStorage {
   func ban(of container: ContainerID) -> Ban? { bans.withLock { $0[container] } }
 
   /// Bans a player, or lifts that with nil. A ban that was made before is replaced.
+  ///
+  /// - Throws: `APIError.playerUnknown` if everything of the player was deleted meanwhile: nothing of it comes back.
   func setBan(_ ban: Ban?, of container: ContainerID, auditing entry: AuditEntry) async throws {
-    try await committer.write(for: container) { db in
+    let keep: @Sendable () -> Void = { self.bans.withLock { $0[container] = ban } }
+    try await committer.write(for: container, committed: keep) { db in
       if let ban {
+        guard try !Self.isDeleted(container, in: db) else { throw APIError.playerUnknown }
         try db.execute(
           sql: "INSERT OR REPLACE INTO ban (container, reason, at) VALUES (?, ?, ?)",
           arguments: [container.bytes, ban.reason, ban.sinceMilliseconds])
@@ -37,7 +41,6 @@ extension SQLiteCloudStorage {
       }
       try entry.append(in: db)
     }
-    bans.withLock { $0[container] = ban }
   }
 }
 #endif

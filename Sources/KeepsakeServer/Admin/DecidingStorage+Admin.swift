@@ -21,12 +21,17 @@ extension DecidingStorage {
   /// Makes an earlier version the newest one of its slot: as a device would, by a new version with the same contents
   /// that replaces all current ones. It goes through the same acceptance as what devices send.
   ///
-  /// - Throws: `APIError` if there is no such version, it is a delete, or its bytes are gone.
-  func restore(_ id: VersionID, of container: ContainerID) async throws -> RestoredVersion {
+  /// - Parameter chosen: The new version's id; nil for any. If there is such a version, it was restored before, and
+  ///   what devices have saved since isn't replaced.
+  /// - Throws: `APIError` if there is no such version, it is a delete, or its bytes are gone, or if the chosen id is
+  ///   another version's.
+  func restore(
+    _ id: VersionID, as chosen: VersionID? = nil, of container: ContainerID
+  ) async throws -> RestoredVersion {
     let now = clock()
     var source = SystemRandomNumberGenerator()
     // Drawn once: deciding anew mustn't ask for another version.
-    let (new, writer) = (VersionID(using: &source), WriterID(using: &source))
+    let (new, writer) = (chosen ?? VersionID(using: &source), WriterID(using: &source))
     var reads = ReadSet()
     reads.versions = [id, new]
     return try await decide(on: container, reading: reads) { storage in
@@ -34,9 +39,14 @@ extension DecidingStorage {
       guard !old.tombstone else {
         throw APIError(.conflict, .badRequest, "This version is a delete: there is nothing to restore.")
       }
+      if let before = try storage.version(new)?.record {
+        guard before.slot == old.slot, before.contents == old.contents, before.id != old.id else {
+          throw APIError.versionExists
+        }
+        return RestoredVersion(version: new, slot: old.slot, isNew: false)
+      }
       let heads = try storage.heads(of: old.slot)
       let only = heads.count == 1 ? try storage.version(heads[0])?.record : nil
-      // Also if a request is repeated because its response was lost.
       if let only, !only.tombstone, only.contents == old.contents {
         return RestoredVersion(version: only.id, slot: old.slot, isNew: false)
       }
@@ -62,8 +72,18 @@ extension APIError {
   static let versionBytesGone = APIError(
     .conflict, .contentMissing, "The bytes of this version aren't here any more: nothing was changed.")
 
+  static let versionExists = APIError(
+    .conflict, .badRequest, "The id for the new version is another version's: choose one at random.")
+
   static let versionDamaged = APIError(
     .conflict, .contentMissing, "The bytes of this version can't be decoded: they came damaged, or were forged.")
+
+  static let versionTooCostly = APIError(
+    .conflict, .contentMissing, "These bytes take more work to decode than those of any save: they were forged.")
+
+  static let versionTooLarge = APIError(
+    .unprocessableContent, .notReadable,
+    "The save, or what it is decoded from, is larger than \(AdminRoutes.shownBytes) bytes: fetch its bytes.")
 
   /// A player whose devices are refused for now. What they have stays on them.
   static func banned(_ ban: Ban) -> APIError {

@@ -87,17 +87,31 @@ extension SQLiteCloudStorage {
 
   /// Returns versions of a slot, the newest first.
   ///
-  /// - Parameter seq: Only those that came before this one.
+  /// - Parameters:
+  ///   - seq: Only those that came before this one.
+  ///   - limit: The most versions.
+  ///   - bytes: How many bytes of records the page may have after its first version: a device may replace many versions
+  ///     with each.
+  /// - Returns: The versions, and whether there are more.
   func versions(
-    of container: ContainerID, in slot: String, before seq: UInt64, limit: Int
-  ) async throws -> [AdminVersion] {
+    of container: ContainerID, in slot: String, before seq: UInt64, limit: Int, bytes: Int
+  ) async throws -> (page: [AdminVersion], hasMore: Bool) {
     try await read(container) { storage in
-      try storage.rows(
-        """
-        SELECT \(SQLiteContainer.versionColumns), holds FROM version
-        WHERE container = ? AND seq < ? AND slot = ? ORDER BY seq DESC LIMIT ?
-        """, [storage.number, storage.signed(seq), storage.bytes(slot), limit]
-      ).map { try AdminVersion($0, in: storage) }
+      let rows = try Row.fetchCursor(
+        storage.db.cachedStatement(
+          sql: """
+            SELECT \(SQLiteContainer.versionColumns), holds FROM version
+            WHERE container = ? AND seq < ? AND slot = ? ORDER BY seq DESC LIMIT ?
+            """),
+        arguments: [storage.number, storage.signed(seq), storage.bytes(slot), limit + 1])
+      var (page, size): ([AdminVersion], Int) = ([], 0)
+      while let row = try rows.next() {
+        let version = try AdminVersion(row, in: storage)
+        size += version.recordBytes
+        if page.count == limit || (!page.isEmpty && size > bytes) { return (page, true) }
+        page.append(version)
+      }
+      return (page, false)
     }
   }
 
@@ -117,8 +131,9 @@ extension SQLiteCloudStorage {
   ///
   /// - Parameter vacuumedBytes: A database larger than this isn't written anew, because nobody can save meanwhile.
   /// - Returns: Whether nothing is left. Otherwise the database is too large, or something reads an older state of it,
-  ///   such as a backup that is being made, or the disk has no room for a second one.
-  func erase(vacuumedBytes: Int64 = ServerLimits.vacuumedBytes) async throws -> Bool {
+  ///   such as a backup that is being made, or the disk has no room for a second one, or fails. Nothing of that is a
+  ///   failure of the deletion, which is done.
+  func erase(vacuumedBytes: Int64 = ServerLimits.vacuumedBytes) async -> Bool {
     do {
       return try await pool.writeWithoutTransaction { db in
         let pages = try Int64.fetchOne(db, sql: "PRAGMA page_count") ?? 0
@@ -127,9 +142,7 @@ extension SQLiteCloudStorage {
         _ = try db.checkpoint(.truncate)
         return isSmall
       }
-    } catch let error as DatabaseError
-      where [.SQLITE_BUSY, .SQLITE_LOCKED, .SQLITE_FULL].contains(error.resultCode)
-    {
+    } catch {
       logger.failure("What was deleted can't be erased from the database's files now", error)
       return false
     }
@@ -166,6 +179,7 @@ struct AdminVersion: Sendable, Encodable {
   var playtime: Double?
   var progress: Double?
   fileprivate(set) var contents: [ContentHash] = []
+  fileprivate var recordBytes: Int
 
   private enum CodingKeys: String, CodingKey {
     case version, slot, seq, savedAtMilliseconds
@@ -186,6 +200,7 @@ struct AdminVersion: Sendable, Encodable {
     isHead = try row.decode(atIndex: 4)
     isHere = try row.decode(atIndex: 6)
     (covers, writer, contents) = (record.covers, record.writer, record.contents)
+    recordBytes = record.size
     let metadata = record.metadata
     (device, title, playtime, progress) = (metadata.device, metadata.title, metadata.playtime, metadata.progress)
   }

@@ -20,6 +20,12 @@ package protocol SaveReading: Sendable {
   func difference(from old: Data, to new: Data) throws -> Data
 }
 
+/// What a save may have that is shown, and not only sent.
+package enum ShownSave {
+  /// The most decoded bytes, also of what is in it: a server has other work than to show one save.
+  package static let maximumBytes = 16 << 20
+}
+
 /// A save that can't be shown as JSON: of no known format, sealed by the game, or too large. Its bytes can be fetched.
 package struct UnreadableSave: Error {
   package var message: String

@@ -8,7 +8,8 @@ import Logging
 struct IdentityChecks: Sendable {
   private enum Check: Sendable {
     case token(TokenVerifier)
-    case custom(any IdentityVerifier)
+    /// Whose checks have turns of their own: a service that hangs holds up no others.
+    case custom(any IdentityVerifier, turns: Allotment)
   }
   private let checks: [String: Check]
   private let nonces = NonceAuthority()
@@ -20,7 +21,9 @@ struct IdentityChecks: Sendable {
   ///
   /// - Throws: A `ServerError` if a file can't be used.
   init(_ configuration: ServerConfiguration, logger: Logger) throws {
-    var checks: [String: Check] = configuration.identityVerifiers.mapValues { .custom($0) }
+    var checks: [String: Check] = configuration.identityVerifiers.mapValues {
+      .custom($0, turns: Allotment(ServerLimits.identityChecks))
+    }
     for issuer in configuration.identityIssuers {
       let keys = try IssuerKeys(of: issuer, source: configuration.keySource, clock: configuration.clock, logger: logger)
       checks[issuer.name] = .token(TokenVerifier(issuer: issuer, keys: keys))
@@ -58,14 +61,15 @@ struct IdentityChecks: Sendable {
       throw APIError(
         .contentTooLarge, .tooLarge, "A proof of an identity can have at most \(TokenVerifier.maximumBytes) bytes.")
     }
-    guard let turn = turns.share(1) else { throw APIError.overBudget("checks of identities") }
-    defer { turn.end() }
     do {
       switch check {
       case .token(let verifier):
+        let turn = try Self.turn(of: turns)
+        defer { turn.end() }
         return try await verifier.verify(
           proof, nonceExpiry: { nonces.expiry(of: $0, for: device.device, issuer: issuer, now: now) }, now: now)
-      case .custom(let verifier): return try await ask(verifier, proof, issuer: issuer, app: device.app)
+      case .custom(let verifier, let turns):
+        return try await ask(verifier, try Self.turn(of: turns), proof, issuer: issuer, app: device.app)
       }
     } catch let failure as IdentityFailure {
       throw failure.kind == .refused
@@ -73,14 +77,21 @@ struct IdentityChecks: Sendable {
     }
   }
 
+  private static func turn(of turns: Allotment) throws -> Allotment.Share {
+    guard let turn = turns.share(1) else { throw APIError.overBudget("checks of identities") }
+    return turn
+  }
+
+  /// - Parameter turn: Held until the verifier has ended, whether anybody waits for it any more or not.
   private func ask(
-    _ verifier: any IdentityVerifier, _ proof: String, issuer: String, app: AppID
+    _ verifier: any IdentityVerifier, _ turn: Allotment.Share, _ proof: String, issuer: String, app: AppID
   ) async throws -> VerifiedIdentity {
     let app = app.bytes.map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined()
     let subject: String
     do {
       subject = try await Deadline.run(within: limit) {
-        try await verifier.subject(of: IdentityProof(bytes: Data(proof.utf8), app: app))
+        defer { turn.end() }
+        return try await verifier.subject(of: IdentityProof(bytes: Data(proof.utf8), app: app))
       }
     } catch let error where error is IdentityFailure || error is CancellationError {
       throw error

@@ -6,8 +6,9 @@ package import Foundation
 ///
 /// Whoever runs the server with `KeepsakeServer.run` passes one for each such service, in
 /// `ServerConfiguration.identityVerifiers`, by the name with which games sign in. The server calls it for each proof,
-/// from many tasks at once, at most 64 at a time, and never while it holds its database's writer: a slow service delays
-/// nobody but those who sign in with it. It isn't asked about a client that has guessed too often.
+/// from many tasks at once, at most 64 for each verifier, and never while it holds its database's writer: a slow
+/// service delays nobody but those who sign in with it. It isn't asked for a device whose proofs were refused ten times
+/// in ten minutes; since anybody can register devices, a proof must be too long to be guessed.
 package protocol IdentityVerifier: Sendable {
   /// Returns who made a proof.
   ///
@@ -15,9 +16,10 @@ package protocol IdentityVerifier: Sendable {
   /// - Returns: The subject: 1 to 512 bytes that the service never gives to anyone else, and that stay the same for
   ///   this player whatever name, device or proof they have. Case and spaces count. Only a hash of it is stored.
   /// - Throws: `IdentityFailure`, with `refused` for a proof that is wrong, too old, for another game or used before
-  ///   (the game is told the reason, and it counts as a wrong guess), and `unavailable` if the service couldn't be
+  ///   (the game is told the reason, and it counts against the device), and `unavailable` if the service couldn't be
   ///   asked (the game may try the same proof again). Any other error counts as `unavailable` and is logged. So does a
-  ///   call that takes longer than ten seconds: its task is cancelled then, and what it still returns is ignored.
+  ///   call that takes longer than ten seconds: its task is cancelled then, and what it still returns is ignored; it
+  ///   counts among the 64 until it ends.
   func subject(of proof: IdentityProof) async throws -> String
 }
 

@@ -1,6 +1,7 @@
 #if Cloud
 import Foundation
 import GRDB
+import HTTPTypes
 import KeepsakeReplication
 
 /// Identities that lead to players, each known by its hash.
@@ -28,7 +29,7 @@ extension SQLiteCloudStorage {
       joined = try row.decode(Data?.self, atIndex: 5).flatMap(DeviceID.init(bytes:))
     }
   }
-  /// Whether a device may use a proof.
+  /// Whether a device may use a proof: it may, something has come of the proof already, or another device has shown it.
   private enum Use { case first, again, refused }
 
   func identities(of container: ContainerID) async throws -> [LinkedIdentity] {
@@ -64,7 +65,7 @@ extension SQLiteCloudStorage {
         guard try Self.identityCount(of: device.container, in: db) < ServerLimits.identitiesPerPlayer else {
           return .tooMany
         }
-        try Self.record(identity.uses, by: device.device, now: now, in: db)
+        try Self.record(identity.uses.map(\.effective), by: device.device, now: now, in: db)
         try db.execute(
           sql: """
             INSERT INTO identity (id, container, app, player, issuer, device, created) VALUES (?, ?, ?, ?, ?, ?, ?)
@@ -75,8 +76,8 @@ extension SQLiteCloudStorage {
           ])
         return .linked(LinkedIdentity(id: identity.id, issuer: identity.issuer, createdMilliseconds: now))
       }
-      try Self.record(identity.uses, by: device.device, now: now, in: db)
       guard found.container == device.container else { return .taken }
+      try Self.record(identity.uses.map(\.effective), by: device.device, now: now, in: db)
       try db.execute(
         sql: "UPDATE identity SET device = ?, app = ? WHERE id = ?",
         arguments: [device.device.bytes, device.app.bytes, identity.id.bytes])
@@ -87,23 +88,27 @@ extension SQLiteCloudStorage {
   func signIn(
     with identity: VerifiedIdentity, by device: DeviceIdentity, as new: NewDevice, now: Int64
   ) async throws -> IdentitySignIn {
-    try await committer.write(for: nil) { db in
+    defer { outbox?.wake() }
+    return try await committer.write(for: nil) { [outbox] db in
       guard try !Self.isRetired(device.device, of: device.container, in: db) else { throw APIError.retired }
-      if try Self.use(of: identity, by: device.device, now: now, in: db) == .refused { return .used }
+      let use = try Self.use(of: identity, by: device.device, now: now, in: db)
+      if use == .refused { return .used }
       guard let found = try Self.find(identity, in: db) else { return .unknown }
       guard found.container != device.container else { return .own }
+      try Self.record(identity.uses.map(\.effective), by: device.device, now: now, in: db)
       if found.joiner == device.device, let joined = found.joined,
         try !Self.isRetired(joined, of: found.container, in: db)
       {
         return .joined(Self.device(joined, of: found, for: device.app))
       }
-      try Self.record(identity.uses, by: device.device, now: now, in: db)
+      // What came of it has been removed since, or is another device's.
+      if use == .again { return .used }
       let joined = Self.device(new.device, of: found, for: device.app)
       try db.execute(
         sql: "UPDATE identity SET device = ?1, app = ?2, joiner = ?3, joined = ?1 WHERE id = ?4",
         arguments: [new.device.bytes, device.app.bytes, device.device.bytes, identity.id.bytes])
       try Self.note(
-        DeviceRecord(identity: joined, name: new.name, createdMilliseconds: now, seenMilliseconds: now), in: db)
+        DeviceRecord(identity: joined, name: new.name, createdMilliseconds: now, seenMilliseconds: now), outbox, in: db)
       return .joined(joined)
     }
   }
@@ -115,6 +120,20 @@ extension SQLiteCloudStorage {
         sql: "DELETE FROM identity WHERE id = ? AND container = ?",
         arguments: [identity.bytes, device.container.bytes])
       return db.changesCount > 0
+    }
+  }
+
+  /// Does the same for the studio.
+  ///
+  /// - Throws: An `APIError` if the player has no such identity.
+  func unlink(_ identity: ContentHash, of container: ContainerID, auditing entry: AuditEntry) async throws {
+    try await committer.write(for: container) { db in
+      try db.execute(
+        sql: "DELETE FROM identity WHERE id = ? AND container = ?", arguments: [identity.bytes, container.bytes])
+      guard db.changesCount > 0 else {
+        throw APIError(.notFound, .notFound, "This player has no such identity.")
+      }
+      try entry.append(in: db)
     }
   }
 
@@ -131,19 +150,20 @@ extension SQLiteCloudStorage {
 
   // MARK: Proofs that may be used once
 
+  /// Returns whether a device may use a proof, which is from now on no good for another one, whatever comes of it.
   private static func use(
     of identity: VerifiedIdentity, by device: DeviceID, now: Int64, in db: Database
   ) throws -> Use {
-    var use = Use.first
-    for key in identity.uses.map(\.key) {
-      let holder = try Row.fetchOne(
+    func holder(of use: VerifiedIdentity.Use) throws -> Data? {
+      try Data.fetchOne(
         db.cachedStatement(sql: "SELECT device FROM identityUse WHERE key = ? AND expires > ?"),
-        arguments: [key.bytes, now])
-      guard let holder else { continue }
-      guard try holder.decode(Data.self, atIndex: 0) == device.bytes else { return .refused }
-      use = .again
+        arguments: [use.key.bytes, now])
     }
-    return use
+    for use in identity.uses {
+      if let holder = try holder(of: use), holder != device.bytes { return .refused }
+    }
+    try record(identity.uses, by: device, now: now, in: db)
+    return try identity.uses.contains { try holder(of: $0.effective) != nil } ? .again : .first
   }
 
   private static func record(

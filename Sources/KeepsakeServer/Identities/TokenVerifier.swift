@@ -126,6 +126,11 @@ struct VerifiedIdentity: Hashable, Sendable {
   struct Use: Hashable, Sendable {
     var key: ContentHash
     var expiresMilliseconds: Int64
+
+    /// The same, once something has come of it: an identity was linked, or a device has joined.
+    var effective: Use {
+      Use(key: ContentHash(of: Data("effective".utf8) + key.bytes), expiresMilliseconds: expiresMilliseconds)
+    }
   }
   /// All that is stored of who it is.
   var id: ContentHash

@@ -112,9 +112,12 @@ extension CloudRoutes {
   /// Performs an order in one transaction: a receipt is marked as paid with its payment, or neither happens. So a
   /// receipt that came too late, after the player's devices had joined another player, can be posted for that one.
   ///
-  /// - Parameter storage: Where it is committed.
+  /// - Parameters:
+  ///   - storage: Where it is committed.
+  ///   - deciding: Called with what will be committed, if nothing else about the player is committed first.
   func perform(
-    _ order: BankOrder, at place: PlayerPlace, in storage: some DecidingStorage
+    _ order: BankOrder, at place: PlayerPlace, in storage: some DecidingStorage,
+    deciding: @escaping @Sendable (Bank.OrderOutcome) -> Void = { _ in }
   ) async throws -> Response {
     let (now, rules) = (clock(), bankRules(of: place.container))
     var reads = ReadSet()
@@ -128,6 +131,7 @@ extension CloudRoutes {
       var source = SystemRandomNumberGenerator()
       let before = container.position()
       let outcome = try CloudAcceptance.perform(order, now: now, rules: rules, in: &container, using: &source)
+      deciding(outcome)
       let after = container.position()
       return (outcome, Bank(try container.bank()), after == before ? UInt64?.none : after.seq)
     }

@@ -13,6 +13,7 @@ struct CloudRoutes<Storage: CloudStorage>: Sendable {
   var events: EventHub
   var guesses: GuessLimiter
   var identityChecks: IdentityChecks
+  let refusedProofs = RefusedProofs()
   var uploads: UploadSpool
   var partials: PartialUploads
   var gate: ServerGate

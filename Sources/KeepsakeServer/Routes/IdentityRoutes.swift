@@ -74,23 +74,18 @@ extension CloudRoutes {
     }
   }
 
-  /// Returns who a proof is about, and as of when. One that is no good counts as a wrong guess of its client, who has
-  /// to wait after too many.
+  /// Returns who a proof is about, and as of when. A device whose proofs were refused too often has to wait.
   private func prove(
     _ typed: Proof, _ request: Request, _ context: CloudContext, _ device: DeviceIdentity
   ) async throws -> (VerifiedIdentity, now: Int64) {
     let now = clock()
-    let peer = gate.client(of: request, context).network
-    try beginGuess(peer: peer, app: device.app, now: now)
     do {
-      let proven = try await identityChecks.verify(typed.proof, issuer: typed.issuer, by: device, now: now)
-      guesses.takeBack(peer: peer, app: device.app)
+      let proven = try await refusedProofs.counting(device.device, now: now) {
+        try await identityChecks.verify(typed.proof, issuer: typed.issuer, by: device, now: now)
+      }
       return (proven, now)
-    } catch {
-      let isWrong = (error as? APIError)?.code == .identityRefused
-      // One whose client has gone may have been tried.
-      if !isWrong, !(error is CancellationError) { guesses.takeBack(peer: peer, app: device.app) }
-      throw error
+    } catch let error as APIError where error.code == .tooManyGuesses {
+      throw gate.refusals.count(.guesses, from: gate.client(of: request, context).network, as: error)
     }
   }
 }

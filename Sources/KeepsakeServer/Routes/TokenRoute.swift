@@ -56,7 +56,9 @@ extension CloudRoutes {
   /// database.
   func isStillAdmitted(_ token: String?) -> Bool {
     guard let token = token.flatMap(tokens.verify) else { return false }
+    // A ban ends the streams that are open; one that was being opened then is found here.
     return !token.isExpired && appKeys.accepts(token.identity.app)
+      && storage.ban(of: token.identity.container) == nil
   }
 }
 #endif

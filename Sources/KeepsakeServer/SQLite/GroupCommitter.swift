@@ -71,9 +71,12 @@ final class GroupCommitter: Sendable {
   /// - Parameters:
   ///   - container: The container that it changes; nil for one that isn't only about one.
   ///   - work: How many rows it writes, roughly.
+  ///   - committed: Called once the transaction is durable, in the order of the commits, before anything after it is
+  ///     committed: for what is kept in memory, too.
   /// - Throws: What `body` throws; a `ServerError` if too many wait, of this container or in all.
   func write<Result: Sendable>(
-    for container: ContainerID?, work: Int = 1, _ body: @escaping @Sendable (Database) throws -> Result
+    for container: ContainerID?, work: Int = 1, committed: (@Sendable () -> Void)? = nil,
+    _ body: @escaping @Sendable (Database) throws -> Result
   ) async throws -> Result {
     try await withCheckedThrowingContinuation { continuation in
       let box = Box(Mutex<Swift.Result<Result, any Error>?>(nil))
@@ -92,6 +95,7 @@ final class GroupCommitter: Sendable {
           if let failure {
             continuation.resume(throwing: failure)
           } else if let result = box.value.withLock({ $0 }) {
+            if case .success = result { committed?() }
             continuation.resume(with: result)
           } else {
             continuation.resume(throwing: ServerError(.inputOutput, "A transaction was not run."))

@@ -7,7 +7,9 @@ import Synchronization
 /// Removed devices, deleted players, and the export of a player's data.
 extension SQLiteCloudStorage {
   /// Tables whose rows of a container are deleted with it: those that name it by its number,
-  private static let numbered = ["cell", "version", "head", "covered", "content", "mark", "pastPosition"]
+  private static let numbered = [
+    "cell", "version", "head", "covered", "content", "mark", "pastPosition", "webhookConflict",
+  ]
   /// and those that name it by its id.
   private static let tables = [
     "decision", "packedDecision", "paidClaim", "good",
@@ -26,20 +28,31 @@ extension SQLiteCloudStorage {
       arguments: [container.bytes, device.bytes, container.deletedMark]) != nil
   }
 
+  static func isDeleted(_ container: ContainerID, in db: Database) throws -> Bool {
+    try Row.fetchOne(
+      db.cachedStatement(sql: "SELECT 1 FROM retired WHERE container = ? AND device = x''"),
+      arguments: [container.deletedMark]) != nil
+  }
+
   func delete(_ container: ContainerID, now: Int64) async throws {
     try await delete(container, now: now, auditing: nil)
   }
 
   /// - Parameter entry: What the audit log says about it, in the same transaction.
-  func delete(_ container: ContainerID, now: Int64, auditing entry: AuditEntry?) async throws {
-    try await transaction(on: container) { storage in
+  /// - Returns: Whether the files of its contents are gone, too.
+  @discardableResult
+  func delete(_ container: ContainerID, now: Int64, auditing entry: AuditEntry?) async throws -> Bool {
+    let forget: @Sendable () -> Void = { self.bans.withLock { $0[container] = nil } }
+    let outbox = outbox
+    let areFilesGone = try await erasingTransaction(on: container, committed: forget) { storage in
       let id = container.bytes
+      let player = try storage.playerBytes()
       for row in try storage.rows("SELECT file FROM content WHERE container = ? AND file IS NOT NULL", [storage.number])
       {
         storage.removedFiles.append(try row.decode(atIndex: 0))
       }
-      // Of what others have used or signed in to, only which device it was.
-      let devices = "(SELECT id FROM device WHERE container = ?)"
+      // Of what others have used or signed in to, only which device it was, also one that was removed before.
+      let devices = "(SELECT id FROM device WHERE container = ?1 UNION SELECT device FROM retired WHERE container = ?1)"
       try storage.run("UPDATE identityUse SET device = x'' WHERE device IN \(devices)", [id])
       try storage.run("UPDATE identity SET joiner = NULL, joined = NULL WHERE joiner IN \(devices)", [id])
       for table in Self.numbered { try storage.run("DELETE FROM \(table) WHERE container = ?", [storage.number]) }
@@ -50,9 +63,17 @@ extension SQLiteCloudStorage {
       try storage.run("DELETE FROM retired WHERE container = ?", [id])
       // An empty device means all devices: tokens carry their own proof, and have to be refused forever.
       try storage.run("INSERT INTO retired (container, device, at) VALUES (?, x'', ?)", [container.deletedMark, now])
+      // Of what backends haven't got yet, only that the player is gone, without the id.
+      try storage.run("DELETE FROM webhookEvent WHERE lane = ?", [container.deletedMark])
+      if let outbox {
+        try outbox.add(
+          .playerDeleted(player.flatMap(PlayerID.init(bytes:))), to: container.deletedMark, player: nil, now: now,
+          in: storage.db)
+      }
       try entry?.append(in: storage.db)
-    }
-    bans.withLock { $0[container] = nil }
+    }.areFilesGone
+    outbox?.wake()
+    return areFilesGone
   }
 
   func exported(_ place: PlayerExport.Position, of container: ContainerID) async throws -> PlayerExport.Page {

@@ -38,7 +38,8 @@ extension SQLiteCloudStorage {
   func recover(
     _ recovery: Recovery, as device: DeviceID, now: Int64, mayRecover: @escaping @Sendable (AppID) -> Bool
   ) async throws -> DeviceIdentity? {
-    try await committer.write(for: nil) { db in
+    defer { outbox?.wake() }
+    return try await committer.write(for: nil) { [outbox] db in
       if let repeated = try Self.repeated(recovery, in: db) { return repeated }
       let found = try Row.fetchOne(
         db, sql: "SELECT container, player, app FROM recovery WHERE code = ?", arguments: [recovery.code.bytes])
@@ -52,7 +53,8 @@ extension SQLiteCloudStorage {
           recovery.app.bytes, recovery.next.bytes, recovery.code.bytes, device.bytes, now, identity.container.bytes,
         ])
       try Self.note(
-        DeviceRecord(identity: identity, name: recovery.name, createdMilliseconds: now, seenMilliseconds: now), in: db)
+        DeviceRecord(identity: identity, name: recovery.name, createdMilliseconds: now, seenMilliseconds: now), outbox,
+        in: db)
       return identity
     }
   }

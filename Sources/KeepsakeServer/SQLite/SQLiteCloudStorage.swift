@@ -16,9 +16,11 @@ final class SQLiteCloudStorage: CloudStorage {
   private let witness: DatabaseWitness?
   /// The epoch that every bank has to reach.
   let epoch: Mutex<UInt64>
-  private let files: ContentFiles
+  let files: ContentFiles
   let clock: @Sendable () -> Int64
   let logger: Logger
+  /// Takes what a studio's backends are told; nil if there are none.
+  let outbox: WebhookOutbox?
   /// Players whose devices are refused for now.
   let bans: Mutex<[ContainerID: Ban]>
   private let newestSeqs = NewestSeqs()
@@ -31,15 +33,18 @@ final class SQLiteCloudStorage: CloudStorage {
   /// Opens the database, and migrates an older one. One from a newer version is refused and not touched. One that was
   /// set back to a backup begins a new epoch.
   ///
-  /// - Parameter witness: The file that shows whether it was set back; nil for a database that has none.
+  /// - Parameters:
+  ///   - witness: The file that shows whether it was set back; nil for a database that has none.
+  ///   - webhooks: Backends that are told what happens.
   init(
     database: URL, contents: URL, witness: URL? = nil, clock: @escaping @Sendable () -> Int64 = { 0 },
-    logger: Logger = Logger(label: "keepsake.server")
+    logger: Logger = Logger(label: "keepsake.server"), webhooks: [WebhookEndpoint] = []
   ) throws {
     let files = ContentFiles(folder: contents)
     self.files = files
     self.clock = clock
     self.logger = logger
+    outbox = webhooks.isEmpty ? nil : WebhookOutbox(webhooks)
     let witness = witness.map { DatabaseWitness(at: $0, clock: clock, logger: logger) }
     self.witness = witness
     var configuration = Configuration()
@@ -110,18 +115,21 @@ final class SQLiteCloudStorage: CloudStorage {
   func commit(
     _ writes: WriteSet, of container: ContainerID, ifAt revision: UInt64, auditing entry: AuditEntry?
   ) async throws -> Bool {
-    let (files, now, encoded) = (files, clock(), try EncodedRows(writes))
+    let (files, now, encoded, outbox) = (files, clock(), try EncodedRows(writes), outbox)
+    let events = try outbox.map { try WebhookEvents(writes, wants: $0.wants) }
     struct Outdated: Error {}
     do {
-      let removed = try await committer.write(for: container, work: writes.work) { db in
+      let (removed, hasEvents) = try await committer.write(for: container, work: writes.work) { db in
         var rows = try SQLiteContainer(container, in: db, files: files, now: now)
+        rows.outbox = outbox
         // Thrown, so that what was written of it is undone.
-        guard try rows.commit(writes, encoded, ifAt: revision) else { throw Outdated() }
+        guard try rows.commit(writes, encoded, events, ifAt: revision) else { throw Outdated() }
         try entry?.append(in: db)
-        return rows.removedFiles
+        return (rows.removedFiles, rows.hasEvents)
       }
+      if hasEvents { outbox?.wake() }
       // After the commit: a rollback would still need them.
-      if !removed.isEmpty { await remove(removed) }
+      await remove(removed)
       if let position = writes.position { newestSeqs.note(position.seq, of: container) }
       return true
     } catch is Outdated {
@@ -134,8 +142,20 @@ final class SQLiteCloudStorage: CloudStorage {
   func transaction<Result: Sendable>(
     on container: ContainerID, _ body: @escaping @Sendable (inout SQLiteContainer) throws -> Result
   ) async throws -> Result {
+    try await erasingTransaction(on: container, committed: nil, body).result
+  }
+
+  /// Does the same, and says whether the files that nothing needs any more are gone.
+  ///
+  /// - Parameter committed: As of the committer.
+  func erasingTransaction<Result: Sendable>(
+    on container: ContainerID, committed: (@Sendable () -> Void)?,
+    _ body: @escaping @Sendable (inout SQLiteContainer) throws -> Result
+  ) async throws -> (result: Result, areFilesGone: Bool) {
     let (files, now) = (files, clock())
-    let (result, removed) = try await committer.write(for: container, work: ServerLimits.workPerCommit) { db in
+    let (result, removed) = try await committer.write(
+      for: container, work: ServerLimits.workPerCommit, committed: committed
+    ) { db in
       var rows = try SQLiteContainer(container, in: db, files: files, now: now)
       try rows.refuseRetired(nil)
       let before = db.totalChangesCount
@@ -145,17 +165,29 @@ final class SQLiteCloudStorage: CloudStorage {
       }
       return (result, rows.removedFiles)
     }
-    if !removed.isEmpty { await remove(removed) }
     newestSeqs.forget(container)
-    return result
+    let areFilesGone = await remove(removed)
+    return (result, areFilesGone)
   }
 
   /// Removes files. Those that can't be removed are removed at the next start.
-  private func remove(_ names: [String]) async {
+  ///
+  /// - Returns: Whether all are gone.
+  @discardableResult
+  private func remove(_ names: [String]) async -> Bool {
+    guard !names.isEmpty else { return true }
     do {
-      try await onFileQueue { for name in names { try self.files.remove(name) } }
+      try await onFileQueue {
+        var failure: (any Error)?
+        for name in names {
+          do { try self.files.remove(name) } catch { failure = error }
+        }
+        if let failure { throw failure }
+      }
+      return true
     } catch {
       logger.failure("The file of a content that is no longer needed can't be removed", error)
+      return false
     }
   }
 
@@ -210,11 +242,14 @@ final class SQLiteCloudStorage: CloudStorage {
         ]) != nil
     }
     if isFresh { return }
-    try await committer.write(for: identity.container) { try Self.note(device, in: $0) }
+    try await committer.write(for: identity.container) { [outbox] in try Self.note(device, outbox, in: $0) }
+    outbox?.wake()
   }
 
-  static func note(_ device: DeviceRecord, in db: Database) throws {
+  /// - Parameter outbox: Takes that the device is new, if it is.
+  static func note(_ device: DeviceRecord, _ outbox: WebhookOutbox?, in db: Database) throws {
     let identity = device.identity
+    try outbox?.addDevice(identity, now: device.seenMilliseconds, in: db)
     try db.cachedStatement(
       sql: """
         INSERT INTO device (container, id, player, app, name, created, seen)
@@ -269,7 +304,8 @@ final class SQLiteCloudStorage: CloudStorage {
   }
 
   func join(_ code: Data, app: AppID, as device: DeviceID, name: String, now: Int64) async throws -> DeviceIdentity? {
-    try await committer.write(for: nil) { db in
+    defer { outbox?.wake() }
+    return try await committer.write(for: nil) { [outbox] db in
       let found = try Row.fetchOne(
         db, sql: "SELECT container, player, expires FROM pairing WHERE app = ? AND code = ?",
         arguments: [app.bytes, code])
@@ -285,7 +321,7 @@ final class SQLiteCloudStorage: CloudStorage {
       guard try !Self.isRetired(device, of: container, in: db) else { return nil }
       let identity = DeviceIdentity(device: device, player: player, container: container, app: app)
       try Self.note(
-        DeviceRecord(identity: identity, name: name, createdMilliseconds: now, seenMilliseconds: now), in: db)
+        DeviceRecord(identity: identity, name: name, createdMilliseconds: now, seenMilliseconds: now), outbox, in: db)
       return identity
     }
   }

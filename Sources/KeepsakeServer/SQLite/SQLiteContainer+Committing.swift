@@ -8,17 +8,22 @@ extension SQLiteContainer {
   /// Writes everything, or nothing if the container isn't at this revision any more.
   ///
   /// - Returns: Whether it was written.
-  /// - Parameter encoded: The same values, encoded.
-  mutating func commit(_ writes: WriteSet, _ encoded: EncodedRows, ifAt revision: UInt64) throws -> Bool {
+  /// - Parameters:
+  ///   - encoded: The same values, encoded.
+  ///   - events: What a studio's backends are told of it.
+  mutating func commit(
+    _ writes: WriteSet, _ encoded: EncodedRows, _ events: WebhookEvents? = nil, ifAt revision: UInt64
+  ) throws -> Bool {
     guard try move(writes, encoded.bank, ifAt: revision) else { return false }
     if let receipt = writes.receipt, try !take(receipt) { return false }
     try commitContents(writes)
-    try commitItems(writes, encoded)
+    let arrived = try commitItems(writes, encoded)
     for covered in writes.covered where writes.versions[covered] == nil { try markCovered(covered) }
     try commitReleases(writes)
     try commitPruning(writes, encoded)
     for offer in writes.droppedOffers { try dropOffer(offer) }
     for (part, items) in zip(writes.parts, encoded.parts) { try hold(part, encoded: items) }
+    if let events { try report(writes, events, arrived: arrived) }
     if let device = writes.device { try put(device) }
     if let retired = writes.retired { try retire(retired.device, isLeaving: retired.isLeaving, now: retired.now) }
     try commitBank(writes, encoded)
@@ -67,16 +72,20 @@ extension SQLiteContainer {
 
   /// Writes cells and versions, each with the mark of its change. The marks of other changes are kept by themselves:
   /// those of the bank, and those of which the item has changed again.
-  private func commitItems(_ writes: WriteSet, _ encoded: EncodedRows) throws {
+  ///
+  /// - Returns: The versions that weren't here.
+  private func commitItems(_ writes: WriteSet, _ encoded: EncodedRows) throws -> [VersionID] {
     var marks = Dictionary(writes.marks.map { ($0.seq, $0.mark) }) { $1 }
     for (key, cell) in writes.cells {
       try put(cell, encoded.cells[key], mark: marks.removeValue(forKey: cell.seq) ?? 0)
     }
+    var arrived: [VersionID] = []
     for (id, version) in writes.versions {
       let mark = marks.removeValue(forKey: version.version.seq) ?? 0
-      try put(version, encoded.records[id], mark: mark, isReplaced: writes.covered)
+      if try put(version, encoded.records[id], mark: mark, isReplaced: writes.covered) { arrived.append(id) }
     }
     for (seq, mark) in marks { try keep(mark: signed(mark), of: signed(seq)) }
+    return arrived
   }
 
   func keep(mark: Int64, of seq: Int64) throws {
@@ -100,9 +109,10 @@ extension SQLiteContainer {
     }
   }
 
+  /// Returns whether the version is new here.
   private func put(
     _ written: WriteSet.Version, _ packed: Data?, mark: UInt64, isReplaced covered: Set<VersionID>
-  ) throws {
+  ) throws -> Bool {
     let record = written.version.record
     let (seq, mark, slot) = (signed(written.version.seq), signed(mark), bytes(record.slot))
     var (version, isHolding): (Int64, Bool) = (0, false)
@@ -137,6 +147,7 @@ extension SQLiteContainer {
     if written.holds, !isHolding {
       for hash in Set(record.contents) { try count(hash, holders: 1) }
     }
+    return isNew
   }
 
   private func removeHead(_ version: Int64, of slot: Data) throws {

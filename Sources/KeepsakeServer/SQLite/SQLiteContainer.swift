@@ -21,6 +21,10 @@ struct SQLiteContainer: BankStorage {
   var detailedDecisions = ServerLimits.detailedDecisions
   /// Files that no row names any more once the transaction has committed.
   var removedFiles: [String] = []
+  /// Takes what a studio's backends are told; nil if there are none.
+  var outbox: WebhookOutbox?
+  /// Whether it has got anything.
+  var hasEvents = false
 
   init(_ container: ContainerID, in db: Database, files: ContentFiles, now: Int64) throws {
     self.db = db

@@ -14,7 +14,7 @@ enum Schema {
     "5 what devices have seen", "6 packed decisions", "7 the bank's own operations",
     "8 tokens with an age",
     "9 revisions", "10 packed rows", "11 pruning", "12 recovery codes",
-    "13 identities", "14 admin",
+    "13 identities", "14 admin", "15 webhooks",
   ]
 
   static func migrator(files: ContentFiles) -> DatabaseMigrator {
@@ -113,6 +113,7 @@ enum Schema {
     }
     migrator.registerMigration(migrations[12], migrate: addIdentities)
     migrator.registerMigration(migrations[13], migrate: addAdmin)
+    migrator.registerMigration(migrations[14], migrate: addWebhooks)
     return migrator
   }
 

@@ -23,6 +23,10 @@ final class ServerMetrics: Sendable {
     "keepsake_pruned_versions_total": "Replaced versions that were removed.",
     "keepsake_pruned_ids_total": "Ids of such versions that were forgotten.",
     "keepsake_pruned_bytes_total": "How many bytes players have less because of that, as quotas count them.",
+    "keepsake_webhook_requests_total": "Events that were sent to a webhook, by endpoint and result.",
+    "keepsake_webhook_waiting": "Events that wait for a webhook, by endpoint; counted once a minute.",
+    "keepsake_webhook_dead_total": "Events that have become dead letters, by endpoint.",
+    "keepsake_webhook_dropped_total": "Dead letters that were dropped, by endpoint.",
     "keepsake_storage_bytes": "Disk space, by kind: database, log, contents, incoming, free.",
     "keepsake_ready": "1 if the server is ready for requests, 0 if it isn't.",
     "keepsake_tls_certificate_expires_seconds": "When the certificate expires, in seconds since 1970.",
@@ -142,6 +146,28 @@ final class ServerMetrics: Sendable {
     prunedVersions.increment(by: versions)
     prunedIDs.increment(by: ids)
     prunedBytes.increment(by: max(0, bytes))
+  }
+
+  // MARK: Webhooks
+
+  /// - Parameter endpoint: The name of one that is configured.
+  func webhookAnswered(_ endpoint: String, isDelivered: Bool) {
+    Counter(
+      label: "keepsake_webhook_requests_total",
+      dimensions: [("endpoint", endpoint), ("result", isDelivered ? "delivered" : "failed")], factory: factory
+    ).increment()
+  }
+
+  func webhookDied(_ endpoint: String, _ count: Int) {
+    guard count > 0 else { return }
+    Counter(label: "keepsake_webhook_dead_total", dimensions: [("endpoint", endpoint)], factory: factory)
+      .increment(by: count)
+  }
+
+  func webhookDropped(_ endpoint: String, _ count: Int) {
+    guard count > 0 else { return }
+    Counter(label: "keepsake_webhook_dropped_total", dimensions: [("endpoint", endpoint)], factory: factory)
+      .increment(by: count)
   }
 
   // MARK: What is read when it is asked for

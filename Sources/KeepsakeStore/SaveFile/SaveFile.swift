@@ -67,9 +67,13 @@ package struct SaveFile: Sendable {
   ///   - seal: How the game seals files; nil for tools without the secret, which accept signed files without checking
   ///     them.
   ///   - adoptsUnsealed: Accepts a file without a seal although the game has one.
+  ///   - maximumBytes: The most plain bytes, if that is less than a save may have.
   /// - Throws: `StoreError`: `misuse` if it isn't an exported save; `damaged`, `newerFormat`, `tooLarge`; `otherSeal`,
   ///   `wrongSecret`, `tampered`.
-  package init(_ envelope: SaveFileEnvelope, _ seal: FileSeal?, adoptsUnsealed: Bool = false) throws {
+  package init(
+    _ envelope: SaveFileEnvelope, _ seal: FileSeal?, adoptsUnsealed: Bool = false,
+    maximumBytes: Int = EncodedContent.maximumContentBytes
+  ) throws {
     let body = try envelope.opened(seal, adoptsUnsealed: adoptsUnsealed)
     guard body.count >= 4 else { throw SaveFileEnvelope.damaged("it is cut off") }
     let count = Int(body.littleEndian(at: 0) as UInt32)
@@ -77,6 +81,9 @@ package struct SaveFile: Sendable {
       throw SaveFileEnvelope.damaged("its header has an invalid length")
     }
     let head = try Self.head(in: body.dropFirst(4).prefix(count))
+    guard head.length <= maximumBytes else {
+      throw StoreError(.tooLarge, "the exported save has more than \(maximumBytes) bytes in it")
+    }
     bytes = try Self.bytes(in: body.dropFirst(4 + count), head)
     (slot, version, savedAtMilliseconds, metadata) = (head.slot, head.version, head.savedAtMilliseconds, head.metadata)
   }

@@ -32,11 +32,12 @@ extension HTTPAccount {
   }
 
   /// Returns a nonce for a token of this issuer, which only this device can use, once, for ten minutes. One round trip.
+  ///
+  /// - Throws: `AccountError` with `retired` if this device is nobody's any more.
   package static func nonce(
     ofIssuer issuer: String, for credentials: CloudCredentials
   ) async throws(AccountError) -> String {
-    let body = try encode(NonceRequest(issuer: issuer))
-    return try decode(Nonce.self, try await ask("POST", path + "/nonce", credentials, json: body)).nonce
+    try decode(Nonce.self, try await show(NonceRequest(issuer: issuer), path + "/nonce", credentials)).nonce
   }
 
   /// Has an identity lead to this device's player. One round trip; repeating it does no harm.
@@ -64,7 +65,7 @@ extension HTTPAccount {
   }
 
   private static func show(
-    _ proof: Proof, _ path: String, _ credentials: CloudCredentials
+    _ proof: some Encodable, _ path: String, _ credentials: CloudCredentials
   ) async throws(AccountError) -> HTTPSession.Answer {
     let answer: HTTPSession.Answer
     let body = try encode(proof)

@@ -1,5 +1,6 @@
 package import Foundation
 package import KeepsakeReplication
+import Synchronization
 
 #if canImport(FoundationNetworking)
 import FoundationNetworking
@@ -7,8 +8,12 @@ import FoundationNetworking
 
 /// Asks a Keepsake server's port for the studio, with an admin key.
 package struct HTTPStudio: Sendable {
+  /// The longest silence: a player that is deleted from a large database takes a while.
+  private static let idleSeconds = 120.0
+
   private let url: URL
   private let key: String
+  private let session = HTTPSession(idleSeconds: Self.idleSeconds)
 
   package init(url: URL, key: String) {
     self.url = url
@@ -34,14 +39,9 @@ package struct HTTPStudio: Sendable {
     _ method: String, _ path: [String], query: [String: String] = [:], body: Data? = nil
   ) async throws(TransportFailure) -> Answer {
     var request = request(method, path, query: query)
-    request.httpBody = body
     if body != nil { request.setValue("application/json", forHTTPHeaderField: "Content-Type") }
-    do {
-      let (data, response) = try await URLSession.shared.data(for: request)
-      return Self.answer(response, data)
-    } catch {
-      throw Self.failure(error)
-    }
+    let answer = try await session.send(request, body: body, limit: .max)
+    return Self.answer(answer.response, answer.body)
   }
 
   /// Downloads a response into a file, which is there only if it is a success, and as a whole.
@@ -52,24 +52,18 @@ package struct HTTPStudio: Sendable {
   /// - Returns: The answer; without its body, if that is in the file.
   /// - Throws: A `TransportFailure` if the server can't be reached; the system's error if the file can't be written.
   package func download(_ path: [String], to file: URL) async throws -> Answer {
-    let place: URL
-    let response: URLResponse
+    let sink = try DownloadSink(file)
     do {
-      (place, response) = try await URLSession.shared.download(for: request("GET", path))
+      try await session.stream(request("GET", path), accept: { sink.head = $0 }, part: { sink.write($0) })
+      let body = try sink.end()
+      guard let response = sink.head else { throw TransportFailure(.interrupted, "The response has no headers.") }
+      if !Self.isSuccess(response) { try FileManager.default.removeItem(at: file) }
+      return Self.answer(response, body)
     } catch {
-      throw Self.failure(error)
+      // Whatever went wrong is what counts; the caller looks for the file.
+      try? FileManager.default.removeItem(at: file)
+      throw error
     }
-    let manager = FileManager.default
-    let answer = Self.answer(response, Data())
-    guard answer.status == 200, answer.isCloud else {
-      let body = try Data(contentsOf: place)
-      try manager.removeItem(at: place)
-      return Answer(status: answer.status, isCloud: answer.isCloud, body: body)
-    }
-    try manager.setAttributes([.posixPermissions: 0o600], ofItemAtPath: place.path)
-    if manager.fileExists(atPath: file.path) { try manager.removeItem(at: file) }
-    try manager.moveItem(at: place, to: file)
-    return answer
   }
 
   private func request(_ method: String, _ path: [String], query: [String: String] = [:]) -> URLRequest {
@@ -84,14 +78,59 @@ package struct HTTPStudio: Sendable {
     return request
   }
 
-  private static func answer(_ response: URLResponse, _ body: Data) -> Answer {
-    let response = response as? HTTPURLResponse
-    return Answer(
-      status: response?.statusCode ?? 0,
-      isCloud: response?.value(forHTTPHeaderField: "Keepsake-Protocol") != nil, body: body)
+  private static func answer(_ response: HTTPURLResponse, _ body: Data) -> Answer {
+    Answer(status: response.statusCode, isCloud: isCloud(response), body: body)
   }
 
-  private static func failure(_ error: any Error) -> TransportFailure {
-    TransportFailure(.unreachable, error.localizedDescription)
+  private static func isCloud(_ response: HTTPURLResponse) -> Bool {
+    response.value(forHTTPHeaderField: "Keepsake-Protocol") != nil
+  }
+
+  fileprivate static func isSuccess(_ response: HTTPURLResponse) -> Bool {
+    response.statusCode == 200 && isCloud(response)
+  }
+}
+
+/// Where a download goes: a success into the file, anything else into memory.
+private final class DownloadSink: Sendable {
+  private struct State {
+    var head: HTTPURLResponse?
+    var body = Data()
+    var failure: (any Error)?
+  }
+  /// Of a response that isn't a success: errors are shorter.
+  private static let maximumBodyBytes = 64 * 1024
+
+  private let file: FileHandle
+  private let state = Mutex(State())
+
+  init(_ url: URL) throws {
+    try Data().write(to: url)
+    try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: url.path)
+    file = try FileHandle(forWritingTo: url)
+  }
+
+  var head: HTTPURLResponse? {
+    get { state.withLock { $0.head } }
+    set { state.withLock { $0.head = newValue } }
+  }
+
+  func write(_ part: Data) {
+    state.withLock { state in
+      guard let head = state.head, state.failure == nil else { return }
+      guard HTTPStudio.isSuccess(head) else {
+        return state.body.append(part.prefix(Self.maximumBodyBytes - state.body.count))
+      }
+      do { try file.write(contentsOf: part) } catch { state.failure = error }
+    }
+  }
+
+  /// Closes the file, and returns the body of a response that isn't in it.
+  func end() throws -> Data {
+    try file.close()
+    return try state.withLock { state in
+      if let failure = state.failure { throw failure }
+      return state.body
+    }
   }
 }

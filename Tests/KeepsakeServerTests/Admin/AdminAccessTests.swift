@@ -17,6 +17,7 @@ import Testing
     "GET players/{player}": nil,
     "GET players/{player}/devices": nil,
     "DELETE players/{player}/devices/{device}": nil,
+    "DELETE players/{player}/identities/{identity}": nil,
     "PUT players/{player}/ban": #"{"reason": "x"}"#,
     "DELETE players/{player}/ban": nil,
     "GET players/{player}/export": nil,
@@ -30,6 +31,9 @@ import Testing
     "GET players/{player}/money": nil,
     "POST players/{player}/money/orders": #"{}"#,
     "POST players/{player}/money/refunds": #"{}"#,
+    "GET webhooks": nil,
+    "GET webhooks/{endpoint}/dead": nil,
+    "POST webhooks/{endpoint}/retry": #"{}"#,
   ]
 
   private struct Sample {
@@ -58,7 +62,10 @@ import Testing
     return table.map { route in
       let name = "\(route.method.rawValue) \(route.path)"
       var path = route.path.replacingOccurrences(of: "{player}", with: player)
-      for parameter in ["{device}", "{version}"] { path = path.replacingOccurrences(of: parameter, with: id) }
+      for parameter in ["{device}", "{version}", "{endpoint}"] {
+        path = path.replacingOccurrences(of: parameter, with: id)
+      }
+      path = path.replacingOccurrences(of: "{identity}", with: id + id)
       if name == "GET players" { path += "?player=\(player)" }
       if name.hasSuffix("/versions") { path += "?slot=main" }
       if name.hasSuffix("/diff") { path += "?from=\(id)&to=\(id)" }
@@ -94,6 +101,8 @@ import Testing
         #expect(try await [401, 429].contains(sample.send(revoked).status), "\(sample.name)")
         let lacking = try await sample.send(try #require(others[sample.scope]))
         #expect(lacking.status == 403 && lacking.code == "scope_missing", "\(sample.name)")
+        let row = try stage.audit().last
+        #expect(lacking.headers["keepsake-request"] == row?.request && none.headers["keepsake-request"] == nil)
       }
       // Nothing was done, and each refusal of a key that the server knows is in the log.
       let rows = try stage.audit().filter { $0.act != "key.create" && $0.act != "key.revoke" }
@@ -115,10 +124,16 @@ import Testing
           #expect(answer.status == 200 && (answer.json["players"] as? [Any])?.isEmpty == true)
           continue
         }
+        if sample.scope == .webhooks {
+          // They show events of all players.
+          #expect(answer.status == 403 && answer.code == "scope_missing", "\(sample.name)")
+          continue
+        }
         // As for a player that doesn't exist.
         #expect(answer.status == 404 && answer.code == "player_unknown", "\(sample.name)")
       }
-      for sample in try samples(String(repeating: "0", count: 32)) where sample.name != "GET players" {
+      for sample in try samples(String(repeating: "0", count: 32))
+      where sample.name != "GET players" && sample.scope != .webhooks {
         #expect(try await sample.send(unknown).code == "player_unknown", "\(sample.name)")
       }
       let own = try stage.client([.read], name: "first", appKeys: ["first-app-key"])
@@ -142,6 +157,39 @@ import Testing
       ] {
         #expect(try await client.call(method, path).status == 404, "\(path)")
       }
+      try await device.close()
+    }
+  }
+
+  @Test("a connection without a request is closed on the studio's port, too, however often a byte comes")
+  func noRequest() async throws {
+    try await TemporaryFolder.with { folder in
+      let server = try await LiveServer.start(
+        data: folder, change: { ($0.adminPort, $0.saves, $0.requestSeconds) = (0, TextReader(), 1) })
+      let connection = try RawConnection(port: try #require(server.running.adminPort))
+      let drops = Task {
+        for byte in "GET /admin/v1/players?player=" {
+          await connection.send("\(byte)")
+          try await Task.sleep(for: .milliseconds(100))
+        }
+      }
+      #expect(await connection.read(until: "\r\n\r\n") == "")
+      drops.cancel()
+      #expect(server.running.gate.refusals.counts[.noRequest] == 1)
+      try await server.stop()
+    }
+  }
+
+  @Test("devices that export don't keep the studio from its work")
+  func turns() async throws {
+    try await AdminStage.with { stage in
+      let device = try await stage.device()
+      try device.save(Data("a save".utf8), to: "main")
+      try await device.sync.sync()
+      let shares = (0..<ServerLimits.concurrentExports).map { _ in stage.server.running.gate.exports.share(1) }
+      #expect(shares.allSatisfy { $0 != nil })
+      #expect(try await stage.client().call("GET", AdminStage.path(device, "/export")).status == 200)
+      withExtendedLifetime(shares) {}
       try await device.close()
     }
   }

@@ -40,6 +40,11 @@ import Testing
       }
       let none = try await client.call("GET", "/admin/v1/players?device=\(String(repeating: "1", count: 32))")
       #expect((none.json["players"] as? [Any])?.isEmpty == true)
+      _ = try await client.call("GET", "/admin/v1/players?player=\(String(repeating: "2", count: 32))")
+      // Who was asked for, also if nobody was found.
+      let asked = try stage.audit().filter { $0.act == "player.find" }.suffix(2)
+      #expect(asked.first?.subject == ContentHash(of: Data(String(repeating: "1", count: 32).utf8)))
+      #expect(asked.last?.player == ContentHash(of: Data(String(repeating: "2", count: 32).utf8)))
 
       let path = AdminStage.path(device, "/devices/\(second.credentials.device)")
       #expect(try await client.call("DELETE", path).status == 204)
@@ -137,7 +142,7 @@ import Testing
       let client = try stage.client([.read, .money])
       let order = """
         {"id": "\(String(repeating: "1", count: 32))", "kind": "grant", "currency": "gems", "amount": 100,
-        "reason": "sorry"}
+        "reason": "sorry", "goods": ["sword", "shield"]}
         """
       for isAgain in [false, true] {
         let answer = try await client.call("POST", "/admin/v1/players/\(player)/money/orders", json: order)
@@ -150,11 +155,48 @@ import Testing
         "POST", "/admin/v1/players/\(player)/money/refunds",
         json: #"{"purchase": "\#(String(repeating: "2", count: 32))", "reason": "sorry"}"#)
       #expect(refund.status == 404 && refund.code == "purchase_unknown")
+      try await until("the money can be spent") { game.wallet[Self.gems].spendable >= 30 }
+      let bought = try game.wallet.spend(30, Self.gems, for: "a hat")
+      try await game.cloud.sync()
+      for _ in 0..<2 {
+        let answer = try await client.call(
+          "POST", "/admin/v1/players/\(player)/money/refunds", json: #"{"purchase": "\#(bought)", "reason": "sorry"}"#)
+        #expect(answer.status == 200, "\(answer.json)")
+      }
       let rows = try stage.audit().filter { $0.act.hasPrefix("money.") && $0.act != "money.show" }
-      #expect(rows.map(\.result) == ["done", "done", "purchase_unknown"])
-      #expect(rows[0].details == ["kind": "grant", "currency": "gems", "amount": "100", "reason": "sorry"])
+      #expect(rows.map(\.result) == ["done", "done", "purchase_unknown", "done", "done"])
+      let granted = [
+        "kind": "grant", "currency": "gems", "amount": "100", "reason": "sorry", "goods": "sword, shield",
+      ]
+      #expect(rows[0].details == granted && rows[2].details == ["reason": "sorry"])
+      let refunded = ["currency": "gems", "amount": "30", "reason": "sorry"]
+      #expect(rows[3].details == refunded)
+      // What was repeated is told from what was done.
+      let repeated = ["alreadyDone": "true"]
+      #expect(rows[1].details == granted.merging(repeated) { $1 })
+      #expect(rows[4].details == refunded.merging(repeated) { $1 })
       try game.close()
     }
+  }
+
+  @Test("an archive is whole by its headers, whatever is in its files and however long the last one is")
+  func wholeArchives() throws {
+    func file(_ path: String, _ data: Data) -> Data {
+      let entry = TarEntry(path: path, size: Int64(data.count), modified: 1)
+      return entry.header + data + Data(count: entry.padding)
+    }
+    let folder = try TemporaryFolder()
+    let place = folder.url.appendingPathComponent("a.tar")
+    func isWhole(_ archive: Data) throws -> Bool {
+      try archive.write(to: place)
+      return try PlayerArchive.isWhole(place)
+    }
+    let about = file("about.json", Data("{}".utf8))
+    // What looks like an archive's end, inside of a content that is cut off.
+    let end = file("end.json", Data(count: 2_000_000)) + TarEntry.end
+    #expect(try isWhole(about + end))
+    #expect(try !isWhole(about + file("contents/x", end + Data(count: 10_000)).dropLast(10_000)))
+    #expect(try !isWhole(about + end + end) && !isWhole(about + TarEntry.end) && !isWhole(Data()))
   }
 
   @Test("an export has every line and the bytes of every content, and programs for tar can read it")
@@ -184,6 +226,17 @@ import Testing
       #expect(end["contents"] as? Int == contents.count && (end["unreadable"] as? [Any])?.isEmpty == true)
       for name in contents { #expect("\(ContentHash(of: try read("contents/\(name)")))" == name) }
       #expect(try stage.audit().last?.act == "player.export")
+      // It replaces what is there only as a whole.
+      let target = stage.folder.appendingPathComponent("target.tar")
+      try Data("before".utf8).write(to: target)
+      for count in [0, 1, 512, 1_536, answer.body.count / 2, answer.body.count - 1_024, answer.body.count - 1] {
+        try answer.body.prefix(count).write(to: file)
+        #expect(try !PlayerArchive.accept(file, as: target), "\(count)")
+      }
+      #expect(try Data(contentsOf: target) == Data("before".utf8))
+      try answer.body.write(to: file)
+      #expect(try PlayerArchive.accept(file, as: target))
+      #expect(try Data(contentsOf: target) == answer.body)
       try await device.close()
     }
   }

@@ -128,6 +128,35 @@ import Testing
     }
   }
 
+  @Test("a restore that is repeated with the id of its version replaces nothing that a device has saved since")
+  func repeating() async throws {
+    try await AdminStage.with { stage in
+      let device = try await stage.device()
+      let client = try stage.client([.read, .saves])
+      let ids = try await play(["level 6", "level 2"], on: device)
+      let new = VersionID(high: 5, low: 5)
+      func restore(_ version: VersionID, as id: VersionID = new) async throws -> Client.Answer {
+        try await client.call(
+          "POST", AdminStage.path(device, "/versions/\(version)/restore"), json: #"{"reason": "x", "id": "\#(id)"}"#)
+      }
+      let first = try await restore(ids[0])
+      #expect(first.json["version"] as? String == "\(new)" && first.json["changed"] as? Bool == true)
+      try await device.sync.sync()
+      let later = try device.save(Data("level 7".utf8), to: Self.slot)
+      try await device.sync.sync()
+      let again = try await restore(ids[0])
+      #expect(again.json["version"] as? String == "\(new)" && again.json["changed"] as? Bool == false)
+      try await device.sync.sync()
+      #expect(try device.headIDs(of: Self.slot) == [later])
+      // The id isn't for something else.
+      for (version, id) in [(ids[1], new), (ids[0], ids[0]), (ids[0], ids[1])] {
+        #expect(try await restore(version, as: id).status == 409)
+      }
+      #expect(try await stage.versions(of: device, client).map(\.version) == [later, new, ids[1], ids[0]])
+      try await device.close()
+    }
+  }
+
   @Test("frames that a device has made up are no failure of the server")
   func forged() async throws {
     try await AdminStage.with { stage in

@@ -1,5 +1,6 @@
 #if Cloud
 import Foundation
+import GRDB
 import Keepsake
 import KeepsakeReplication
 import Logging
@@ -104,9 +105,80 @@ import Testing
       let mark = Data(Self.mark.utf8)
       #expect(try Traces.count(mark, in: folder) >= 1_900)
       try await storage.delete(container, now: 1)
-      #expect(try await storage.erase(vacuumedBytes: 0) == false)
+      #expect(await storage.erase(vacuumedBytes: 0) == false)
       #expect(try Traces.count(mark, in: folder) == 0)
-      #expect(try await storage.erase())
+      #expect(await storage.erase())
+      try await storage.close()
+    }
+  }
+
+  @Test("what can't be erased is said, and is no failure: a file that stays, a database that fails")
+  func failing() async throws {
+    try await TemporaryFolder.with { folder in
+      let storage = try AdminStage.storage(in: folder)
+      let bytes = Data("a save".utf8)
+      let content = KeptContent(hash: ContentHash(of: bytes), length: bytes.count, bytes: .memory(bytes))
+      for number in [UInt64(1), 2] {
+        let container = ContainerID(high: 1, low: number)
+        _ = try await storage.putContent(content, of: container, quota: nil)
+        // No system has files of such names, so that nothing can be done to one.
+        if number == 1 {
+          try await storage.pool.write { db in
+            try db.execute(sql: "UPDATE content SET file = ?", arguments: [String(repeating: "x", count: 5_000)])
+          }
+        }
+        #expect(try await storage.delete(container, now: 1, auditing: nil) == (number == 2))
+        #expect(await storage.erase())
+      }
+      try await storage.close()
+      #expect(await storage.erase() == false)
+    }
+  }
+
+  @Test("a deletion whose files can't all be removed is done, and says that something is left")
+  func saidFiles() async throws {
+    try await AdminStage.with { stage in
+      let device = try await stage.device()
+      try device.save(Data("a save".utf8), to: "main")
+      try await device.sync.sync()
+      try await AdminDatabase.run(
+        stage.data, "UPDATE content SET file = ?", [String(repeating: "x", count: 5_000)])
+      let answer = try await stage.client().call("DELETE", AdminStage.path(device))
+      #expect(answer.status == 200 && answer.json["deleted"] as? Bool == true)
+      #expect(answer.json["erased"] as? Bool == false)
+      try await device.close()
+    }
+  }
+
+  @Test("a device that was removed before its player was deleted isn't named by what it used and signed in to either")
+  func removedBefore() async throws {
+    try await TemporaryFolder.with { folder in
+      let storage = try AdminStage.storage(in: folder)
+      func device(_ number: UInt64) async throws -> DeviceIdentity {
+        let made = DeviceIdentity(
+          device: DeviceID(high: 7, low: number), player: PlayerID(high: 8, low: number),
+          container: ContainerID(high: 9, low: number), app: AppID(ofKey: "an app key"))
+        try await storage.recordDevice(
+          DeviceRecord(identity: made, name: "A", createdMilliseconds: 1, seenMilliseconds: 1))
+        return made
+      }
+      let (phone, guest) = (try await device(1), try await device(2))
+      var ada = VerifiedIdentity(id: VerifiedIdentity.id(of: "ada", at: "", named: "login"), issuer: "login")
+      _ = try await storage.link(ada, to: phone, now: 2)
+      ada.uses = [.init(key: ContentHash(of: Data("a token".utf8)), expiresMilliseconds: 1_000)]
+      let new = NewDevice(device: DeviceID(high: 7, low: 3), name: "new")
+      _ = try await storage.signIn(with: ada, by: guest, as: new, now: 3)
+      _ = try await storage.retire(guest.device, of: guest.container, now: 4)
+      func named() async throws -> [Int] {
+        try await storage.reading { db in
+          try ["identity WHERE joiner", "identityUse WHERE device"].map { place in
+            try Int.fetchOne(db, sql: "SELECT count(*) FROM \(place) = ?", arguments: [guest.device.bytes]) ?? 0
+          }
+        }
+      }
+      #expect(try await named() == [1, 2])
+      try await storage.delete(guest.container, now: 5)
+      #expect(try await named() == [0, 0])
       try await storage.close()
     }
   }

@@ -7,17 +7,18 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// A credential store in memory that can be emptied, and refuse to be written.
+/// A credential store in memory that can be emptied, refuse to be written, and have no room for credentials.
 private final class Vault: CredentialStore {
   struct Failure: Error {}
 
   let entries = Mutex<[String: Data]>([:])
   let isBroken = Shared(false)
+  let isFull = Shared(false)
 
   func read(_ key: String) -> Data? { entries.withLock { $0[key] } }
 
   func write(_ data: Data, for key: String) throws {
-    if isBroken.value { throw Failure() }
+    if isBroken.value || isFull.value && data.count > 64 { throw Failure() }
     entries.withLock { $0[key] = data }
   }
 
@@ -116,21 +117,72 @@ private final class Vault: CredentialStore {
       try phone.close()
       for name in ["cloud.json", "recovery.json"] {
         let url = folder.appendingPathComponent("phone/\(name)")
-        let object = try JSONSerialization.jsonObject(with: Data(contentsOf: url)) as? [String: String]
-        #expect(object.map { Array($0.keys) } == ["stored"], "\(name)")
+        let object = try JSONSerialization.jsonObject(with: Data(contentsOf: url)) as? [String: Any]
+        let keys = try #require(object).keys
+        #expect(Set(keys).subtracting(["folder", "device", "joining"]) == ["stored"], "\(name)")
       }
       #expect(vault.entries.withLock { $0.values.contains { String(decoding: $0, as: UTF8.self).contains(next) } })
     }
   }
 
-  @Test("while the store can't be written, a new device registers once, however often it tries")
+  @Test("a copy of a folder that has joined another player brings nothing to that player until it is asked to")
+  func copied() async throws {
+    try await with { server, folder in
+      let tablet = try open("tablet", in: folder, server, .folder)
+      try await tablet.cloud.sync()
+      var phone = try open("phone", in: folder, server, .store(vault))
+      try await phone.cloud.sync()
+      try phone.close()
+      try FileManager.default.copyItem(
+        at: folder.appendingPathComponent("phone"), to: folder.appendingPathComponent("copy"))
+      phone = try open("phone", in: folder, server, .store(vault))
+      let copy = try open("copy", in: folder, server, .store(vault))
+      try await copy.cloud.sync()
+      try copy.progress.record(9, for: Self.level)
+      try copy.close()
+      try await phone.cloud.join(try await tablet.cloud.pairingCode())
+      try await phone.cloud.sync()
+
+      let again = try open("copy", in: folder, server, .store(vault))
+      #expect(await thrownCode(\GameDataError.code) { try await again.cloud.sync() } == .refused)
+      try await tablet.cloud.sync()
+      #expect(tablet.progress[Self.level] == 1 && again.progress[Self.level] == 9)
+      try await again.cloud.join(try await tablet.cloud.pairingCode())
+      for game in [again, tablet, phone] { try await game.cloud.sync() }
+      #expect(tablet.progress[Self.level] == 9 && phone.progress[Self.level] == 9)
+      for game in [phone, tablet, again] { try game.close() }
+    }
+  }
+
+  @Test("while the store can't be written, a new device registers nothing and uses up no code, however often it starts")
+  func brokenFromTheStart() async throws {
+    try await with { server, folder in
+      let tablet = try open("tablet", in: folder, server, .folder)
+      let code = try await tablet.cloud.pairingCode()
+      vault.isBroken.value = true
+      for _ in 1...3 {
+        let phone = try open("phone", in: folder, server, .store(vault))
+        await #expect(throws: StoreError.self) { try await phone.cloud.sync() }
+        await #expect(throws: StoreError.self) { try await phone.cloud.join(code) }
+        try phone.close()
+      }
+      #expect(try devices(folder) == 1)
+      vault.isBroken.value = false
+      let phone = try open("phone", in: folder, server, .store(vault))
+      try await phone.cloud.join(code)
+      #expect(try await phone.cloud.player() == tablet.cloud.player())
+      for game in [phone, tablet] { try game.close() }
+    }
+  }
+
+  @Test("a store that breaks while a new device registers costs no second player, however often it is tried")
   func registersOnce() async throws {
     try await with { server, folder in
-      vault.isBroken.value = true
+      vault.isFull.value = true
       let phone = try open("phone", in: folder, server, .store(vault))
       for _ in 1...3 { await #expect(throws: StoreError.self) { try await phone.cloud.sync() } }
       try phone.progress.record(7, for: Self.level)
-      vault.isBroken.value = false
+      vault.isFull.value = false
       try await phone.cloud.sync()
       #expect(try await phone.cloud.devices().map(\.name) == ["phone"])
       #expect(try devices(folder) == 1)

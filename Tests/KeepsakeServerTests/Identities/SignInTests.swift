@@ -294,6 +294,32 @@ import Testing
     }
   }
 
+  @Test("a device that was removed comes back with a token for its nonce, also after the game was closed meanwhile")
+  func removedWithNonce() async throws {
+    try await with(nonce: true) { server, folder in
+      let phone = try open("phone", in: folder, server)
+      try phone.progress.record(3, for: Self.level)
+      try await phone.cloud.sync()
+      var tablet = try open("tablet", in: folder, server)
+      try await tablet.cloud.join(try await phone.cloud.pairingCode())
+      try await tablet.cloud.sync()
+      let nonce = try await phone.cloud.signInNonce(issuer: "login")
+      try await phone.cloud.signIn(identity("ada", ["nonce": nonce]))
+      let device = try #require(try await phone.cloud.devices().first { !$0.isThis })
+      try await phone.cloud.remove(device)
+
+      let next = try await tablet.cloud.signInNonce(issuer: "login")
+      try tablet.close()
+      tablet = try open("tablet", in: folder, server)
+      #expect(try await tablet.cloud.signInNonce(issuer: "login") != next)
+      #expect(try await tablet.cloud.signIn(identity("ada", ["nonce": next]), ifTaken: .join) == .joined)
+      try await tablet.cloud.sync()
+      #expect(try await tablet.cloud.player() == phone.cloud.player())
+      #expect(try await phone.cloud.devices().count == 2)
+      for game in [phone, tablet] { try game.close() }
+    }
+  }
+
   @Test("a folder has no identities, and a server without issuers says so")
   func without() async throws {
     try await TemporaryFolder.with { folder in

@@ -1,3 +1,4 @@
+import Dispatch
 import Foundation
 import KeepsakeReplication
 import KeepsakeStore
@@ -6,6 +7,21 @@ import TestSupport
 import Testing
 
 @testable import Keepsake
+
+/// A credential store that calls something each time it is read.
+private struct CalledCredentials: CredentialStore {
+  let base: MemoryCredentials
+  let called: @Sendable () -> Void
+
+  func read(_ key: String) throws -> Data? {
+    called()
+    return try base.read(key)
+  }
+
+  func write(_ data: Data, for key: String) throws { try base.write(data, for: key) }
+
+  func remove(_ key: String) throws { try base.remove(key) }
+}
 
 /// Credentials in a file, in a credential store, and on the way from one to the other.
 @Suite struct CredentialFileTests {
@@ -34,8 +50,8 @@ import Testing
 
   /// The key in the file; nil if it isn't a reference and nothing else.
   private func key() throws -> String? {
-    let object = try JSONSerialization.jsonObject(with: bytes) as? [String: String]
-    return object?.count == 1 ? object?["stored"] : nil
+    let object = try #require(try JSONSerialization.jsonObject(with: bytes) as? [String: Any])
+    return Set(object.keys).subtracting(["folder", "device"]) == ["stored"] ? object["stored"] as? String : nil
   }
 
   @Test("in the folder, credentials are in the same file as ever, which only the user may read")
@@ -49,7 +65,7 @@ import Testing
     #expect(try file(.folder).read()?.credentials == contents.credentials)
   }
 
-  @Test("with a store, the file has a random key and nothing else, and a new token changes the entry alone")
+  @Test("with a store, the file has a random key and no token, and a new token changes the entry alone")
   func inStore() throws {
     let file = file(.store(store))
     try file.write(Self.contents())
@@ -73,6 +89,26 @@ import Testing
     try GameData.removeCredentials(at: folder.url, from: .store(store))
     #expect(try theirs.read()?.credentials == Self.contents(2).credentials && store.entries.count == 1)
     #expect(try isLost(file(.store(store))))
+  }
+
+  @Test("while the store is busy with the credentials of one folder, those of others are in reach")
+  func busyStore() throws {
+    let other = try TemporaryFolder()
+    try CloudFile(in: other.url, of: nil, .store(store)).write(Self.contents(2))
+    try FormerClouds(in: other.url, of: nil, .store(store)).add([Self.contents(3).credentials])
+    try FormerClouds(in: folder.url, of: nil, .store(store)).add([Self.contents(1).credentials])
+    let (place, theirs, ended) = (other.url, store, Shared<[Bool]>([]))
+    let busy = CalledCredentials(base: store) {
+      let done = DispatchSemaphore(value: 0)
+      Thread.detachNewThread {
+        let known = try? CloudFile(in: place, of: nil, .store(theirs)).read()
+        let former = try? FormerClouds(in: place, of: nil, .store(theirs)).all()
+        if known != nil, former?.count == 1 { done.signal() }
+      }
+      ended.value.append(done.wait(timeout: .now() + 10) == .success)
+    }
+    _ = try FormerClouds(in: folder.url, of: nil, .store(busy)).all()
+    #expect(ended.value == [true])
   }
 
   @Test("what is in the folder is moved into the store, and the token is in the folder no more")
@@ -180,6 +216,38 @@ import Testing
     let next = file(.store(second).moving(from: store))
     try next.write(Self.contents(token: "another token"))
     #expect(try next.read()?.credentials.token == "another token" && store.entries.count == 1)
+  }
+
+  @Test("a store that kept what was moved out of it is an error, until it is removed")
+  func formerKeepsEntry() throws {
+    try file(.store(store)).write(Self.contents())
+    let second = MemoryCredentials()
+    let next = file(.store(second).moving(from: store))
+    store.faults.value = [.remove]
+    for _ in 1...2 {
+      #expect(storeErrorCode { try next.move() } == .io)
+      #expect(try next.read()?.credentials.token == "a token" && second.entries.count == 1)
+    }
+    store.faults.value = []
+    try next.move()
+    #expect(try store.entries.isEmpty && next.read()?.credentials.token == "a token")
+    // Out of a folder, nothing knows the key afterwards.
+    second.faults.value = [.remove]
+    let back = file(.folder.moving(from: second))
+    #expect(storeErrorCode { try back.write(Self.contents(token: "another token")) } == .io)
+    #expect(try back.read()?.credentials.token == "a token", "nothing has changed")
+    try back.write(Self.contents(token: "another token"))
+    #expect(try file(.folder).read()?.credentials.token == "another token" && second.entries.count == 1)
+  }
+
+  @Test("what a crash left of a write of the file goes when it is moved")
+  func partial() throws {
+    try file(.folder).write(Self.contents())
+    let names = [".\(CloudFile.name).1.a.partial", ".other.json.1.a.partial"]
+    for name in names { try bytes.write(to: folder.url.appendingPathComponent(name)) }
+    try file(.store(store)).move()
+    let left = try FileManager.default.contentsOfDirectory(atPath: folder.url.path)
+    #expect(left.filter { $0.hasSuffix(".partial") } == [names[1]])
   }
 
   @Test("a key that isn't one, and an entry that isn't one, are damage")

@@ -125,8 +125,47 @@ import Testing
     #expect(try await game.cloud.player() == contents().credentials.player.description)
     #expect(game.incidents.isEmpty)
     for name in [CloudFile.name, RecoveryFile.name] {
-      #expect(try Data(contentsOf: url.appendingPathComponent(name)).count < 60, "\(name)")
+      #expect(try Data(contentsOf: url.appendingPathComponent(name)).count < 140, "\(name)")
     }
+  }
+
+  @Test("what can't be moved keeps nothing else from moving, and a join that it would fail asks no server")
+  func movesTheRest() async throws {
+    try await play(.folder)
+    var game = try open(.folder)
+    let base = game.core.store.base
+    var former = try contents().credentials
+    former.token = String(repeating: "a", count: CredentialStorage.maximumBytes)
+    try FormerClouds(in: url, of: base, .folder).add([former])
+    _ = try RecoveryFile(in: url, of: base, .folder).new()
+    try game.close()
+    game = try open()
+    defer { end(game) }
+    try connect(game)
+    try await until { isWaiting(game) }
+    #expect(store.entries.count == 2 && game.incidents.map(\.kind) == [.credentialStoreFailed])
+    #expect(try CloudFile(in: url, of: nil, .folder.moving(from: store)).read() != nil)
+    #expect(try FormerClouds(in: url, of: nil, .folder).all() == [former])
+    // The server at this address would be `unreachable`.
+    await #expect {
+      try await game.cloud.join("ABCDEFGH")
+    } throws: {
+      ($0 as? StoreError)?.code == .tooLarge
+    }
+  }
+
+  @Test("a device that has lost its credentials moves what else it has")
+  func lostMovesTheRest() async throws {
+    try await play(.store(store))
+    store.removeAll()
+    var game = try open()
+    _ = try RecoveryFile(in: url, of: game.core.store.base, .folder).new()
+    try game.close()
+    game = try open()
+    defer { end(game) }
+    try connect(game)
+    try await until { isRefused(game) }
+    #expect(store.entries.count == 1)
   }
 
   @Test("a recovery code that a device has used is in the store")
@@ -151,6 +190,23 @@ import Testing
     try await until { game.cloud.availability == .unavailable(.storeFailed) }
     await #expect { try await game.cloud.sync() } throws: { ($0 as? StoreError)?.code == .misuse }
     #expect(try CloudFile(in: url, of: nil, .store(store)).read() != nil)
+  }
+
+  @Test(
+    "a store that can't keep anything is noticed before a server is asked for what it would lose",
+    arguments: [MemoryCredentials.Fault.write, .forgetting, .afterWriting, .remove])
+  func notKept(fault: MemoryCredentials.Fault) async throws {
+    store.faults.value = [fault]
+    let game = try open()
+    defer { end(game) }
+    clock.holdsPauses.value = true
+    try connect(game)
+    // The server at this address would be `unreachable`.
+    await #expect(throws: StoreError.self) { try await game.cloud.sync() }
+    await #expect(throws: StoreError.self) { try await game.cloud.join("ABCDEFGH") }
+    store.faults.value = []
+    #expect(await thrownCode(\GameDataError.code) { try await game.cloud.join("ABCDEFGH") } == .unreachable)
+    #expect(store.entries.isEmpty)
   }
 
   // MARK: Deleting
@@ -213,6 +269,47 @@ import Testing
     #expect(try GameData.accounts(of: "com.example.space", in: folder.url).map(\.account) == [.named("ben")])
     store.faults.value = []
     try forget(.named("ben"))
+    #expect(store.entries.isEmpty)
+    #expect(try FileManager.default.contentsOfDirectory(atPath: place.deletingLastPathComponent().path).isEmpty)
+  }
+
+  @Test(
+    "an account whose credentials can't be read can be deleted",
+    arguments: ["{\"stored\":\"no key\"}", String(repeating: "a", count: FormerClouds.maximumBytes + 1), nil])
+  func deletesUnreadable(text: String?) async throws {
+    let place = try make(.named("ada"))
+    let file = place.appendingPathComponent(CloudFile.name)
+    func damage() throws {
+      try FileManager.default.removeItem(at: file)
+      if let text {
+        try Data(text.utf8).write(to: file)
+      } else {
+        try FileManager.default.createDirectory(at: file, withIntermediateDirectories: false)
+      }
+    }
+    try damage()
+    try forget(.named("ada"), .folder)
+    #expect(!FileManager.default.fileExists(atPath: place.path))
+    _ = try make(.named("ada"))
+    try damage()
+    try await open(.named("ada")).signOut(forgetting: true, losing: true)
+    #expect(!FileManager.default.fileExists(atPath: place.path))
+  }
+
+  @Test("what an interrupted removal left isn't deleted by one that doesn't have its store")
+  func removedWithoutStore() throws {
+    let place = try make(.named("ada"))
+    for name in ["ben", "eve"] {
+      let game = try GameData.open(
+        "com.example.space", account: .named(name), in: folder.url, environment: clock.environment)
+      try game.close()
+    }
+    store.faults.value = [.remove]
+    #expect(storeErrorCode { try forget(.named("ada")) } == .io)
+    store.faults.value = []
+    #expect(storeErrorCode { try forget(.named("ben"), .folder) } == .io)
+    #expect(try store.entries.count == 1 && GameData.accounts(of: "com.example.space", in: folder.url).count == 1)
+    try forget(.named("eve"))
     #expect(store.entries.isEmpty)
     #expect(try FileManager.default.contentsOfDirectory(atPath: place.deletingLastPathComponent().path).isEmpty)
   }

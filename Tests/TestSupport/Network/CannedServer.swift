@@ -21,6 +21,7 @@ package final class CannedServer: Sendable {
   }
   private struct State {
     var requests: [String] = []
+    var bodies: [String] = []
     var connections: [Int32] = []
     var isStopped = false
   }
@@ -31,6 +32,8 @@ package final class CannedServer: Sendable {
   package var url: URL { URL(string: "http://127.0.0.1:\(port)") ?? URL(fileURLWithPath: "/") }
   /// The heads of all requests so far.
   package var requests: [String] { state.withLock { $0.requests } }
+  /// The bodies of all requests so far, the first 64 KiB of each.
+  package var bodies: [String] { state.withLock { $0.bodies } }
 
   package init(_ reply: @escaping @Sendable (_ head: String, _ number: Int) -> Reply) throws {
     (listener, port) = try Sockets.listen()
@@ -59,9 +62,10 @@ package final class CannedServer: Sendable {
         close(connection)
       }
     }
-    while let head = readRequest(connection) {
+    while let (head, body) = readRequest(connection) {
       let number = state.withLock { state in
         state.requests.append(head)
+        state.bodies.append(body)
         return state.requests.count
       }
       switch reply(head, number) {
@@ -78,8 +82,8 @@ package final class CannedServer: Sendable {
     }
   }
 
-  /// Reads one request's head; its body is read and discarded.
-  private func readRequest(_ connection: Int32) -> String? {
+  /// Reads one request: its head, and the first 64 KiB of its body.
+  private func readRequest(_ connection: Int32) -> (head: String, body: String)? {
     var received: [UInt8] = []
     var byte: UInt8 = 0
     while !received.suffix(4).elementsEqual("\r\n\r\n".utf8) {
@@ -92,12 +96,14 @@ package final class CannedServer: Sendable {
       .flatMap { Int($0.dropFirst(15).trimmingCharacters(in: .whitespaces)) } ?? 0
     var buffer = [UInt8](repeating: 0, count: 65_536)
     var left = length
+    var body: [UInt8] = []
     while left > 0 {
       let count = recv(connection, &buffer, min(left, buffer.count), 0)
       guard count > 0 else { return nil }
       left -= count
+      if body.count < buffer.count { body += buffer[..<count] }
     }
-    return head
+    return (head, String(decoding: body, as: UTF8.self))
   }
 }
 

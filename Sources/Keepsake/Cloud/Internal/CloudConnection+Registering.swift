@@ -72,7 +72,7 @@ extension CloudConnection {
     do {
       return try await registration.known(at: server)
     } catch {
-      if !core.credentials.all.isEmpty { report("this device's credentials can't be read", error) }
+      if !core.credentials.all.isEmpty { report(error) }
       keepRegistering(showing: false)
       throw error
     }
@@ -85,11 +85,16 @@ extension CloudConnection {
       try await registration.moveSecrets()
       hasMovedSecrets = true
     } catch {
-      report("this device's credentials stay where they were, since they can't be moved", error)
+      report(error)
     }
   }
 
-  private func report(_ what: String, _ error: any Error) {
-    core.events.report(Incident(kind: .credentialStoreFailed, message: "\(what): \(error)", date: core.now))
+  /// In the same words for both, so that a store that can't be read is one incident.
+  private func report(_ error: any Error) {
+    core.events.report(
+      Incident(
+        kind: .credentialStoreFailed,
+        message: "this device's credentials can't be read, or not all of them moved to where they belong: \(error)",
+        date: core.now))
   }
 }

@@ -120,8 +120,9 @@ actor CloudConnection: CloudLink {
         }
         try await begin(folder.transport(container, for: core), container, rebinding: folder.isJoining)
       case .server(let server):
-        guard let known = try await knownCredentials(at: server) else { return keepRegistering() }
+        // First, since the others can be moved even if this device has lost its credentials.
         await moveSecrets()
+        guard let known = try await knownCredentials(at: server) else { return keepRegistering() }
         let renewal = CredentialsRenewal(appKey: server.appKey) { [registration] new, old in
           try await registration.renewed(new, replacing: old)
         }

@@ -8,12 +8,14 @@ struct CloudFile: Sendable {
     var credentials: CloudCredentials
     /// Whether these credentials are another player's, and the store isn't bound to that player's container yet.
     var isJoining = false
+    /// The device with which this one signs in after it was removed.
+    var standIn: CloudCredentials?
   }
   /// What is known of this device.
   enum State: Sendable {
     /// It has never been registered, as far as the file shows.
     case none
-    /// It was registered, and its credentials are gone.
+    /// It was registered, and its credentials are gone, or have become another device's.
     case lost
     case known(Contents)
   }
@@ -24,16 +26,25 @@ struct CloudFile: Sendable {
 
   /// - Parameter store: The store, if it is open.
   init(in folder: URL, of store: Store?, _ credentials: CredentialStorage) {
-    file = SecretFile(Self.name, in: folder, of: store, credentials)
+    file = SecretFile(
+      Self.name, in: folder, of: store, credentials,
+      owner: { bytes in
+        (try? JSONDecoder().decode(Contents.self, from: bytes)).map {
+          SecretFile.Owner(device: $0.credentials.device.description, isJoining: $0.isJoining)
+        }
+      })
   }
 
   func state() throws -> State {
     switch try file.read() {
     case .nothing: return .none
     case .lost: return .lost
-    case .bytes(let bytes):
+    case .bytes(let bytes, let joining):
       do {
-        return .known(try JSONDecoder().decode(Contents.self, from: bytes))
+        var contents = try JSONDecoder().decode(Contents.self, from: bytes)
+        // A folder that was copied while it joined has to complete that, too: the entry says it for one of them only.
+        if joining == contents.credentials.device.description { contents.isJoining = true }
+        return .known(contents)
       } catch {
         throw StoreError(
           .damaged, "the file \(file.url.path) can't be decoded: delete it, and join the player again", cause: error)
@@ -48,6 +59,13 @@ struct CloudFile: Sendable {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.sortedKeys, .prettyPrinted, .withoutEscapingSlashes]
     try file.write(encoder.encode(contents))
+  }
+
+  /// Makes sure that credentials can be stored, before a server is asked for them.
+  func prepare() throws {
+    // What can't be decoded isn't replaced.
+    _ = try state()
+    try file.prepare()
   }
 
   /// Moves the credentials into the credential store, if they belong there.

@@ -17,6 +17,8 @@ actor CloudRegistration {
   /// What a server registered and couldn't be stored: stored at the next attempt, or each would register one more
   /// player.
   private var unstored: (server: CloudServer, credentials: CloudCredentials)?
+  /// The device that asks in place of this one, while there is no file to keep it in.
+  private var unstoredStandIn: CloudCredentials?
   /// The attempt to register that is in progress, shared by all callers that wait for it.
   private var underWay: Task<CloudCredentials, any Error>?
 
@@ -29,11 +31,15 @@ actor CloudRegistration {
     self.executor = executor
   }
 
-  /// Moves all secrets into the credential store, if they belong there.
+  /// Moves all secrets into the credential store, if they belong there: also those after one that can't be moved.
+  ///
+  /// - Throws: The first error.
   func moveSecrets() throws {
-    try file.move()
-    try former.move()
-    try recovery.move()
+    var failure: (any Error)?
+    for move in [file.move, former.move, recovery.move] {
+      do { try move() } catch { failure = failure ?? error }
+    }
+    if let failure { throw failure }
   }
 
   /// Returns the stored credentials of this device. A server may move, and its address may be written in several ways,
@@ -81,6 +87,8 @@ actor CloudRegistration {
 
   private func newPlayer(at server: CloudServer, name: String) async throws -> CloudCredentials {
     if let unstored, unstored.server == server { return unstored.credentials }
+    // Each launch would register one more player.
+    try file.prepare()
     let fresh = try await HTTPAccount(url: server.url, appKey: server.appKey).register(name: name)
     unstored = (server, fresh)
     return fresh
@@ -99,7 +107,7 @@ actor CloudRegistration {
   /// this returns: call `joined` when it does.
   func join(_ code: String, at server: CloudServer, name: String) async throws {
     // A code is used up even if what it brings can't be stored.
-    _ = try file.state()
+    try prepare()
     try become(try await HTTPAccount(url: server.url, appKey: server.appKey).join(code: code, name: name))
   }
 
@@ -110,6 +118,7 @@ actor CloudRegistration {
     if let held = try known(at: server)?.credentials, try await isRecoveryCode(code, of: held) {
       throw GameDataError(.misuse, "this device is that player's already, and the code remains valid")
     }
+    try prepare()
     let account = HTTPAccount(url: server.url, appKey: server.appKey)
     do {
       try become(try await account.recover(code, next: try recovery.next(after: code), name: name))
@@ -154,23 +163,70 @@ actor CloudRegistration {
 
   /// Does the same as `join` with an identity.
   func signIn(_ proof: SignIn, at server: CloudServer, name: String) async throws {
-    // A device without credentials asks as a new one.
-    guard try !hasLostCredentials() else { return try await signInAnew(proof, at: server, name: name) }
+    guard try !hasLostCredentials() else { return try await signInAsStandIn(proof, at: server, name: name) }
     let held = try await register(at: server, name: name)
+    try prepare()
     do {
       try become(try await HTTPAccount.signIn(proof.token, ofIssuer: proof.issuer, name: name, for: held))
     } catch let error as AccountError where error.code == .retired {
-      // So does one that was removed.
-      try await signInAnew(proof, at: server, name: name)
+      try await signInAsStandIn(proof, at: server, name: name)
     }
   }
 
-  private func signInAnew(_ proof: SignIn, at server: CloudServer, name: String) async throws {
+  private func signInAsStandIn(_ proof: SignIn, at server: CloudServer, name: String) async throws {
+    try prepare()
+    let joined = try await asStandIn(at: server, name: name) {
+      try await HTTPAccount.signIn(proof.token, ofIssuer: proof.issuer, name: name, for: $0)
+    }
+    try become(joined)
+  }
+
+  /// Makes a request as the device that asks in place of this one, which was removed or has lost its credentials. It is
+  /// registered once and kept, without credentials until the game ends: a nonce is good for the device alone that has
+  /// got it.
+  func asStandIn<Value: Sendable>(
+    at server: CloudServer, name: String, _ call: @Sendable (CloudCredentials) async throws -> Value
+  ) async throws -> Value {
+    let standIn = try await standIn(at: server, name: name)
+    do {
+      return try await call(standIn)
+    } catch let error as AccountError where error.code == .retired || error.code == .unauthorized {
+      // The next attempt asks as another one.
+      if unstoredStandIn?.device == standIn.device { unstoredStandIn = nil }
+      if var contents = try file.read(), contents.standIn?.device == standIn.device {
+        contents.standIn = nil
+        try file.write(contents)
+      }
+      throw error
+    }
+  }
+
+  private func standIn(at server: CloudServer, name: String) async throws -> CloudCredentials {
+    func kept() throws -> CloudCredentials? {
+      var kept = try file.read()?.standIn ?? unstoredStandIn
+      kept?.url = server.url
+      return kept
+    }
+    if let kept = try kept() { return kept }
     let fresh = try await HTTPAccount(url: server.url, appKey: server.appKey).register(name: name)
-    try become(try await HTTPAccount.signIn(proof.token, ofIssuer: proof.issuer, name: name, for: fresh))
+    // Another call may have registered one meanwhile.
+    if let kept = try kept() { return kept }
+    if var contents = try file.read() {
+      contents.standIn = fresh
+      try file.write(contents)
+    } else {
+      unstoredStandIn = fresh
+    }
+    return fresh
   }
 
   // MARK: Credentials
+
+  /// Makes sure that the credentials of another player can be stored, and those from before kept.
+  private func prepare() throws {
+    try file.prepare()
+    if let before = try file.read()?.credentials { try former.requireRoom(for: before) }
+  }
 
   private func become(_ credentials: CloudCredentials) throws {
     // The bank of the player before still has the store's money.

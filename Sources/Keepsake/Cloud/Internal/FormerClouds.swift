@@ -2,7 +2,6 @@ import Foundation
 import KeepsakeReplication
 import KeepsakeStore
 import KeepsakeSync
-import Synchronization
 
 /// The credentials of the clouds that a device has left, in a file that only the user can read or in the credential
 /// store: kept until their banks have settled what the device has there.
@@ -11,7 +10,7 @@ struct FormerClouds: Sendable {
   /// Enough for hundreds; a larger file isn't ours.
   static let maximumBytes = 256 * 1024
   /// The file is read and written again by an adoption on any thread, and by the connection.
-  private static let lock = Mutex(())
+  private static let locks = NamedLocks()
 
   private let file: SecretFile
 
@@ -20,20 +19,33 @@ struct FormerClouds: Sendable {
     file = SecretFile(Self.name, in: folder, of: store, credentials, maximumBytes: Self.maximumBytes)
   }
 
+  private func withLock<Value>(_ body: () throws -> Value) rethrows -> Value {
+    try Self.locks.withLock(file.url.standardizedFileURL.path, body)
+  }
+
   /// Returns the credentials for a container; nil if there are none.
   func credentials(for container: ContainerID) throws -> CloudCredentials? {
     try all().last { $0.container == container }
   }
 
-  func all() throws -> [CloudCredentials] { try Self.lock.withLock { _ in try read() } }
+  func all() throws -> [CloudCredentials] { try withLock { try read() } }
 
   /// Adds credentials. Those that are there already change nothing.
   func add(_ credentials: [CloudCredentials]) throws {
     guard !credentials.isEmpty else { return }
-    try Self.lock.withLock { _ in
+    try withLock {
       let known = try read()
       let added = credentials.filter { new in !known.contains { $0.token == new.token } }
       if !added.isEmpty { try write(known + added) }
+    }
+  }
+
+  /// Throws `tooLarge` if credentials can't be added any more.
+  func requireRoom(for credentials: CloudCredentials) throws {
+    try withLock {
+      let known = try read()
+      guard !known.contains(where: { $0.token == credentials.token }) else { return }
+      try file.requireRoom(for: Self.encode(known + [credentials]))
     }
   }
 
@@ -41,7 +53,7 @@ struct FormerClouds: Sendable {
   ///
   /// - Throws: A `StoreError` if there are none with it: the new token must not be used then.
   func renewed(_ credentials: CloudCredentials, replacing token: String) throws {
-    try Self.lock.withLock { _ in
+    try withLock {
       var known = try read()
       guard let index = known.firstIndex(where: { $0.token == token }) else {
         throw StoreError(
@@ -54,7 +66,7 @@ struct FormerClouds: Sendable {
 
   /// Removes the credentials for all other containers.
   func keep(for containers: Set<ContainerID>) throws {
-    try Self.lock.withLock { _ in
+    try withLock {
       let known = try read()
       let kept = known.filter { containers.contains($0.container) }
       if kept.count < known.count { try write(kept) }
@@ -65,7 +77,7 @@ struct FormerClouds: Sendable {
   func move() throws { try file.move() }
 
   private func read() throws -> [CloudCredentials] {
-    guard case .bytes(let bytes) = try file.read() else { return [] }
+    guard case .bytes(let bytes, _) = try file.read() else { return [] }
     do {
       return try JSONDecoder().decode([CloudCredentials].self, from: bytes)
     } catch {
@@ -79,10 +91,12 @@ struct FormerClouds: Sendable {
     }
   }
 
-  private func write(_ credentials: [CloudCredentials]) throws {
+  private func write(_ credentials: [CloudCredentials]) throws { try file.write(Self.encode(credentials)) }
+
+  private static func encode(_ credentials: [CloudCredentials]) throws -> Data {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.sortedKeys, .prettyPrinted, .withoutEscapingSlashes]
-    try file.write(encoder.encode(credentials))
+    return try encoder.encode(credentials)
   }
 }
 

@@ -7,7 +7,8 @@ import KeepsakeStore
 /// or in the credential store.
 ///
 /// A file that can't be decoded is set aside, with an incident, and counts as none: no player could delete it, and a
-/// new code makes up for all that is lost with it.
+/// new code makes up for all that is lost with it. It is in the folder then, with the codes that it may have, also if
+/// there is a credential store.
 struct RecoveryFile: Sendable {
   private struct Entry: Codable {
     /// The digest of the code that this one takes the place of, if it does.
@@ -80,7 +81,7 @@ struct RecoveryFile: Sendable {
 
   private func read() throws -> [Entry] {
     do {
-      guard case .bytes(let bytes) = try file.read() else { return [] }
+      guard case .bytes(let bytes, _) = try file.read() else { return [] }
       return try JSONDecoder().decode([Entry].self, from: bytes)
     } catch  where Self.isDamage(error) {
       try store.setAside(

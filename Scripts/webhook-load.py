@@ -1,0 +1,79 @@
+#!/usr/bin/env python3
+"""Compares what players wait beside a webhook whose backend never answers with what they wait without a webhook.
+
+    swift build --traits Cloud -c release --product keepsake
+    Scripts/webhook-load.py .build/release/keepsake [--rounds 5] [--seconds 10] [--devices 64] [--think 100]
+
+Runs `keepsake load` against a server of each kind in turn: without a webhook, with a backend that accepts connections
+and says nothing, and with one whose port is closed. Prints the 99th percentiles of each round and the ratios of their
+medians. Ends with status 1 if a ratio is above 1.2.
+
+Needs only the standard library.
+"""
+import argparse, json, os, socket, statistics, subprocess, sys, tempfile
+
+MOST = 1.2
+
+
+def p99(binary, options, webhook):
+    """The 99th percentile of all exchanges with a new server, in milliseconds."""
+    with tempfile.TemporaryDirectory(prefix="webhook-load-") as folder:
+        flags = []
+        if webhook:
+            secrets = os.path.join(folder, "secrets")
+            with open(os.open(secrets, os.O_WRONLY | os.O_CREAT, 0o600), "w") as file:
+                file.write("a-secret-of-this-run\n")
+            flags = ["--webhook", f"silent url=http://127.0.0.1:{webhook}/ secrets={secrets}"]
+        with open(os.path.join(folder, "log"), "w") as log:
+            server = subprocess.Popen(
+                [binary, "serve", "--data", os.path.join(folder, "data"), "--port", "0", "--json",
+                 "--until-input-ends", *flags],
+                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log)
+        try:
+            line = server.stdout.readline()
+            if not line:
+                sys.exit(open(os.path.join(folder, "log")).read() or "the server didn't start")
+            hello = json.loads(line)
+            if "url" not in hello:
+                sys.exit(line.decode())
+            result = subprocess.run(
+                [binary, "load", "--url", hello["url"], "--app-key", hello["appKey"], "--json",
+                 "--devices", str(options.devices), "--seconds", str(options.seconds), "--think", str(options.think),
+                 "--size", "1K"], stdout=subprocess.PIPE, check=True)
+            actions = json.loads(result.stdout)["actions"]
+            return max(actions, key=lambda action: action["count"])["p99Milliseconds"]
+        finally:
+            server.stdin.close()
+            server.wait(timeout=60)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("binary")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--seconds", type=int, default=10)
+    parser.add_argument("--devices", type=int, default=64)
+    parser.add_argument("--think", type=int, default=100)
+    options = parser.parse_args()
+    silent = socket.create_server(("127.0.0.1", 0), backlog=1024)
+    closed = socket.create_server(("127.0.0.1", 0))
+    port = closed.getsockname()[1]
+    closed.close()
+    kinds = {"no webhook": None, "a silent backend": silent.getsockname()[1], "a closed port": port}
+    found = {name: [] for name in kinds}
+    for number in range(options.rounds):
+        for name, webhook in kinds.items():
+            found[name].append(p99(options.binary, options, webhook))
+            print(f"round {number + 1}: {name}: 99th percentile {found[name][-1]:.1f} ms", flush=True)
+    usual = statistics.median(found["no webhook"])
+    status = 0
+    for name in list(kinds)[1:]:
+        ratio = statistics.median(found[name]) / usual
+        print(f"{name}: {ratio:.2f} times that without a webhook, at most {MOST}")
+        if ratio > MOST:
+            status = 1
+    sys.exit(status)
+
+
+if __name__ == "__main__":
+    main()

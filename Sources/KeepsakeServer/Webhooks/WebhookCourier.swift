@@ -1,0 +1,267 @@
+#if Cloud
+import Foundation
+import KeepsakeReplication
+import Logging
+
+/// An event on its way to an endpoint.
+struct WebhookDelivery: Sendable {
+  var pick: WebhookQueue.Pick
+  var request: WebhookRequest
+}
+
+/// Brings one endpoint its events: looks them up, says which to send, and removes those that were delivered.
+///
+/// It sends nothing itself and never sleeps, so that tests play a day in a moment.
+actor WebhookCourier {
+  nonisolated let endpoint: WebhookEndpoint
+  private let storage: SQLiteCloudStorage
+  private let secrets: WatchedFiles<WebhookSecrets>
+  private let limits: WebhookLimits
+  private let metrics: ServerMetrics
+  private let logger: Logger
+  private let clock: @Sendable () -> Int64
+  /// Pauses and deadlines go by this one, so that nobody who sets the clock ends or prolongs them.
+  private let steady: @Sendable () -> Int64
+  private let random: @Sendable () -> Double
+
+  private var queue: WebhookQueue
+  /// Delivered events that are still in the database, with those that have to become dead letters.
+  private var delivered: Set<Int64> = []
+  private var dead: [(number: Int64, reason: String)] = []
+  private var unsettledSince: Int64?
+  private var sweptAt: Int64?
+  /// How many events had been written then.
+  private var addedAtSweep = 0
+  /// What the clock said then.
+  private var clockAtSweep: Int64 = 0
+  /// Until then, by the steady clock, nothing is too old: the clock was set, and may be wrong.
+  private var agesFrom: Int64 = 0
+  private var counts = WebhookCounts()
+  private var lastFailure: String?
+  private var state = WebhookBreaker.State.flowing
+  /// After the database has failed, nothing happens until then.
+  private var restsUntil: Int64 = 0
+
+  /// - Parameters:
+  ///   - clock: Returns milliseconds since 1970.
+  ///   - steady: Returns milliseconds since any moment, whoever sets the clock.
+  ///   - random: Returns a number from 0 to 1, for pauses.
+  init(
+    _ endpoint: WebhookEndpoint, storage: SQLiteCloudStorage, limits: WebhookLimits = WebhookLimits(),
+    metrics: ServerMetrics, logger: Logger, clock: @escaping @Sendable () -> Int64,
+    steady: @escaping @Sendable () -> Int64 = WebhookCourier.steadyMilliseconds,
+    random: @escaping @Sendable () -> Double = { Double.random(in: 0...1) }
+  ) throws {
+    (self.endpoint, self.storage, self.limits) = (endpoint, storage, limits)
+    (self.metrics, self.logger, self.random) = (metrics, logger, random)
+    (self.clock, self.steady) = (clock, steady)
+    queue = WebhookQueue(limits)
+    secrets = try WatchedFiles([endpoint.secrets], what: "secrets of the webhook \(endpoint.name)", logger: logger) {
+      try WebhookSecrets(endpoint.secrets, of: endpoint.name)
+    }
+  }
+
+  private static let began = ContinuousClock.now
+
+  /// Returns the milliseconds since the first call.
+  @Sendable static func steadyMilliseconds() -> Int64 { Int64((ContinuousClock.now - began) / .milliseconds(1)) }
+
+  // MARK: Working
+
+  /// Does what is due, and returns what to send now. Call it from one place.
+  func pass() async -> [WebhookDelivery] {
+    let now = steady()
+    guard now >= restsUntil else { return [] }
+    do {
+      if delivered.count >= limits.removedTogether || isDue(unsettledSince, limits.removalMilliseconds, now) {
+        try await settle()
+      }
+      if sweptAt == nil || isDue(sweptAt, limits.sweepMilliseconds, now)
+        || added - addedAtSweep >= limits.sweepEvents
+      {
+        try await sweep(now)
+      }
+      // What was delivered and can't be removed must not grow without end.
+      guard delivered.count < 64 * limits.removedTogether else { return [] }
+      try await look(now)
+      return try await deliveries(now)
+    } catch {
+      logger.failure("Events for a webhook can't be looked up or removed now", error)
+      restsUntil = now.addingClamped(limits.restMilliseconds)
+      return []
+    }
+  }
+
+  private var added: Int { storage.outbox?.added ?? 0 }
+
+  private func isDue(_ since: Int64?, _ after: Int64, _ now: Int64) -> Bool {
+    since.map { now >= $0.addingClamped(after) } ?? false
+  }
+
+  private func look(_ now: Int64) async throws {
+    let refills = queue.refills
+    let limit = queue.wantsScan(now: now) ? limits.scanned : 0
+    guard limit > 0 || !refills.isEmpty else { return }
+    let seen = try await storage.webhookEvents(
+      of: endpoint.name, after: queue.scanned, limit: limit, refills: refills)
+    if limit > 0 {
+      queue.found(seen.found, isComplete: seen.found.count < limit, except: delivered)
+    }
+    for (lane, next) in seen.next { queue.refilled(lane, with: next) }
+  }
+
+  private func deliveries(_ now: Int64) async throws -> [WebhookDelivery] {
+    var picks: [WebhookQueue.Pick] = []
+    while let pick = queue.next(now: now) { picks.append(pick) }
+    guard !picks.isEmpty else { return [] }
+    let rows: [Int64: WebhookRow]
+    do {
+      rows = Dictionary(try await storage.webhookRows(picks.map(\.id)).map { ($0.number, $0) }) { $1 }
+    } catch {
+      for pick in picks { queue.returned(pick) }
+      throw error
+    }
+    return picks.compactMap { pick in
+      guard let row = rows[pick.id] else {
+        // Its player was deleted, or it has become a dead letter.
+        queue.vanished(pick)
+        return nil
+      }
+      return WebhookDelivery(pick: pick, request: request(row, clock()))
+    }
+  }
+
+  private func request(_ row: WebhookRow, _ now: Int64) -> WebhookRequest {
+    let (id, body) = (row.id.description, row.body)
+    return WebhookRequest(
+      endpoint: endpoint.name, url: endpoint.url,
+      headers: [
+        "Content-Type": "application/json", "User-Agent": "Keepsake", "Keepsake-Webhook-Id": id,
+        "Keepsake-Webhook-Time": String(now),
+        "Keepsake-Webhook-Signature": secrets.value.signature(id: id, milliseconds: now, body: body),
+      ], body: body)
+  }
+
+  /// Takes the status of the answer to a delivery.
+  func finish(_ delivery: WebhookDelivery, status: Int) {
+    switch status {
+    case 200..<300: finish(delivery, .accepted)
+    case 410: finish(delivery, .gone)
+    default: finish(delivery, .failed("status \(status)"))
+    }
+  }
+
+  func finish(_ delivery: WebhookDelivery, _ answer: WebhookQueue.Answer) {
+    let now = steady()
+    let result = queue.answered(delivery.pick, answer, now: now, random: random())
+    switch answer {
+    case .accepted: lastFailure = nil
+    case .failed(let reason): lastFailure = reason
+    case .gone: lastFailure = "status 410"
+    }
+    metrics.webhookAnswered(endpoint.name, isDelivered: result == .delivered)
+    switch result {
+    case .delivered: delivered.insert(delivery.pick.id)
+    case .dead(let reason):
+      // Until it is one in the database, it must not be found again.
+      delivered.insert(delivery.pick.id)
+      dead.append((delivery.pick.id, reason))
+    case .again: break
+    }
+    if result != .again, unsettledSince == nil { unsettledSince = now }
+    note(queue.breaker.state(now: now))
+  }
+
+  /// Takes that a delivery was given up because the server stops.
+  func abandon(_ delivery: WebhookDelivery) { queue.returned(delivery.pick) }
+
+  private func note(_ new: WebhookBreaker.State) {
+    guard new != state else { return }
+    state = new
+    let details: Logger.Metadata = ["webhook": "\(endpoint.name)", "failure": "\(lastFailure ?? "none")"]
+    switch new {
+    case .flowing: logger.notice("A webhook takes events again", metadata: details)
+    case .failing: logger.warning("A webhook fails; events wait", metadata: details)
+    case .stopped: logger.error("A webhook is stopped: it is tried once an hour, and events wait", metadata: details)
+    }
+  }
+
+  // MARK: Removing
+
+  /// Removes delivered events, and has others become dead letters. Call it once more when the server stops.
+  func settle() async throws {
+    let (settled, buried) = (delivered, dead)
+    guard !settled.isEmpty else { return }
+    let isBuried = Set(buried.map(\.number))
+    try await storage.settleWebhooks(
+      delivered: settled.subtracting(isBuried).sorted(), dead: buried, now: clock())
+    // More may have come meanwhile.
+    delivered.subtract(settled)
+    dead.removeFirst(buried.count)
+    unsettledSince = delivered.isEmpty ? nil : steady()
+    if !buried.isEmpty {
+      metrics.webhookDied(endpoint.name, buried.count)
+      logger.warning(
+        "Events for a webhook have become dead letters",
+        metadata: ["webhook": "\(endpoint.name)", "count": "\(buried.count)", "reason": "\(buried[0].reason)"])
+    }
+  }
+
+  /// Counts what waits, and keeps it within its bounds.
+  private func sweep(_ now: Int64) async throws {
+    let time = clock()
+    noteStep(to: time, now)
+    var hasMore = true
+    while hasMore {
+      counts = try await storage.webhookCounts(of: endpoint.name)
+      let moved = try await storage.boundWebhooks(
+        of: endpoint.name, counts, limits, now: time, isAgeing: now >= agesFrom)
+      hasMore = moved.hasMore
+      metrics.webhookDied(endpoint.name, moved.buried)
+      metrics.webhookDropped(endpoint.name, moved.dropped)
+      if moved.buried + moved.dropped > 0 {
+        logger.warning(
+          "Too many events wait for a webhook, or for too long",
+          metadata: [
+            "webhook": "\(endpoint.name)", "deadLetters": "\(moved.buried)", "dropped": "\(moved.dropped)",
+          ])
+      }
+    }
+    metrics.set("keepsake_webhook_waiting", [("endpoint", endpoint.name)], to: Double(counts.waiting))
+    (sweptAt, addedAtSweep, clockAtSweep) = (now, added, time)
+  }
+
+  /// Has nothing be too old for a while if the clock is much further than the time that has passed.
+  private func noteStep(to time: Int64, _ now: Int64) {
+    guard let sweptAt else { return }
+    let ahead = time.addingClamped(-clockAtSweep).addingClamped(-now.addingClamped(-sweptAt))
+    guard ahead > limits.clockStepMilliseconds else { return }
+    agesFrom = now.addingClamped(limits.clockRestMilliseconds)
+    logger.warning(
+      "The clock was set forward; for an hour, no event for a webhook is too old",
+      metadata: ["webhook": "\(endpoint.name)", "seconds": "\(ahead / 1_000)"])
+  }
+
+  // MARK: What others ask
+
+  /// Notes that there may be new events.
+  func notice() { queue.notice() }
+
+  /// Sends everything that waits for its next attempt now.
+  func retryAll() { queue.retryAll() }
+
+  /// What the studio is shown.
+  func status() async throws -> (state: WebhookBreaker.State, counts: WebhookCounts, failure: String?) {
+    (queue.breaker.state(now: steady()), try await storage.webhookCounts(of: endpoint.name), lastFailure)
+  }
+
+  /// When ``pass()`` may have something to do although nothing has happened, by the steady clock.
+  func wakeMilliseconds() -> Int64 {
+    let now = steady()
+    let sweep = (sweptAt ?? now).addingClamped(limits.sweepMilliseconds)
+    let settle = unsettledSince?.addingClamped(limits.removalMilliseconds)
+    let next = [queue.wakeMilliseconds(now: now), settle, sweep].compactMap(\.self).min() ?? sweep
+    return max(next, restsUntil)
+  }
+}
+#endif

@@ -1,0 +1,84 @@
+#if Cloud
+import Foundation
+import GRDB
+import KeepsakeReplication
+import Logging
+import TestSupport
+import Testing
+
+@testable import KeepsakeServer
+
+/// Bans in memory and in the database are the same, whatever happens at the same time.
+@Suite("Bans", .hangLimit) struct BanTests {
+  private static let identity = DeviceIdentity(
+    device: DeviceID(high: 1, low: 1), player: PlayerID(high: 1, low: 2), container: ContainerID(high: 1, low: 3),
+    app: AppID(ofKey: "an app key"))
+
+  private static func entry() -> AuditEntry {
+    AuditEntry(atMilliseconds: 5, key: "k", name: "ada", act: "player.ban", request: "r")
+  }
+
+  private func rows(_ storage: SQLiteCloudStorage) async throws -> [ContainerID: Ban] {
+    try await storage.reading { try Ban.all(in: $0) }
+  }
+
+  @Test("a player who was deleted meanwhile isn't banned, and nothing of the player comes back")
+  func deleted() async throws {
+    try await TemporaryFolder.with { folder in
+      let storage = try AdminStage.storage(in: folder)
+      let container = Self.identity.container
+      let ban = Ban(reason: "x", sinceMilliseconds: 1)
+      try await storage.setBan(ban, of: container, auditing: Self.entry())
+      #expect(storage.ban(of: container) == ban)
+      try await storage.delete(container, now: 1)
+      #expect(storage.ban(of: container) == nil)
+      await #expect {
+        try await storage.setBan(ban, of: container, auditing: Self.entry())
+      } throws: {
+        ($0 as? APIError)?.code == .playerUnknown
+      }
+      #expect(try await rows(storage).isEmpty)
+      #expect(storage.ban(of: container) == nil)
+      try await storage.close()
+    }
+  }
+
+  @Test("of bans at the same time, memory and database have the same one")
+  func raced() async throws {
+    try await TemporaryFolder.with { folder in
+      let storage = try AdminStage.storage(in: folder)
+      let container = Self.identity.container
+      for _ in 0..<5 {
+        try await withThrowingTaskGroup(of: Void.self) { group in
+          for number in 0..<40 {
+            let ban = number % 3 == 0 ? nil : Ban(reason: "\(number)", sinceMilliseconds: 1)
+            group.addTask { try await storage.setBan(ban, of: container, auditing: Self.entry()) }
+          }
+          try await group.waitForAll()
+        }
+        #expect(try await rows(storage)[container] == storage.ban(of: container))
+      }
+      try await storage.close()
+    }
+  }
+
+  @Test("a stream that was being opened when its player was banned ends with its next event")
+  func streams() async throws {
+    let folder = try TemporaryFolder()
+    var configuration = ServerConfiguration(data: folder.url, port: 0)
+    (configuration.adminPort, configuration.saves) = (0, TextReader())
+    let service = try CloudService(
+      configuration: configuration, logger: Logger(label: "test"), stopSwitch: StopSwitch(), onRunning: { _ in })
+    let cloud = try #require(service.admin).routes.cloud
+    var identity = Self.identity
+    identity.app = AppID(ofKey: try #require(cloud.appKeys.keys.first))
+    let token = cloud.tokens.token(for: identity)
+    #expect(cloud.isStillAdmitted(token))
+    let ban = Ban(reason: "x", sinceMilliseconds: 1)
+    try await cloud.storage.setBan(ban, of: identity.container, auditing: Self.entry())
+    #expect(!cloud.isStillAdmitted(token))
+    try await cloud.storage.setBan(nil, of: identity.container, auditing: Self.entry())
+    #expect(cloud.isStillAdmitted(token))
+  }
+}
+#endif
