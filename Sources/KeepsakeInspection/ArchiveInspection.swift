@@ -82,7 +82,7 @@ public struct ArchiveInspection: Sendable {
   package let foreign: String?
   /// What the source was opened from, outermost first, such as "gzip"; empty for a file as it is.
   package var wrappings: [String] = []
-  /// Where it comes from, as whoever asks for it has named that; nil if nothing is named.
+  /// The path or name of its file, as the caller gave it; nil if the caller gave none.
   package var source: InspectedSource?
   /// Reads the classes of a keyed archive's objects, also those that are shown as values; nil for any other file.
   package var savedClasses: (@Sendable () -> SavedClasses)?

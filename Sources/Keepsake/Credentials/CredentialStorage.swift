@@ -30,8 +30,8 @@ public struct CredentialStorage: Sendable {
   /// In the folder, in files that only the user can read (mode 0600).
   ///
   /// The default on every platform. A backup of the device contains the folder, so a device that is set up from one
-  /// continues as the same device of the player, which is safe (see `StorageFolders`). But whoever gets hold of the
-  /// backup can use the token as well: if that matters more, choose a store, and offer the player a way back.
+  /// continues as the same device of the player, which is safe (see `StorageFolders`). But a thief of the backup
+  /// can use the token as well: if that matters more, choose a store, and offer the player a way back.
   public static let folder = CredentialStorage(current: nil, former: [])
 
   /// In a store: `KeychainStore` on Apple's platforms, `DataProtectionStore` on Windows, or the game's own.

@@ -78,7 +78,7 @@ extension AdminRoutes {
         let count = try await cloud.storage.retryWebhooks(
           of: courier.endpoint.name, wanted.ids, limit: Self.retriedAtOnce, auditing: call.storage.entry)
         call.storage.written()
-        // Also what waits for its next attempt: whoever asks has repaired something.
+        // Also what waits for its next attempt: the operator asks after having repaired the backend.
         await courier.retryAll()
         cloud.storage.outbox?.wake()
         return try Response(json: Retried(retried: count))

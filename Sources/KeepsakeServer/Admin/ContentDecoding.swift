@@ -49,7 +49,7 @@ final class ContentDecoding: Sendable {
 
   func kept(_ hash: ContentHash) -> Data? { state.withLock { $0.kept[hash] } }
 
-  /// Keeps what was decoded, in place of what was kept first. Not verified: whoever uses it checks what comes of it.
+  /// Keeps what was decoded, in place of what was kept first. Its hash isn't checked: the caller checks the result.
   func keep(_ plain: Data, of hash: ContentHash) {
     guard plain.count <= Self.keptBytes else { return }
     state.withLock { state in

@@ -1,7 +1,7 @@
 #if Cloud
 package import Foundation
 
-/// The tar archive of everything of a player, on the disk of whoever has asked for it.
+/// The tar archive of everything of a player, on the disk of the machine that asked for the export.
 package enum PlayerArchive {
   /// The name of its last file.
   static let last = "end.json"

@@ -12,7 +12,7 @@ struct NonceAuthority: Sendable {
   static let lifetimeMilliseconds: Int64 = 600_000
   private static let (timeBytes, randomBytes, codeBytes) = (8, 17, 32)
 
-  /// A restart makes nonces void: whoever signs in at that time has to begin again.
+  /// A restart makes nonces void: a player who is signing in at that time has to begin again.
   private let key = SymmetricKey(size: .bits256)
 
   /// Returns a new nonce: 76 characters of the alphabet of base64url. Its bytes fill them, so that it can be written in
