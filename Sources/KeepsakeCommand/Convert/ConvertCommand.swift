@@ -5,6 +5,8 @@ import Foundation
 import KeepsakeInterchange
 import KeepsakeStore
 #if canImport(Glibc)
+import CDispatch  // The compiler may take this module, or the next, for the one that defines Glibc's stat.
+import CoreFoundation
 import Glibc
 #elseif canImport(Musl)
 import Musl

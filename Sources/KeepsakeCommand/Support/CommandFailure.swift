@@ -58,8 +58,7 @@ struct CommandFailure: Error, Hashable, Sendable, Codable {
   /// The failure of a command that was given a path at which it finds nothing: there is nothing, or the system doesn't
   /// say what is there.
   static func nothing(at path: String) -> CommandFailure {
-    var status = stat()
-    guard stat(path, &status) != 0, errno != ENOENT, errno != ENOTDIR else {
+    guard access(path, F_OK) != 0, errno != ENOENT, errno != ENOTDIR else {
       return CommandFailure(.noInput, "there is nothing at \(path)", next: "check the path")
     }
     let number = errno
@@ -71,8 +70,7 @@ struct CommandFailure: Error, Hashable, Sendable, Codable {
 
   /// The failure of a command that isn't permitted to look at what a path names; nil if it is, or if nothing is there.
   static func denied(at path: String) -> CommandFailure? {
-    var status = stat()
-    guard stat(path, &status) != 0 else { return nil }
+    guard access(path, F_OK) != 0 else { return nil }
     let number = errno
     guard Kind(errno: number) == .permission else { return nil }
     return CommandFailure(system: number, "\(path) can't be looked at: \(String(cString: strerror(number)))")
