@@ -40,6 +40,13 @@ SWITCH = """import Foundation
 """
 
 
+def is_expression(text):
+    """Whether a text may be one, as far as can be said without a compiler."""
+    text = text.strip()
+    return bool(text) and text[0] not in ",:" and text[-1] not in ",:" and all(
+        text.count(one) == text.count(other) for one, other in ("()", "[]", "{}"))
+
+
 class Mutant:
     """A mistake: a place in a file, and what stands there instead."""
 
@@ -63,6 +70,8 @@ class Mutant:
         self.patience = values.get("patience", 0)
         if self.kind not in ("expression", "statement", "text"):
             sys.exit(f"{source}: {self.name}: kind is expression, statement or text (within a string literal)")
+        if self.kind == "expression" and not all(is_expression(text) for text in (self.was, self.now)):
+            sys.exit(f"{source}: {self.name}: was or now is no expression by itself: say kind, or choose another place")
         if not self.suites and not self.equivalent:
             sys.exit(f"{source}: {self.name}: names no suites")
 
