@@ -8,8 +8,8 @@ import KeepsakeReplication
 /// What the audit log says about one act of the studio: who, what, about whom, when, and what came of it.
 ///
 /// A row is never changed or removed, not even when everything of the player is deleted. So it has no id of a player, a
-/// device, a version or an order, but the SHA-256 of it: with the id one finds its rows, and from a row nobody finds the
-/// id. The ids are random and too long to be guessed.
+/// device, a version or an order, but the SHA-256 of it: with the id one finds its rows, and from a row nobody finds
+/// the id. The ids are random and too long to be guessed.
 struct AuditEntry: Sendable {
   static let done = "done"
 
