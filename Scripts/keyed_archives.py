@@ -131,7 +131,10 @@ def same(one, other):
 
 
 class Random:
-    """An archive of random objects, that refer to each other at random: also such as no archiver writes."""
+    """An archive of random objects, that refer to each other at random: also such as no archiver writes.
+
+    In most of them, no object leads back to itself: the others can't be written as values, and compare nothing there.
+    """
 
     LISTS = ["NSArray"], ["NSMutableArray", "NSArray"], ["NSSet"], ["NSMutableSet", "NSSet"], ["Bag", "NSArray"]
     OWN = ["Hero", "Actor"], ["Hero"], ["Hero", "Other"], ["Sword", "Thing"]
@@ -146,16 +149,16 @@ class Random:
         self.random = random.Random(seed)
         self.objects, self.classes = ["$null"], {}
         count = self.random.randint(2, 25)
-        self.places = range(1, count + 1)
+        self.places, self.leads_back = range(1, count + 1), self.random.random() < 0.2
         self.objects += [None] * count
-        for place in self.places:
-            self.objects[place] = self.an_object()
+        for self.place in self.places:
+            self.objects[self.place] = self.an_object()
 
     def plist(self):
         choice = self.random.random
         top = {self.random.choice(["root", "root", "data"]): plistlib.UID(1)}
         if choice() < 0.2:
-            top["second"] = self.reference()
+            top["second"] = plistlib.UID(self.random.choice(self.places))
         if choice() < 0.1:
             top["third"] = 7
         archiver = "NSKeyedArchiver" if choice() < 0.9 else "Another"
@@ -163,7 +166,8 @@ class Random:
         return {"$version": 100_000, "$archiver": archiver, "$top": top, "$objects": self.objects, **beside}
 
     def reference(self):
-        return plistlib.UID(self.random.choice(self.places) if self.random.random() < 0.95 else 0)
+        places = self.places if self.leads_back else self.places[self.place:]
+        return plistlib.UID(self.random.choice(places) if places and self.random.random() < 0.95 else 0)
 
     def references(self, count):
         return [self.reference() for _ in range(count)]
@@ -176,6 +180,8 @@ class Random:
 
     def an_object(self):
         choose, count = self.random.choice, self.random.randint(0, 4)
+        if self.place == 1 and self.random.random() < 0.8:  # Much is reached from it.
+            return self.own()
         kind = choose([
             self.plain, self.plain, self.own, self.own, self.of_foundation, self.of_foundation,
             lambda: self.of_class(choose(self.LISTS), {"NS.objects": self.references(count)}),

@@ -96,9 +96,11 @@ class Comparison:
             self.lose(f"{was}, which comes back as {now}", path)
             if not is_spelled(self.old, a, b):
                 self.misspelled.append(f"{path}: {was} came back as {b!r}")
-            if not (isinstance(a, dict) and isinstance(b, dict) and a.keys() == b.keys()):
-                if not self.compare_by_name(a, b, path) and self.old.class_of(a) in SHOWN_AS_VALUE:
-                    self.by_value.add(first)
+            has_same_keys = isinstance(a, dict) and isinstance(b, dict) and a.keys() == b.keys()
+            is_by_name = not has_same_keys and self.compare_by_name(a, b, path)
+            if not is_by_name and self.old.class_of(a) in SHOWN_AS_VALUE:
+                self.by_value.add(first)
+            if not has_same_keys:
                 return
         if isinstance(a, dict) and isinstance(b, dict):
             self.compare_fields(a, b, path)
@@ -230,7 +232,7 @@ class Comparison:
             name, keeps_class = self.old.class_of(self.old.objects[uid])[:80], uid not in self.changed
             if count > 1 and (has_objects or keeps_class or uid in self.by_value):
                 self.lose(f"{name}, which comes back as several objects", partners[-1][1], count - 1)
-            elif count > 1:
+            elif count - (0 in numbers) > 1:  # Nil is no copy.
                 self.copies += 1
             for number in numbers if keeps_class else ():
                 if owners[number]:
