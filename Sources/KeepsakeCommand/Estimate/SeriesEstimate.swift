@@ -26,8 +26,13 @@ struct SeriesEstimate: Encodable {
 
   /// The number of loads, of which the fastest counts, since other programs use the processor, too.
   private static let loads = 5
+  /// For a commit, on a slow disk.
+  private static let patience = Duration.seconds(600)
 
-  /// Reads and stores all versions. Each costs what a save costs; takes memory for three of them.
+  /// What may wait to be stored, beside one version. What waits is stored in one transaction.
+  private static let maximumWaiting = (versions: 256, bytes: 16 << 20)
+
+  /// Reads and stores all versions. Takes memory for four of them, and for those that wait to be stored.
   init(of series: SaveSeries, progress: (String) -> Void) throws {
     name = series.name
     path = series.path
@@ -41,6 +46,8 @@ struct SeriesEstimate: Encodable {
     let alone = folder.appendingPathComponent("alone")
     var before: Data?
     let store = try Store.open(at: all, history: .everything)
+    var waiting: [(commit: PendingCommit<Void>, bytes: Int)] = []
+    var waitingBytes = 0
     for (index, file) in series.files.enumerated() {
       progress("\(name): version \(index + 1) of \(versionCount)")
       guard let bytes = try AtomicFile.read(file, maximumBytes: EncodedContent.maximumContentBytes) else {
@@ -51,16 +58,22 @@ struct SeriesEstimate: Encodable {
       let own = try Zstd.compress(bytes).count
       aloneBytes += own
       leastBytes += try before.map { try Zstd.compress(bytes, prefix: $0).count } ?? own
-      try Self.save(bytes, as: index, in: store)
+      waiting.append((try Self.save(bytes, as: index, in: store), bytes.count))
+      waitingBytes += bytes.count
+      if waiting.count >= Self.maximumWaiting.versions || waitingBytes >= Self.maximumWaiting.bytes {
+        for one in waiting { try one.commit.wait(within: Self.patience) }
+        (waiting, waitingBytes) = ([], 0)
+      }
       before = bytes
     }
+    for one in waiting { try one.commit.wait(within: Self.patience) }
     let contents = try store.read { try $0.contentSummaries() }
     encodedBytes = contents.reduce(0) { $0 + $1.encodedBytes }
     fullFrameCount = contents.count { $0.base == nil }
     try store.close()
     if let before {
       let store = try Store.open(at: alone)
-      try Self.save(before, as: versionCount - 1, in: store)
+      try Self.save(before, as: versionCount - 1, in: store).wait(within: Self.patience)
       try store.close()
     }
     progress("\(name): loading")
@@ -71,16 +84,16 @@ struct SeriesEstimate: Encodable {
 
   private static func id(_ index: Int) -> VersionID { VersionID(high: 0, low: UInt64(index) + 1) }
 
-  private static func save(_ bytes: Data, as index: Int, in store: Store) throws {
+  private static func save(_ bytes: Data, as index: Int, in store: Store) throws -> PendingCommit<Void> {
     let writer = store.writer
-    try store.submit([("save", bytes)]) { transaction, kept in
+    return try store.submit([("save", bytes)]) { transaction, kept in
       let record = VersionRecord(
         id: id(index), slot: "save", covers: index > 0 ? [id(index - 1)] : [], contents: kept.flatMap(\.hashes),
         length: bytes.count,
         metadata: SaveMetadata(), savedAtMilliseconds: Int64(index), writer: writer, provisional: false)
       try transaction.putVersion(StoredVersion(record: record, acknowledged: true, offered: true))
       for covered in record.covers { try transaction.markCovered(covered) }
-    }.wait(within: .seconds(600))
+    }
   }
 
   /// Measured on a store that is opened anew each time, so that nothing is in memory yet.
