@@ -40,9 +40,13 @@ struct CloudService: Service {
     self.certificates = certificates
     let clock = configuration.clock
     folder = try DataFolder(at: configuration.data)
-    let hasKeys = !configuration.appKeys.isEmpty || configuration.appKeysFile != nil
+    let registry = AppRegistry(file: folder.url.appendingPathComponent(AppRegistry.fileName), clock: clock)
+    var hasKeys = !configuration.appKeys.isEmpty || configuration.appKeysFile != nil
+    // Devices that registered with the generated key go on, whatever apps are created beside it.
+    if !hasKeys, !folder.hasOwnAppKey { hasKeys = try !registry.list().isEmpty }
     let appKeys = try AppKeys(
-      hasKeys ? configuration.appKeys : [folder.ownAppKey()], file: configuration.appKeysFile, logger: logger)
+      hasKeys ? configuration.appKeys : [folder.ownAppKey()], file: configuration.appKeysFile, registry: registry,
+      logger: logger)
     let tokens = try TokenAuthority(
       ServerSecrets(data: folder.url), lifetimeDays: configuration.tokenDays, clock: clock, logger: logger)
     let storage = try SQLiteCloudStorage(

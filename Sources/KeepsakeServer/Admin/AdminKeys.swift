@@ -55,7 +55,7 @@ package struct AdminKeys {
     let key = AdminKey(
       id: String(Hexadecimal.text(source.next()).prefix(8)), name: name,
       scopes: AdminScope.allCases.filter(scopes.contains), createdMilliseconds: clock(), revokedMilliseconds: nil,
-      apps: Set(appKeys.map(AppID.init(ofKey:))), digest: ContentHash(of: Data(text.utf8)).bytes)
+      apps: try apps(of: appKeys), digest: ContentHash(of: Data(text.utf8)).bytes)
     try writing("key.create", about: key) { db in
       let keys = try AdminKey.all(in: db)
       guard !keys.contains(where: { $0.name == name }) else {
@@ -67,6 +67,17 @@ package struct AdminKeys {
       try key.insert(in: db)
     }
     return (text, key)
+  }
+
+  /// Returns the apps of keys: those that the registry has by their ids there.
+  private func apps(of keys: [String]) throws -> Set<AppID> {
+    let file = database.deletingLastPathComponent().appendingPathComponent(AppRegistry.fileName)
+    let registered = try AppRegistry(file: file).list()
+    return Set(
+      keys.map { key in
+        let digest = ContentHash(of: Data(key.utf8))
+        return registered.first { $0.keys.contains { $0.sha256 == digest } }?.appID ?? AppID(ofKey: key)
+      })
   }
 
   /// Revokes a key for good.

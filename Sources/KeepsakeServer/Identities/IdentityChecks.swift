@@ -86,12 +86,11 @@ struct IdentityChecks: Sendable {
   private func ask(
     _ verifier: any IdentityVerifier, _ turn: Allotment.Share, _ proof: String, issuer: String, app: AppID
   ) async throws -> VerifiedIdentity {
-    let app = app.bytes.map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined()
     let subject: String
     do {
       subject = try await Deadline.run(within: limit) {
         defer { turn.end() }
-        return try await verifier.subject(of: IdentityProof(bytes: Data(proof.utf8), app: app))
+        return try await verifier.subject(of: IdentityProof(bytes: Data(proof.utf8), app: app.text))
       }
     } catch let error where error is IdentityFailure || error is CancellationError {
       throw error

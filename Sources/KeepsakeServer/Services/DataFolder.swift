@@ -21,6 +21,8 @@ import Darwin
 ///     witness          the database's generation (DatabaseWitness)
 ///     server-keys      hashes of the keys with which the game's own servers order the bank (ServerKeys)
 ///     server-keys.lock locked while a command changes them
+///     apps.json        apps with the hashes of their keys (AppRegistry)
+///     apps.json.lock   locked while a command changes them
 ///     restoring/       while a backup is being restored into the folder (BackupRestore)
 ///     lock
 ///
@@ -33,10 +35,11 @@ final class DataFolder: Sendable {
   static let lockName = "lock"
   static let restoringName = "restoring"
   /// The small files that a backup has to have, as far as they exist.
-  static let keptNames = [secretName, "app-key", "server-keys"]
+  static let keptNames = [secretName, "app-key", "server-keys", AppRegistry.fileName]
   /// What else may be here, and is of no use in a backup.
   static let transientNames: Set<String> = [
-    contentsName, "incoming", lockName, witnessName, restoringName, "secret.lock", "server-keys.lock", "probe",
+    contentsName, "incoming", lockName, witnessName, restoringName, "secret.lock", "server-keys.lock",
+    AppRegistry.fileName + ".lock", "probe",
   ]
 
   let url: URL
@@ -112,7 +115,10 @@ final class DataFolder: Sendable {
   private func restrictFiles() throws {
     try PrivateFile.create(database)
     for folder in [contents, incoming] { try PrivateFile.restrict(folder, isFolder: true) }
-    let names = ["lock", "secret", "secret.lock", "app-key", "witness", "server-keys", "server-keys.lock"]
+    let names = [
+      "lock", "secret", "secret.lock", "app-key", "witness", "server-keys", "server-keys.lock", AppRegistry.fileName,
+      AppRegistry.fileName + ".lock",
+    ]
     let files = ["", "-wal", "-shm", "-journal"].map { Self.databaseName + $0 } + names
     for name in files { try PrivateFile.restrict(url.appendingPathComponent(name)) }
   }
@@ -133,9 +139,14 @@ final class DataFolder: Sendable {
     close(descriptor)
   }
 
+  private var appKeyFile: URL { url.appendingPathComponent("app-key") }
+
+  /// Whether an app key was generated for this folder.
+  var hasOwnAppKey: Bool { FileManager.default.fileExists(atPath: appKeyFile.path) }
+
   /// Returns the app key that was generated for this folder at its first start.
   func ownAppKey() throws -> String {
-    let file = url.appendingPathComponent("app-key")
+    let file = appKeyFile
     if let bytes = try PrivateFile.read(file) {
       let key = String(decoding: bytes, as: UTF8.self).trimmingCharacters(in: .whitespacesAndNewlines)
       guard AppKeys.isAcceptable(key) else {

@@ -1,0 +1,98 @@
+#if Cloud
+import Crypto
+import Foundation
+import KeepsakeReplication
+import Logging
+
+/// Identifies an app: by a hash of its key, which doesn't reveal the key, or by what its registry drew.
+struct AppID: Hashable, Sendable {
+  static let byteCount = 8
+  let bytes: Data
+
+  init(ofKey key: String) { bytes = Data(SHA256.hash(data: Data(key.utf8)).prefix(Self.byteCount)) }
+
+  init(bytes: Data) { self.bytes = bytes }
+
+  init(word: UInt64) { bytes = withUnsafeBytes(of: word.bigEndian) { Data($0) } }
+
+  /// 16 hexadecimal digits.
+  var text: String { bytes.map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined() }
+}
+
+/// The keys with which installs may register. A key that isn't among them any more is revoked, and with it the tokens
+/// of the devices that registered with it.
+///
+/// Those in a file, one on each line, may change while the server runs; a line that begins with `#` is a comment. So
+/// may the apps of a registry, whose keys are revoked one by one. What the registry has revoked is accepted from
+/// nowhere else.
+struct AppKeys: Sendable {
+  private struct Accepted: Sendable {
+    var keys: [String]
+    var digests: [ContentHash: AppID] = [:]
+    var apps: Set<AppID> = []
+
+    init(_ keys: [String], _ registered: [AppRegistry.App]) {
+      self.keys = keys
+      for key in keys {
+        digests[ContentHash(of: Data(key.utf8))] = AppID(ofKey: key)
+        apps.insert(AppID(ofKey: key))
+      }
+      for app in registered {
+        guard let id = app.appID else { continue }
+        let isRevoked = app.revokedMilliseconds != nil
+        for key in app.keys { digests[key.sha256] = isRevoked || key.revokedMilliseconds != nil ? nil : id }
+        if isRevoked { apps.remove(id) } else { apps.insert(id) }
+      }
+    }
+  }
+  private let accepted: WatchedFiles<Accepted>
+
+  /// - Parameters:
+  ///   - keys: Those that stay as long as the server runs.
+  ///   - file: Where further keys are; nil for none.
+  ///   - registry: Where apps with keys of their own are; nil for none.
+  /// - Throws: A `ServerError` if a key isn't acceptable, there is none, or a file can't be read.
+  init(
+    _ keys: [String], file: URL? = nil, registry: AppRegistry? = nil,
+    logger: Logger = Logger(label: "keepsake.server")
+  ) throws {
+    accepted = try WatchedFiles([file, registry?.file].compactMap(\.self), what: "app keys", logger: logger) {
+      let all = try keys + (file.map(Self.read) ?? [])
+      guard all.allSatisfy(Self.isAcceptable) else { throw Self.unacceptable }
+      let registered = try registry?.list() ?? []
+      guard !all.isEmpty || !registered.isEmpty else {
+        throw ServerError(.configuration, "\(file?.path ?? "The configuration") has no app key.")
+      }
+      return Accepted(all, registered)
+    }
+  }
+
+  private static func read(_ file: URL) throws -> [String] {
+    guard let bytes = try PrivateFile.read(file) else {
+      throw ServerError(.missing, "There is no file \(file.path) with app keys.")
+    }
+    return String(decoding: bytes, as: UTF8.self).split(whereSeparator: \.isNewline)
+      .map { $0.trimmingCharacters(in: .whitespaces) }.filter { !$0.isEmpty && !$0.hasPrefix("#") }
+  }
+
+  static func isAcceptable(_ key: String) -> Bool {
+    (8...200).contains(key.utf8.count) && key.utf8.allSatisfy { (0x21...0x7E).contains($0) }
+  }
+
+  static let unacceptable = ServerError(
+    .configuration, "An app key must have 8 to 200 visible ASCII characters and no spaces; one of those given doesn't.")
+
+  /// The keys themselves, without those of which only a hash is kept.
+  var keys: [String] { accepted.value.keys }
+
+  /// Reads the files again, whether they look changed or not.
+  func reload() { accepted.reload() }
+
+  /// Returns the app of a known key. A wrong key is looked up by its hash, so that the time reveals nothing about the
+  /// keys that exist.
+  func app(forKey key: String) -> AppID? { accepted.value.digests[ContentHash(of: Data(key.utf8))] }
+
+  /// Returns whether devices of an app are admitted.
+  func accepts(_ app: AppID) -> Bool { accepted.value.apps.contains(app) }
+}
+#endif
