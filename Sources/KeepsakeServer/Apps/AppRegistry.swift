@@ -83,13 +83,13 @@ package struct AppRegistry: Sendable {
     var source = SystemRandomNumberGenerator()
     let id = key.map(AppID.init(ofKey:)) ?? AppID(word: source.next())
     let now = clock()
-    let app = App(
-      name: name, id: id.text, createdMilliseconds: now, keys: [Key(sha256: Self.digest(text), createdMilliseconds: now)])
+    let first = Key(sha256: Self.digest(text), createdMilliseconds: now)
+    let app = App(name: name, id: id.text, createdMilliseconds: now, keys: [first])
     try change { apps in
       guard !apps.contains(where: { $0.name == name }) else {
         throw ServerError(.configuration, "There is an app named \(name), or was one: use another name.")
       }
-      guard !apps.contains(where: { app in app.id == id.text || app.keys.contains { $0.sha256 == Self.digest(text) } })
+      guard !apps.contains(where: { app in app.id == id.text || app.keys.contains { $0.sha256 == first.sha256 } })
       else { throw ServerError(.configuration, "This key is that of another app already.") }
       guard apps.count < Self.maximumApps else {
         throw ServerError(.configuration, "There are \(Self.maximumApps) apps already.")

@@ -116,7 +116,10 @@ import Testing
       let phone = try await registered(server, key)
       let bytes = try Data(contentsOf: registry.file)
       #expect(bytes.range(of: Data(key.utf8)) == nil, "only a hash is kept")
-      for text in ["", "{", #"{"format": 1}"#, #"{"apps": [], "format": 0}"#, #"{"format": 1, "apps": [{"name": 1}]}"#] {
+      let texts = [
+        "", "{", #"{"format": 1}"#, #"{"apps": [], "format": 0}"#, #"{"format": 1, "apps": [{"name": 1}]}"#,
+      ]
+      for text in texts {
         try Data(text.utf8).write(to: registry.file)
         #expect(try await phone.call("GET", "/v1/devices").status == 200, "\(text)")
         let error = #expect(throws: ServerError.self, "\(text)") { _ = try registry.create("new") }
