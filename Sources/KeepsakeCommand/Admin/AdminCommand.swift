@@ -15,7 +15,7 @@ struct AdminCommand: AsyncParsableCommand {
       """,
     subcommands: [
       AdminPlayerCommand.self, AdminSaveCommand.self, AdminMoneyCommand.self, AdminDeviceCommand.self,
-      AdminKeyCommand.self, AdminAuditCommand.self,
+      AdminWebhookCommand.self, AdminKeyCommand.self, AdminAuditCommand.self,
     ])
 }
 #endif

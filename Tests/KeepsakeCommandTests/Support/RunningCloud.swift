@@ -12,8 +12,10 @@ struct RunningCloud {
   /// The address of the port for the studio.
   let adminURL: String
 
-  /// - Parameter body: Gets the cloud, and an empty folder.
-  static func with(_ body: (RunningCloud, URL) async throws -> Void) async throws {
+  /// - Parameters:
+  ///   - more: Further words of `keepsake serve`.
+  ///   - body: Gets the cloud, and an empty folder.
+  static func with(_ more: [String] = [], _ body: (RunningCloud, URL) async throws -> Void) async throws {
     try await TemporaryFolder.with { root in
       let output = root.appendingPathComponent("output")
       try Data().write(to: output)
@@ -21,7 +23,7 @@ struct RunningCloud {
       process.executableURL = Tool.url
       process.arguments = [
         "serve", "--data", root.appendingPathComponent("cloud").path, "--port", "0", "--admin-port", "0", "--json",
-      ]
+      ] + more
       process.standardOutput = try FileHandle(forWritingTo: output)
       process.standardError = FileHandle.nullDevice
       process.standardInput = FileHandle.nullDevice
