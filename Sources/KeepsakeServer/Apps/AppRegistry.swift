@@ -1,7 +1,7 @@
 #if Cloud
 import Crypto
 package import Foundation
-import KeepsakeReplication
+package import KeepsakeReplication
 
 /// The apps in a server's data folder: each with a name, an id that stays, and the hashes of its keys, so that a key
 /// can be replaced without a device noticing.
@@ -21,7 +21,11 @@ package struct AppRegistry: Sendable {
     /// The oldest first, with those that were revoked.
     package var keys: [Key]
 
-    var appID: AppID? { Hexadecimal.words(in: id, count: 1).map { AppID(word: $0[0]) } }
+    /// Nil for anything else.
+    var appID: AppID? {
+      guard let app = UInt64(id, radix: 16).map(AppID.init(word:)), app.text == id else { return nil }
+      return app
+    }
   }
   package struct Key: Hashable, Sendable, Codable {
     package var sha256: ContentHash
