@@ -113,19 +113,7 @@ extension Cloud {
     do {
       return try RecoveryCode(typed: typed)
     } catch {
-      throw GameDataError(.mistyped, message(error))
-    }
-  }
-
-  private static func message(_ mistake: RecoveryCode.Mistake) -> String {
-    switch mistake {
-    case .group(let number): "there is a mistake in group \(number) of the recovery code"
-    case .character(let character): "a recovery code has no \"\(character)\""
-    case .length(let count):
-      """
-      a recovery code has \(RecoveryCode.groupCount) groups of \(RecoveryCode.groupLength) characters, and this has \
-      \(CountText.of(count, "character"))
-      """
+      throw GameDataError(.mistyped, error.message)
     }
   }
 }

@@ -17,7 +17,8 @@ struct SyncCommand: AsyncParsableCommand, PrintsLines {
       reported and stays in the history (keepsake history, keepsake restore).
 
       With --cloud, the devices sync through a server. The first device registers automatically; there, --pair prints \
-      a code with which the next device joins (--join).
+      a code with which the next device joins (--join). A recovery code (--new-recovery-code) brings everything back to \
+      a new device after all others were lost (--recover).
 
       With --folder, they sync through a folder that they share: one that another program syncs (iCloud Drive, \
       Dropbox, Syncthing), or a memory stick. It has to exist, beside the saves and not inside them. The first device \
@@ -30,6 +31,7 @@ struct SyncCommand: AsyncParsableCommand, PrintsLines {
     examples: [
       "keepsake sync ~/saves --cloud http://127.0.0.1:8080 --app-key KEY --pair",
       "keepsake sync ~/saves --cloud http://127.0.0.1:8080 --app-key KEY --join CODE     # on the other device",
+      "keepsake sync ~/saves --cloud http://127.0.0.1:8080 --app-key KEY --recover       # on a new device",
       "keepsake sync ~/saves --folder ~/Dropbox/keepsake --once",
     ])
 
@@ -37,6 +39,14 @@ struct SyncCommand: AsyncParsableCommand, PrintsLines {
   var folder: String
 
   @OptionGroup var target: SyncTargetOptions
+
+  @Flag(
+    name: .long,
+    help: "Join your player with your recovery code, which is asked for or read from standard input, on a new device.")
+  var recover = false
+
+  @Flag(name: .long, help: "Make a recovery code, in place of any earlier one, and print it once.")
+  var newRecoveryCode = false
 
   @Flag(name: .long, help: "Stop once nothing is left to send or receive.")
   var once = false
@@ -55,7 +65,16 @@ struct SyncCommand: AsyncParsableCommand, PrintsLines {
 
   func validate() throws {
     try watch.check()
-    _ = try place()
+    guard recover || newRecoveryCode else {
+      _ = try place()
+      return
+    }
+    guard case .server(_, _, let entry) = try place() else {
+      throw ValidationError("--recover and --new-recovery-code need a server (--cloud), which knows the code.")
+    }
+    guard !recover || entry == .register else {
+      throw ValidationError("--recover can't be used together with --join: each brings this device to a player.")
+    }
   }
 
   private func place() throws -> SyncLocation {
@@ -67,11 +86,15 @@ struct SyncCommand: AsyncParsableCommand, PrintsLines {
 
   func run() async throws {
     try await CommandRun.reporting(json: json, as: Self.jsonForm) {
-      let place = try place()
+      var place = try place()
+      if recover, case .server(let url, let appKey, _) = place {
+        place = .server(url, appKey: appKey, entry: .recovery(try RecoveryPrompt.read()))
+      }
       let reporter = SyncReporter(json: json, showsProgress: true)
       let session = try await SyncSession.open(
         SyncSession.Options(
-          folder: folder, state: state, cloud: place, showsPairingCode: target.pair, once: once,
+          folder: folder, state: state, cloud: place, showsPairingCode: target.pair,
+          makesRecoveryCode: newRecoveryCode, once: once,
           intervalMilliseconds: watch.interval, settleMilliseconds: watch.settle),
         reporter: reporter)
       let signals = StopSignals()

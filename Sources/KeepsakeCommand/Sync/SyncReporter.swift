@@ -19,6 +19,7 @@ final class SyncReporter {
     var message: String?
     var pairingCode: String?
     var expiresInMilliseconds: Int?
+    var recoveryCode: String?
     var stateFolder: String?
     var sharedFolder: String?
     var device: String?
@@ -104,6 +105,16 @@ final class SyncReporter {
       """
       pairing code: \(Printable.text(code.code))  (valid for \(code.expiresInSeconds / 60) minutes and one device; \
       there: --join \(Printable.text(code.code)))
+      """)
+  }
+
+  func recovery(_ code: RecoveryCode) {
+    emit(
+      Line(event: "recovery", recoveryCode: code.text),
+      """
+      recovery code: \(code.text)
+      Write it down, and keep it away from this machine: it isn't shown again. Whoever has it gets everything; a code \
+      from before is void.
       """)
   }
 

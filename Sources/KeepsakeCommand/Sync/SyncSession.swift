@@ -19,6 +19,8 @@ final class SyncSession {
     var state: String?
     var cloud: SyncLocation
     var showsPairingCode: Bool
+    /// Makes a recovery code and shows it.
+    var makesRecoveryCode = false
     var once: Bool
     var intervalMilliseconds: Int
     var settleMilliseconds: Int
@@ -80,6 +82,16 @@ final class SyncSession {
         folder: options.folder, state: state.url.relativePath, shared: shared.relativePath, container: way.container)
     case (.server, let credentials?):
       reporter.ready(folder: options.folder, state: state.url.relativePath, credentials: credentials)
+      if let code = try state.unshownCode() {
+        reporter.recovery(code)
+        try state.forgetNextCode()
+      }
+      if options.makesRecoveryCode {
+        var source = SystemRandomNumberGenerator()
+        let code = RecoveryCode(using: &source)
+        try await HTTPAccount.setRecoveryCode(code, for: credentials)
+        reporter.recovery(code)
+      }
       if options.showsPairingCode { reporter.pairing(try await HTTPAccount.pairingCode(for: credentials)) }
     case (.server, nil): break
     }

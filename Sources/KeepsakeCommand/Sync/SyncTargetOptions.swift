@@ -46,7 +46,7 @@ struct SyncTargetOptions: ParsableArguments {
     else {
       throw ValidationError("--cloud takes a URL such as http://127.0.0.1:8080.")
     }
-    return .server(url, appKey: appKey, joinCode: join)
+    return .server(url, appKey: appKey, entry: join.map(SyncEntry.pairing) ?? .register)
   }
 }
 

@@ -6,7 +6,7 @@ import KeepsakeSync
 
 /// The cloud of a synced folder, as requested.
 enum SyncLocation: Sendable {
-  case server(URL, appKey: String, joinCode: String?)
+  case server(URL, appKey: String, entry: SyncEntry)
   /// A folder that another program carries between the devices.
   case folder(URL)
 
@@ -25,6 +25,16 @@ enum SyncLocation: Sendable {
       .permission, failure.message,
       next: "if this is the folder that you mean, name a new --state folder to join what it contains")
   }
+}
+
+/// How a device without credentials becomes a player's.
+enum SyncEntry: Hashable, Sendable {
+  /// It registers, as a player's first device.
+  case register
+  /// With a code of another device of the player.
+  case pairing(code: String)
+  /// With the player's recovery code.
+  case recovery(RecoveryCode)
 }
 
 /// The connection to a cloud, found or created.
@@ -47,8 +57,8 @@ struct SyncWay: Sendable {
     _ place: SyncLocation, apartFrom others: [URL], state: SyncState, store: Store
   ) async throws -> SyncWay {
     switch place {
-    case .server(let url, let appKey, let joinCode):
-      let credentials = try await credentials(url, appKey, joinCode, state, store)
+    case .server(let url, let appKey, let entry):
+      let credentials = try await credentials(url, appKey, entry, state, store)
       let renewal = CredentialsRenewal(appKey: appKey) { new, _ in try state.keep(new) }
       let http = HTTPTransport(credentials, renewal: renewal)
       return SyncWay(transport: http, container: credentials.container, traffic: http.traffic, credentials: credentials)
@@ -72,36 +82,46 @@ struct SyncWay: Sendable {
   // MARK: A server
 
   private static func credentials(
-    _ url: URL, _ appKey: String, _ joinCode: String?, _ state: SyncState, _ store: Store
+    _ url: URL, _ appKey: String, _ entry: SyncEntry, _ state: SyncState, _ store: Store
   ) async throws -> CloudCredentials {
     if var credentials = try state.credentials() {
-      guard joinCode == nil else {
+      guard try entry == .register || state.hasUsed(entry) else {
         throw CommandFailure(
           .data, "this folder already belongs to a player",
-          next: "leave out --join, or name a new --state folder to join another player")
+          next: "leave out --join or --recover, or name a new --state folder to join another player")
       }
       // A server may move; the token identifies the device.
       credentials.url = url
       return credentials
     }
     // A new player might have nothing to do with the saves here.
-    guard try joinCode != nil || store.read({ try $0.facts().container }) == nil else {
+    guard try entry != .register || store.read({ try $0.facts().container }) == nil else {
       throw CommandFailure(
         .data, "these saves were synced before, but the credentials of their player on a server are missing",
         next:
           """
-          name the shared folder with --folder if they use one, join their player again with --join, or name a new \
-          --state folder
+          name the shared folder with --folder if they use one, join their player again with --join or --recover, \
+          or name a new --state folder
           """)
     }
     let account = HTTPAccount(url: url, appKey: appKey)
     let name = DeviceName.current
     let credentials: CloudCredentials
-    if let joinCode {
-      credentials = try await account.join(code: joinCode, name: name)
-    } else {
-      credentials = try await account.register(name: name)
+    switch entry {
+    case .register: credentials = try await account.register(name: name)
+    case .pairing(let code): credentials = try await account.join(code: code, name: name)
+    case .recovery(let code):
+      do {
+        credentials = try await account.recover(code, next: try state.nextCode(after: code), name: name)
+      } catch let error as AccountError where error.code == .codeUnknown {
+        // Neither it nor this device's use of it is known.
+        try state.forgetNextCode()
+        throw CommandFailure(
+          .permission, "the server knows no such recovery code",
+          next: "a code that was used or replaced is void: type the one that was shown then")
+      }
     }
+    if case .recovery = entry {} else { try state.forgetNextCode() }
     try state.keep(credentials)
     return credentials
   }

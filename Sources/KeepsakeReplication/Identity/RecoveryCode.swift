@@ -15,6 +15,19 @@ package struct RecoveryCode: Hashable, Sendable {
     case character(Character)
     /// The first group that can't be right, counted from 1.
     case group(Int)
+
+    /// Says it to the player.
+    package var message: String {
+      switch self {
+      case .group(let number): "there is a mistake in group \(number) of the recovery code"
+      case .character(let character): "a recovery code has no \"\(character)\""
+      case .length(let count):
+        """
+        a recovery code has \(RecoveryCode.groupCount) groups of \(RecoveryCode.groupLength) characters, and this has \
+        \(CountText.of(count, "character"))
+        """
+      }
+    }
   }
 
   package static let groupCount = 7

@@ -164,7 +164,7 @@ import Testing
       let first = try SyncFolder(shared: shared)
       try first.write("mine", to: "a")
       try await first.sync()
-      #expect(await failure(of: first, with: .server(url, appKey: "key", joinCode: nil))?.kind == .data)
+      #expect(await failure(of: first, with: .server(url, appKey: "key", entry: .register))?.kind == .data)
       let second = try SyncFolder(shared: shared)
       var random = SystemRandomNumberGenerator()
       let credentials = CloudCredentials(

@@ -278,7 +278,7 @@ import Testing
     }
   }
 
-  private static func withServer<Value>(_ body: (RunningServer) async throws -> Value) async throws -> Value {
+  static func withServer<Value>(_ body: (RunningServer) async throws -> Value) async throws -> Value {
     let data = TemporaryFolder.url("cloud")
     // Nothing else gets this port when the server has stopped.
     let port = try TestPort.unused()
@@ -381,19 +381,21 @@ final class SyncFolder: Sendable {
   /// Runs `keepsake sync --json`, and returns the lines that it printed.
   @discardableResult
   func sync(
-    pair: Bool = false, join: String? = nil, key: String? = nil, settle: Int = 60, once: Bool = true,
-    with place: SyncLocation? = nil,
+    pair: Bool = false, join: String? = nil, recovery: RecoveryCode? = nil, makesCode: Bool = false,
+    key: String? = nil, settle: Int = 60, once: Bool = true, with place: SyncLocation? = nil,
     stop: AsyncStream<Int32> = AsyncStream { _ in }
   ) async throws -> [[String: any Sendable]] {
     let printed = Mutex<[String]>([])
     let reporter = SyncReporter(json: true) { line in printed.withLock { $0.append(line) } }
     var cloud = place ?? shared.map { .folder($0) }
-    if let server { cloud = .server(server.url, appKey: key ?? server.appKeys.first ?? "", joinCode: join) }
+    if let server {
+      let entry = recovery.map(SyncEntry.recovery) ?? join.map(SyncEntry.pairing) ?? .register
+      cloud = .server(server.url, appKey: key ?? server.appKeys.first ?? "", entry: entry)
+    }
     let session = try await SyncSession.open(
       SyncSession.Options(
-        folder: root.path, state: elsewhere?.path, cloud: try #require(cloud), showsPairingCode: pair, once: once,
-        intervalMilliseconds: 30,
-        settleMilliseconds: settle),
+        folder: root.path, state: elsewhere?.path, cloud: try #require(cloud), showsPairingCode: pair,
+        makesRecoveryCode: makesCode, once: once, intervalMilliseconds: 30, settleMilliseconds: settle),
       reporter: reporter)
     try await session.run(stop: stop)
     return try printed.withLock { $0 }.map { line in
@@ -407,7 +409,7 @@ final class SyncFolder: Sendable {
     let session = try await SyncSession.open(
       SyncSession.Options(
         folder: root.path, state: elsewhere?.path,
-        cloud: .server(server.url, appKey: server.appKeys.first ?? "", joinCode: nil), showsPairingCode: false,
+        cloud: .server(server.url, appKey: server.appKeys.first ?? "", entry: .register), showsPairingCode: false,
         once: false,
         intervalMilliseconds: 30, settleMilliseconds: 60, seenMilliseconds: 50),
       reporter: SyncReporter(json: true, write: write))
