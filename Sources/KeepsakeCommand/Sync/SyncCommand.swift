@@ -17,8 +17,8 @@ struct SyncCommand: AsyncParsableCommand, PrintsLines {
       reported and stays in the history (keepsake history, keepsake restore).
 
       With --cloud, the devices sync through a server. The first device registers automatically; there, --pair prints \
-      a code with which the next device joins (--join). A recovery code (--new-recovery-code) brings everything back to \
-      a new device after all others were lost (--recover).
+      a code with which the next device joins (--join). A recovery code (--new-recovery-code) brings everything back \
+      to a new device after all others were lost (--recover).
 
       With --folder, they sync through a folder that they share: one that another program syncs (iCloud Drive, \
       Dropbox, Syncthing), or a memory stick. It has to exist, beside the saves and not inside them. The first device \

@@ -91,7 +91,7 @@ import Testing
     }
   }
 
-  @Test("the code is read from standard input, a mistyped group is told by its number, and nothing is asked of a folder")
+  @Test("the code is read from standard input, and a mistyped group is told by its number")
   func command() throws {
     let folder = try TemporaryFolder()
     let cloud = ["--cloud", "http://127.0.0.1:1", "--app-key", "some-app-key"]
