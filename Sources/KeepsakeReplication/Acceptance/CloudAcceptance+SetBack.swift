@@ -26,23 +26,27 @@ extension CloudAcceptance {
   ) throws -> (told: SetBack?, mark: DeviceSetBacks.Mark?) {
     let before = try storage.setBacks(of: device)
     var known = before
-    // A confirmation that is repeated, or of what this cloud hasn't seen or has forgotten, changes nothing.
-    if let confirmed = request.setBack, confirmed == known.unconfirmed, !storage.faults.forgetsSetBacks {
-      known.confirm(now: now)
-    }
-    var told: SetBack?
     let cursor = request.cursor
-    if !isForeign, cursor.ahead == nil, cursor.seq > 0 {
-      // The latest report may be that of the set-back store already, whose response was lost.
-      let furthest = max(try storage.reached(by: device), known.unconfirmed?.from ?? 0)
-      if cursor.seq < furthest {
-        told = SetBack(from: furthest, to: cursor.seq)
-        known.unconfirmed = told
-        if storage.faults.countsLateAsSetBack { known.confirm(now: now) }
-      }
+    let isComparable = !isForeign && cursor.ahead == nil && cursor.seq > 0
+    // The latest report may be that of the set-back store already, whose response was lost.
+    let furthest = isComparable ? max(try storage.reached(by: device), known.unconfirmed?.from ?? 0) : 0
+    if cursor.seq < furthest {
+      // Whatever this confirms is as old as the store.
+      let told = SetBack(from: furthest, to: cursor.seq)
+      known.unconfirmed = told
+      if storage.faults.countsLateAsSetBack { known.confirm(told, now: now) }
+      if known != before { try storage.setSetBacks(known, of: device) }
+      return (told, known.mark)
     }
-    if known != before { try storage.setSetBacks(known, of: device) }
-    return (told, known.mark)
+    // A late request may have raised what wasn't confirmed since the device was told. What this cloud has never seen,
+    // has counted, or has forgotten, confirms nothing.
+    if let confirmed = request.setBack, let shown = known.unconfirmed, confirmed.from <= shown.from,
+      !storage.faults.forgetsSetBacks
+    {
+      known.confirm(confirmed, now: now)
+      try storage.setSetBacks(known, of: device)
+    }
+    return (nil, known.mark)
   }
 
   /// Returns what the device is told about itself.

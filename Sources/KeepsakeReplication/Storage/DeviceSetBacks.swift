@@ -25,10 +25,11 @@ package struct DeviceSetBacks: Hashable, Sendable, Codable {
 
   package var isEmpty: Bool { unconfirmed == nil && mark == nil }
 
-  /// Marks the device for what a request has shown, once.
-  package mutating func confirm(now: Int64) {
-    guard let confirmed = unconfirmed else { return }
+  /// Marks the device for what it confirms, unless that was the last time already: a confirmation is repeated until a
+  /// response to one arrives.
+  package mutating func confirm(_ confirmed: SetBack, now: Int64) {
     unconfirmed = nil
+    if let mark, mark.from == confirmed.from, mark.to == confirmed.to { return }
     mark = Mark(count: (mark?.count ?? 0) + 1, lastMilliseconds: now, from: confirmed.from, to: confirmed.to)
   }
 }

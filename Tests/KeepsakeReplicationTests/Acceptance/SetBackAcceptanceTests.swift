@@ -49,9 +49,13 @@ import Testing
     lab.now = 99
     #expect(try send(positions[3], setBack: told, in: &lab).setBackMark == nil)
     #expect(recorded(lab).mark == mark, "a repeated confirmation isn't another time")
-    // The same copy is put back once more.
+    // Nor is it one if a late request comes between.
     #expect(try send(positions[1], in: &lab).setBack == told)
     try send(positions[3], setBack: told, in: &lab)
+    #expect(recorded(lab) == DeviceSetBacks(mark: mark))
+    // Another copy is put back.
+    let second = try send(positions[2], in: &lab).setBack
+    try send(positions[3], setBack: second, in: &lab)
     #expect(recorded(lab).mark?.count == 2 && recorded(lab).mark?.lastMilliseconds == 99)
   }
 
@@ -75,10 +79,23 @@ import Testing
     for _ in 0..<3 { #expect(try send(positions[1], in: &lab).setBack == told) }
     // It went back further.
     #expect(try send(positions[0], in: &lab).setBack == SetBack(from: positions[3].seq, to: positions[0].seq))
-    try send(positions[3], setBack: told, in: &lab)
-    #expect(recorded(lab).mark == nil, "that isn't what it was told last")
+    // What a store confirms that went back again is as old as the store.
+    #expect(try send(positions[0], setBack: told, in: &lab).setBack?.to == positions[0].seq)
+    #expect(recorded(lab).mark == nil)
     try send(positions[3], setBack: SetBack(from: positions[3].seq, to: positions[0].seq), in: &lab)
     #expect(recorded(lab).mark?.count == 1 && recorded(lab).mark?.to == positions[0].seq)
+  }
+
+  @Test("a late request between what the device was told and its confirmation hides nothing")
+  func lateBetween() throws {
+    var (lab, positions) = try played()
+    try send(positions[2], in: &lab)
+    let told = try send(positions[0], in: &lab).setBack
+    // Of the store as it was before.
+    for cursor in [positions[1], positions[3], positions[2]] { try send(cursor, in: &lab) }
+    try send(positions[3], setBack: told, in: &lab)
+    let mark = recorded(lab).mark
+    #expect(mark?.count == 1 && mark?.from == positions[2].seq && mark?.to == positions[0].seq)
   }
 
   @Test("a start from nothing and a cursor between pages are no sign; what is staged beside a cursor changes nothing")
@@ -142,7 +159,7 @@ import Testing
     #expect(told.setBack != nil && told.setBackMark == nil)
     var second = cell
     second.key.key = "gold"
-    let response = try send(positions[1], setBack: told.setBack, cells: [second], policy: .refuse, in: &lab)
+    let response = try send(positions[3], setBack: told.setBack, cells: [second], policy: .refuse, in: &lab)
     guard case .refused(let refusals) = response.outcome else {
       Issue.record("\(String(describing: response.outcome))")
       return
