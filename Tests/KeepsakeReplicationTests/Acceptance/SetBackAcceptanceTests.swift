@@ -138,6 +138,10 @@ import Testing
     // A cloud that was restored since may be behind what it had told the device.
     try send(positions[3], setBack: SetBack(from: positions[3].seq + 1_000, to: 5), in: &lab)
     #expect(recorded(lab).isEmpty)
+    // Nor does more than it has seen.
+    try send(positions[1], in: &lab)
+    try send(positions[3], setBack: SetBack(from: positions[3].seq + 1, to: 1), in: &lab)
+    #expect(recorded(lab).mark == nil)
     for numbers in [
       SetBack(from: 5, to: 5), SetBack(from: 5, to: 6), SetBack(from: 5, to: 0),
       SetBack(from: Cursor.maximumSeq + 1, to: 5),
