@@ -74,8 +74,8 @@ struct CloudService: Service {
       storage: storage, appKeys: appKeys, tokens: tokens, tokenUses: TokenUses(storage, logger: logger),
       events: events, guesses: GuessLimiter(), identityChecks: try IdentityChecks(configuration, logger: logger),
       uploads: UploadSpool(folder: folder.incoming, sharing: partials), partials: partials, gate: gate, clock: clock,
-      quota: configuration.quota, serverKeys: try ServerKeys(data: folder.url), metrics: metrics,
-      refusals: refusals,
+      quota: configuration.quota, setBackPolicy: configuration.setBackPolicy,
+      serverKeys: try ServerKeys(data: folder.url), metrics: metrics, refusals: refusals,
       authoritative: Set(configuration.authoritative.map(\.canonical)))
     admin = configuration.adminPort.flatMap { [cloud] port in
       configuration.saves.map { saves in

@@ -1,5 +1,6 @@
 #if Cloud
 package import Foundation
+package import KeepsakeReplication
 
 /// How a server is run: where it keeps its data, where it listens, and who may register.
 ///
@@ -46,6 +47,9 @@ package struct ServerConfiguration: Sendable {
   /// Nil, the default, for as many as fit on the disk. May differ from start to start: what a player has beyond a lower
   /// quota stays.
   package var quota: Int64?
+  /// What happens with a device whose store went back to an older state, as when an old copy of it is put back: it is
+  /// marked in any case. May differ from start to start, also for devices that are marked already.
+  package var setBackPolicy = SetBackPolicy.flag
   /// Currencies of which only the bank's own operations make more: what a device earns of them is declined. At most
   /// 256.
   package var authoritative: Set<String> = []

@@ -42,7 +42,8 @@ import Testing
     func ids(_ id: String) throws -> [Int32] {
       let key = ["--url", url, "--key-file", key]
       return try [
-        ["device", "remove", player, id], ["save", "show", player, id], ["save", "diff", player, id, id],
+        ["device", "remove", player, id], ["device", "clear", player, id], ["save", "show", player, id],
+        ["save", "diff", player, id, id],
         ["save", "restore", player, id, "--reason", "x"], ["player", "find", "--device", id],
         ["money", "refund", player, id, "--reason", "x"],
         ["money", "grant", player, "1", "gems", "--reason", "x", "--order", id],
@@ -170,7 +171,11 @@ import Testing
         ["tar", "-tf", support.folder.appendingPathComponent("player.tar").path])
       #expect(listed.text.contains("about.json") && listed.text.contains("contents/"))
 
-      _ = try support.run(["device", "remove", player, String(repeating: "1", count: 32)], fails: 66)
+      for act in ["clear", "remove"] {
+        _ = try support.run(["device", act, player, String(repeating: "1", count: 32)], fails: 66)
+      }
+      let cleared = try support.run(["device", "clear", player, "\(device.id)"])
+      #expect(cleared["device"] as? String == "\(device.id)")
       // What isn't an id is never a part of an address: "..", removed from it, would leave the player's own.
       for id in ["..", ".", "", "../\(player)", "%2E%2E"] {
         #expect(try support.ids(id).allSatisfy { $0 == 64 }, "\(id)")

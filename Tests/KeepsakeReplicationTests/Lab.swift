@@ -28,6 +28,8 @@ struct Lab {
   var quota: Int64?
   /// Those of the container's bank.
   var rules = BankRules()
+  /// What the cloud does with a store that went back to an older state.
+  var setBackPolicy = SetBackPolicy.flag
 
   init(devices count: Int = 1, options: DeviceEngine.Options = .init()) throws {
     for number in 0..<count {
@@ -78,7 +80,8 @@ struct Lab {
           reading: CloudAcceptance.reads(of: request, from: index.map(Self.id), hasQuota: quota != nil), using: &random
         ) { cloud, random in
           try CloudAcceptance.exchange(
-            request, from: index.map(Self.id), now: now, quota: quota, rules: rules, in: &cloud, using: &random)
+            request, from: index.map(Self.id), now: now, quota: quota, rules: rules, setBackPolicy: setBackPolicy,
+            in: &cloud, using: &random)
         })
     case .upload(let number, let content):
       try {

@@ -103,8 +103,10 @@ public final class Cloud: Sendable {
   {
     (self.core, self.preferences) = (core, preferences)
     var status = CloudStatus(phase: .off)
+    let facts = try core.store.read { try $0.facts() }
     // Held back by an earlier run.
-    status.hasArrivals = try core.store.read { try $0.facts().hasArrivals }
+    status.hasArrivals = facts.hasArrivals
+    status.setBack = facts.setBackMark.map(CloudStatus.SetBack.init)
     state = CloudState(status, isEnabled: try core.isCloudEnabled()) { [weak core] in core?.events.statusDidChange() }
     let eventHandler = CloudEventHandler(
       core: core, deliveryBuffer: DeliveryBuffer(), progress: progress, scores: scores, wallet: wallet,

@@ -62,7 +62,8 @@ public struct CloudStatus: Sendable, Hashable {
   ///
   /// A save that exceeds the quota is sent automatically when there is room: immediately after a deletion on this
   /// device, when the cloud reports room, and otherwise every ten minutes. It stays listed until the cloud has it.
-  /// Other refused items are retried when the game starts and by `Cloud.sync()`. If hundreds of checkpoints are
+  /// Items that are refused because of `setBack` are sent when the cloud takes them again. Other refused items are
+  /// retried when the game starts and by `Cloud.sync()`. If hundreds of checkpoints are
   /// refused, only the oldest are listed.
   public var refusals: [Refusal]
 
@@ -96,6 +97,28 @@ public struct CloudStatus: Sendable, Hashable {
     public var quota: Quota?
     /// A sentence for people that explains what they can do.
     public var message: String
+  }
+
+  /// Set while the cloud knows that the data on this device went back to an older state, as when the player put an old
+  /// copy of it back. Nil if that never happened, if the game's studio has cleared the device, and always if the
+  /// server's operator doesn't want games to know, or the cloud is a folder.
+  ///
+  /// ```swift
+  /// if let setBack = game.cloud.status.setBack {
+  ///   show(setBack.isRefused ? "Contact our support to sync again." : "An old copy of your data was put back.")
+  /// }
+  /// ```
+  ///
+  /// What other devices have saved is kept, and comes back to this one. Kept across restarts.
+  public var setBack: SetBack?
+
+  /// Data that went back to an older state.
+  public struct SetBack: Sendable, Hashable {
+    /// When the cloud noticed it last, by the server's clock.
+    public var noticed: Date
+    /// Whether the cloud takes no saves and values of this device until the game's studio clears it. They stay on this
+    /// device, listed in `refusals`, and are sent then. Everything is still received, and money is as ever.
+    public var isRefused: Bool
   }
 
   /// The first of `transfers`; nil if there is none.
@@ -149,9 +172,17 @@ public struct CloudStatus: Sendable, Hashable {
     hasArrivals = status.hasArrivals
     availability = CloudAvailability(status)
     refusals = status.refusals.map(Refusal.init)
+    setBack = status.setBackMark.map(SetBack.init)
     transfers = status.transfers.map {
       Transfer(isUpload: $0.direction == .up, slot: $0.slot, bytesDone: $0.bytesDone, bytesInAll: $0.bytesInAll)
     }
+  }
+}
+
+extension CloudStatus.SetBack {
+  init(_ mark: SetBackMark) {
+    noticed = Date(timeIntervalSince1970: Double(mark.atMilliseconds) / 1000)
+    isRefused = mark.isRefused
   }
 }
 

@@ -21,6 +21,14 @@ enum AdminMoment {
 
 /// A player as the cloud shows it.
 struct AdminPlayerView: Codable {
+  /// How often a device's store went back to an older state, and the last time from which seq to which.
+  struct SetBack: Codable {
+    var count: Int
+    var last: String?
+    var lastMilliseconds: Int64
+    var from: UInt64
+    var to: UInt64
+  }
   struct Device: Codable {
     var device: DeviceID
     var name: String
@@ -28,11 +36,13 @@ struct AdminPlayerView: Codable {
     var createdMilliseconds: Int64
     var seen: String?
     var seenMilliseconds: Int64
+    var setBack: SetBack?
 
     /// With the moments as text, too.
     var dated: Device {
       var dated = self
       (dated.created, dated.seen) = (AdminMoment.text(createdMilliseconds), AdminMoment.text(seenMilliseconds))
+      dated.setBack?.last = AdminMoment.text(setBack?.lastMilliseconds)
       return dated
     }
   }
@@ -62,13 +72,17 @@ struct AdminPlayerView: Codable {
     return (lines + [Self.table(devices)]).joined(separator: "\n")
   }
 
+  private static func text(_ setBack: SetBack) -> String {
+    "\(CountText.of(setBack.count, "time")), last \(TimeText.iso(milliseconds: setBack.lastMilliseconds))"
+  }
+
   static func table(_ devices: [Device]) -> String {
     TextTable.text(
-      ["device", "name", "registered", "last seen"],
+      ["device", "name", "registered", "last seen", "set back"],
       devices.map {
         [
           "\($0.device)", Printable.text($0.name), TimeText.iso(milliseconds: $0.createdMilliseconds),
-          TimeText.iso(milliseconds: $0.seenMilliseconds),
+          TimeText.iso(milliseconds: $0.seenMilliseconds), $0.setBack.map(Self.text) ?? "",
         ]
       })
   }

@@ -70,6 +70,9 @@ struct ServeCommand: AsyncParsableCommand, PrintsLines {
   @Option(name: .long, help: .setting("quota"))
   var quota: SizeLimit?
 
+  @Option(name: .long, help: .setting("set-back"))
+  var setBack: String?
+
   @Option(name: .long, help: .setting("upload-room"))
   var uploadRoom: ByteSize?
 
@@ -139,6 +142,7 @@ struct ServeCommand: AsyncParsableCommand, PrintsLines {
       "admin-port": adminPort.map(value), "admin-host": adminHost.map(value),
       "app-keys-file": appKeysFile.map(value), "app-key": appKey.isEmpty ? nil : value(appKey),
       "token-days": tokenDays.map(value), "quota": quota.map { value($0.text) },
+      "set-back": setBack.map(value),
       "upload-room": uploadRoom.map { value(String($0.bytes)) }, "upload-files": uploadFiles.map(value),
       "authoritative": authoritative.map { value($0.split(separator: ",").map(String.init)) },
       "identity": identity.isEmpty ? nil : value(identity),
@@ -201,6 +205,9 @@ struct ServeCommand: AsyncParsableCommand, PrintsLines {
     configuration.appKeysFile = file("app-keys-file")
     if let days = settings.number("token-days") { configuration.tokenDays = days }
     configuration.quota = settings.text("quota").flatMap(SizeLimit.init(argument:))?.bytes
+    if let policy = settings.text("set-back").flatMap(SetBackPolicy.init(rawValue:)) {
+      configuration.setBackPolicy = policy
+    }
     if let room = settings.text("upload-room").flatMap(ByteSize.init(argument:)) {
       configuration.uploadBudget.bytes = room.bytes
     }

@@ -1,5 +1,6 @@
 #if Cloud
 import ArgumentParser
+import KeepsakeReplication
 
 /// A setting of `keepsake serve`. Each has a name, from which follow the flag (`--metrics-port`), the variable of the
 /// environment (`KEEPSAKE_METRICS_PORT`) and the field of the file (`"metrics-port"`).
@@ -90,6 +91,12 @@ struct ServeSetting: Sendable {
       help: """
         How much each player may store: bytes, or a number with K, M, G or T (1G is 1 GiB); none for \
         no limit but the disk.
+        """),
+    ServeSetting(
+      name: "set-back", value: "policy", kind: .choice(SetBackPolicy.allCases.map(\.rawValue)), standard: "flag",
+      help: """
+        What happens with a device whose store went back to an older state: flag only marks it for the studio, ask \
+        also tells the game, and refuse takes nothing that it saves until the studio clears it.
         """),
     ServeSetting(
       name: "upload-room", value: "size", kind: .size, standard: "8G",

@@ -28,34 +28,44 @@ package enum CloudAcceptance {
   ///   - device: The requesting device; nil in a cloud that knows no devices.
   ///   - quota: Bytes that the player may keep; nil for no limit.
   ///   - rules: Those of the container's bank.
+  ///   - setBackPolicy: What happens with a device whose store went back to an older state.
   /// - Throws: ``ExchangeError`` for a request that no correct device sends, or what the storage throws. The caller has
   ///   to roll back then. What a correct device can send and the cloud still can't accept is an outcome in the
   ///   response, not an error.
   package static func exchange(
     _ request: ExchangeRequest, from device: DeviceID? = nil, now: Int64, quota: Int64? = nil,
-    rules: BankRules = BankRules(),
+    rules: BankRules = BankRules(), setBackPolicy: SetBackPolicy = .flag,
     in storage: inout some ContainerStorage,
     using random: inout some RandomNumberGenerator
   ) throws -> ExchangeResponse {
     try check(request)
     let before = try storage.position()
     let standing = try standing(of: request.cursor, in: storage)
+    let setBack = try device.map {
+      try noticeSetBack(in: request, isForeign: standing == .foreign, of: $0, now: now, in: &storage)
+    }
+    let shownMark = shown(setBack?.mark, under: setBackPolicy)
     guard standing == .known else {
       return ExchangeResponse(
         outcome: nil, restart: true, isBehind: try standing == .forgotten && isBehind(device, request.cursor, storage),
         changes: [], contents: [], wallet: nil, cursor: Cursor(epoch: before.epoch, seq: 0, mark: 0), more: true,
-        serverTimeMilliseconds: now)
+        serverTimeMilliseconds: now, setBack: setBack?.told, setBackMark: shownMark)
     }
 
     if let device { try recordReached(request, by: device, in: &storage) }
     var known = Known()
     let outcome: ExchangeOutcome?
-    switch try gather(request, now: now, in: &storage) {
-    case .held(let parts):
-      outcome = .held(parts: parts)
-    case .whole(let whole):
-      outcome = try take(whole, &known, now, quota, in: &storage, using: &random)
+    if let refused = refusal(of: request, with: setBack?.mark, under: setBackPolicy) {
+      outcome = refused
       try release(request.part, after: outcome, in: &storage)
+    } else {
+      switch try gather(request, now: now, in: &storage) {
+      case .held(let parts):
+        outcome = .held(parts: parts)
+      case .whole(let whole):
+        outcome = try take(whole, &known, now, quota, in: &storage, using: &random)
+        try release(request.part, after: outcome, in: &storage)
+      }
     }
     for hash in request.damaged { try storage.suspectContent(hash) }
 
@@ -68,6 +78,7 @@ package enum CloudAcceptance {
       try storage.setReached(response.cursor.seq, by: device)
     }
     response.wanted = try wanted(of: storage, using: &random)
+    (response.setBack, response.setBackMark) = (setBack?.told, shownMark)
     response.quota = try quota.map { QuotaUse(limit: $0, used: try storage.usedBytes()) }
     return response
   }
@@ -321,6 +332,11 @@ package enum CloudAcceptance {
       request.cursor.ahead.map({ $0.seq <= Cursor.maximumSeq }) ?? true
     else {
       throw ExchangeError.malformed("the cursor is out of range")
+    }
+    if let setBack = request.setBack {
+      guard setBack.to > 0, setBack.to < setBack.from, setBack.from <= Cursor.maximumSeq else {
+        throw ExchangeError.malformed("the numbers of a set-back store are out of range")
+      }
     }
     guard request.part.map({ (0..<ExchangeRules.maximumOfferParts).contains($0.number) }) ?? true else {
       throw ExchangeError.malformed("the number of a part is out of range")

@@ -18,6 +18,7 @@ extension DeviceEngine {
     facts.serverOffsetMilliseconds = response.serverTimeMilliseconds.addingClamped(-now)
     facts.lastFetchedMilliseconds = now
     facts.isRefused = false
+    try learnSetBack(from: response, answering: sent, &facts, in: storage)
     if response.restart {
       try storage.setFacts(facts)
       if response.isBehind { return try fetchAnew(from: response.cursor.epoch, &effects, in: &storage) }
@@ -145,6 +146,14 @@ extension ExchangeResponse {
     else { return "the cursor is out of range" }
     guard abs(Int128(serverTimeMilliseconds)) <= Int128(ExchangeRules.maximumMilliseconds) else {
       return "the server's time is out of range"
+    }
+    if let setBack {
+      guard setBack.to == sent.cursor.seq, setBack.to > 0, setBack.to < setBack.from,
+        setBack.from <= Cursor.maximumSeq
+      else { return "the numbers of a set-back store are out of range" }
+    }
+    if let setBackMark, abs(Int128(setBackMark.atMilliseconds)) > Int128(ExchangeRules.maximumMilliseconds) {
+      return "the time of a set-back is out of range"
     }
     if case .held = outcome, sent.part == nil { return "it keeps only a part of what was sent as a whole" }
     if restart { return sent.cursor.seq == 0 ? "it responds to a first request with a restart" : nil }

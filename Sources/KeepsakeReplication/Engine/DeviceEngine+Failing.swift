@@ -58,7 +58,8 @@ extension DeviceEngine {
     switch rejections.rejected(sent) {
     case .tryAgain: break
     case .refuse(let group):
-      try refuse(group, [Refusal(item: "all", reason: .invalid, message: failure.message)], &effects, in: &storage)
+      let refusal = Refusal(item: Refusal.everything, reason: .invalid, message: failure.message)
+      try refuse(group, [refusal], &effects, in: &storage)
     case .halt: state = .halted(failure)
     }
   }

@@ -8,8 +8,9 @@ extension DeviceEngine {
   mutating func assemble(
     _ plan: SendingPlan, in storage: inout some DeviceStorage
   ) throws -> (request: ExchangeRequest, sent: SentExchange) {
-    let cursor = try storage.facts().cursor
-    var sent = SentExchange(cursor: cursor, groups: plan.groups)
+    let facts = try storage.facts()
+    let cursor = facts.cursor
+    var sent = SentExchange(cursor: cursor, groups: plan.groups, setBack: facts.setBack)
     (sent.skipped, sent.contents, sent.announced, sent.gone) = (
       plan.skipped, plan.contents, fetching.announced, downloads.failures.gone
     )
@@ -39,7 +40,7 @@ extension DeviceEngine {
       cursor: cursor, cells: cells,
       versions: plan.part == nil ? plan.records : plan.records.filter { own.contains($0.id) },
       contents: sent.contents, wallet: wallet, limit: options.page, damaged: sent.damaged, part: sent.part,
-      hasStaged: try storage.hasStaged() || downloads.lacksContents(in: storage))
+      hasStaged: try storage.hasStaged() || downloads.lacksContents(in: storage), setBack: facts.setBack)
     return (request, sent)
   }
 
@@ -186,6 +187,9 @@ extension DeviceEngine {
   mutating func refused(
     _ refusals: [Refusal], of sent: SentExchange, _ effects: inout [EngineEffect], in storage: inout some DeviceStorage
   ) throws {
+    if refusals.contains(where: { $0.reason == .setBack }) {
+      return try refuseSetBack(sent, refusals, &effects, in: &storage)
+    }
     // Sent alone, one of them may find room.
     if sent.groups.count > 1, refusals.contains(where: { $0.reason == .quota }) {
       rejections.sendSingly()

@@ -205,9 +205,12 @@ package struct DeviceEngine: Sendable {
     // Fetching, and sending what needs no upload, never wait for a content in flight.
     var planned: [PlannedUpload] = []
     if inFlight.exchange == nil, fetching.hasMorePages {
-      let cursor = try storage.facts().cursor
-      let request = inFlight.begin(SentExchange(cursor: cursor, gone: downloads.failures.gone), using: &random)
-      effects.append(.exchange(request: request, ExchangeRequest(cursor: cursor, limit: options.page)))
+      let facts = try storage.facts()
+      let request = inFlight.begin(
+        SentExchange(cursor: facts.cursor, gone: downloads.failures.gone, setBack: facts.setBack), using: &random)
+      effects.append(
+        .exchange(
+          request: request, ExchangeRequest(cursor: facts.cursor, limit: options.page, setBack: facts.setBack)))
     } else if inFlight.exchange == nil {
       let plan = try planSending(&effects, in: &storage, using: &random)
       planned = plan.uploads + repair.uploads

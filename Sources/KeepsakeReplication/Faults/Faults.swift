@@ -63,6 +63,8 @@ package struct Faults: Hashable, Sendable {
   package var liftsProvisional: Bool { planted.contains(.liftProvisional) }
   package var countsAnsweredAsReached: Bool { planted.contains(.reachedWhenAnswered) }
   package var countsStagedAsReached: Bool { planted.contains(.reachedWhileStaged) }
+  package var forgetsSetBacks: Bool { planted.contains(.forgetSetBack) }
+  package var countsLateAsSetBack: Bool { planted.contains(.lateIsSetBack) }
 
   // MARK: Joins, heads and merges
 

@@ -70,6 +70,10 @@ package enum PlantedBug: String, Hashable, Sendable, CaseIterable {
   case reachedWhenAnswered
   /// The cloud considers a device to have seen what it has only staged.
   case reachedWhileStaged
+  /// The cloud ignores that a device confirms that its store went back to an older state.
+  case forgetSetBack
+  /// The cloud takes a request that arrives late for one of a store that went back to an older state.
+  case lateIsSetBack
   /// Pruning removes versions that a conflict's sides come from.
   case thinAncestors
   /// A device removes a save that the cloud doesn't have yet.

@@ -1,6 +1,6 @@
 extension ExchangeRequest: Codable {
   private enum CodingKeys: String, CodingKey {
-    case protocolVersion, cursor, cells, versions, contents, wallet, limit, damaged, part, staged
+    case protocolVersion, cursor, cells, versions, contents, wallet, limit, damaged, part, staged, setBack
   }
 
   /// Decodes a request.
@@ -20,6 +20,7 @@ extension ExchangeRequest: Codable {
     damaged = try container.decodeList(forKey: .damaged)
     part = try container.decodeIfPresent(OfferPart.self, forKey: .part)
     hasStaged = try container.decodeFlag(forKey: .staged)
+    setBack = try container.decodeIfPresent(SetBack.self, forKey: .setBack)
   }
 
   package func encode(to encoder: any Encoder) throws {
@@ -34,12 +35,14 @@ extension ExchangeRequest: Codable {
     try container.encodeUnlessEmpty(damaged, forKey: .damaged)
     try container.encodeIfPresent(part, forKey: .part)
     try container.encodeIfTrue(hasStaged, forKey: .staged)
+    try container.encodeIfPresent(setBack, forKey: .setBack)
   }
 }
 
 extension ExchangeResponse: Codable {
   private enum CodingKeys: String, CodingKey {
-    case outcome, restart, behind, changes, contents, wallet, cursor, more, serverTimeMilliseconds, wanted, quota
+    case outcome, restart, behind, changes, contents, wallet, cursor, more, serverTimeMilliseconds, wanted, quota,
+      setBack, setBackMark
   }
 
   package init(from decoder: any Decoder) throws {
@@ -55,6 +58,8 @@ extension ExchangeResponse: Codable {
     serverTimeMilliseconds = try container.decode(Int64.self, forKey: .serverTimeMilliseconds)
     wanted = try container.decodeList(forKey: .wanted)
     quota = try container.decodeIfPresent(QuotaUse.self, forKey: .quota)
+    setBack = try container.decodeIfPresent(SetBack.self, forKey: .setBack)
+    setBackMark = try container.decodeIfPresent(SetBackMark.self, forKey: .setBackMark)
   }
 
   package func encode(to encoder: any Encoder) throws {
@@ -70,6 +75,8 @@ extension ExchangeResponse: Codable {
     try container.encode(serverTimeMilliseconds, forKey: .serverTimeMilliseconds)
     try container.encodeUnlessEmpty(wanted, forKey: .wanted)
     try container.encodeIfPresent(quota, forKey: .quota)
+    try container.encodeIfPresent(setBack, forKey: .setBack)
+    try container.encodeIfPresent(setBackMark, forKey: .setBackMark)
   }
 }
 

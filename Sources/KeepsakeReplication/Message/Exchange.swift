@@ -75,10 +75,14 @@ package struct ExchangeRequest: Hashable, Sendable {
   package var part: OfferPart?
   /// Something that the cursor has passed isn't shown yet, or not all here: it doesn't count as seen by this device.
   package var hasStaged: Bool
+  /// What a response has told this store: it confirms that the response has arrived. Nil if none has, or if a response
+  /// to a confirmation has arrived.
+  package var setBack: SetBack?
 
   package init(
     cursor: Cursor, cells: [CellUpdate] = [], versions: [VersionRecord] = [], contents: [EncodedContent] = [],
-    wallet: WalletOffer? = nil, limit: Int, damaged: [ContentHash] = [], part: OfferPart? = nil, hasStaged: Bool = false
+    wallet: WalletOffer? = nil, limit: Int, damaged: [ContentHash] = [], part: OfferPart? = nil,
+    hasStaged: Bool = false, setBack: SetBack? = nil
   ) {
     self.protocolVersion = Self.currentProtocol
     self.cursor = cursor
@@ -90,6 +94,7 @@ package struct ExchangeRequest: Hashable, Sendable {
     self.damaged = damaged
     self.part = part
     self.hasStaged = hasStaged
+    self.setBack = setBack
   }
 }
 
@@ -113,11 +118,15 @@ package struct Refusal: Hashable, Sendable, Codable {
     package static let tooLarge = Reason(rawValue: "tooLarge")
     package static let invalid = Reason(rawValue: "invalid")
     package static let quota = Reason(rawValue: "quota")
+    package static let setBack = Reason(rawValue: "setBack")
 
     package let rawValue: String
 
     package init(rawValue: String) { self.rawValue = rawValue }
   }
+  /// The name of a refusal that is about everything in a request.
+  package static let everything = "all"
+
   /// The cell's key or the version's id, in words.
   package var item: String
   package var reason: Reason
@@ -158,12 +167,17 @@ package struct ExchangeResponse: Hashable, Sendable {
   package var wanted: [ContentHash]
   /// Nil in a cloud without a quota.
   package var quota: QuotaUse?
+  /// Set if the request's cursor is older than one that this device has reported: the device confirms this in its next
+  /// requests.
+  package var setBack: SetBack?
+  /// Set while the device is marked as set back, if the operator wants its game to know.
+  package var setBackMark: SetBackMark?
 
   package init(
     outcome: ExchangeOutcome?, restart: Bool = false, isBehind: Bool = false, changes: [CloudChange],
     contents: [EncodedContent],
     wallet: WalletReply?, cursor: Cursor, more: Bool, serverTimeMilliseconds: Int64, wanted: [ContentHash] = [],
-    quota: QuotaUse? = nil
+    quota: QuotaUse? = nil, setBack: SetBack? = nil, setBackMark: SetBackMark? = nil
   ) {
     self.outcome = outcome
     self.restart = restart
@@ -176,6 +190,8 @@ package struct ExchangeResponse: Hashable, Sendable {
     self.serverTimeMilliseconds = serverTimeMilliseconds
     self.wanted = wanted
     self.quota = quota
+    self.setBack = setBack
+    self.setBackMark = setBackMark
   }
 }
 

@@ -68,6 +68,12 @@ package protocol ContainerStorage: BankStorage, PruningStorage {
   /// Records how far a device has come; writes nothing if that is recorded already. This isn't a change of the
   /// container.
   mutating func setReached(_ seq: UInt64, by device: DeviceID) throws
+  /// Returns how far one device has come; 0 if it never reported, or starts over.
+  func reached(by device: DeviceID) throws -> UInt64
+  /// Returns what is recorded of a device whose store went back to an older state; nothing of any other.
+  func setBacks(of device: DeviceID) throws -> DeviceSetBacks
+  /// Records that, or removes it if it is empty. This isn't a change of the container.
+  mutating func setSetBacks(_ setBacks: DeviceSetBacks, of device: DeviceID) throws
 
   /// Returns cells and versions whose seq is greater than `seq`, in that order, at most `limit`; fewer don't mean that
   /// they are the last ones, none do.
@@ -98,6 +104,9 @@ extension ContainerStorage {
   // It doesn't know devices either.
   package func reached() -> [DeviceID: UInt64] { [:] }
   package mutating func setReached(_ seq: UInt64, by device: DeviceID) {}
+  package func reached(by device: DeviceID) throws -> UInt64 { try reached()[device] ?? 0 }
+  package func setBacks(of device: DeviceID) -> DeviceSetBacks { DeviceSetBacks() }
+  package mutating func setSetBacks(_ setBacks: DeviceSetBacks, of device: DeviceID) {}
 }
 
 /// A version and its slot.

@@ -157,10 +157,16 @@ package struct DeviceFacts: Hashable, Sendable, Codable {
   package var arrivalsNotDownloaded: [VersionID] = []
   /// The cloud refused this device the last time it was asked: what was certain there may be gone.
   package var isRefused = false
+  /// The cloud has told this store that it went back to an older state, and hasn't yet responded to a request that
+  /// confirms it.
+  package var setBack: SetBack?
+  /// The cloud has marked this device as set back, and wants its game to know.
+  package var setBackMark: SetBackMark?
 
   // The names on disk; two are older than the properties' names.
   private enum CodingKeys: String, CodingKey {
     case container, cursor, caughtUp, serverOffsetMilliseconds, moves, hasArrivals, isRefused
+    case setBack, setBackMark
     case lastFetchedMilliseconds = "lastHeardMilliseconds"
     case arrivalsNotDownloaded = "arrivalsDeferred"
   }
@@ -189,6 +195,8 @@ package struct DeviceFacts: Hashable, Sendable, Codable {
     hasArrivals = try values.decodeIfPresent(Bool.self, forKey: .hasArrivals) ?? false
     arrivalsNotDownloaded = try values.decodeIfPresent([VersionID].self, forKey: .arrivalsNotDownloaded) ?? []
     isRefused = try values.decodeIfPresent(Bool.self, forKey: .isRefused) ?? false
+    setBack = try values.decodeIfPresent(SetBack.self, forKey: .setBack)
+    setBackMark = try values.decodeIfPresent(SetBackMark.self, forKey: .setBackMark)
   }
 }
 

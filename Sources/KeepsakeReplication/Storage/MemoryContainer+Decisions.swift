@@ -33,6 +33,7 @@ extension MemoryContainer {
     if let device = reads.device {
       snapshot.device = Snapshot.Device()
       snapshot.device?.reached = reachedSeqs[device] ?? 0
+      snapshot.device?.setBacks = setBacks(of: device)
     }
     snapshot.reached = reachedSeqs
     for seq in reads.marks { snapshot.marks[seq] = marks[seq] }
@@ -172,6 +173,7 @@ extension MemoryContainer {
     for part in writes.parts { hold(part.items, as: part.part, now: part.now) }
     if let device = writes.device {
       if let seq = device.reached { setReached(seq, by: device.id) }
+      if let setBacks = device.setBacks { setSetBacks(setBacks, of: device.id) }
       if let visit = device.visit { recordVisit(of: device.id, now: visit.milliseconds) }
     }
     commitBank(writes)

@@ -27,6 +27,8 @@ package struct MemoryContainer: ContainerStorage, Sendable {
   var offers: [OfferID: (parts: [OfferItems], touched: Int64)] = [:]
   var used: Int64 = 0
   var reachedSeqs: [DeviceID: UInt64] = [:]
+  /// What is recorded of devices whose store went back.
+  var setBacksByDevice: [DeviceID: DeviceSetBacks] = [:]
   /// When each device was seen first and last.
   var visitTimes: [DeviceID: (first: Int64, last: Int64)] = [:]
   var past: [PastPosition] = []
@@ -197,6 +199,10 @@ package struct MemoryContainer: ContainerStorage, Sendable {
 
   package func reached() -> [DeviceID: UInt64] { reachedSeqs }
   package mutating func setReached(_ seq: UInt64, by device: DeviceID) { reachedSeqs[device] = seq == 0 ? nil : seq }
+  package func setBacks(of device: DeviceID) -> DeviceSetBacks { setBacksByDevice[device] ?? DeviceSetBacks() }
+  package mutating func setSetBacks(_ setBacks: DeviceSetBacks, of device: DeviceID) {
+    setBacksByDevice[device] = setBacks.isEmpty ? nil : setBacks
+  }
 
   package func changes(after seq: UInt64, limit: Int) -> [CloudChange] {
     var low = 0

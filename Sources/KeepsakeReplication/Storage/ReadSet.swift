@@ -24,7 +24,8 @@ package struct ReadSet: Hashable, Sendable {
     package var limit: Int
   }
 
-  /// The device that asks: whether it was removed, how far it has come, when it was last seen.
+  /// The device that asks: whether it was removed, how far it has come, when it was last seen, whether its store went
+  /// back.
   package var device: DeviceID?
   /// Whether this chain is recorded as the device's.
   package var chain: ChainID?

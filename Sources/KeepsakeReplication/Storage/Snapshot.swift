@@ -7,6 +7,7 @@ package struct Snapshot: Sendable {
     /// When it was last seen, in milliseconds since 1970; nil for a device that isn't known.
     package var seenMilliseconds: Int64?
     package var reached: UInt64 = 0
+    package var setBacks = DeviceSetBacks()
     /// Those of its chains that were asked for.
     package var chains: Set<ChainID> = []
 

@@ -206,6 +206,22 @@ package struct SnapshotContainer: ContainerStorage, Sendable {
     if try (writes.device?.reached ?? self.device(device).reached) != seq { change(device) { $0.reached = seq } }
   }
 
+  package func reached(by device: DeviceID) throws -> UInt64 {
+    try writes.device?.reached ?? self.device(device).reached
+  }
+
+  package func setBacks(of device: DeviceID) throws -> DeviceSetBacks {
+    try writes.device?.setBacks ?? self.device(device).setBacks
+  }
+
+  package mutating func setSetBacks(_ setBacks: DeviceSetBacks, of device: DeviceID) throws {
+    let count = try self.device(device).setBacks.mark?.count ?? 0
+    change(device) {
+      $0.setBacks = setBacks
+      $0.isSetBack = setBacks.mark.map { $0.count > count } ?? false
+    }
+  }
+
   /// Returns the requesting device as it was loaded.
   package func device(_ device: DeviceID) throws -> Snapshot.Device {
     guard base.known.device == device, let loaded = base.device else { throw NotLoaded { $0.device = device } }

@@ -40,6 +40,10 @@ package struct WriteSet: Sendable {
     /// Whose it is and when it was seen; nil if that stays as it is.
     package var visit: Visit?
     package var reached: UInt64?
+    /// Empty to remove what is recorded; nil if that stays as it is.
+    package var setBacks: DeviceSetBacks?
+    /// Whether the device is marked for one more time that its store went back.
+    package var isSetBack = false
     package var chain: ChainID?
   }
 

@@ -44,6 +44,16 @@ extension AdminRoutes {
         try await removeDevice($0)
       },
       Route(
+        method: .delete, path: "players/{player}/devices/{device}/set-back", scope: .devices, act: "device.clear"
+      ) { call in
+        let (player, device) = (try call.player, try call.device())
+        call.about(device)
+        guard try await call.storage.clearSetBack(of: device, in: player.container) else {
+          throw APIError(.notFound, .notFound, "This player has no such device.")
+        }
+        return Response(status: .noContent)
+      },
+      Route(
         method: .delete, path: "players/{player}/identities/{identity}", scope: .devices, act: "identity.unlink"
       ) { call in
         let (player, identity) = (try call.player, try call.identity())

@@ -20,6 +20,8 @@ struct CloudRoutes<Storage: CloudStorage>: Sendable {
   var clock: @Sendable () -> Int64
   /// The number of bytes that a player may keep; nil for no limit.
   var quota: Int64?
+  /// What happens with a device whose store went back to an older state.
+  var setBackPolicy = SetBackPolicy.flag
   /// The keys of the game's own servers, and how many wrong ones came.
   var serverKeys: ServerKeys
   var keyGuesses = GuessLimiter()

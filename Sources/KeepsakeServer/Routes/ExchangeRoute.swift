@@ -47,7 +47,7 @@ extension CloudRoutes {
     // The bank isn't asked without an offer.
     let rules =
       if let offer = message.wallet { try await bankRules(of: identity.container, for: offer) } else { BankRules() }
-    let (now, quota) = (clock(), quota)
+    let (now, quota, setBackPolicy) = (clock(), quota, setBackPolicy)
     let hasListeners = events.hasListeners(in: identity.container, besides: identity.device)
     let reads = try CloudAcceptance.reads(
       of: message, from: identity.device, hasQuota: quota != nil, showsStep: hasListeners)
@@ -57,7 +57,8 @@ extension CloudRoutes {
       try container.recordVisit(of: identity, now: now)
       let before = container.position()
       let response = try CloudAcceptance.exchange(
-        message, from: identity.device, now: now, quota: quota, rules: rules, in: &container, using: &source)
+        message, from: identity.device, now: now, quota: quota, rules: rules, setBackPolicy: setBackPolicy,
+        in: &container, using: &source)
       let after = container.position()
       guard after != before else { return (response, CloudEvent?.none) }
       return (

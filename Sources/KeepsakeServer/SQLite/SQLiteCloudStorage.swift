@@ -270,7 +270,7 @@ final class SQLiteCloudStorage: CloudStorage {
   func devices(of container: ContainerID) async throws -> [DeviceRecord] {
     try await reading { db in
       try Row.fetchAll(
-        db, sql: "SELECT id, player, app, name, created, seen FROM device WHERE container = ? ORDER BY id",
+        db, sql: "SELECT id, player, app, name, created, seen, setBack FROM device WHERE container = ? ORDER BY id",
         arguments: [container.bytes]
       ).map { row in
         guard let device = try DeviceID(bytes: row.decode(atIndex: 0)),
@@ -282,7 +282,8 @@ final class SQLiteCloudStorage: CloudStorage {
           identity: DeviceIdentity(
             device: device, player: player, container: container, app: AppID(bytes: try row.decode(atIndex: 2))),
           name: try row.decode(Data?.self, atIndex: 3).map { String(decoding: $0, as: UTF8.self) },
-          createdMilliseconds: try row.decode(atIndex: 4), seenMilliseconds: try row.decode(atIndex: 5))
+          createdMilliseconds: try row.decode(atIndex: 4), seenMilliseconds: try row.decode(atIndex: 5),
+          setBack: try row.decode(Data?.self, atIndex: 6).flatMap { try Schema.decoded(DeviceSetBacks.self, $0).mark })
       }
     }
   }

@@ -256,6 +256,11 @@ extension SQLiteContainer {
         ON CONFLICT (container, id) DO UPDATE SET seen = excluded.seen
         """, [id, device.id.bytes, visit.player.bytes, visit.app, visit.milliseconds])
     }
+    if let setBacks = device.setBacks {
+      try run(
+        "UPDATE device SET setBack = ?3 WHERE container = ?1 AND id = ?2",
+        [id, device.id.bytes, setBacks.isEmpty ? nil : try encode(setBacks)])
+    }
     if let chain = device.chain {
       try run(
         "INSERT OR IGNORE INTO deviceChain (container, device, chain) VALUES (?, ?, ?)",

@@ -43,8 +43,8 @@ extension SQLiteContainer {
     let asked = try row(
       """
       SELECT EXISTS (SELECT 1 FROM retired WHERE container = ?3 AND device = x''),
-        EXISTS (SELECT 1 FROM retired WHERE container = ?1 AND device = ?2),
-        (SELECT seen FROM device WHERE container = ?1 AND id = ?2)
+        EXISTS (SELECT 1 FROM retired WHERE container = ?1 AND device = ?2), device.seen, device.setBack
+      FROM (SELECT 1) LEFT JOIN device ON device.container = ?1 AND device.id = ?2
       """, [id, reads.device?.bytes, deletedMark])
     snapshot.isDeleted = try asked?.decode(Bool.self, atIndex: 0) ?? false
     if reads.reached { snapshot.reached = reached }
@@ -53,6 +53,9 @@ extension SQLiteContainer {
     known.isRetired = try asked?.decode(Bool.self, atIndex: 1) ?? false
     known.seenMilliseconds = try asked?.decode(atIndex: 2)
     known.reached = reached[device] ?? 0
+    if let setBacks = try asked?.decode(Data?.self, atIndex: 3) {
+      known.setBacks = try decode(DeviceSetBacks.self, setBacks)
+    }
     if reads.allChains {
       let chains = try rows("SELECT chain FROM deviceChain WHERE container = ? AND device = ?", [id, device.bytes])
       known.chains = Set(try chains.map { try identifier($0.decode(atIndex: 0)) })

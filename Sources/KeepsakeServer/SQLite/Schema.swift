@@ -14,7 +14,7 @@ enum Schema {
     "5 what devices have seen", "6 packed decisions", "7 the bank's own operations",
     "8 tokens with an age",
     "9 revisions", "10 packed rows", "11 pruning", "12 recovery codes",
-    "13 identities", "14 admin", "15 webhooks",
+    "13 identities", "14 admin", "15 webhooks", "16 set-back stores",
   ]
 
   static func migrator(files: ContentFiles) -> DatabaseMigrator {
@@ -114,6 +114,10 @@ enum Schema {
     migrator.registerMigration(migrations[12], migrate: addIdentities)
     migrator.registerMigration(migrations[13], migrate: addAdmin)
     migrator.registerMigration(migrations[14], migrate: addWebhooks)
+    migrator.registerMigration(migrations[15]) { db in
+      // Of a device whose store went back to an older state; null for any other.
+      try db.execute(sql: "ALTER TABLE device ADD COLUMN setBack BLOB")
+    }
     return migrator
   }
 

@@ -115,6 +115,21 @@ extension DecidingStorage {
   }
 }
 
+extension DecidingStorage {
+  /// Removes the mark of a device whose store went back to an older state: what the device saves is taken again.
+  ///
+  /// - Returns: Whether the container has the device; repeating it changes nothing.
+  func clearSetBack(of device: DeviceID, in container: ContainerID) async throws -> Bool {
+    var reads = ReadSet()
+    reads.device = device
+    return try await decide(on: container, reading: reads) { storage in
+      guard try storage.device(device).seenMilliseconds != nil else { return false }
+      try CloudAcceptance.clearSetBack(of: device, in: &storage)
+      return true
+    }
+  }
+}
+
 extension SnapshotContainer {
   /// Throws `APIError.retired` for a removed device. Records which chain of the wallet belongs to the device.
   mutating func admit(_ device: DeviceID, with chain: ChainID?) throws {

@@ -183,6 +183,8 @@ struct DeviceRecord: Hashable, Sendable {
   var name: String?
   var createdMilliseconds: Int64
   var seenMilliseconds: Int64
+  /// Set if its store went back to an older state. Not written with the rest.
+  var setBack: DeviceSetBacks.Mark?
 }
 
 /// A pairing code that can be used once.

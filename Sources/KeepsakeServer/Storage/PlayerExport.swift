@@ -43,6 +43,8 @@ enum PlayerExport {
       var name: String
       var createdMilliseconds: Int64
       var seenMilliseconds: Int64
+      /// Set if the device's store went back to an older state.
+      var setBack: DeviceSetBacks.Mark?
     }
     struct RecoveryCode: Sendable, Encodable {
       var createdMilliseconds: Int64
@@ -92,7 +94,7 @@ enum PlayerExport {
     init(_ record: DeviceRecord) {
       device = Device(
         device: record.identity.device, name: record.name ?? "", createdMilliseconds: record.createdMilliseconds,
-        seenMilliseconds: record.seenMilliseconds)
+        seenMilliseconds: record.seenMilliseconds, setBack: record.setBack)
     }
 
     init(_ change: CloudChange) {

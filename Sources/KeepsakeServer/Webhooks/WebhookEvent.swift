@@ -42,6 +42,14 @@ struct WebhookEvent: Sendable {
     /// Of a removed device: whether it has removed itself.
     var leaving: Bool?
   }
+  private struct SetBack: Encodable {
+    var device: DeviceID
+    /// How often it has happened since the device was last cleared.
+    var count: Int
+    /// The seqs of the cursors before and after.
+    var from: UInt64
+    var to: UInt64
+  }
   private struct Deleted: Encodable {
     var playerSHA256: ContentHash?
   }
@@ -91,6 +99,10 @@ struct WebhookEvent: Sendable {
     try Self(.deviceRemoved, Device(device: device, leaving: isLeaving))
   }
 
+  static func deviceSetBack(_ device: DeviceID, _ mark: DeviceSetBacks.Mark) throws -> Self {
+    try Self(.deviceSetBack, SetBack(device: device, count: mark.count, from: mark.from, to: mark.to))
+  }
+
   static func playerDeleted(_ player: PlayerID?) throws -> Self {
     try Self(.playerDeleted, Deleted(playerSHA256: player.map(AuditEntry.hash)))
   }
@@ -104,6 +116,8 @@ struct WebhookEvents: Sendable {
   var removed: WebhookEvent?
   /// Of the requesting device, if it isn't known yet.
   var added: WebhookEvent?
+  /// Of the requesting device, if its store went back.
+  var setBack: WebhookEvent?
 
   /// - Parameter wants: Whether any endpoint takes events of a kind.
   init(_ writes: WriteSet, wants: (WebhookKind) -> Bool) throws {
@@ -126,6 +140,9 @@ struct WebhookEvents: Sendable {
     }
     if wants(.deviceRemoved), let retired = writes.retired {
       removed = try .deviceRemoved(retired.device, isLeaving: retired.isLeaving)
+    }
+    if wants(.deviceSetBack), let device = writes.device, device.isSetBack, let mark = device.setBacks?.mark {
+      setBack = try .deviceSetBack(device.id, mark)
     }
     if wants(.deviceAdded), let device = writes.device, device.visit != nil { added = try .deviceAdded(device.id) }
   }

@@ -9,6 +9,8 @@ package enum WebhookKind: String, CaseIterable, Hashable, Sendable, Codable {
   case purchaseSettled
   case deviceAdded
   case deviceRemoved
+  /// A device's store went back to an older state.
+  case deviceSetBack
   /// Everything of a player was deleted. Has a hash in place of the player's id.
   case playerDeleted
 }

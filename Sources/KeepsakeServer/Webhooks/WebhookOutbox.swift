@@ -75,6 +75,7 @@ extension SQLiteContainer {
     {
       own.append(added)
     }
+    if let setBack = events.setBack { own.append(setBack) }
     let seqs = writes.versions.mapValues(\.version.seq)
     own += arrived.sorted { seqs[$0] ?? 0 < seqs[$1] ?? 0 }.compactMap { events.saves[$0] }
     own += events.purchases

@@ -87,6 +87,30 @@ extension World {
     }
   }
 
+  /// Notes that the cloud has seen a device go back: by a request that was made since it was rolled back, after a report
+  /// from before. It is told again until a response arrives, and confirms it, whatever else happens to it, unless it is
+  /// rolled back once more, or the cloud is restored.
+  func noteSetBack(
+    _ request: ExchangeRequest, _ response: ExchangeResponse, of index: Int, _ era: Int, after reached: UInt64,
+    by lastEra: Int?
+  ) {
+    let isOfHistory = !response.restart || response.isBehind
+    guard era == devices[index].era, let lastEra, lastEra < era, isOfHistory else { return }
+    let cursor = request.cursor
+    if cursor.ahead == nil, cursor.seq > 0, cursor.seq < reached { devices[index].awaitsMark = true }
+  }
+
+  /// A device whose store went back below what it had reported must be marked at rest, and no device that never did.
+  func checkSetBacks() {
+    for index in devices.indices {
+      let mark = cloud.setBacks(of: Device.id(index)).mark
+      if mark == nil, devices[index].awaitsMark { violation("device \(index) went back, but the cloud doesn't know") }
+      if let mark, !devices[index].wasSetBack {
+        violation("the cloud has device \(index) go back from \(mark.from) to \(mark.to), which it never did")
+      }
+    }
+  }
+
   /// Everything that the cloud shows must be complete, and its money must add up.
   func checkCloud(after request: ExchangeRequest) {
     for record in request.versions where !cloud.isCovered(record.id) && cloud.version(record.id) != nil {

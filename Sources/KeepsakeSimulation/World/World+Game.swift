@@ -325,6 +325,7 @@ extension World {
     cloud.copyVisits(of: Device.id(index), to: Device.id(devices.count))
     addDevice(
       devices[index].storage, writer: options.faults.reusesWriters ? devices[index].writer : nil)
+    devices[devices.count - 1].wasSetBack = devices[index].wasSetBack
   }
 
   /// Rolls the store back to its backup: what was written since is gone unless it was sent in time.
@@ -343,6 +344,8 @@ extension World {
     noteLosses(of: index, goingBackTo: backup.storage)
     devices[index].storage = backup.storage
     devices[index].era += 1
+    // What it was told is gone with the rest.
+    (devices[index].wasSetBack, devices[index].awaitsMark) = (true, false)
     devices[index].journal.removeLast(devices[index].journal.count - min(backup.writes, devices[index].journal.count))
     devices[index].checkedElements = []
     devices[index].backup = nil
@@ -375,6 +378,8 @@ extension World {
       30, backup.cloud.position().seq,
       words: "the cloud is restored from \(cloud.position().seq) to \(backup.cloud.position().seq)")
     (cloud, words) = backup
+    // It has forgotten which devices it has seen go back.
+    for index in devices.indices { devices[index].awaitsMark = false }
     cloudBackup = nil
     bankEpoch += 1
     for number in model.leftToCloud { mayBeGone(number) }

@@ -138,6 +138,7 @@ extension World {
     }
     checkVersions()
     checkAllSeen()
+    checkSetBacks()
     checkCells()
     checkGathered()
     checkSeason()

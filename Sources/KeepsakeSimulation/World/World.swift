@@ -49,6 +49,10 @@ package final class World {
     var leavingRequests = 0
     /// Counts how often it was rolled back.
     var era = 0
+    /// Whether it, or the device that it is a copy of, was ever rolled back: no other device may be marked for that.
+    var wasSetBack = false
+    /// Whether the cloud has seen it go back, so that it must be marked at rest.
+    var awaitsMark = false
 
     /// The id by which the cloud knows it.
     static func id(_ index: Int) -> DeviceID { DeviceID(high: 0, low: UInt64(index)) }

@@ -145,6 +145,8 @@ package actor SyncService<Store: DeviceStore> {
           try DeviceCommit.moved(in: &transaction, using: &random)
           facts = try transaction.facts()
           facts.caughtUp = false
+          // The other cloud knows nothing of it.
+          (facts.setBack, facts.setBackMark) = (nil, nil)
           // What was still incomplete stays in the other container only.
           try transaction.clearStaged()
         } else {
@@ -210,6 +212,7 @@ package actor SyncService<Store: DeviceStore> {
       shown.refusals = status.refusals
       shown.lastFetchedMilliseconds = facts.lastFetchedMilliseconds
       shown.hasArrivals = facts.hasArrivals
+      shown.setBackMark = facts.setBackMark
       shown.isReached = next.isReached
       ledger.update(status.transfers, isQuiet: status.phase == .idle)
     }

@@ -36,12 +36,14 @@ package struct SyncStatus: Hashable, Sendable {
   package var hasArrivals: Bool
   /// Whether the cloud has responded since the last failure.
   package var isReached: Bool
+  /// Set while the cloud has this device marked as set back, and wants its game to know.
+  package var setBackMark: SetBackMark?
 
   package init(
     phase: Phase = .stopped, attempts: Int = 0, waitingCommits: Int = 0, transfers: [SyncTransfer] = [],
     isListening: Bool = false, lastFetchedMilliseconds: Int64? = nil, refusals: [EngineRefusal] = [],
     hasArrivals: Bool = false,
-    isReached: Bool = false
+    isReached: Bool = false, setBackMark: SetBackMark? = nil
   ) {
     self.phase = phase
     self.attempts = attempts
@@ -52,6 +54,7 @@ package struct SyncStatus: Hashable, Sendable {
     self.refusals = refusals
     self.hasArrivals = hasArrivals
     self.isReached = isReached
+    self.setBackMark = setBackMark
   }
 }
 

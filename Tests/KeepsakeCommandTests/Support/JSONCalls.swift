@@ -285,6 +285,10 @@ struct JSONCall {
       ("admin money show", [asked("$PLAYER", members: player)]),
       ("admin device list", [asked("$PLAYER", members: player)]),
       (
+        "admin device clear",
+        [asked("$PLAYER", "$DEVICE", members: ["player": "$PLAYER", "device": "$DEVICE"])]
+      ),
+      (
         "admin device remove",
         [asked("$PLAYER", "$DEVICE", members: ["player": "$PLAYER", "device": "$DEVICE"])]
       ),

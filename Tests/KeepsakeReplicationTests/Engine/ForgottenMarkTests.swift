@@ -62,6 +62,15 @@ struct ForgottenMarkTests {
     }
   }
 
+  @Test("it is told with the restart that it went back, and marked when it confirms that")
+  func marked() throws {
+    var lab = try setBack()
+    let (low, reached) = (lab.devices[0].storage.facts().cursor.seq, lab.cloud.reached()[Lab.id(0)] ?? 0)
+    for _ in 0..<2 { try lab.settle(0) }
+    let mark = lab.cloud.setBacks(of: Lab.id(0)).mark
+    #expect(mark?.count == 1 && mark?.from == reached && mark?.to == low && reached > low)
+  }
+
   @Test("a device that the cloud has never seen so far begins a new epoch, as after a restore of the cloud")
   func unknownDevice() throws {
     var lab = try setBack()

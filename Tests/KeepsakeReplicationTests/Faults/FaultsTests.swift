@@ -33,6 +33,8 @@ struct FaultsTests {
       .liftProvisional: \.liftsProvisional,
       .reachedWhenAnswered: \.countsAnsweredAsReached,
       .reachedWhileStaged: \.countsStagedAsReached,
+      .forgetSetBack: \.forgetsSetBacks,
+      .lateIsSetBack: \.countsLateAsSetBack,
       .resetLikeValue: \.joinsResetsLikeValues,
       .addCounters: \.addsCounters,
       .replaceUnion: \.replacesUnions,

@@ -243,6 +243,22 @@ import Testing
     Form("earned", operation(.earn), operationText("earn")),
     Form("spent", operation(.spend), operationText("spend")),
     Form("given back", operation(.giveBack), operationText("giveBack")),
+    Form(
+      "a request that confirms a set-back store",
+      ExchangeRequest(cursor: .start, limit: 100, setBack: SetBack(from: 41, to: 7)),
+      #"""
+      {"cursor":{"epoch":0,"mark":0,"seq":0},"limit":100,"protocolVersion":1,"setBack":{"from":41,"to":7}}
+      """#),
+    Form(
+      "a response to a set-back store",
+      ExchangeResponse(
+        outcome: nil, changes: [], contents: [], wallet: nil, cursor: cursor, more: false, serverTimeMilliseconds: 5,
+        setBack: SetBack(from: 41, to: 7), setBackMark: SetBackMark(atMilliseconds: 9, isRefused: true)),
+      #"""
+      {"cursor":\#(cursorText),"serverTimeMilliseconds":5,"setBack":{"from":41,"to":7},\#
+      "setBackMark":{"atMilliseconds":9,"refused":true}}
+      """#),
+    Form("the mark of a set-back store", SetBackMark(atMilliseconds: 9, isRefused: false), #"{"atMilliseconds":9}"#),
     Form("a refusal", refusal, refusalText),
     Form("a refusal for want of room", ExchangeOutcome.refused([full]), #"{"refused":[\#(fullText)]}"#),
     Form("accepted", ExchangeOutcome.accepted(seq: 4), #"{"accepted":{"seq":4}}"#),
@@ -390,6 +406,7 @@ import Testing
       "a closed chain", "a bank that was set back", "a voucher", "a reply about a chain that ended",
       "a chain too far ahead", "held", "a request with a last part", "an event", "an event of a restored cloud",
       "an event with what changed", "a cell with a set", "a cell with a dictionary", "a cell of a later rule",
+      "a request that confirms a set-back store", "a response to a set-back store", "the mark of a set-back store",
       "a request of a device that stages", "a list of devices with what they have",
     ]
     #expect(shown == expected)

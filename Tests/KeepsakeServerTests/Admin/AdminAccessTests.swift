@@ -17,6 +17,7 @@ import Testing
     "GET players/{player}": nil,
     "GET players/{player}/devices": nil,
     "DELETE players/{player}/devices/{device}": nil,
+    "DELETE players/{player}/devices/{device}/set-back": nil,
     "DELETE players/{player}/identities/{identity}": nil,
     "PUT players/{player}/ban": #"{"reason": "x"}"#,
     "DELETE players/{player}/ban": nil,

@@ -2,13 +2,13 @@
 struct OutboxRefusals: Sendable {
   /// As of the last look at the outbox, for the status.
   var current: [EngineRefusal] = []
-  /// Groups that the cloud refused for lack of room, and that are being sent once more.
+  /// Groups that the cloud refused for now, and that are being sent once more.
   private var retrying: Set<Int64> = []
   /// When that was last tried; nil if it never was.
   private var triedMilliseconds: Int64?
   /// The room that the cloud last reported.
   private var knownUse: QuotaUse?
-  /// Items that were reported to the game as refused for lack of room.
+  /// Items that were reported to the game as refused for now.
   private var reported: Set<String> = []
 
   /// Whether something waits for room.
@@ -19,6 +19,9 @@ struct OutboxRefusals: Sendable {
 
   /// Returns whether a group was refused for lack of room.
   static func lacksRoom(_ group: OutboxGroup) -> Bool { group.refusals.contains { $0.reason == .quota } }
+
+  /// Returns whether a group was refused because the device is marked as set back.
+  static func isSetBack(_ group: OutboxGroup) -> Bool { group.refusals.contains { $0.reason == .setBack } }
 
   /// Returns whether a group may be sent: the cloud didn't refuse it, or it is tried once more.
   func isSendable(_ group: OutboxGroup) -> Bool { group.refusals.isEmpty || retrying.contains(group.id) }
@@ -53,14 +56,18 @@ struct OutboxRefusals: Sendable {
 
   /// Handles the refusal of a group.
   ///
-  /// - Returns: The refusals that are news for the game: one for lack of room that is tried again and again is reported
-  ///   once.
+  /// - Returns: The refusals that are news for the game: one that holds only for now is reported once.
   mutating func refused(_ group: OutboxGroup, now: Int64) -> [Refusal] {
     retrying.remove(group.id)
     if Self.lacksRoom(group) { triedMilliseconds = now }
-    return group.refusals.filter { $0.reason != .quota || reported.insert($0.item).inserted }
+    return group.refusals.filter { !$0.reason.isTemporary || reported.insert($0.item).inserted }
   }
 
   /// Starts afresh: the cause of a refusal may be gone. The status stays as it is until the next look at the outbox.
   mutating func reset() { self = OutboxRefusals(current: current) }
+}
+
+extension Refusal.Reason {
+  /// Whether what was refused is sent again without the player's doing.
+  fileprivate var isTemporary: Bool { self == .quota || self == .setBack }
 }

@@ -19,4 +19,6 @@ struct SentExchange: Sendable {
   var damaged: [ContentHash] = []
   /// Set if only this part of the groups was sent.
   var part: OfferPart?
+  /// What it confirmed of a store that went back.
+  var setBack: SetBack?
 }
