@@ -2,6 +2,7 @@
 import ArgumentParser
 import Configuration
 import Foundation
+import KeepsakeReplication
 import KeepsakeServer
 import TestSupport
 import Testing
@@ -158,7 +159,7 @@ import Testing
           "behind-proxy": ConfigValue(.bool(true), isSecret: false), "metrics-port": 6, "metrics-host": "m",
           "admin-port": 8, "admin-host": "a",
           "app-keys-file": "f", "app-key": ConfigValue(.stringArray(["one", "two"]), isSecret: true), "token-days": 7,
-          "quota": "2K", "upload-room": "1G", "upload-files": 9,
+          "quota": "2K", "set-back": "refuse", "upload-room": "1G", "upload-files": 9,
           "authoritative": ConfigValue(.stringArray(["gems"]), isSecret: false),
         ]))
     #expect(configuration.data.lastPathComponent == "folder" && configuration.port == 5 && configuration.host == "h")
@@ -168,6 +169,7 @@ import Testing
     #expect(configuration.appKeysFile?.lastPathComponent == "f" && configuration.appKeys == ["one", "two"])
     #expect(configuration.tokenDays == 7 && configuration.quota == 2_048 && configuration.authoritative == ["gems"])
     #expect(configuration.uploadBudget == UploadBudget(bytes: 1 << 30, files: 9))
+    #expect(configuration.setBackPolicy == .refuse)
     for given: [String: ConfigValue] in [["data": "d", "tls-key": "k"], [:]] {
       let failure = #expect(throws: CommandFailure.self) { try ServeCommand.configuration(settings(given)) }
       #expect(failure?.kind == .usage)

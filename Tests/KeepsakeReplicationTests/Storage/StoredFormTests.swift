@@ -14,6 +14,7 @@ import Testing
       container: ContainerID(high: 1, low: 2), cursor: Cursor(epoch: 3, seq: 4, mark: 5), caughtUp: true,
       serverOffsetMilliseconds: -6, lastFetchedMilliseconds: 7, hasArrivals: true)
     (facts.moves, facts.isRefused, facts.arrivalsNotDownloaded) = (8, true, [VersionID(high: 0, low: 9)])
+    (facts.setBack, facts.setBackMark) = (SetBack(from: 9, to: 4), SetBackMark(atMilliseconds: 5, isRefused: true))
     #expect(try again(facts) == facts)
     #expect(try again(DeviceFacts()) == DeviceFacts())
     for isPiece in [true, false] {
