@@ -37,13 +37,14 @@ struct AdminStage {
 
   static func with(
     appKeys: [String] = [], logger: Logger? = nil, clock: (@Sendable () -> Int64)? = nil,
-    change: (inout ServerConfiguration) -> Void = { _ in }, _ body: (AdminStage) async throws -> Void
+    setBackPolicy: SetBackPolicy = .flag, webhooks: [WebhookEndpoint] = [],
+    sender: any WebhookSender = HTTPWebhookSender(), _ body: (AdminStage) async throws -> Void
   ) async throws {
     try await TemporaryFolder.with { folder in
       let data = folder.appendingPathComponent("server")
       let server = try await LiveServer.start(data: data, appKeys: appKeys, clock: clock, logger: logger) {
-        ($0.adminPort, $0.saves) = (0, TextReader())
-        change(&$0)
+        ($0.adminPort, $0.saves, $0.setBackPolicy) = (0, TextReader(), setBackPolicy)
+        ($0.webhooks, $0.webhookSender) = (webhooks, sender)
       }
       do {
         try await body(AdminStage(server: server, data: data, folder: folder))

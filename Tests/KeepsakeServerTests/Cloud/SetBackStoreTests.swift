@@ -54,7 +54,7 @@ struct SetBackStoreTests {
     let secrets = try TemporaryFolder()
     let sender = RecordingSender()
     let endpoint = try WebhookLab.endpoint("shop", in: secrets.url, url: "http://127.0.0.1:9/hook")
-    try await AdminStage.with(change: { ($0.webhooks, $0.webhookSender) = ([endpoint], sender) }) { stage in
+    try await AdminStage.with(webhooks: [endpoint], sender: sender) { stage in
       let client = try stage.client()
       let device = try await putBack(stage)
       for _ in 0..<4 { try await device.sync.sync() }
@@ -88,7 +88,7 @@ struct SetBackStoreTests {
 
   @Test("nothing is taken of a refused one, which gets everything, until the studio clears it; then nothing is lost")
   func refused() async throws {
-    try await AdminStage.with(change: { $0.setBackPolicy = .refuse }) { stage in
+    try await AdminStage.with(setBackPolicy: .refuse) { stage in
       let client = try stage.client()
       let device = try await putBack(stage)
       try await device.until("the mark") { device.sync.status.phase == .idle }
@@ -130,7 +130,7 @@ struct SetBackStoreTests {
 
   @Test("a game is told that its data went back, also after a restart, and syncs as ever, until the studio clears it")
   func asked() async throws {
-    try await AdminStage.with(change: { $0.setBackPolicy = .ask }) { stage in
+    try await AdminStage.with(setBackPolicy: .ask) { stage in
       let place = stage.folder.appendingPathComponent("phone")
       func open() throws -> GameData { try GameData.open("com.example.setback", at: place) }
       func connect(_ game: GameData) async throws {
