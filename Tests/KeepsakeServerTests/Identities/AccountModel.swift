@@ -83,7 +83,10 @@ struct AccountModel: Hashable {
   mutating func apply(_ request: AccountRequest, now: Int64) -> AccountAnswer {
     switch request {
     case .register(let device):
-      players[device.container] = Player(id: device.player, devices: [device.device: device.app])
+      // The same again says only that the device was here.
+      if players[device.container] == nil {
+        players[device.container] = Player(id: device.player, devices: [device.device: device.app])
+      }
       return .done
     case .makePairing(let code, let device, let expires):
       if isRefused(device) { return .refused(.retired) }
