@@ -162,9 +162,11 @@ struct AccountSwarm {
       case .unlink(let identity, let device):
         return try await storage.unlink(identity, by: device) ? .done : .nothing
       case .remove(let device, let isLeaving):
-        // A route admits nobody to a player who was deleted.
+        // A route admits nobody to a player who was deleted; one who is deleted meanwhile has no device any more.
         guard try await !storage.isRetired(device) else { return .done }
-        _ = try await storage.retire(device.device, of: device.container, isLeaving: isLeaving, now: now)
+        do {
+          _ = try await storage.retire(device.device, of: device.container, isLeaving: isLeaving, now: now)
+        } catch let error as APIError where error.code == .retired {}
         return .done
       case .delete(let container):
         try await storage.delete(container, now: now)
