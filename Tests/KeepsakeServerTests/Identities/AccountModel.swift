@@ -114,6 +114,7 @@ struct AccountModel: Hashable {
       remove(device, isLeaving)
       return .done
     case .delete(let container):
+      if players[container]?.isDeleted == true { return .refused(.retired) }
       delete(container)
       return .done
     }
