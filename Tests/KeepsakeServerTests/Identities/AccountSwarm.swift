@@ -58,10 +58,20 @@ struct AccountSwarm {
 
   private mutating func draw() -> AccountRequest {
     // Sent again, since its answer was lost or somebody has kept it.
-    if random.once(in: 7), let again = requests.randomElement(using: &random) { return again }
+    if random.once(in: 7), let known = requests.randomElement(using: &random) { return again(known) }
     let request = fresh()
     requests.append(request)
     return request
+  }
+
+  /// The server draws the id of a new device each time.
+  private mutating func again(_ request: AccountRequest) -> AccountRequest {
+    switch request {
+    case .join(let code, let app, _): .join(code, app: app, as: identifier())
+    case .recover(let code, let next, let app, _): .recover(code, next: next, app: app, as: identifier())
+    case .signIn(let identity, let device, _): .signIn(identity, by: device, as: identifier())
+    default: request
+    }
   }
 
   private mutating func fresh() -> AccountRequest {
