@@ -28,7 +28,7 @@ package enum TestDepth {
   /// Rounds of SIGKILL of a server and of games that use its bank.
   package static let moneyKills = count(6, deep: 300, variable: "KEEPSAKE_MONEY_KILLS")
   /// Worlds of players, devices and the ways to them.
-  package static let accountWorlds = count(300, deep: 5_000, variable: "KEEPSAKE_ACCOUNT_WORLDS")
+  package static let accountWorlds = count(150, deep: 1_000, variable: "KEEPSAKE_ACCOUNT_WORLDS")
   /// SIGKILLs of the command that makes a backup, and of the one that restores it.
   package static let backupKills = count(6, deep: 100, variable: "KEEPSAKE_BACKUP_KILLS")
   /// Random moments at which a game's folder is taken away.
