@@ -71,7 +71,8 @@ import Testing
       ["save", "diff", player, other, other], ["save", "restore", player, other] + why, ["money", "show", player],
       ["money", "grant", player, "1", "gems"] + why, ["money", "charge", player, "1", "gems"] + why,
       ["money", "refund", player, other] + why, ["device", "list", player], ["device", "remove", player, other],
-      ["device", "clear", player, other],
+      ["device", "clear", player, other], ["webhook", "list"], ["webhook", "dead", "shop"],
+      ["webhook", "retry", "shop"],
     ]
     let local: [Call] = [
       ["key", "create", "--name", "ada", "--scopes", "read"], ["key", "list"], ["key", "revoke", "--name", "ada"],
@@ -79,6 +80,12 @@ import Testing
     ]
     let address = ["--url", "http://127.0.0.1:9", "--key-file", key]
     return asking.map { ["admin"] + $0 + address } + local.map { ["admin"] + $0 + ["--data", data] }
+  }
+
+  /// Calls of the commands of apps.
+  private static func apps(data: String) -> [Call] {
+    [["create"], ["rotate"], ["revoke"]].map { ["app"] + $0 + ["--name", "dungeon", "--data", data] }
+      + [["app", "list", "--data", data]]
   }
 
   /// Checks that calls name each subcommand, except those that can't end so.
@@ -132,7 +139,7 @@ import Testing
         ["wrap", "--game", "Game", "--manifest", "gone", "--", "true"],
         ["wrap", "--saves", "empty", "--state", "wrapped", "--", "no-such-program"],
         ["verify", "empty"], ["estimate", "empty"],
-      ]
+      ] + Self.apps(data: "gone") + Self.apps(data: "empty")
       try check(calls + Self.administration(data: "gone", key: "gone"), 66, in: folder)
       try check(Self.administration(data: "empty", key: "gone"), 66, in: folder)
       // They read nothing that is named.
@@ -172,7 +179,7 @@ import Testing
         ["bank", "release", "--data", "space", "--all"], ["secret", "rotate", "--data", "space"],
         ["secret", "forget", "--data", "space"], ["load", "--url", "http://192.0.2.1:1", "--app-key", "key"],
         ["wrap", "--saves", "home/saves", "--state", "wrapped", "--", "/etc/passwd"],
-      ]
+      ] + Self.apps(data: "space")
       let administration = Self.administration(data: "space", key: "key")
       try check(calls + administration, 77, in: folder, by: runner)
       try checkCoverage(of: calls + administration, except: ["demo", "manual", "simulate"])

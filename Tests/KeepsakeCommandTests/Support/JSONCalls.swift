@@ -161,6 +161,22 @@ struct JSONCall {
           JSONCall("--data", "cloud", "--name", "shop", status: 66),
         ]
       ),
+      (
+        "app create",
+        [
+          JSONCall("--data", "cloud", "--name", "dungeon", members: ["path": "cloud", "name": "dungeon"]),
+          JSONCall("--data", "cloud", "--name", "dungeon", status: 64),
+        ]
+      ),
+      ("app rotate", [JSONCall("--data", "cloud", "--name", "dungeon", members: ["name": "dungeon"])]),
+      ("app list", [JSONCall("--data", "cloud", members: ["path": "cloud"])]),
+      (
+        "app revoke",
+        [
+          JSONCall("--data", "cloud", "--name", "dungeon", "--key", "00000000", status: 66),
+          JSONCall("--data", "cloud", "--name", "dungeon", members: ["name": "dungeon"]),
+        ]
+      ),
       ("secret rotate", [JSONCall("--data", "cloud", members: ["path": "cloud"])]),
       ("secret list", [JSONCall("--data", "cloud", members: ["path": "cloud"])]),
       (
@@ -221,6 +237,7 @@ struct JSONCall {
             ["saves", "--folder", "shared"] + sync,
             ["event": "ready", "path": "saves", "sharedFolder": "shared", "stateFolder": "saves/.keepsake"]),
           call(["saves 2", "--folder", "shared"] + sync, ["event": "ready", "path": "saves 2"]),
+          call(["odd", "--new-recovery-code"] + server + sync, ["event": "ready", "path": "odd"]),
           call(["odd", "--pair"] + server + sync, ["event": "ready", "path": "odd"]),
           call(["empty", "--join", "$PAIRINGCODE"] + server + sync, ["event": "ready", "path": "empty"]),
           call(["gone", "--folder", "shared"] + sync, [:], status: 66),
@@ -292,6 +309,9 @@ struct JSONCall {
         "admin device remove",
         [asked("$PLAYER", "$DEVICE", members: ["player": "$PLAYER", "device": "$DEVICE"])]
       ),
+      ("admin webhook list", [asked()]),
+      ("admin webhook dead", [asked("shop", status: 66)]),
+      ("admin webhook retry", [asked("shop", status: 66)]),
       ("admin player delete", [asked("$PLAYER", "--yes", members: player), asked("$PLAYER", "--yes", status: 66)]),
       (
         "admin audit",

@@ -40,7 +40,7 @@ import Testing
     }
   }
 
-  private static let scopes = "read,saves,money,devices,bans,export,delete"
+  private static let scopes = "read,saves,money,devices,bans,export,delete,webhooks"
 
   @Test("each subcommand has --json, in one layout, with one name for one thing, paths as given, and nothing besides")
   func everywhere() async throws {
@@ -146,6 +146,8 @@ import Testing
 
   /// Members of which the calls have no example.
   private static let rare: [String: Set<String>] = [
+    "admin webhook dead": ["events", "webhook"], "admin webhook retry": ["retriedCount", "webhook"],
+    "app revoke": ["key"],
     "admin money refund": ["alreadyDone", "balances", "owed", "player", "purchase"], "bank release": ["url"],
     "doctor": ["needsSecret"], "inspect": ["recordsMessage"], "simulate": ["error"],
     "sync": ["deviceNames", "item"], "wrap": ["beside", "choice", "saveCount"],

@@ -17,7 +17,8 @@ struct AccountSwarm {
   private let storage: SQLiteCloudStorage
   private let seed: UInt64
   private var random: SeededGenerator
-  private var model = AccountModel()
+  /// Several if two requests arrived together, and nothing has shown yet which one was first.
+  private var models: Set<AccountModel> = [AccountModel()]
   private var now: Int64 = 1_000_000
   private var made: UInt64 = 0
 
@@ -194,32 +195,28 @@ struct AccountSwarm {
     async let one = swarm.perform(first)
     async let other = swarm.perform(second)
     let given = try await (one, other)
-    var (forward, backward) = (model, model)
-    let forwardAnswers = (forward.apply(first, now: now), forward.apply(second, now: now))
-    let backwardFirst = backward.apply(second, now: now)
-    let backwardAnswers = (backward.apply(first, now: now), backwardFirst)
-    let fits = (forward: given == forwardAnswers, backward: given == backwardAnswers)
     story.append("\(now) together: \(first) -> \(given.0); \(second) -> \(given.1)")
-    guard fits.forward || fits.backward else {
-      return problems.append("neither order gives \(given): \(forwardAnswers), \(backwardAnswers)")
+    var fitting: Set<AccountModel> = []
+    for model in models {
+      var (forward, backward) = (model, model)
+      if given == (forward.apply(first, now: now), forward.apply(second, now: now)) { fitting.insert(forward) }
+      let late = backward.apply(second, now: now)
+      if given == (backward.apply(first, now: now), late) { fitting.insert(backward) }
     }
-    if fits.forward, fits.backward, forward != backward {
-      // The answers don't tell which came first, but what is stored does.
-      let other = backward
-      model = forward
-      try await compare()
-      if !problems.isEmpty { (model, problems) = (other, []) }
-    } else {
-      model = fits.forward ? forward : backward
-    }
+    if fitting.isEmpty { problems.append("neither order gives \(given)") } else { models = fitting }
     for (request, answer) in [(first, given.0), (second, given.1)] { note(answer, of: request) }
-    try await compare()
+    if problems.isEmpty { try await compare() }
   }
 
   private mutating func expect(_ given: AccountAnswer, of request: AccountRequest) {
-    let right = model.apply(request, now: now)
     story.append("\(now) \(request) -> \(given)")
-    if given != right { problems.append("\(request): \(given), not \(right)") }
+    var (fitting, right): (Set<AccountModel>, Set<AccountAnswer>) = ([], [])
+    for var model in models {
+      let answer = model.apply(request, now: now)
+      right.insert(answer)
+      if answer == given { fitting.insert(model) }
+    }
+    if fitting.isEmpty { problems.append("\(request): \(given), not \(right)") } else { models = fitting }
     note(given, of: request)
   }
 
@@ -233,23 +230,35 @@ struct AccountSwarm {
 
   /// Compares what is stored of every player, and what each device that ever was may do.
   private mutating func compare() async throws {
+    var (fitting, found): (Set<AccountModel>, [String]) = ([], [])
+    for model in models {
+      let differences = try await differences(from: model)
+      if differences.isEmpty { fitting.insert(model) }
+      found = differences
+    }
+    if fitting.isEmpty { problems += found } else { models = fitting }
+  }
+
+  private func differences(from model: AccountModel) async throws -> [String] {
+    var found: [String] = []
     for (container, player) in model.players {
       let stored = try await storage.devices(of: container)
       let devices = Dictionary(uniqueKeysWithValues: stored.map { ($0.identity.device, $0.identity.app) })
       if devices != player.devices {
-        problems.append("\(container) has \(devices.keys.sorted()), not \(player.devices.keys.sorted())")
+        found.append("\(container) has \(devices.keys.sorted()), not \(player.devices.keys.sorted())")
       }
-      if stored.contains(where: { $0.identity.player != player.id }) { problems.append("a device is somebody else's") }
+      if stored.contains(where: { $0.identity.player != player.id }) { found.append("a device is somebody else's") }
       let recovery = try await storage.recovery(of: container)
-      if recovery.digest != player.recovery?.code { problems.append("\(container) has another recovery code") }
+      if recovery.digest != player.recovery?.code { found.append("\(container) has another recovery code") }
       let identities = try await storage.identities(of: container).map(\.id)
       if Set(identities) != model.identities(of: container) || identities.count != recovery.identities {
-        problems.append("\(container) has other identities")
+        found.append("\(container) has other identities")
       }
     }
     for device in devices where try await storage.isRetired(device) != model.isRefused(device) {
-      problems.append("\(device.device) is \(model.isRefused(device) ? "still admitted" : "refused")")
+      found.append("\(device.device) is \(model.isRefused(device) ? "still admitted" : "refused")")
     }
+    return found
   }
 }
 #endif
