@@ -40,7 +40,7 @@ package struct AppRegistry: Sendable {
     var apps: [App] = []
   }
 
-  static let fileName = "apps.json"
+  static let fileName = "apps"
   private static let format = 1
   private static let keyLength = 28
   private static let names = 1...64

@@ -21,8 +21,8 @@ import Darwin
 ///     witness          the database's generation (DatabaseWitness)
 ///     server-keys      hashes of the keys with which the game's own servers order the bank (ServerKeys)
 ///     server-keys.lock locked while a command changes them
-///     apps.json        apps with the hashes of their keys (AppRegistry)
-///     apps.json.lock   locked while a command changes them
+///     apps             the apps, with hashes of their keys (AppRegistry)
+///     apps.lock        locked while a command changes them
 ///     restoring/       while a backup is being restored into the folder (BackupRestore)
 ///     lock
 ///

@@ -28,6 +28,7 @@ import Testing
       }
       try await Self.put(saveBytes(5_000, seed: 99), client)
       _ = try ServerKeys(data: folder.appendingPathComponent("server")).create("shop")
+      _ = try AppRegistry(data: folder.appendingPathComponent("server")).create("dungeon")
       try await server.stop()
     }
 
@@ -79,9 +80,9 @@ import Testing
       #expect(ended.status == 0, "\(ended.errors)")
       #expect(
         try stage.names(in: unpacked) == [
-          "backup.json", "SHA256SUMS", "cloud.sqlite", "contents", "secret", "app-key", "server-keys",
+          "backup.json", "SHA256SUMS", "cloud.sqlite", "contents", "secret", "app-key", "server-keys", "apps",
         ])
-      for name in ["secret", "app-key", "server-keys"] {
+      for name in ["secret", "app-key", "server-keys", "apps"] {
         #expect(
           try Data(contentsOf: unpacked.appendingPathComponent(name))
             == Data(contentsOf: stage.data.appendingPathComponent(name)))
@@ -112,9 +113,9 @@ import Testing
       #expect(try BackupRestore.restore(stage.file, to: stage.restored) == summary)
       #expect(
         try stage.names(in: stage.restored) == [
-          "cloud.sqlite", "contents", "secret", "app-key", "server-keys", "witness", "lock",
+          "cloud.sqlite", "contents", "secret", "app-key", "server-keys", "apps", "witness", "lock",
         ])
-      for name in ["cloud.sqlite", "secret", "app-key", "server-keys", "witness"] {
+      for name in ["cloud.sqlite", "secret", "app-key", "server-keys", "apps", "witness"] {
         #expect(try Self.permissions(stage.restored.appendingPathComponent(name)) == 0o600, "\(name)")
       }
       #expect(try Self.permissions(stage.restored.appendingPathComponent("contents")) == 0o700)
