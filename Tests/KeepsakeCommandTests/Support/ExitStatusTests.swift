@@ -71,7 +71,8 @@ import Testing
       ["save", "diff", player, other, other], ["save", "restore", player, other] + why, ["money", "show", player],
       ["money", "grant", player, "1", "gems"] + why, ["money", "charge", player, "1", "gems"] + why,
       ["money", "refund", player, other] + why, ["device", "list", player], ["device", "remove", player, other],
-      ["device", "clear", player, other],
+      ["device", "clear", player, other], ["webhook", "list"], ["webhook", "dead", "shop"],
+      ["webhook", "retry", "shop"],
     ]
     let local: [Call] = [
       ["key", "create", "--name", "ada", "--scopes", "read"], ["key", "list"], ["key", "revoke", "--name", "ada"],

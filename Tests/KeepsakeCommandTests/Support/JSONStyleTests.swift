@@ -40,7 +40,7 @@ import Testing
     }
   }
 
-  private static let scopes = "read,saves,money,devices,bans,export,delete"
+  private static let scopes = "read,saves,money,devices,bans,export,delete,webhooks"
 
   @Test("each subcommand has --json, in one layout, with one name for one thing, paths as given, and nothing besides")
   func everywhere() async throws {
@@ -48,7 +48,7 @@ import Testing
     for (name, help) in leaves {
       #expect(help.arguments?.contains { $0.options.contains("--json") } == true, "keepsake \(name)")
     }
-    try await RunningCloud.with { cloud, folder in
+    try await RunningCloud.with(hasWebhook: true) { cloud, folder in
       try JSONCall.fill(folder)
       let key = try Tool.run(
         ["admin", "key", "create", "--data", "../cloud", "--name", "ada", "--scopes", Self.scopes], in: folder)
