@@ -40,8 +40,8 @@ extension Cloud {
   /// - Returns: The code, for the player to write down.
   /// - Throws: `GameDataError` with `notConnected`, `unreachable` or `refused`, also by a server that doesn't know
   ///   recovery codes (`RecoveryState.supportsCodes`); with `misuse` if the cloud is a folder; `StoreError` if this
-  ///   device's files can't be read or written. After `unreachable`, an earlier code may be void, which
-  ///   `recoveryState()` tells.
+  ///   device's files can't be read or written, with `newerFormat` if a newer release wrote them. After `unreachable`,
+  ///   an earlier code may be void, which `recoveryState()` tells.
   public func makeRecoveryCode() async throws -> String {
     let code = try await connection.registration.newRecoveryCode()
     try await connection.asPlayer { try await HTTPAccount.setRecoveryCode(code, for: $0) }

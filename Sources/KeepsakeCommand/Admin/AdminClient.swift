@@ -52,6 +52,8 @@ struct AdminOptions: ParsableArguments {
 /// Asks a cloud's port for the studio.
 struct AdminClient {
   let http: HTTPStudio
+  /// What to do if the cloud doesn't have what was named.
+  var absentAdvice = "check --url and the ids"
   /// Far more than any player has, with hundreds of items each.
   private static let maximumPages = 10_000
 
@@ -133,7 +135,7 @@ struct AdminClient {
     switch answer.status {
     case 401, 403:
       throw CommandFailure(.permission, message, next: "keepsake admin key list shows which key has which scopes")
-    case 404: throw CommandFailure(.noInput, message, next: "check --url and the ids")
+    case 404: throw CommandFailure(.noInput, message, next: absentAdvice)
     case 429, 503: throw CommandFailure(.temporary, message, next: "try again later")
     case 500...: throw CommandFailure(.unavailable, message, next: "the server's log says why")
     default: throw CommandFailure(.data, message)

@@ -55,13 +55,6 @@ struct AdminKeyCreateCommand: AsyncParsableCommand {
   )
   var appKey: [String] = []
 
-  private struct Created: Encodable {
-    var path: String
-    var name: String
-    var scopes: [AdminScope]
-    var key: String
-  }
-
   func validate() throws { _ = try wanted() }
 
   private func wanted() throws -> Set<AdminScope> {
@@ -78,11 +71,7 @@ struct AdminKeyCreateCommand: AsyncParsableCommand {
   func run() async throws {
     try await CommandRun.reporting(json: options.json) {
       let (text, key) = try AdminKeys(data: options.folder).create(name, scopes: wanted(), appKeys: appKey)
-      if options.json {
-        try Output.document(Created(path: options.data, name: key.name, scopes: key.scopes, key: text))
-      } else {
-        Output.text(text)
-      }
+      try CreatedKey(path: options.data, name: key.name, scopes: key.scopes, key: text).print(json: options.json)
     }
   }
 }

@@ -2,6 +2,7 @@
 import ArgumentParser
 import Foundation
 import KeepsakeReplication
+import KeepsakeServer
 
 /// `keepsake admin webhook`: what the studio's backends wait for, and dead letters.
 struct AdminWebhookCommand: AsyncParsableCommand {
@@ -12,6 +13,25 @@ struct AdminWebhookCommand: AsyncParsableCommand {
       says what events there are. The key needs the scope webhooks.
       """,
     subcommands: [AdminWebhookListCommand.self, AdminWebhookDeadCommand.self, AdminWebhookRetryCommand.self])
+}
+
+/// A webhook's name as an argument of a command. Any other text is refused before it becomes part of an address.
+struct WebhookArgument: ExpressibleByArgument {
+  let name: String
+
+  init?(argument: String) {
+    guard WebhookEndpoint.isName(argument) else { return nil }
+    name = argument
+  }
+}
+
+extension AdminOptions {
+  /// A client for commands that name a webhook.
+  fileprivate func webhookClient() throws -> AdminClient {
+    var client = try client()
+    client.absentAdvice = "keepsake admin webhook list shows the names of the webhooks"
+    return client
+  }
 }
 
 /// `keepsake admin webhook list`: shows the webhooks of a cloud.
@@ -67,10 +87,12 @@ struct AdminWebhookListCommand: AsyncParsableCommand {
       let client = try options.client()
       let webhooks = try client.decode(Answer.self, try await client.send("GET", ["webhooks"])).endpoints
       if options.json { return try Output.document(Listed(webhooks: webhooks.map(Listed.Webhook.init))) }
+      guard !webhooks.isEmpty else { return Output.text("no webhooks: keepsake serve --webhook sets one up") }
       let rows = webhooks.map { webhook in
         [
-          Printable.text(webhook.name), Printable.text(webhook.host), webhook.state, "\(webhook.waiting)",
-          AdminMoment.text(webhook.oldestMilliseconds) ?? "", "\(webhook.dead)", "\(webhook.dropped)", Printable.text(webhook.failure ?? ""),
+          Printable.text(webhook.name), Printable.text(webhook.host), Printable.text(webhook.state),
+          "\(webhook.waiting)", AdminMoment.text(webhook.oldestMilliseconds) ?? "", "\(webhook.dead)",
+          "\(webhook.dropped)", Printable.text(webhook.failure ?? ""),
         ]
       }
       Output.text(
@@ -90,7 +112,7 @@ struct AdminWebhookDeadCommand: AsyncParsableCommand {
   @OptionGroup var options: AdminOptions
 
   @Argument(help: "The webhook's name.")
-  var webhook: String
+  var webhook: WebhookArgument
 
   private struct Page: Decodable {
     struct Event: Decodable {
@@ -106,7 +128,7 @@ struct AdminWebhookDeadCommand: AsyncParsableCommand {
   }
   private struct Dead: Encodable {
     struct Event: Encodable {
-      var event: OperationID
+      var webhookEvent: OperationID
       var kind: String
       var player: PlayerID?
       var created: String?
@@ -121,19 +143,21 @@ struct AdminWebhookDeadCommand: AsyncParsableCommand {
 
   func run() async throws {
     try await CommandRun.reporting(json: options.json) {
-      let events = try await options.client().pages(of: Page.self, ["webhooks", webhook, "dead"]) { page in
+      let name = webhook.name
+      let events = try await options.webhookClient().pages(of: Page.self, ["webhooks", name, "dead"]) { page in
         (page.events, page.next.map { ["after": "\($0)"] })
       }
       if options.json {
         let shown = events.map { event in
           Dead.Event(
-            event: event.id, kind: event.kind, player: event.player,
+            webhookEvent: event.id, kind: event.kind, player: event.player,
             created: AdminMoment.text(event.createdMilliseconds), createdMilliseconds: event.createdMilliseconds,
             dead: AdminMoment.text(event.deadMilliseconds), deadMilliseconds: event.deadMilliseconds,
             reason: event.reason)
         }
-        return try Output.document(Dead(webhook: webhook, events: shown))
+        return try Output.document(Dead(webhook: name, events: shown))
       }
+      guard !events.isEmpty else { return Output.text("\(name) has no dead letters") }
       let rows = events.map { event in
         [
           "\(event.id)", Printable.text(event.kind), event.player.map { "\($0)" } ?? "",
@@ -161,7 +185,7 @@ struct AdminWebhookRetryCommand: AsyncParsableCommand {
   @OptionGroup var options: AdminOptions
 
   @Argument(help: "The webhook's name.")
-  var webhook: String
+  var webhook: WebhookArgument
 
   @Argument(help: "The ids of the events; all dead letters without any.")
   var events: [OperationArgument] = []
@@ -185,17 +209,20 @@ struct AdminWebhookRetryCommand: AsyncParsableCommand {
 
   func run() async throws {
     try await CommandRun.reporting(json: options.json) {
-      let client = try options.client()
+      let (client, name) = (try options.webhookClient(), webhook.name)
       let body: [String: any Encodable & Sendable] = events.isEmpty ? [:] : ["ids": events.map(\.id)]
       var (count, hasMore) = (0, true)
       while hasMore {
-        let answer = try await client.send("POST", ["webhooks", webhook, "retry"], body: body)
+        let answer = try await client.send("POST", ["webhooks", name, "retry"], body: body)
         let retried = try client.decode(Retried.self, answer).retried
         count += retried
         hasMore = events.isEmpty && retried == Self.eventsAtOnce
       }
-      if options.json { return try Output.document(Answer(webhook: webhook, retriedCount: count)) }
-      Output.text("\(CountText.of(count, "dead letter")) of \(Printable.text(webhook)) will be sent again")
+      if options.json { return try Output.document(Answer(webhook: name, retriedCount: count)) }
+      Output.text("\(CountText.of(count, "dead letter")) of \(name) will be sent again")
+      // Such as one that was sent again before.
+      let others = events.isEmpty ? 0 : Set(events.map(\.id)).count - count
+      if others > 0 { Output.text("not among its dead letters: \(CountText.of(others, "event"))") }
     }
   }
 }

@@ -33,15 +33,6 @@ struct AppOptions: ParsableArguments {
   func registry() throws -> AppRegistry { try AppRegistry(data: FolderArgument.url(data)) }
 }
 
-/// A key that was made, as it is printed once.
-private struct NewAppKey: Encodable {
-  /// The folder of the cloud's data.
-  var path: String
-  var name: String
-  /// Nil for a key that there was.
-  var key: String?
-}
-
 /// `keepsake app create`: creates an app.
 struct AppCreateCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
@@ -66,13 +57,21 @@ struct AppCreateCommand: AsyncParsableCommand {
     completion: .file())
   var keyFile: String?
 
+  /// An app that has taken over a key.
+  private struct Adopted: Encodable {
+    /// The folder of the cloud's data.
+    var path: String
+    var name: String
+  }
+
   func run() async throws {
     try await CommandRun.reporting(json: options.json) {
-      let made = try options.registry().create(name, adopting: try adopted())
-      if options.json {
-        try Output.document(NewAppKey(path: options.data, name: name, key: made.key))
+      if let key = try options.registry().create(name, adopting: try adopted()).key {
+        try CreatedKey(path: options.data, name: name, key: key).print(json: options.json)
+      } else if options.json {
+        try Output.document(Adopted(path: options.data, name: name))
       } else {
-        Output.text(made.key ?? "\(Printable.text(name)) has the key that was there")
+        Output.text("\(Printable.text(name)) has the key that was there")
       }
     }
   }
@@ -174,11 +173,7 @@ struct AppRotateCommand: AsyncParsableCommand {
   func run() async throws {
     try await CommandRun.reporting(json: options.json) {
       let key = try options.registry().rotate(name)
-      if options.json {
-        try Output.document(NewAppKey(path: options.data, name: name, key: key))
-      } else {
-        Output.text(key)
-      }
+      try CreatedKey(path: options.data, name: name, key: key).print(json: options.json)
     }
   }
 }

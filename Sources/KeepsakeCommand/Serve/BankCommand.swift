@@ -54,21 +54,10 @@ struct BankKeyCommand: AsyncParsableCommand {
   @Option(name: .long, help: "The name under which the key is listed: which server has it.")
   var name: String
 
-  private struct Created: Encodable {
-    /// The folder of the cloud's data.
-    var path: String
-    var name: String
-    var key: String
-  }
-
   func run() async throws {
     try await CommandRun.reporting(json: options.json) {
       let key = try options.keys().create(name)
-      if options.json {
-        try Output.document(Created(path: options.data, name: name, key: key))
-      } else {
-        Output.text(key)
-      }
+      try CreatedKey(path: options.data, name: name, key: key).print(json: options.json)
     }
   }
 }

@@ -26,6 +26,9 @@ enum Output {
   /// nobody else.
   static var hasReader: Bool { !isReaderGone.withLock { $0 } }
 
+  /// Whether standard output has got everything so far: for what is shown only once.
+  static var isWhole: Bool { hasReader && failure.withLock { $0 == nil } }
+
   static func text(_ text: String) {
     write(Data((text + "\n").utf8), to: .standardOutput)
   }

@@ -31,6 +31,7 @@ struct SyncCommand: AsyncParsableCommand, PrintsLines {
     examples: [
       "keepsake sync ~/saves --cloud http://127.0.0.1:8080 --app-key KEY --pair",
       "keepsake sync ~/saves --cloud http://127.0.0.1:8080 --app-key KEY --join CODE     # on the other device",
+      "keepsake sync ~/saves --cloud http://127.0.0.1:8080 --app-key KEY --new-recovery-code",
       "keepsake sync ~/saves --cloud http://127.0.0.1:8080 --app-key KEY --recover       # on a new device",
       "keepsake sync ~/saves --folder ~/Dropbox/keepsake --once",
     ])

@@ -82,20 +82,31 @@ final class SyncSession {
         folder: options.folder, state: state.url.relativePath, shared: shared.relativePath, container: way.container)
     case (.server, let credentials?):
       reporter.ready(folder: options.folder, state: state.url.relativePath, credentials: credentials)
-      if let code = try state.unshownCode() {
+      if let code = try await options.makesRecoveryCode ? newCode(credentials) : state.unshownCode() {
         reporter.recovery(code)
-        try state.forgetNextCode()
-      }
-      if options.makesRecoveryCode {
-        var source = SystemRandomNumberGenerator()
-        let code = RecoveryCode(using: &source)
-        try await HTTPAccount.setRecoveryCode(code, for: credentials)
-        reporter.recovery(code)
+        // Else the next run shows it, which only this device can.
+        if Output.isWhole { try state.forgetNextCodes() }
       }
       if options.showsPairingCode { reporter.pairing(try await HTTPAccount.pairingCode(for: credentials)) }
     case (.server, nil): break
     }
     return session
+  }
+
+  /// Makes a code the player's, in place of any earlier one.
+  private static func newCode(_ credentials: CloudCredentials) async throws -> RecoveryCode {
+    var source = SystemRandomNumberGenerator()
+    let code = RecoveryCode(using: &source)
+    do {
+      try await HTTPAccount.setRecoveryCode(code, for: credentials)
+    } catch {
+      var failure = CommandFailure(error)
+      if failure.kind == .unavailable {
+        failure.next = "run it again with --new-recovery-code: a code from before may be void now"
+      }
+      throw failure
+    }
+    return code
   }
 
   private init(

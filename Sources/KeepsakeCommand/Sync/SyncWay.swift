@@ -104,6 +104,12 @@ struct SyncWay: Sendable {
           or name a new --state folder
           """)
     }
+    // Also if it can't be read: it may be the only copy of a code that is in force.
+    guard try state.unshownCode() == nil || entry != .register else {
+      throw CommandFailure(
+        .data, "this folder was to join a player with a recovery code, and may have done so",
+        next: "run the command with --recover and the same code, or name a new --state folder for another player")
+    }
     let account = HTTPAccount(url: url, appKey: appKey)
     let name = DeviceName.current
     let credentials: CloudCredentials
@@ -115,13 +121,14 @@ struct SyncWay: Sendable {
         credentials = try await account.recover(code, next: try state.nextCode(after: code), name: name)
       } catch let error as AccountError where error.code == .codeUnknown {
         // Neither it nor this device's use of it is known.
-        try state.forgetNextCode()
+        try state.forgetNextCode(after: code)
         throw CommandFailure(
           .permission, "the server knows no such recovery code",
           next: "a code that was used or replaced is void: type the one that was shown then")
       }
+      try state.keepNextCode(after: code)
     }
-    if case .recovery = entry {} else { try state.forgetNextCode() }
+    if case .recovery = entry {} else { try state.forgetNextCodes() }
     try state.keep(credentials)
     return credentials
   }

@@ -56,9 +56,12 @@ package struct WebhookEndpoint: Hashable, Sendable {
     try check()
   }
 
+  /// Whether a webhook may be called so.
+  package static func isName(_ text: String) -> Bool { IdentityIssuer.isName(text) }
+
   /// Throws a `ServerError` with the code `configuration` if nothing can be sent like this.
   func check() throws {
-    guard IdentityIssuer.isName(name) else { throw Self.mistake(name, IdentityIssuer.nameRule) }
+    guard Self.isName(name) else { throw Self.mistake(name, IdentityIssuer.nameRule) }
     let host = url.host() ?? ""
     let isLocal = url.scheme == "http" && ServerConfiguration.isLoopback(host)
     guard !host.isEmpty, url.scheme == "https" || isLocal else {

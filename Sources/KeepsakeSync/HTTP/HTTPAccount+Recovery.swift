@@ -52,7 +52,7 @@ extension HTTPAccount {
 
   /// Adds this device to the player who has this recovery code, and makes `next` the player's code. One round trip.
   ///
-  /// After a lost response, the same request with the same codes has the same result, for a day.
+  /// After a lost response, the same request with the same codes has the same result, until `next` is used or replaced.
   package func recover(
     _ code: RecoveryCode, next: RecoveryCode, name: String
   ) async throws(AccountError) -> CloudCredentials {

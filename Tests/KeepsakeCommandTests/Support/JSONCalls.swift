@@ -21,7 +21,7 @@ struct JSONCall {
 
   /// In an order in which each has what it needs.
   ///
-  /// - Parameter cloud: A running cloud, whose data are in the folder `cloud` beside that of the calls.
+  /// - Parameter cloud: A running cloud with the webhook `shop`, whose data are in the folder `cloud` beside that of the calls.
   static func all(cloud: RunningCloud) -> [(command: String, calls: [JSONCall])] {
     local + served(by: cloud) + administered(cloud)
   }
@@ -237,8 +237,7 @@ struct JSONCall {
             ["saves", "--folder", "shared"] + sync,
             ["event": "ready", "path": "saves", "sharedFolder": "shared", "stateFolder": "saves/.keepsake"]),
           call(["saves 2", "--folder", "shared"] + sync, ["event": "ready", "path": "saves 2"]),
-          call(["odd", "--new-recovery-code"] + server + sync, ["event": "ready", "path": "odd"]),
-          call(["odd", "--pair"] + server + sync, ["event": "ready", "path": "odd"]),
+          call(["odd", "--pair", "--new-recovery-code"] + server + sync, ["event": "ready", "path": "odd"]),
           call(["empty", "--join", "$PAIRINGCODE"] + server + sync, ["event": "ready", "path": "empty"]),
           call(["gone", "--folder", "shared"] + sync, [:], status: 66),
         ]
@@ -310,8 +309,11 @@ struct JSONCall {
         [asked("$PLAYER", "$DEVICE", members: ["player": "$PLAYER", "device": "$DEVICE"])]
       ),
       ("admin webhook list", [asked()]),
-      ("admin webhook dead", [asked("shop", status: 66)]),
-      ("admin webhook retry", [asked("shop", status: 66)]),
+      (
+        "admin webhook dead",
+        [asked("shop", members: ["webhook": "shop"]), asked("other", status: 66), asked("..", status: 64)]
+      ),
+      ("admin webhook retry", [asked("shop", members: ["webhook": "shop"]), asked("other", status: 66)]),
       ("admin player delete", [asked("$PLAYER", "--yes", members: player), asked("$PLAYER", "--yes", status: 66)]),
       (
         "admin audit",

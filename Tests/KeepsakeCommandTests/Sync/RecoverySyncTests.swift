@@ -76,18 +76,124 @@ import Testing
     }
   }
 
+  @Test("after a lost response, neither another code nor a run without --recover loses the code that is in force")
+  func otherCode() async throws {
+    try await SyncSessionTests.withServer { server in
+      let lost = try SyncFolder(server)
+      try lost.write("level 7", to: "main.sav")
+      let code = try Self.code(in: try await lost.sync(makesCode: true))
+      let account = HTTPAccount(url: server.url, appKey: try #require(server.appKeys.first))
+      let unanswered = try SyncFolder(server)
+      let state = try SyncState(folder: unanswered.root.path, named: nil)
+      let next = try state.nextCode(after: code)
+      let device = try await account.recover(code, next: next, name: "here").device
+
+      var source = SystemRandomNumberGenerator()
+      let other = RecoveryCode(using: &source)
+      #expect(await failure { try await unanswered.sync(recovery: other) }?.kind == .permission)
+      let without = await failure { try await unanswered.sync() }
+      #expect(without?.kind == .data && without?.next?.contains("--recover") == true)
+      #expect(try state.credentials() == nil, "no other player")
+      #expect(try Self.code(in: try await unanswered.sync(recovery: code)) == next)
+      #expect(try state.credentials()?.device == device)
+      #expect(try unanswered.files() == ["main.sav": "level 7"])
+      #expect(try state.unshownCode() == nil)
+    }
+  }
+
   @Test("a file with the next code that can't be understood is told, and not taken for none")
   func damaged() async throws {
     try await SyncSessionTests.withServer { server in
       let folder = try SyncFolder(server)
       try await folder.sync()
       let file = folder.state.appendingPathComponent("recovery.json")
-      let texts = ["{", #"{"format": 2, "used": "\(String(repeating: "0", count: 64))", "next": "x"}"#]
-      for text in texts {
+      let used = String(repeating: "0", count: 64)
+      for text in ["{", "[]", #"{"format": 1}"#, #"{"codes": [{"used": "\#(used)", "next": "x"}]}"#] {
         try Data(text.utf8).write(to: file)
-        #expect(await failure { try await folder.sync() }?.kind == .data, "\(text)")
+        let told = await failure { try await folder.sync() }
+        #expect(told?.kind == .data && told?.message.contains(file.path) == true, "\(text)")
         #expect(try Data(contentsOf: file) == Data(text.utf8))
       }
+    }
+  }
+
+  @Test("the file of a newer release is refused and left alone; one without a format is of the first")
+  func formats() async throws {
+    try await SyncSessionTests.withServer { server in
+      let (folder, empty) = (try SyncFolder(server), try SyncFolder(server))
+      try await folder.sync()
+      for one in [folder, empty] {
+        try FileManager.default.createDirectory(at: one.state, withIntermediateDirectories: true)
+        let file = one.state.appendingPathComponent("recovery.json")
+        for text in [#"{"format": 2, "codes": []}"#, #"{"format": 2, "sealed": "x"}"#] {
+          try Data(text.utf8).write(to: file)
+          #expect(await failure { try await one.sync() }?.kind == .newer, "\(text)")
+          #expect(try Data(contentsOf: file) == Data(text.utf8))
+        }
+      }
+      #expect(try SyncState(folder: empty.root.path, named: nil).credentials() == nil)
+
+      var source = SystemRandomNumberGenerator()
+      let (code, file) = (RecoveryCode(using: &source), folder.state.appendingPathComponent("recovery.json"))
+      try Data(#"{"codes": [{"used": "\#(code.digest)", "next": "\#(code.text)"}]}"#.utf8).write(to: file)
+      #expect(try Self.code(in: try await folder.sync()) == code)
+      #expect(!FileManager.default.fileExists(atPath: file.path))
+      // As it is written.
+      let state = try SyncState(folder: empty.root.path, named: nil)
+      try FileManager.default.removeItem(at: empty.state.appendingPathComponent("recovery.json"))
+      _ = try state.nextCode(after: code)
+      let written = try Data(contentsOf: empty.state.appendingPathComponent("recovery.json"))
+      let object = try #require(try JSONSerialization.jsonObject(with: written) as? [String: Any])
+      #expect(object["format"] as? Int == 1 && Set(object.keys) == ["codes", "format"])
+    }
+  }
+
+  @Test("a code whose making wasn't confirmed may be in force: the failure says that the one from before may be void")
+  func noAnswer() async throws {
+    let id = String(repeating: "a", count: 32)
+    let server = try CannedServer { head, _ in
+      guard head.hasPrefix("POST /v1/devices ") else { return .http("500 X", body: "down") }
+      return .http(
+        "201 Created", body: #"{"device": "\#(id)", "player": "\#(id)", "container": "\#(id)", "token": "a-token"}"#)
+    }
+    defer { server.stop() }
+    let folder = try SyncFolder(shared: TemporaryFolder.url("unused"))
+    let told = await failure {
+      try await folder.sync(makesCode: true, with: .server(server.url, appKey: "an-app-key", entry: .register))
+    }
+    #expect(told?.kind == .unavailable && told?.next?.contains("--new-recovery-code") == true)
+  }
+
+  @Test("a code that could not be printed is printed by the next run, and only by that")
+  func notPrinted() async throws {
+    try await RunningCloud.with { cloud, root in
+      let common = ["--cloud", cloud.url, "--app-key", cloud.appKey, "--once", "--interval", "20", "--settle", "40"]
+      func sync(_ name: String, _ words: [String] = [], by runner: [String] = []) throws
+        -> TestSupport.ChildProcess.Ended
+      {
+        let folder = root.appendingPathComponent(name)
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        return try Tool.run(["sync", folder.path, "--json"] + common + words, by: runner)
+      }
+      func code(_ ended: TestSupport.ChildProcess.Ended) -> String? {
+        ended.text.firstMatch(of: /"recoveryCode":"([0-9A-Z-]+)"/).map { String($0.1) }
+      }
+      let first = try #require(code(try sync("lost", ["--new-recovery-code"])))
+      let typed = root.appendingPathComponent("typed")
+      try Data((first.lowercased() + "\n").utf8).write(to: typed)
+      let full = ["/bin/sh", "-c", "exec \"$@\" < \"$0\" > /dev/full", typed.path]
+      let unseen = try sync("new", ["--recover"], by: full)
+      #expect(unseen.status == 74, "\(unseen.errors)")
+      let next = try #require(code(try sync("new")))
+      #expect(next != first)
+      #expect(code(try sync("new")) == nil)
+      // It is in force. Of two new codes, the one that is printed is.
+      try Data((next + "\n").utf8).write(to: typed)
+      let input = ["/bin/sh", "-c", "exec \"$@\" < \"$0\"", typed.path]
+      let third = try sync("third", ["--recover", "--new-recovery-code"], by: input)
+      #expect(third.status == 0 && third.text.matches(of: /recoveryCode/).count == 1, "\(third.errors)")
+      try Data((try #require(code(third)) + "\n").utf8).write(to: typed)
+      #expect(try sync("fourth", ["--recover"], by: input).status == 0)
     }
   }
 

@@ -63,6 +63,40 @@ import Testing
     }
   }
 
+  @Test("a file of recovery codes of a newer release is refused and left alone; one without a format is of the first")
+  func formats() async throws {
+    try await with { server, folder in
+      let game = try GameData.open("com.example.recovery", at: folder.appendingPathComponent("phone"))
+      game.cloud.connect(.server(server.url, appKey: server.appKey), deviceName: "phone")
+      try await game.cloud.sync()
+      let file = game.url.appendingPathComponent(RecoveryFile.name)
+      var source = SystemRandomNumberGenerator()
+      let (code, next) = (RecoveryCode(using: &source), RecoveryCode(using: &source))
+      for text in [#"{"format": 2, "codes": []}"#, #"{"format": 2, "sealed": "x"}"#] {
+        try Data(text.utf8).write(to: file)
+        let refused = await #expect(throws: StoreError.self) { _ = try await game.cloud.makeRecoveryCode() }
+        #expect(refused?.code == .newerFormat && refused?.message.contains(RecoveryFile.name) == true, "\(text)")
+        #expect(await thrownCode(\StoreError.code) { _ = try await game.cloud.recover(code.text) } == .newerFormat)
+        #expect(try Data(contentsOf: file) == Data(text.utf8))
+      }
+      #expect(game.incidents.isEmpty)
+      #expect(try await game.cloud.recoveryState().codeCreated == nil, "none was made")
+
+      let entry = """
+        {"used": "\(code.digest)", "digest": "\(next.digest)", "code": "\(next.text)", "isKnown": false}
+        """
+      let codes = RecoveryFile(in: game.url, of: game.core.store.base, .folder)
+      for text in ["[\(entry)]", #"{"codes": [\#(entry)]}"#, #"{"format": 1, "codes": [\#(entry)]}"#] {
+        try Data(text.utf8).write(to: file)
+        #expect(try codes.next(after: code) == next, "\(text)")
+      }
+      _ = try await game.cloud.makeRecoveryCode()
+      let object = try JSONSerialization.jsonObject(with: Data(contentsOf: file)) as? [String: Any]
+      #expect(object?["format"] as? Int == 1 && (object?["codes"] as? [Any])?.count == 2)
+      try game.close()
+    }
+  }
+
   @Test("a server that is older than recovery codes: the state says so, and making or using one is refused, saying why")
   func olderServer() async throws {
     try await TemporaryFolder.with { folder in

@@ -8,7 +8,7 @@ import KeepsakeStore
 ///
 /// A file that can't be decoded is set aside, with an incident, and counts as none: no player could delete it, and a
 /// new code makes up for all that is lost with it. It is in the folder then, with the codes that it may have, also if
-/// there is a credential store.
+/// there is a credential store. A file of a newer release is left as it is, and refused.
 struct RecoveryFile: Sendable {
   private struct Entry: Codable {
     /// The digest of the code that this one takes the place of, if it does.
@@ -19,6 +19,15 @@ struct RecoveryFile: Sendable {
     /// Whether the game has got it.
     var isKnown = false
   }
+  private struct Contents: Codable {
+    var format: Int? = RecoveryFile.format
+    var codes: [Entry]
+  }
+  /// What a file of any format has; one without it has the first format.
+  private struct Header: Decodable {
+    var format: Int?
+  }
+  private static let format = 1
   /// More than anyone needs: a failed attempt leaves one.
   private static let maximumEntries = 16
   static let name = "recovery.json"
@@ -82,13 +91,29 @@ struct RecoveryFile: Sendable {
   private func read() throws -> [Entry] {
     do {
       guard case .bytes(let bytes, _) = try file.read() else { return [] }
-      return try JSONDecoder().decode([Entry].self, from: bytes)
+      return try decode(bytes)
     } catch  where Self.isDamage(error) {
       try store.setAside(
         Self.name,
         because: "if the recovery code that is in force isn't written down, make a new one (cloud.makeRecoveryCode)")
       return []
     }
+  }
+
+  private func decode(_ bytes: Data) throws -> [Entry] {
+    let decoder = JSONDecoder()
+    // Before it had a format, the list was all that it had.
+    if let codes = try? decoder.decode([Entry].self, from: bytes) { return codes }
+    let format = try decoder.decode(Header.self, from: bytes).format ?? Self.format
+    guard format <= Self.format else {
+      throw StoreError(
+        .newerFormat,
+        """
+        the file \(file.url.path) has format \(format), but this program knows formats up to \(Self.format): update \
+        the game
+        """)
+    }
+    return try decoder.decode(Contents.self, from: bytes).codes
   }
 
   /// Whether the bytes of the file are at fault, and not the disk.
@@ -98,10 +123,14 @@ struct RecoveryFile: Sendable {
 
   /// Moves the codes into the credential store, if they belong there.
   func move() throws {
-    // What is damaged is set aside first.
-    _ = try read()
+    do {
+      // What is damaged is set aside first.
+      _ = try read()
+    } catch let error as StoreError where error.code == .newerFormat {
+      // Its secrets belong there in any format.
+    }
     try file.move()
   }
 
-  private func write(_ entries: [Entry]) throws { try file.write(JSONEncoder().encode(entries)) }
+  private func write(_ entries: [Entry]) throws { try file.write(JSONEncoder().encode(Contents(codes: entries))) }
 }
