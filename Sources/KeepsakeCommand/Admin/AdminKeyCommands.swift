@@ -71,7 +71,7 @@ struct AdminKeyCreateCommand: AsyncParsableCommand {
   func run() async throws {
     try await CommandRun.reporting(json: options.json) {
       let (text, key) = try AdminKeys(data: options.folder).create(name, scopes: wanted(), appKeys: appKey)
-      try CreatedKey(path: options.data, name: key.name, scopes: key.scopes, key: text).print(json: options.json)
+      try CreatedKey(path: options.data, name: key.name, scopes: key.scopes, key: text).show(json: options.json)
     }
   }
 }

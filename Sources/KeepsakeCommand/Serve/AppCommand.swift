@@ -67,7 +67,7 @@ struct AppCreateCommand: AsyncParsableCommand {
   func run() async throws {
     try await CommandRun.reporting(json: options.json) {
       if let key = try options.registry().create(name, adopting: try adopted()).key {
-        try CreatedKey(path: options.data, name: name, key: key).print(json: options.json)
+        try CreatedKey(path: options.data, name: name, key: key).show(json: options.json)
       } else if options.json {
         try Output.document(Adopted(path: options.data, name: name))
       } else {
@@ -173,7 +173,7 @@ struct AppRotateCommand: AsyncParsableCommand {
   func run() async throws {
     try await CommandRun.reporting(json: options.json) {
       let key = try options.registry().rotate(name)
-      try CreatedKey(path: options.data, name: name, key: key).print(json: options.json)
+      try CreatedKey(path: options.data, name: name, key: key).show(json: options.json)
     }
   }
 }

@@ -57,7 +57,7 @@ struct BankKeyCommand: AsyncParsableCommand {
   func run() async throws {
     try await CommandRun.reporting(json: options.json) {
       let key = try options.keys().create(name)
-      try CreatedKey(path: options.data, name: name, key: key).print(json: options.json)
+      try CreatedKey(path: options.data, name: name, key: key).show(json: options.json)
     }
   }
 }

@@ -10,7 +10,7 @@ struct CreatedKey: Encodable {
   var scopes: [AdminScope]?
   var key: String
 
-  /// Prints the key alone, which may go into a file as it is, or everything as JSON.
-  func print(json: Bool) throws { if json { try Output.document(self) } else { Output.text(key) } }
+  /// Shows the key alone, which may go into a file as it is, or everything as JSON.
+  func show(json: Bool) throws { if json { try Output.document(self) } else { Output.text(key) } }
 }
 #endif

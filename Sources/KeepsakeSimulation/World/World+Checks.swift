@@ -87,9 +87,9 @@ extension World {
     }
   }
 
-  /// Notes that the cloud has seen a device go back: by a request that was made since it was rolled back, after a report
-  /// from before. It is told again until a response arrives, and confirms it, whatever else happens to it, unless it is
-  /// rolled back once more, or the cloud is restored.
+  /// Notes that the cloud has seen a device go back: by a request that was made since it was rolled back, after a
+  /// report from before. It is told again until a response arrives, and confirms it, whatever else happens to it,
+  /// unless it is rolled back once more, or the cloud is restored.
   func noteSetBack(
     _ request: ExchangeRequest, _ response: ExchangeResponse, of index: Int, _ era: Int, after reached: UInt64,
     by lastEra: Int?
