@@ -21,8 +21,8 @@ struct JSONCall {
 
   /// In an order in which each has what it needs.
   ///
-  /// - Parameter cloud: A running cloud with the webhook `shop`, whose data are in the folder `cloud` beside that of the
-  ///   calls.
+  /// - Parameter cloud: A running cloud with the webhook `shop`, whose data are in the folder `cloud` beside that of
+  ///   the calls.
   static func all(cloud: RunningCloud) -> [(command: String, calls: [JSONCall])] {
     local + served(by: cloud) + administered(cloud)
   }
