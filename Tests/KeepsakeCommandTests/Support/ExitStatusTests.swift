@@ -113,33 +113,34 @@ import Testing
   @Test("what doesn't exist ends with 66 in each command that reads")
   func missing() async throws {
     try await filled { folder in
-      let calls = [
-        ["inspect", "gone"], ["verify", "gone"], ["convert", "gone", "a.json"], ["history", "gone"],
-        ["history", "space", "gone"], ["restore", "gone", "main", "abcd"], ["restore", "space", "gone", "abcd"],
-        ["restore", "space", "main", "0000"], ["export", "gone", "main", "a.save"],
-        ["export", "space", "gone", "a.save"], ["import", "space", "gone"],
-        ["scores", "gone"], ["scores", "space", "--board", "gone"], ["doctor", "gone"], ["estimate", "gone"],
-        ["assets", "manifest", "gone"], ["assets", "verify", "gone"], ["inspect", "space", "--slot", "gone"],
-        ["sync", "gone", "--folder", "empty", "--once"], ["inspect", "json", "--secret-file", "gone"],
-        ["cloud", "backup", "--data", "gone", "--to", "a.tar"], ["cloud", "verify", "--from", "gone"],
-        ["cloud", "restore", "--from", "gone", "--data", "new"], ["bank", "keys", "--data", "gone"],
-        ["bank", "key", "--data", "gone", "--name", "shop"],
-        ["bank", "remove-key", "--data", "gone", "--name", "shop"],
-        ["bank", "restored", "--data", "gone"], ["bank", "status", "--data", "gone"],
-        ["bank", "release", "--data", "gone", "--all"], ["secret", "rotate", "--data", "gone"],
-        ["secret", "list", "--data", "gone"], ["secret", "forget", "--data", "gone"],
-        ["serve", "--data", "new", "--config", "gone"], ["inspect", "empty"], ["diff", "gone", "json"],
-        ["diff", "json", "gone"], ["cloud", "backup", "--data", "empty", "--to", "a.tar"],
-        ["bank", "status", "--data", "empty"], ["secret", "rotate", "--data", "empty"],
-        ["bank", "keys", "--data", "empty"], ["bank", "key", "--data", "empty", "--name", "shop"],
-        ["secret", "list", "--data", "empty"], ["secret", "forget", "--data", "empty"],
-        ["bank", "remove-key", "--data", "empty", "--name", "shop"],
-        ["serve", "--data", "new", "--app-keys-file", "gone"],
-        ["serve", "--data", "new", "--tls-certificate", "gone", "--tls-key", "gone"],
-        ["wrap", "--game", "Game", "--manifest", "gone", "--", "true"],
-        ["wrap", "--saves", "empty", "--state", "wrapped", "--", "no-such-program"],
-        ["verify", "empty"], ["estimate", "empty"],
-      ] + Self.apps(data: "gone") + Self.apps(data: "empty")
+      let calls =
+        [
+          ["inspect", "gone"], ["verify", "gone"], ["convert", "gone", "a.json"], ["history", "gone"],
+          ["history", "space", "gone"], ["restore", "gone", "main", "abcd"], ["restore", "space", "gone", "abcd"],
+          ["restore", "space", "main", "0000"], ["export", "gone", "main", "a.save"],
+          ["export", "space", "gone", "a.save"], ["import", "space", "gone"],
+          ["scores", "gone"], ["scores", "space", "--board", "gone"], ["doctor", "gone"], ["estimate", "gone"],
+          ["assets", "manifest", "gone"], ["assets", "verify", "gone"], ["inspect", "space", "--slot", "gone"],
+          ["sync", "gone", "--folder", "empty", "--once"], ["inspect", "json", "--secret-file", "gone"],
+          ["cloud", "backup", "--data", "gone", "--to", "a.tar"], ["cloud", "verify", "--from", "gone"],
+          ["cloud", "restore", "--from", "gone", "--data", "new"], ["bank", "keys", "--data", "gone"],
+          ["bank", "key", "--data", "gone", "--name", "shop"],
+          ["bank", "remove-key", "--data", "gone", "--name", "shop"],
+          ["bank", "restored", "--data", "gone"], ["bank", "status", "--data", "gone"],
+          ["bank", "release", "--data", "gone", "--all"], ["secret", "rotate", "--data", "gone"],
+          ["secret", "list", "--data", "gone"], ["secret", "forget", "--data", "gone"],
+          ["serve", "--data", "new", "--config", "gone"], ["inspect", "empty"], ["diff", "gone", "json"],
+          ["diff", "json", "gone"], ["cloud", "backup", "--data", "empty", "--to", "a.tar"],
+          ["bank", "status", "--data", "empty"], ["secret", "rotate", "--data", "empty"],
+          ["bank", "keys", "--data", "empty"], ["bank", "key", "--data", "empty", "--name", "shop"],
+          ["secret", "list", "--data", "empty"], ["secret", "forget", "--data", "empty"],
+          ["bank", "remove-key", "--data", "empty", "--name", "shop"],
+          ["serve", "--data", "new", "--app-keys-file", "gone"],
+          ["serve", "--data", "new", "--tls-certificate", "gone", "--tls-key", "gone"],
+          ["wrap", "--game", "Game", "--manifest", "gone", "--", "true"],
+          ["wrap", "--saves", "empty", "--state", "wrapped", "--", "no-such-program"],
+          ["verify", "empty"], ["estimate", "empty"],
+        ] + Self.apps(data: "gone") + Self.apps(data: "empty")
       try check(calls + Self.administration(data: "gone", key: "gone"), 66, in: folder)
       try check(Self.administration(data: "empty", key: "gone"), 66, in: folder)
       // They read nothing that is named.
@@ -162,24 +163,25 @@ import Testing
       defer {
         for name in ["json", "space", "empty", "key"] { chmod(folder.appendingPathComponent(name).path, 0o700) }
       }
-      let calls = [
-        ["inspect", "json"], ["inspect", "space"], ["verify", "json"], ["verify", "space"],
-        ["convert", "json", "a.plist"], ["history", "space"], ["restore", "space", "main", "abcd"],
-        ["export", "space", "main", "a.save"], ["scores", "space"], ["doctor", "space"],
-        ["estimate", "json"], ["estimate", "empty"], ["assets", "manifest", "empty"], ["assets", "verify", "empty"],
-        ["sync", "empty", "--folder", "space", "--once"], ["inspect", "text", "--secret-file", "key"],
-        ["cloud", "backup", "--data", "space", "--to", "a.tar"], ["cloud", "verify", "--from", "json"],
-        ["cloud", "restore", "--from", "json", "--data", "new"], ["bank", "keys", "--data", "space"],
-        ["bank", "restored", "--data", "space"], ["bank", "status", "--data", "space"],
-        ["secret", "list", "--data", "space"], ["serve", "--data", "new", "--config", "json"],
-        ["diff", "json", "text"], ["import", "space", "a.save"],
-        ["import", "home", "json"],
-        ["bank", "key", "--data", "space", "--name", "shop"],
-        ["bank", "remove-key", "--data", "space", "--name", "shop"],
-        ["bank", "release", "--data", "space", "--all"], ["secret", "rotate", "--data", "space"],
-        ["secret", "forget", "--data", "space"], ["load", "--url", "http://192.0.2.1:1", "--app-key", "key"],
-        ["wrap", "--saves", "home/saves", "--state", "wrapped", "--", "/etc/passwd"],
-      ] + Self.apps(data: "space")
+      let calls =
+        [
+          ["inspect", "json"], ["inspect", "space"], ["verify", "json"], ["verify", "space"],
+          ["convert", "json", "a.plist"], ["history", "space"], ["restore", "space", "main", "abcd"],
+          ["export", "space", "main", "a.save"], ["scores", "space"], ["doctor", "space"],
+          ["estimate", "json"], ["estimate", "empty"], ["assets", "manifest", "empty"], ["assets", "verify", "empty"],
+          ["sync", "empty", "--folder", "space", "--once"], ["inspect", "text", "--secret-file", "key"],
+          ["cloud", "backup", "--data", "space", "--to", "a.tar"], ["cloud", "verify", "--from", "json"],
+          ["cloud", "restore", "--from", "json", "--data", "new"], ["bank", "keys", "--data", "space"],
+          ["bank", "restored", "--data", "space"], ["bank", "status", "--data", "space"],
+          ["secret", "list", "--data", "space"], ["serve", "--data", "new", "--config", "json"],
+          ["diff", "json", "text"], ["import", "space", "a.save"],
+          ["import", "home", "json"],
+          ["bank", "key", "--data", "space", "--name", "shop"],
+          ["bank", "remove-key", "--data", "space", "--name", "shop"],
+          ["bank", "release", "--data", "space", "--all"], ["secret", "rotate", "--data", "space"],
+          ["secret", "forget", "--data", "space"], ["load", "--url", "http://192.0.2.1:1", "--app-key", "key"],
+          ["wrap", "--saves", "home/saves", "--state", "wrapped", "--", "/etc/passwd"],
+        ] + Self.apps(data: "space")
       let administration = Self.administration(data: "space", key: "key")
       try check(calls + administration, 77, in: folder, by: runner)
       try checkCoverage(of: calls + administration, except: ["demo", "manual", "simulate"])
