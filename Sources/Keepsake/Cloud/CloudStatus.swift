@@ -62,9 +62,9 @@ public struct CloudStatus: Sendable, Hashable {
   ///
   /// A save that exceeds the quota is sent automatically when there is room: immediately after a deletion on this
   /// device, when the cloud reports room, and otherwise every ten minutes. It stays listed until the cloud has it.
-  /// Items that are refused because of `setBack` are sent when the cloud takes them again. Other refused items are
-  /// retried when the game starts and by `Cloud.sync()`. If hundreds of checkpoints are
-  /// refused, only the oldest are listed.
+  /// While everything is refused because of `setBack`, one entry stands for all of it, which is sent once the cloud
+  /// takes it again. Other refused items are retried when the game starts and by `Cloud.sync()`. If hundreds of
+  /// checkpoints are refused, only the oldest are listed.
   public var refusals: [Refusal]
 
   /// Something that the cloud refuses.

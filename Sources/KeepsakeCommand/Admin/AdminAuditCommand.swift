@@ -19,7 +19,7 @@ struct AdminAuditCommand: AsyncParsableCommand {
       "keepsake admin audit --data cloud --verify",
     ])
 
-  @OptionGroup var options: AdminFolderOptions
+  @OptionGroup var options: CloudFolderOptions
 
   @Flag(name: .long, help: "Check all rows instead of showing the newest.")
   var verify = false

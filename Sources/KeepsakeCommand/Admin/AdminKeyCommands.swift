@@ -10,20 +10,6 @@ struct AdminKeyCommand: AsyncParsableCommand {
     subcommands: [AdminKeyCreateCommand.self, AdminKeyListCommand.self, AdminKeyRevokeCommand.self])
 }
 
-/// What the commands that read a data folder have in common.
-struct AdminFolderOptions: ParsableArguments {
-  @Option(
-    name: .shortAndLong,
-    help: ArgumentHelp("The folder of the cloud's data, as for keepsake serve.", valueName: "folder"),
-    completion: .directory)
-  var data: String
-
-  @Flag(name: .shortAndLong, help: "Print JSON.")
-  var json = false
-
-  var folder: URL { get throws { try FolderArgument.url(data) } }
-}
-
 /// `keepsake admin key create`: creates a key.
 struct AdminKeyCreateCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
@@ -38,7 +24,7 @@ struct AdminKeyCreateCommand: AsyncParsableCommand {
       "keepsake admin key create --data cloud --name ada --scopes read,saves"
     ])
 
-  @OptionGroup var options: AdminFolderOptions
+  @OptionGroup var options: CloudFolderOptions
 
   @Option(name: .long, help: "Whose key it is. The audit log names it.")
   var name: String
@@ -84,7 +70,7 @@ struct AdminKeyListCommand: AsyncParsableCommand {
       "keepsake admin key list --data cloud"
     ])
 
-  @OptionGroup var options: AdminFolderOptions
+  @OptionGroup var options: CloudFolderOptions
 
   private struct Keys: Encodable {
     var path: String
@@ -131,7 +117,7 @@ struct AdminKeyRevokeCommand: AsyncParsableCommand {
       "keepsake admin key revoke --data cloud --name ada"
     ])
 
-  @OptionGroup var options: AdminFolderOptions
+  @OptionGroup var options: CloudFolderOptions
 
   @Option(name: .long, help: "The key's name.")
   var name: String

@@ -19,17 +19,7 @@ struct AppCommand: AsyncParsableCommand {
     ])
 }
 
-/// What the commands have in common.
-struct AppOptions: ParsableArguments {
-  @Option(
-    name: .shortAndLong,
-    help: ArgumentHelp("The folder of the cloud's data, as for keepsake serve.", valueName: "folder"),
-    completion: .directory)
-  var data: String
-
-  @Flag(name: .shortAndLong, help: "Print JSON.")
-  var json = false
-
+extension CloudFolderOptions {
   func registry() throws -> AppRegistry { try AppRegistry(data: FolderArgument.url(data)) }
 }
 
@@ -39,14 +29,14 @@ struct AppCreateCommand: AsyncParsableCommand {
     commandName: "create", abstract: "Create an app, and print its key once.",
     discussion: """
       With --key-file, the app takes over a key that the server's settings have now: devices that have registered with \
-      it are the app's. Remove the key from the settings afterwards, or it can't be revoked.
+      it are the app's. The key may be removed from the settings afterwards: try first if a device still syncs.
       """,
     examples: [
       "keepsake app create --data cloud --name dungeon",
       "keepsake app create --data cloud --name dungeon --key-file cloud/app-key",
     ])
 
-  @OptionGroup var options: AppOptions
+  @OptionGroup var options: CloudFolderOptions
 
   @Option(name: .long, help: "The app's name: visible ASCII characters without spaces.")
   var name: String
@@ -97,7 +87,7 @@ struct AppListCommand: AsyncParsableCommand {
       "keepsake app list --data cloud"
     ])
 
-  @OptionGroup var options: AppOptions
+  @OptionGroup var options: CloudFolderOptions
 
   private struct Apps: Encodable {
     /// The folder of the cloud's data.
@@ -165,7 +155,7 @@ struct AppRotateCommand: AsyncParsableCommand {
       "keepsake app rotate --data cloud --name dungeon"
     ])
 
-  @OptionGroup var options: AppOptions
+  @OptionGroup var options: CloudFolderOptions
 
   @Option(name: .long, help: "The app's name.")
   var name: String
@@ -190,7 +180,7 @@ struct AppRevokeCommand: AsyncParsableCommand {
       "keepsake app revoke --data cloud --name dungeon --key 9f86d081"
     ])
 
-  @OptionGroup var options: AppOptions
+  @OptionGroup var options: CloudFolderOptions
 
   @Option(name: .long, help: "The app's name.")
   var name: String

@@ -20,19 +20,7 @@ struct BankCommand: AsyncParsableCommand {
     ])
 }
 
-/// What the commands have in common.
-struct BankOptions: ParsableArguments {
-  @Option(
-    name: .shortAndLong,
-    help: ArgumentHelp("The folder of the cloud's data, as for keepsake serve.", valueName: "folder"),
-    completion: .directory)
-  var data: String
-
-  @Flag(name: .shortAndLong, help: "Print JSON.")
-  var json = false
-
-  var folder: URL { get throws { try FolderArgument.url(data) } }
-
+extension CloudFolderOptions {
   func keys() throws -> ServerKeys {
     let folder = try folder
     try CloudFolder.check(folder)
@@ -49,7 +37,7 @@ struct BankKeyCommand: AsyncParsableCommand {
       "keepsake bank key --data cloud --name shop"
     ])
 
-  @OptionGroup var options: BankOptions
+  @OptionGroup var options: CloudFolderOptions
 
   @Option(name: .long, help: "The name under which the key is listed: which server has it.")
   var name: String
@@ -70,7 +58,7 @@ struct BankKeysCommand: AsyncParsableCommand {
       "keepsake bank keys --data cloud"
     ])
 
-  @OptionGroup var options: BankOptions
+  @OptionGroup var options: CloudFolderOptions
 
   private struct Keys: Encodable {
     struct Key: Encodable {
@@ -102,7 +90,7 @@ struct BankRemoveKeyCommand: AsyncParsableCommand {
       "keepsake bank remove-key --data cloud --name shop"
     ])
 
-  @OptionGroup var options: BankOptions
+  @OptionGroup var options: CloudFolderOptions
 
   @Option(name: .long, help: "The key's name.")
   var name: String

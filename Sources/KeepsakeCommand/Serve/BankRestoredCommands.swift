@@ -21,7 +21,7 @@ struct BankRestoredCommand: AsyncParsableCommand {
       "keepsake bank restored --data cloud"
     ])
 
-  @OptionGroup var options: BankOptions
+  @OptionGroup var options: CloudFolderOptions
 
   private struct Marked: Encodable {
     /// The folder of the cloud's data.
@@ -50,7 +50,7 @@ struct BankStatusCommand: AsyncParsableCommand {
       "keepsake bank status --data cloud"
     ])
 
-  @OptionGroup var options: BankOptions
+  @OptionGroup var options: CloudFolderOptions
 
   @Option(name: .long, help: ArgumentHelp("Only this player.", valueName: "id"))
   var player: PlayerArgument?

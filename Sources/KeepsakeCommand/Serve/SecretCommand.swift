@@ -17,17 +17,7 @@ struct SecretCommand: AsyncParsableCommand {
     subcommands: [SecretRotateCommand.self, SecretListCommand.self, SecretForgetCommand.self])
 }
 
-/// What the commands have in common.
-struct SecretOptions: ParsableArguments {
-  @Option(
-    name: .shortAndLong,
-    help: ArgumentHelp("The folder of the cloud's data, as for keepsake serve.", valueName: "folder"),
-    completion: .directory)
-  var data: String
-
-  @Flag(name: .shortAndLong, help: "Print JSON.")
-  var json = false
-
+extension CloudFolderOptions {
   func secrets() throws -> ServerSecrets {
     let folder = try FolderArgument.url(data)
     try CloudFolder.check(folder)
@@ -47,7 +37,7 @@ struct SecretRotateCommand: AsyncParsableCommand {
       "keepsake secret rotate --data cloud"
     ])
 
-  @OptionGroup var options: SecretOptions
+  @OptionGroup var options: CloudFolderOptions
 
   private struct Rotated: Encodable {
     /// The folder of the cloud's data.
@@ -75,7 +65,7 @@ struct SecretListCommand: AsyncParsableCommand {
       "keepsake secret list --data cloud"
     ])
 
-  @OptionGroup var options: SecretOptions
+  @OptionGroup var options: CloudFolderOptions
 
   private struct Ages: Encodable {
     struct Secret: Encodable {
@@ -118,7 +108,7 @@ struct SecretForgetCommand: AsyncParsableCommand {
       "keepsake secret forget --data cloud"
     ])
 
-  @OptionGroup var options: SecretOptions
+  @OptionGroup var options: CloudFolderOptions
 
   private struct Forgotten: Encodable {
     /// The folder of the cloud's data.

@@ -61,14 +61,7 @@ extension CloudAcceptance {
     of request: ExchangeRequest, with mark: DeviceSetBacks.Mark?, under policy: SetBackPolicy
   ) -> ExchangeOutcome? {
     guard policy == .refuse, mark != nil, !request.cells.isEmpty || !request.versions.isEmpty else { return nil }
-    return .refused([
-      Refusal(
-        item: Refusal.everything, reason: .setBack,
-        message: """
-          this device's data went back to an older state, and the game's studio takes nothing of it for now: contact \
-          the studio
-          """)
-    ])
+    return .refused([.asSetBack])
   }
 
   /// Removes the mark of a device, and what it hasn't confirmed.

@@ -6,6 +6,12 @@ extension DeviceEngine {
     _ effects: inout [EngineEffect], in storage: inout some DeviceStorage,
     using random: inout some RandomNumberGenerator
   ) throws -> SendingPlan {
+    if try isRefusedAsSetBack(in: storage) {
+      let whole = try refusalsAsSetBack(in: storage)
+      refusals.current = whole.map { EngineRefusal(slot: nil, refusal: $0) }
+      if whole.contains(where: { refusals.isNews($0) }) { effects.append(.notify(.refused(whole))) }
+      return SendingPlan()
+    }
     // Each round but the last refuses a group.
     for _ in 0...Self.outboxRead {
       let groups = try sendableGroups(in: &storage)

@@ -17,8 +17,20 @@ extension DeviceEngine {
     }
   }
 
-  /// Handles that the cloud takes nothing of this device for now. Whole groups stay as they are until it does, with the
-  /// reason, or what was saved together would be sent apart.
+  /// Whether the cloud takes nothing of this device, as far as it has said: nothing is offered or uploaded then, and
+  /// each response may say otherwise.
+  func isRefusedAsSetBack(in storage: some DeviceStorage) throws -> Bool {
+    try storage.facts().setBackMark?.isRefused ?? false
+  }
+
+  /// Returns why what waits isn't sent: one refusal for all of it. None if nothing waits, or if the cloud takes what
+  /// this device sends.
+  package func refusalsAsSetBack(in storage: some DeviceStorage) throws -> [Refusal] {
+    try isRefusedAsSetBack(in: storage) && storage.outboxCount() > 0 ? [.asSetBack] : []
+  }
+
+  /// Handles that the cloud takes nothing of this device until its studio clears it. Whole groups stay as they are, or
+  /// what was saved together would be sent apart.
   mutating func refuseSetBack(
     _ sent: SentExchange, _ refusals: [Refusal], _ effects: inout [EngineEffect], in storage: inout some DeviceStorage
   ) throws {

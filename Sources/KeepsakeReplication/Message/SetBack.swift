@@ -14,6 +14,16 @@ package struct SetBack: Hashable, Sendable, Codable {
   }
 }
 
+extension Refusal {
+  /// The refusal of everything that a device sends which is marked as set back.
+  static let asSetBack = Refusal(
+    item: everything, reason: .setBack,
+    message: """
+      this device's data went back to an older state, and the game's studio takes nothing that it saves until the \
+      studio has looked at it: contact the studio
+      """)
+}
+
 /// What a device is told about itself while the cloud has it marked as set back, if the operator wants that.
 package struct SetBackMark: Hashable, Sendable, Codable {
   /// When that was noticed last, by the server's clock, in milliseconds since 1970.

@@ -24,28 +24,42 @@ struct AppID: Hashable, Sendable {
 ///
 /// Those in a file, one on each line, may change while the server runs; a line that begins with `#` is a comment. So
 /// may the apps of a registry, whose keys are revoked one by one. What the registry has revoked is accepted from
-/// nowhere else.
+/// nowhere else. Each of the two files is read by itself: one that can't be read any more doesn't hide what changes in
+/// the other.
 struct AppKeys: Sendable {
-  private struct Accepted: Sendable {
+  /// Those of the settings: each is an app.
+  private struct Settings: Sendable {
     var keys: [String]
     var digests: [ContentHash: AppID] = [:]
     var apps: Set<AppID> = []
 
-    init(_ keys: [String], _ registered: [AppRegistry.App]) {
+    init(_ keys: [String]) {
       self.keys = keys
       for key in keys {
         digests[ContentHash(of: Data(key.utf8))] = AppID(ofKey: key)
         apps.insert(AppID(ofKey: key))
       }
-      for app in registered {
+    }
+  }
+  private struct Registered: Sendable {
+    struct Key: Sendable {
+      var app: AppID
+      var isRevoked: Bool
+    }
+    var digests: [ContentHash: Key] = [:]
+    var apps: Set<AppID> = []
+    var revoked: Set<AppID> = []
+
+    init(_ registry: [AppRegistry.App]) {
+      for app in registry {
         guard let id = app.appID else { continue }
-        let isRevoked = app.revokedMilliseconds != nil
-        for key in app.keys { digests[key.sha256] = isRevoked || key.revokedMilliseconds != nil ? nil : id }
-        if isRevoked { apps.remove(id) } else { apps.insert(id) }
+        if app.revokedMilliseconds == nil { apps.insert(id) } else { revoked.insert(id) }
+        for key in app.keys { digests[key.sha256] = Key(app: id, isRevoked: key.revokedMilliseconds != nil) }
       }
     }
   }
-  private let accepted: WatchedFiles<Accepted>
+  private let settings: WatchedFiles<Settings>
+  private let registered: WatchedFiles<Registered>
 
   /// - Parameters:
   ///   - keys: Those that stay as long as the server runs.
@@ -56,14 +70,17 @@ struct AppKeys: Sendable {
     _ keys: [String], file: URL? = nil, registry: AppRegistry? = nil,
     logger: Logger = Logger(label: "keepsake.server")
   ) throws {
-    accepted = try WatchedFiles([file, registry?.file].compactMap(\.self), what: "app keys", logger: logger) {
+    let hasRegistered = try registry.map { try !$0.list().isEmpty } ?? false
+    settings = try WatchedFiles([file].compactMap(\.self), what: "app keys", logger: logger) {
       let all = try keys + (file.map(Self.read) ?? [])
       guard all.allSatisfy(Self.isAcceptable) else { throw Self.unacceptable }
-      let registered = try registry?.list() ?? []
-      guard !all.isEmpty || !registered.isEmpty else {
+      guard !all.isEmpty || hasRegistered else {
         throw ServerError(.configuration, "\(file?.path ?? "The configuration") has no app key.")
       }
-      return Accepted(all, registered)
+      return Settings(all)
+    }
+    registered = try WatchedFiles([registry?.file].compactMap(\.self), what: "apps", logger: logger) {
+      Registered(try registry?.list() ?? [])
     }
   }
 
@@ -83,16 +100,38 @@ struct AppKeys: Sendable {
     .configuration, "An app key must have 8 to 200 visible ASCII characters and no spaces; one of those given doesn't.")
 
   /// The keys themselves, without those of which only a hash is kept.
-  var keys: [String] { accepted.value.keys }
+  var keys: [String] { settings.value.keys }
 
   /// Reads the files again, whether they look changed or not.
-  func reload() { accepted.reload() }
+  func reload() {
+    settings.reload()
+    registered.reload()
+  }
 
   /// Returns the app of a known key. A wrong key is looked up by its hash, so that the time reveals nothing about the
   /// keys that exist.
-  func app(forKey key: String) -> AppID? { accepted.value.digests[ContentHash(of: Data(key.utf8))] }
+  ///
+  /// - Parameter device: The app of a device that asks for a new token: a key of that app that was revoked is good for
+  ///   this, because the device's game may not have been updated. Nil for a device that registers or joins.
+  func app(forKey key: String, renewing device: AppID? = nil) -> AppID? {
+    let digest = ContentHash(of: Data(key.utf8))
+    let registered = registered.value
+    guard let known = registered.digests[digest] else {
+      return settings.value.digests[digest].flatMap { registered.revoked.contains($0) ? nil : $0 }
+    }
+    return registered.apps.contains(known.app) && (!known.isRevoked || known.app == device) ? known.app : nil
+  }
 
   /// Returns whether devices of an app are admitted.
-  func accepts(_ app: AppID) -> Bool { accepted.value.apps.contains(app) }
+  func accepts(_ app: AppID) -> Bool {
+    let registered = registered.value
+    return !registered.revoked.contains(app) && (registered.apps.contains(app) || settings.value.apps.contains(app))
+  }
+
+  /// Returns whether what an app has given out, tokens and recovery codes, is good for another one: if its key isn't
+  /// among the settings any more, since a game's update then has another key. What was revoked by name stays so.
+  func lets(_ former: AppID, become app: AppID) -> Bool {
+    former == app || !accepts(former) && !registered.value.revoked.contains(former)
+  }
 }
 #endif

@@ -46,7 +46,10 @@ package struct AppRegistry: Sendable {
   private static let names = 1...64
   /// More than any studio has games. Each registration compares with all of their keys.
   private static let maximumApps = 1_000
+  /// Accepted ones of an app.
   private static let maximumKeys = 16
+  /// Of an app, with those that were revoked: one for each week of ten years.
+  private static let maximumKeysEver = 520
 
   let file: URL
   private let clock: @Sendable () -> Int64
@@ -106,20 +109,23 @@ package struct AppRegistry: Sendable {
   /// Gives an app one more key. Those from before stay accepted until they are revoked, since installs have them.
   ///
   /// - Returns: The key, which nobody can read again.
-  /// - Throws: A `ServerError` if no app that is admitted has that name, or it has 16 keys.
+  /// - Throws: A `ServerError` if no app that is admitted has that name, or it has 16 keys that are accepted.
   package func rotate(_ name: String) throws -> String {
     let key = Self.newKey()
     try change(name) { app in
-      guard app.keys.count < Self.maximumKeys else {
-        throw ServerError(
-          .configuration, "The app \(name) has had \(Self.maximumKeys) keys: create another app for a new one.")
+      guard app.keys.count(where: { $0.revokedMilliseconds == nil }) < Self.maximumKeys else {
+        throw ServerError(.configuration, "The app \(name) has \(Self.maximumKeys) keys: revoke one first.")
       }
+      // The oldest of those that nobody can use is forgotten, and can't renew a token any more.
+      let oldest = app.keys.firstIndex { $0.revokedMilliseconds != nil }
+      if app.keys.count >= Self.maximumKeysEver, let oldest { app.keys.remove(at: oldest) }
       app.keys.append(Key(sha256: Self.digest(key), createdMilliseconds: clock()))
     }
     return key
   }
 
-  /// Revokes one of an app's keys for good: no install registers with it any more. Devices that have registered go on.
+  /// Revokes one of an app's keys for good: no install registers with it any more. Devices that have registered go on,
+  /// also those whose game still has the key.
   ///
   /// - Parameter key: The key's id (``Key/id``).
   /// - Throws: A `ServerError` if there is no such app or key, or it is the last one: revoke the app then.

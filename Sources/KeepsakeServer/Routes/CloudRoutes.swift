@@ -61,11 +61,13 @@ struct CloudRoutes<Storage: CloudStorage>: Sendable {
   }
 
   /// Returns the app that `request` comes from, from its key.
-  func app(of request: Request) throws -> AppID {
+  ///
+  /// - Parameter device: The app of a device that asks for a new token; nil for any other request.
+  func app(of request: Request, renewing device: AppID? = nil) throws -> AppID {
     guard let key = request.headers[.keepsakeAppKey] else {
       throw APIError(.unauthorized, .badAppKey, "This request needs the header Keepsake-App-Key.")
     }
-    guard let app = appKeys.app(forKey: key) else {
+    guard let app = appKeys.app(forKey: key, renewing: device) else {
       throw APIError(.forbidden, .badAppKey, "This server doesn't accept this app key.")
     }
     return app

@@ -39,7 +39,7 @@ extension CloudRoutes {
         let recovery = Recovery(code: code.digest, next: next, app: app, name: name)
         // A code outlives the app key with which it was made, as a device's token does.
         return try await storage.recover(recovery, as: DeviceID(using: &source), now: now) { [appKeys] made in
-          made == app || !appKeys.accepts(made)
+          appKeys.lets(made, become: app)
         }
       }
     }

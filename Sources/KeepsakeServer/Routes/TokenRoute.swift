@@ -11,11 +11,13 @@ extension CloudRoutes {
   func addTokenRoute(to router: RouterGroup<CloudContext>) {
     // The way back in for a token that is good for nothing else: too old, or of an app key that was revoked.
     router.post("token") { request, _ in
-      let app = try app(of: request)
+      let app = try app(of: request, renewing: Self.bearer(of: request).flatMap(tokens.verify)?.identity.app)
       let token = try signedToken(of: request)
       if try await storage.isRetired(token.identity) { throw APIError.retired }
       try refuseBanned(token.identity)
-      guard token.identity.app == app || !appKeys.accepts(token.identity.app) else { throw APIError.otherApp }
+      guard appKeys.lets(token.identity.app, become: app) else {
+        throw appKeys.accepts(token.identity.app) ? APIError.otherApp : APIError.appRevoked
+      }
       if token.isExpired, try await tokenUses.isSuperseded(token) { throw APIError.tokenSuperseded }
       return try Response(json: Renewed(token: tokens.renewed(token, app: app)))
     }

@@ -95,7 +95,10 @@ extension SyncService {
       return status.fetching == .idle ? .success(()) : nil
     case .everything:
       guard status.phase == .idle else { return nil }
-      let refusals = try store.write { try $0.outbox(limit: .max).flatMap(\.refusals) }
+      let refusals = try store.write { transaction in
+        let whole = try engine.refusalsAsSetBack(in: transaction)
+        return whole.isEmpty ? try transaction.outbox(limit: .max).flatMap(\.refusals) : whole
+      }
       return refusals.isEmpty ? .success(()) : .failure(SyncError.refused(refusals))
     }
   }

@@ -2,13 +2,13 @@
 struct OutboxRefusals: Sendable {
   /// As of the last look at the outbox, for the status.
   var current: [EngineRefusal] = []
-  /// Groups that the cloud refused for now, and that are being sent once more.
+  /// Groups that the cloud refused and may accept later, and that are being sent once more.
   private var retrying: Set<Int64> = []
   /// When that was last tried; nil if it never was.
   private var triedMilliseconds: Int64?
   /// The room that the cloud last reported.
   private var knownUse: QuotaUse?
-  /// Items that were reported to the game as refused for now.
+  /// Items that the cloud may accept later, and that were reported to the game.
   private var reported: Set<String> = []
 
   /// Whether something waits for room.
@@ -56,11 +56,16 @@ struct OutboxRefusals: Sendable {
 
   /// Handles the refusal of a group.
   ///
-  /// - Returns: The refusals that are news for the game: one that holds only for now is reported once.
+  /// - Returns: The refusals that are news for the game: one that may end by itself is reported once.
   mutating func refused(_ group: OutboxGroup, now: Int64) -> [Refusal] {
     retrying.remove(group.id)
     if Self.lacksRoom(group) { triedMilliseconds = now }
-    return group.refusals.filter { !$0.reason.isTemporary || reported.insert($0.item).inserted }
+    return group.refusals.filter { isNews($0) }
+  }
+
+  /// Returns whether the game hasn't been told of a refusal yet.
+  mutating func isNews(_ refusal: Refusal) -> Bool {
+    !refusal.reason.isTemporary || reported.insert(refusal.item).inserted
   }
 
   /// Starts afresh: the cause of a refusal may be gone. The status stays as it is until the next look at the outbox.
