@@ -113,8 +113,8 @@ final class SyncReporter {
       Line(event: "recovery", recoveryCode: code.text),
       """
       recovery code: \(code.text)
-      Write it down, and keep it away from this machine: it isn't shown again. Whoever has it gets everything; a code \
-      from before is void.
+      Write it down, and don't keep it on this machine. It is shown only once. It gives access to all of your saves, \
+      and replaces any earlier code.
       """)
   }
 

@@ -82,21 +82,51 @@ final class SyncSession {
         folder: options.folder, state: state.url.relativePath, shared: shared.relativePath, container: way.container)
     case (.server, let credentials?):
       reporter.ready(folder: options.folder, state: state.url.relativePath, credentials: credentials)
-      if let code = try await options.makesRecoveryCode ? newCode(credentials) : state.unshownCode() {
-        reporter.recovery(code)
-        // Else the next run shows it, which only this device can.
-        if Output.isWhole { try state.forgetNextCodes() }
-      }
+      try await showRecoveryCode(options, way.recoveryCode, credentials, state, reporter)
       if options.showsPairingCode { reporter.pairing(try await HTTPAccount.pairingCode(for: credentials)) }
     case (.server, nil): break
     }
     return session
   }
 
-  /// Makes a code the player's, in place of any earlier one.
-  private static func newCode(_ credentials: CloudCredentials) async throws -> RecoveryCode {
-    var source = SystemRandomNumberGenerator()
-    let code = RecoveryCode(using: &source)
+  /// Shows the recovery code that was asked for, or one that is in force and that an earlier run didn't show. It is
+  /// forgotten once it was shown.
+  ///
+  /// - Parameter fresh: The code in force, if the device has just come back.
+  private static func showRecoveryCode(
+    _ options: Options, _ fresh: RecoveryCode?, _ credentials: CloudCredentials, _ state: SyncState,
+    _ reporter: SyncReporter
+  ) async throws {
+    var code = fresh
+    if options.makesRecoveryCode {
+      code = try await newCode(credentials, state)
+    } else if try code == nil && state.hasUnseenCodes() {
+      guard let facts = await recoveryFacts(credentials) else { return }
+      code = try state.unseenCode(facts.digest)
+      if code == nil { return try state.forgetOwnCodes() }
+    }
+    guard let code else { return }
+    reporter.recovery(code)
+    if Output.isWhole { return try state.forgetOwnCodes(and: code) }
+    // A pipe whose reader is gone is nothing to speak of, except for what is shown once.
+    guard Output.hasReader else {
+      throw CommandFailure(
+        .io, "nobody has read the recovery code", next: "run keepsake sync on this folder again: it shows the code")
+    }
+  }
+
+  /// Returns what the server knows of the player's recovery code; nil if it can't be asked now, or knows no codes.
+  private static func recoveryFacts(_ credentials: CloudCredentials) async -> RecoveryFacts? {
+    do {
+      return try await HTTPAccount.recovery(for: credentials)
+    } catch {
+      return nil  // The next run asks again; what is wrong with the connection, the sync says.
+    }
+  }
+
+  /// Makes a code the player's, in place of any earlier one. It is kept before the server knows it.
+  private static func newCode(_ credentials: CloudCredentials, _ state: SyncState) async throws -> RecoveryCode {
+    let code = try state.newCode(at: credentials.url)
     do {
       try await HTTPAccount.setRecoveryCode(code, for: credentials)
     } catch {

@@ -3,19 +3,23 @@ import Foundation
 import KeepsakeReplication
 import KeepsakeStore
 
-/// The codes that take the place of recovery codes, from before the request until they were shown: if the response is
-/// lost, the same request has the same result.
+/// Recovery codes that may be in force and that nobody has seen yet, each kept from before the request that puts it in
+/// force until it was shown. Which of them is in force, only the server knows.
 extension SyncState {
-  private struct NextCodes: Codable {
-    struct Entry: Codable {
-      /// Of the code that was typed, the SHA-256.
-      var used: ContentHash
-      /// The code that takes its place.
-      var next: String
-    }
+  private struct UnseenCodes: Codable {
     var format: Int? = SyncState.recoveryFormat
-    /// In the order in which the others were typed.
+    /// The oldest first.
     var codes: [Entry]
+  }
+  private struct Entry: Codable {
+    /// Of the code that was typed, the SHA-256; nil if the code takes the place of whatever was in force.
+    var used: ContentHash?
+    /// The code itself.
+    var next: String
+    /// The server that was asked first.
+    var url: URL
+    /// Whether it was made for the player whom this device belongs to now. Without it, it may be somebody else's.
+    var isOwn: Bool?
   }
   /// What a file of any format has; one without it has the first format.
   private struct Header: Decodable {
@@ -29,56 +33,75 @@ extension SyncState {
 
   private var recoveryFile: URL { url.appendingPathComponent(Self.recoveryName) }
 
-  /// Returns the code that takes the place of `code`, always the same one until it is forgotten. Another code that is
-  /// typed meanwhile changes nothing: the server may have used this one already.
-  func nextCode(after code: RecoveryCode) throws -> RecoveryCode {
+  /// Returns the code that takes the place of `code`, always the same one: if the response is lost, the same request
+  /// has the same result. Another code that is typed meanwhile changes nothing: the server may have used this one
+  /// already.
+  func nextCode(after code: RecoveryCode, at server: URL) throws -> RecoveryCode {
     let known = try readCodes()
     if let entry = known.last(where: { $0.used == code.digest }) { return try RecoveryCode(typed: entry.next) }
+    return try add(to: known) { Entry(used: code.digest, next: $0, url: server) }
+  }
+
+  /// Returns a new code for this device's player.
+  func newCode(at server: URL) throws -> RecoveryCode {
+    try add(to: try readCodes()) { Entry(next: $0, url: server, isOwn: true) }
+  }
+
+  private func add(to known: [Entry], _ entry: (String) -> Entry) throws -> RecoveryCode {
     var source = SystemRandomNumberGenerator()
-    let next = RecoveryCode(using: &source)
-    let all = known + [NextCodes.Entry(used: code.digest, next: next.text)]
-    try writeCodes(Array(all.suffix(Self.maximumCodes)))
-    return next
+    let code = RecoveryCode(using: &source)
+    try writeCodes((known + [entry(code.text)]).suffix(Self.maximumCodes))
+    return code
   }
 
-  /// Keeps only the code that takes the place of `code`, by which this device has come back: it has to be shown.
-  func keepNextCode(after code: RecoveryCode) throws {
-    try writeCodes(readCodes().filter { $0.used == code.digest })
+  /// Records that this device has come back by `code`.
+  func hasComeBack(by code: RecoveryCode) throws {
+    var codes = try readCodes()
+    for index in codes.indices where codes[index].used == code.digest { codes[index].isOwn = true }
+    try writeCodes(codes[...])
   }
 
-  /// Forgets what was to take the place of a code that the server doesn't know.
-  func forgetNextCode(after code: RecoveryCode) throws {
-    try writeCodes(readCodes().filter { $0.used != code.digest })
+  /// Forgets what was to take the place of a code that the server doesn't know. Another server than the one that was
+  /// asked first knows nothing of it.
+  func forgetNextCode(after code: RecoveryCode, at server: URL) throws {
+    try writeCodes(readCodes().filter { $0.used != code.digest || $0.url != server }[...])
   }
 
-  func forgetNextCodes() throws { try writeCodes([]) }
-
-  /// Whether this device has come back by this code, and the next one wasn't shown yet.
+  /// Whether this device may have come back by this code, and the next one wasn't shown yet.
   func hasUsed(_ entry: SyncEntry) throws -> Bool {
     guard case .recovery(let code) = entry else { return false }
     return try readCodes().contains { $0.used == code.digest }
   }
 
-  /// Returns the code that this device must still show; nil if there is none. Before it has come back, the code may be
-  /// in force, or not.
-  func unshownCode() throws -> RecoveryCode? { try readCodes().last.map { try RecoveryCode(typed: $0.next) } }
+  /// Whether there are codes that may be in force.
+  func hasUnseenCodes() throws -> Bool { try !readCodes().isEmpty }
 
-  private func writeCodes(_ codes: [NextCodes.Entry]) throws {
-    if !codes.isEmpty { return try write(NextCodes(codes: codes), to: Self.recoveryName) }
+  /// Returns the code that is in force, by its SHA-256; nil if it isn't one of these.
+  func unseenCode(_ digest: ContentHash?) throws -> RecoveryCode? {
+    try readCodes().map { try RecoveryCode(typed: $0.next) }.last { $0.digest == digest }
+  }
+
+  /// Forgets the codes of this device's player: the one that is in force was shown, or is none of them.
+  func forgetOwnCodes(and shown: RecoveryCode? = nil) throws {
+    try writeCodes(readCodes().filter { $0.isOwn != true && $0.next != shown?.text }[...])
+  }
+
+  private func writeCodes(_ codes: ArraySlice<Entry>) throws {
+    if !codes.isEmpty { return try write(UnseenCodes(codes: Array(codes)), to: Self.recoveryName) }
     guard FileManager.default.fileExists(atPath: recoveryFile.path) else { return }
     try FileManager.default.removeItem(at: recoveryFile)
   }
 
-  private func readCodes() throws -> [NextCodes.Entry] {
+  private func readCodes() throws -> [Entry] {
     guard let data = try AtomicFile.read(recoveryFile, maximumBytes: Self.maximumBytes) else { return [] }
-    let codes: [NextCodes.Entry]
+    let codes: [Entry]
     do {
       let format = try JSONDecoder().decode(Header.self, from: data).format ?? Self.recoveryFormat
       guard format <= Self.recoveryFormat else {
         throw StoreError(
           .newerFormat, "a newer version has written the recovery code in \(recoveryFile.path), in format \(format)")
       }
-      codes = try JSONDecoder().decode(NextCodes.self, from: data).codes
+      codes = try JSONDecoder().decode(UnseenCodes.self, from: data).codes
     } catch let error as DecodingError {
       throw unreadable(ErrorReason.text(error))
     }

@@ -45,6 +45,8 @@ struct SyncWay: Sendable {
   var traffic: TrafficCounter?
   /// With a server: the credentials of this device.
   var credentials: CloudCredentials?
+  /// The recovery code in force, if this device has just come back by another one.
+  var recoveryCode: RecoveryCode?
 
   /// Opens the connection to `place`. Registers a device, joins a player or makes a folder a cloud if that hasn't been
   /// done yet.
@@ -58,10 +60,12 @@ struct SyncWay: Sendable {
   ) async throws -> SyncWay {
     switch place {
     case .server(let url, let appKey, let entry):
-      let credentials = try await credentials(url, appKey, entry, state, store)
+      let (credentials, code) = try await credentials(url, appKey, entry, state, store)
       let renewal = CredentialsRenewal(appKey: appKey) { new, _ in try state.keep(new) }
       let http = HTTPTransport(credentials, renewal: renewal)
-      return SyncWay(transport: http, container: credentials.container, traffic: http.traffic, credentials: credentials)
+      return SyncWay(
+        transport: http, container: credentials.container, traffic: http.traffic, credentials: credentials,
+        recoveryCode: code)
     case .folder(let shared):
       try requireApart(shared, from: others + [state.url])
       guard try state.credentials() == nil else {
@@ -83,7 +87,7 @@ struct SyncWay: Sendable {
 
   private static func credentials(
     _ url: URL, _ appKey: String, _ entry: SyncEntry, _ state: SyncState, _ store: Store
-  ) async throws -> CloudCredentials {
+  ) async throws -> (CloudCredentials, RecoveryCode?) {
     if var credentials = try state.credentials() {
       guard try entry == .register || state.hasUsed(entry) else {
         throw CommandFailure(
@@ -92,7 +96,7 @@ struct SyncWay: Sendable {
       }
       // A server may move; the token identifies the device.
       credentials.url = url
-      return credentials
+      return (credentials, nil)
     }
     // A new player might have nothing to do with the saves here.
     guard try entry != .register || store.read({ try $0.facts().container }) == nil else {
@@ -105,7 +109,7 @@ struct SyncWay: Sendable {
           """)
     }
     // Also if it can't be read: it may be the only copy of a code that is in force.
-    guard try state.unshownCode() == nil || entry != .register else {
+    guard try !state.hasUnseenCodes() || entry != .register else {
       throw CommandFailure(
         .data, "this folder was to join a player with a recovery code, and may have done so",
         next: "run the command with --recover and the same code, or name a new --state folder for another player")
@@ -113,24 +117,26 @@ struct SyncWay: Sendable {
     let account = HTTPAccount(url: url, appKey: appKey)
     let name = DeviceName.current
     let credentials: CloudCredentials
+    var next: RecoveryCode?
     switch entry {
     case .register: credentials = try await account.register(name: name)
     case .pairing(let code): credentials = try await account.join(code: code, name: name)
     case .recovery(let code):
+      let kept = try state.nextCode(after: code, at: url)
       do {
-        credentials = try await account.recover(code, next: try state.nextCode(after: code), name: name)
-      } catch let error as AccountError where error.code == .codeUnknown {
-        // Neither it nor this device's use of it is known.
-        try state.forgetNextCode(after: code)
+        credentials = try await account.recover(code, next: kept, name: name)
+      } catch {
+        guard error.code == .codeUnknown else { throw error }
+        try state.forgetNextCode(after: code, at: url)
         throw CommandFailure(
           .permission, "the server knows no such recovery code",
           next: "a code that was used or replaced is void: type the one that was shown then")
       }
-      try state.keepNextCode(after: code)
+      try state.hasComeBack(by: code)
+      next = kept
     }
-    if case .recovery = entry {} else { try state.forgetNextCodes() }
     try state.keep(credentials)
-    return credentials
+    return (credentials, next)
   }
 
   // MARK: A folder

@@ -61,7 +61,7 @@ import Testing
       // The server has answered, and nothing has arrived.
       let unanswered = try SyncFolder(server)
       let state = try SyncState(folder: unanswered.root.path, named: nil)
-      let second = try state.nextCode(after: code)
+      let second = try state.nextCode(after: code, at: server.url)
       let device = try await account.recover(code, next: second, name: "here").device
       #expect(try Self.code(in: try await unanswered.sync(recovery: code)) == second)
       #expect(try state.credentials()?.device == device, "the same device, not another one")
@@ -69,7 +69,7 @@ import Testing
       // It has arrived, and nobody has seen the code.
       let unseen = try SyncFolder(server)
       let other = try SyncState(folder: unseen.root.path, named: nil)
-      let third = try other.nextCode(after: second)
+      let third = try other.nextCode(after: second, at: server.url)
       try other.keep(try await account.recover(second, next: third, name: "here"))
       #expect(try Self.code(in: try await unseen.sync(recovery: second)) == third)
       #expect(try unseen.files() == ["main.sav": "level 7"])
@@ -85,7 +85,7 @@ import Testing
       let account = HTTPAccount(url: server.url, appKey: try #require(server.appKeys.first))
       let unanswered = try SyncFolder(server)
       let state = try SyncState(folder: unanswered.root.path, named: nil)
-      let next = try state.nextCode(after: code)
+      let next = try state.nextCode(after: code, at: server.url)
       let device = try await account.recover(code, next: next, name: "here").device
 
       var source = SystemRandomNumberGenerator()
@@ -97,7 +97,46 @@ import Testing
       #expect(try Self.code(in: try await unanswered.sync(recovery: code)) == next)
       #expect(try state.credentials()?.device == device)
       #expect(try unanswered.files() == ["main.sav": "level 7"])
-      #expect(try state.unshownCode() == nil)
+      #expect(try !state.hasUnseenCodes())
+    }
+  }
+
+  @Test("of the codes that nobody has seen, the one in force is shown, whoever has put it there, and no void one")
+  func inForce() async throws {
+    try await SyncSessionTests.withServer { server in
+      let phone = try SyncFolder(server)
+      let code = try Self.code(in: try await phone.sync(makesCode: true))
+      let state = try SyncState(folder: phone.root.path, named: nil)
+      let credentials = try #require(try state.credentials())
+
+      // Killed before the request, or before its response.
+      let unsent = try state.newCode(at: server.url)
+      #expect(try await phone.sync().allSatisfy { $0["recoveryCode"] == nil }, "the one on paper is in force")
+      #expect(try !state.hasUnseenCodes())
+      let unseen = try state.newCode(at: server.url)
+      try await HTTPAccount.setRecoveryCode(unseen, for: credentials)
+      #expect(try Self.code(in: try await phone.sync()) == unseen && unseen != unsent)
+
+      // Unseen here, and replaced by another device since.
+      let void = try state.newCode(at: server.url)
+      try await HTTPAccount.setRecoveryCode(void, for: credentials)
+      var source = SystemRandomNumberGenerator()
+      let newer = RecoveryCode(using: &source)
+      try await HTTPAccount.setRecoveryCode(newer, for: credentials)
+      #expect(try await phone.sync().allSatisfy { $0["recoveryCode"] == nil }, "it is void")
+      #expect(code != newer)
+
+      // The response is lost, and then the device joins by a pairing code.
+      let tablet = try SyncFolder(server)
+      let other = try SyncState(folder: tablet.root.path, named: nil)
+      let next = try other.nextCode(after: newer, at: server.url)
+      let account = HTTPAccount(url: server.url, appKey: try #require(server.appKeys.first))
+      _ = try await account.recover(newer, next: next, name: "lost")
+      // A mistyped server knows nothing of it, which says nothing.
+      try other.forgetNextCode(after: newer, at: try #require(URL(string: "http://elsewhere.example")))
+      let pairing = try await HTTPAccount.pairingCode(for: credentials).code
+      #expect(try Self.code(in: try await tablet.sync(join: pairing)) == next)
+      #expect(try !other.hasUnseenCodes())
     }
   }
 
@@ -108,7 +147,7 @@ import Testing
       try await folder.sync()
       let file = folder.state.appendingPathComponent("recovery.json")
       let used = String(repeating: "0", count: 64)
-      for text in ["{", "[]", #"{"format": 1}"#, #"{"codes": [{"used": "\#(used)", "next": "x"}]}"#] {
+      for text in ["{", "[]", #"{"format": 1}"#, #"{"codes": [{"used": "\#(used)", "next": "x", "url": "u"}]}"#] {
         try Data(text.utf8).write(to: file)
         let told = await failure { try await folder.sync() }
         #expect(told?.kind == .data && told?.message.contains(file.path) == true, "\(text)")
@@ -135,13 +174,14 @@ import Testing
 
       var source = SystemRandomNumberGenerator()
       let (code, file) = (RecoveryCode(using: &source), folder.state.appendingPathComponent("recovery.json"))
-      try Data(#"{"codes": [{"used": "\#(code.digest)", "next": "\#(code.text)"}]}"#.utf8).write(to: file)
-      #expect(try Self.code(in: try await folder.sync()) == code)
-      #expect(!FileManager.default.fileExists(atPath: file.path))
+      let text = #"{"codes": [{"used": "\#(code.digest)", "next": "\#(code.text)", "url": "http://a.example"}]}"#
+      try Data(text.utf8).write(to: file)
+      #expect(try await folder.sync().allSatisfy { $0["recoveryCode"] == nil }, "it isn't in force")
+      #expect(try SyncState(folder: folder.root.path, named: nil).hasUnseenCodes(), "it may be somebody else's")
       // As it is written.
       let state = try SyncState(folder: empty.root.path, named: nil)
       try FileManager.default.removeItem(at: empty.state.appendingPathComponent("recovery.json"))
-      _ = try state.nextCode(after: code)
+      _ = try state.nextCode(after: code, at: server.url)
       let written = try Data(contentsOf: empty.state.appendingPathComponent("recovery.json"))
       let object = try #require(try JSONSerialization.jsonObject(with: written) as? [String: Any])
       #expect(object["format"] as? Int == 1 && Set(object.keys) == ["codes", "format"])
@@ -194,6 +234,16 @@ import Testing
       #expect(third.status == 0 && third.text.matches(of: /recoveryCode/).count == 1, "\(third.errors)")
       try Data((try #require(code(third)) + "\n").utf8).write(to: typed)
       #expect(try sync("fourth", ["--recover"], by: input).status == 0)
+      // So is a new one that couldn't be printed, and one that nobody has read.
+      #expect(try sync("fourth", ["--new-recovery-code"], by: full).status == 74)
+      let fifth = try #require(code(try sync("fourth")))
+      let closed = """
+        p=$(mktemp -u) && mkfifo "$p" && exec 3<>"$p" 4>"$p" && rm "$p" && exec 3<&- && exec "$@" >&4 4>&-
+        """
+      #expect(try sync("fourth", ["--new-recovery-code"], by: ["/bin/sh", "-c", closed, "sh"]).status == 74)
+      let sixth = try #require(code(try sync("fourth")))
+      try Data((sixth + "\n").utf8).write(to: typed)
+      #expect(try sync("sixth", ["--recover"], by: input).status == 0 && fifth != sixth)
     }
   }
 

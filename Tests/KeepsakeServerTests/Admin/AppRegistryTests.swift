@@ -48,6 +48,12 @@ import Testing
       let old = try #require(try registry.list().first?.keys.first)
       try registry.revoke("dungeon", key: old.id)
       #expect(try await register(server, first).code == "bad_app_key")
+      // A game that wasn't updated has the old key, which is good for its own device's next token and nothing else.
+      #expect(try await phone.call("POST", "/v1/token", headers: ["Keepsake-App-Key": first]).status == 200)
+      let other = try #require(try registry.create("other").key)
+      let stranger = try await registered(server, other)
+      let foreign = try await stranger.call("POST", "/v1/token", headers: ["Keepsake-App-Key": first])
+      #expect(foreign.code == "bad_app_key")
       #expect(try await register(server, second).status == 201)
       #expect(try await phone.call("GET", "/v1/devices").status == 200)
       // A token that is renewed with the new key stays the same app's.
@@ -64,9 +70,20 @@ import Testing
     try await with { server, registry in
       let (one, other) = (try #require(try registry.create("one").key), try #require(try registry.create("other").key))
       let (phone, second) = (try await registered(server, one), try await registered(server, other))
+      var source = SystemRandomNumberGenerator()
+      let code = RecoveryCode(using: &source)
+      let made = try await phone.call("PUT", "/v1/recovery", json: #"{"digest": "\#(code.digest)"}"#)
+      #expect(made.status == 204)
       try registry.revoke("one")
       #expect(try await phone.call("GET", "/v1/devices").code == "app_revoked")
       #expect(try await register(server, one).code == "bad_app_key")
+      // The key of another app doesn't bring them back, nor one of their own.
+      let moved = try await phone.call("POST", "/v1/token", headers: ["Keepsake-App-Key": other])
+      #expect(moved.code == "app_revoked")
+      #expect(try await phone.call("POST", "/v1/token", headers: ["Keepsake-App-Key": one]).code == "bad_app_key")
+      let body = #"{"code": "\#(code.text)", "next": "\#(ContentHash(of: Data()))"}"#
+      let back = try await second.call("POST", "/v1/recovery/join", headers: ["Keepsake-App-Key": other], json: body)
+      #expect(back.status == 403 && back.code == "bad_app_key", "\(String(decoding: back.body, as: UTF8.self))")
       #expect(try await second.call("GET", "/v1/devices").status == 200)
       let error = #expect(throws: ServerError.self) { _ = try registry.create("one") }
       #expect(error?.code == .configuration, "a name is used once")
@@ -132,6 +149,35 @@ import Testing
       #expect(try await phone.call("GET", "/v1/devices").status == 200)
       try bytes.write(to: registry.file)
       #expect(try registry.list().map(\.name) == ["dungeon"])
+    }
+  }
+
+  @Test("a file of keys that is gone doesn't hide what is revoked; keys can be replaced as often as one likes")
+  func separately() async throws {
+    try await TemporaryFolder.with { folder in
+      let keys = folder.appendingPathComponent("keys")
+      try Data("key-of-settings\n".utf8).write(to: keys)
+      let data = folder.appendingPathComponent("cloud")
+      let server = try await LiveServer.start(data: data, change: { $0.appKeysFile = keys })
+      let registry = try AppRegistry(data: data)
+      let key = try #require(try registry.create("dungeon").key)
+      let phone = try await registered(server, key)
+      try FileManager.default.removeItem(at: keys)
+      #expect(try await phone.call("GET", "/v1/devices").status == 200)
+      try registry.revoke("dungeon")
+      #expect(try await phone.call("GET", "/v1/devices").code == "app_revoked")
+      #expect(try await register(server, "key-of-settings").status == 201, "what was read before stays in use")
+      _ = try registry.create("kingdom")
+      func kingdom() throws -> AppRegistry.App? { try registry.list().last }
+      for _ in 0..<20 {
+        let before = try #require(kingdom()?.keys.last)
+        _ = try registry.rotate("kingdom")
+        try registry.revoke("kingdom", key: before.id)
+      }
+      for _ in 0..<15 { _ = try registry.rotate("kingdom") }
+      let error = #expect(throws: ServerError.self) { _ = try registry.rotate("kingdom") }
+      #expect(error?.code == .configuration)
+      try await server.stop()
     }
   }
 
