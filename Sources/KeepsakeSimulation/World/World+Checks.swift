@@ -87,15 +87,17 @@ extension World {
     }
   }
 
-  /// Notes that the cloud has seen a device go back: by a request that was made since it was rolled back, after a
-  /// report from before. It is told again until a response arrives, and confirms it, whatever else happens to it,
-  /// unless it is rolled back once more, or the cloud is restored.
+  /// Notes that the cloud has seen a device go back: by the first request that arrives of those made since it was
+  /// rolled back, after a report from before. It is told again until a response arrives, and confirms it, whatever else
+  /// happens to it, unless it is rolled back once more, or the cloud is restored. Later requests with such a cursor may
+  /// be late ones, whose response nobody gets.
   func noteSetBack(
-    _ request: ExchangeRequest, _ response: ExchangeResponse, of index: Int, _ era: Int, after reached: UInt64,
-    by lastEra: Int?
+    _ request: ExchangeRequest, _ response: ExchangeResponse, of index: Int, _ era: Int, after reached: UInt64
   ) {
+    let before = devices[index].arrivedEra
+    devices[index].arrivedEra = max(before ?? era, era)
     let isOfHistory = !response.restart || response.isBehind
-    guard era == devices[index].era, let lastEra, lastEra < era, isOfHistory else { return }
+    guard era == devices[index].era, let before, before < era, isOfHistory else { return }
     let cursor = request.cursor
     if cursor.ahead == nil, cursor.seq > 0, cursor.seq < reached { devices[index].awaitsMark = true }
   }

@@ -140,7 +140,6 @@ extension World {
     -> ExchangeResponse
   {
     let reached = cloud.reached()[Device.id(index)] ?? 0
-    let lastEra = words[index]?.era
     // As a server does: over what was loaded for the request.
     let reads = try CloudAcceptance.reads(of: request, from: Device.id(index), hasQuota: isFull)
     let now = now
@@ -153,7 +152,7 @@ extension World {
         request, from: Device.id(index), now: now, quota: isFull ? 0 : nil, rules: bankRules, in: &cloud,
         using: &random)
     }
-    noteSetBack(request, response, of: index, era, after: reached, by: lastEra)
+    noteSetBack(request, response, of: index, era, after: reached)
     // It takes longer to restore a store from a backup than a request is under way: its own report comes last.
     if era < devices[index].era { reportSetBack(index) }
     checkRecall(response.wallet, of: request.wallet)

@@ -51,6 +51,8 @@ package final class World {
     var era = 0
     /// Whether it, or the device that it is a copy of, was ever rolled back: no other device may be marked for that.
     var wasSetBack = false
+    /// The latest era of which a request has arrived.
+    var arrivedEra: Int?
     /// Whether the cloud has seen it go back, so that it must be marked at rest.
     var awaitsMark = false
 
