@@ -213,7 +213,8 @@ final class SyncSession {
     guard try !store.read({ try $0.facts().caughtUp }) else { return }
     for _ in 0..<Self.firstPasses {
       guard try !lookPatiently(), !takeLetters().stop, !patience.isOver else { return }
-      try await pause()
+      // Only files that have to stay unchanged for a while need time.
+      if lastPass.unsettled > 0 { try await pause() }
     }
   }
 

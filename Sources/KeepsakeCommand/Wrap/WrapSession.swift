@@ -134,6 +134,8 @@ final class WrapSession {
         say("\(CountText.of(areas.unsettled, "file")) can't be kept yet: another program is writing there")
         break
       }
+      // Only files that have to stay unchanged for a while need time.
+      guard areas.unsettled > 0 else { continue }
       try await Task.sleep(for: .milliseconds(min(options.intervalMilliseconds, options.settleMilliseconds)))
     }
     service?.committed()
