@@ -87,19 +87,19 @@ extension World {
     }
   }
 
-  /// Notes that the cloud has seen a device go back: by the first request that arrives of those made since it was
+  /// Notes that the cloud has seen a device go back: by a request that arrives before any response has since it was
   /// rolled back, after a report from before. It is told again until a response arrives, and confirms it, whatever else
-  /// happens to it, unless it is rolled back once more, or the cloud is restored. Later requests with such a cursor may
-  /// be late ones, whose response nobody gets.
+  /// happens to it, unless it is rolled back once more, or the cloud is restored. Once it has got a response, a request
+  /// with such a cursor may be a late one, whose response nobody gets.
   func noteSetBack(
     _ request: ExchangeRequest, _ response: ExchangeResponse, of index: Int, _ era: Int, after reached: UInt64
   ) {
-    let before = devices[index].arrivedEra
-    devices[index].arrivedEra = max(before ?? era, era)
-    let isOfHistory = !response.restart || response.isBehind
-    guard era == devices[index].era, let before, before < era, isOfHistory else { return }
     let cursor = request.cursor
-    if cursor.ahead == nil, cursor.seq > 0, cursor.seq < reached { devices[index].awaitsMark = true }
+    guard era > 0, era == devices[index].era, !devices[index].wasAnswered else { return }
+    defer { devices[index].arrivedCursor = max(devices[index].arrivedCursor, cursor.seq) }
+    let isOfHistory = !response.restart || response.isBehind
+    guard isOfHistory, cursor.ahead == nil, cursor.seq > 0, cursor.seq >= devices[index].arrivedCursor else { return }
+    if cursor.seq < reached { devices[index].awaitsMark = true }
   }
 
   /// A device whose store went back below what it had reported must be marked at rest, and no device that never did.

@@ -346,6 +346,7 @@ extension World {
     devices[index].era += 1
     // What it was told is gone with the rest.
     (devices[index].wasSetBack, devices[index].awaitsMark) = (true, false)
+    (devices[index].arrivedCursor, devices[index].wasAnswered) = (0, false)
     devices[index].journal.removeLast(devices[index].journal.count - min(backup.writes, devices[index].journal.count))
     devices[index].checkedElements = []
     devices[index].backup = nil

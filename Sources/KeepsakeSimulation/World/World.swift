@@ -51,8 +51,9 @@ package final class World {
     var era = 0
     /// Whether it, or the device that it is a copy of, was ever rolled back: no other device may be marked for that.
     var wasSetBack = false
-    /// The latest era of which a request has arrived.
-    var arrivedEra: Int?
+    /// The furthest cursor that has arrived since it was rolled back, and whether a response has.
+    var arrivedCursor: UInt64 = 0
+    var wasAnswered = false
     /// Whether the cloud has seen it go back, so that it must be marked at rest.
     var awaitsMark = false
 
@@ -216,7 +217,9 @@ package final class World {
     case .toCloud(let device, let opening, let call):
       receive(call, from: device, opening)
     case .toDevice(let device, let opening, let event):
-      if devices[device].opening == opening { step(device, event) }
+      guard devices[device].opening == opening else { return }
+      if case .answered = event { devices[device].wasAnswered = true }
+      step(device, event)
     case .wake(let device, let opening, let number):
       if devices[device].opening == opening, devices[device].wake == number { step(device, .woke) }
     case .listen(let device, let opening):
