@@ -112,6 +112,7 @@ extension FolderMirror {
       try placed.restore(batch.map { ($0.path, $0.former) })
       throw error
     }
+    self.committed()
     for (change, result) in zip(batch, committed) where result.isNew {
       try checkpoint(.committed, change.path)
       let version = result.entry.version

@@ -81,6 +81,8 @@ package final class FolderMirror {
   let checkpoint: (MirrorStep, SavePath?) throws -> Void
   /// Receives how many files of a pass are done, and of how many.
   package var progress: (Int, Int) -> Void = { _, _ in }
+  /// Called after each commit of a pass, so that what it kept needn't wait for the end of the pass to be sent.
+  package var committed: () -> Void = {}
   var random = SystemRandomNumberGenerator()
   var placed: PlacedTable
   var held: [Held] = []

@@ -39,6 +39,21 @@ import Darwin
     #expect(try world.texts("a") == ["whole"])
   }
 
+  @Test("the owner is told of each commit while a pass goes on")
+  func committing() throws {
+    let world = try MirrorWorld()
+    let count = FolderMirror.batchChanges + 1
+    for number in 0..<count { try world.write("\(number)", to: "save \(number)") }
+    let mirror = try world.open()
+    var kept: [Int] = []
+    mirror.committed = {
+      let groups = try? world.store.read { try $0.outbox(limit: .max) }
+      kept.append(groups.map { $0.reduce(0) { $0 + $1.versions.count } } ?? -1)
+    }
+    try world.settle()
+    #expect(kept == [FolderMirror.batchChanges, count])
+  }
+
   @Test("a file that is dated in the future counts as saved now, and doesn't win over every later save")
   func futureDate() throws {
     let (one, two) = (try MirrorWorld(), try MirrorWorld())

@@ -165,6 +165,7 @@ final class SyncSession {
       for task in tasks { task.cancel() }
     }
     mirror.progress = { [reporter] in reporter.looking($0, of: $1) }
+    mirror.committed = { [service] in service.committed() }
     var failure: (any Error)?
     var isSynced = false
     do {
@@ -233,11 +234,12 @@ final class SyncSession {
   private func syncOnce() async throws -> Bool {
     while true {
       // Nothing moved, then the cloud had nothing new, then still nothing moved.
-      repeat {
+      while true {
         if try take() { return false }
-        try await pause()
+        if try lookPatiently() || patience.isOver { break }
+        if lastPass.unsettled > 0 { try await pause() }
         reporter.report(service.status, files: lastPass.unsettled)
-      } while try !lookPatiently() && !patience.isOver
+      }
       let isOver = patience.isOver
       do {
         try await service.sync()

@@ -47,9 +47,12 @@ struct SyncWay: Sendable {
   var credentials: CloudCredentials?
   /// The recovery code in force, if this device has just come back by another one.
   var recoveryCode: RecoveryCode?
+  /// Whether the cloud has nothing yet: this device has just registered its player, or made the folder a cloud.
+  var isNew = false
 
   /// Opens the connection to `place`. Registers a device, joins a player or makes a folder a cloud if that hasn't been
-  /// done yet.
+  /// done yet. To a cloud that has nothing, the store has caught up: what is in it replaces nobody's saves, and needn't
+  /// be judged there first.
   ///
   /// - Parameters:
   ///   - others: Folders that the shared one must not contain, nor be in, beside the state.
@@ -58,14 +61,29 @@ struct SyncWay: Sendable {
   static func open(
     _ place: SyncLocation, apartFrom others: [URL], state: SyncState, store: Store
   ) async throws -> SyncWay {
+    let way = try await found(place, apartFrom: others, state: state, store: store)
+    if way.isNew {
+      try store.write { transaction in
+        var facts = try transaction.facts()
+        facts.caughtUp = true
+        try transaction.setFacts(facts)
+      }
+    }
+    return way
+  }
+
+  private static func found(
+    _ place: SyncLocation, apartFrom others: [URL], state: SyncState, store: Store
+  ) async throws -> SyncWay {
     switch place {
     case .server(let url, let appKey, let entry):
+      let isKnown = try state.credentials() != nil
       let (credentials, code) = try await credentials(url, appKey, entry, state, store)
       let renewal = CredentialsRenewal(appKey: appKey) { new, _ in try state.keep(new) }
       let http = HTTPTransport(credentials, renewal: renewal)
       return SyncWay(
         transport: http, container: credentials.container, traffic: http.traffic, credentials: credentials,
-        recoveryCode: code)
+        recoveryCode: code, isNew: !isKnown && entry == .register)
     case .folder(let shared):
       try requireApart(shared, from: others + [state.url])
       guard try state.credentials() == nil else {
@@ -73,13 +91,13 @@ struct SyncWay: Sendable {
           .data, "these saves are synced with a server",
           next: "name that server with --cloud instead of --folder, or a new --state folder to start over")
       }
-      let container = try self.container(of: shared, for: store)
+      let (container, isNew) = try self.container(of: shared, for: store)
       let environment = FolderTransport.Environment(
         now: { Int64(Date().timeIntervalSince1970 * 1_000) }, sleep: { try await Task.sleep(for: $0) })
       let transport = FolderTransport(shared, container: container, environment: environment) { hash in
         try store.read { try $0.hasContent(hash) ? $0.encoded(hash, against: nil) : nil }
       }
-      return SyncWay(transport: transport, container: container)
+      return SyncWay(transport: transport, container: container, isNew: isNew)
     }
   }
 
@@ -141,17 +159,19 @@ struct SyncWay: Sendable {
 
   // MARK: A folder
 
-  /// Returns the container of a shared folder. A store that belongs to a container keeps it, whether the folder exists
-  /// or not: the transport reports what is wrong with the folder.
-  private static func container(of shared: URL, for store: Store) throws -> ContainerID {
-    if let held = try store.read({ try $0.facts().container }) { return held }
+  /// Returns the container of a shared folder, and whether this device has just made it. A store that belongs to a
+  /// container keeps it, whether the folder exists or not: the transport reports what is wrong with the folder.
+  private static func container(of shared: URL, for store: Store) throws -> (ContainerID, isNew: Bool) {
+    if let held = try store.read({ try $0.facts().container }) { return (held, false) }
     var isFolder: ObjCBool = false
     guard FileManager.default.fileExists(atPath: shared.path, isDirectory: &isFolder), isFolder.boolValue else {
       throw CommandFailure(
         .noInput, "there is no folder \(shared.path)", next: "create it first; for the first device it may be empty")
     }
     var random = SystemRandomNumberGenerator()
-    return try FolderTransport.container(of: shared, making: ContainerID(using: &random))
+    let fresh = ContainerID(using: &random)
+    let container = try FolderTransport.container(of: shared, making: fresh)
+    return (container, container == fresh)
   }
 
   /// Requires folders that don't contain each other. Otherwise the cloud's own files would be synced as saves, or a

@@ -37,6 +37,8 @@ final class SaveAreas {
   var isPlacing = false {
     didSet { for one in all { one.mirror?.isPlacing = isPlacing } }
   }
+  /// Called after each commit, with which saves become ready to be sent.
+  var committed: () -> Void = {}
 
   /// - Parameter state: The folder of the store.
   init(_ areas: [SaveArea], store: Store, state: URL, settleMilliseconds: Int) {
@@ -130,6 +132,7 @@ final class SaveAreas {
     settings.device = DeviceName.current
     let mirror = try FolderMirror(path: area.folder, state: table.path, store: store, settings: settings)
     mirror.isPlacing = isPlacing
+    mirror.committed = { [unowned self] in committed() }
     // A game that makes its folder anew has not deleted the saves that were in it.
     if all[index].isGone { _ = try mirror.bringBackGone(everything: true) }
     all[index].isGone = false

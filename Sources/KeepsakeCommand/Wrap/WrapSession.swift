@@ -98,6 +98,7 @@ final class WrapSession {
     let areas = SaveAreas(
       options.areas, store: store, state: state.url, settleMilliseconds: options.settleMilliseconds)
     self.areas = areas
+    await startAnew(areas)
     // What is here is kept before anything comes: it is never replaced unseen.
     var patience = newPatience(Self.patience.before)
     try await settle(areas, &patience)
@@ -182,11 +183,24 @@ final class WrapSession {
 
   // MARK: The cloud
 
+  /// Starts sending at once to a folder that this device has just made a cloud: nothing comes from there.
+  private func startAnew(_ areas: SaveAreas) async {
+    guard case .folder? = options.cloud, let location = options.cloud, let store, let state else { return }
+    do {
+      let (service, isNew) = try await connect(location, state, store)
+      self.service = service
+      areas.committed = { service.committed() }
+      if isNew { try await service.start() }
+    } catch {
+      // The exchange tries it again, and says what is wrong.
+    }
+  }
+
   /// Exchanges everything with the cloud, as far as it answers.
   private func exchange() async {
     guard let location = options.cloud, let store, let state else { return }
     do {
-      if service == nil { service = try await connect(location, state, store) }
+      if service == nil { service = try await connect(location, state, store).service }
       guard let service else { return }
       try await service.start()
       cloud = try await sync(service)
@@ -198,8 +212,9 @@ final class WrapSession {
     }
   }
 
-  private func connect(_ location: SyncLocation, _ state: SyncState, _ store: Store) async throws -> SyncService<Store>
-  {
+  private func connect(
+    _ location: SyncLocation, _ state: SyncState, _ store: Store
+  ) async throws -> (service: SyncService<Store>, isNew: Bool) {
     if case .folder(let shared) = location {
       for area in options.areas where area.overlaps(shared.path) {
         throw CommandFailure(.usage, "the shared folder \(shared.path) and the game's saves contain each other")
@@ -218,7 +233,7 @@ final class WrapSession {
       let code = try await Self.inTime(options.wait, inbox) { try await HTTPAccount.pairingCode(for: credentials) }
       emit(.pairing(code))
     }
-    return SyncService(store: store, transport: way.transport, container: way.container)
+    return (SyncService(store: store, transport: way.transport, container: way.container), way.isNew)
   }
 
   /// Runs `body`, and cancels it after the time `wait`, or if the command is to stop.

@@ -18,6 +18,8 @@ package struct StoreTransaction: DeviceStorage {
   private(set) var lacking: Set<VersionID> = []
   /// Whether a version was replaced of which only the record was here.
   var hasReplacedNotDownloaded = false
+  /// The row that was read last, since a decision about a version reads it and puts it. Any change forgets it.
+  private let newest = NewestRow()
   /// The numbers of operations that the last change of the wallet removed from its lists, because they are decided, or
   /// moved.
   var leavingNumbers: [OperationID: Int64] = [:]
@@ -78,8 +80,14 @@ package struct StoreTransaction: DeviceStorage {
   // MARK: Versions
 
   package func version(_ id: VersionID) throws -> StoredVersion? {
+    let found = try row(of: id)
+    newest.found = (id, found)
+    return try found.map(storedVersion)
+  }
+
+  private func row(of id: VersionID) throws -> VersionRow? {
     let statement = try statement("SELECT \(VersionRow.columns) FROM version WHERE id = ?")
-    return try Row.fetchOne(statement, arguments: [id.bytes]).map(storedVersion)
+    return try Row.fetchOne(statement, arguments: [id.bytes]).map { try VersionRow($0) }
   }
 
   /// Whether a version was ever committed or received here, even if its record has been pruned since. Reads no record.
@@ -90,12 +98,12 @@ package struct StoreTransaction: DeviceStorage {
   }
 
   package mutating func putVersion(_ version: StoredVersion) throws {
-    let known = try Row.fetchOne(
-      statement("SELECT \(VersionRow.columns) FROM version WHERE id = ?"), arguments: [version.record.id.bytes]
-    ).map { try VersionRow($0) }
+    let id = version.record.id
+    let known: VersionRow?
+    if let found = newest.found, found.id == id { known = found.row } else { known = try row(of: id) }
     guard let known else { return try putVersion(version, marks: VersionMarks()) }
     guard known.slot == version.record.slot else {
-      throw StoreError(.misuse, "the version \(version.record.id) belongs to another slot")
+      throw StoreError(.misuse, "the version \(id) belongs to another slot")
     }
     // A version on its way to a cloud is put several times with nothing but other marks.
     if let stored = context.records.record(in: known), stored == version.record {
@@ -104,13 +112,13 @@ package struct StoreTransaction: DeviceStorage {
     try putVersion(version, marks: known.marks)
   }
 
-  /// Changes the marks that follow from a version whose record is stored as it is.
+  /// Changes the marks that follow from a version whose record is stored as it is. What is kept of its slot's past
+  /// doesn't depend on them.
   ///
   /// - Parameter record: The stored record, whose texts may be spelled in other scalars than those of an equal one.
   private mutating func putMarks(
     of version: StoredVersion, in known: VersionRow, with record: VersionRecord
   ) throws {
-    touched.insert(Data(known.slot.utf8))
     var row = known
     (row.marks.acknowledged, row.marks.offered) = (version.acknowledged, version.offered)
     let place = row.place
@@ -241,7 +249,7 @@ package struct StoreTransaction: DeviceStorage {
   }
 
   func versions(_ sql: String, _ arguments: StatementArguments) throws -> [StoredVersion] {
-    try Row.fetchAll(statement(sql), arguments: arguments).map(storedVersion)
+    try Row.fetchAll(statement(sql), arguments: arguments).map { try storedVersion(VersionRow($0)) }
   }
 
   // MARK: Outbox
@@ -310,6 +318,7 @@ package struct StoreTransaction: DeviceStorage {
   func statement(_ sql: String) throws -> Statement { try database.cachedStatement(sql: sql) }
 
   func run(_ sql: String, _ arguments: StatementArguments) throws {
+    newest.found = nil
     try statement(sql).execute(arguments: arguments)
   }
 
@@ -324,8 +333,7 @@ package struct StoreTransaction: DeviceStorage {
     return id
   }
 
-  private func storedVersion(_ row: Row) throws -> StoredVersion {
-    let found = try VersionRow(row)
+  private func storedVersion(_ found: VersionRow) throws -> StoredVersion {
     if let record = context.records.record(in: found) { return stored(record, found.marks) }
     let place = found.place
     let record = try codec.decode(VersionRecord.self, from: found.body, place: place)
@@ -345,4 +353,9 @@ package struct StoreTransaction: DeviceStorage {
     group.id = id
     return group
   }
+}
+
+/// The row of a version that a transaction has read; no row for a version that isn't here.
+private final class NewestRow {
+  var found: (id: VersionID, row: VersionRow?)?
 }

@@ -42,10 +42,17 @@ struct StateSegment: Hashable, Sendable {
   ) throws -> (segment: StateSegment, bytes: Data) {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-    let body = try encoder.encode(
+    // The list of versions is the end of the JSON: most of them need no general encoder.
+    var body = try encoder.encode(
       Body(
         container: container, previous: links.previous, seen: links.seen, replaces: links.replaces, cells: cells,
-        versions: versions))
+        versions: [])
+    ).dropLast(2)
+    for (index, version) in versions.enumerated() {
+      if index > 0 { body.append(UInt8(ascii: ",")) }
+      body.append(try PlainRecord.json(of: version) ?? encoder.encode(version))
+    }
+    body.append(contentsOf: "]}".utf8)
     let bytes = magic + Data("\(ContentHash(of: body))\n".utf8) + body
     return (
       StateSegment(

@@ -91,6 +91,32 @@ import Testing
     }
   }
 
+  @Test("saves in a folder that this device makes a cloud are nobody's to judge; in one that has saves, they are")
+  func newCloud() async throws {
+    try await withShared { shared, _ in
+      func open() async throws -> (isNew: Bool, caughtUp: Bool) {
+        let root = TemporaryFolder.url("state")
+        try FileManager.default.createDirectory(at: root, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: root) }
+        let state = try SyncState(folder: root.path, named: nil)
+        let store = try Store.open(at: state.url)
+        defer { #expect(throws: Never.self) { try store.close() } }
+        let way = try await SyncWay.open(.folder(shared), apartFrom: [root], state: state, store: store)
+        return (way.isNew, try store.read { try $0.facts().caughtUp })
+      }
+      #expect(try await open() == (true, true))
+      #expect(try await open() == (false, false))
+
+      // The other device's save stays the newest, though this one's is younger.
+      let (one, two) = (try SyncFolder(shared: shared), try SyncFolder(shared: shared))
+      try one.write("long played", to: "a")
+      try await one.sync()
+      try two.write("just begun", to: "a")
+      for folder in [two, one] { try await folder.sync() }
+      #expect(try one.files() == ["a": "long played"])
+    }
+  }
+
   @Test("while the command runs on two devices, changes in one folder reach the other, until it is stopped")
   func running() async throws {
     try await withShared { shared, _ in

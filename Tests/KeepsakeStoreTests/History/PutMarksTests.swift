@@ -54,6 +54,29 @@ import Testing
     #expect(try again.read { try $0.heads(of: "main") } == [id(3)])
   }
 
+  @Test("what changes a version between reading and putting it in one transaction isn't undone")
+  func changedBetween() throws {
+    try store.write { transaction in
+      var version = try #require(try transaction.version(id(1)))
+      version.offered = true
+      try transaction.setPinned(true, id(1))
+      try transaction.putVersion(version)
+      // One that wasn't here when it was asked for.
+      #expect(try transaction.version(id(9)) == nil)
+      var other = version
+      other.record.id = id(9)
+      try transaction.putVersion(other)
+      other.acknowledged = true
+      try transaction.putVersion(other)
+    }
+    #expect(try marks(1) == "01010" && marks(9) == "11000")
+    try store.close()
+    let again = try Store.open(at: folder.store)
+    defer { try? again.close() }
+    #expect(again.incidents.isEmpty)
+    #expect(try again.read { try $0.version(id(1)) }?.offered == true)
+  }
+
   @Test("another record of the version is written, and keeps the pin")
   func otherRecord() throws {
     try put(2) { version in
