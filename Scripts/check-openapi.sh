@@ -35,7 +35,12 @@ for _ in $(seq 600); do
 done
 field() { sed 's/.*"'"$1"'":"\{0,1\}\([^",}]*\).*/\1/'; }
 url=$(field url <"$work/hello")
-app_key=$(field appKey <"$work/hello")
+# A game that may use a shared container.
+app_key=$("$keepsake" app create --data "$work/data" --name openapi)
+"$keepsake" team create --data "$work/data" studio
+"$keepsake" team add --data "$work/data" studio openapi
+"$keepsake" team share --data "$work/data" studio coins
+"$keepsake" team grant --data "$work/data" studio coins openapi
 admin_url=http://127.0.0.1:$(field adminPort <"$work/hello")
 register() { curl -sS -H "Keepsake-App-Key: $app_key" -d '{"name":"openapi"}' "$url/v1/devices"; }
 server_key=$("$keepsake" bank key --data "$work/data" --name openapi)
@@ -43,7 +48,8 @@ server_key=$("$keepsake" bank key --data "$work/data" --name openapi)
 # A player that exists: generated ids name none.
 account=$(register)
 token=$(field token <<<"$account")
-printf '[parameters]\n"path.player" = "%s"\n' "$(field player <<<"$account")" >"$work/schemathesis.toml"
+printf '[parameters]\n"path.player" = "%s"\n"path.name" = "coins"\n' "$(field player <<<"$account")" \
+  >"$work/schemathesis.toml"
 
 checks=not_a_server_error,status_code_conformance,content_type_conformance,response_headers_conformance
 checks+=,response_schema_conformance,unsupported_method
@@ -62,6 +68,8 @@ run "accounts" -H "Keepsake-App-Key: $app_key" $(operations health register join
 run "sync" -H "Authorization: Bearer $token" $(operations listDevices removeDevice pairingCode recovery \
   setRecoveryCode identities linkIdentity joinByIdentity identityNonce unlinkIdentity export exchange leave \
   putContent getContent uploadState nextEvent) || status=1
+run "shared containers" -H "Authorization: Bearer $token" $(operations registerShared joinShared recoverShared) ||
+  status=1
 run "bank" -H "Authorization: Bearer $server_key" $(operations bankAccount order refund receipt releasePlayer \
   releaseAll) || status=1
 run "deletion" -H "Authorization: Bearer $(register | field token)" $(operations deletePlayer) || status=1

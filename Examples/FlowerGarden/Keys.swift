@@ -23,8 +23,12 @@ extension ProgressKey<Int> {
 
 extension ProgressKey<Set<String>> {
   package static let seeds = ProgressKey("seeds", rule: .union)
+  /// In the container that the studio's games share.
+  package static let heroes = ProgressKey("heroes", rule: .union)
 }
 
 extension Currency {
   package static let gems = Currency("gems")
+  /// In the container that the studio's games share.
+  package static let coins = Currency("coins")
 }

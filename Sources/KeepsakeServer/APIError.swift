@@ -18,6 +18,8 @@ struct APIError: Error, Sendable {
     case tokenSuperseded = "token_superseded"
     case appRevoked = "app_revoked"
     case badAppKey = "bad_app_key"
+    case notEntitled = "not_entitled"
+    case readOnly = "read_only"
     case retired
     case banned
     case scopeMissing = "scope_missing"
@@ -138,6 +140,26 @@ struct APIError: Error, Sendable {
     The app key with which this device registered was revoked: with an update of the game that has a current key, the \
     device gets a new token from POST /v1/token. The data on the device are kept.
     """)
+
+  /// The game may not use the shared container: whether there is one isn't said.
+  static let notEntitled = Self(
+    .forbidden, .notEntitled,
+    """
+    This game may not use this shared container. The data on the device are kept, and the game's studio decides which \
+    games may use it.
+    """)
+
+  /// The game may only read the shared container.
+  static let readOnly = Self(
+    .forbidden, .readOnly,
+    "This game may only read this shared container: nothing there is changed for it.")
+
+  init(_ refusal: AppKeys.Refusal) {
+    switch refusal {
+    case .appRevoked: self = .appRevoked
+    case .notEntitled: self = .notEntitled
+    }
+  }
 
   static let otherAppsCode = Self(
     .forbidden, .badAppKey, "The recovery code is of a game with another app key, which is still accepted.")

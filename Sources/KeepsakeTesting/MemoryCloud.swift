@@ -14,6 +14,7 @@ package final class MemoryCloud: Transport {
     var isFull = false
     var quota: Int64?
     var authoritative: Set<String> = []
+    var access = ContainerAccess.readWrite
     /// How often the bank was told that the cloud was restored.
     var restores: UInt64 = 0
     var exchanges = 0
@@ -63,6 +64,12 @@ package final class MemoryCloud: Transport {
     set { state.withLock { $0.authoritative = newValue } }
   }
 
+  /// What devices may do in it.
+  package var access: ContainerAccess {
+    get { state.withLock { $0.access } }
+    set { state.withLock { $0.access = newValue } }
+  }
+
   package var exchanges: Int { state.withLock { $0.exchanges } }
 
   /// Everything in the cloud: reading it makes a backup, setting it restores one, as after a server's disk was
@@ -109,8 +116,8 @@ package final class MemoryCloud: Transport {
         let refusals = state.isFull ? Self.refusals(of: request) : []
         if !refusals.isEmpty { (taken.cells, taken.versions, taken.contents, taken.part) = ([], [], [], nil) }
         var response = try CloudAcceptance.exchange(
-          taken, from: device?.id, now: now(), quota: state.quota, rules: rules(state), in: &next,
-          using: &state.random)
+          taken, from: device?.id, now: now(), quota: state.quota, rules: rules(state),
+          access: state.access, in: &next, using: &state.random)
         if let device { state.devices[device.id] = (device.name, state.devices[device.id]?.created ?? now(), now()) }
         if !refusals.isEmpty, !response.restart { response.outcome = .refused(refusals) }
         state.container = next

@@ -1,5 +1,6 @@
 #if Cloud
 import Foundation
+import KeepsakeReplication
 import KeepsakeServer
 import TestSupport
 import Testing
@@ -44,6 +45,41 @@ import Testing
     try Data("app_as_generated\n".utf8).write(to: file)
     #expect(await status(of: AppCreateCommand.self, named + ["--json"]) == 0)
     #expect(try AppRegistry(data: folder.url).list().first?.keys.count == 1)
+  }
+
+  @Test("a team shares a container with its apps, to use or only to read, and takes it back")
+  func teams() async throws {
+    let folder = try TemporaryFolder()
+    let data = ["--data", folder.url.path]
+    try Data().write(to: folder.url.appendingPathComponent(CloudFolder.databaseName))
+    let registry = try AppRegistry(data: folder.url)
+    for name in ["dungeon", "atlas", "pinball"] { _ = try registry.create(name) }
+    #expect(await status(of: TeamAddCommand.self, data + ["studio", "dungeon"]) == 66)
+    #expect(await status(of: TeamCreateCommand.self, data + ["studio"]) == 0)
+    #expect(await status(of: TeamCreateCommand.self, data + ["studio"]) == 64)
+    #expect(await status(of: TeamCreateCommand.self, data + ["arcade"]) == 0)
+    for app in ["dungeon", "atlas"] { #expect(await status(of: TeamAddCommand.self, data + ["studio", app]) == 0) }
+    #expect(await status(of: TeamAddCommand.self, data + ["arcade", "atlas"]) == 64, "it is in another team")
+    for name in ["studio.coins", "hero"] {
+      #expect(await status(of: TeamShareCommand.self, data + ["studio", name]) == 0)
+    }
+    for name in ["studio.coins", "Coins", "con", "-a", ".a", "a.", "a/b", ""] {
+      #expect(await status(of: TeamShareCommand.self, data + ["studio", "--", name]) == 64, "\(name)")
+    }
+    func grant(_ app: String, _ more: String...) async -> Int32 {
+      await status(of: TeamGrantCommand.self, data + ["studio", "studio.coins", app] + more)
+    }
+    #expect(await grant("dungeon") == 0)
+    #expect(await grant("atlas", "--read-only") == 0)
+    #expect(await grant("pinball") == 66, "it is in no team")
+    let teams = try registry.teams()
+    #expect(teams.map(\.name) == ["studio", "arcade"] && teams[0].shares.map(\.name) == ["studio.coins", "hero"])
+    #expect(teams[0].shares[0].access.map(\.access) == [.readWrite, .readOnly])
+    #expect(await status(of: TeamListCommand.self, data + ["--json"]) == 0)
+    #expect(await status(of: TeamWithdrawCommand.self, data + ["studio", "studio.coins", "dungeon"]) == 0)
+    #expect(await status(of: TeamRemoveCommand.self, data + ["studio", "atlas"]) == 0)
+    #expect(try registry.teams()[0].shares[0].access.map(\.access) == [nil, nil])
+    #expect(try registry.list().map(\.team) == ["studio", nil, nil])
   }
 }
 #endif

@@ -30,6 +30,8 @@ struct Lab {
   var rules = BankRules()
   /// What the cloud does with a store that went back to an older state.
   var setBackPolicy = SetBackPolicy.flag
+  /// What the first device may do with the container; every other one reads and writes.
+  var access = ContainerAccess.readWrite
 
   init(devices count: Int = 1, options: DeviceEngine.Options = .init()) throws {
     for number in 0..<count {
@@ -81,7 +83,7 @@ struct Lab {
         ) { cloud, random in
           try CloudAcceptance.exchange(
             request, from: index.map(Self.id), now: now, quota: quota, rules: rules, setBackPolicy: setBackPolicy,
-            in: &cloud, using: &random)
+            access: index == 0 ? access : .readWrite, in: &cloud, using: &random)
         })
     case .upload(let number, let content):
       try {

@@ -110,11 +110,11 @@ struct StorageTests {
       func ask(_ number: UInt64) async throws {
         try await storage.putPairing(
           Pairing(
-            code: Data([UInt8(number)]), app: app, player: player, container: container, expiresMilliseconds: 100),
+            code: Data([UInt8(number)]), scope: app, player: player, container: container, expiresMilliseconds: 100),
           for: device(number), now: 1)
       }
       func join(_ code: UInt8, as number: UInt64) async throws -> DeviceIdentity? {
-        try await storage.join(Data([code]), app: app, as: device(number), name: "new", now: 2)
+        try await storage.join(Data([code]), by: EntryRight(app), as: device(number), name: "new", now: 2)
       }
       for number in 1...2 as ClosedRange<UInt64> {
         let identity = DeviceIdentity(device: device(number), player: player, container: container, app: app)

@@ -45,6 +45,9 @@ public struct Adoption: Sendable, Hashable {
     /// Names of tracked files that are local in one of the two accounts, sorted. Their versions stay behind; the file
     /// itself stays where the game keeps it.
     public var files: [String] = []
+    /// Names of shared containers of which the other account has data, sorted (`GameData.shared(_:)`). They are the
+    /// player's with whom the account shares them: the account joins them by a code, if they are the same person.
+    public var shared: [String] = []
     /// Whether the other account has the game's own tables, which only the game can combine.
     public var hasRecords = false
 

@@ -108,7 +108,7 @@ extension GameData {
   ///   - id: The game's identifier.
   ///   - folder: As for `open`.
   ///   - seal: The game's seal.
-  ///   - losing: Whether to delete data that no cloud has.
+  ///   - losing: Whether to delete data that no cloud has, also in shared containers.
   ///   - credentials: As it was passed at opening: what the account has there is removed.
   /// - Throws: `GameDataError` with `wouldBeLost`; `StoreError` with `inUse` while it is open, `missing` if it doesn't
   ///   exist, `misuse` if its credentials are in a store that wasn't passed, or another code if it can't be read.
@@ -120,7 +120,11 @@ extension GameData {
   ) throws {
     let place = try AccountLocation(account, in: base(of: id, folder))
     guard StoreRemoval.isStore(place.url) else { throw StoreError(.missing, "there is no \(account) on this device") }
-    if !losing { try refuseLoss(at: place.url, OpenOptions(game: id, place, seal: seal, history: .standard)) }
+    if !losing {
+      let options = OpenOptions(game: id, place, seal: seal, history: .standard)
+      try refuseLoss(at: place.url, options)
+      try refuseLossOfShared(in: place.url, options)
+    }
     try credentials.deleteStore(at: place.url)
   }
 
@@ -130,6 +134,13 @@ extension GameData {
       try UnsentData($0, hasRecords: RecordsDatabase.isPresent(in: url), everything: everything)
     }
     try refuseLoss(of: unsent)
+  }
+
+  /// Does the same for the data of all shared containers in the folder of a closed store.
+  static func refuseLossOfShared(in url: URL, _ options: OpenOptions) throws {
+    for name in try SharedFolder.names(in: url) {
+      try refuseLoss(at: SharedFolder.url(of: name, in: url), options.sharing(name))
+    }
   }
 
   static func refuseLoss(of unsent: UnsentData) throws {

@@ -23,6 +23,7 @@ extension GameData {
   /// | preferences of this device | added where the account has none |
   /// | versions of tracked files | as saved games; `TrackedFiles.place` writes the file to disk |
   /// | tables, local slots and local files (`SaveSlots.keepLocal`) | stay behind (`Adoption.left`) |
+  /// | the data of shared containers | stays behind |
   ///
   /// A value that the account has set since it caught up with its cloud wins over the guest's last set or reset.
   ///
@@ -61,6 +62,7 @@ extension GameData {
     var adoption: Adoption
     do {
       adoption = try core.translating { try adopt(store, for: own) }
+      adoption.left.shared = try SharedFolder.names(in: place.url)
       try store.close()
     } catch {
       do { try store.close() } catch {

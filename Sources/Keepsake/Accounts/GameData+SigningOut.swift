@@ -15,7 +15,8 @@ extension GameData {
   ///
   /// With `forgetting`, queued changes are sent, the server removes this device (so that money reserved for it returns
   /// to the player's other devices), and the folder is deleted with its history and backups. If the cloud doesn't have
-  /// everything, or can't be reached, nothing is deleted, and the error lists what would be lost. If the cloud refuses
+  /// everything, or can't be reached, nothing is deleted, and the error lists what would be lost. The same applies to
+  /// the data of shared containers, which is deleted with it. If the cloud refuses
   /// this device, because the device was removed or everything was deleted there, all of the data counts as unsent. The
   /// same applies after a crash in the middle of signing out.
   ///
@@ -43,7 +44,10 @@ extension GameData {
     let isRefused = try await losing ? false : isRefusedByCloud(file)
     try close(within: limit)
     // Data committed in the meantime counts, too.
-    if !losing { try GameData.refuseLoss(at: url, options, everything: isRefused) }
+    if !losing {
+      try GameData.refuseLoss(at: url, options, everything: isRefused)
+      try GameData.refuseLossOfShared(in: url, options)
+    }
     do {
       if !isRefused, let credentials = try file.read()?.credentials {
         try Self.requireEnabled(isEnabled)
@@ -63,6 +67,7 @@ extension GameData {
   /// then doesn't have to be removed from it.
   private func isRefusedByCloud(_ file: CloudFile) async throws -> Bool {
     var isRefused = false
+    for (_, shared) in sharedGames.all { try await shared.sendEverything() }
     try await commitEverything()
     do {
       try await cloud.sync()
@@ -90,6 +95,17 @@ extension GameData {
       this is the only device of the player that the cloud knows, and there is no recovery code and no identity: \
       without the device, nothing could reach the data in the cloud
       """)
+  }
+
+  /// Sends what shared data has, as far as its cloud takes it.
+  private func sendEverything() async throws {
+    try await commitEverything()
+    do {
+      try await cloud.sync()
+    } catch let error as GameDataError where error.code != .closed {
+      // What couldn't be sent is what would be lost.
+    }
+    try refuseLoss(everything: false)
   }
 
   private func refuseLoss(everything: Bool) throws {

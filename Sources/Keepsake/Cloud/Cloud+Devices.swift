@@ -78,13 +78,18 @@ extension Cloud {
 
   /// Deletes everything that the cloud stores for the player: saves, values, money, devices. This can't be undone.
   ///
-  /// From then on, the cloud refuses all of the player's devices. They keep their own data, which then exists nowhere
-  /// else (see `UnsentData`). Costs one round trip.
+  /// From then on, the cloud refuses all of the player's devices, also in shared containers (`GameData.shared(_:)`), of
+  /// which only what another game of the player uses is kept. They keep their own data, which then exists nowhere else
+  /// (see `UnsentData`). Costs one round trip.
   ///
   /// - Throws: As `devices()`; `StoreError` if the deletion succeeded but couldn't be recorded on this device.
   public func deleteEverythingInTheCloud() async throws {
     try await connection.asPlayer { try await HTTPAccount.deletePlayer(for: $0) }
     // Recorded here, not in the next exchange: the data may be closed before there is one.
+    for cloud in [self] + state.followers.following { try cloud.recordRefusal() }
+  }
+
+  private func recordRefusal() throws {
     try connection.core.store.write { transaction in
       var facts = try transaction.facts()
       facts.isRefused = true

@@ -73,6 +73,8 @@ public struct CloudAddress: Sendable {
 struct CloudServer: Sendable, Hashable {
   var url: URL
   var appKey: String
+  /// The name of the shared container; nil for the game's own.
+  var shared: String?
 }
 
 /// A folder's address.
@@ -97,16 +99,28 @@ public final class Cloud: Sendable {
   private let core: GameCore
   private let preferences: Preferences
   let connection: CloudConnection
+  /// What the cloud of a shared container follows; nil for a game's own cloud.
+  private let game: Game?
 
-  init(core: GameCore, progress: ProgressStore, scores: HighScores, wallet: WalletStore, preferences: Preferences)
-    throws
-  {
-    (self.core, self.preferences) = (core, preferences)
+  /// The game of a shared container.
+  struct Game: Sendable {
+    /// What the game's cloud is asked for.
+    let state: CloudState
+    /// The shared container's name.
+    let name: String
+  }
+
+  init(
+    core: GameCore, progress: ProgressStore, scores: HighScores, wallet: WalletStore, preferences: Preferences,
+    following game: Game? = nil
+  ) throws {
+    (self.core, self.preferences, self.game) = (core, preferences, game)
     var status = CloudStatus(phase: .off)
     let facts = try core.store.read { try $0.facts() }
     // Held back by an earlier run.
     status.hasArrivals = facts.hasArrivals
     status.setBack = facts.setBackMark.map(CloudStatus.SetBack.init)
+    status.isReadOnly = facts.isReadOnly
     state = CloudState(status, isEnabled: try core.isCloudEnabled()) { [weak core] in core?.events.statusDidChange() }
     let eventHandler = CloudEventHandler(
       core: core, deliveryBuffer: DeliveryBuffer(), progress: progress, scores: scores, wallet: wallet,
@@ -124,20 +138,30 @@ public final class Cloud: Sendable {
   /// after it was set up from a backup that doesn't have them (`CredentialStorage`), it is refused as well until it has
   /// joined its player again: it never becomes a new one by itself.
   ///
+  /// The cloud of a shared container follows the game's, and needs no call. With a folder it has a cloud of its own
+  /// from then on: a folder that two games of a studio can both use, such as one of an app group. Any server's address
+  /// has it follow the game again, whose server and key count.
+  ///
   /// - Parameters:
   ///   - address: The cloud.
   ///   - deviceName: The name that the player's other devices show for this device; the platform's name if nil.
   public func connect(_ address: CloudAddress, deviceName: String? = nil) {
+    if game != nil, case .server = address.kind {
+      state.setDesired { $0.following = .game }
+      return follow()
+    }
     state.setDesired { desired in
+      desired.following = .own
       desired.address = address
       desired.deviceName = deviceName ?? CloudConnection.platformName
     }
     reconcile()
   }
 
-  /// Disconnects from the cloud. No data is lost; connecting to the same cloud again continues as the same player.
+  /// Disconnects from the cloud. No data is lost; connecting to the same cloud again continues as the same player. The
+  /// cloud of a shared container no longer follows the game's then, until it is connected, or opened again.
   public func disconnect() {
-    state.setDesired { $0.address = nil }
+    state.setDesired { ($0.address, $0.following) = (nil, .nothing) }
     reconcile()
   }
 
@@ -145,13 +169,14 @@ public final class Cloud: Sendable {
   ///
   /// The setting is kept with the data across restarts. Changing it waits for the disk; if the disk fails, the setting
   /// applies until the data is closed, and an incident reports the failure. While false, calls that need the network
-  /// throw `GameDataError` with `notConnected`.
+  /// throw `GameDataError` with `notConnected`. Shared data has a setting of its own, and while the game's is false,
+  /// this is false as well.
   public var isEnabled: Bool {
     get { state.desired.isEnabled }
     set {
-      if !newValue { state.setDesired { $0.isEnabled = false } }
+      if !newValue { state.setDesired { $0.isOwnEnabled = false } }
       core.keepCloudEnabled(newValue)
-      if newValue { state.setDesired { $0.isEnabled = true } }
+      if newValue { state.setDesired { $0.isOwnEnabled = true } }
       reconcile()
     }
   }
@@ -229,6 +254,14 @@ public final class Cloud: Sendable {
   private func reconcile() {
     let connection = connection
     Task(executorPreference: connection.executor) { await connection.reconcile() }
+    state.followers.follow()
+  }
+
+  /// Takes over what the game's cloud is asked for, if this is the cloud of a shared container.
+  func follow() {
+    guard let game else { return }
+    state.setDesired { $0.follow(game.state.desired, as: game.name) }
+    reconcile()
   }
 
   /// Ends the connection in the background.
@@ -255,17 +288,24 @@ final class CloudState: Sendable {
   struct Desired: Sendable {
     var address: CloudAddress?
     var deviceName = ""
-    var isEnabled = true
+    var isOwnEnabled = true
     var isClosed = false
     var wasConnected = false
+    /// Of the cloud of a shared container: whether the game's is enabled, and what it follows.
+    var isGameEnabled = true
+    var following = Following.game
+
+    var isEnabled: Bool { isOwnEnabled && isGameEnabled }
   }
+  /// The clouds of the game's shared containers.
+  let followers = CloudFollowers()
   private let desiredState: Mutex<Desired>
   private let current: Mutex<CloudStatus>
   private let changes = Broadcast<CloudStatus>(keepingNewest: 1)
   private let changed: @Sendable () -> Void
 
   init(_ status: CloudStatus, isEnabled: Bool, changed: @escaping @Sendable () -> Void) {
-    desiredState = Mutex(Desired(isEnabled: isEnabled))
+    desiredState = Mutex(Desired(isOwnEnabled: isEnabled))
     current = Mutex(status)
     self.changed = changed
   }

@@ -34,6 +34,9 @@ public enum CloudAvailability: Sendable, Hashable {
     /// The cloud refuses this device, this game or its version, the data belongs to another cloud, or this device's
     /// credentials are gone. Retrying doesn't help.
     case refused
+    /// The game isn't entitled to this shared container, or not any more (see `GameData.shared(_:)`). Everything works
+    /// without it, and is tried again every few minutes.
+    case notEntitled
     /// This device's disk can't be written, or its credential store fails. Retried automatically.
     case storeFailed
   }
@@ -50,6 +53,7 @@ public enum CloudAvailability: Sendable, Hashable {
       switch failure.kind {
       case .unreachable, .interrupted: self = .unavailable(.unreachable)
       case .server: self = .unavailable(.inTrouble)
+      case .notEntitled: self = .unavailable(.notEntitled)
       case .unauthorized, .rejected: self = .unavailable(.refused)
       }
     case .storeFailed: self = .unavailable(.storeFailed)
@@ -62,7 +66,12 @@ public enum CloudAvailability: Sendable, Hashable {
     case .off: self = .unavailable(.notConnected)
     case .paused: self = .unavailable(.switchedOff)
     case .connecting: self = .unavailable(.notReachedYet)
-    case .waiting: self = .unavailable(code == .unreachable ? .unreachable : .inTrouble)
+    case .waiting:
+      switch code {
+      case .unreachable: self = .unavailable(.unreachable)
+      case .notEntitled: self = .unavailable(.notEntitled)
+      default: self = .unavailable(.inTrouble)
+      }
     case .refused: self = .unavailable(.refused)
     case .storeFailed: self = .unavailable(.storeFailed)
     case .upToDate, .syncing: self = .available
@@ -71,7 +80,7 @@ public enum CloudAvailability: Sendable, Hashable {
 
   /// Keeps the previous reason while a failed request is being retried.
   func after(_ before: Self) -> Self {
-    self == .unavailable(.notReachedYet) && [.unavailable(.unreachable), .unavailable(.inTrouble)].contains(before)
-      ? before : self
+    let isRetried = [.unreachable, .inTrouble, .notEntitled].contains { before == .unavailable($0) }
+    return self == .unavailable(.notReachedYet) && isRetried ? before : self
   }
 }

@@ -62,9 +62,9 @@ public struct CloudStatus: Sendable, Hashable {
   ///
   /// A save that exceeds the quota is sent automatically when there is room: immediately after a deletion on this
   /// device, when the cloud reports room, and otherwise every ten minutes. It stays listed until the cloud has it.
-  /// While everything is refused because of `setBack`, one entry stands for all of it, which is sent once the cloud
-  /// takes it again. Other refused items are retried when the game starts and by `Cloud.sync()`. If hundreds of
-  /// checkpoints are refused, only the oldest are listed.
+  /// While everything is refused because of `setBack` or `isReadOnly`, one entry stands for all of it, which is sent
+  /// once the cloud takes it again. Other refused items are retried when the game starts and by `Cloud.sync()`. If
+  /// hundreds of checkpoints are refused, only the oldest are listed.
   public var refusals: [Refusal]
 
   /// Something that the cloud refuses.
@@ -121,6 +121,11 @@ public struct CloudStatus: Sendable, Hashable {
     public var isRefused: Bool
   }
 
+  /// Whether the game may only read this shared container, as the cloud said last (see `GameData.shared(_:)`). What is
+  /// saved in it meanwhile stays on this device, listed in `refusals`, and is sent once the game may write. Kept across
+  /// restarts.
+  public var isReadOnly = false
+
   /// The first of `transfers`; nil if there is none.
   public var transfer: Transfer? { transfers.first }
 
@@ -173,6 +178,7 @@ public struct CloudStatus: Sendable, Hashable {
     availability = CloudAvailability(status)
     refusals = status.refusals.map(Refusal.init)
     setBack = status.setBackMark.map(SetBack.init)
+    isReadOnly = status.isReadOnly
     transfers = status.transfers.map {
       Transfer(isUpload: $0.direction == .up, slot: $0.slot, bytesDone: $0.bytesDone, bytesInAll: $0.bytesInAll)
     }

@@ -22,7 +22,7 @@ extension GameData {
   /// - Throws: `StoreError` if the store fails, or with `misuse` if the folder's credentials are in a store and none
   ///   was passed.
   public static func removeCredentials(at url: URL, from credentials: CredentialStorage) throws {
-    let files = credentials.files(in: url)
+    let files = try credentials.filesOfAll(in: url)
     for file in files { try file.requireStore() }
     for file in files { try file.removeEntry() }
   }
@@ -36,11 +36,16 @@ extension CredentialStorage {
     }
   }
 
-  /// Deletes a store's folder, and its entries here.
+  /// The files of a store's folder, and of the shared data in it, that contain secrets, or refer to them.
+  func filesOfAll(in folder: URL) throws -> [SecretFile] {
+    try files(in: folder) + SharedFolder.names(in: folder).flatMap { files(in: SharedFolder.url(of: $0, in: folder)) }
+  }
+
+  /// Deletes a store's folder with the shared data in it, and their entries here.
   ///
   /// The entries are removed once the folder is certain to be deleted, and before their keys are.
   func deleteStore(at url: URL) throws {
-    for file in files(in: url) { try file.requireStore() }
-    try StoreRemoval.remove(url) { removed in for file in files(in: removed) { try file.removeEntry() } }
+    for file in try filesOfAll(in: url) { try file.requireStore() }
+    try StoreRemoval.remove(url) { removed in for file in try filesOfAll(in: removed) { try file.removeEntry() } }
   }
 }

@@ -32,6 +32,8 @@ extension GameData {
   /// `mayBeCommitted` is true. Later ones aren't in it, nor are preferences set since then. Saving again is safe.
   /// Repeat an operation on the wallet only with the same `id:`, which counts once.
   ///
+  /// The data of shared containers that is open is saved with it.
+  ///
   /// The new data isn't connected to a cloud until the game connects it. It has the same seal.
   ///
   /// Costs reading and writing all of the data, and checking it as at opening; commits wait meanwhile.
@@ -39,12 +41,16 @@ extension GameData {
   /// - Parameter url: The new folder: one that doesn't exist, or is empty.
   /// - Throws: `GameDataError` with `occupied` if something is there, or `closed`; `StoreError` with `diskFull` or
   ///   `notPermitted` if the folder can't be written, or with `io` or `damaged` if what is open can't be read any more.
-  ///   Nothing is at `url` then.
+  ///   Nothing is at `url` then, unless it was shared data that couldn't be saved.
   public func rescue(to url: URL) throws {
     guard !closed.withLock({ $0 }) else { throw GameDataError.closed }
     do {
       try StoreRescue.rescue(core.store.base, records.openDatabase, to: url) { folder in
         try options.accounts?.recordName(in: folder)
+      }
+      for (name, shared) in sharedGames.all {
+        try StoreFolder.create(SharedFolder.all(in: url), isPrivate: true)
+        try shared.rescue(to: SharedFolder.url(of: name, in: url))
       }
     } catch is StoreRescue.Occupied {
       throw GameDataError(

@@ -41,6 +41,8 @@ public final class GameData: Sendable {
   /// The library that was passed to `attach`.
   let attachedAssets = Mutex<AssetLibrary?>(nil)
   let closed = Mutex(false)
+  /// The data of shared containers that is open.
+  let sharedGames = SharedGames()
 
   /// Opens a game's data, and creates it on first use.
   ///
@@ -84,7 +86,13 @@ public final class GameData: Sendable {
     return try open(at: url ?? StorageFolders(id).profile(profile), options, environment)
   }
 
-  static func open(at url: URL, _ options: OpenOptions, _ environment: GameEnvironment) throws -> GameData {
+  /// - Parameters:
+  ///   - game: For shared data, the connection of the game that it belongs to.
+  ///   - state: What the game's cloud is asked for.
+  static func open(
+    at url: URL, _ options: OpenOptions, _ environment: GameEnvironment, of game: GameReference? = nil,
+    _ state: CloudState? = nil
+  ) throws -> GameData {
     let store: Store
     do {
       store = try Store.open(at: url, seal: options.sealRequest, history: options.history)
@@ -95,7 +103,7 @@ public final class GameData: Sendable {
     do {
       try StoreGame.claim(store, for: options.game)
       try options.accounts?.recordName(in: url)
-      return try GameData(store: store, options, environment: environment)
+      return try GameData(store: store, options, environment: environment, game, state)
     } catch {
       // The reason why it can't be opened matters more than what closing says.
       try? store.close()
@@ -103,10 +111,12 @@ public final class GameData: Sendable {
     }
   }
 
-  private init(store: Store, _ options: OpenOptions, environment: GameEnvironment) throws {
+  private init(
+    store: Store, _ options: OpenOptions, environment: GameEnvironment, _ game: GameReference?, _ state: CloudState?
+  ) throws {
     url = store.url
     self.options = options
-    core = GameCore(store: store, environment: environment, credentials: options.credentials)
+    core = GameCore(store: store, environment: environment, credentials: options.credentials, game: game)
     try core.showSlots()
     saves = SaveSlots(core: core)
     progress = try ProgressStore(core: core)
@@ -115,7 +125,9 @@ public final class GameData: Sendable {
     preferences = try Preferences(core: core)
     files = TrackedFiles(core: core)
     records = Records(core: core)
-    cloud = try Cloud(core: core, progress: progress, scores: scores, wallet: wallet, preferences: preferences)
+    cloud = try Cloud(
+      core: core, progress: progress, scores: scores, wallet: wallet, preferences: preferences,
+      following: options.shared.flatMap { name in state.map { Cloud.Game(state: $0, name: name) } })
   }
 
   /// Commits several changes together: all of them or none, on this device and on every other.
@@ -130,8 +142,9 @@ public final class GameData: Sendable {
   ///   beyond its limit; `StoreError` if the disk can't be written.
   /// - Throws: The error that `body` throws; `GameDataError` with `misuse`, `tooLarge` or `tooNew` if a change is
   ///   invalid, with `insufficient` if `Cloud.delivery` holds something back and a spend exceeds what `wallet` shows,
-  ///   or with `closed`; `StoreError` with `tooLarge` if the saves have more than 256 MiB together, or with another
-  ///   code if the wallet can't be read. Nothing is committed then.
+  ///   with `readOnly` for money of a shared container that the game may only read, or with `closed`; `StoreError` with
+  ///   `tooLarge` if the saves have more than 256 MiB together, or with another code if the wallet can't be read.
+  ///   Nothing is committed then.
   @discardableResult
   public func checkpoint(_ body: (inout Checkpoint) throws -> Void) throws -> Pending<Void> {
     var checkpoint = Checkpoint(core: core, scores: scores)
@@ -140,7 +153,10 @@ public final class GameData: Sendable {
     let submitted = checkpoint.scores
     let wallet = wallet
     preferences.commitSoon()
-    if !operations.isEmpty { try core.translating { try wallet.refuseUnshown(operations) } }
+    if !operations.isEmpty {
+      try core.requireWritableMoney()
+      try core.translating { try wallet.refuseUnshown(operations) }
+    }
     let pending = try progress.performing(cells) {
       try scores.performing(submitted) {
         try core.commits.submit(saves: saves, cells: cells, scores: submitted, wallet: operations)
@@ -164,8 +180,8 @@ public final class GameData: Sendable {
   /// - Returns: The changes, oldest first; at most the newest 256.
   public func takeChanges() -> [GameChange] { core.events.takeChanges() }
 
-  /// Closes the data: ends the connection to the cloud, waits for queued captures and preferences, and closes the
-  /// files. Closing again does nothing.
+  /// Closes the data: first that of its shared containers, then ends the connection to the cloud, waits for queued
+  /// captures and preferences, and closes the files. Closing again does nothing.
   ///
   /// Data that is released without being closed keeps its folder until everything that was captured is written, with
   /// nobody to throw an error to. Opening the folder again in this program waits for that, up to 5 seconds, and then
@@ -179,7 +195,19 @@ public final class GameData: Sendable {
     guard !closed.withLock({ $0 }) else { return }
     let start = core.environment.uptime()
     func left() -> Duration { max(limit - (core.environment.uptime() - start), .zero) }
-    try cloud.close(within: limit)
+    do {
+      for shared in sharedGames.close() {
+        do {
+          try shared.close(within: left())
+        } catch let error as StoreError where error.code == .removed {
+          // It is closed, and lay in the folder of the game's own, which throws the same below.
+        }
+      }
+    } catch {
+      sharedGames.reopen()
+      throw error
+    }
+    try cloud.close(within: left())
     let chosen = try preferences.close(within: left())
     var removal: StoreError?
     func closing(_ body: () throws -> Void) throws {

@@ -40,6 +40,12 @@ public struct GameDataError: LocalizedError, Sendable, Hashable, CustomStringCon
     case unreachable
     /// The cloud refuses the request: a wrong app key, an expired pairing code, a removed device.
     case refused
+    /// The game isn't entitled to the shared container, or there is none of this name (see `GameData.shared(_:)`). Its
+    /// studio may entitle it at any time.
+    case notEntitled
+    /// The game may only read the shared container: it can't earn or spend its money, make codes for it or delete it.
+    /// Nothing has changed.
+    case readOnly
     /// The identity leads to another player, and this device has data or ways back of its own: `Cloud.signIn` with
     /// `ifTaken: .join` makes the device one of that player's; without it, the device stays apart. Nothing has changed.
     case identityTaken

@@ -1,4 +1,5 @@
 public import Foundation
+import KeepsakeReplication
 import KeepsakeStore
 
 /// The folders for a game's files on each platform, and whether the platform's backups include them.

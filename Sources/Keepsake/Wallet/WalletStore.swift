@@ -29,7 +29,8 @@ import Synchronization
 /// `tooLarge`. Each takes about 200 bytes of memory while the data is open, 160 bytes on disk, and 7 microseconds at
 /// opening.
 ///
-/// Calls throw `GameDataError` for invalid requests, and `StoreError` for problems on this device: `diskFull`,
+/// Calls throw `GameDataError` for invalid requests, and with `readOnly` for operations in a shared container that the
+/// game may only read; and `StoreError` for problems on this device: `diskFull`,
 /// `notPermitted` or `io` if the disk can't be written, with nothing changed; `damaged` if the wallet can't be read.
 /// Then close the data and open it again: the wallet is rebuilt from a backup and its operations, an incident reports
 /// it, and the bank of a connected cloud decides.
@@ -227,6 +228,7 @@ public final class WalletStore: Sendable {
     var random = SystemRandomNumberGenerator()
     try core.translating {
       guard !core.store.isClosed else { throw GameDataError.closed }
+      try core.requireWritableMoney()
       try refuseUnshown(operations, upToTotal: spendingUnshown)
       // Also before the write, so that a reader during the write reads the store again.
       forgetBalances()

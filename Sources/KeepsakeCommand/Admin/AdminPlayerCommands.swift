@@ -51,10 +51,35 @@ struct AdminPlayerView: Codable {
     var since: String?
     var sinceMilliseconds: Int64
   }
+  /// A shared container that a player of a game has.
+  struct Shared: Codable {
+    var name: String?
+    /// 16 hexadecimal digits.
+    var share: String
+    var container: ContainerID
+    /// By which it is shown.
+    var player: PlayerID
+
+    var text: String { "shared container \(Printable.text(name ?? share)): player \(player)" }
+  }
+  /// A player of a game who has a shared container.
+  struct Parent: Codable {
+    var container: ContainerID
+    var player: PlayerID?
+    /// 16 hexadecimal digits.
+    var app: String?
+
+    var text: String {
+      guard let player else { return "parent: a player without devices" }
+      return "parent: player \(player)" + (app.map { ", app \(Printable.text($0))" } ?? "")
+    }
+  }
   var player: PlayerID
   var devices: [Device]
   var usedBytes: Int64
   var ban: Ban?
+  var shared: [Shared]?
+  var parents: [Parent]?
 
   /// With the moments as text, too.
   var dated: AdminPlayerView {
@@ -69,6 +94,7 @@ struct AdminPlayerView: Codable {
     if let ban {
       lines.append("banned since \(TimeText.iso(milliseconds: ban.sinceMilliseconds)): \(Printable.text(ban.reason))")
     }
+    lines += (shared ?? []).map(\.text) + (parents ?? []).map(\.text)
     return (lines + [Self.table(devices)]).joined(separator: "\n")
   }
 
@@ -119,7 +145,7 @@ struct AdminPlayerFindCommand: AsyncParsableCommand {
 /// `keepsake admin player show`: shows a player.
 struct AdminPlayerShowCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "show", abstract: "Show a player: devices, room, ban.",
+    commandName: "show", abstract: "Show a player: devices, room, ban, shared containers.",
     examples: [
       "keepsake admin player show --url URL --key-file key PLAYER"
     ])

@@ -93,6 +93,13 @@ final class ChildProcess {
     }
   }
 
+  /// Waits until the child ends by itself, and returns the exit status. What it prints is ignored. Throws `Failure`.
+  func finish(withinSeconds seconds: Int) throws -> Int32 {
+    while try readLine(withinSeconds: seconds) != nil {}
+    process.waitUntilExit()
+    return process.terminationStatus
+  }
+
   /// Sends SIGKILL: no chance to clean up, as with a dead battery.
   func kill() {
     guard process.isRunning else { return }

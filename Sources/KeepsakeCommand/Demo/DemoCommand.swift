@@ -46,7 +46,8 @@ struct DemoCommand: AsyncParsableCommand {
       \(server.data.path(percentEncoded: false)).
       """)
 
-    var story = Story(folder: folder, server: server.url, appKey: server.appKey, issuer: issuer, report: report)
+    var story = Story(
+      folder: folder, data: server.data, server: server.url, appKey: server.appKey, issuer: issuer, report: report)
     let failure = Result { try story.play(forger: forger) }
     if let number = ChildProcess.interruption {
       // The devices ended with the story.

@@ -45,6 +45,11 @@ final class DemoDevice {
     return view
   }
 
+  func readStudio() throws -> StudioView {
+    guard let view = try send(.readStudio).studio else { throw Refused(device: name, why: "no view came back") }
+    return view
+  }
+
   /// Waits for the condition; returns false if the time runs out first.
   func wait(for condition: DemoCondition, seconds: Double = 20) throws -> Bool {
     try send(.waitFor(condition, seconds: seconds), withinSeconds: Int(seconds) + 30).cameTrue == true

@@ -54,10 +54,25 @@ struct DemoDeviceCommand: AsyncParsableCommand {
     case .sync: try await game.cloud.sync()
     case .waitFor(let condition, let seconds): reply.cameTrue = try await wait(for: condition, seconds: seconds, garden)
     case .readBack: reply.view = try garden.view()
+    case .earnCoins, .spendCoins, .unlockHero, .studioPairingCode, .joinStudio, .syncStudio, .readStudio:
+      try await answer(request, Studio(of: game), &reply)
     case .saveWithoutPause: break
     case .quit: try game.close(within: .seconds(5))
     }
     return reply
+  }
+
+  private func answer(_ request: DemoRequest, _ studio: Studio, _ reply: inout DemoReply) async throws {
+    switch request {
+    case .earnCoins(let coins): try studio.earn(coins, for: "a harvest")
+    case .spendCoins(let coins, let thing, let seconds):
+      try await studio.buy(thing, for: coins, askingBankFor: .seconds(seconds))
+    case .unlockHero(let hero): try studio.unlock(hero: hero)
+    case .studioPairingCode: reply.code = try await studio.shared.cloud.pairingCode()
+    case .joinStudio(let code): try await studio.shared.cloud.join(code)
+    case .syncStudio: try await studio.shared.cloud.sync()
+    default: reply.studio = studio.view()
+    }
   }
 
   /// Checks every few milliseconds; returns false if the time runs out first.
@@ -65,7 +80,7 @@ struct DemoDeviceCommand: AsyncParsableCommand {
     let clock = ContinuousClock()
     let start = clock.now
     while start.duration(to: clock.now) < .seconds(seconds) {
-      if try condition.isMet(in: garden.view()) { return true }
+      if try condition.isMet(in: garden) { return true }
       try await Task.sleep(for: .milliseconds(2))
     }
     return false

@@ -30,6 +30,14 @@ enum DemoRequest: Codable {
   /// Waits until what is read back here meets the condition, or the time runs out.
   case waitFor(DemoCondition, seconds: Double)
   case readBack
+  /// What the game does in the container that it shares with the studio's other games.
+  case earnCoins(Int)
+  case spendCoins(Int, on: String, seconds: Double)
+  case unlockHero(String)
+  case studioPairingCode
+  case joinStudio(code: String)
+  case syncStudio
+  case readStudio
   /// Saves a growing number again and again, with one line of acknowledgement each, until killed.
   case saveWithoutPause
   case quit
@@ -45,6 +53,7 @@ enum DemoCondition: Codable {
   case spendableGems(atLeast: Int64)
   case waterings(Int, ofPot: String)
   case everything(GardenView)
+  case studio(StudioView)
 }
 
 /// A device's reply.
@@ -52,6 +61,7 @@ struct DemoReply: Codable {
   /// Nil if the request was carried out; otherwise the error's message.
   var refused: String?
   var view: GardenView?
+  var studio: StudioView?
   var code: String?
   /// Whether the condition was met in time.
   var cameTrue: Bool?
@@ -62,8 +72,13 @@ struct DemoReply: Codable {
 }
 
 extension DemoCondition {
-  /// Whether a device with this view meets the condition.
-  func isMet(in view: GardenView) -> Bool {
+  /// Whether a garden meets the condition.
+  func isMet(in garden: FlowerGarden) throws -> Bool {
+    if case .studio(let expected) = self { return try Studio(of: garden.game).view() == expected }
+    return try isMet(in: garden.view())
+  }
+
+  private func isMet(in view: GardenView) -> Bool {
     switch self {
     case .flower(let flower, let pot): view.pots[pot]?.flowers.contains(flower) == true
     case .level(let level): view.level >= level
@@ -73,6 +88,7 @@ extension DemoCondition {
     case .spendableGems(let least): view.spendableGems >= least
     case .waterings(let count, let pot): view.pots[pot]?.waterings == count
     case .everything(let expected): view.shared == expected
+    case .studio: false
     }
   }
 }

@@ -14,6 +14,8 @@ struct Story {
   }
 
   let folder: URL
+  /// The server's data folder.
+  let data: URL
   let server: URL
   let appKey: String
   let issuer: DemoIssuer
@@ -27,8 +29,11 @@ struct Story {
   var goods: [String: Int] = [:]
   private var journal = 0
 
-  init(folder: URL, server: URL, appKey: String, issuer: DemoIssuer, report: @escaping (String) -> Void) {
+  init(
+    folder: URL, data: URL, server: URL, appKey: String, issuer: DemoIssuer, report: @escaping (String) -> Void
+  ) {
     self.folder = folder
+    self.data = data
     self.server = server
     self.appKey = appKey
     self.issuer = issuer
@@ -53,6 +58,7 @@ struct Story {
     for device in all { try device.quit() }
     try comeBack()
     try signIn(forger: forger)
+    try share()
   }
 
   func device(_ name: String) throws -> DemoDevice {

@@ -140,6 +140,11 @@ struct Verification: Codable {
 
   // MARK: Finding
 
+  private static func hasFolder(at path: String) -> Bool {
+    var isFolder: ObjCBool = false
+    return FileManager.default.fileExists(atPath: path, isDirectory: &isFolder) && isFolder.boolValue
+  }
+
   /// Returns a file or store by itself, or what is in a folder, sorted by name. Links are followed only where they are
   /// named. What can't be read goes to `unread`, and the rest is found all the same.
   private static func entries(at path: String, unread: (String, any Error) -> Void) throws -> [Entry] {
@@ -176,6 +181,8 @@ struct Verification: Codable {
           continue
         }
         if type == .typeDirectory, !isStore(entry) { below.append(entry) }
+        // The shared data of a game lies in the folder of its store.
+        if type == .typeDirectory, isStore(entry), hasFolder(at: entry + "/shared") { below.append(entry + "/shared") }
         if type == .typeRegular || (type == .typeDirectory && isStore(entry)) {
           entries.append(Entry(path: entry, isNamed: false))
         }

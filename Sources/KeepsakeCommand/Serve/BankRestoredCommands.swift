@@ -236,7 +236,7 @@ struct BankReleaseCommand: AsyncParsableCommand {
     case .unreachable, .interrupted, .server:
       CommandFailure(
         .unavailable, failure.message, next: "check --url, and try again: what is released already stays so")
-    case .rejected: CommandFailure(failure)
+    case .notEntitled, .rejected: CommandFailure(failure)
     }
   }
 

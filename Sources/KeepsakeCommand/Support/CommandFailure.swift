@@ -193,14 +193,17 @@ struct CommandFailure: Error, Hashable, Sendable, Codable {
     }
   }
 
+  private static let entitlingAdvice = "entitle the app with keepsake team grant"
+
   private init(account error: AccountError) {
     switch error.code {
     case .codeUnknown:
       self.init(.permission, error.message, next: "get a new code with keepsake sync --pair on the other device")
     case .tooManyGuesses(let wait):
       self.init(.temporary, error.message, next: "wait \(CountText.of((wait + 999) / 1_000, "second")), then try again")
-    case .identityTaken, .identityUnknown, .retired: self.init(.permission, error.message)
+    case .identityTaken, .identityUnknown, .retired, .readOnly: self.init(.permission, error.message)
     case .unauthorized: self.init(.permission, error.message, next: "check --app-key: keepsake serve prints it")
+    case .notEntitled: self.init(.permission, error.message, next: Self.entitlingAdvice)
     case .failed(let failure): self.init(transport: failure)
     }
   }
@@ -285,6 +288,7 @@ struct CommandFailure: Error, Hashable, Sendable, Codable {
       self.init(
         .permission, error.message,
         next: "check --app-key; a removed device can join again with --join and a new --state folder")
+    case .notEntitled: self.init(.permission, error.message, next: Self.entitlingAdvice)
     case .unreachable, .interrupted, .server:
       self.init(.unavailable, error.message, next: "nothing is lost: the rest is sent at the next run")
     case .rejected: self.init(.data, error.message)

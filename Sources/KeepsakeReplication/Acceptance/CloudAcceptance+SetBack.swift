@@ -55,13 +55,15 @@ extension CloudAcceptance {
     return SetBackMark(atMilliseconds: mark.lastMilliseconds, isRefused: policy == .refuse)
   }
 
-  /// Returns the outcome of a request of a marked device from which nothing is taken; nil if it has neither cells nor
-  /// versions, or is taken.
+  /// Returns the outcome of a request of a device from which nothing is taken: it is marked, or may only read. Nil if
+  /// the request has neither cells nor versions, or is taken.
   static func refusal(
-    of request: ExchangeRequest, with mark: DeviceSetBacks.Mark?, under policy: SetBackPolicy
+    of request: ExchangeRequest, with mark: DeviceSetBacks.Mark?, under policy: SetBackPolicy,
+    _ access: ContainerAccess
   ) -> ExchangeOutcome? {
-    guard policy == .refuse, mark != nil, !request.cells.isEmpty || !request.versions.isEmpty else { return nil }
-    return .refused([.asSetBack])
+    guard !request.cells.isEmpty || !request.versions.isEmpty else { return nil }
+    if policy == .refuse, mark != nil { return .refused([.asSetBack]) }
+    return access == .readOnly ? .refused([.asReadOnly]) : nil
   }
 
   /// Removes the mark of a device, and what it hasn't confirmed.

@@ -29,12 +29,14 @@ package enum CloudAcceptance {
   ///   - quota: Bytes that the player may keep; nil for no limit.
   ///   - rules: Those of the container's bank.
   ///   - setBackPolicy: What happens with a device whose store went back to an older state.
+  ///   - access: What the device may do: while it may only read, the response says so, nothing that it sends is taken,
+  ///     and its wallet gets no reply.
   /// - Throws: ``ExchangeError`` for a request that no correct device sends, or what the storage throws. The caller has
   ///   to roll back then. What a correct device can send and the cloud still can't accept is an outcome in the
   ///   response, not an error.
   package static func exchange(
     _ request: ExchangeRequest, from device: DeviceID? = nil, now: Int64, quota: Int64? = nil,
-    rules: BankRules = BankRules(), setBackPolicy: SetBackPolicy = .flag,
+    rules: BankRules = BankRules(), setBackPolicy: SetBackPolicy = .flag, access: ContainerAccess = .readWrite,
     in storage: inout some ContainerStorage,
     using random: inout some RandomNumberGenerator
   ) throws -> ExchangeResponse {
@@ -49,13 +51,14 @@ package enum CloudAcceptance {
       return ExchangeResponse(
         outcome: nil, restart: true, isBehind: try standing == .forgotten && isBehind(device, request.cursor, storage),
         changes: [], contents: [], wallet: nil, cursor: Cursor(epoch: before.epoch, seq: 0, mark: 0), more: true,
-        serverTimeMilliseconds: now, setBack: setBack?.told, setBackMark: shownMark)
+        serverTimeMilliseconds: now, setBack: setBack?.told, setBackMark: shownMark,
+        isReadOnly: access == .readOnly)
     }
 
     if let device { try recordReached(request, by: device, in: &storage) }
     var known = Known()
     let outcome: ExchangeOutcome?
-    if let refused = refusal(of: request, with: setBack?.mark, under: setBackPolicy) {
+    if let refused = refusal(of: request, with: setBack?.mark, under: setBackPolicy, access) {
       outcome = refused
       try release(request.part, after: outcome, in: &storage)
     } else {
@@ -70,7 +73,7 @@ package enum CloudAcceptance {
     for hash in request.damaged { try storage.suspectContent(hash) }
 
     var wallet: WalletReply?
-    if let offer = request.wallet {
+    if let offer = request.wallet, access == .readWrite {
       wallet = try answer(offer, from: device, now, rules, in: &storage, using: &random)
     }
     var response = try answer(request, outcome, known, wallet, now, in: storage)
@@ -79,6 +82,7 @@ package enum CloudAcceptance {
     }
     response.wanted = try wanted(of: storage, using: &random)
     (response.setBack, response.setBackMark) = (setBack?.told, shownMark)
+    response.isReadOnly = access == .readOnly
     response.quota = try quota.map { QuotaUse(limit: $0, used: try storage.usedBytes()) }
     return response
   }

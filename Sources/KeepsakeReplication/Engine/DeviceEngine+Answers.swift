@@ -18,20 +18,21 @@ extension DeviceEngine {
     facts.serverOffsetMilliseconds = response.serverTimeMilliseconds.addingClamped(-now)
     facts.lastFetchedMilliseconds = now
     facts.isRefused = false
-    try learnSetBack(from: response, answering: sent, &facts, in: storage)
+    try learnTaking(from: response, answering: sent, &facts, in: storage)
     if response.restart {
       try storage.setFacts(facts)
       if response.isBehind { return try fetchAnew(from: response.cursor.epoch, &effects, in: &storage) }
       return try beginEpoch(response.cursor.epoch, &effects, in: &storage)
     }
     try stage(response, facts, in: &storage)
-    try planRepairs(response.wanted, in: &storage)
+    if !response.isReadOnly { try planRepairs(response.wanted, in: &storage) }
     fetching.answered(
       announcedBefore: sent.announced, hasMore: response.more, showsHalfPages: storage.faults.showsHalfPages)
     try take(response.contents, &effects, in: &storage)
     try apply(response.outcome, of: sent, isLastPage: !response.more, &effects, in: &storage, using: &random)
     if let use = response.quota { try learnedRoom(use, in: storage) }
-    try receiveWallet(response.wallet, answering: sent, &effects, in: &storage, using: &random)
+    try receiveWallet(
+      response.wallet, answering: sent, isReadOnly: response.isReadOnly, &effects, in: &storage, using: &random)
   }
 
   /// Records that the cloud was reached and has received what was reported to it, whatever the response contains.
@@ -95,14 +96,15 @@ extension DeviceEngine {
     }
   }
 
-  /// Applies the bank's decisions.
+  /// Applies the bank's decisions. A device that may only read gets none: its offer stays its own, and is made again
+  /// once it may write.
   private mutating func receiveWallet(
-    _ reply: WalletReply?, answering sent: SentExchange, _ effects: inout [EngineEffect],
+    _ reply: WalletReply?, answering sent: SentExchange, isReadOnly: Bool, _ effects: inout [EngineEffect],
     in storage: inout some DeviceStorage,
     using random: inout some RandomNumberGenerator
   ) throws {
     guard let reply else {
-      if sent.hasWallet { rejections.skipWallet() }
+      if sent.hasWallet, !isReadOnly { rejections.skipWallet() }
       return
     }
     guard let state = try storage.wallet() else { return }

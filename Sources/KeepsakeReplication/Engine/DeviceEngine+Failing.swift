@@ -33,6 +33,9 @@ extension DeviceEngine {
       try storage.setFacts(facts)
     case .server(let retryAfter):
       pause(failure, of: source, atLeast: retryAfter ?? 0, &effects, using: &random)
+    case .notEntitled:
+      // Nothing announces that a studio has entitled the game again. What is kept here stays certain in the cloud.
+      pause(failure, of: source, atLeast: options.secondTryMilliseconds, &effects, using: &random)
     case .unreachable, .interrupted, .rejected:
       pause(failure, of: source, atLeast: 0, &effects, using: &random)
     }

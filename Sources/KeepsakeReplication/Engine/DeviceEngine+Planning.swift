@@ -6,8 +6,8 @@ extension DeviceEngine {
     _ effects: inout [EngineEffect], in storage: inout some DeviceStorage,
     using random: inout some RandomNumberGenerator
   ) throws -> SendingPlan {
-    if try isRefusedAsSetBack(in: storage) {
-      let whole = try refusalsAsSetBack(in: storage)
+    if try refusalOfAll(in: storage) != nil {
+      let whole = try refusalsOfAll(in: storage)
       refusals.current = whole.map { EngineRefusal(slot: nil, refusal: $0) }
       if whole.contains(where: { refusals.isNews($0) }) { effects.append(.notify(.refused(whole))) }
       return SendingPlan()

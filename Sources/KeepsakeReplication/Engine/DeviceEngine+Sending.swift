@@ -1,7 +1,8 @@
 // From the outbox to the wire, and the outcome there.
 extension DeviceEngine {
   func hasWalletToSend(in storage: some DeviceStorage) throws -> Bool {
-    try hasBank && !rejections.skipsWallet && storage.wallet().map { Wallet($0).hasQuestions } ?? false
+    try hasBank && !rejections.skipsWallet && !isReadOnly(in: storage)
+      && storage.wallet().map { Wallet($0).hasQuestions } ?? false
   }
 
   /// Assembles the exchange that sends what was planned.
@@ -28,7 +29,7 @@ extension DeviceEngine {
     let cells = groups.reduce(into: [CellUpdate]()) { $0 = CellUpdate.joined($0, $1.cells) }
     // A rejected request is searched for its cause one group at a time.
     let wallet =
-      !hasBank || rejections.isSingle && !plan.groups.isEmpty || rejections.skipsWallet
+      !hasBank || rejections.isSingle && !plan.groups.isEmpty || rejections.skipsWallet || facts.isReadOnly
       ? nil : try offer(in: &storage)
     sent.hasWallet = wallet != nil
     if storage.faults.forgetsWhenSent {
@@ -187,8 +188,8 @@ extension DeviceEngine {
   mutating func refused(
     _ refusals: [Refusal], of sent: SentExchange, _ effects: inout [EngineEffect], in storage: inout some DeviceStorage
   ) throws {
-    if refusals.contains(where: { $0.reason == .setBack }) {
-      return try refuseSetBack(sent, refusals, &effects, in: &storage)
+    if refusals.contains(where: \.reason.isOfAll) {
+      return try refuseAll(sent, refusals, &effects, in: &storage)
     }
     // Sent alone, one of them may find room.
     if sent.groups.count > 1, refusals.contains(where: { $0.reason == .quota }) {

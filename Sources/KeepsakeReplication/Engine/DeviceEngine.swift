@@ -45,8 +45,9 @@ package struct DeviceEngine: Sendable {
     package var parallelTransfers = 4
     /// Their bytes in total, as far as they are known in advance; a single one may be larger. They are held in memory.
     package var maximumTransferBytes = 32 << 20
-    /// How long a refusal for lack of room holds if nothing reports that there is room again; and how long a content
-    /// that was uploaded because the cloud asked for it isn't uploaded again.
+    /// How long a refusal for lack of room holds if nothing reports that there is room again; how long a content that
+    /// was uploaded because the cloud asked for it isn't uploaded again; and how long a game that isn't entitled to a
+    /// shared container asks nothing.
     package var secondTryMilliseconds: Int64 = 10 * 60_000
     /// A content of at most this size starts regardless of the bytes that are in flight.
     package var smallTransferBytes = 1 << 20
@@ -213,7 +214,7 @@ package struct DeviceEngine: Sendable {
           request: request, ExchangeRequest(cursor: facts.cursor, limit: options.page, setBack: facts.setBack)))
     } else if inFlight.exchange == nil {
       let plan = try planSending(&effects, in: &storage, using: &random)
-      planned = plan.uploads + repair.uploads
+      planned = try isReadOnly(in: storage) ? [] : plan.uploads + repair.uploads
       let isHeldBack =
         restartOffer.waitsForUploads && plan.isOfferWaiting && backoff.isReached && backoff.contentFailure == nil
       if try !isHeldBack && (fetching.isExchangeDue || !plan.groups.isEmpty || hasWalletToSend(in: storage)) {

@@ -67,6 +67,8 @@ package struct TransportFailure: Error, Hashable, Sendable {
     case server(retryAfterMilliseconds: Int64?)
     /// The token isn't accepted.
     case unauthorized
+    /// This game isn't entitled to the shared container, or not any more: a studio may entitle it at any time.
+    case notEntitled
     /// The cloud doesn't accept this request, and never will.
     case rejected
   }

@@ -42,7 +42,7 @@ extension ExchangeRequest: Codable {
 extension ExchangeResponse: Codable {
   private enum CodingKeys: String, CodingKey {
     case outcome, restart, behind, changes, contents, wallet, cursor, more, serverTimeMilliseconds, wanted, quota,
-      setBack, setBackMark
+      setBack, setBackMark, readOnly
   }
 
   package init(from decoder: any Decoder) throws {
@@ -60,6 +60,7 @@ extension ExchangeResponse: Codable {
     quota = try container.decodeIfPresent(QuotaUse.self, forKey: .quota)
     setBack = try container.decodeIfPresent(SetBack.self, forKey: .setBack)
     setBackMark = try container.decodeIfPresent(SetBackMark.self, forKey: .setBackMark)
+    isReadOnly = try container.decodeFlag(forKey: .readOnly)
   }
 
   package func encode(to encoder: any Encoder) throws {
@@ -77,6 +78,7 @@ extension ExchangeResponse: Codable {
     try container.encodeIfPresent(quota, forKey: .quota)
     try container.encodeIfPresent(setBack, forKey: .setBack)
     try container.encodeIfPresent(setBackMark, forKey: .setBackMark)
+    try container.encodeIfTrue(isReadOnly, forKey: .readOnly)
   }
 }
 

@@ -119,6 +119,7 @@ package struct Refusal: Hashable, Sendable, Codable {
     package static let invalid = Reason(rawValue: "invalid")
     package static let quota = Reason(rawValue: "quota")
     package static let setBack = Reason(rawValue: "setBack")
+    package static let readOnly = Reason(rawValue: "readOnly")
 
     package let rawValue: String
 
@@ -172,12 +173,15 @@ package struct ExchangeResponse: Hashable, Sendable {
   package var setBack: SetBack?
   /// Set while the device is marked as set back, if the operator wants its game to know.
   package var setBackMark: SetBackMark?
+  /// The device may only read: nothing of what it sends is taken, and its wallet gets no reply.
+  package var isReadOnly: Bool
 
   package init(
     outcome: ExchangeOutcome?, restart: Bool = false, isBehind: Bool = false, changes: [CloudChange],
     contents: [EncodedContent],
     wallet: WalletReply?, cursor: Cursor, more: Bool, serverTimeMilliseconds: Int64, wanted: [ContentHash] = [],
-    quota: QuotaUse? = nil, setBack: SetBack? = nil, setBackMark: SetBackMark? = nil
+    quota: QuotaUse? = nil, setBack: SetBack? = nil, setBackMark: SetBackMark? = nil,
+    isReadOnly: Bool = false
   ) {
     self.outcome = outcome
     self.restart = restart
@@ -192,6 +196,7 @@ package struct ExchangeResponse: Hashable, Sendable {
     self.quota = quota
     self.setBack = setBack
     self.setBackMark = setBackMark
+    self.isReadOnly = isReadOnly
   }
 }
 

@@ -162,11 +162,13 @@ package struct DeviceFacts: Hashable, Sendable, Codable {
   package var setBack: SetBack?
   /// The cloud has marked this device as set back, and wants its game to know.
   package var setBackMark: SetBackMark?
+  /// The cloud's last response said that this device may only read.
+  package var isReadOnly = false
 
   // The names on disk; two are older than the properties' names.
   private enum CodingKeys: String, CodingKey {
     case container, cursor, caughtUp, serverOffsetMilliseconds, moves, hasArrivals, isRefused
-    case setBack, setBackMark
+    case setBack, setBackMark, isReadOnly
     case lastFetchedMilliseconds = "lastHeardMilliseconds"
     case arrivalsNotDownloaded = "arrivalsDeferred"
   }
@@ -197,6 +199,7 @@ package struct DeviceFacts: Hashable, Sendable, Codable {
     isRefused = try values.decodeIfPresent(Bool.self, forKey: .isRefused) ?? false
     setBack = try values.decodeIfPresent(SetBack.self, forKey: .setBack)
     setBackMark = try values.decodeIfPresent(SetBackMark.self, forKey: .setBackMark)
+    isReadOnly = try values.decodeIfPresent(Bool.self, forKey: .isReadOnly) ?? false
   }
 }
 

@@ -39,9 +39,10 @@ extension AdminRoutes {
     var first: PlayerExport.Page = try await storage.exported(.start, of: container)
     let made = try await storage.recovery(of: container).createdMilliseconds
     let ways = try await storage.identities(of: container)
+    let shared = try await storage.sharedContainers(of: container)
     // As `GET /v1/export` has them; devices are in about.json.
     let code = made.map { [PlayerExport.Line(recoveryCode: $0)] } ?? []
-    first.lines = code + ways.map(PlayerExport.Line.init) + first.lines
+    first.lines = code + ways.map(PlayerExport.Line.init) + shared.map(PlayerExport.Line.init) + first.lines
     let body = ResponseBody { [first] writer in
       defer { turn.end() }
       func write(_ path: String, _ data: Data) async throws {

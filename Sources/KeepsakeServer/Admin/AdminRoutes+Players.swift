@@ -14,6 +14,25 @@ extension AdminRoutes {
     var ban: Ban?
     /// When the player's recovery code was made.
     var recoveryCodeMilliseconds: Int64?
+    /// The shared containers that the player has in this game; nil for none.
+    var shared: [Shared]?
+    /// Of a shared container, the players of games who have it; nil for a player of a game.
+    var parents: [Parent]?
+  }
+  private struct Shared: Encodable {
+    /// By which games ask for it; nil if the registry of apps doesn't have it any more.
+    var name: String?
+    /// The container's id, of all players, as `keepsake team list` shows it.
+    var share: String
+    var container: ContainerID
+    /// By which the container is found.
+    var player: PlayerID
+  }
+  private struct Parent: Encodable {
+    var container: ContainerID
+    /// Nil if none of the player's devices is left.
+    var player: PlayerID?
+    var app: String?
   }
   private struct Players: Encodable {
     var players: [Player]
@@ -109,11 +128,19 @@ extension AdminRoutes {
 
   private func show(_ place: AdminPlace) async throws -> Player {
     let container = place.container
+    let shared = try await cloud.storage.sharedContainers(of: container).map {
+      Shared(
+        name: cloud.appKeys.name(of: $0.share), share: $0.share.text, container: $0.container, player: $0.player)
+    }
+    let parents = try await cloud.storage.sharedParents(of: container).map {
+      Parent(container: $0.container, player: $0.player, app: $0.app?.text)
+    }
     return Player(
       player: place.player, devices: try await devices(of: place),
       usedBytes: try await cloud.storage.usedBytes(of: container),
       identities: try await cloud.storage.identities(of: container), ban: cloud.storage.ban(of: container),
-      recoveryCodeMilliseconds: try await cloud.storage.recovery(of: container).createdMilliseconds)
+      recoveryCodeMilliseconds: try await cloud.storage.recovery(of: container).createdMilliseconds,
+      shared: shared.isEmpty ? nil : shared, parents: parents.isEmpty ? nil : parents)
   }
 
   private func devices(of place: AdminPlace) async throws -> [PlayerExport.Line.Device] {
@@ -123,11 +150,9 @@ extension AdminRoutes {
   private func removeDevice(_ call: AdminCall) async throws -> Response {
     let (player, device) = (try call.player, try call.device())
     call.about(device)
-    let rules = cloud.bankRules(of: player.container)
-    let moved = try await call.storage.retire(device, of: player.container, rules: rules, now: cloud.clock())
-    guard let moved else { throw APIError(.notFound, .notFound, "This player has no such device.") }
-    cloud.events.end(device, of: player.container)
-    cloud.partials.forget(device, of: player.container)
+    guard let moved = try await cloud.remove(device, of: player.container, by: call.storage) else {
+      throw APIError(.notFound, .notFound, "This player has no such device.")
+    }
     if let seq = moved.seq { cloud.events.publish(seq, nil, of: player.container, from: nil) }
     return Response(status: .noContent)
   }
@@ -139,18 +164,20 @@ extension AdminRoutes {
     try await cloud.storage.setBan(ban, of: player.container, auditing: call.storage.entry)
     call.storage.written()
     cloud.events.end(nil, of: player.container)
+    for one in try await cloud.storage.sharedDevices(of: player.container, nil) {
+      cloud.events.end(one.device, of: one.container)
+    }
     return try Response(json: ban)
   }
 
   private func delete(_ call: AdminCall) async throws -> Response {
     let player = try call.player
-    let areFilesGone = try await cloud.storage.delete(
-      player.container, now: cloud.clock(), auditing: call.storage.entry)
+    let deletion = try await cloud.delete(player.container) {
+      try await cloud.storage.delete(player.container, now: cloud.clock(), auditing: call.storage.entry)
+    }
     call.storage.written()
-    cloud.events.end(nil, of: player.container)
-    cloud.partials.forget(nil, of: player.container)
     let isDatabaseErased = await cloud.storage.erase()
-    return try Response(json: Deleted(erased: areFilesGone && isDatabaseErased))
+    return try Response(json: Deleted(erased: deletion.areFilesGone && isDatabaseErased))
   }
 }
 #endif

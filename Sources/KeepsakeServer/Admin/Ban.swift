@@ -12,7 +12,30 @@ struct Ban: Hashable, Sendable, Encodable {
 
   static let reasonBytes = 1...200
 
-  static func all(in db: Database) throws -> [ContainerID: Ban] {
+  /// All bans: of players, and of devices in shared containers whose player is banned in the game itself.
+  struct All: Sendable {
+    var players: [ContainerID: Ban] = [:]
+    var shared: [DeviceID: Ban] = [:]
+  }
+
+  static func all(in db: Database) throws -> All {
+    let players = try players(in: db)
+    return All(
+      players: players,
+      shared: try players.reduce(into: [:]) { shared, banned in
+        for one in try SQLiteCloudStorage.sharedDevices(of: banned.key, nil, in: db) {
+          shared[one.device] = banned.value
+        }
+      })
+  }
+
+  static func row(of container: ContainerID, in db: Database) throws -> Ban? {
+    try Row.fetchOne(
+      db.cachedStatement(sql: "SELECT reason, at FROM ban WHERE container = ?"), arguments: [container.bytes]
+    ).map { Ban(reason: try $0.decode(atIndex: 0), sinceMilliseconds: try $0.decode(atIndex: 1)) }
+  }
+
+  private static func players(in db: Database) throws -> [ContainerID: Ban] {
     try Row.fetchAll(db, sql: "SELECT container, reason, at FROM ban").reduce(into: [:]) { bans, row in
       guard let container = try ContainerID(bytes: row.decode(atIndex: 0)) else {
         throw ServerError(.damaged, "A ban's row can't be read.")
@@ -23,14 +46,28 @@ struct Ban: Hashable, Sendable, Encodable {
 }
 
 extension SQLiteCloudStorage {
-  func ban(of container: ContainerID) -> Ban? { bans.withLock { $0[container] } }
+  func ban(of container: ContainerID) -> Ban? { bans.withLock { $0.players[container] } }
+
+  func ban(of identity: DeviceIdentity) -> Ban? {
+    bans.withLock { $0.players[identity.container] ?? $0.shared[identity.device] }
+  }
 
   /// Bans a player, or lifts that with nil. A ban that was made before is replaced.
   ///
   /// - Throws: `APIError.playerUnknown` if everything of the player was deleted meanwhile: nothing of it comes back.
   func setBan(_ ban: Ban?, of container: ContainerID, auditing entry: AuditEntry) async throws {
-    let keep: @Sendable () -> Void = { self.bans.withLock { $0[container] = ban } }
+    // Those that it has at this moment: a banned player gets no further ones.
+    let shared = Mutex<[DeviceID]>([])
+    let keep: @Sendable () -> Void = {
+      let shared = shared.withLock { $0 }
+      self.bans.withLock { bans in
+        bans.players[container] = ban
+        for device in shared { bans.shared[device] = ban }
+      }
+    }
     try await committer.write(for: container, committed: keep) { db in
+      let devices = try Self.sharedDevices(of: container, nil, in: db).map(\.device)
+      shared.withLock { $0 = devices }
       if let ban {
         guard try !Self.isDeleted(container, in: db) else { throw APIError.playerUnknown }
         try db.execute(

@@ -13,6 +13,13 @@ struct AppID: Hashable, Sendable {
 
   init(bytes: Data) { self.bytes = bytes }
 
+  /// Nil for a text that isn't as `text` is.
+  init?(text: String) {
+    guard let word = UInt64(text, radix: 16) else { return nil }
+    self.init(word: word)
+    guard self.text == text else { return nil }
+  }
+
   init(word: UInt64) { bytes = withUnsafeBytes(of: word.bigEndian) { Data($0) } }
 
   /// 16 hexadecimal digits.
@@ -49,13 +56,15 @@ struct AppKeys: Sendable {
     var digests: [ContentHash: Key] = [:]
     var apps: Set<AppID> = []
     var revoked: Set<AppID> = []
+    var grants = SharedGrants()
 
-    init(_ registry: [AppRegistry.App]) {
-      for app in registry {
+    init(_ apps: [AppRegistry.App], _ teams: [AppRegistry.Team]) {
+      for app in apps {
         guard let id = app.appID else { continue }
-        if app.revokedMilliseconds == nil { apps.insert(id) } else { revoked.insert(id) }
+        if app.revokedMilliseconds == nil { self.apps.insert(id) } else { revoked.insert(id) }
         for key in app.keys { digests[key.sha256] = Key(app: id, isRevoked: key.revokedMilliseconds != nil) }
       }
+      grants = SharedGrants(of: teams)
     }
   }
   private let settings: WatchedFiles<Settings>
@@ -80,7 +89,8 @@ struct AppKeys: Sendable {
       return Settings(all)
     }
     registered = try WatchedFiles([registry?.file].compactMap(\.self), what: "apps", logger: logger) {
-      Registered(try registry?.list() ?? [])
+      let all = try registry?.all()
+      return Registered(all?.apps ?? [], all?.teams ?? [])
     }
   }
 
@@ -122,16 +132,55 @@ struct AppKeys: Sendable {
     return registered.apps.contains(known.app) && (!known.isRevoked || known.app == device) ? known.app : nil
   }
 
-  /// Returns whether devices of an app are admitted.
-  func accepts(_ app: AppID) -> Bool {
+  /// Returns whether devices of an app are admitted, or those of a shared container with this grant.
+  func accepts(_ app: AppID) -> Bool { refusal(of: app) == nil }
+
+  /// Why devices of an app aren't admitted.
+  enum Refusal: Hashable, Sendable {
+    case appRevoked
+    /// The app may not use the shared container any more.
+    case notEntitled
+  }
+
+  /// Returns why devices of an app aren't admitted, or those of a shared container with this grant; nil if they are.
+  func refusal(of app: AppID) -> Refusal? {
     let registered = registered.value
-    return !registered.revoked.contains(app) && (registered.apps.contains(app) || settings.value.apps.contains(app))
+    func isAdmitted(_ app: AppID) -> Bool {
+      !registered.revoked.contains(app) && (registered.apps.contains(app) || settings.value.apps.contains(app))
+    }
+    guard let grant = registered.grants[app] else { return isAdmitted(app) ? nil : .appRevoked }
+    guard isAdmitted(grant.app) else { return .appRevoked }
+    return grant.access == nil ? .notEntitled : nil
   }
 
   /// Returns whether what an app has given out, tokens and recovery codes, is good for another one: if its key isn't
-  /// among the settings any more, since a game's update then has another key. What was revoked by name stays so.
+  /// among the settings any more, since a game's update then has another key. What was revoked by name stays so, and
+  /// what is of a shared container is of no app.
   func lets(_ former: AppID, become app: AppID) -> Bool {
-    former == app || !accepts(former) && !registered.value.revoked.contains(former)
+    let registered = registered.value
+    return former == app
+      || !accepts(former) && !registered.revoked.contains(former) && !registered.grants.isShared(former)
   }
+
+  // MARK: Shared containers
+
+  /// Returns by what right an app uses the shared container that it knows by this name; nil if it may not, whether
+  /// there is one or not.
+  func grant(of app: AppID, to container: String) -> SharedGrant? {
+    let grant = registered.value.grants.grant(of: app, to: container)
+    return grant.flatMap { $0.access != nil && accepts($0.app) ? $0 : nil }
+  }
+
+  /// Returns the right that a device's token has in the place of an app; nil for an app.
+  func grant(_ app: AppID) -> SharedGrant? { registered.value.grants[app] }
+
+  /// What a device may do whose token has this.
+  func access(of app: AppID) -> ContainerAccess { grant(app)?.access ?? .readWrite }
+
+  /// Returns by which name games ask for a shared container; nil if there is none with this id.
+  func name(of share: AppID) -> String? { registered.value.grants.name(of: share) }
+
+  /// Returns what codes and identities of a device are valid in: its app, or its shared container.
+  func scope(of app: AppID) -> AppID { grant(app)?.share ?? app }
 }
 #endif

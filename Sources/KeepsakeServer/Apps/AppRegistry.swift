@@ -4,12 +4,13 @@ package import Foundation
 package import KeepsakeReplication
 
 /// The apps in a server's data folder: each with a name, an id that stays, and the hashes of its keys, so that a key
-/// can be replaced without a device noticing.
+/// can be replaced without a device noticing. And their teams.
 ///
 ///     {"apps": [{"name": "dungeon", "id": "9f86d081884c7d65", "createdMilliseconds": 1764147600000,
 ///       "keys": [{"sha256": "...", "createdMilliseconds": 1764147600000}]}], "format": 1}
 ///
-/// The keys themselves are kept nowhere. The file is replaced as a whole, and a running server notices it.
+/// The keys themselves are kept nowhere. The file is replaced as a whole, and a running server notices it. It has the
+/// format 2 once there is a team, which a server that knows none must not overlook.
 package struct AppRegistry: Sendable {
   package struct App: Hashable, Sendable, Codable {
     package var name: String
@@ -20,12 +21,11 @@ package struct AppRegistry: Sendable {
     package var revokedMilliseconds: Int64?
     /// The oldest first, with those that were revoked.
     package var keys: [Key]
+    /// The name of its team, if it is in one.
+    package var team: String?
 
     /// Nil for anything else.
-    var appID: AppID? {
-      guard let app = UInt64(id, radix: 16).map(AppID.init(word:)), app.text == id else { return nil }
-      return app
-    }
+    var appID: AppID? { AppID(text: id) }
   }
   package struct Key: Hashable, Sendable, Codable {
     package var sha256: ContentHash
@@ -36,14 +36,16 @@ package struct AppRegistry: Sendable {
     package var id: String { String("\(sha256)".prefix(8)) }
   }
   private struct Contents: Codable {
-    var format = AppRegistry.format
+    var format = 1
     var apps: [App] = []
+    var teams: [Team]?
   }
 
   static let fileName = "apps"
-  private static let format = 1
+  /// The newest one: without teams, the first is written.
+  private static let format = 2
   private static let keyLength = 28
-  private static let names = 1...64
+  static let names = 1...64
   /// More than any studio has games. Each registration compares with all of their keys.
   private static let maximumApps = 1_000
   /// Accepted ones of an app.
@@ -52,7 +54,7 @@ package struct AppRegistry: Sendable {
   private static let maximumKeysEver = 520
 
   let file: URL
-  private let clock: @Sendable () -> Int64
+  let clock: @Sendable () -> Int64
 
   /// - Parameter data: The data folder of a server, which must exist.
   package init(data: URL) throws { try self.init(data: data, clock: ServerConfiguration.systemClock) }
@@ -71,6 +73,17 @@ package struct AppRegistry: Sendable {
   /// - Throws: A `ServerError` with `damaged` if the file can't be understood, or `newerData`.
   package func list() throws -> [App] { try read().apps }
 
+  /// All teams, the oldest first.
+  ///
+  /// - Throws: As `list`.
+  package func teams() throws -> [Team] { try read().teams ?? [] }
+
+  /// Both, of one moment.
+  func all() throws -> (apps: [App], teams: [Team]) {
+    let contents = try read()
+    return (contents.apps, contents.teams ?? [])
+  }
+
   /// Creates an app.
   ///
   /// - Parameters:
@@ -80,10 +93,7 @@ package struct AppRegistry: Sendable {
   /// - Returns: The new key, which nobody can read again; nil if there was one.
   /// - Throws: A `ServerError` with `configuration` for a name or a key that isn't allowed or that an app has.
   package func create(_ name: String, adopting key: String? = nil) throws -> (key: String?, app: App) {
-    guard Self.names.contains(name.utf8.count), name.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) else {
-      throw ServerError(
-        .configuration, "An app's name must have 1 to \(Self.names.upperBound) visible ASCII characters and no spaces.")
-    }
+    try Self.check(name, "An app's")
     if let key, !AppKeys.isAcceptable(key) { throw AppKeys.unacceptable }
     let made = key == nil ? Self.newKey() : nil
     let text = key ?? made ?? ""
@@ -92,7 +102,7 @@ package struct AppRegistry: Sendable {
     let now = clock()
     let first = Key(sha256: Self.digest(text), createdMilliseconds: now)
     let app = App(name: name, id: id.text, createdMilliseconds: now, keys: [first])
-    try change { apps in
+    try changeApps { apps in
       guard !apps.contains(where: { $0.name == name }) else {
         throw ServerError(.configuration, "There is an app named \(name), or was one: use another name.")
       }
@@ -150,6 +160,13 @@ package struct AppRegistry: Sendable {
 
   // MARK: The file
 
+  static func check(_ name: String, _ whose: String) throws {
+    guard names.contains(name.utf8.count), name.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) else {
+      throw ServerError(
+        .configuration, "\(whose) name must have 1 to \(names.upperBound) visible ASCII characters and no spaces.")
+    }
+  }
+
   private static func newKey() -> String {
     var source = SystemRandomNumberGenerator()
     return "app_" + ReadableCode.make(length: keyLength, using: &source).lowercased()
@@ -176,12 +193,14 @@ package struct AppRegistry: Sendable {
     } catch {
       throw damaged(error)
     }
-    guard format == Self.format, contents.apps.allSatisfy({ $0.appID != nil }) else { throw damaged(nil) }
+    guard (1...Self.format).contains(format), contents.apps.allSatisfy({ $0.appID != nil }),
+      (contents.teams ?? []).allSatisfy(\.isWhole)
+    else { throw damaged(nil) }
     return contents
   }
 
   private func change(_ name: String, _ body: (inout App) throws -> Void) throws {
-    try change { apps in
+    try changeApps { apps in
       guard let index = apps.firstIndex(where: { $0.name == name && $0.revokedMilliseconds == nil }) else {
         throw ServerError(.missing, "There is no app named \(name.prefix(Self.names.upperBound)).")
       }
@@ -189,11 +208,18 @@ package struct AppRegistry: Sendable {
     }
   }
 
+  private func changeApps(_ body: (inout [App]) throws -> Void) throws {
+    try change { apps, _ in try body(&apps) }
+  }
+
   /// Changes the file, while no other command does.
-  private func change(_ body: (inout [App]) throws -> Void) throws {
+  func change(_ body: (_ apps: inout [App], _ teams: inout [Team]) throws -> Void) throws {
     try PrivateFile.locking(file) {
       var contents = try read()
-      try body(&contents.apps)
+      var teams = contents.teams ?? []
+      try body(&contents.apps, &teams)
+      contents.teams = teams.isEmpty ? nil : teams
+      contents.format = teams.isEmpty ? 1 : Self.format
       let encoder = JSONEncoder()
       encoder.outputFormatting = [.sortedKeys, .prettyPrinted]
       try PrivateFile.write(try encoder.encode(contents), to: file)

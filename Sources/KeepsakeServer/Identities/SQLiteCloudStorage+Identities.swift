@@ -109,6 +109,7 @@ extension SQLiteCloudStorage {
         arguments: [new.device.bytes, device.app.bytes, device.device.bytes, identity.id.bytes])
       try Self.note(
         DeviceRecord(identity: joined, name: new.name, createdMilliseconds: now, seenMilliseconds: now), outbox, in: db)
+      try Self.noteShared(joined, as: device, in: db)
       return .joined(joined)
     }
   }

@@ -138,6 +138,13 @@ struct VerifiedIdentity: Hashable, Sendable {
   var issuer: String
   var uses: [Use] = []
 
+  /// Who it is in a shared container, where the same person is somebody else than in a game itself.
+  func scoped(to share: AppID) -> Self {
+    var scoped = self
+    scoped.id = ContentHash(of: Data("keepsake shared identity\0".utf8) + share.bytes + id.bytes)
+    return scoped
+  }
+
   /// Returns the hash of a subject. No part can be mistaken for another: a name has no zero byte, and the length of
   /// the service's own name stands before it.
   static func id(of subject: String, at service: String, named name: String) -> ContentHash {

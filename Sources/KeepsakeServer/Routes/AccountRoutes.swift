@@ -28,32 +28,46 @@ extension CloudRoutes {
     router.post("devices") { request, context in
       let app = try app(of: request)
       try gate.rates.registration(from: gate.client(of: request, context), app: app)
-      let name = try Self.name(await gate.json(Registration.self, of: request, limit: ServerLimits.accountBytes).name)
+      let name = try await newName(of: request)
       var source = SystemRandomNumberGenerator()
       let player = PlayerID(using: &source)
       let container = ContainerID(using: &source)
       return try await register(player: player, container: container, app: app, name: name)
     }
     router.post("pairing") { request, _ in
-      let identity = try await identity(of: request)
+      let identity = try await writingIdentity(of: request)
       var source = SystemRandomNumberGenerator()
       let code = ReadableCode.make(length: ReadableCode.pairingLength, using: &source)
       let now = clock()
       let pairing = Pairing(
-        code: Self.digest(code), app: identity.app, player: identity.player, container: identity.container,
-        expiresMilliseconds: now + Int64(ServerLimits.pairingSeconds) * 1000)
+        code: Self.digest(code), scope: appKeys.scope(of: identity.app), player: identity.player,
+        container: identity.container, expiresMilliseconds: now + Int64(ServerLimits.pairingSeconds) * 1000)
       try await storage.putPairing(pairing, for: identity.device, now: now)
       return try Response(
         json: PairingCode(code: code, expiresInSeconds: ServerLimits.pairingSeconds), status: .created)
     }
     router.post("pairing/join") { request, context in
       let app = try app(of: request)
-      let joining = try await gate.json(Joining.self, of: request, limit: ServerLimits.accountBytes)
-      let name = try Self.name(joining.name)
-      return try await guess(request, context, app: app) { now in
-        try await join(joining.code, app: app, name: name, now: now)
-      }
+      return try await join(request, context, EntryRight(app), of: app)
     }
+  }
+
+  /// Answers a request with a pairing code.
+  ///
+  /// - Parameter app: That of the request, by which guesses are counted.
+  func join(
+    _ request: Request, _ context: CloudContext, _ right: EntryRight, of app: AppID
+  ) async throws -> Response {
+    let joining = try await gate.json(Joining.self, of: request, limit: ServerLimits.accountBytes)
+    let name = try Self.name(joining.name)
+    return try await guess(request, context, app: app) { now in
+      try await join(joining.code, by: right, name: name, now: now)
+    }
+  }
+
+  /// The name of a new device, from its request.
+  func newName(of request: Request) async throws -> String {
+    try Self.name(await gate.json(Registration.self, of: request, limit: ServerLimits.accountBytes).name)
   }
 
   /// Answers a request with a code, unless its client has sent too many wrong ones.
@@ -92,10 +106,10 @@ extension CloudRoutes {
   }
 
   /// Returns nil for a code that is wrong, used or expired.
-  private func join(_ code: String, app: AppID, name: String, now: Int64) async throws -> DeviceIdentity? {
+  private func join(_ code: String, by right: EntryRight, name: String, now: Int64) async throws -> DeviceIdentity? {
     var source = SystemRandomNumberGenerator()
     guard let code = ReadableCode.normalize(code) else { return nil }
-    return try await storage.join(Self.digest(code), app: app, as: DeviceID(using: &source), name: name, now: now)
+    return try await storage.join(Self.digest(code), by: right, as: DeviceID(using: &source), name: name, now: now)
   }
 
   private func register(player: PlayerID, container: ContainerID, app: AppID, name: String) async throws -> Response {

@@ -168,9 +168,11 @@ extension CloudRoutes {
     guard let player = context.parameters.get("player").flatMap({ PlayerID($0) }) else {
       throw APIError(.badRequest, .badRequest, "The address has to contain a player's id of 32 hexadecimal digits.")
     }
-    guard let place = try await storage.place(of: player) else {
+    guard var place = try await storage.place(of: player) else {
       throw APIError(.notFound, .playerUnknown, "There is no such player, or none of the player's devices is left.")
     }
+    // In a shared container, the devices of each game have another right: a receipt is paid once in all of it.
+    place.app = appKeys.scope(of: place.app)
     return place
   }
 

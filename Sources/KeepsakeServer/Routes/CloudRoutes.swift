@@ -14,6 +14,7 @@ struct CloudRoutes<Storage: CloudStorage>: Sendable {
   var guesses: GuessLimiter
   var identityChecks: IdentityChecks
   let refusedProofs = RefusedProofs()
+  let leaving = LeavingParents()
   var uploads: UploadSpool
   var partials: PartialUploads
   var gate: ServerGate
@@ -49,7 +50,7 @@ struct CloudRoutes<Storage: CloudStorage>: Sendable {
   /// Returns the device that a request's token names, although it may have been removed since, or the token may be old.
   func signedIdentity(of request: Request) throws -> DeviceIdentity {
     let identity = try signedToken(of: request).identity
-    guard appKeys.accepts(identity.app) else { throw APIError.appRevoked }
+    if let refusal = appKeys.refusal(of: identity.app) { throw APIError(refusal) }
     try refuseBanned(identity)
     return identity
   }
@@ -96,6 +97,7 @@ struct CloudRoutes<Storage: CloudStorage>: Sendable {
     addRecoveryRoutes(to: v1)
     addIdentityRoutes(to: v1)
     addTokenRoute(to: v1)
+    addSharedRoutes(to: v1)
     addPlayerRoutes(to: v1)
     addExchangeRoute(to: v1)
     addWalletRoutes(to: v1)

@@ -21,7 +21,7 @@ extension CloudRoutes {
   func addContentRoutes(to router: RouterGroup<CloudContext>) {
     router.put("contents/{hash}") { request, context in
       let arrival = partials.arrival()
-      let identity = try await identity(of: request)
+      let identity = try await writingIdentity(of: request)
       let description = try Self.description(of: request, named: context.parameters.get("hash"))
       let range = try request.headers[.contentRange].map { try ContentRange($0) }
       let declared = request.headers[.contentLength].flatMap { Int($0) }

@@ -44,6 +44,10 @@ extension CloudRoutes {
   /// - Throws: `APIError.retired` for a device that was removed, and ``ExchangeError`` for a request that no correct
   ///   device sends.
   func exchange(_ message: ExchangeRequest, from identity: DeviceIdentity) async throws -> ExchangeResponse {
+    var message = message
+    let access = appKeys.access(of: identity.app)
+    // Not even which chain is whose is recorded of it: removing the device would close that.
+    if access == .readOnly { message.wallet = nil }
     // The bank isn't asked without an offer.
     let rules =
       if let offer = message.wallet { try await bankRules(of: identity.container, for: offer) } else { BankRules() }
@@ -51,14 +55,15 @@ extension CloudRoutes {
     let hasListeners = events.hasListeners(in: identity.container, besides: identity.device)
     let reads = try CloudAcceptance.reads(
       of: message, from: identity.device, hasQuota: quota != nil, showsStep: hasListeners)
-    let (response, event) = try await storage.decide(on: identity.container, reading: reads) { container in
+    let (response, event) = try await storage.decide(on: identity.container, reading: reads) {
+      [message] container in
       var source = SystemRandomNumberGenerator()
       try container.admit(identity.device, with: message.wallet?.chain)
       try container.recordVisit(of: identity, now: now)
       let before = container.position()
       let response = try CloudAcceptance.exchange(
         message, from: identity.device, now: now, quota: quota, rules: rules, setBackPolicy: setBackPolicy,
-        in: &container, using: &source)
+        access: access, in: &container, using: &source)
       let after = container.position()
       guard after != before else { return (response, CloudEvent?.none) }
       return (

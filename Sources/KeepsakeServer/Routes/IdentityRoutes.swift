@@ -25,7 +25,7 @@ extension CloudRoutes {
       return try Response(json: IdentityList(identities: try await storage.identities(of: identity.container)))
     }
     router.delete("identities/{identity}") { request, context in
-      let device = try await identity(of: request)
+      let device = try await writingIdentity(of: request)
       guard let id = context.parameters.get("identity").flatMap({ ContentHash($0) }) else {
         throw APIError(
           .badRequest, .badRequest, "The address has to contain an identity's id of 64 hexadecimal digits.")
@@ -44,7 +44,7 @@ extension CloudRoutes {
       return try Response(json: nonce, status: .created)
     }
     router.post("identities") { request, context in
-      let device = try await identity(of: request)
+      let device = try await writingIdentity(of: request)
       let typed = try await gate.json(Proof.self, of: request, limit: ServerLimits.accountBytes)
       let (proven, now) = try await prove(typed, request, context, device)
       switch try await storage.link(proven, to: device, now: now) {
@@ -83,7 +83,7 @@ extension CloudRoutes {
       let proven = try await refusedProofs.counting(device.device, now: now) {
         try await identityChecks.verify(typed.proof, issuer: typed.issuer, by: device, now: now)
       }
-      return (proven, now)
+      return (appKeys.grant(device.app).map { proven.scoped(to: $0.share) } ?? proven, now)
     } catch let error as APIError where error.code == .tooManyGuesses {
       throw gate.refusals.count(.guesses, from: gate.client(of: request, context).network, as: error)
     }

@@ -28,17 +28,13 @@ extension CloudRoutes {
       guard let device = context.parameters.get("device").flatMap({ DeviceID($0) }) else {
         throw APIError(.badRequest, .badRequest, "The address has to contain a device's id of 32 hexadecimal digits.")
       }
-      let (container, now) = (identity.container, clock())
-      let rules = bankRules(of: container)
+      let container = identity.container
       let isLeaving = device == identity.device
-      guard
-        let moved = try await storage.retire(device, of: container, isLeaving: isLeaving, rules: rules, now: now)
-      else {
+      if !isLeaving { try refuseReadOnly(identity) }
+      guard let moved = try await remove(device, of: container, isLeaving: isLeaving, by: storage) else {
         throw APIError(.notFound, .notFound, "This player has no such device.")
       }
-      events.end(device, of: identity.container)
-      partials.forget(device, of: identity.container)
-      if let seq = moved.seq { events.publish(seq, nil, of: identity.container, from: identity.device) }
+      if let seq = moved.seq { events.publish(seq, nil, of: container, from: identity.device) }
       return Response(status: .noContent)
     }
     router.get("export") { request, _ in
@@ -46,10 +42,8 @@ extension CloudRoutes {
       return try await export(identity.container)
     }
     router.delete("player") { request, _ in
-      let identity = try await identity(of: request)
-      try await storage.delete(identity.container, now: clock())
-      events.end(nil, of: identity.container)
-      partials.forget(nil, of: identity.container)
+      let identity = try await writingIdentity(of: request)
+      try await delete(identity.container) { try await storage.delete(identity.container, now: clock()) }
       return Response(status: .noContent)
     }
   }
@@ -81,6 +75,7 @@ extension CloudRoutes {
     let devices = try await storage.devices(of: container)
     let recovery = try await storage.recovery(of: container)
     let identities = try await storage.identities(of: container)
+    let shared = try await storage.sharedContainers(of: container)
     var page: PlayerExport.Page? = try await storage.exported(.start, of: container)
     let first = page
     page = nil
@@ -104,6 +99,7 @@ extension CloudRoutes {
       try await write(devices.map(PlayerExport.Line.init))
       if let made = recovery.createdMilliseconds { try await write([PlayerExport.Line(recoveryCode: made)]) }
       try await write(identities.map(PlayerExport.Line.init))
+      try await write(shared.map(PlayerExport.Line.init))
       var next = first
       while let page = next {
         try await write(page.lines)

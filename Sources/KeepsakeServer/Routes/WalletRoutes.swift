@@ -14,10 +14,13 @@ extension CloudRoutes {
       let offer = try await gate.json(
         LeavingRequest.self, of: request, limit: ServerLimits.exchangeBytes, work: work
       ).offer
-      // Only a device that still belongs to the player may say that the cloud was set back.
+      // Only a device that still belongs to the player, and may write, may say that the cloud was set back.
+      let isReadOnly = appKeys.access(of: identity.app) == .readOnly
       let isRetired = try await storage.isRetired(identity)
       let rules =
-        isRetired ? bankRules(of: identity.container) : try await bankRules(of: identity.container, for: offer)
+        isRetired || isReadOnly
+        ? bankRules(of: identity.container)
+        : try await bankRules(of: identity.container, for: offer)
       let now = clock()
       var reads = ReadSet()
       reads.device = identity.device
@@ -27,6 +30,9 @@ extension CloudRoutes {
         try container.recordVisit(of: identity, now: now)
         var source = SystemRandomNumberGenerator()
         try container.admit(identity.device, leavingOn: offer.chain)
+        // Of a chain that has left, the answer is always the same: what its device gets is its own.
+        let hasLeft = try container.voucher(of: offer.chain) != nil
+        if isReadOnly, !hasLeft { throw APIError.readOnly }
         let before = container.position().seq
         let reply = try CloudAcceptance.leave(
           with: offer, from: identity.device, now: now, rules: rules, in: &container, using: &source)

@@ -6,17 +6,6 @@ import Synchronization
 
 /// Removed devices, deleted players, and the export of a player's data.
 extension SQLiteCloudStorage {
-  /// Tables whose rows of a container are deleted with it: those that name it by its number,
-  private static let numbered = [
-    "cell", "version", "head", "covered", "content", "mark", "pastPosition", "webhookConflict",
-  ]
-  /// and those that name it by its id.
-  private static let tables = [
-    "decision", "packedDecision", "paidClaim", "good",
-    "bankOrder", "paidVoucher", "vouchedClaim",
-    "closedChain", "deviceChain", "device", "pairing", "recovery", "identity", "offerPart", "tokenUse", "ban",
-  ]
-
   func isRetired(_ identity: DeviceIdentity) async throws -> Bool {
     try await reading { try Self.isRetired(identity.device, of: identity.container, in: $0) }
   }
@@ -34,46 +23,36 @@ extension SQLiteCloudStorage {
       arguments: [container.deletedMark]) != nil
   }
 
-  func delete(_ container: ContainerID, now: Int64) async throws {
+  @discardableResult
+  func delete(_ container: ContainerID, now: Int64) async throws -> Deletion {
     try await delete(container, now: now, auditing: nil)
   }
 
   /// - Parameter entry: What the audit log says about it, in the same transaction.
-  /// - Returns: Whether the files of its contents are gone, too.
-  @discardableResult
-  func delete(_ container: ContainerID, now: Int64, auditing entry: AuditEntry?) async throws -> Bool {
-    let forget: @Sendable () -> Void = { self.bans.withLock { $0[container] = nil } }
-    let outbox = outbox
+  func delete(_ container: ContainerID, now: Int64, auditing entry: AuditEntry?) async throws -> Deletion {
+    let shared = Mutex<[ContainerID]>([])
+    let forget: @Sendable () -> Void = {
+      let gone = shared.withLock { $0 } + [container]
+      self.bans.withLock { bans in
+        for one in gone { bans.players[one] = nil }
+      }
+    }
+    let (outbox, files) = (outbox, files)
     let areFilesGone = try await erasingTransaction(on: container, committed: forget) { storage in
-      let id = container.bytes
-      let player = try storage.playerBytes()
-      for row in try storage.rows("SELECT file FROM content WHERE container = ? AND file IS NOT NULL", [storage.number])
-      {
-        storage.removedFiles.append(try row.decode(atIndex: 0))
+      let alone = try Self.sharedAlone(of: container, in: storage.db)
+      shared.withLock { $0 = alone }
+      for one in alone {
+        var rows = try SQLiteContainer(one, in: storage.db, files: files, now: now)
+        try rows.erase(now: now, outbox)
+        storage.removedFiles += rows.removedFiles
       }
-      // Of what others have used or signed in to, only which device it was, also one that was removed before.
-      let devices = "(SELECT id FROM device WHERE container = ?1 UNION SELECT device FROM retired WHERE container = ?1)"
-      try storage.run("UPDATE identityUse SET device = x'' WHERE device IN \(devices)", [id])
-      try storage.run("UPDATE identity SET joiner = NULL, joined = NULL WHERE joiner IN \(devices)", [id])
-      for table in Self.numbered { try storage.run("DELETE FROM \(table) WHERE container = ?", [storage.number]) }
-      for table in Self.tables { try storage.run("DELETE FROM \(table) WHERE container = ?", [id]) }
-      // They stay, or they would be paid again; but nothing says any more to whom they were paid.
-      try storage.run("UPDATE receipt SET container = x'', operation = x'' WHERE container = ?", [id])
-      try storage.run("DELETE FROM container WHERE id = ?", [id])
-      try storage.run("DELETE FROM retired WHERE container = ?", [id])
-      // An empty device means all devices: tokens carry their own proof, and have to be refused forever.
-      try storage.run("INSERT INTO retired (container, device, at) VALUES (?, x'', ?)", [container.deletedMark, now])
-      // Of what backends haven't got yet, only that the player is gone, without the id.
-      try storage.run("DELETE FROM webhookEvent WHERE lane = ?", [container.deletedMark])
-      if let outbox {
-        try outbox.add(
-          .playerDeleted(player.flatMap(PlayerID.init(bytes:))), to: container.deletedMark, player: nil, now: now,
-          in: storage.db)
-      }
+      try storage.erase(now: now, outbox)
       try entry?.append(in: storage.db)
     }.areFilesGone
     outbox?.wake()
-    return areFilesGone
+    let deleted = shared.withLock { $0 }
+    for one in deleted { newestSeqs.forget(one) }
+    return Deletion(areFilesGone: areFilesGone, shared: deleted)
   }
 
   func exported(_ place: PlayerExport.Position, of container: ContainerID) async throws -> PlayerExport.Page {
@@ -132,6 +111,49 @@ extension SQLiteCloudStorage {
 }
 
 extension SQLiteContainer {
+  /// Tables whose rows of a container are deleted with it: those that name it by its number,
+  private static let numbered = [
+    "cell", "version", "head", "covered", "content", "mark", "pastPosition", "webhookConflict",
+  ]
+  /// and those that name it by its id.
+  private static let tables = [
+    "decision", "packedDecision", "paidClaim", "good",
+    "bankOrder", "paidVoucher", "vouchedClaim",
+    "closedChain", "deviceChain", "device", "pairing", "recovery", "identity", "offerPart", "tokenUse", "ban",
+  ]
+
+  /// Deletes everything of the container, and refuses its devices forever.
+  ///
+  /// - Parameter outbox: Takes that the player is gone.
+  fileprivate mutating func erase(now: Int64, _ outbox: WebhookOutbox?) throws {
+    let player = try playerBytes()
+    for row in try rows("SELECT file FROM content WHERE container = ? AND file IS NOT NULL", [number]) {
+      removedFiles.append(try row.decode(atIndex: 0))
+    }
+    // Of what others have used or signed in to, only which device it was, also one that was removed before.
+    let devices = "(SELECT id FROM device WHERE container = ?1 UNION SELECT device FROM retired WHERE container = ?1)"
+    try run("UPDATE identityUse SET device = x'' WHERE device IN \(devices)", [id])
+    try run("UPDATE identity SET joiner = NULL, joined = NULL WHERE joiner IN \(devices)", [id])
+    for table in Self.numbered { try run("DELETE FROM \(table) WHERE container = ?", [number]) }
+    for table in Self.tables { try run("DELETE FROM \(table) WHERE container = ?", [id]) }
+    // What it was to a game, or had in shared containers.
+    for table in ["shared", "sharedDevice"] {
+      try run("DELETE FROM \(table) WHERE parent = ?1 OR container = ?1", [id])
+    }
+    // They stay, or they would be paid again; but nothing says any more to whom they were paid.
+    try run("UPDATE receipt SET container = x'', operation = x'' WHERE container = ?", [id])
+    try run("DELETE FROM container WHERE id = ?", [id])
+    try run("DELETE FROM retired WHERE container = ?", [id])
+    // An empty device means all devices: tokens carry their own proof, and have to be refused forever.
+    try run("INSERT INTO retired (container, device, at) VALUES (?, x'', ?)", [deletedMark, now])
+    // Of what backends haven't got yet, only that the player is gone, without the id.
+    try run("DELETE FROM webhookEvent WHERE lane = ?", [deletedMark])
+    if let outbox {
+      try outbox.add(
+        .playerDeleted(player.flatMap(PlayerID.init(bytes:))), to: deletedMark, player: nil, now: now, in: db)
+    }
+  }
+
   /// Throws `APIError.retired` if the player's data were deleted, or the device was removed.
   func refuseRetired(_ device: DeviceID?) throws {
     let found = try row(

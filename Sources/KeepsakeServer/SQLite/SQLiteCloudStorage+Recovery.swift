@@ -20,7 +20,7 @@ extension SQLiteCloudStorage {
     }
   }
 
-  func putRecovery(_ code: ContentHash, by identity: DeviceIdentity, now: Int64) async throws {
+  func putRecovery(_ code: ContentHash, by identity: DeviceIdentity, scope: AppID, now: Int64) async throws {
     try await committer.write(for: identity.container) { db in
       guard try !Self.isRetired(identity.device, of: identity.container, in: db) else { throw APIError.retired }
       try Self.refuseOther(code, than: identity.container, in: db)
@@ -30,7 +30,7 @@ extension SQLiteCloudStorage {
           VALUES (?, ?, ?, ?, NULL, ?, ?)
           """,
         arguments: [
-          identity.container.bytes, identity.app.bytes, identity.player.bytes, code.bytes, identity.device.bytes, now,
+          identity.container.bytes, scope.bytes, identity.player.bytes, code.bytes, identity.device.bytes, now,
         ])
     }
   }
@@ -45,16 +45,22 @@ extension SQLiteCloudStorage {
         db, sql: "SELECT container, player, app FROM recovery WHERE code = ?", arguments: [recovery.code.bytes])
       guard let found else { return nil }
       guard mayRecover(AppID(bytes: try found.decode(atIndex: 2))) else { throw APIError.otherAppsCode }
-      let identity = try Self.identity(found, device, recovery.app)
+      let identity = try Self.identity(found, device, recovery.right.app)
+      // Also if the registry of apps is an older one, which doesn't know that.
+      guard try recovery.right.parent != nil || !Self.isShared(identity.container, in: db) else {
+        throw APIError.otherAppsCode
+      }
       try Self.refuseOther(recovery.next, than: identity.container, in: db)
       try db.execute(
         sql: "UPDATE recovery SET app = ?, code = ?, used = ?, device = ?, created = ? WHERE container = ?",
         arguments: [
-          recovery.app.bytes, recovery.next.bytes, recovery.code.bytes, device.bytes, now, identity.container.bytes,
+          recovery.right.scope.bytes, recovery.next.bytes, recovery.code.bytes, device.bytes, now,
+          identity.container.bytes,
         ])
       try Self.note(
         DeviceRecord(identity: identity, name: recovery.name, createdMilliseconds: now, seenMilliseconds: now), outbox,
         in: db)
+      try Self.noteShared(identity, by: recovery.right, in: db)
       return identity
     }
   }
@@ -63,9 +69,11 @@ extension SQLiteCloudStorage {
   private static func repeated(_ recovery: Recovery, in db: Database) throws -> DeviceIdentity? {
     let found = try Row.fetchOne(
       db, sql: "SELECT container, player, device FROM recovery WHERE used = ? AND code = ? AND app = ?",
-      arguments: [recovery.code.bytes, recovery.next.bytes, recovery.app.bytes])
+      arguments: [recovery.code.bytes, recovery.next.bytes, recovery.right.scope.bytes])
     guard let found, let device = try DeviceID(bytes: found.decode(atIndex: 2)) else { return nil }
-    let identity = try identity(found, device, recovery.app)
+    let identity = try identity(found, device, recovery.right.app)
+    // In a shared container, another game of the player's is another device.
+    if let parent = recovery.right.parent, try !belongs(identity, to: parent, in: db) { return nil }
     return try isRetired(device, of: identity.container, in: db) ? nil : identity
   }
 

@@ -22,8 +22,8 @@ final class SQLiteCloudStorage: CloudStorage {
   /// Takes what a studio's backends are told; nil if there are none.
   let outbox: WebhookOutbox?
   /// Players whose devices are refused for now.
-  let bans: Mutex<[ContainerID: Ban]>
-  private let newestSeqs = NewestSeqs()
+  let bans: Mutex<Ban.All>
+  let newestSeqs = NewestSeqs()
   private let readers = WorkThreads(
     running: ServerLimits.readers, waiting: ServerLimits.waitingReads, for: "reading")
   /// One for each of `readers`: to get one from a pool takes as long as to read a small row.
@@ -299,19 +299,21 @@ final class SQLiteCloudStorage: CloudStorage {
       try db.execute(
         sql: "INSERT OR REPLACE INTO pairing (app, code, container, player, expires) VALUES (?, ?, ?, ?, ?)",
         arguments: [
-          pairing.app.bytes, pairing.code, pairing.container.bytes, pairing.player.bytes, pairing.expiresMilliseconds,
+          pairing.scope.bytes, pairing.code, pairing.container.bytes, pairing.player.bytes, pairing.expiresMilliseconds,
         ])
     }
   }
 
-  func join(_ code: Data, app: AppID, as device: DeviceID, name: String, now: Int64) async throws -> DeviceIdentity? {
+  func join(
+    _ code: Data, by right: EntryRight, as device: DeviceID, name: String, now: Int64
+  ) async throws -> DeviceIdentity? {
     defer { outbox?.wake() }
     return try await committer.write(for: nil) { [outbox] db in
       let found = try Row.fetchOne(
         db, sql: "SELECT container, player, expires FROM pairing WHERE app = ? AND code = ?",
-        arguments: [app.bytes, code])
+        arguments: [right.scope.bytes, code])
       guard let found else { return nil }
-      try db.execute(sql: "DELETE FROM pairing WHERE app = ? AND code = ?", arguments: [app.bytes, code])
+      try db.execute(sql: "DELETE FROM pairing WHERE app = ? AND code = ?", arguments: [right.scope.bytes, code])
       let expires: Int64 = try found.decode(atIndex: 2)
       guard expires > now else { return nil }
       guard let container = try ContainerID(bytes: found.decode(atIndex: 0)),
@@ -320,9 +322,10 @@ final class SQLiteCloudStorage: CloudStorage {
         throw ServerError(.damaged, "A pairing code's row can't be read.")
       }
       guard try !Self.isRetired(device, of: container, in: db) else { return nil }
-      let identity = DeviceIdentity(device: device, player: player, container: container, app: app)
+      let identity = DeviceIdentity(device: device, player: player, container: container, app: right.app)
       try Self.note(
         DeviceRecord(identity: identity, name: name, createdMilliseconds: now, seenMilliseconds: now), outbox, in: db)
+      try Self.noteShared(identity, by: right, in: db)
       return identity
     }
   }

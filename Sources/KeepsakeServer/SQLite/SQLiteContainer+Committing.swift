@@ -269,9 +269,14 @@ extension SQLiteContainer {
   }
 
   private func retire(_ device: DeviceID, isLeaving: Bool, now: Int64) throws {
+    // Those in shared containers would be admitted for ever.
+    if let parent = ContainerID(bytes: id), try !SQLiteCloudStorage.sharedDevices(of: parent, device, in: db).isEmpty {
+      throw SharedLeft()
+    }
     try run("INSERT OR IGNORE INTO retired (container, device, at) VALUES (?, ?, ?)", [id, device.bytes, now])
     try run("DELETE FROM deviceChain WHERE container = ? AND device = ?", [id, device.bytes])
     try run("DELETE FROM device WHERE container = ? AND id = ?", [id, device.bytes])
+    try run("DELETE FROM sharedDevice WHERE container = ? AND device = ?", [id, device.bytes])
     // The removed device may have requested these, to come back with them. One that leaves by itself is signed out: its
     // player may have nothing but the recovery code, or an identity.
     try run("DELETE FROM pairing WHERE container = ?", [id])

@@ -14,7 +14,7 @@ enum Schema {
     "5 what devices have seen", "6 packed decisions", "7 the bank's own operations",
     "8 tokens with an age",
     "9 revisions", "10 packed rows", "11 pruning", "12 recovery codes",
-    "13 identities", "14 admin", "15 webhooks", "16 set-back stores",
+    "13 identities", "14 admin", "15 webhooks", "16 set-back stores", "17 shared containers",
   ]
 
   static func migrator(files: ContentFiles) -> DatabaseMigrator {
@@ -118,6 +118,7 @@ enum Schema {
       // Of a device whose store went back to an older state; null for any other.
       try db.execute(sql: "ALTER TABLE device ADD COLUMN setBack BLOB")
     }
+    migrator.registerMigration(migrations[16], migrate: addShared)
     return migrator
   }
 

@@ -25,11 +25,14 @@ protocol CloudStorage: DecidingStorage {
   /// Whether a device was removed, or everything of its player deleted. Its token is then refused, although its
   /// signature is valid.
   func isRetired(_ identity: DeviceIdentity) async throws -> Bool
-  /// Why a player's devices are refused for now; nil if they aren't. Doesn't ask the database.
-  func ban(of container: ContainerID) -> Ban?
+  /// Why a device is refused for now, with all of its player's, or with all that its player's game has in shared
+  /// containers; nil if it isn't. Doesn't ask the database.
+  func ban(of identity: DeviceIdentity) -> Ban?
   /// Deletes everything of a container, and refuses its devices forever. What remains is a hash of the container's id,
-  /// and which receipts were paid, not to whom.
-  func delete(_ container: ContainerID, now: Int64) async throws
+  /// and which receipts were paid, not to whom. With it goes what the player has in shared containers that nobody else
+  /// has; `SharedLeft` is thrown while the player has devices in others.
+  @discardableResult
+  func delete(_ container: ContainerID, now: Int64) async throws -> Deletion
   /// Returns a page of everything that is kept of a container.
   func exported(_ place: PlayerExport.Position, of container: ContainerID) async throws -> PlayerExport.Page
 
@@ -53,19 +56,24 @@ protocol CloudStorage: DecidingStorage {
   /// of the container is removed. Throws `APIError.retired` if the requesting device was removed, or everything of its
   /// player deleted.
   func putPairing(_ pairing: Pairing, for device: DeviceID, now: Int64) async throws
-  /// Uses up a code and records the new device, both or neither; nil if this app has no such code, it has expired, or
-  /// everything of its player was deleted.
-  func join(_ code: Data, app: AppID, as device: DeviceID, name: String, now: Int64) async throws -> DeviceIdentity?
+  /// Uses up a code and records the new device, both or neither; nil if there is no such code for this right, it has
+  /// expired, or everything of its player was deleted.
+  func join(
+    _ code: Data, by right: EntryRight, as device: DeviceID, name: String, now: Int64
+  ) async throws -> DeviceIdentity?
 
   /// Returns what is known of a container's recovery code, and how many devices its player has.
   func recovery(of container: ContainerID) async throws -> RecoveryFacts
   /// Stores a recovery code in place of any earlier one of the same container, until it is used, or another device
   /// removes the one that made it. Throws `APIError.retired` as `putPairing`.
-  func putRecovery(_ code: ContentHash, by identity: DeviceIdentity, now: Int64) async throws
+  ///
+  /// - Parameter scope: In what it is valid (``EntryRight/scope``).
+  func putRecovery(_ code: ContentHash, by identity: DeviceIdentity, scope: AppID, now: Int64) async throws
   /// Uses up a recovery code, records the new device, and puts the next code in its place, all or nothing; nil if there
   /// is no such code. The same request again returns the same device.
   ///
-  /// - Parameter mayRecover: Whether a code of this app counts; `APIError.otherAppsCode` is thrown otherwise.
+  /// - Parameter mayRecover: Whether a code of this app, or of this shared container, counts; `APIError.otherAppsCode`
+  ///   is thrown otherwise.
   func recover(
     _ recovery: Recovery, as device: DeviceID, now: Int64, mayRecover: @escaping @Sendable (AppID) -> Bool
   ) async throws -> DeviceIdentity?
@@ -86,6 +94,24 @@ protocol CloudStorage: DecidingStorage {
   ) async throws -> IdentitySignIn
   /// Has an identity lead nowhere; false if it doesn't lead to this device's player.
   func unlink(_ identity: ContentHash, by device: DeviceIdentity) async throws -> Bool
+
+  /// Records a new device of a shared container: of the one that the parent's player has, or of a new one.
+  ///
+  /// - Parameter new: The device, with the player and container if they are new.
+  /// - Returns: The device as it was recorded.
+  /// - Throws: `APIError.retired` if the parent's device was removed.
+  func registerShared(
+    _ new: DeviceIdentity, named name: String, by right: EntryRight, now: Int64
+  ) async throws -> DeviceIdentity
+  /// Returns the devices in shared containers that belong to a device of a game, or to all of a player's in the game.
+  func sharedDevices(of parent: ContainerID, _ device: DeviceID?) async throws -> [SharedDevice]
+  /// Whether a container is a shared one, whatever the registry of apps says.
+  func isShared(_ container: ContainerID) async throws -> Bool
+  /// If no other device of the same player of a game is in this shared container, that player's next device gets
+  /// another one: called before somebody else removes the device, or it would be back at once.
+  func leaveShared(_ device: DeviceID, of container: ContainerID) async throws
+  /// Returns the shared containers that a player has in a game, also those that were left for another one.
+  func sharedContainers(of parent: ContainerID) async throws -> [SharedContainer]
 
   /// Returns a page of the containers, with those among them that are due for pruning.
   ///
@@ -191,7 +217,8 @@ struct DeviceRecord: Hashable, Sendable {
 struct Pairing: Hashable, Sendable {
   /// The SHA-256 of the code.
   var code: Data
-  var app: AppID
+  /// In what it is valid (``EntryRight/scope``).
+  var scope: AppID
   var player: PlayerID
   var container: ContainerID
   var expiresMilliseconds: Int64
@@ -203,8 +230,58 @@ struct Recovery: Hashable, Sendable {
   /// The code that takes its place.
   var next: ContentHash
   /// Of the new device.
-  var app: AppID
+  var right: EntryRight
   var name: String
+}
+
+/// By what right a device becomes a player's.
+struct EntryRight: Hashable, Sendable {
+  /// What its token gets: the app, or the right to a shared container (``SharedGrant/id``).
+  var app: AppID
+  /// In what its codes are valid: the app, or the shared container.
+  var scope: AppID
+  /// For a shared container, the device of the game itself.
+  var parent: DeviceIdentity?
+
+  init(_ app: AppID) { (self.app, scope) = (app, app) }
+
+  init(_ grant: SharedGrant, of parent: DeviceIdentity) {
+    (app, scope, self.parent) = (grant.id, grant.share, parent)
+  }
+}
+
+/// What was deleted with a container.
+struct Deletion: Hashable, Sendable {
+  /// Whether the files of its contents are gone, too.
+  var areFilesGone: Bool
+  /// Shared containers that nobody else has.
+  var shared: [ContainerID]
+}
+
+/// Devices in shared containers have to be removed before those to which they belong.
+struct SharedLeft: Error {}
+
+/// A device in a shared container.
+struct SharedDevice: Hashable, Sendable {
+  var container: ContainerID
+  var device: DeviceID
+}
+
+/// A shared container that a player has in a game.
+struct SharedContainer: Hashable, Sendable {
+  var share: AppID
+  var container: ContainerID
+  var player: PlayerID
+  /// Whether no other player of a game has it, or has a device in it.
+  var isAlone: Bool
+}
+
+/// A player of a game who has a shared container.
+struct SharedParent: Hashable, Sendable {
+  var container: ContainerID
+  /// Nil if none of the player's devices is left.
+  var player: PlayerID?
+  var app: AppID?
 }
 
 /// The player has no room for a content.

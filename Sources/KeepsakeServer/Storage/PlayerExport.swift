@@ -54,6 +54,13 @@ enum PlayerExport {
       var issuer: String
       var createdMilliseconds: Int64
     }
+    /// A shared container that the player has in this game, or had: what is in it is exported with a token of its own.
+    struct Shared: Sendable, Encodable {
+      /// The container's id, of all players.
+      var share: String
+      var container: ContainerID
+      var player: PlayerID
+    }
     struct Content: Sendable, Encodable {
       var hash: ContentHash
       var length: Int
@@ -75,6 +82,7 @@ enum PlayerExport {
     /// The player's recovery code, of which only the hash is kept.
     var recoveryCode: RecoveryCode?
     var identity: Identity?
+    var shared: Shared?
     var cell: CellUpdate?
     var version: VersionRecord?
     var content: Content?
@@ -107,6 +115,9 @@ enum PlayerExport {
     init(recoveryCode created: Int64) { recoveryCode = RecoveryCode(createdMilliseconds: created) }
     init(_ linked: LinkedIdentity) {
       identity = Identity(issuer: linked.issuer, createdMilliseconds: linked.createdMilliseconds)
+    }
+    init(_ shared: SharedContainer) {
+      self.shared = Shared(share: shared.share.text, container: shared.container, player: shared.player)
     }
     init(content: Content) { self.content = content }
     init(operation: Operation) { self.operation = operation }

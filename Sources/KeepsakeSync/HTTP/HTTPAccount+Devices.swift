@@ -51,6 +51,7 @@ extension HTTPAccount {
 
   @discardableResult
   static func checked(_ answer: HTTPSession.Answer) throws(AccountError) -> HTTPSession.Answer {
+    if let refusal = AccountError(answer) { throw refusal }
     do {
       try HTTPAnswer.check(answer.response, body: answer.body)
     } catch {

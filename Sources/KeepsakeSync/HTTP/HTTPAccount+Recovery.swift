@@ -57,7 +57,7 @@ extension HTTPAccount {
     _ code: RecoveryCode, next: RecoveryCode, name: String
   ) async throws(AccountError) -> CloudCredentials {
     try await account(
-      Self.path + "/join", body: Recovering(code: code.text, next: next.digest.description, name: name),
+      "recovery/join", body: Recovering(code: code.text, next: next.digest.description, name: name),
       unknown: .codesUnsupported)
   }
 }

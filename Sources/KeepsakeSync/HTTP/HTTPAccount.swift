@@ -7,12 +7,27 @@ import FoundationNetworking
 
 /// Registers with a Keepsake server, and adds further devices to the same player.
 package struct HTTPAccount: Sendable {
+  /// The right by which a container is asked for.
+  private enum Right {
+    /// The game's app key: for a container of the game's own.
+    case appKey(String)
+    /// The token of the player's device in the game itself: for the shared container of this name.
+    case parent(CloudCredentials, name: String)
+  }
   private let url: URL
-  private let appKey: String
+  private let right: Right
 
   package init(url: URL, appKey: String) {
     self.url = url
-    self.appKey = appKey
+    right = .appKey(appKey)
+  }
+
+  /// Creates an account in the shared container of this name, whose devices belong to those of the game itself.
+  ///
+  /// - Parameter parent: The player's device in the game itself.
+  package init(shared name: String, parent: CloudCredentials) {
+    url = parent.url
+    right = .parent(parent, name: name)
   }
 
   private struct Registration: Encodable {
@@ -35,14 +50,15 @@ package struct HTTPAccount: Sendable {
 
   /// Creates a new player with this device. One round trip.
   ///
-  /// Repeating this after a lost response creates another player, so register while nothing depends on it yet.
+  /// Repeating this after a lost response creates another player, so register while nothing depends on it yet. In a
+  /// shared container it creates another device of the same player.
   package func register(name: String) async throws(AccountError) -> CloudCredentials {
-    try await account("v1/devices", body: Registration(name: name))
+    try await account("devices", body: Registration(name: name))
   }
 
   /// Adds this device to the player whose other device shows `code`. One round trip; a code works once.
   package func join(code: String, name: String) async throws(AccountError) -> CloudCredentials {
-    try await account("v1/pairing/join", body: Joining(code: code, name: name))
+    try await account("pairing/join", body: Joining(code: code, name: name))
   }
 
   /// Returns a code to type on another device, once, before it expires. One round trip.
@@ -52,12 +68,22 @@ package struct HTTPAccount: Sendable {
     return try await send(request, body: Data())
   }
 
-  /// - Parameter unknown: The error for a server that doesn't know the route; nil for routes that every server knows.
+  /// - Parameters:
+  ///   - path: The route below `v1`, or below the shared container.
+  ///   - unknown: The error for a server that doesn't know the route; nil for routes that every server knows.
   func account(
     _ path: String, body: some Encodable, unknown: AccountError? = nil
   ) async throws(AccountError) -> CloudCredentials {
-    var request = HTTPRequests.request("POST", url, path)
-    request.setValue(appKey, forHTTPHeaderField: "Keepsake-App-Key")
+    var request: URLRequest
+    var unknown = unknown
+    switch right {
+    case .appKey(let key):
+      request = HTTPRequests.request("POST", url, "v1/" + path)
+      request.setValue(key, forHTTPHeaderField: "Keepsake-App-Key")
+    case .parent(let parent, let name):
+      request = HTTPRequests.request("POST", parent, "v1/shared/\(name)/\(path)")
+      unknown = .sharedUnsupported
+    }
     request.setValue("application/json", forHTTPHeaderField: "Content-Type")
     let bytes: Data
     do {
@@ -90,6 +116,14 @@ package struct HTTPAccount: Sendable {
   }
 }
 
+extension AccountError {
+  /// The server is older than shared containers.
+  static let sharedUnsupported: AccountError = {
+    let message = "The server doesn't know shared containers: they need a newer version of it."
+    return AccountError(.failed(TransportFailure(.rejected, message)), message)
+  }()
+}
+
 /// A code that another device uses to join.
 package struct PairingCode: Hashable, Sendable, Codable {
   package var code: String
@@ -116,6 +150,10 @@ package struct AccountError: Error, Sendable, CustomStringConvertible {
     case retired
     /// The app key or the token isn't accepted.
     case unauthorized
+    /// The game isn't entitled to the shared container, or there is none of this name.
+    case notEntitled
+    /// The game may only read the shared container.
+    case readOnly
     /// Any other failure of the request.
     case failed(TransportFailure)
   }
@@ -124,8 +162,8 @@ package struct AccountError: Error, Sendable, CustomStringConvertible {
   /// Whether the server has refused the request as it is: the same request would be refused again.
   package var isRefusal: Bool {
     switch code {
-    case .codeUnknown, .identityTaken, .identityUnknown, .retired, .unauthorized: true
-    case .tooManyGuesses: false
+    case .codeUnknown, .identityTaken, .identityUnknown, .retired, .unauthorized, .readOnly: true
+    case .tooManyGuesses, .notEntitled: false
     case .failed(let failure): failure.kind == .rejected
     }
   }
@@ -138,7 +176,8 @@ package struct AccountError: Error, Sendable, CustomStringConvertible {
     self.message = message
   }
 
-  /// Creates the error for a response about codes or identities; nil for any other response.
+  /// Creates the error for a response about codes, identities or a container that may only be read; nil for any other
+  /// response.
   init?(_ answer: HTTPSession.Answer) {
     switch HTTPAnswer.code(answer.body) {
     case "code_unknown":
@@ -156,13 +195,22 @@ package struct AccountError: Error, Sendable, CustomStringConvertible {
         """)
     case "identity_unknown":
       self.init(.identityUnknown, "This identity leads to no player.")
+    case "read_only":
+      self.init(
+        .readOnly, "This game may only read this shared container: ask for it in the studio's game that may write.")
     default:
       return nil
     }
   }
 
   init(_ failure: TransportFailure) {
-    self.init(failure.kind == .unauthorized ? .unauthorized : .failed(failure), failure.message)
+    let code: Code =
+      switch failure.kind {
+      case .unauthorized: .unauthorized
+      case .notEntitled: .notEntitled
+      default: .failed(failure)
+      }
+    self.init(code, failure.message)
   }
 
   package var description: String { message }

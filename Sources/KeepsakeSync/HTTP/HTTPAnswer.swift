@@ -39,6 +39,10 @@ enum HTTPAnswer {
       throw TransportFailure(.interrupted, "The response with status \(status) isn't from a Keepsake server.")
     }
     switch status {
+    case 403 where details?.code == "not_entitled": throw TransportFailure(.notEntitled, message)
+    // It was sent before this device knew that it may only read; the next exchange says so.
+    case 403 where details?.code == "read_only":
+      throw TransportFailure(.server(retryAfterMilliseconds: nil), message)
     case 401, 403: throw TransportFailure(.unauthorized, message)
     case 408: throw TransportFailure(.interrupted, message)
     default: throw TransportFailure(.rejected, message, quota: quota(status, details))

@@ -96,7 +96,7 @@ extension SyncService {
     case .everything:
       guard status.phase == .idle else { return nil }
       let refusals = try store.write { transaction in
-        let whole = try engine.refusalsAsSetBack(in: transaction)
+        let whole = try engine.refusalsOfAll(in: transaction)
         return whole.isEmpty ? try transaction.outbox(limit: .max).flatMap(\.refusals) : whole
       }
       return refusals.isEmpty ? .success(()) : .failure(SyncError.refused(refusals))

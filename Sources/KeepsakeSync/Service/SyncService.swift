@@ -146,7 +146,7 @@ package actor SyncService<Store: DeviceStore> {
           facts = try transaction.facts()
           facts.caughtUp = false
           // The other cloud knows nothing of it.
-          (facts.setBack, facts.setBackMark) = (nil, nil)
+          (facts.setBack, facts.setBackMark, facts.isReadOnly) = (nil, nil, false)
           // What was still incomplete stays in the other container only.
           try transaction.clearStaged()
         } else {
@@ -213,6 +213,7 @@ package actor SyncService<Store: DeviceStore> {
       shown.lastFetchedMilliseconds = facts.lastFetchedMilliseconds
       shown.hasArrivals = facts.hasArrivals
       shown.setBackMark = facts.setBackMark
+      shown.isReadOnly = facts.isReadOnly
       shown.isReached = next.isReached
       ledger.update(status.transfers, isQuiet: status.phase == .idle)
     }
@@ -318,7 +319,7 @@ package actor SyncService<Store: DeviceStore> {
         } catch {
           // A failing stream costs only time: the engine polls by itself, and reports what is wrong.
           switch (error as? TransportFailure)?.kind {
-          case .unauthorized, .rejected: pause = SyncLimits.longestEventPauseMilliseconds
+          case .unauthorized, .notEntitled, .rejected: pause = SyncLimits.longestEventPauseMilliseconds
           case .server(let retryAfter): least = retryAfter ?? 0
           case .unreachable, .interrupted, nil: break
           }

@@ -38,12 +38,14 @@ package struct SyncStatus: Hashable, Sendable {
   package var isReached: Bool
   /// Set while the cloud has this device marked as set back, and wants its game to know.
   package var setBackMark: SetBackMark?
+  /// Whether this device may only read in the cloud, as of its last response.
+  package var isReadOnly: Bool
 
   package init(
     phase: Phase = .stopped, attempts: Int = 0, waitingCommits: Int = 0, transfers: [SyncTransfer] = [],
     isListening: Bool = false, lastFetchedMilliseconds: Int64? = nil, refusals: [EngineRefusal] = [],
     hasArrivals: Bool = false,
-    isReached: Bool = false, setBackMark: SetBackMark? = nil
+    isReached: Bool = false, setBackMark: SetBackMark? = nil, isReadOnly: Bool = false
   ) {
     self.phase = phase
     self.attempts = attempts
@@ -55,6 +57,7 @@ package struct SyncStatus: Hashable, Sendable {
     self.hasArrivals = hasArrivals
     self.isReached = isReached
     self.setBackMark = setBackMark
+    self.isReadOnly = isReadOnly
   }
 }
 

@@ -35,6 +35,17 @@ import Testing
     await KeepsakeCommandTests.status(of: VerifyCommand.self, arguments)
   }
 
+  @Test("the shared data in the folder of a store is checked as well, as a store of its own")
+  func sharedData() async throws {
+    try await cleaning {
+      let game = try GameData.open("com.example.verify", at: folder.appendingPathComponent("game"))
+      _ = try game.shared("studio.coins")
+      try game.close()
+      let names = verify([folder.path]).files.map { ($0.path as NSString).lastPathComponent }
+      #expect(names.sorted() == ["game", "studio.coins"])
+    }
+  }
+
   @Test("a folder of backups is searched recursively, and each damaged file is reported")
   func folders() async throws {
     try await cleaning {

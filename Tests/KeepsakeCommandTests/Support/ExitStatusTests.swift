@@ -82,10 +82,15 @@ import Testing
     return asking.map { ["admin"] + $0 + address } + local.map { ["admin"] + $0 + ["--data", data] }
   }
 
-  /// Calls of the commands of apps.
+  /// Calls of the commands of apps and teams.
   private static func apps(data: String) -> [Call] {
-    [["create"], ["rotate"], ["revoke"]].map { ["app"] + $0 + ["--name", "dungeon", "--data", data] }
-      + [["app", "list", "--data", data]]
+    let apps = [["create"], ["rotate"], ["revoke"]].map { ["app"] + $0 + ["--name", "dungeon"] } + [["app", "list"]]
+    let teams = [
+      ["create", "studio"], ["list"], ["add", "studio", "dungeon"], ["remove", "studio", "dungeon"],
+      ["share", "studio", "studio.coins"], ["grant", "studio", "studio.coins", "dungeon"],
+      ["withdraw", "studio", "studio.coins", "dungeon"],
+    ].map { ["team"] + $0 }
+    return (apps + teams).map { $0 + ["--data", data] }
   }
 
   /// Checks that calls name each subcommand, except those that can't end so.

@@ -172,6 +172,40 @@ struct JSONCall {
       ("app rotate", [JSONCall("--data", "cloud", "--name", "dungeon", members: ["name": "dungeon"])]),
       ("app list", [JSONCall("--data", "cloud", members: ["path": "cloud"])]),
       (
+        "team create",
+        [
+          JSONCall("--data", "cloud", "studio", members: ["team": "studio"]),
+          JSONCall("--data", "cloud", "studio", status: 64),
+        ]
+      ),
+      (
+        "team add",
+        [
+          JSONCall("--data", "cloud", "studio", "dungeon", members: ["app": "dungeon"]),
+          JSONCall("--data", "cloud", "studio", "kingdom", status: 66),
+        ]
+      ),
+      (
+        "team share",
+        [
+          JSONCall("--data", "cloud", "studio", "studio.coins", members: ["container": "studio.coins"]),
+          JSONCall("--data", "cloud", "studio", "Studio Coins", status: 64),
+        ]
+      ),
+      (
+        "team grant",
+        [
+          JSONCall("--data", "cloud", "studio", "studio.coins", "dungeon", members: ["access": "readWrite"]),
+          JSONCall("--data", "cloud", "studio", "gone", "dungeon", status: 66),
+        ]
+      ),
+      ("team list", [JSONCall("--data", "cloud", members: ["path": "cloud"])]),
+      (
+        "team withdraw",
+        [JSONCall("--data", "cloud", "studio", "studio.coins", "dungeon", members: ["app": "dungeon"])]
+      ),
+      ("team remove", [JSONCall("--data", "cloud", "studio", "dungeon", members: ["team": "studio"])]),
+      (
         "app revoke",
         [
           JSONCall("--data", "cloud", "--name", "dungeon", "--key", "00000000", status: 66),

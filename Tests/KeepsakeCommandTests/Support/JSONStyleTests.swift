@@ -146,7 +146,7 @@ import Testing
 
   /// Members of which the calls have no example.
   private static let rare: [String: Set<String>] = [
-    "app revoke": ["key"],
+    "app revoke": ["key"], "admin player show": ["parents", "shared"],
     "admin money refund": ["alreadyDone", "balances", "owed", "player", "purchase"], "bank release": ["url"],
     "doctor": ["needsSecret"], "inspect": ["recordsMessage"], "simulate": ["error"],
     "sync": ["deviceNames", "item"], "wrap": ["beside", "choice", "saveCount"],

@@ -258,6 +258,16 @@ import Testing
       {"cursor":\#(cursorText),"serverTimeMilliseconds":5,"setBack":{"from":41,"to":7},\#
       "setBackMark":{"atMilliseconds":9,"refused":true}}
       """#),
+    Form(
+      "a response to a device that may only read",
+      ExchangeResponse(
+        outcome: .refused([Refusal(item: "all", reason: .readOnly, message: "read only")]), changes: [], contents: [],
+        wallet: nil, cursor: cursor, more: false, serverTimeMilliseconds: 5, isReadOnly: true),
+      #"""
+      {"cursor":\#(cursorText),\#
+      "outcome":{"refused":[{"item":"all","message":"read only","reason":"readOnly"}]},\#
+      "readOnly":true,"serverTimeMilliseconds":5}
+      """#),
     Form("the mark of a set-back store", SetBackMark(atMilliseconds: 9, isRefused: false), #"{"atMilliseconds":9}"#),
     Form("a refusal", refusal, refusalText),
     Form("a refusal for want of room", ExchangeOutcome.refused([full]), #"{"refused":[\#(fullText)]}"#),
@@ -408,6 +418,7 @@ import Testing
       "an event with what changed", "a cell with a set", "a cell with a dictionary", "a cell of a later rule",
       "a request that confirms a set-back store", "a response to a set-back store", "the mark of a set-back store",
       "a request of a device that stages", "a list of devices with what they have",
+      "a response to a device that may only read",
     ]
     #expect(shown == expected)
   }

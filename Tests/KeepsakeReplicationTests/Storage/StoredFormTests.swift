@@ -15,6 +15,7 @@ import Testing
       serverOffsetMilliseconds: -6, lastFetchedMilliseconds: 7, hasArrivals: true)
     (facts.moves, facts.isRefused, facts.arrivalsNotDownloaded) = (8, true, [VersionID(high: 0, low: 9)])
     (facts.setBack, facts.setBackMark) = (SetBack(from: 9, to: 4), SetBackMark(atMilliseconds: 5, isRefused: true))
+    facts.isReadOnly = true
     #expect(try again(facts) == facts)
     #expect(try again(DeviceFacts()) == DeviceFacts())
     for isPiece in [true, false] {

@@ -143,7 +143,7 @@ import Testing
         #expect(error?.code == .damaged, "\(text)")
         #expect(try Data(contentsOf: registry.file) == Data(text.utf8), "nothing is written over it")
       }
-      try Data(#"{"format": 2, "apps": "otherwise"}"#.utf8).write(to: registry.file)
+      try Data(#"{"format": 3, "apps": "otherwise"}"#.utf8).write(to: registry.file)
       let error = #expect(throws: ServerError.self) { _ = try registry.list() }
       #expect(error?.code == .newerData)
       #expect(try await phone.call("GET", "/v1/devices").status == 200)

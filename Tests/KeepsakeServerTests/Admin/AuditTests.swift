@@ -132,7 +132,7 @@ import Testing
             _ = try await AuditedStorage(storage, entry()).retire(identity.device, of: container, now: 1)
           }
         ),
-        ("delete", { try await storage.delete(container, now: 1, auditing: entry()) }),
+        ("delete", { _ = try await storage.delete(container, now: 1, auditing: entry()) }),
       ]
       for (name, act) in acts { await #expect(throws: (any Error).self, "\(name)") { try await act() } }
       #expect(storage.ban(of: container) == nil)

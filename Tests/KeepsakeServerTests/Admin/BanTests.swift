@@ -19,7 +19,7 @@ import Testing
   }
 
   private func rows(_ storage: SQLiteCloudStorage) async throws -> [ContainerID: Ban] {
-    try await storage.reading { try Ban.all(in: $0) }
+    try await storage.reading { try Ban.all(in: $0).players }
   }
 
   @Test("a player who was deleted meanwhile isn't banned, and nothing of the player comes back")

@@ -134,6 +134,7 @@ struct MonitoringTests {
       var configuration = Configuration()
       // One that stays open.
       configuration.allowsUnsafeTransactions = true
+      configuration.busyMode = .timeout(TimeInterval(Patience.limit.components.seconds))
       let path = folder.appendingPathComponent("cloud.sqlite").path
       let other = try DatabaseQueue(path: path, configuration: configuration)
       try await other.writeWithoutTransaction { try $0.execute(sql: "BEGIN IMMEDIATE") }

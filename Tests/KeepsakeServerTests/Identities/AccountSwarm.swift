@@ -8,24 +8,57 @@ import KeepsakeSimulation
 /// Players, devices and strangers at one cloud: what they ask for is drawn from a seed, as are the order in which it
 /// arrives and how often. Each answer is compared with the model's.
 struct AccountSwarm {
-  /// Two games on one server.
-  private static let apps = [AppID(ofKey: "first-app"), AppID(ofKey: "second-app")]
+  /// A cloud with two games of one team, which share two containers.
+  struct Cloud: Sendable {
+    static let team = "team"
+    static let shared = ["purse", "heroes"]
+    static let names = ["first-app", "second-app"]
+    static let apps = names.map(AppID.init(ofKey:))
+
+    let storage: SQLiteCloudStorage
+    let registry: AppRegistry
+    let keys: AppKeys
+    /// The shared containers' ids.
+    let shares: [String: AppID]
+
+    init(_ storage: SQLiteCloudStorage, in folder: URL) throws {
+      self.storage = storage
+      registry = AppRegistry(file: folder.appendingPathComponent("apps"))
+      try registry.createTeam(Self.team)
+      for name in Self.names {
+        _ = try registry.create(name, adopting: name)
+        try registry.add(name, to: Self.team)
+      }
+      for name in Self.shared { try registry.share(name, in: Self.team) }
+      let made = try registry.teams().flatMap(\.shares)
+      shares = Dictionary(uniqueKeysWithValues: made.map { ($0.name, AppID(text: $0.id) ?? AppID(bytes: Data())) })
+      keys = try AppKeys([], registry: registry)
+    }
+
+    func entitle(_ app: AppID, to name: String, _ access: ContainerAccess?) throws {
+      // Each change is a file that is written and read.
+      if keys.grant(of: app, to: name)?.access == access { return }
+      let index = Self.apps.firstIndex(of: app) ?? 0
+      try registry.entitle(Self.names[index], to: name, of: Self.team, access)
+      keys.reload()
+    }
+  }
   private static let steps = 24...60
   private static let pairingMilliseconds: Int64 = 600_000
   private static let proofMilliseconds: Int64 = 900_000
 
-  private let storage: SQLiteCloudStorage
+  private let cloud: Cloud
   private let seed: UInt64
   private var random: SeededGenerator
   /// Several if two requests arrived together, and nothing has shown yet which one was first.
-  private var models: Set<AccountModel> = [AccountModel()]
+  private var models: Set<AccountModel>
   private var now: Int64 = 1_000_000
   private var made: UInt64 = 0
 
   /// Everything that anybody has ever held: what is no good any more is tried, too.
   private var devices: [DeviceIdentity] = []
-  private var pairings: [(code: Data, app: AppID)] = []
-  private var codes: [(code: ContentHash, app: AppID)] = []
+  private var pairings: [(code: Data, by: DeviceIdentity)] = []
+  private var codes: [(code: ContentHash, by: DeviceIdentity)] = []
   private var proofs: [VerifiedIdentity] = []
   private var requests: [AccountRequest] = []
   /// What was asked and answered, for whoever looks for the reason.
@@ -34,12 +67,18 @@ struct AccountSwarm {
   /// How often each kind of answer was given.
   private(set) var answers: [String: Int] = [:]
 
-  init(seed: UInt64, storage: SQLiteCloudStorage) {
-    (self.seed, self.storage) = (seed, storage)
+  private var storage: SQLiteCloudStorage { cloud.storage }
+
+  init(seed: UInt64, cloud: Cloud) {
+    (self.seed, self.cloud) = (seed, cloud)
+    models = [AccountModel(shares: cloud.shares, apps: Cloud.apps)]
     random = SeededGenerator(seed: seed)
   }
 
   mutating func run() async throws {
+    for app in Cloud.apps {
+      for name in Cloud.shared { try cloud.entitle(app, to: name, .readWrite) }
+    }
     for _ in 0..<Int.random(in: Self.steps, using: &random) where problems.isEmpty {
       now += Int64.random(in: 0...(random.once(in: 10) ? 700_000 : 20_000), using: &random)
       let request = draw()
@@ -68,8 +107,13 @@ struct AccountSwarm {
   /// The server draws the id of a new device each time.
   private mutating func again(_ request: AccountRequest) -> AccountRequest {
     switch request {
-    case .join(let code, let app, _): .join(code, app: app, as: identifier())
-    case .recover(let code, let next, let app, _): .recover(code, next: next, app: app, as: identifier())
+    case .registerShared(var new, let name, let parent):
+      {
+        (new.device, new.container, new.player) = (identifier(), identifier(), identifier())
+        return .registerShared(new, name, of: parent)
+      }()
+    case .join(let code, let right, _): .join(code, right, as: identifier())
+    case .recover(let code, let next, let right, _): .recover(code, next: next, right, as: identifier())
     case .signIn(let identity, let device, _): .signIn(identity, by: device, as: identifier())
     default: request
     }
@@ -77,41 +121,70 @@ struct AccountSwarm {
 
   private mutating func fresh() -> AccountRequest {
     guard devices.count > 1, let device = devices.randomElement(using: &random) else { return newPlayer() }
-    switch Int.random(in: 0..<24, using: &random) {
+    switch Int.random(in: 0..<32, using: &random) {
     case 0, 1: return newPlayer()
     case 2..<5:
       let code = hash().bytes
-      pairings.append((code, device.app))
+      pairings.append((code, device))
       return .makePairing(code, by: device, expires: now + Self.pairingMilliseconds)
     case 5..<8:
       let known = pairings.randomElement(using: &random)
-      return .join(known?.code ?? hash().bytes, app: app(of: known?.app), as: identifier())
+      return .join(known?.code ?? hash().bytes, right(like: known?.by), as: identifier())
     case 8, 9:
       let code = hash()
-      codes.append((code, device.app))
+      codes.append((code, device))
       return .makeRecovery(code, by: device)
     case 10..<13:
       let (known, next) = (codes.randomElement(using: &random), hash())
-      let app = app(of: known?.app)
-      codes.append((next, app))
-      return .recover(known?.code ?? hash(), next: next, app: app, as: identifier())
-    case 13..<16: return .link(proof(), by: device)
-    case 16..<20: return .signIn(proof(), by: device, as: identifier())
-    case 20: return .unlink(proof().id, by: device)
+      if let known { codes.append((next, known.by)) }
+      return .recover(known?.code ?? hash(), next: next, right(like: known?.by), as: identifier())
+    case 13..<16: return .link(proof(for: device), by: device)
+    case 16..<20: return .signIn(proof(for: device), by: device, as: identifier())
+    case 20: return .unlink(proof(for: device).id, by: device)
     case 21, 22: return .remove(device, isLeaving: random.once(in: 2))
+    case 23..<28:
+      let new = DeviceIdentity(
+        device: identifier(), player: identifier(), container: identifier(), app: AppID(word: 0))
+      return .registerShared(new, name(), of: parent())
+    case 28, 29:
+      let access = [nil, ContainerAccess.readOnly, .readWrite, .readWrite].randomElement(using: &random) ?? nil
+      return .entitle(app(of: nil), name(), access)
     default: return random.once(in: 3) ? .delete(device.container) : newPlayer()
     }
   }
 
+  private mutating func name() -> String { Cloud.shared.randomElement(using: &random) ?? "" }
+
+  /// A device of a game, as everybody knows them.
+  private mutating func parent() -> DeviceIdentity {
+    let own = devices.filter { cloud.keys.grant($0.app) == nil }
+    return own.randomElement(using: &random) ?? devices[0]
+  }
+
+  /// A right that is good for what this device has made, unless it is the other one.
+  private mutating func right(like device: DeviceIdentity?) -> AccountRight {
+    let share = device.flatMap { cloud.keys.grant($0.app)?.share }
+    let name = share.flatMap { share in cloud.shares.first { $0.value == share }?.key }
+    if let name, !random.once(in: 8) { return .shared(name, of: parent()) }
+    if name == nil, random.once(in: 12) { return .shared(self.name(), of: parent()) }
+    return .app(app(of: name == nil ? device?.app : nil))
+  }
+
   private mutating func newPlayer() -> AccountRequest {
     let device = DeviceIdentity(
-      device: identifier(), player: identifier(), container: identifier(), app: app(of: Self.apps[0]))
+      device: identifier(), player: identifier(), container: identifier(), app: app(of: Cloud.apps[0]))
     devices.append(device)
     return .register(device)
   }
 
   /// Sometimes the other one.
-  private mutating func app(of known: AppID?) -> AppID { random.once(in: 8) ? Self.apps[1] : known ?? Self.apps[0] }
+  private mutating func app(of known: AppID?) -> AppID { random.once(in: 8) ? Cloud.apps[1] : known ?? Cloud.apps[0] }
+
+  /// Whoever shows a proof in a shared container is somebody else there.
+  private mutating func proof(for device: DeviceIdentity) -> VerifiedIdentity {
+    let proof = proof()
+    return cloud.keys.grant(device.app).map { proof.scoped(to: $0.share) } ?? proof
+  }
 
   private mutating func proof() -> VerifiedIdentity {
     if random.once(in: 3), let shown = proofs.randomElement(using: &random) { return shown }
@@ -142,21 +215,29 @@ struct AccountSwarm {
         try await storage.recordDevice(
           DeviceRecord(identity: device, name: "", createdMilliseconds: now, seenMilliseconds: now))
         return .done
+      case .registerShared(var new, let name, let parent):
+        let right = try await admit(.shared(name, of: parent))
+        new.app = right.app
+        return .device(try await storage.registerShared(new, named: "", by: right, now: now))
       case .makePairing(let code, let device, let expires):
+        try await admit(device, isWriting: true)
         let pairing = Pairing(
-          code: code, app: device.app, player: device.player, container: device.container,
+          code: code, scope: cloud.keys.scope(of: device.app), player: device.player, container: device.container,
           expiresMilliseconds: expires)
         try await storage.putPairing(pairing, for: device.device, now: now)
         return .done
-      case .join(let code, let app, let device):
-        return answer(try await storage.join(code, app: app, as: device, name: "", now: now))
+      case .join(let code, let right, let device):
+        return answer(try await storage.join(code, by: try await admit(right), as: device, name: "", now: now))
       case .makeRecovery(let code, let device):
-        try await storage.putRecovery(code, by: device, now: now)
+        try await admit(device, isWriting: true)
+        try await storage.putRecovery(code, by: device, scope: cloud.keys.scope(of: device.app), now: now)
         return .done
-      case .recover(let code, let next, let app, let device):
-        let recovery = Recovery(code: code, next: next, app: app, name: "")
-        return answer(try await storage.recover(recovery, as: device, now: now) { $0 == app })
+      case .recover(let code, let next, let right, let device):
+        let right = try await admit(right)
+        let recovery = Recovery(code: code, next: next, right: right, name: "")
+        return answer(try await storage.recover(recovery, as: device, now: now) { $0 == right.scope })
       case .link(let identity, let device):
+        try await admit(device, isWriting: true)
         switch try await storage.link(identity, to: device, now: now) {
         case .linked: return .done
         case .taken: return .taken
@@ -164,6 +245,7 @@ struct AccountSwarm {
         case .tooMany: return .tooMany
         }
       case .signIn(let identity, let device, let new):
+        try await admit(device)
         switch try await storage.signIn(with: identity, by: device, as: NewDevice(device: new, name: ""), now: now) {
         case .joined(let joined): return .device(joined)
         case .unknown: return .unknown
@@ -171,20 +253,66 @@ struct AccountSwarm {
         case .used: return .used
         }
       case .unlink(let identity, let device):
+        try await admit(device, isWriting: true)
         return try await storage.unlink(identity, by: device) ? .done : .nothing
       case .remove(let device, let isLeaving):
         // A route admits nobody to a player who was deleted; one who is deleted meanwhile has no device any more.
         guard try await !storage.isRetired(device) else { return .done }
         do {
-          _ = try await storage.retire(device.device, of: device.container, isLeaving: isLeaving, now: now)
+          if !isLeaving { try await storage.leaveShared(device.device, of: device.container) }
+          try await repeating {
+            try await removeShared(of: device.container, device.device, isLeaving)
+            _ = try await storage.retire(device.device, of: device.container, isLeaving: isLeaving, now: now)
+          }
         } catch let error as APIError where error.code == .retired {}
         return .done
       case .delete(let container):
-        try await storage.delete(container, now: now)
+        try await repeating {
+          let others = try await storage.sharedContainers(of: container).filter { !$0.isAlone }.map(\.container)
+          try await removeShared(of: container, nil, false) { others.contains($0) }
+          try await storage.delete(container, now: now)
+        }
+        return .done
+      case .entitle(let app, let name, let access):
+        try cloud.entitle(app, to: name, access)
         return .done
       }
     } catch let error as APIError {
       return .refused(error.code)
+    }
+  }
+
+  // As the routes do it.
+
+  private func admit(_ device: DeviceIdentity, isWriting: Bool = false) async throws {
+    if try await storage.isRetired(device) { throw APIError.retired }
+    if let refusal = cloud.keys.refusal(of: device.app) { throw APIError(refusal) }
+    if isWriting, cloud.keys.access(of: device.app) == .readOnly { throw APIError.readOnly }
+  }
+
+  private func admit(_ right: AccountRight) async throws -> EntryRight {
+    switch right {
+    case .app(let app): return EntryRight(app)
+    case .shared(let name, let parent):
+      try await admit(parent)
+      guard let grant = cloud.keys.grant(of: parent.app, to: name) else { throw APIError.notEntitled }
+      return EntryRight(grant, of: parent)
+    }
+  }
+
+  private func removeShared(
+    of parent: ContainerID, _ device: DeviceID?, _ isLeaving: Bool, in isMeant: (ContainerID) -> Bool = { _ in true }
+  ) async throws {
+    for one in try await storage.sharedDevices(of: parent, device) where isMeant(one.container) {
+      do {
+        _ = try await storage.retire(one.device, of: one.container, isLeaving: isLeaving, now: now)
+      } catch let error as APIError where error.code == .retired {}
+    }
+  }
+
+  private func repeating(_ body: () async throws -> Void) async throws {
+    while true {
+      do { return try await body() } catch is SharedLeft { continue }
     }
   }
 
@@ -254,6 +382,11 @@ struct AccountSwarm {
       if Set(identities) != model.identities(of: container) || identities.count != recovery.identities {
         found.append("\(container) has other identities")
       }
+    }
+    for container in model.players.keys {
+      let shared = try await storage.sharedContainers(of: container)
+      let places = Dictionary(shared.map { ($0.container, $0.isAlone) }) { $1 }
+      if places != model.shared(of: container) { found.append("\(container) has other shared containers") }
     }
     for device in devices where try await storage.isRetired(device) != model.isRefused(device) {
       found.append("\(device.device) is \(model.isRefused(device) ? "still admitted" : "refused")")

@@ -7,14 +7,15 @@ import Testing
 
 @testable import KeepsakeServer
 
-/// Registering, pairing, recovery codes, identities, removing and deleting, in any order, repeated, raced, and with
-/// everything that is no good any more.
+/// Registering, pairing, recovery codes, identities, shared containers, rights to them that come and go, removing and
+/// deleting, in any order, repeated, raced, and with everything that is no good any more.
 @Suite("Ways to a player, in many worlds", .hangLimit) struct AccountSwarmTests {
   /// What a run of so many worlds has to have seen, or it shows little.
   private static let kinds = [
     "join device", "join nothing", "recover device", "recover nothing", "recover refused", "link done", "link taken",
     "link used", "link refused", "signIn device", "signIn unknown", "signIn own", "signIn used", "signIn refused",
     "unlink done", "unlink nothing", "makePairing refused", "makeRecovery refused", "delete done", "remove done",
+    "registerShared device", "registerShared refused", "entitle done", "join refused",
   ]
 
   @Test("every answer, and what is stored, is what the rules say, also if two requests arrive together")
@@ -25,9 +26,10 @@ import Testing
     try FileManager.default.createDirectory(at: contents, withIntermediateDirectories: true)
     let database = folder.url.appendingPathComponent("cloud.sqlite")
     let storage = try SQLiteCloudStorage(database: database, contents: contents)
+    let cloud = try AccountSwarm.Cloud(storage, in: folder.url)
     var answers: [String: Int] = [:]
     for seed in 1...UInt64(TestDepth.accountWorlds) {
-      var swarm = AccountSwarm(seed: seed, storage: storage)
+      var swarm = AccountSwarm(seed: seed, cloud: cloud)
       try await swarm.run()
       answers.merge(swarm.answers, uniquingKeysWith: +)
       guard swarm.problems.isEmpty else {

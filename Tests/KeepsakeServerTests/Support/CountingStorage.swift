@@ -44,8 +44,11 @@ struct CountingStorage: CloudStorage {
     try await other().devices(of: container)
   }
   func isRetired(_ identity: DeviceIdentity) async throws -> Bool { try await other().isRetired(identity) }
-  func ban(of container: ContainerID) -> Ban? { storage.ban(of: container) }
-  func delete(_ container: ContainerID, now: Int64) async throws { try await other().delete(container, now: now) }
+  func ban(of identity: DeviceIdentity) -> Ban? { storage.ban(of: identity) }
+  @discardableResult
+  func delete(_ container: ContainerID, now: Int64) async throws -> Deletion {
+    try await other().delete(container, now: now)
+  }
   func exported(_ place: PlayerExport.Position, of container: ContainerID) async throws -> PlayerExport.Page {
     try await other().exported(place, of: container)
   }
@@ -64,14 +67,31 @@ struct CountingStorage: CloudStorage {
   func putPairing(_ pairing: Pairing, for device: DeviceID, now: Int64) async throws {
     try await other().putPairing(pairing, for: device, now: now)
   }
-  func join(_ code: Data, app: AppID, as device: DeviceID, name: String, now: Int64) async throws -> DeviceIdentity? {
-    try await other().join(code, app: app, as: device, name: name, now: now)
+  func join(
+    _ code: Data, by right: EntryRight, as device: DeviceID, name: String, now: Int64
+  ) async throws -> DeviceIdentity? {
+    try await other().join(code, by: right, as: device, name: name, now: now)
+  }
+  func registerShared(
+    _ new: DeviceIdentity, named name: String, by right: EntryRight, now: Int64
+  ) async throws -> DeviceIdentity {
+    try await other().registerShared(new, named: name, by: right, now: now)
+  }
+  func sharedDevices(of parent: ContainerID, _ device: DeviceID?) async throws -> [SharedDevice] {
+    try await other().sharedDevices(of: parent, device)
+  }
+  func isShared(_ container: ContainerID) async throws -> Bool { try await other().isShared(container) }
+  func leaveShared(_ device: DeviceID, of container: ContainerID) async throws {
+    try await other().leaveShared(device, of: container)
+  }
+  func sharedContainers(of parent: ContainerID) async throws -> [SharedContainer] {
+    try await other().sharedContainers(of: parent)
   }
   func recovery(of container: ContainerID) async throws -> RecoveryFacts {
     try await other().recovery(of: container)
   }
-  func putRecovery(_ code: ContentHash, by identity: DeviceIdentity, now: Int64) async throws {
-    try await other().putRecovery(code, by: identity, now: now)
+  func putRecovery(_ code: ContentHash, by identity: DeviceIdentity, scope: AppID, now: Int64) async throws {
+    try await other().putRecovery(code, by: identity, scope: scope, now: now)
   }
   func recover(
     _ recovery: Recovery, as device: DeviceID, now: Int64, mayRecover: @escaping @Sendable (AppID) -> Bool

@@ -46,7 +46,7 @@ import Testing
     "each kind of transport failure has its reason: in trouble, refused or unreachable",
     arguments: [
       (TransportFailure.Kind.server(retryAfterMilliseconds: nil), CloudAvailability.Reason.inTrouble),
-      (.unauthorized, .refused),
+      (.unauthorized, .refused), (.notEntitled, .notEntitled),
       (.rejected, .refused), (.interrupted, .unreachable),
     ])
   func kinds(kind: TransportFailure.Kind, reason: CloudAvailability.Reason) async throws {

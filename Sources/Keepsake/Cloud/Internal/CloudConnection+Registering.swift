@@ -26,8 +26,11 @@ extension CloudConnection {
         } catch {
           guard !Task.isCancelled else { return }
           self.failed(error)
+          let code = (error as? GameDataError)?.code
           // Trying again won't help, but `sync` or `join` may.
-          if (error as? GameDataError)?.code == .refused { return }
+          if code == .refused { return }
+          // The studio may entitle the game at any time, and nothing announces it.
+          if code == .notEntitled { pause = Self.longestPause }
         }
         // When a server comes back, its many devices must not all connect at the same moment.
         let jittered = Double.random(in: pause / 2...pause, using: &self.random)
@@ -53,7 +56,25 @@ extension CloudConnection {
 
   /// Returns the credentials; registers this device first if needed. Tries once.
   func register() async throws -> CloudCredentials {
-    try await registration.register(at: server(), name: state.desired.deviceName)
+    let server = try server()
+    // Shared data leaves the container of the player before.
+    if try await registration.hasOtherParent(at: server) { try refuseToLeaveContents() }
+    return try await registration.register(at: server, name: state.desired.deviceName)
+  }
+
+  /// Whether this shared data leaves its container, because its game is another device by now. It stays as long as
+  /// contents are only there, which can be downloaded until then.
+  func isLeaving(for address: CloudAddress) async throws -> Bool {
+    guard case .server(let server) = address.kind, try await registration.hasOtherParent(at: server) else {
+      return false
+    }
+    do {
+      try refuseToLeaveContents()
+      return true
+    } catch {
+      guard (error as? GameDataError)?.code == .notDownloaded else { throw error }
+      return false
+    }
   }
 
   func server() throws -> CloudServer {
@@ -70,7 +91,7 @@ extension CloudConnection {
   /// keychain is locked until the device has been unlocked, and what can't be read isn't gone.
   func knownCredentials(at server: CloudServer) async throws -> CloudFile.Contents? {
     do {
-      return try await registration.known(at: server)
+      return try await isLeaving(for: CloudAddress(kind: .server(server))) ? nil : registration.known(at: server)
     } catch {
       if !core.credentials.all.isEmpty { report(error) }
       keepRegistering(showing: false)

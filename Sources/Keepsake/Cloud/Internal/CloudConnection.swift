@@ -106,10 +106,14 @@ actor CloudConnection: CloudLink {
       return showWithoutService()
     }
     do {
-      if let service {
+      if let service, try await !isLeaving(for: wanted) {
         try await service.start()
         await beginLeaving()
         return
+      }
+      if service != nil {
+        await end()
+        address = wanted
       }
       switch wanted.kind {
       case .transport(let transport, let container, _): try await begin(transport, container)
@@ -293,11 +297,12 @@ actor CloudConnection: CloudLink {
       throw GameDataError.translated(error)
     }
     await reconcile()
+    state.followers.follow()
   }
 
   /// Throws if contents are only in the player's cloud: a device that belongs to another player can't get them any
   /// more.
-  private func refuseToLeaveContents() throws {
+  func refuseToLeaveContents() throws {
     let notDownloaded = try core.store.read { transaction in
       let kept = try transaction.notDownloadedVersions().compactMap { try transaction.version($0)?.record }
       // What is held back becomes visible when the device joins.
@@ -350,6 +355,7 @@ actor CloudConnection: CloudLink {
       // Checked under the status lock, so that a delivery comes entirely before or after it.
       if deliveryBuffer.hasChanges { status.hasArrivals = true }
       status.availability = status.availability.after(shown.availability)
+      if status.phase == .off { (status.setBack, status.isReadOnly) = (shown.setBack, shown.isReadOnly) }
       shown = status
     }
   }

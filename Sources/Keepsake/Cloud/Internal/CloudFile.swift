@@ -1,4 +1,5 @@
 import Foundation
+import KeepsakeReplication
 import KeepsakeStore
 import KeepsakeSync
 
@@ -10,6 +11,8 @@ struct CloudFile: Sendable {
     var isJoining = false
     /// The device with which this one signs in after it was removed.
     var standIn: CloudCredentials?
+    /// Of a device in a shared container: the game's own device that asked for it.
+    var parent: DeviceID?
   }
   /// What is known of this device.
   enum State: Sendable {

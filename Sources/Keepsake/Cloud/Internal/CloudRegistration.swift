@@ -14,6 +14,8 @@ actor CloudRegistration {
   private let former: FormerClouds
   private let recovery: RecoveryFile
   private let store: GameStore
+  /// The game to which this shared data belongs; nil for a game's own data.
+  private let game: GameReference?
   /// What a server registered and couldn't be stored: stored at the next attempt, or each would register one more
   /// player.
   private var unstored: (server: CloudServer, credentials: CloudCredentials)?
@@ -27,7 +29,7 @@ actor CloudRegistration {
     file = CloudFile(in: folder, of: base, core.credentials)
     former = FormerClouds(in: folder, of: base, core.credentials)
     recovery = RecoveryFile(in: folder, of: base, core.credentials)
-    store = core.store
+    (store, game) = (core.store, core.game)
     self.executor = executor
   }
 
@@ -52,11 +54,13 @@ actor CloudRegistration {
 
   /// Returns the credentials; registers this device first if needed. Tries once.
   func register(at server: CloudServer, name: String) async throws -> CloudCredentials {
-    if let known = try known(at: server) { return known.credentials }
-    guard try !hasLostCredentials() else { throw Self.lostCredentials }
+    if let known = try known(at: server), try await !hasOtherParent(at: server) { return known.credentials }
+    // In a shared container, the game's device is what leads to the player.
+    guard try server.shared != nil || !hasLostCredentials() else { throw Self.lostCredentials }
     if let underWay { return try await underWay.value }
     let task = Task {
       do {
+        if server.shared != nil { return try await self.share(at: server, name: name) }
         return try self.keep(try await self.newPlayer(at: server, name: name))
       } catch {
         throw GameDataError.translated(error)
@@ -85,11 +89,48 @@ actor CloudRegistration {
     code or an identity
     """)
 
+  // MARK: Shared containers
+
+  /// Returns how this device asks for a container; and for a shared one, the game's own device, which is registered
+  /// first if needed.
+  private func account(at server: CloudServer) async throws -> (account: HTTPAccount, parent: DeviceID?) {
+    guard let name = server.shared else { return (HTTPAccount(url: server.url, appKey: server.appKey), nil) }
+    guard let game else { throw GameDataError.notConnected }
+    var parent = try await game.credentials()
+    parent.url = server.url
+    return (HTTPAccount(shared: name, parent: parent), parent.device)
+  }
+
+  /// Returns the game's own device, as far as it is registered; nil for a game's own data.
+  private func parent(at server: CloudServer) async throws -> DeviceID? {
+    guard server.shared != nil else { return nil }
+    return try await game?.device(at: server)
+  }
+
+  /// Whether the game is another device by now than the one that asked for this shared container: it has joined another
+  /// player, who has another container, or its player once more. This device is going to ask anew.
+  func hasOtherParent(at server: CloudServer) async throws -> Bool {
+    guard server.shared != nil, let before = try file.read()?.parent else { return false }
+    return try await parent(at: server).map { $0 != before } ?? false
+  }
+
+  /// Makes this device one of the shared container of the game's player. What it has is joined with what is there.
+  private func share(at server: CloudServer, name: String) async throws -> CloudCredentials {
+    try prepare()
+    let (account, parent) = try await account(at: server)
+    // One that couldn't be stored is left behind: it is one more device, which costs nothing.
+    let fresh = try await account.register(name: name)
+    // It may have joined by a code meanwhile.
+    if let held = try file.read(), held.parent == parent { return held.credentials }
+    try become(fresh, parent: parent)
+    return fresh
+  }
+
   private func newPlayer(at server: CloudServer, name: String) async throws -> CloudCredentials {
     if let unstored, unstored.server == server { return unstored.credentials }
     // Each launch would register one more player.
     try file.prepare()
-    let fresh = try await HTTPAccount(url: server.url, appKey: server.appKey).register(name: name)
+    let fresh = try await account(at: server).account.register(name: name)
     unstored = (server, fresh)
     return fresh
   }
@@ -108,7 +149,8 @@ actor CloudRegistration {
   func join(_ code: String, at server: CloudServer, name: String) async throws {
     // A code is used up even if what it brings can't be stored.
     try prepare()
-    try become(try await HTTPAccount(url: server.url, appKey: server.appKey).join(code: code, name: name))
+    let (account, parent) = try await account(at: server)
+    try become(try await account.join(code: code, name: name), parent: parent)
   }
 
   // MARK: Recovery codes
@@ -119,9 +161,9 @@ actor CloudRegistration {
       throw GameDataError(.misuse, "this device is that player's already, and the code remains valid")
     }
     try prepare()
-    let account = HTTPAccount(url: server.url, appKey: server.appKey)
+    let (account, parent) = try await account(at: server)
     do {
-      try become(try await account.recover(code, next: try recovery.next(after: code), name: name))
+      try become(try await account.recover(code, next: try recovery.next(after: code), name: name), parent: parent)
     } catch let error as AccountError where error.code == .codeUnknown {
       // Neither it nor this device's use of it is known.
       try recovery.forget(code)
@@ -167,7 +209,8 @@ actor CloudRegistration {
     let held = try await register(at: server, name: name)
     try prepare()
     do {
-      try become(try await HTTPAccount.signIn(proof.token, ofIssuer: proof.issuer, name: name, for: held))
+      let joined = try await HTTPAccount.signIn(proof.token, ofIssuer: proof.issuer, name: name, for: held)
+      try become(joined, parent: try file.read()?.parent)
     } catch let error as AccountError where error.code == .retired {
       try await signInAsStandIn(proof, at: server, name: name)
     }
@@ -178,7 +221,7 @@ actor CloudRegistration {
     let joined = try await asStandIn(at: server, name: name) {
       try await HTTPAccount.signIn(proof.token, ofIssuer: proof.issuer, name: name, for: $0)
     }
-    try become(joined)
+    try become(joined, parent: try await parent(at: server))
   }
 
   /// Makes a request as the device that asks in place of this one, which was removed or has lost its credentials. It is
@@ -208,7 +251,7 @@ actor CloudRegistration {
       return kept
     }
     if let kept = try kept() { return kept }
-    let fresh = try await HTTPAccount(url: server.url, appKey: server.appKey).register(name: name)
+    let fresh = try await account(at: server).account.register(name: name)
     // Another call may have registered one meanwhile.
     if let kept = try kept() { return kept }
     if var contents = try file.read() {
@@ -228,20 +271,21 @@ actor CloudRegistration {
     if let before = try file.read()?.credentials { try former.requireRoom(for: before) }
   }
 
-  private func become(_ credentials: CloudCredentials) throws {
+  /// - Parameter parent: Of a shared container: the game's own device that asked for it.
+  private func become(_ credentials: CloudCredentials, parent: DeviceID? = nil) throws {
     // The bank of the player before still has the store's money.
     if let before = try file.read()?.credentials, before.container != credentials.container {
       try former.add([before])
     }
     // Stored first: a crash from here on must not leave the store with one player and the token of another.
-    try file.write(CloudFile.Contents(credentials: credentials, isJoining: true))
+    try file.write(CloudFile.Contents(credentials: credentials, isJoining: true, parent: parent))
   }
 
   /// Records that the store belongs to the player of these credentials, unless the device has since joined another one.
   func joined(_ credentials: CloudCredentials) throws {
     // The token may have been renewed meanwhile.
     guard let held = try file.read(), held.credentials.device == credentials.device else { return }
-    try file.write(CloudFile.Contents(credentials: held.credentials))
+    try file.write(CloudFile.Contents(credentials: held.credentials, parent: held.parent))
   }
 
   /// Stores the credentials with a new token.

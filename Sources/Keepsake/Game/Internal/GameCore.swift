@@ -11,6 +11,8 @@ final class GameCore: Sendable {
   let events: GameEvents
   let commits: CommitPipeline
   let seen = SeenByCache()
+  /// The game to which this shared data belongs; nil for a game's own data.
+  let game: GameReference?
   private let link = CloudReference()
 
   /// The link to the cloud; a link that does nothing while there is none. Referenced weakly.
@@ -23,10 +25,11 @@ final class GameCore: Sendable {
 
   var now: Date { events.now }
 
-  init(store: Store, environment: GameEnvironment, credentials: CredentialStorage) {
+  init(store: Store, environment: GameEnvironment, credentials: CredentialStorage, game: GameReference? = nil) {
     self.store = GameStore(base: store)
     self.environment = environment
     self.credentials = credentials
+    self.game = game
     events = GameEvents(environment: environment)
     commits = CommitPipeline(store: self.store, environment: environment, events: events, cloud: link)
     store.onIncident { [weak events] in events?.report($0) }

@@ -38,6 +38,8 @@ extension GameDataError {
       switch error.code {
       case .codeUnknown, .identityUnknown, .tooManyGuesses, .retired, .unauthorized:
         return GameDataError(.refused, error.message)
+      case .notEntitled: return GameDataError(.notEntitled, error.message)
+      case .readOnly: return GameDataError(.readOnly, error.message)
       case .identityTaken: return GameDataError(.identityTaken, error.message)
       case .failed(let failure): return GameDataError(failure)
       }
@@ -65,6 +67,7 @@ extension GameDataError {
   private init(_ failure: TransportFailure) {
     switch failure.kind {
     case .unreachable, .interrupted, .server: self.init(.unreachable, failure.message)
+    case .notEntitled: self.init(.notEntitled, failure.message)
     case .unauthorized, .rejected: self.init(.refused, failure.message)
     }
   }

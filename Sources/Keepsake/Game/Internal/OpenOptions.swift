@@ -14,15 +14,18 @@ struct OpenOptions: Sendable {
   let hasCustomURL: Bool
   /// The account's location; nil if no account was given.
   let accounts: AccountLocation?
+  /// The name of the shared container; nil for a game's own data.
+  let shared: String?
 
   init(
     game: String, profile: String, seal: Seal, history: HistoryRules, credentials: CredentialStorage,
-    hasCustomURL: Bool = false, accounts: AccountLocation? = nil
+    hasCustomURL: Bool = false, accounts: AccountLocation? = nil, shared: String? = nil
   ) {
     (self.game, self.profile, self.seal, self.history) = (game, profile, seal, history)
     self.credentials = credentials
     self.hasCustomURL = hasCustomURL
     self.accounts = accounts
+    self.shared = shared
   }
 
   /// Makes the options for one of the accounts in a folder.
@@ -34,6 +37,14 @@ struct OpenOptions: Sendable {
   ) {
     self.init(
       game: game, profile: place.sealName, seal: seal, history: history, credentials: credentials, accounts: place)
+  }
+
+  /// Makes the options for the data of a shared container, which lies in the folder of this data. A seal binds it to
+  /// both.
+  func sharing(_ name: String) -> OpenOptions {
+    OpenOptions(
+      game: game, profile: "\(profile)/\(SharedFolder.name)/\(name)", seal: seal, history: history,
+      credentials: credentials, hasCustomURL: true, shared: name)
   }
 
   var sealRequest: SealRequest { SealRequest(seal, owner: SealOwner(game: game, profile: profile)) }

@@ -8,8 +8,13 @@ struct OutboxRefusals: Sendable {
   private var triedMilliseconds: Int64?
   /// The room that the cloud last reported.
   private var knownUse: QuotaUse?
-  /// Items that the cloud may accept later, and that were reported to the game.
-  private var reported: Set<String> = []
+  /// Refusals of what the cloud may accept later, as far as they were reported to the game.
+  private var reported: Set<Reported> = []
+
+  private struct Reported: Hashable {
+    var item: String
+    var reason: Refusal.Reason
+  }
 
   /// Whether something waits for room.
   var lacksRoom: Bool { current.contains { $0.refusal.reason == .quota } }
@@ -20,8 +25,8 @@ struct OutboxRefusals: Sendable {
   /// Returns whether a group was refused for lack of room.
   static func lacksRoom(_ group: OutboxGroup) -> Bool { group.refusals.contains { $0.reason == .quota } }
 
-  /// Returns whether a group was refused because the device is marked as set back.
-  static func isSetBack(_ group: OutboxGroup) -> Bool { group.refusals.contains { $0.reason == .setBack } }
+  /// Returns whether a group was refused because the cloud takes nothing of the device.
+  static func isOfAll(_ group: OutboxGroup) -> Bool { group.refusals.contains(where: \.reason.isOfAll) }
 
   /// Returns whether a group may be sent: the cloud didn't refuse it, or it is tried once more.
   func isSendable(_ group: OutboxGroup) -> Bool { group.refusals.isEmpty || retrying.contains(group.id) }
@@ -65,7 +70,8 @@ struct OutboxRefusals: Sendable {
 
   /// Returns whether the game hasn't been told of a refusal yet.
   mutating func isNews(_ refusal: Refusal) -> Bool {
-    !refusal.reason.isTemporary || reported.insert(refusal.item).inserted
+    !refusal.reason.isTemporary
+      || reported.insert(Reported(item: refusal.item, reason: refusal.reason)).inserted
   }
 
   /// Starts afresh: the cause of a refusal may be gone. The status stays as it is until the next look at the outbox.
@@ -74,5 +80,5 @@ struct OutboxRefusals: Sendable {
 
 extension Refusal.Reason {
   /// Whether what was refused is sent again without the player's doing.
-  fileprivate var isTemporary: Bool { self == .quota || self == .setBack }
+  fileprivate var isTemporary: Bool { self == .quota || isOfAll }
 }

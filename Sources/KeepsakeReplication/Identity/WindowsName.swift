@@ -1,7 +1,7 @@
 /// What Windows doesn't allow in the name of a file or folder.
-enum WindowsName {
+package enum WindowsName {
   /// Characters that no name may contain.
-  static let reservedCharacters: Set<Unicode.Scalar> = ["/", "\\", ":", "*", "?", "\"", "<", ">", "|"]
+  package static let reservedCharacters: Set<Unicode.Scalar> = ["/", "\\", ":", "*", "?", "\"", "<", ">", "|"]
 
   private static let devices: Set<String> = {
     // Windows treats the superscript digits as digits here.
@@ -10,7 +10,7 @@ enum WindowsName {
   }()
 
   /// Returns whether a name stands for a device, whatever follows the first dot, and even with spaces before it.
-  static func isDevice(_ name: String) -> Bool {
+  package static func isDevice(_ name: String) -> Bool {
     var stem = name.prefix { $0 != "." }.lowercased()
     while stem.last == " " { stem.removeLast() }
     return devices.contains(stem)

@@ -1,0 +1,52 @@
+#if Cloud
+import Foundation
+import KeepsakeReplication
+import TestSupport
+import Testing
+
+@testable import KeepsakeServer
+
+/// Requests about shared containers that were admitted before something else was committed.
+@Suite("Shared containers in the database", .hangLimit) struct SharedStorageTests {
+  private static let app = AppID(ofKey: "an app key")
+  private static let grant = SharedGrant(app: app, share: AppID(word: 7), access: .readWrite)
+
+  private func device(_ number: UInt64, _ app: AppID) -> DeviceIdentity {
+    DeviceIdentity(
+      device: DeviceID(high: number, low: 1), player: PlayerID(high: number, low: 2),
+      container: ContainerID(high: number, low: 3), app: app)
+  }
+
+  @Test("a device whose player was just banned in the game gets no further one by signing in to a shared container")
+  func bannedMeanwhile() async throws {
+    try await TemporaryFolder.with { folder in
+      let storage = try AdminStage.storage(in: folder)
+      var shared: [DeviceIdentity] = []
+      for number: UInt64 in [1, 2] {
+        let parent = device(number, Self.app)
+        try await storage.recordDevice(
+          DeviceRecord(identity: parent, name: "", createdMilliseconds: 1, seenMilliseconds: 1))
+        shared.append(
+          try await storage.registerShared(
+            device(number + 10, Self.grant.id), named: "", by: EntryRight(Self.grant, of: parent), now: 1))
+      }
+      let login = VerifiedIdentity(id: VerifiedIdentity.id(of: "ada", at: "", named: "login"), issuer: "login")
+      let ada = login.scoped(to: Self.grant.share)
+      #expect(
+        try await storage.link(ada, to: shared[0], now: 1)
+          == .linked(LinkedIdentity(id: ada.id, issuer: "login", createdMilliseconds: 1)))
+      let new = NewDevice(device: DeviceID(high: 9, low: 9), name: "")
+      try await storage.setBan(
+        Ban(reason: "x", sinceMilliseconds: 1), of: device(2, Self.app).container,
+        auditing: AuditEntry(atMilliseconds: 5, key: "k", name: "ada", act: "player.ban", request: "r"))
+      await #expect {
+        try await storage.signIn(with: ada, by: shared[1], as: new, now: 1)
+      } throws: {
+        ($0 as? APIError)?.code == .banned
+      }
+      #expect(try await storage.devices(of: shared[0].container).map(\.identity.device) == [shared[0].device])
+      try await storage.close()
+    }
+  }
+}
+#endif
