@@ -40,6 +40,31 @@ struct TeamCommand: AsyncParsableCommand {
   }
 }
 
+/// An app of a team.
+struct TeamMemberOptions: ParsableArguments {
+  @OptionGroup var options: CloudFolderOptions
+
+  @Argument(help: "The team.")
+  var team: String
+
+  @Argument(help: "The app's name, as keepsake app list shows it.")
+  var app: String
+}
+
+/// An app of a team, and one of the team's shared containers.
+struct TeamRightOptions: ParsableArguments {
+  @OptionGroup var options: CloudFolderOptions
+
+  @Argument(help: "The team.")
+  var team: String
+
+  @Argument(help: "The shared container.")
+  var container: String
+
+  @Argument(help: "The app's name, as keepsake app list shows it.")
+  var app: String
+}
+
 /// `keepsake team create`: creates a team.
 struct TeamCreateCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
@@ -140,17 +165,13 @@ struct TeamAddCommand: AsyncParsableCommand {
       "keepsake team add --data cloud studio dungeon"
     ])
 
-  @OptionGroup var options: CloudFolderOptions
-
-  @Argument(help: "The team.")
-  var team: String
-
-  @Argument(help: "The app's name, as keepsake app list shows it.")
-  var app: String
+  @OptionGroup var member: TeamMemberOptions
 
   func run() async throws {
-    let done = TeamCommand.Done(path: options.data, team: team, app: app)
-    try await TeamCommand.change(options, done, "\(app) is in \(team)") { try $0.add(app, to: team) }
+    let done = TeamCommand.Done(path: member.options.data, team: member.team, app: member.app)
+    try await TeamCommand.change(member.options, done, "\(member.app) is in \(member.team)") {
+      try $0.add(member.app, to: member.team)
+    }
   }
 }
 
@@ -162,17 +183,13 @@ struct TeamRemoveCommand: AsyncParsableCommand {
       "keepsake team remove --data cloud studio dungeon"
     ])
 
-  @OptionGroup var options: CloudFolderOptions
-
-  @Argument(help: "The team.")
-  var team: String
-
-  @Argument(help: "The app's name.")
-  var app: String
+  @OptionGroup var member: TeamMemberOptions
 
   func run() async throws {
-    let done = TeamCommand.Done(path: options.data, team: team, app: app)
-    try await TeamCommand.change(options, done, "\(app) is in no team") { try $0.remove(app, from: team) }
+    let done = TeamCommand.Done(path: member.options.data, team: member.team, app: member.app)
+    try await TeamCommand.change(member.options, done, "\(member.app) is in no team") {
+      try $0.remove(member.app, from: member.team)
+    }
   }
 }
 
@@ -212,16 +229,7 @@ struct TeamGrantCommand: AsyncParsableCommand {
       "keepsake team grant --data cloud studio studio.coins atlas --read-only",
     ])
 
-  @OptionGroup var options: CloudFolderOptions
-
-  @Argument(help: "The team.")
-  var team: String
-
-  @Argument(help: "The shared container.")
-  var container: String
-
-  @Argument(help: "The app's name.")
-  var app: String
+  @OptionGroup var right: TeamRightOptions
 
   @Flag(name: .long, help: "The app may only read.")
   var readOnly = false
@@ -229,9 +237,11 @@ struct TeamGrantCommand: AsyncParsableCommand {
   func run() async throws {
     let access: ContainerAccess = readOnly ? .readOnly : .readWrite
     let done = TeamCommand.Done(
-      path: options.data, team: team, app: app, container: container, access: access.rawValue)
-    let text = "\(app) may \(readOnly ? "read" : "use") \(container)"
-    try await TeamCommand.change(options, done, text) { try $0.entitle(app, to: container, of: team, access) }
+      path: right.options.data, team: right.team, app: right.app, container: right.container, access: access.rawValue)
+    let text = "\(right.app) may \(readOnly ? "read" : "use") \(right.container)"
+    try await TeamCommand.change(right.options, done, text) {
+      try $0.entitle(right.app, to: right.container, of: right.team, access)
+    }
   }
 }
 
@@ -247,21 +257,12 @@ struct TeamWithdrawCommand: AsyncParsableCommand {
       "keepsake team withdraw --data cloud studio studio.coins dungeon"
     ])
 
-  @OptionGroup var options: CloudFolderOptions
-
-  @Argument(help: "The team.")
-  var team: String
-
-  @Argument(help: "The shared container.")
-  var container: String
-
-  @Argument(help: "The app's name.")
-  var app: String
+  @OptionGroup var right: TeamRightOptions
 
   func run() async throws {
-    let done = TeamCommand.Done(path: options.data, team: team, app: app, container: container)
-    try await TeamCommand.change(options, done, "\(app) may not use \(container)") {
-      try $0.entitle(app, to: container, of: team, nil)
+    let done = TeamCommand.Done(path: right.options.data, team: right.team, app: right.app, container: right.container)
+    try await TeamCommand.change(right.options, done, "\(right.app) may not use \(right.container)") {
+      try $0.entitle(right.app, to: right.container, of: right.team, nil)
     }
   }
 }

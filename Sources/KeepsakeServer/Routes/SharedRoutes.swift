@@ -2,7 +2,6 @@
 import Foundation
 import Hummingbird
 import KeepsakeReplication
-import Synchronization
 
 /// Containers that the apps of a team share: a device of a game asks for one by the name that its studio gave it, with
 /// the token that it has in the game. Everything else is done with the token that it gets there.
@@ -105,35 +104,6 @@ extension CloudRoutes {
       do { return try await body() } catch is SharedLeft { continue }
     }
     throw APIError.overBudget("changes of this player's devices")
-  }
-}
-
-/// Players and devices of games that are being deleted or removed: they get nothing in shared containers meanwhile.
-final class LeavingParents: Sendable {
-  struct Entry: Hashable, Sendable {
-    var container: ContainerID
-    /// Nil for all of the player's.
-    var device: DeviceID?
-  }
-  private let entries = Mutex<[Entry: Int]>([:])
-
-  func enter(_ container: ContainerID, _ device: DeviceID?) -> Entry {
-    let entry = Entry(container: container, device: device)
-    entries.withLock { $0[entry, default: 0] += 1 }
-    return entry
-  }
-
-  func end(_ entry: Entry) {
-    entries.withLock { entries in
-      let left = (entries[entry] ?? 1) - 1
-      entries[entry] = left > 0 ? left : nil
-    }
-  }
-
-  func contains(_ parent: DeviceIdentity) -> Bool {
-    entries.withLock { entries in
-      [nil, parent.device].contains { entries[Entry(container: parent.container, device: $0)] != nil }
-    }
   }
 }
 #endif

@@ -25,8 +25,8 @@ protocol CloudStorage: DecidingStorage {
   /// Whether a device was removed, or everything of its player deleted. Its token is then refused, although its
   /// signature is valid.
   func isRetired(_ identity: DeviceIdentity) async throws -> Bool
-  /// Why a device is refused for now, with all of its player's, or with all that its player's game has in shared
-  /// containers; nil if it isn't. Doesn't ask the database.
+  /// Returns the ban that refuses a device for now: that of its player, or for a device in a shared container, that of
+  /// the player of the game to which it belongs. Nil for none. Doesn't ask the database.
   func ban(of identity: DeviceIdentity) -> Ban?
   /// Deletes everything of a container, and refuses its devices forever. What remains is a hash of the container's id,
   /// and which receipts were paid, not to whom. With it goes what the player has in shared containers that nobody else
