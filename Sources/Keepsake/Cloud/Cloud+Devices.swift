@@ -86,15 +86,7 @@ extension Cloud {
   public func deleteEverythingInTheCloud() async throws {
     try await connection.asPlayer { try await HTTPAccount.deletePlayer(for: $0) }
     // Recorded here, not in the next exchange: the data may be closed before there is one.
-    for cloud in [self] + state.followers.following { try cloud.recordRefusal() }
-  }
-
-  private func recordRefusal() throws {
-    try connection.core.store.write { transaction in
-      var facts = try transaction.facts()
-      facts.isRefused = true
-      try transaction.setFacts(facts)
-    }
+    for cloud in [self] + state.followers.following { try await cloud.connection.recordRefusal() }
   }
 }
 
@@ -109,5 +101,20 @@ extension CloudConnection {
     } catch {
       throw GameDataError.translated(error)
     }
+  }
+
+  /// Records that the cloud has deleted this device's player. Requests of before end first: their responses would say
+  /// that the cloud accepts this device.
+  fileprivate func recordRefusal() async throws {
+    await service?.pause()
+    let recorded = Result {
+      try core.store.write { transaction in
+        var facts = try transaction.facts()
+        facts.isRefused = true
+        try transaction.setFacts(facts)
+      }
+    }
+    await reconcile()
+    try recorded.get()
   }
 }

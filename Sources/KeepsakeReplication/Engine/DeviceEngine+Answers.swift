@@ -25,7 +25,7 @@ extension DeviceEngine {
       return try beginEpoch(response.cursor.epoch, &effects, in: &storage)
     }
     try stage(response, facts, in: &storage)
-    if !response.isReadOnly { try planRepairs(response.wanted, in: &storage) }
+    try planRepairs(response.wanted, in: &storage)
     fetching.answered(
       announcedBefore: sent.announced, hasMore: response.more, showsHalfPages: storage.faults.showsHalfPages)
     try take(response.contents, &effects, in: &storage)

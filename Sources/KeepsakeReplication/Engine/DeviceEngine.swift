@@ -214,6 +214,7 @@ package struct DeviceEngine: Sendable {
           request: request, ExchangeRequest(cursor: facts.cursor, limit: options.page, setBack: facts.setBack)))
     } else if inFlight.exchange == nil {
       let plan = try planSending(&effects, in: &storage, using: &random)
+      // None would be taken from a device that may only read.
       planned = try isReadOnly(in: storage) ? [] : plan.uploads + repair.uploads
       let isHeldBack =
         restartOffer.waitsForUploads && plan.isOfferWaiting && backoff.isReached && backoff.contentFailure == nil

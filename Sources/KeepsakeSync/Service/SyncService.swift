@@ -146,14 +146,14 @@ package actor SyncService<Store: DeviceStore> {
           facts = try transaction.facts()
           facts.caughtUp = false
           // The other cloud knows nothing of it.
-          (facts.setBack, facts.setBackMark, facts.isReadOnly) = (nil, nil, false)
+          (facts.setBack, facts.setBackMark) = (nil, nil)
+          (facts.isReadOnly, facts.isRefused) = (false, false)
           // What was still incomplete stays in the other container only.
           try transaction.clearStaged()
         } else {
           try DeviceCommit.connected(in: &transaction)
         }
         facts.container = container
-        facts.isRefused = false
         try transaction.setFacts(facts)
         return shown
       }

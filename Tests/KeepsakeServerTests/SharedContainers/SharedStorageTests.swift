@@ -48,5 +48,24 @@ import Testing
       try await storage.close()
     }
   }
+
+  @Test("a device that was just removed from its game gets no device in a shared container")
+  func removedMeanwhile() async throws {
+    try await TemporaryFolder.with { folder in
+      let storage = try AdminStage.storage(in: folder)
+      let parent = device(1, Self.app)
+      try await storage.recordDevice(
+        DeviceRecord(identity: parent, name: "", createdMilliseconds: 1, seenMilliseconds: 1))
+      _ = try await storage.retire(parent.device, of: parent.container, now: 2)
+      await #expect {
+        _ = try await storage.registerShared(
+          device(11, Self.grant.id), named: "", by: EntryRight(Self.grant, of: parent), now: 3)
+      } throws: {
+        ($0 as? APIError)?.code == .retired
+      }
+      #expect(try await storage.sharedContainers(of: parent.container).isEmpty)
+      try await storage.close()
+    }
+  }
 }
 #endif

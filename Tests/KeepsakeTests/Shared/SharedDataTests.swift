@@ -55,15 +55,8 @@ import Testing
       if head.hasPrefix("POST /v1/shared/") { return shared() }
       if head.hasPrefix("DELETE /v1/player ") { return .http("204 No Content") }
       guard head.hasPrefix("POST /v1/devices") else { return .http("503 X") }
-      return .http("201 Created", body: Self.account(device: 1, container: 3, token: "parent"))
+      return .registered(as: 1, token: "parent")
     }
-  }
-
-  private static func account(device: UInt64, container: UInt64, token: String) -> String {
-    """
-    {"device":"\(DeviceID(high: 0, low: device))","player":"\(PlayerID(high: 0, low: 2))",\
-    "container":"\(ContainerID(high: 0, low: container))","token":"\(token)"}
-    """
   }
 
   private static let notEntitled = CannedServer.Reply.http(

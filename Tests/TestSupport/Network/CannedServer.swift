@@ -114,4 +114,11 @@ extension CannedServer.Reply {
     let lines = ["HTTP/1.1 \(status)", "Content-Length: \(body.utf8.count)"] + headers
     return .answer(lines.joined(separator: "\r\n") + "\r\n\r\n" + body)
   }
+
+  /// The response to a registration: these identifiers are all `id`.
+  package static func registered(as id: UInt64, token: String = "a-token") -> Self {
+    let id = String(format: "%032llx", id)
+    return .http(
+      "201 Created", body: #"{"device": "\#(id)", "player": "\#(id)", "container": "\#(id)", "token": "\#(token)"}"#)
+  }
 }

@@ -20,7 +20,7 @@ actor CloudConnection: CloudLink {
 
   /// The address that the service or the registration is for.
   private(set) var address: CloudAddress?
-  private var service: SyncService<Store>?
+  private(set) var service: SyncService<Store>?
   /// The service that is notified of commits.
   private nonisolated let informed = Mutex<SyncService<Store>?>(nil)
   /// Settles what the store left with the banks of players that it belonged to before; nil while it can't.
