@@ -131,6 +131,29 @@ struct PausesTests {
     }
   }
 
+  @Test("a store that gets its container stays refused, if it was before, until the cloud has responded")
+  func staysRefused() async throws {
+    try await withStore { store in
+      try store.write { transaction in
+        var facts = try transaction.facts()
+        facts.isRefused = true
+        try transaction.setFacts(facts)
+      }
+      let cloud = AwayCloud()
+      let service = SyncService(
+        store: store, transport: cloud, container: Self.container, environment: environment(of: Store.self))
+      try await service.start()
+      try await until("the first try") { cloud.exchanges == 1 && clock.sleeps.count == 1 }
+      #expect(try store.read { try $0.facts() }.container == Self.container)
+      #expect(try store.read { try $0.facts() }.isRefused)
+      cloud.state.withLock { $0.isAway = false }
+      clock.advance(by: .milliseconds(500))
+      try await until("the cloud's response") { service.status.phase == .idle && cloud.exchanges == 2 }
+      #expect(try !store.read { try $0.facts() }.isRefused)
+      await service.stop()
+    }
+  }
+
   @Test("an event stream that fails is opened again after growing pauses")
   func streamPauses() async throws {
     try await withStore { store in

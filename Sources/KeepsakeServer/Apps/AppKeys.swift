@@ -154,12 +154,10 @@ struct AppKeys: Sendable {
   }
 
   /// Returns whether what an app has given out, tokens and recovery codes, is good for another one: if its key isn't
-  /// among the settings any more, since a game's update then has another key. What was revoked by name stays so, and
-  /// what is of a shared container is of no app.
+  /// among the settings any more, since a game's update then has another key. What was revoked by name stays so. What
+  /// is of a shared container has no app at all: the storage refuses to make a game's own of it.
   func lets(_ former: AppID, become app: AppID) -> Bool {
-    let registered = registered.value
-    return former == app
-      || !accepts(former) && !registered.revoked.contains(former) && !registered.grants.isShared(former)
+    former == app || !accepts(former) && !registered.value.revoked.contains(former)
   }
 
   // MARK: Shared containers

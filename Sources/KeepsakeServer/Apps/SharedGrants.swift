@@ -42,9 +42,6 @@ struct SharedGrants: Sendable {
 
   func grant(of app: AppID, to container: String) -> SharedGrant? { names[app]?[container].flatMap { grants[$0] } }
 
-  /// Whether it is the id of a shared container, or of a right to one, and no app's.
-  func isShared(_ id: AppID) -> Bool { shares[id] != nil || grants[id] != nil }
-
   /// Returns the name of a shared container; nil if there is none with this id.
   func name(of share: AppID) -> String? { shares[share] }
 }

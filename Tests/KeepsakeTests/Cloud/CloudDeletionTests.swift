@@ -9,21 +9,6 @@ import Testing
 
 /// Deleting everything in the cloud while the device exchanges with it.
 @Suite(.hangLimit) struct CloudDeletionTests {
-  /// A server that registers a device, deletes its player, and has this for its exchanges, by their number from 1.
-  private func server(_ exchange: @escaping @Sendable (_ number: Int) -> CannedServer.Reply) throws -> CannedServer {
-    let exchanges = Mutex(0)
-    return try CannedServer { head, _ in
-      if head.hasPrefix("POST /v1/devices ") { return .registered(as: 1) }
-      if head.hasPrefix("DELETE /v1/player ") { return .http("204 No Content") }
-      guard head.hasPrefix("POST /v1/exchange ") else { return .http("503 X") }
-      return exchange(
-        exchanges.withLock {
-          $0 += 1
-          return $0
-        })
-    }
-  }
-
   @Test("what was certain in the cloud isn't after its deletion, whatever an exchange from before says later")
   func lateResponse() async throws {
     let response = ExchangeResponse(
@@ -31,7 +16,15 @@ import Testing
       serverTimeMilliseconds: 0)
     let body = String(decoding: try JSONEncoder().encode(response), as: UTF8.self)
     let isDeleted = DispatchSemaphore(value: 0)
-    let server = try server { number in
+    let exchanges = Mutex(0)
+    let server = try CannedServer { head, _ in
+      if head.hasPrefix("POST /v1/devices ") { return .registered(as: 1) }
+      if head.hasPrefix("DELETE /v1/player ") { return .http("204 No Content") }
+      guard head.hasPrefix("POST /v1/exchange ") else { return .http("503 X") }
+      let number = exchanges.withLock { count in
+        count += 1
+        return count
+      }
       guard number == 1 else { return .http("503 X") }
       isDeleted.wait()
       return .http("200 OK", body: body)
@@ -45,18 +38,5 @@ import Testing
     isDeleted.signal()
     await #expect(throws: GameDataError.self) { try await game.cloud.sync() }
     #expect(try game.core.store.read { try $0.facts().isRefused })
-  }
-
-  @Test("a deletion by the first request of all counts, though the device's data is connected only after it")
-  func beforeFirstExchange() async throws {
-    let server = try server { _ in .http("503 X") }
-    defer { server.stop() }
-    let game = try Device().open()
-    defer { end(game) }
-    game.cloud.connect(.server(server.url, appKey: "key"))
-    try await game.cloud.deleteEverythingInTheCloud()
-    await #expect(throws: GameDataError.self) { try await game.cloud.sync() }
-    let facts = try game.core.store.read { try $0.facts() }
-    #expect(facts.isRefused && facts.container != nil)
   }
 }
