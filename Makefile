@@ -4,8 +4,8 @@ SWIFT ?= swift
 TRAITS = --traits Cloud
 KEEPSAKE = .build/debug/keepsake
 
-.PHONY: help demo space dead-panic test test-deep damage removals torture power kills money-kills backup-kills stops shuffle soak fuzz \
-  mutants tsan asan bench load openapi operations lint format docs build prepare
+.PHONY: help demo space dead-panic test test-deep damage removals torture power kills money-kills backup-kills stops \
+  shuffle soak accounts fuzz mutants tsan asan bench load openapi operations lint format docs build prepare
 
 help:
 	@echo "make demo     play a story with devices and a cloud on this machine, and check what Keepsake promises"
@@ -23,6 +23,7 @@ help:
 	@echo "make stops    end a game by every signal and in every other way, 100 times each, and check what comes back"
 	@echo "make shuffle  1,000 rounds of three stores whose shared folder arrives in any order, late, in pieces, twice"
 	@echo "make soak     200,000 simulated worlds (SEEDS=...), built for release"
+	@echo "make accounts  50,000 worlds of players, devices and the ways to them (WORLDS=...), built for release"
 	@echo "make fuzz     10 million altered archives through each way of reading them"
 	@echo "make mutants  plant mistakes in a copy of the code, one at a time; the tests have to notice each (ONLY=...)"
 	@echo "make tsan     the suites of archive, store and sync under ThreadSanitizer (in a separate build)"
@@ -99,6 +100,9 @@ shuffle: build
 soak: prepare
 	@$(SWIFT) build -c release $(TRAITS) --product keepsake
 	@.build/release/keepsake simulate --seeds $(or $(SEEDS),200000) --from $(or $(FROM),1)
+
+accounts: prepare
+	@Scripts/account-worlds.sh $(or $(WORLDS),50000) $(FROM)
 
 bench: prepare
 	@Scripts/bench.sh $(BENCH_FLAGS) $(if $(WRITE),--write)

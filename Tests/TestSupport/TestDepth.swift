@@ -29,6 +29,8 @@ package enum TestDepth {
   package static let moneyKills = count(6, deep: 300, variable: "KEEPSAKE_MONEY_KILLS")
   /// Worlds of players, devices and the ways to them.
   package static let accountWorlds = count(150, deep: 1_000, variable: "KEEPSAKE_ACCOUNT_WORLDS")
+  /// The seed of the first of them.
+  package static let firstAccountWorld = count(1, deep: 1, variable: "KEEPSAKE_FIRST_ACCOUNT_WORLD")
   /// SIGKILLs of the command that makes a backup, and of the one that restores it.
   package static let backupKills = count(6, deep: 100, variable: "KEEPSAKE_BACKUP_KILLS")
   /// Random moments at which a game's folder is taken away.

@@ -1,0 +1,34 @@
+#!/usr/bin/env bash
+# Worlds of accounts (AccountSwarmTests) in numbers, in tests that are built for release in a folder of their own.
+#
+#   Scripts/account-worlds.sh [WORLDS] [FIRST SEED]
+#
+# Each process plays 2,500 of them in a database of its own, two at a time. Ends with the number of worlds played, or
+# with what the first bad one showed.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+worlds=${1:-50000}
+first=${2:-1}
+step=2500
+swift=${SWIFT:-swift}
+build=(--scratch-path .build-worlds -c release -Xswiftc -enable-testing --traits Cloud)
+Scripts/stage.sh "build the tests for release" "$swift" build "${build[@]}" --build-tests
+tests=$("$swift" build "${build[@]}" --show-bin-path)/keepsakePackageTests.xctest
+
+play() {
+  KEEPSAKE_FIRST_ACCOUNT_WORLD=$1 KEEPSAKE_ACCOUNT_WORLDS=$2 "$tests" --testing-library swift-testing \
+    --filter AccountSwarmTests >"$log/$1" 2>&1 || {
+    cat "$log/$1"
+    return 255
+  }
+  echo "worlds $1 to $(($1 + $2 - 1)): clean"
+}
+log=$(mktemp -d)
+trap 'rm -rf "$log"' EXIT
+export -f play
+export tests log
+last=$((first + worlds - 1))
+for ((seed = first; seed <= last; seed += step)); do
+  echo "$seed $((last - seed + 1 < step ? last - seed + 1 : step))"
+done | xargs -P 2 -L 1 bash -c 'play "$@"' play
+echo "$worlds worlds of accounts: clean"
