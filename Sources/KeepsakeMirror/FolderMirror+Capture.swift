@@ -25,7 +25,7 @@ extension FolderMirror {
 
   /// The number of changes, and of their bytes, that share a transaction and a wait for the disk: enough to make that
   /// wait small by comparison, few enough to be held in memory.
-  static let batchChanges = 500
+  static let batchChanges = 1_000
   static let batchBytes = 16 << 20
 
   /// Reads a program's change to the file, and appends it to `changes` if it needs a version.
@@ -34,7 +34,10 @@ extension FolderMirror {
   func capture(_ path: SavePath, _ state: DiskState) throws -> Bool {
     switch state {
     case .file(let signature):
-      guard let bytes = try folder.read(path, expecting: signature, limit: settings.maximumBytes) else { return false }
+      let limit = settings.maximumBytes
+      guard let bytes = try ahead.take(path, signature) ?? folder.read(path, expecting: signature, limit: limit) else {
+        return false
+      }
       try checkpoint(.read, path)
       try capture(bytes, signature: signature, at: path)
     case .absent:
@@ -44,6 +47,18 @@ extension FolderMirror {
       return false
     }
     return true
+  }
+
+  /// Reads a file that hasn't settled yet, if that isn't too soon.
+  func readAhead(_ path: SavePath, _ state: DiskState) {
+    let now = Int64(Date().timeIntervalSince1970 * 1_000)
+    guard case .file(let signature) = state, ahead.takes(path, signature, now: now) else { return }
+    do {
+      let bytes = try folder.read(path, expecting: signature, limit: settings.maximumBytes)
+      if let bytes { ahead.keep(bytes, of: path, signature) }
+    } catch {
+      // It is read again once it has settled, and that attempt says what is wrong.
+    }
   }
 
   private func capture(_ bytes: Data, signature: FileSignature, at path: SavePath) throws {

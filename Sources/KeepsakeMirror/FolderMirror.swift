@@ -66,11 +66,20 @@ package final class FolderMirror {
     package var events: [MirrorEvent] = []
     /// Files that haven't stayed unchanged for long enough, and temporaries that wait.
     package var unsettled = 0
+    /// When the first of these files will have stayed unchanged for long enough, in milliseconds; nil if none only
+    /// needs time.
+    package var settlesIn: Int64?
     /// Files that could not be read, kept or written; they are tried again after a while.
     package var troubled = 0
     package var isQuiet: Bool { events.allSatisfy(\.isIssue) && unsettled == 0 }
 
     package init() {}
+
+    /// Returns how long to wait before the next pass: until the first file has settled, and at most this many
+    /// milliseconds.
+    package func pause(atMost interval: Int) -> Duration {
+      .milliseconds(min(Int64(interval), max(settlesIn ?? .max, 1)))
+    }
   }
 
   let folder: MirrorFolder
@@ -97,6 +106,9 @@ package final class FolderMirror {
 
   /// The state of each path, and since when it has been unchanged.
   private var observed: [SavePath: (state: DiskState, since: Int64)] = [:]
+  /// When the pass began to list the folder, and when it had.
+  private var listed: (began: Int64, ended: Int64) = (0, 0)
+  var ahead = ReadAhead()
   /// Slots whose heads may differ from what is placed.
   private var doubtful: Set<SavePath> = []
   /// When a file that failed is tried again.
@@ -166,7 +178,9 @@ package final class FolderMirror {
   ///
   /// - Throws: `MirrorError` if the folder itself can't be read.
   package func run() throws -> Pass {
+    listed.began = clock.uptime()
     let listing = try folder.scan()
+    listed.ended = clock.uptime()
     try checkpoint(.scanned, nil)
     listing.issues.forEach(report)
     try lookAtHeld()
@@ -182,6 +196,7 @@ package final class FolderMirror {
     }
     try commitChanges()
     observed = observed.filter { paths.contains($0.key) }
+    ahead.keepOnly(paths)
     unlisted = unlisted.filter { paths.contains($0.key) }
     retries = retries.filter { paths.contains($0.key) }
     observedHeld = observedHeld.filter { one in held.contains { $0.temporary == one.key } }
@@ -223,7 +238,7 @@ package final class FolderMirror {
     if differs(state, from: placed[path]) {
       guard isSettled(path, state) else {
         pass.unsettled += 1
-        return
+        return readAhead(path, state)
       }
       guard try capture(path, state) else {
         observed[path] = nil
@@ -298,13 +313,19 @@ package final class FolderMirror {
     }
   }
 
+  /// Whether a state was listed twice, and so long apart.
   private func isSettled(_ path: SavePath, _ state: DiskState) -> Bool {
-    let uptime = clock.uptime()
-    guard let last = observed[path], last.state == state else {
-      observed[path] = (state, uptime)
-      return false
+    let since: Int64
+    if let last = observed[path], last.state == state {
+      since = last.since
+      if listed.began - since >= settings.settleMilliseconds { return true }
+    } else {
+      since = listed.ended
+      observed[path] = (state, since)
     }
-    return uptime - last.since >= settings.settleMilliseconds
+    let left = max(since + settings.settleMilliseconds - clock.uptime(), 0)
+    pass.settlesIn = min(left, pass.settlesIn ?? left)
+    return false
   }
 
   /// Whether a held file has stayed unchanged for long enough.

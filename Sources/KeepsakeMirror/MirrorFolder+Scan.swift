@@ -52,40 +52,37 @@ extension MirrorFolder {
     throws(MirrorError)
   {
     let names = try Self.names(in: folder, path: components.joined(separator: "/"))
+    listing.files.reserveCapacity(listing.files.count + names.count)
     for name in names {
       listing.entries += 1
       guard listing.entries <= Self.maximumEntries else {
         throw MirrorError(
           .tooMany, "the folder has more than \(Self.maximumEntries) entries; mirror a smaller one", path: path)
       }
-      let parts = components + [String(decoding: name, as: UTF8.self)]
-      let shown = parts.joined(separator: "/")
+      let text = String(decoding: name, as: UTF8.self)
       if SavePath.isReserved(name) {
-        note(temporary: String(decoding: name, as: UTF8.self), at: components, in: &listing)
+        note(temporary: text, at: components, in: &listing)
         continue
       }
+      let parts = components + [text]
       guard selection.takes(parts) || selection.leads(parts) else { continue }
-      guard let text = String(validating: name, as: UTF8.self) else {
-        listing.issues.append(MirrorIssue(path: shown, message: SavePathRefusal.notUnicode.message))
-        continue
-      }
       do {
-        try scan(entry: text, in: folder, at: components, into: &listing)
-      } catch let error as SavePathRefusal {
-        listing.issues.append(MirrorIssue(path: shown, message: error.message))
-      } catch let error as MirrorError {
-        if error.code == .tooMany { throw error }
-        listing.issues.append(MirrorIssue(path: shown, message: error.message))
+        // Decoding replaces what isn't valid.
+        guard text.utf8.elementsEqual(name) else { throw SavePathRefusal.notUnicode }
+        try scan(entry: text, at: parts, in: folder, into: &listing)
       } catch {
-        listing.issues.append(MirrorIssue(path: shown, message: String(describing: error)))
+        if let error = error as? MirrorError, error.code == .tooMany { throw error }
+        let message =
+          (error as? SavePathRefusal)?.message ?? (error as? MirrorError)?.message ?? String(describing: error)
+        listing.issues.append(MirrorIssue(path: parts.joined(separator: "/"), message: message))
       }
     }
   }
 
   private func scan(
-    entry name: String, in folder: borrowing Descriptor, at components: [String], into listing: inout FolderListing
+    entry name: String, at components: [String], in folder: borrowing Descriptor, into listing: inout FolderListing
   ) throws {
-    let path = try SavePath((components + [name]).joined(separator: "/"))
+    let path = try SavePath(components.joined(separator: "/"))
     // The slot's name has to be a path, too.
     if !selection.prefix.isEmpty { _ = try SavePath(selection.prefix + path.text) }
     var status = stat()
@@ -95,13 +92,13 @@ extension MirrorFolder {
     }
     switch status.st_mode & S_IFMT {
     case S_IFREG:
-      guard selection.takes(path.components) else { return }
+      guard selection.takes(components) else { return }
       listing.files[path] = FileSignature(status)
     case S_IFDIR:
-      guard selection.leads(path.components) else { return }
+      guard selection.leads(components) else { return }
       guard !isState(FileIdentity(status)) else { return }
       let inner = try Descriptor(opening: name, in: folder.number, flags: O_RDONLY | O_DIRECTORY, path: path.text)
-      try scan(inner, at: components + [name], into: &listing)
+      try scan(inner, at: components, into: &listing)
     case S_IFLNK:
       throw MirrorError(
         .blocked, "symbolic links are not followed; put the file itself here to sync it", path: path.text)

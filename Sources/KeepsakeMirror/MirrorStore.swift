@@ -90,9 +90,10 @@ struct MirrorStore {
   /// that the slot shows, one that descends from what is placed (after a crash between placing it and recording that),
   /// or any version if nothing is recorded for the path.
   private func version(
-    of path: SavePath, with hash: ContentHash?, after placed: PlacedEntry?, in transaction: StoreTransaction
+    of path: SavePath, with hash: ContentHash?, after placed: PlacedEntry?, among history: [StoredVersion],
+    in transaction: StoreTransaction
   ) throws -> (record: VersionRecord, shown: [VersionID])? {
-    let candidates = try transaction.history(of: slot(of: path)).map(\.record).filter { record in
+    let candidates = history.map(\.record).filter { record in
       hash.map { record.contents == [$0] && !record.tombstone } ?? record.tombstone
     }
     guard let newest = candidates.first else { return nil }
@@ -118,9 +119,12 @@ struct MirrorStore {
   ) throws -> [FolderMirror.Committed] {
     try store.write { transaction in
       var committed: [FolderMirror.Committed] = []
+      var bases: [SavePath: ContentHash] = [:]
       for change in changes {
         let entry: PlacedEntry
-        let known = try version(of: change.path, with: change.hash, after: change.former, in: transaction)
+        let history = try transaction.history(of: slot(of: change.path))
+        let known = try version(
+          of: change.path, with: change.hash, after: change.former, among: history, in: transaction)
         let before = change.former?.shown ?? []
         if let known {
           entry = PlacedEntry(
@@ -131,6 +135,7 @@ struct MirrorStore {
           entry = PlacedEntry(version: id, shown: [id], hash: change.hash, signature: change.signature, before: before)
         }
         committed.append(FolderMirror.Committed(entry: entry, isNew: known == nil))
+        if known == nil { bases[change.path] = try base(for: before, among: history, in: transaction) }
       }
       try record(zip(changes, committed).map { ($0.path, $1.entry) })
       // What waits to be sent together is sent together, in groups of this size; each change of a group is accepted or
@@ -140,7 +145,9 @@ struct MirrorStore {
         var drafts: [SaveDraft] = []
         for (change, result) in new[start..<min(start + DeviceCommit.maximumGroupVersions, new.count)] {
           drafts.append(
-            try draft(of: change, result.entry.version, parents: result.entry.before, in: &transaction))
+            try draft(
+              of: change, result.entry.version, parents: result.entry.before, base: bases[change.path],
+              in: &transaction))
         }
         try DeviceCommit.apply(
           CommitDraft(saves: drafts), now: now, writer: store.writer, in: &transaction, using: &random)
@@ -159,7 +166,8 @@ struct MirrorStore {
   ) throws -> VersionID {
     try store.write { transaction in
       let id = VersionID(using: &random)
-      let draft = try draft(of: change, id, parents: parents, in: &transaction)
+      let base = try base(for: parents, among: transaction.history(of: slot(of: change.path)), in: transaction)
+      let draft = try draft(of: change, id, parents: parents, base: base, in: &transaction)
       try DeviceCommit.apply(
         CommitDraft(saves: [draft]), now: now, writer: store.writer, in: &transaction, using: &random)
       return id
@@ -167,13 +175,11 @@ struct MirrorStore {
   }
 
   private func draft(
-    of change: FolderMirror.Change, _ id: VersionID, parents: [VersionID], in transaction: inout StoreTransaction
+    of change: FolderMirror.Change, _ id: VersionID, parents: [VersionID], base: ContentHash?,
+    in transaction: inout StoreTransaction
   ) throws -> SaveDraft {
     var contents: [ContentHash] = []
-    if let bytes = change.bytes {
-      let base = try base(for: parents, at: change.path, in: transaction)
-      contents = [try transaction.keepContent(bytes, against: base)]
-    }
+    if let bytes = change.bytes { contents = [try transaction.keepContent(bytes, against: base)] }
     return SaveDraft(
       id: id, slot: slot(of: change.path), parents: .versions(parents), contents: contents,
       length: change.bytes?.count ?? 0, metadata: metadata(), savedAtMilliseconds: change.savedAt,
@@ -216,13 +222,13 @@ struct MirrorStore {
   }
 
   /// Returns the content that the new one most likely resembles: that of a version which it replaces.
-  private func base(for parents: [VersionID], at path: SavePath, in transaction: StoreTransaction) throws
-    -> ContentHash?
-  {
+  private func base(
+    for parents: [VersionID], among history: [StoredVersion], in transaction: StoreTransaction
+  ) throws -> ContentHash? {
     for id in parents {
       if let hash = try transaction.version(id)?.record.contents.first { return hash }
     }
-    return try transaction.history(of: slot(of: path)).first { !$0.record.contents.isEmpty }?.record.contents.first
+    return history.first { !$0.record.contents.isEmpty }?.record.contents.first
   }
 
   private static func descends(

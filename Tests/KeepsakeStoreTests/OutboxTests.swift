@@ -79,6 +79,31 @@ import Testing
     #expect(throws: StoreError.self) { try again.read { try $0.newestOutboxGroup() } }
   }
 
+  @Test("each waiting group is as its row says, though the store remembers what it read")
+  func readsRows() throws {
+    let store = try Store.open(at: folder.store)
+    defer { try? store.close() }
+    var random = SeededRandom(seed: 73)
+    for group in 0..<3 {
+      let cells = (0..<DeviceCommit.maximumGroupCells).map { cell(group * 1_000 + $0) }
+      try store.write { transaction throws in
+        _ = try DeviceCommit.apply(
+          CommitDraft(cells: cells), now: 0, writer: store.writer, in: &transaction, using: &random)
+      }
+    }
+    let all = try store.read { try $0.outbox(limit: 9) }
+    #expect(all.count == 3)
+    for group in all {
+      #expect(try store.read { try $0.outbox(limit: 9) } == all)
+      try store.write { transaction throws in
+        try transaction.database.execute(sql: "UPDATE outbox SET body = x'00' WHERE id = ?", arguments: [group.id])
+      }
+      #expect(throws: StoreError.self) { try store.read { try $0.outbox(limit: 9) } }
+      try store.write { try $0.updateOutbox(group) }
+    }
+    #expect(try store.read { try $0.outbox(limit: 9) } == all)
+  }
+
   @Test("the newest outbox group is nil in a store without unsent changes, and otherwise the last one")
   func empty() throws {
     let store = try Store.open(at: folder.store)

@@ -307,7 +307,7 @@ final class SyncSession {
   }
 
   private func pause() async throws {
-    try await Task.sleep(for: .milliseconds(options.intervalMilliseconds))
+    try await Task.sleep(for: lastPass.pause(atMost: options.intervalMilliseconds))
   }
 
   private func startTasks(stop: AsyncStream<Int32>) -> [Task<Void, Never>] {

@@ -31,8 +31,10 @@ final class SaveAreas {
   private(set) var issues: [MirrorIssue] = []
   /// Files that could not be read, kept or written in the last pass.
   private(set) var troubled = 0
+  /// The last pass over each folder.
+  private var passes: [FolderMirror.Pass] = []
   /// Files of the last pass that changed too recently.
-  private(set) var unsettled = 0
+  var unsettled: Int { passes.reduce(0) { $0 + $1.unsettled } }
   /// Whether versions from elsewhere are written to the folders.
   var isPlacing = false {
     didSet { for one in all { one.mirror?.isPlacing = isPlacing } }
@@ -53,14 +55,14 @@ final class SaveAreas {
   /// - Throws: What the store throws; what is wrong with a folder or a file is an issue.
   func look() throws -> Bool {
     var isQuiet = true
-    (troubled, unsettled) = (0, 0)
+    (troubled, passes) = (0, [])
     for index in all.indices {
       do {
         guard let mirror = try mirror(of: index) else { continue }
         let pass = try mirror.run()
         note(pass.events)
         troubled += pass.troubled
-        unsettled += pass.unsettled
+        passes.append(pass)
         isQuiet = isQuiet && pass.isQuiet
       } catch let error as MirrorError {
         // The folder is gone, or a part of it can't be listed: the others are not to blame.
@@ -71,6 +73,11 @@ final class SaveAreas {
       }
     }
     return isQuiet
+  }
+
+  /// Returns how long to wait before the next look, at most this many milliseconds.
+  func pause(atMost interval: Int) -> Duration {
+    passes.map { $0.pause(atMost: interval) }.min() ?? .milliseconds(interval)
   }
 
   /// Prepares the folders for what the store has: those that are gone or were never there get their saves in the next

@@ -137,7 +137,7 @@ final class WrapSession {
       }
       // Only files that have to stay unchanged for a while need time.
       guard areas.unsettled > 0 else { continue }
-      try await Task.sleep(for: .milliseconds(min(options.intervalMilliseconds, options.settleMilliseconds)))
+      try await Task.sleep(for: areas.pause(atMost: min(options.intervalMilliseconds, options.settleMilliseconds)))
     }
     service?.committed()
   }

@@ -25,7 +25,7 @@ package enum DeviceCommit {
   ) throws -> [VersionRecord] {
     let facts = try storage.facts()
     var group = OutboxGroup()
-    var pending = try pendingGroup(facts, in: storage)
+    var pending = try pendingGroup(facts, for: draft, in: storage)
 
     var deltas: [CellKey: CellState] = [:]
     let context = CellDraft.Context(
@@ -260,8 +260,13 @@ package enum DeviceCommit {
   // MARK: Outbox
 
   /// Returns the newest group, if what is being committed may join it.
-  private static func pendingGroup(_ facts: DeviceFacts, in storage: some DeviceStorage) throws -> OutboxGroup? {
+  private static func pendingGroup(
+    _ facts: DeviceFacts, for draft: CommitDraft, in storage: some DeviceStorage
+  ) throws -> OutboxGroup? {
     guard let newest = try storage.newestOutboxGroup(), newest.refusals.isEmpty, !newest.isPiece else { return nil }
+    // To a full group nothing is added, and saves that replace nothing take nothing out of it.
+    let isFull = newest.versions.count >= maximumGroupVersions && !draft.saves.isEmpty
+    if isFull, draft.saves.allSatisfy({ $0.parents == .versions([]) }) { return nil }
     guard facts.container != nil else { return newest }
     for id in newest.versions {
       // It may have been sent: the engine may be waiting for the response about this very group.

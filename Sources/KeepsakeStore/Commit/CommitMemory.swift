@@ -7,8 +7,9 @@ import Synchronization
 /// there are, however long those in conflict have been played, and however much waits.
 ///
 /// Only transactions that write use it, one after the other. Each part is read from its table when it is first needed,
-/// and updated with each change from then on. If a change is rolled back, everything is forgotten. The group that was
-/// written last is compared with its row whenever it is used: the next commit joins it, and needn't decode it.
+/// and updated with each change from then on. If a change is rolled back, everything is forgotten. Groups that were
+/// read or written lately are compared with their rows whenever they are used: the next commit joins one of them, each
+/// exchange reads all that wait, and none has to be decoded again.
 final class CommitMemory: Sendable {
   private struct Outbox {
     var versions: [Int64: [VersionID]] = [:]
@@ -31,13 +32,28 @@ final class CommitMemory: Sendable {
     var conflicts: [Data: Conflict]?
     var outbox: Outbox?
   }
-  /// The group that was written last, and its row's body.
-  private struct Written {
-    var group: OutboxGroup
-    var body: Data
+  /// Groups of the outbox with the bodies of their rows.
+  private struct Groups {
+    /// Of all bodies.
+    static let maximumBytes = 1 << 20
+
+    private var known: [Int64: (group: OutboxGroup, body: Data)] = [:]
+    private var bytes = 0
+
+    func group(_ id: Int64, in body: Data) -> OutboxGroup? { known[id].flatMap { $0.body == body ? $0.group : nil } }
+
+    /// Makes room by forgetting all others: the newest group is kept however large it is.
+    mutating func keep(_ group: OutboxGroup, in body: Data) {
+      forget(group.id)
+      if bytes + body.count > Self.maximumBytes { (known, bytes) = ([:], 0) }
+      known[group.id] = (group, body)
+      bytes += body.count
+    }
+
+    mutating func forget(_ id: Int64) { bytes -= known.removeValue(forKey: id)?.body.count ?? 0 }
   }
   private let state = Mutex(State())
-  private let written = Mutex<Written?>(nil)
+  private let groups = Mutex(Groups())
 
   /// Forgets everything, because a transaction or a part of one was rolled back.
   func forget() { state.withLock { $0 = State() } }
@@ -93,17 +109,21 @@ final class CommitMemory: Sendable {
     }
   }
 
-  /// Returns the group in a row, if it is the one that was written last.
-  func group(_ id: Int64, in body: Data) -> OutboxGroup? {
-    written.withLock { $0.flatMap { $0.group.id == id && $0.body == body ? $0.group : nil } }
-  }
+  /// Returns the group in a row, if it was read or written lately.
+  func group(_ id: Int64, in body: Data) -> OutboxGroup? { groups.withLock { $0.group(id, in: body) } }
+
+  /// Records that a group was read.
+  func didRead(_ group: OutboxGroup, in body: Data) { groups.withLock { $0.keep(group, in: body) } }
 
   /// Records that a group was written.
   func didWrite(_ group: OutboxGroup, as body: Data) {
     state.withLock { $0.outbox?.set(group.versions, of: group.id) }
-    written.withLock { $0 = Written(group: group, body: body) }
+    groups.withLock { $0.keep(group, in: body) }
   }
 
   /// Records that a group was removed.
-  func didRemoveGroup(_ id: Int64) { state.withLock { $0.outbox?.set(nil, of: id) } }
+  func didRemoveGroup(_ id: Int64) {
+    state.withLock { $0.outbox?.set(nil, of: id) }
+    groups.withLock { $0.forget(id) }
+  }
 }

@@ -29,8 +29,7 @@ struct ContentTable {
   var memory: ContentMemory { context.memory }
 
   func has(_ hash: ContentHash) throws -> Bool {
-    let statement = try database.cachedStatement(sql: "SELECT 1 FROM content WHERE hash = ?")
-    return try Int.fetchOne(statement, arguments: [hash.bytes]) != nil
+    try database.exists("SELECT 1 FROM content WHERE hash = ?", hash.bytes)
   }
 
   func entry(_ hash: ContentHash) throws -> Entry? {

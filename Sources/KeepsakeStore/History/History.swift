@@ -88,19 +88,14 @@ struct History {
   private func outdated(in slot: String) throws -> [VersionID] {
     let rules = transaction.context.history
     guard rules != .everything else { return [] }
-    var versions: [(position: Int64, savedAt: Int64, isPinned: Bool, isDelete: Bool)] = []
-    let rows = try Row.fetchCursor(
-      transaction.statement(
-        """
-        SELECT position, saved_at, pinned, tombstone FROM version WHERE slot = ? AND thinned = 0 ORDER BY position DESC
-        """),
-      arguments: [slot])
-    while let row = try rows.next() {
-      versions.append(
-        (
-          try row.checked(at: 0, "position"), try row.checked(at: 1, "saved_at"), try row.checked(at: 2, "pinned"),
-          try row.checked(at: 3, "tombstone")
-        ))
+    let sql = """
+      SELECT position, saved_at, pinned, tombstone FROM version WHERE slot = ? AND thinned = 0 ORDER BY position DESC
+      """
+    let versions = try transaction.database.all(sql, slot) { columns in
+      (
+        position: try columns.integer(0, "position"), savedAt: try columns.integer(1, "saved_at"),
+        isPinned: try columns.flag(2, "pinned"), isDelete: try columns.flag(3, "tombstone")
+      )
     }
     guard versions.count > rules.newest else { return [] }
     var kept = rules.kept(versions.map(\.savedAt))

@@ -8,8 +8,7 @@ import Synchronization
 /// A lookup compares the row, so that a record whose row was changed since isn't found.
 final class RecordMemory: Sendable {
   private struct Known {
-    var place: String
-    var body: Data
+    var row: VersionRow
     var record: VersionRecord
   }
 
@@ -29,21 +28,21 @@ final class RecordMemory: Sendable {
   private let cache = Mutex(Cache())
 
   func record(in row: VersionRow) -> VersionRecord? {
-    let place = row.place
-    return cache.withLock { cache in
-      guard let entry = cache.known[row.id], entry.body == row.body, entry.place == place else { return nil }
+    cache.withLock { cache in
+      guard let entry = cache.known[row.id], entry.row.isSame(as: row) else { return nil }
       return entry.record
     }
   }
 
-  func insert(_ record: VersionRecord, body: Data, place: String) {
-    guard body.count <= Self.maximumBodyBytes else { return }
+  func insert(_ record: VersionRecord, as row: VersionRow) {
+    let count = row.body.count
+    guard count <= Self.maximumBodyBytes else { return }
     cache.withLock { cache in
-      if cache.known.count >= Self.maximumCount || cache.bytes + body.count > Self.maximumBytes {
+      if cache.known.count >= Self.maximumCount || cache.bytes + count > Self.maximumBytes {
         (cache.known, cache.bytes) = ([:], 0)
       }
-      cache.bytes += body.count
-      cache.known[record.id] = Known(place: place, body: body, record: record)
+      cache.bytes += count
+      cache.known[record.id] = Known(row: row, record: record)
     }
   }
 }

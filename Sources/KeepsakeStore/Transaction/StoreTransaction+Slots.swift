@@ -22,11 +22,9 @@ extension StoreTransaction {
   /// record.
   package func headsOfAllSlots() throws -> [SlotKey: [VersionID]] {
     var heads: [SlotKey: [VersionID]] = [:]
-    let rows = try Row.fetchCursor(statement(Self.headsQuery))
-    while let row = try rows.next() {
-      try Self.refuseCovered(row.checked(at: 2, "mark"))
-      heads[SlotKey(text: try row.checked(at: 0, "slot")), default: []].append(
-        try Self.versionID(row.checked(at: 1, "id")))
+    try database.each(Self.headsQuery) { row in
+      try Self.refuseCovered(row.flag(2, "mark"))
+      heads[SlotKey(text: try row.text(0, "slot")), default: []].append(try Self.versionID(row.data(1, "id")))
     }
     return heads
   }
@@ -35,12 +33,9 @@ extension StoreTransaction {
   /// and still be equal as texts. Costs one pass over the table of heads, and reads no record.
   package func headsByName() throws -> [(slot: String, heads: [VersionID])] {
     var slots: [(slot: String, heads: [VersionID])] = []
-    let rows = try Row.fetchCursor(statement(Self.headsQuery))
-    while let row = try rows.next() {
-      try Self.refuseCovered(row.checked(at: 2, "mark"))
-      let (slot, id): (String, VersionID) = (
-        try row.checked(at: 0, "slot"), try Self.versionID(row.checked(at: 1, "id"))
-      )
+    try database.each(Self.headsQuery) { row in
+      try Self.refuseCovered(row.flag(2, "mark"))
+      let (slot, id) = (try row.text(0, "slot"), try Self.versionID(row.data(1, "id")))
       if let last = slots.last, last.slot.utf8.elementsEqual(slot.utf8) {
         slots[slots.count - 1].heads.append(id)
       } else {

@@ -18,8 +18,7 @@ package struct StoreTransaction: DeviceStorage {
   private(set) var lacking: Set<VersionID> = []
   /// Whether a version was replaced of which only the record was here.
   var hasReplacedNotDownloaded = false
-  /// The row that was read last, since a decision about a version reads it and puts it. Any change forgets it.
-  private let newest = NewestRow()
+  private let known = KnownRows()
   /// The numbers of operations that the last change of the wallet removed from its lists, because they are decided, or
   /// moved.
   var leavingNumbers: [OperationID: Int64] = [:]
@@ -80,14 +79,20 @@ package struct StoreTransaction: DeviceStorage {
   // MARK: Versions
 
   package func version(_ id: VersionID) throws -> StoredVersion? {
-    let found = try row(of: id)
-    newest.found = (id, found)
-    return try found.map(storedVersion)
+    try knownRow(of: id).map(storedVersion)
   }
 
+  private func knownRow(of id: VersionID) throws -> VersionRow? {
+    if let known = known.rows[id] { return known }
+    let row = try row(of: id)
+    known.keep(row, of: id)
+    return row
+  }
+
+  private static let rowQuery = "SELECT \(VersionRow.columns) FROM version WHERE id = ?"
+
   private func row(of id: VersionID) throws -> VersionRow? {
-    let statement = try statement("SELECT \(VersionRow.columns) FROM version WHERE id = ?")
-    return try Row.fetchOne(statement, arguments: [id.bytes]).map { try VersionRow($0) }
+    try database.first(Self.rowQuery, id.bytes) { try VersionRow($0) }
   }
 
   /// Whether a version was ever committed or received here, even if its record has been pruned since. Reads no record.
@@ -99,9 +104,7 @@ package struct StoreTransaction: DeviceStorage {
 
   package mutating func putVersion(_ version: StoredVersion) throws {
     let id = version.record.id
-    let known: VersionRow?
-    if let found = newest.found, found.id == id { known = found.row } else { known = try row(of: id) }
-    guard let known else { return try putVersion(version, marks: VersionMarks()) }
+    guard let known = try knownRow(of: id) else { return try putVersion(version, marks: VersionMarks()) }
     guard known.slot == version.record.slot else {
       throw StoreError(.misuse, "the version \(id) belongs to another slot")
     }
@@ -123,10 +126,10 @@ package struct StoreTransaction: DeviceStorage {
     (row.marks.acknowledged, row.marks.offered) = (version.acknowledged, version.offered)
     let place = row.place
     row.body = try codec.body(of: codec.json(in: known.body, place: known.place), place: place)
-    try run(
-      "UPDATE version SET body = ?, acknowledged = ?, offered = ? WHERE id = ?",
-      [row.body, row.marks.acknowledged, row.marks.offered, row.id.bytes])
-    context.records.insert(record, body: row.body, place: place)
+    try statement("UPDATE version SET body = ?, acknowledged = ?, offered = ? WHERE id = ?")
+      .execute(arguments: [row.body, row.marks.acknowledged, row.marks.offered, row.id.bytes])
+    self.known.keep(row, of: row.id)
+    context.records.insert(record, as: row)
     if !row.marks.pruned, try !version.record.contents.allSatisfy(contents.has) { lacking.insert(row.id) }
   }
 
@@ -143,8 +146,9 @@ package struct StoreTransaction: DeviceStorage {
     (marks.acknowledged, marks.offered, marks.tombstone) = (version.acknowledged, version.offered, record.tombstone)
     let place = RowIdentity.version(record.id, slot: record.slot, savedAt: record.savedAtMilliseconds, marks: marks)
     let body = try codec.encode(record, place: place)
-    try run(VersionRow.upsert, VersionRow(record, marks: marks, body: body).arguments)
-    context.records.insert(record, body: body, place: place)
+    let row = VersionRow(record, marks: marks, body: body)
+    try run(VersionRow.upsert, row.arguments)
+    context.records.insert(record, as: row)
     if !marks.pruned, try !record.contents.allSatisfy(contents.has) { lacking.insert(record.id) }
     try showHead(record)
     try useContents(of: record)
@@ -201,13 +205,13 @@ package struct StoreTransaction: DeviceStorage {
   }
 
   package func heads(of slot: String) throws -> [VersionID] {
-    let sql = "SELECT id, \(Self.isHeadCovered) FROM head WHERE slot = ? ORDER BY id"
-    return try Row.fetchAll(statement(sql), arguments: [slot]).map { row in
-      try Self.refuseCovered(row.checked(at: 1, "mark"))
-      return try Self.versionID(row.checked(at: 0, "id"))
+    try database.all(Self.slotHeadsQuery, slot) { columns in
+      try Self.refuseCovered(columns.flag(1, "mark"))
+      return try Self.versionID(columns.data(0, "id"))
     }
   }
 
+  private static let slotHeadsQuery = "SELECT id, \(isHeadCovered) FROM head WHERE slot = ? ORDER BY id"
   static let isHeadCovered = "EXISTS (SELECT 1 FROM covered WHERE covered.id = head.id)"
 
   /// The table of heads derives from others and has no seal of its own, so it is checked on every opening and whenever
@@ -220,7 +224,7 @@ package struct StoreTransaction: DeviceStorage {
   }
 
   package func isCovered(_ id: VersionID) throws -> Bool {
-    try Int.fetchOne(statement("SELECT 1 FROM covered WHERE id = ?"), arguments: [id.bytes]) != nil
+    try database.exists("SELECT 1 FROM covered WHERE id = ?", id.bytes)
   }
 
   package mutating func markCovered(_ id: VersionID) throws {
@@ -244,9 +248,11 @@ package struct StoreTransaction: DeviceStorage {
 
   /// Returns the versions of a slot that are kept whole, newest first in the order in which this store learned of them.
   package func history(of slot: String) throws -> [StoredVersion] {
-    try versions(
-      "SELECT \(VersionRow.columns) FROM version WHERE slot = ? AND thinned = 0 ORDER BY position DESC", [slot])
+    try database.all(Self.historyQuery, slot) { try VersionRow($0) }.map(storedVersion)
   }
+
+  private static let historyQuery =
+    "SELECT \(VersionRow.columns) FROM version WHERE slot = ? AND thinned = 0 ORDER BY position DESC"
 
   func versions(_ sql: String, _ arguments: StatementArguments) throws -> [StoredVersion] {
     try Row.fetchAll(statement(sql), arguments: arguments).map { try storedVersion(VersionRow($0)) }
@@ -318,7 +324,7 @@ package struct StoreTransaction: DeviceStorage {
   func statement(_ sql: String) throws -> Statement { try database.cachedStatement(sql: sql) }
 
   func run(_ sql: String, _ arguments: StatementArguments) throws {
-    newest.found = nil
+    known.forget()
     try statement(sql).execute(arguments: arguments)
   }
 
@@ -335,9 +341,8 @@ package struct StoreTransaction: DeviceStorage {
 
   private func storedVersion(_ found: VersionRow) throws -> StoredVersion {
     if let record = context.records.record(in: found) { return stored(record, found.marks) }
-    let place = found.place
-    let record = try codec.decode(VersionRecord.self, from: found.body, place: place)
-    context.records.insert(record, body: found.body, place: place)
+    let record = try codec.decode(VersionRecord.self, from: found.body, place: found.place)
+    context.records.insert(record, as: found)
     return stored(record, found.marks)
   }
 
@@ -351,11 +356,23 @@ package struct StoreTransaction: DeviceStorage {
     if let group = context.commits.group(id, in: body) { return group }
     var group = try codec.decode(OutboxGroup.self, from: body, place: RowIdentity.outbox(id))
     group.id = id
+    context.commits.didRead(group, in: body)
     return group
   }
 }
 
-/// The row of a version that a transaction has read; no row for a version that isn't here.
-private final class NewestRow {
-  var found: (id: VersionID, row: VersionRow?)?
+/// The rows of versions that a transaction has read since its last change of anything but their marks; no row for a
+/// version that isn't here. A decision about a version reads it several times, and puts it.
+private final class KnownRows {
+  /// More than an exchange has versions.
+  private static let most = 2_048
+
+  private(set) var rows: [VersionID: VersionRow?] = [:]
+
+  func keep(_ row: VersionRow?, of id: VersionID) {
+    if rows.count >= Self.most { forget() }
+    rows[id] = .some(row)
+  }
+
+  func forget() { if !rows.isEmpty { rows.removeAll(keepingCapacity: true) } }
 }

@@ -18,7 +18,10 @@ struct VersionMarks: Hashable, Sendable, CustomStringConvertible {
 
   /// One digit per mark. The last one is present only if set, because rows of the first format don't have it.
   var description: String {
-    [acknowledged, offered, pruned, pinned, tombstone].map { $0 ? "1" : "0" }.joined() + (notDownloaded ? "1" : "")
+    // A name that a string holds in itself.
+    var text = ""
+    for mark in [acknowledged, offered, pruned, pinned, tombstone] { text += mark ? "1" : "0" }
+    return notDownloaded ? text + "1" : text
   }
 }
 
@@ -34,6 +37,17 @@ extension VersionMarks {
     pinned = try row.checked(at: first + 3, "pinned")
     tombstone = try row.checked(at: first + 4, "tombstone")
     notDownloaded = try row.checked(at: first + 5, "deferred")
+  }
+}
+
+extension VersionMarks {
+  fileprivate init(_ columns: Columns, at first: Int32) throws {
+    acknowledged = try columns.flag(first, "acknowledged")
+    offered = try columns.flag(first + 1, "offered")
+    pruned = try columns.flag(first + 2, "thinned")
+    pinned = try columns.flag(first + 3, "pinned")
+    tombstone = try columns.flag(first + 4, "tombstone")
+    notDownloaded = try columns.flag(first + 5, "deferred")
   }
 }
 
@@ -67,6 +81,15 @@ struct VersionRow {
     marks = try VersionMarks(row, at: first + 4)
   }
 
+  /// Reads a row in which `columns` are the first ones.
+  init(_ columns: Columns) throws {
+    id = try StoreTransaction.versionID(columns.data(0, "id"))
+    slot = try columns.text(1, "slot")
+    savedAt = try columns.integer(2, "saved_at")
+    body = try columns.data(3, "body")
+    marks = try VersionMarks(columns, at: 4)
+  }
+
   /// Makes the row for a record whose body was encoded for it.
   init(_ record: VersionRecord, marks: VersionMarks, body: Data) {
     (id, slot, savedAt) = (record.id, record.slot, record.savedAtMilliseconds)
@@ -94,6 +117,12 @@ struct VersionRow {
       acknowledged: acknowledged != 0, offered: offered != 0, pruned: pruned != 0, pinned: pinned != 0,
       tombstone: tombstone != 0,
       notDownloaded: row.integer("deferred").map { $0 != 0 } ?? false)
+  }
+
+  /// Whether both rows have the same values, the slot's name byte by byte.
+  func isSame(as other: VersionRow) -> Bool {
+    id == other.id && savedAt == other.savedAt && marks == other.marks && body == other.body
+      && slot.utf8.elementsEqual(other.slot.utf8)
   }
 
   var place: String { RowIdentity.version(id, slot: slot, savedAt: savedAt, marks: marks) }

@@ -25,6 +25,26 @@ import Testing
     #expect(lab.devices[1].storage.heads(of: "main") == [last.id])
   }
 
+  @Test("A save that replaces one of a full group takes it out of there; one that replaces nothing begins a group")
+  func fullGroup() throws {
+    var lab = try Lab()
+    try lab.settle(0)
+    let most = DeviceCommit.maximumGroupVersions
+    let saves = try (0..<most).map { try lab.save(0, "a", slot: "slot \($0)", over: .versions([])) }
+    #expect(lab.devices[0].storage.outboxCount() == 1)
+    let apart = try lab.save(0, "b", slot: "another", over: .versions([]))
+    #expect(lab.devices[0].storage.outbox(limit: 9).map(\.versions.count) == [most, 1])
+    try lab.settle(0)
+
+    var waiting: [VersionRecord] = []
+    for save in saves { waiting.append(try lab.save(0, "c", slot: save.slot, over: .versions([save.id]))) }
+    #expect(lab.devices[0].storage.outbox(limit: 9).map(\.versions.count) == [most])
+    let last = try lab.save(0, "d", slot: saves[0].slot, over: .versions([waiting[0].id]))
+    #expect(lab.devices[0].storage.outbox(limit: 9).flatMap(\.versions) == waiting.dropFirst().map(\.id) + [last.id])
+    try lab.settle(0)
+    #expect(lab.cloud.heads(of: "another") == [apart.id] && lab.cloud.heads(of: saves[0].slot) == [last.id])
+  }
+
   @Test("A save that was being sent when the next one was made is replaced by it, even if the response is lost")
   func offeredVersionsAreNamed() throws {
     var lab = try Lab()

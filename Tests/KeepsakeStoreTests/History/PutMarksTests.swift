@@ -68,6 +68,13 @@ import Testing
       try transaction.putVersion(other)
       other.acknowledged = true
       try transaction.putVersion(other)
+      #expect(try transaction.version(id(1))?.offered == true)
+      #expect(try transaction.version(id(9))?.acknowledged == true)
+      other.acknowledged = false
+      try transaction.putVersion(other)
+      #expect(try transaction.version(id(9))?.acknowledged == false)
+      other.acknowledged = true
+      try transaction.putVersion(other)
     }
     #expect(try marks(1) == "01010" && marks(9) == "11000")
     try store.close()
