@@ -45,8 +45,8 @@ import Testing
     try world.write("second", to: "a.sav")
     try world.look()
     #expect(mirror.ahead.paths == [path])
-    // Now too recent to be read ahead.
-    mirror.ahead.leastAge = ReadAhead().leastAge
+    // From now on every change is too recent to be read ahead.
+    mirror.ahead.leastAge = .max
     try world.write("the third", to: "a.sav")
     for _ in 0..<2 {
       world.clock.advance(MirrorWorld.settle)
@@ -55,13 +55,29 @@ import Testing
     #expect(try world.texts("a.sav") == ["one", "the third"] && mirror.ahead.paths.isEmpty)
   }
 
+  @Test("a file is read ahead from three seconds after its last change on, of its bytes or of anything else")
+  func age() {
+    func takes(modified: Int64, changed: Int64, now: Int64) -> Bool {
+      let signature = FileSignature(
+        size: 1, modifiedNanoseconds: modified * 1_000_000, changedNanoseconds: changed * 1_000_000, inode: 1,
+        device: 1)
+      return ReadAhead().takes(path, signature, now: now)
+    }
+    #expect(takes(modified: 5_000, changed: 5_000, now: 8_000) && !takes(modified: 5_000, changed: 5_000, now: 7_999))
+    #expect(!takes(modified: 0, changed: 5_000, now: 7_999) && !takes(modified: 5_000, changed: 0, now: 7_999))
+    // Of a clock that was ahead.
+    #expect(!takes(modified: 9_000, changed: 9_000, now: 8_000))
+  }
+
   @Test("what isn't read ahead is kept as well: too many bytes, and files that changed just now")
   func limits() throws {
     let world = try MirrorWorld()
     let mirror = try world.open()
+    mirror.ahead.leastAge = .max
     try world.write("just now", to: "a.sav")
     try world.look()
     #expect(mirror.ahead.paths.isEmpty)
+    try world.settle()
     mirror.ahead.leastAge = .min
     let large = Data(repeating: 7, count: ReadAhead.maximumFileBytes)
     let count = Int(ReadAhead.maximumMemory / (Int64(large.count) + ReadAhead.overhead)) + 1
