@@ -66,8 +66,9 @@ package final class FolderMirror {
     package var events: [MirrorEvent] = []
     /// Files that haven't stayed unchanged for long enough, and temporaries that wait.
     package var unsettled = 0
-    /// When the first of these files will have stayed unchanged for long enough, in milliseconds; nil if none only
-    /// needs time.
+    /// When all of these files will have stayed unchanged for long enough, in milliseconds, if none changes again; nil
+    /// if none only needs time. Not when the first will have: a game that writes one file after the other would have
+    /// passes without a pause.
     package var settlesIn: Int64?
     /// Files that could not be read, kept or written; they are tried again after a while.
     package var troubled = 0
@@ -75,7 +76,7 @@ package final class FolderMirror {
 
     package init() {}
 
-    /// Returns how long to wait before the next pass: until the first file has settled, and at most this many
+    /// Returns how long to wait before the next pass: until all files may have settled, and at most this many
     /// milliseconds.
     package func pause(atMost interval: Int) -> Duration {
       .milliseconds(min(Int64(interval), max(settlesIn ?? .max, 1)))
@@ -324,7 +325,7 @@ package final class FolderMirror {
       observed[path] = (state, since)
     }
     let left = max(since + settings.settleMilliseconds - clock.uptime(), 0)
-    pass.settlesIn = min(left, pass.settlesIn ?? left)
+    pass.settlesIn = max(left, pass.settlesIn ?? left)
     return false
   }
 

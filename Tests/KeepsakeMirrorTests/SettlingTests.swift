@@ -30,6 +30,18 @@ import Testing
     #expect(try world.texts("a.sav") == ["one"])
   }
 
+  @Test("a pass says when the last file will have settled, so that files that are written in turn get no more passes")
+  func lastSettles() throws {
+    let world = try MirrorWorld()
+    for number in 0..<3 {
+      try world.write("\(number)", to: "\(number).sav")
+      #expect(try world.look().settlesIn == MirrorWorld.settle)
+      world.clock.advance(100)
+    }
+    let pass = try world.look()
+    #expect(pass.unsettled == 2 && pass.settlesIn == 200)
+  }
+
   @Test("what was read ahead is kept if the file is the same once it has settled, and read again if not")
   func readAhead() throws {
     let world = try MirrorWorld()

@@ -360,19 +360,3 @@ package struct StoreTransaction: DeviceStorage {
     return group
   }
 }
-
-/// The rows of versions that a transaction has read since its last change of anything but their marks; no row for a
-/// version that isn't here. A decision about a version reads it several times, and puts it.
-private final class KnownRows {
-  /// More than an exchange has versions.
-  private static let most = 2_048
-
-  private(set) var rows: [VersionID: VersionRow?] = [:]
-
-  func keep(_ row: VersionRow?, of id: VersionID) {
-    if rows.count >= Self.most { forget() }
-    rows[id] = .some(row)
-  }
-
-  func forget() { if !rows.isEmpty { rows.removeAll(keepingCapacity: true) } }
-}
