@@ -264,3 +264,11 @@ let package = Package(
   ],
   swiftLanguageModes: [.v6]
 )
+
+// Where tests run code that is built for release (`make accounts`): to optimise the tests, too, would take longer than
+// everything else.
+if Context.environment["KEEPSAKE_PLAIN_TESTS"] != nil {
+  for target in package.targets where target.type == .test {
+    target.swiftSettings = (target.swiftSettings ?? []) + [.unsafeFlags(["-Onone"])]
+  }
+}
