@@ -37,9 +37,13 @@ extension StoreTransaction {
 
   /// Stores `plain` under its hash, as a delta against `base` if that saves space.
   ///
-  /// Compresses within the transaction; `Store.submit` does so before it.
+  /// Compresses within the transaction, unless the content is stored already; `Store.submit` does so before it.
   package mutating func keepContent(_ plain: Data, against base: ContentHash? = nil) throws -> ContentHash {
     let hash = ContentHash(of: plain)
+    if try contents.has(hash) {
+      try contents.keep(PreparedContent(known: hash, plain: plain))
+      return hash
+    }
     let usable = try base.flatMap { try contents.base(from: $0, for: plain.count, of: plain.count) }
     try contents.keep(PreparedContent(encoding: plain, as: hash, against: usable))
     return hash

@@ -1,5 +1,7 @@
+import Synchronization
+
 /// How much is accepted from a cloud, and how long to wait for it, each with its reason.
-enum SyncLimits {
+package enum SyncLimits {
   /// The response to an exchange: 4 MiB of changes, six times as much if JSON escapes all of it, and 1 MiB of contents.
   /// A server that sends more isn't ours.
   static let answerBytes = 48 << 20
@@ -33,7 +35,11 @@ enum SyncLimits {
   /// Events that wait to be read. A reader that misses one fetches its changes.
   static let waitingEvents = 8
   /// A request without any progress for this long has failed.
-  static let idleSeconds = 30.0
+  static var idleSeconds: Double { idle.withLock { $0 } }
+  /// Another limit than a player's, for all requests of this process from now on. For tests that share the processors
+  /// with so much else that a cloud beside them may get none for longer than that.
+  package static func waitForRequests(seconds: Double) { idle.withLock { $0 = seconds } }
+  private static let idle = Mutex(30.0)
   /// The server sends something on an event stream every 15 seconds; three are missed before the connection counts as
   /// dead.
   static let eventIdleSeconds = 45.0

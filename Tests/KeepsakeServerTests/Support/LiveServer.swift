@@ -1,5 +1,6 @@
 #if Cloud
 import Foundation
+import KeepsakeSync
 import Logging
 import TestSupport
 import Testing
@@ -34,6 +35,7 @@ struct LiveServer: Sendable {
     if let port { try await until("the port \(port) to be free") { !TestPort.isOpen(port) } }
     var configuration = ServerConfiguration(data: data, port: try port ?? TestPort.unused(), appKeys: appKeys)
     configuration.waitLong()
+    SyncLimits.waitForRequests(seconds: Double(Patience.limit.components.seconds))
     change(&configuration)
     if let clock { configuration.clock = clock }
     var silent = Logger(label: "keepsake.test")
