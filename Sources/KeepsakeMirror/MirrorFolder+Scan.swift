@@ -19,6 +19,8 @@ struct FolderListing {
   var temporaries: [Temporary] = []
   /// Entries seen, of every kind.
   fileprivate var entries = 0
+  /// What slots' names have before the paths here.
+  fileprivate var prefix: Result<SavePath?, SavePathRefusal> = .success(nil)
 }
 
 /// Something in the folder, or named by the cloud, that isn't mirrored, with the reason.
@@ -43,14 +45,18 @@ extension MirrorFolder {
   func scan() throws(MirrorError) -> FolderListing {
     try checkInPlace()
     var listing = FolderListing()
+    listing.prefix = selection.prefixPath
     guard let top = try folder([], path: path) else { return listing }
-    try scan(top, at: [], into: &listing)
+    try scan(top, of: nil, at: [], into: &listing)
     return listing
   }
 
-  private func scan(_ folder: borrowing Descriptor, at components: [String], into listing: inout FolderListing)
-    throws(MirrorError)
-  {
+  /// - Parameters:
+  ///   - whole: The folder's path; nil for the root.
+  ///   - components: Those of the path.
+  private func scan(
+    _ folder: borrowing Descriptor, of whole: SavePath?, at components: [String], into listing: inout FolderListing
+  ) throws(MirrorError) {
     let names = try Self.names(in: folder, path: components.joined(separator: "/"))
     listing.files.reserveCapacity(listing.files.count + names.count)
     for name in names {
@@ -59,17 +65,18 @@ extension MirrorFolder {
         throw MirrorError(
           .tooMany, "the folder has more than \(Self.maximumEntries) entries; mirror a smaller one", path: path)
       }
-      let text = String(decoding: name, as: UTF8.self)
+      let text = String(validating: name, as: UTF8.self)
+      let shown = text ?? String(decoding: name, as: UTF8.self)
       if SavePath.isReserved(name) {
-        note(temporary: text, at: components, in: &listing)
+        note(temporary: shown, at: components, in: &listing)
         continue
       }
-      let parts = components + [text]
+      let parts = components + [shown]
       guard selection.takes(parts) || selection.leads(parts) else { continue }
       do {
-        // Decoding replaces what isn't valid.
-        guard text.utf8.elementsEqual(name) else { throw SavePathRefusal.notUnicode }
-        try scan(entry: text, at: parts, in: folder, into: &listing)
+        guard let text else { throw SavePathRefusal.notUnicode }
+        let path = try SavePath(name, in: whole, behind: listing.prefix.get())
+        try scan(path, called: text, at: parts, in: folder, into: &listing)
       } catch {
         if let error = error as? MirrorError, error.code == .tooMany { throw error }
         let message =
@@ -80,11 +87,9 @@ extension MirrorFolder {
   }
 
   private func scan(
-    entry name: String, at components: [String], in folder: borrowing Descriptor, into listing: inout FolderListing
+    _ path: SavePath, called name: String, at components: [String], in folder: borrowing Descriptor,
+    into listing: inout FolderListing
   ) throws {
-    let path = try SavePath(components.joined(separator: "/"))
-    // The slot's name has to be a path, too.
-    if !selection.prefix.isEmpty { _ = try SavePath(selection.prefix + path.text) }
     var status = stat()
     guard fstatat(folder.number, name, &status, AT_SYMLINK_NOFOLLOW) == 0 else {
       if errno == ENOENT { return }
@@ -98,7 +103,7 @@ extension MirrorFolder {
       guard selection.leads(components) else { return }
       guard !isState(FileIdentity(status)) else { return }
       let inner = try Descriptor(opening: name, in: folder.number, flags: O_RDONLY | O_DIRECTORY, path: path.text)
-      try scan(inner, at: components, into: &listing)
+      try scan(inner, of: path, at: components, into: &listing)
     case S_IFLNK:
       throw MirrorError(
         .blocked, "symbolic links are not followed; put the file itself here to sync it", path: path.text)
@@ -136,7 +141,10 @@ extension MirrorFolder {
       errno = 0
     }
     guard errno == 0 else { throw .system("list the folder", errno, path: path) }
-    return names.sorted { $0.lexicographicallyPrecedes($1) }
+    return names.sorted { left, right in
+      let order = memcmp(left, right, min(left.count, right.count))
+      return order != 0 ? order < 0 : left.count < right.count
+    }
   }
 
   private static func name(of entry: UnsafeMutablePointer<dirent>) -> [UInt8] {

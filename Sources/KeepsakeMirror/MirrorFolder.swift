@@ -138,9 +138,14 @@ final class MirrorFolder {
   /// - Returns: Nil if it changed meanwhile, or doesn't exist.
   /// - Throws: `MirrorError`, also for a file of more than `limit` bytes.
   func read(_ path: SavePath, expecting expected: FileSignature, limit: Int) throws(MirrorError) -> Data? {
+    let components = path.components
+    let name = components.last ?? ""
+    // One of thousands of files in the root needs no other descriptor of it.
+    if components.count == 1 {
+      return try Self.read(name, in: root.number, expecting: expected, limit: limit, path: path.text)
+    }
     guard let parent = try parent(of: path) else { return nil }
-    return try Self.read(
-      path.components.last ?? "", in: parent.number, expecting: expected, limit: limit, path: path.text)
+    return try Self.read(name, in: parent.number, expecting: expected, limit: limit, path: path.text)
   }
 
   /// Returns nil if there is no such file, or if a link has taken its name.

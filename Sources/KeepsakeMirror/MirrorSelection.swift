@@ -19,6 +19,11 @@ package struct MirrorSelection: Hashable, Sendable {
     self.patterns = patterns
   }
 
+  /// The prefix as a path; nil if it is empty.
+  var prefixPath: Result<SavePath?, SavePathRefusal> {
+    Result { () throws(SavePathRefusal) in prefix.isEmpty ? nil : try SavePath(prefix.dropLast()) }
+  }
+
   var isPart: Bool { !patterns.isEmpty }
 
   /// Whether a file at this path is selected, or is a copy that was kept beside one (`besideName`).

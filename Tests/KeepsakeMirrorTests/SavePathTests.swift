@@ -37,6 +37,41 @@ import Testing
     #expect(path.components.joined(separator: "/") == text)
   }
 
+  @Test("what a scan finds has the same path, or is refused for the same reason, as the whole path in words")
+  func inFolder() throws {
+    func outcome(_ path: () throws(SavePathRefusal) -> SavePath) -> Result<SavePath, SavePathRefusal> {
+      do throws(SavePathRefusal) { return .success(try path()) } catch { return .failure(error) }
+    }
+    let long = String(repeating: "x", count: 120)
+    let deep = Array(repeating: "d", count: 31).joined(separator: "/")
+    let names = [
+      "save.dat", "ü", "..", ".", ".keepsake", ".KeepSake-x", ".keepsakes", "a\u{1F}", "a\u{7F}", "\u{80}", "\u{9F}b",
+      "\u{A0}", "\u{C0}", "\u{2028}", "\r\n", "e\u{301}", long, long + long,
+      long + long + "x",
+    ]
+    let folders = [nil, "f", "f/g", deep, String(deep.dropLast(2)), long, long + "/" + long]
+    let prefixes = [nil, "p", "p/q", deep, long, long + "/" + long]
+    var accepted = 0
+    for name in names {
+      for folder in folders {
+        for prefix in prefixes {
+          let (above, before) = (try folder.map { try SavePath($0) }, try prefix.map { try SavePath($0) })
+          let whole = [folder, name].compactMap(\.self).joined(separator: "/")
+          let expected = outcome { () throws(SavePathRefusal) in
+            if let prefix { _ = try SavePath(prefix + "/" + whole) }
+            return try SavePath(whole)
+          }
+          let found = outcome { () throws(SavePathRefusal) in
+            try SavePath(Array(name.utf8), in: above, behind: before)
+          }
+          #expect(expected == found, "\(prefix ?? "-") \(folder ?? "-") \(name)")
+          if case .success = found { accepted += 1 }
+        }
+      }
+    }
+    #expect(accepted > 100)
+  }
+
   @Test("two names that differ only in their Unicode spelling are different paths")
   func spellings() throws {
     let composed = try SavePath("caf\u{E9}.sav")

@@ -86,13 +86,13 @@ final class SaveAreas {
   /// - Returns: How many saves come back to folders that were here before.
   /// - Throws: `StoreError`, `MirrorError`.
   func bringBackGone() throws -> Int {
-    let slots = try fileSlots()
+    lazy var slots = Result { try fileSlots() }
     var count = 0
     for index in all.indices {
       let area = all[index].area
       if let mirror = try mirror(of: index) {
         count += try mirror.bringBackGone(everything: false)
-      } else if slots.contains(where: { area.path(of: $0) != nil }) {
+      } else if try slots.get().contains(where: { area.path(of: $0) != nil }) {
         try StoreFolder.create(URL(fileURLWithPath: area.folder, isDirectory: true))
         count += try mirror(of: index)?.bringBackGone(everything: true) ?? 0
       }

@@ -101,7 +101,7 @@ final class WrapSession {
     await startAnew(areas)
     // What is here is kept before anything comes: it is never replaced unseen.
     var patience = newPatience(Self.patience.before)
-    try await settle(areas, &patience)
+    try await settle(areas, &patience, looksAgain: false)
     let isOver = patience.isOver
     await exchange()
     if case .away(let why) = cloud { say("the cloud can't be used now (\(WrapSummary.trimmed(why)))") }
@@ -120,7 +120,12 @@ final class WrapSession {
   }
 
   /// Makes passes until nothing moves.
-  private func settle(_ areas: SaveAreas, _ patience: inout SettlePatience) async throws {
+  ///
+  /// - Parameter looksAgain: Whether to look once more after a pass that kept all that it found. Not if that is done
+  ///   soon anyway.
+  private func settle(
+    _ areas: SaveAreas, _ patience: inout SettlePatience, looksAgain: Bool = true
+  ) async throws {
     var before = areas.counts
     var moves = 0
     while moves < Self.mostMoves {
@@ -136,7 +141,9 @@ final class WrapSession {
         break
       }
       // Only files that have to stay unchanged for a while need time.
-      guard areas.unsettled > 0 else { continue }
+      guard areas.unsettled > 0 else {
+        if looksAgain { continue } else { break }
+      }
       try await Task.sleep(for: areas.pause(atMost: min(options.intervalMilliseconds, options.settleMilliseconds)))
     }
     service?.committed()
@@ -306,6 +313,8 @@ final class WrapSession {
     }
     defer { ticks.cancel() }
     var isPassedOn = false
+    // What is there when the game starts was looked at just before.
+    var looks = false
     for await _ in inbox.wakes {
       if let end = inbox.current.end { return end }
       // It came in the moment between the start of the game and knowing its process.
@@ -313,7 +322,10 @@ final class WrapSession {
         GameSignals.pass(on: stop)
         isPassedOn = true
       }
-      guard let areas else { continue }
+      guard looks, let areas else {
+        looks = true
+        continue
+      }
       await attempt("the saves aren't watched any more") {
         if try !areas.look() { self.service?.committed() }
       } failed: {
