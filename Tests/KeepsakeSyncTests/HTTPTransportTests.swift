@@ -17,6 +17,8 @@ struct HTTPTransportTests {
     serverTimeMilliseconds: 7)
   private static let request = ExchangeRequest(cursor: .start, limit: 10)
 
+  init() { SyncLimits.waitForRequests(seconds: Double(Patience.limit.components.seconds)) }
+
   private func credentials(_ url: URL) -> CloudCredentials {
     CloudCredentials(
       url: url, device: DeviceID(high: 1, low: 1), player: PlayerID(high: 1, low: 1),
