@@ -24,8 +24,12 @@ final class AuditedStorage: DecidingStorage {
     try await base.load(reads, of: container)
   }
 
-  func commit(_ writes: WriteSet, of container: ContainerID, ifAt revision: UInt64) async throws -> Bool {
-    guard try await base.commit(writes, of: container, ifAt: revision, auditing: entry) else { return false }
+  func commit(
+    _ writes: WriteSet, of container: ContainerID, ifAt revision: UInt64, leaving: DeviceID?
+  ) async throws -> Bool {
+    guard try await base.commit(writes, of: container, ifAt: revision, leaving: leaving, auditing: entry) else {
+      return false
+    }
     written()
     return true
   }

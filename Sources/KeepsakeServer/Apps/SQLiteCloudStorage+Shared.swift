@@ -105,17 +105,17 @@ extension SQLiteCloudStorage {
       db.cachedStatement(sql: "SELECT 1 FROM shared WHERE container = ? LIMIT 1"), arguments: [container.bytes]) != nil
   }
 
-  func leaveShared(_ device: DeviceID, of container: ContainerID) async throws {
-    try await committer.write(for: container) { db in
-      try db.execute(
-        sql: """
-          UPDATE shared SET current = 0
-          WHERE container = ?1 AND parent = (SELECT parent FROM sharedDevice WHERE container = ?1 AND device = ?2)
-          AND NOT EXISTS (
-            SELECT 1 FROM sharedDevice AS other
-            WHERE other.container = ?1 AND other.parent = shared.parent AND other.device <> ?2)
-          """, arguments: [container.bytes, device.bytes])
-    }
+  /// Gives up a shared container for the player of a game whose only device there this is. In the transaction that
+  /// removes the device: of two that are removed together, each would take the other for one that stays.
+  static func leaveShared(_ device: DeviceID, of container: ContainerID, in db: Database) throws {
+    try db.execute(
+      sql: """
+        UPDATE shared SET current = 0
+        WHERE container = ?1 AND parent = (SELECT parent FROM sharedDevice WHERE container = ?1 AND device = ?2)
+        AND NOT EXISTS (
+          SELECT 1 FROM sharedDevice AS other
+          WHERE other.container = ?1 AND other.parent = shared.parent AND other.device <> ?2)
+        """, arguments: [container.bytes, device.bytes])
   }
 
   /// Records to which device of a game a device of a shared container belongs, and that the player has this container

@@ -51,13 +51,13 @@ extension CloudRoutes {
   func remove(
     _ device: DeviceID, of container: ContainerID, isLeaving: Bool = false, by storage: some DecidingStorage
   ) async throws -> Retirement? {
-    if !isLeaving { try await self.storage.leaveShared(device, of: container) }
     let entry = leaving.enter(container, device)
     defer { leaving.end(entry) }
     let moved = try await repeating {
       try await removeShared(of: container, device, isLeaving: isLeaving)
       return try await storage.retire(
-        device, of: container, isLeaving: isLeaving, rules: bankRules(of: container), now: clock())
+        device, of: container, isLeaving: isLeaving, leavesShared: !isLeaving, rules: bankRules(of: container),
+        now: clock())
     }
     events.end(device, of: container)
     partials.forget(device, of: container)

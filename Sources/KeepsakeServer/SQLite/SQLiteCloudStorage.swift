@@ -107,13 +107,16 @@ final class SQLiteCloudStorage: CloudStorage {
     return try await position(of: container).seq
   }
 
-  func commit(_ writes: WriteSet, of container: ContainerID, ifAt revision: UInt64) async throws -> Bool {
-    try await commit(writes, of: container, ifAt: revision, auditing: nil)
+  func commit(
+    _ writes: WriteSet, of container: ContainerID, ifAt revision: UInt64, leaving: DeviceID?
+  ) async throws -> Bool {
+    try await commit(writes, of: container, ifAt: revision, leaving: leaving, auditing: nil)
   }
 
   /// - Parameter entry: What the audit log says about it, in the same transaction.
   func commit(
-    _ writes: WriteSet, of container: ContainerID, ifAt revision: UInt64, auditing entry: AuditEntry?
+    _ writes: WriteSet, of container: ContainerID, ifAt revision: UInt64, leaving: DeviceID?,
+    auditing entry: AuditEntry?
   ) async throws -> Bool {
     let (files, now, encoded, outbox) = (files, clock(), try EncodedRows(writes), outbox)
     let events = try outbox.map { try WebhookEvents(writes, wants: $0.wants) }
@@ -122,6 +125,8 @@ final class SQLiteCloudStorage: CloudStorage {
       let (removed, hasEvents) = try await committer.write(for: container, work: writes.work) { db in
         var rows = try SQLiteContainer(container, in: db, files: files, now: now)
         rows.outbox = outbox
+        // While the device is still known to be its player's.
+        if let leaving { try Self.leaveShared(leaving, of: container, in: db) }
         // Thrown, so that what was written of it is undone.
         guard try rows.commit(writes, encoded, events, ifAt: revision) else { throw Outdated() }
         try entry?.append(in: db)

@@ -5,6 +5,11 @@ import KeepsakeReplication
 /// Load, decide, commit: a decision is made on any thread over what was loaded, and is committed if nobody has changed
 /// the container meanwhile.
 extension DecidingStorage {
+  /// The same for a decision that removes no device from a shared container.
+  func commit(_ writes: WriteSet, of container: ContainerID, ifAt revision: UInt64) async throws -> Bool {
+    try await commit(writes, of: container, ifAt: revision, leaving: nil)
+  }
+
   /// Makes a decision about a container, which is created if it doesn't exist; what it changes is durable when this
   /// returns. If `body` throws, nothing is changed. A decision that changes nothing doesn't wait for any other.
   ///
@@ -14,10 +19,11 @@ extension DecidingStorage {
   /// - Parameters:
   ///   - reads: What is known in advance that `body` will read.
   ///   - work: How many items it looks at, roughly: a decision with much work is made on a thread of its own.
+  ///   - leaving: A device that leaves a shared container with it (`commit`).
   /// - Throws: What `body` throws; `APIError.retired` if everything of the player was deleted; a `ServerError` if other
   ///   decisions are always first.
   func decide<Result: Sendable>(
-    on container: ContainerID, reading reads: ReadSet = ReadSet(), work: Int = 0,
+    on container: ContainerID, reading reads: ReadSet = ReadSet(), work: Int = 0, leaving: DeviceID? = nil,
     _ body: @escaping @Sendable (inout SnapshotContainer) throws -> Result
   ) async throws -> Result {
     var needed = reads
@@ -32,7 +38,7 @@ extension DecidingStorage {
         needed.formUnion(lacking)
       case .made(let result, let writes):
         if writes.isEmpty { return result }
-        if try await commit(writes, of: container, ifAt: snapshot.revision) { return result }
+        if try await commit(writes, of: container, ifAt: snapshot.revision, leaving: leaving) { return result }
         conflicts += 1
       }
     }

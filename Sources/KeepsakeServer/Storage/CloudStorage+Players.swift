@@ -97,13 +97,16 @@ extension DecidingStorage {
   ///
   /// - Parameters:
   ///   - isLeaving: Whether the device removes itself: the recovery code that it has made stays then.
+  ///   - leavesShared: Whether its player's game is removed from a shared container with it, if it was the last one
+  ///     there.
   ///   - rules: Those of the container's bank.
   func retire(
-    _ device: DeviceID, of container: ContainerID, isLeaving: Bool = false, rules: BankRules = BankRules(), now: Int64
+    _ device: DeviceID, of container: ContainerID, isLeaving: Bool = false, leavesShared: Bool = false,
+    rules: BankRules = BankRules(), now: Int64
   ) async throws -> Retirement? {
     var reads = ReadSet()
     (reads.device, reads.allChains, reads.bank.state) = (device, true, true)
-    return try await decide(on: container, reading: reads) { storage in
+    return try await decide(on: container, reading: reads, leaving: leavesShared ? device : nil) { storage in
       let known = try storage.device(device)
       guard known.seenMilliseconds != nil else { return known.isRetired ? Retirement(seq: nil) : nil }
       storage.retire(device, isLeaving: isLeaving, now: now)

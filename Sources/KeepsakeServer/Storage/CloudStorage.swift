@@ -107,9 +107,6 @@ protocol CloudStorage: DecidingStorage {
   func sharedDevices(of parent: ContainerID, _ device: DeviceID?) async throws -> [SharedDevice]
   /// Whether a container is a shared one, whatever the registry of apps says.
   func isShared(_ container: ContainerID) async throws -> Bool
-  /// If no other device of the same player of a game is in this shared container, that player's next device gets
-  /// another one: called before somebody else removes the device, or it would be back at once.
-  func leaveShared(_ device: DeviceID, of container: ContainerID) async throws
   /// Returns the shared containers that a player has in a game, also those that were left for another one.
   func sharedContainers(of parent: ContainerID) async throws -> [SharedContainer]
 
@@ -130,9 +127,15 @@ protocol DecidingStorage: Sendable {
   func load(_ reads: ReadSet, of container: ContainerID) async throws -> Snapshot
   /// Commits what a decision changes, all of it or nothing, in one round trip; durable when this returns.
   ///
-  /// - Parameter revision: That of the snapshot which the decision rests on.
+  /// - Parameters:
+  ///   - revision: That of the snapshot which the decision rests on.
+  ///   - leaving: A device that the decision removes from a shared container. If no other device of the same player of
+  ///     a game is in it, that player's next device gets another container: a device that somebody else has removed
+  ///     would be back at once.
   /// - Returns: False, with nothing changed, if the container isn't at that revision any more.
-  func commit(_ writes: WriteSet, of container: ContainerID, ifAt revision: UInt64) async throws -> Bool
+  func commit(
+    _ writes: WriteSet, of container: ContainerID, ifAt revision: UInt64, leaving: DeviceID?
+  ) async throws -> Bool
 }
 
 /// How far a container has come, and what a listener must know before it receives changes.

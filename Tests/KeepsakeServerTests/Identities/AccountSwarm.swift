@@ -259,10 +259,10 @@ struct AccountSwarm {
         // A route admits nobody to a player who was deleted; one who is deleted meanwhile has no device any more.
         guard try await !storage.isRetired(device) else { return .done }
         do {
-          if !isLeaving { try await storage.leaveShared(device.device, of: device.container) }
           try await repeating {
             try await removeShared(of: device.container, device.device, isLeaving)
-            _ = try await storage.retire(device.device, of: device.container, isLeaving: isLeaving, now: now)
+            _ = try await storage.retire(
+              device.device, of: device.container, isLeaving: isLeaving, leavesShared: !isLeaving, now: now)
           }
         } catch let error as APIError where error.code == .retired {}
         return .done

@@ -67,5 +67,34 @@ import Testing
       try await storage.close()
     }
   }
+
+  @Test("of two devices that somebody removes together, neither keeps the container for their player")
+  func removedTogether() async throws {
+    try await TemporaryFolder.with { folder in
+      let storage = try AdminStage.storage(in: folder)
+      let parent = device(1, Self.app)
+      try await storage.recordDevice(
+        DeviceRecord(identity: parent, name: "", createdMilliseconds: 1, seenMilliseconds: 1))
+      func next(_ number: UInt64) async throws -> DeviceIdentity {
+        try await storage.registerShared(
+          device(number, Self.grant.id), named: "", by: EntryRight(Self.grant, of: parent), now: 3)
+      }
+      for round in 0..<20 as Range<UInt64> {
+        let (one, other) = (try await next(100 + 4 * round), try await next(101 + 4 * round))
+        #expect(one.container == other.container)
+        async let first = storage.retire(one.device, of: one.container, leavesShared: true, now: 4)
+        async let second = storage.retire(other.device, of: one.container, leavesShared: true, now: 4)
+        _ = try await (first, second)
+        // One that leaves by itself comes back to what it had.
+        let third = try await next(102 + 4 * round)
+        #expect(third.container != one.container)
+        _ = try await storage.retire(third.device, of: third.container, isLeaving: true, now: 4)
+        let fourth = try await next(103 + 4 * round)
+        #expect(fourth.container == third.container)
+        _ = try await storage.retire(fourth.device, of: fourth.container, leavesShared: true, now: 4)
+      }
+      try await storage.close()
+    }
+  }
 }
 #endif

@@ -21,9 +21,11 @@ struct CountingStorage: CloudStorage {
     loads.value += 1
     return try await storage.load(reads, of: container)
   }
-  func commit(_ writes: WriteSet, of container: ContainerID, ifAt revision: UInt64) async throws -> Bool {
+  func commit(
+    _ writes: WriteSet, of container: ContainerID, ifAt revision: UInt64, leaving: DeviceID?
+  ) async throws -> Bool {
     commits.value += 1
-    return try await storage.commit(writes, of: container, ifAt: revision)
+    return try await storage.commit(writes, of: container, ifAt: revision, leaving: leaving)
   }
   // Known without a round trip, once it was loaded.
   func newestSeq(of container: ContainerID) async throws -> UInt64 { try await storage.newestSeq(of: container) }
@@ -81,9 +83,6 @@ struct CountingStorage: CloudStorage {
     try await other().sharedDevices(of: parent, device)
   }
   func isShared(_ container: ContainerID) async throws -> Bool { try await other().isShared(container) }
-  func leaveShared(_ device: DeviceID, of container: ContainerID) async throws {
-    try await other().leaveShared(device, of: container)
-  }
   func sharedContainers(of parent: ContainerID) async throws -> [SharedContainer] {
     try await other().sharedContainers(of: parent)
   }
