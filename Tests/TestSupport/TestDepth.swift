@@ -12,9 +12,9 @@ package enum TestDepth {
   /// Seeds whose worlds are compared with a second run.
   package static let repeatedWorlds: [UInt64] = isDeep ? [1, 77, 4_711] : [77]
   /// States of two wallets and their bank that are visited from each start.
-  package static let walletStates = count(4_000, deep: 50_000)
+  package static let walletStates = count(4_000, deep: 100_000)
   /// How often each planted bug has to be caught.
-  package static let catches = count(1, deep: 3)
+  package static let catches = count(1, deep: 5)
   /// Power cuts of the long run between its syncs, besides those before and after every sync.
   package static let powerCuts = count(50, deep: 1_000, variable: "KEEPSAKE_POWER_CUTS")
   /// Operations of that run, and steps of the same run with a game's own tables.
@@ -26,15 +26,15 @@ package enum TestDepth {
   /// SIGKILLs of a saving process.
   package static let kills = count(10, deep: 200, variable: "KEEPSAKE_STORE_KILLS")
   /// Rounds of SIGKILL of a server and of games that use its bank.
-  package static let moneyKills = count(6, deep: 60, variable: "KEEPSAKE_MONEY_KILLS")
+  package static let moneyKills = count(6, deep: 300, variable: "KEEPSAKE_MONEY_KILLS")
   /// Worlds of players, devices and the ways to them.
-  package static let accountWorlds = count(150, deep: 300, variable: "KEEPSAKE_ACCOUNT_WORLDS")
+  package static let accountWorlds = count(150, deep: 1_000, variable: "KEEPSAKE_ACCOUNT_WORLDS")
   /// The seed of the first of them.
   package static let firstAccountWorld = count(1, deep: 1, variable: "KEEPSAKE_FIRST_ACCOUNT_WORLD")
   /// SIGKILLs of the command that makes a backup, and of the one that restores it.
-  package static let backupKills = count(6, deep: 20, variable: "KEEPSAKE_BACKUP_KILLS")
+  package static let backupKills = count(6, deep: 100, variable: "KEEPSAKE_BACKUP_KILLS")
   /// Random moments at which a game's folder is taken away.
-  package static let removals = count(20, deep: 100, variable: "KEEPSAKE_REMOVALS")
+  package static let removals = count(20, deep: 300, variable: "KEEPSAKE_REMOVALS")
   /// The number of altered bytes in a store's files.
   package static let damagedBytes = count(60, deep: 300, variable: "KEEPSAKE_DAMAGE")
   /// Whether every page of a larger store is lost in turn.
@@ -55,7 +55,7 @@ package enum TestDepth {
   /// Saves of a mirrored folder that arrive together.
   package static let mirroredFiles = count(200, deep: 1_000)
   /// Rounds with stores whose shared folder is transferred badly.
-  package static let folderRounds = count(40, deep: 80, variable: "KEEPSAKE_FOLDER_ROUNDS")
+  package static let folderRounds = count(40, deep: 160, variable: "KEEPSAKE_FOLDER_ROUNDS")
   /// How often each archive is altered at random.
   package static let alteredArchives = count(3, deep: 3, variable: "KEEPSAKE_FUZZ_ROUNDS")
   /// How many altered messages of each form of an exchange are decoded.
