@@ -17,7 +17,7 @@ import Testing
   private func serving(_ data: URL, _ body: (RunningServer) async throws -> Void) async throws {
     var configuration = ServerConfiguration(data: data, port: try TestPort.unused())
     let limit = Int(Patience.limit.components.seconds)
-    SyncLimits.waitForRequests(seconds: Double(limit))
+    SyncLimits.waitLonger()
     (configuration.stopSeconds, configuration.idleSeconds, configuration.slowGraceSeconds) = (limit, limit, limit)
     let (started, starting) = AsyncStream.makeStream(of: RunningServer.self)
     let task = Task { [configuration] in

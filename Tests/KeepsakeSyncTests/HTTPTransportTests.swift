@@ -17,7 +17,7 @@ struct HTTPTransportTests {
     serverTimeMilliseconds: 7)
   private static let request = ExchangeRequest(cursor: .start, limit: 10)
 
-  init() { SyncLimits.waitForRequests(seconds: Double(Patience.limit.components.seconds)) }
+  init() { SyncLimits.waitLonger() }
 
   private func credentials(_ url: URL) -> CloudCredentials {
     CloudCredentials(

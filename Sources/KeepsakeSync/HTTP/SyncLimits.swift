@@ -36,9 +36,10 @@ package enum SyncLimits {
   static let waitingEvents = 8
   /// A request without any progress for this long has failed.
   static var idleSeconds: Double { idle.withLock { $0 } }
-  /// Another limit than a player's, for all requests of this process from now on. For tests that share the processors
-  /// with so much else that a cloud beside them may get none for longer than that.
-  package static func waitForRequests(seconds: Double) { idle.withLock { $0 = seconds } }
+  /// Makes the limit of all requests of this process longer from now on. For tests that share the processors with so
+  /// much else that a cloud beside them may get none for as long as a player waits. Not much longer: networks that cut
+  /// connections are tested, too, and not each cut is noticed before the limit.
+  package static func waitLonger() { idle.withLock { $0 = 120 } }
   private static let idle = Mutex(30.0)
   /// The server sends something on an event stream every 15 seconds; three are missed before the connection counts as
   /// dead.

@@ -284,9 +284,9 @@ import Testing
     // Nothing else gets this port when the server has stopped.
     let port = try TestPort.unused()
     var configuration = ServerConfiguration(data: data, port: port)
-    // However slow the machine is, neither the server nor a device ends a request.
+    // However slow the machine is, the server ends no request, and a device not soon.
     let limit = Int(Patience.limit.components.seconds)
-    SyncLimits.waitForRequests(seconds: Double(limit))
+    SyncLimits.waitLonger()
     (configuration.stopSeconds, configuration.idleSeconds, configuration.slowGraceSeconds) = (limit, limit, limit)
     let (started, starting) = AsyncStream.makeStream(of: RunningServer.self)
     let task = Task { [configuration] in

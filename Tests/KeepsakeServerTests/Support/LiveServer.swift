@@ -35,7 +35,7 @@ struct LiveServer: Sendable {
     if let port { try await until("the port \(port) to be free") { !TestPort.isOpen(port) } }
     var configuration = ServerConfiguration(data: data, port: try port ?? TestPort.unused(), appKeys: appKeys)
     configuration.waitLong()
-    SyncLimits.waitForRequests(seconds: Double(Patience.limit.components.seconds))
+    SyncLimits.waitLonger()
     change(&configuration)
     if let clock { configuration.clock = clock }
     var silent = Logger(label: "keepsake.test")
