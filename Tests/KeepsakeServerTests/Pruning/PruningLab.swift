@@ -13,19 +13,22 @@ struct PruningLab {
   /// A device with all records that it ever got.
   struct Player {
     var cursor = KeepsakeReplication.Cursor.start
-    var records: [VersionID: VersionRecord] = [:]
-    var covered: Set<VersionID> = []
+    private(set) var records: [VersionID: VersionRecord] = [:]
+    private var covered: Set<VersionID> = []
+    private var uncovered: Set<VersionID> = []
     var unsent: [(record: VersionRecord, content: EncodedContent)] = []
     var exchanges = 0
     var restarts = 0
     /// Its last save.
     var last: (version: VersionID, content: ContentHash, depth: Int)?
 
-    var heads: [VersionID] { records.keys.filter { !covered.contains($0) }.sorted() }
+    var heads: [VersionID] { uncovered.sorted() }
 
     mutating func add(_ record: VersionRecord) {
       records[record.id] = records[record.id]?.joined(with: record) ?? record
       covered.formUnion(record.covers)
+      uncovered.subtract(record.covers)
+      if !covered.contains(record.id) { uncovered.insert(record.id) }
     }
   }
 
@@ -80,10 +83,10 @@ struct PruningLab {
 
   mutating func sync(_ index: Int) async throws {
     repeat {
-      let player = players[index]
-      let sent = player.cursor.ahead == nil ? player.unsent : []
+      let cursor = players[index].cursor
+      let sent = cursor.ahead == nil ? players[index].unsent : []
       let request = ExchangeRequest(
-        cursor: player.cursor, versions: sent.map(\.record),
+        cursor: cursor, versions: sent.map(\.record),
         contents: sent.filter { !$0.record.tombstone }.map(\.content), limit: ExchangeRules.maximumChanges)
       let (time, device, quota, seed) = (now, Self.id(index), quota, random.next())
       let reads = try CloudAcceptance.reads(of: request, from: device, hasQuota: quota != nil)
