@@ -12,7 +12,7 @@ help:
 	@echo "make space    a small game in this terminal; leave it in any way, and it continues where you were"
 	@echo "make dead-panic  an example: a game played in pieces ends like one played without a break"
 	@echo "make test     the checks, in few rounds, ending with the count"
-	@echo "make test-deep  the same in many rounds, as CI runs it (1,000 worlds, 200 kills), and a game of its own"
+	@echo "make test-deep  the same in many rounds (1,000 worlds, 200 kills), and a game of its own"
 	@echo "make damage   20,000 altered bytes and every lost page of a store, one at a time"
 	@echo "make removals  1,000 games whose folder is taken away while they save"
 	@echo "make torture  200 SIGKILLs of two syncing folders"

@@ -17,7 +17,7 @@ struct YearTests {
 
   @Test(
     "what a cloud keeps of a player stops growing, and a device that was away for nine months has all again",
-    .timeLimit(.minutes(30)))
+    .hangLimit)
   func year() async throws {
     try await TemporaryFolder.with { folder in
       var lab = try PruningLab(in: folder, players: 3)
