@@ -13,6 +13,7 @@ extension SQLiteCloudStorage {
     }
     defer { outbox?.wake() }
     return try await committer.write(for: nil) { [outbox] db in
+      try Self.admit(right, in: db)
       let found = try Row.fetchOne(
         db, sql: "SELECT container, player FROM shared WHERE parent = ? AND share = ? AND current",
         arguments: [parent.container.bytes, right.scope.bytes])
@@ -118,15 +119,21 @@ extension SQLiteCloudStorage {
         """, arguments: [container.bytes, device.bytes])
   }
 
-  /// Records to which device of a game a device of a shared container belongs, and that the player has this container
-  /// from now on; nothing for a device of a game itself.
+  /// Refuses a right to a shared container if the device of the game has lost it since the request was admitted. Before
+  /// anything is looked up: whoever has lost it gets the same answer whether there is something to find or not.
   ///
   /// - Throws: `APIError.retired` if the device of the game was removed, `banned` if its player is.
-  static func noteShared(_ identity: DeviceIdentity, by right: EntryRight, in db: Database) throws {
+  static func admit(_ right: EntryRight, in db: Database) throws {
     guard let parent = right.parent else { return }
     guard try !isRetired(parent.device, of: parent.container, in: db) else { throw APIError.retired }
     // One that was banned meanwhile has been looked for already.
     if let ban = try Ban.row(of: parent.container, in: db) { throw APIError.banned(ban) }
+  }
+
+  /// Records to which device of a game a device of a shared container belongs, and that the player has this container
+  /// from now on; nothing for a device of a game itself. The right must have been admitted in this transaction.
+  static func noteShared(_ identity: DeviceIdentity, by right: EntryRight, in db: Database) throws {
+    guard let parent = right.parent else { return }
     try noteShared(identity, right.scope.bytes, parent.container.bytes, parent.device.bytes, in: db)
   }
 

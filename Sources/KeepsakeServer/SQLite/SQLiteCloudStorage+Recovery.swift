@@ -40,6 +40,7 @@ extension SQLiteCloudStorage {
   ) async throws -> DeviceIdentity? {
     defer { outbox?.wake() }
     return try await committer.write(for: nil) { [outbox] db in
+      try Self.admit(recovery.right, in: db)
       if let repeated = try Self.repeated(recovery, in: db) { return repeated }
       let found = try Row.fetchOne(
         db, sql: "SELECT container, player, app FROM recovery WHERE code = ?", arguments: [recovery.code.bytes])

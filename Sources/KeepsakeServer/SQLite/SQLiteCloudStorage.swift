@@ -314,6 +314,7 @@ final class SQLiteCloudStorage: CloudStorage {
   ) async throws -> DeviceIdentity? {
     defer { outbox?.wake() }
     return try await committer.write(for: nil) { [outbox] db in
+      try Self.admit(right, in: db)
       let found = try Row.fetchOne(
         db, sql: "SELECT container, player, expires FROM pairing WHERE app = ? AND code = ?",
         arguments: [right.scope.bytes, code])

@@ -68,6 +68,40 @@ import Testing
     }
   }
 
+  @Test("a device whose player was just deleted hears that, and not that its code is nobody's")
+  func deletedMeanwhile() async throws {
+    try await TemporaryFolder.with { folder in
+      let storage = try AdminStage.storage(in: folder)
+      let parent = device(1, Self.app)
+      try await storage.recordDevice(
+        DeviceRecord(identity: parent, name: "", createdMilliseconds: 1, seenMilliseconds: 1))
+      let right = EntryRight(Self.grant, of: parent)
+      let purse = try await storage.registerShared(device(11, Self.grant.id), named: "", by: right, now: 2)
+      let (code, pairing) = (ContentHash(of: Data("code".utf8)), Data("pairing".utf8))
+      try await storage.putRecovery(code, by: purse, scope: right.scope, now: 2)
+      try await storage.putPairing(
+        Pairing(
+          code: pairing, scope: right.scope, player: purse.player, container: purse.container,
+          expiresMilliseconds: 1_000),
+        for: purse.device, now: 2)
+      _ = try await storage.delete(parent.container, now: 3)
+      let new = DeviceID(high: 9, low: 9)
+      let next = ContentHash(of: Data("next".utf8))
+      await #expect {
+        _ = try await storage.recover(
+          Recovery(code: code, next: next, right: right, name: ""), as: new, now: 4, mayRecover: { $0 == right.scope })
+      } throws: {
+        ($0 as? APIError)?.code == .retired
+      }
+      await #expect {
+        _ = try await storage.join(pairing, by: right, as: new, name: "", now: 4)
+      } throws: {
+        ($0 as? APIError)?.code == .retired
+      }
+      try await storage.close()
+    }
+  }
+
   @Test("of two devices that somebody removes together, neither keeps the container for their player")
   func removedTogether() async throws {
     try await TemporaryFolder.with { folder in
