@@ -5,18 +5,30 @@
     Scripts/webhook-load.py .build/release/keepsake [--rounds 5] [--seconds 10] [--devices 64] [--think 100]
 
 Runs `keepsake load` against a server of each kind in turn: without a webhook, with a backend that accepts connections
-and says nothing, and with one whose port is closed. Prints the 99th percentiles of each round and the ratios of their
-medians. Ends with status 1 if a ratio is above 1.2.
+and says nothing, and with one whose port is closed. Prints the 99th percentiles of each round, the ratios of their
+medians, and how much of a processor the server takes afterwards, while nobody plays and requests to the backend wait.
+Ends with status 1 if a ratio is above 1.2, or if the server takes more than a twentieth of a processor for waiting.
 
 Needs only the standard library.
 """
-import argparse, json, os, socket, statistics, subprocess, sys, tempfile
+import argparse, json, os, socket, statistics, subprocess, sys, tempfile, time
 
 MOST = 1.2
+# Of a processor, while the server waits; and for how many seconds that is looked at.
+MOST_WAITING = 0.05
+WAITING = 3
 
 
-def p99(binary, options, webhook):
-    """The 99th percentile of all exchanges with a new server, in milliseconds."""
+def processor(process):
+    """The seconds of the processor that a process has taken."""
+    with open(f"/proc/{process.pid}/stat") as file:
+        fields = file.read().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def play(binary, options, webhook):
+    """The 99th percentile of all exchanges with a new server, in milliseconds; and what part of a processor it takes
+    afterwards."""
     with tempfile.TemporaryDirectory(prefix="webhook-load-") as folder:
         flags = []
         if webhook:
@@ -41,7 +53,10 @@ def p99(binary, options, webhook):
                  "--devices", str(options.devices), "--seconds", str(options.seconds), "--think", str(options.think),
                  "--size", "1K"], stdout=subprocess.PIPE, check=True)
             actions = json.loads(result.stdout)["actions"]
-            return max(actions, key=lambda action: action["count"])["p99Milliseconds"]
+            before = processor(server)
+            time.sleep(WAITING)
+            waiting = (processor(server) - before) / WAITING
+            return max(actions, key=lambda action: action["count"])["p99Milliseconds"], waiting
         finally:
             server.stdin.close()
             server.wait(timeout=60)
@@ -61,16 +76,22 @@ def main():
     closed.close()
     kinds = {"no webhook": None, "a silent backend": silent.getsockname()[1], "a closed port": port}
     found = {name: [] for name in kinds}
+    idle = {name: [] for name in kinds}
     for number in range(options.rounds):
         for name, webhook in kinds.items():
-            found[name].append(p99(options.binary, options, webhook))
-            print(f"round {number + 1}: {name}: 99th percentile {found[name][-1]:.1f} ms", flush=True)
+            p99, waiting = play(options.binary, options, webhook)
+            found[name].append(p99)
+            idle[name].append(waiting)
+            print(f"round {number + 1}: {name}: 99th percentile {p99:.1f} ms, {waiting:.3f} of a processor afterwards",
+                  flush=True)
     usual = statistics.median(found["no webhook"])
     status = 0
     for name in list(kinds)[1:]:
         ratio = statistics.median(found[name]) / usual
         print(f"{name}: {ratio:.2f} times that without a webhook, at most {MOST}")
-        if ratio > MOST:
+        waiting = statistics.median(idle[name])
+        print(f"{name}: {waiting:.3f} of a processor while it waits, at most {MOST_WAITING}")
+        if ratio > MOST or waiting > MOST_WAITING:
             status = 1
     sys.exit(status)
 

@@ -35,7 +35,11 @@ struct WebhookService: Service {
         for courier in self.couriers { group.addTask { await self.deliver(by: courier) } }
       }
     }
-    sender.close()
+    do {
+      try await sender.close()
+    } catch {
+      logger.failure("The connections to webhooks can't be closed", error)
+    }
   }
 
   // MARK: Delivering

@@ -113,30 +113,67 @@ final class RecordingSender: WebhookSender {
     }
   }
 
+  /// Sends, and closes the connections afterwards, whatever comes of it.
+  private func sending(_ body: (HTTPWebhookSender) async throws -> Void) async throws {
+    let sender = HTTPWebhookSender()
+    do {
+      try await body(sender)
+    } catch {
+      try await sender.close()
+      throw error
+    }
+    try await sender.close()
+  }
+
+  private static func request(_ name: String, to backend: URL) -> WebhookRequest {
+    WebhookRequest(endpoint: name, url: backend.appendingPathComponent(name), headers: [:], body: Data("{}".utf8))
+  }
+
   @Test("a webhook that never answers takes no connection from another at the same host")
   func sameHost() async throws {
     let backend = try CannedServer { head, _ in
       head.hasPrefix("POST /slow ") ? .answerAndHang("") : .http("204 No Content", [])
     }
     defer { backend.stop() }
-    let sender = HTTPWebhookSender()
-    defer { sender.close() }
-    @Sendable func send(_ name: String) async throws -> Int {
-      try await sender.send(
-        WebhookRequest(
-          endpoint: name, url: backend.url.appendingPathComponent(name), headers: [:], body: Data("{}".utf8)))
-    }
-    try await withThrowingTaskGroup(of: Void.self) { group in
-      for _ in 0..<WebhookLimits().requests {
-        group.addTask {
-          // Cancelled in the end.
-          _ = try? await send("slow")
+    let url = backend.url
+    try await sending { sender in
+      try await withThrowingTaskGroup(of: Void.self) { group in
+        for _ in 0..<WebhookLimits().requests {
+          group.addTask {
+            // Cancelled in the end.
+            _ = try? await sender.send(Self.request("slow", to: url))
+          }
         }
+        try await until("all are on their way") { backend.requests.count == WebhookLimits().requests }
+        let status = try await Deadline.run(within: .seconds(20)) {
+          try await sender.send(Self.request("quick", to: url))
+        }
+        #expect(status == 204)
+        group.cancelAll()
       }
-      try await until("all are on their way") { backend.requests.count == WebhookLimits().requests }
-      let status = try await Deadline.run(within: .seconds(20)) { try await send("quick") }
-      #expect(status == 204)
-      group.cancelAll()
+    }
+  }
+
+  @Test("no redirection is followed, and of an answer that is too long or cut off only the status counts")
+  func answers() async throws {
+    let backend = try CannedServer { head, _ in
+      if head.hasPrefix("POST /away ") { return .http("307 Temporary Redirect", ["Location: /elsewhere"]) }
+      let isLong = head.hasPrefix("POST /long ")
+      let text = "HTTP/1.1 \(isLong ? 200 : 503) Words\r\nContent-Length: 1000000\r\n\r\n"
+      let body = String(repeating: "x", count: isLong ? 2 * HTTPWebhookSender.answerBytes : 10)
+      return isLong ? .answerAndHang(text + body) : .answerAndClose(text + body)
+    }
+    defer { backend.stop() }
+    try await sending { sender in
+      for (name, status) in [("away", 307), ("long", 200), ("cut", 503)] {
+        let answered = try await sender.send(Self.request(name, to: backend.url))
+        #expect(answered == status, "\(name)")
+      }
+      #expect(backend.requests.count == 3)
+      backend.stop()
+      await #expect(throws: (any Error).self) {
+        _ = try await sender.send(Self.request("away", to: backend.url))
+      }
     }
   }
 
