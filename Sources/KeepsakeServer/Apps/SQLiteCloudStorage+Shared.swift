@@ -119,8 +119,8 @@ extension SQLiteCloudStorage {
         """, arguments: [container.bytes, device.bytes])
   }
 
-  /// Refuses a right to a shared container if the device of the game has lost it since the request was admitted. Before
-  /// anything is looked up: whoever has lost it gets the same answer whether there is something to find or not.
+  /// Refuses a right to a shared container if the device of the game has lost it since the request was admitted. Call
+  /// it before anything is looked up, so that the answer doesn't depend on what there is to find.
   ///
   /// - Throws: `APIError.retired` if the device of the game was removed, `banned` if its player is.
   static func admit(_ right: EntryRight, in db: Database) throws {
