@@ -75,6 +75,9 @@ let package = Package(
       dependencies: [.product(name: "Crypto", package: "swift-crypto")],
       swiftSettings: strict),
     .systemLibrary(name: "CZstd", pkgConfig: "libzstd", providers: [.apt(["libzstd-dev"]), .brew(["zstd"])]),
+    // Foundation's own HTTP client on Linux is built on it, too.
+    .systemLibrary(
+      name: "CCurl", pkgConfig: "libcurl", providers: [.apt(["libcurl4-openssl-dev"]), .yum(["libcurl-devel"])]),
     // For the command alone, which opens what others compressed.
     .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"]), .brew(["zlib"])]),
     .target(
@@ -88,7 +91,9 @@ let package = Package(
       swiftSettings: strict),
     .target(
       name: "KeepsakeSync",
-      dependencies: ["KeepsakeReplication", "KeepsakeStore"],
+      dependencies: [
+        "KeepsakeReplication", "KeepsakeStore", .target(name: "CCurl", condition: .when(platforms: [.linux])),
+      ],
       swiftSettings: strict),
     .target(
       name: "Keepsake",
@@ -238,6 +243,10 @@ let package = Package(
       dependencies: [
         "ExchangeFuzz", "Keepsake", "KeepsakeServer", "KeepsakeSync", "KeepsakeStore", "KeepsakeReplication",
         "KeepsakeSimulation", "TestSupport",
+        .product(name: "AsyncHTTPClient", package: "async-http-client", condition: cloud),
+        .product(name: "NIOCore", package: "swift-nio", condition: cloud),
+        .product(name: "NIOFoundationCompat", package: "swift-nio", condition: cloud),
+        .product(name: "NIOHTTP1", package: "swift-nio", condition: cloud),
         .product(name: "GRDB", package: "GRDB.swift", condition: cloud),
         .product(name: "Logging", package: "swift-log", condition: cloud),
         .product(name: "CoreMetrics", package: "swift-metrics", condition: cloud),

@@ -8,7 +8,8 @@ package import UnixSignals
 package enum KeepsakeServer {
   /// Runs a server until it is stopped by SIGTERM or SIGINT, by `RunningServer.stop()`, or by cancelling the task.
   ///
-  /// Stopping lets requests in progress finish, ends event streams and closes the database.
+  /// Stopping lets requests in progress finish for as long as the configuration says, ends event streams and closes the
+  /// database.
   ///
   /// - Parameters:
   ///   - configuration: Where the data is kept, the port, who may register.
@@ -43,7 +44,14 @@ package enum KeepsakeServer {
     // server instead.
     let running = Task { [group] in try await ServiceGroup(configuration: group).run() }
     try await withTaskCancellationHandler {
-      try await running.value
+      do {
+        try await running.value
+      } catch is CancellationError {
+        // What the group throws if stopping takes too long; then it cancels everything, which is what was asked for.
+        logger.warning(
+          "Requests were still in progress when the time to stop was over: they were ended",
+          metadata: ["seconds": "\(configuration.stopSeconds)"])
+      }
     } onCancel: {
       stopSwitch.stop()
     }

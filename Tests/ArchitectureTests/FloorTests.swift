@@ -14,7 +14,7 @@ struct FloorTests {
     "KeepsakeInterchange": ["KeepsakeArchive"],
     "KeepsakeReplication": [],
     "KeepsakeStore": ["KeepsakeReplication", "CZstd"],
-    "KeepsakeSync": ["KeepsakeReplication", "KeepsakeStore"],
+    "KeepsakeSync": ["KeepsakeReplication", "KeepsakeStore", "CCurl"],
     "Keepsake": ["KeepsakeArchive", "KeepsakeInterchange", "KeepsakeReplication", "KeepsakeStore", "KeepsakeSync"],
     "KeepsakeRecords": [],
     "KeepsakeSimulation": ["KeepsakeArchive", "KeepsakeReplication", "KeepsakeStore", "KeepsakeSync", "Keepsake"],
@@ -26,6 +26,7 @@ struct FloorTests {
       "KeepsakeReplication",
       "KeepsakeStore", "KeepsakeSync", "KeepsakeServer", "KeepsakeSimulation", "CZlib",
     ],
+    "CCurl": [],
     "CZstd": [],
     "CZlib": [],
   ]
@@ -50,7 +51,7 @@ struct FloorTests {
   ]
 
   /// The targets of the system's libraries, which have only headers.
-  static let systemLibraries: Set = ["CZstd", "CZlib"]
+  static let systemLibraries: Set = ["CCurl", "CZstd", "CZlib"]
 
   static func sources(of target: String) throws -> [URL] {
     let folder = root.appending(path: "Sources/\(target)")

@@ -35,7 +35,7 @@ struct SnippetTests {
   private static func moduleOptions() -> [String] {
     let plugin = build.appending(path: "KeepsakeMacros-tool").path
     var options = ["-I", build.appending(path: "Modules").path, "-load-plugin-executable", "\(plugin)#KeepsakeMacros"]
-    for folder in ["Sources/CZstd", ".build/checkouts/GRDB.swift/Sources/GRDBSQLite"] {
+    for folder in ["Sources/CCurl", "Sources/CZstd", ".build/checkouts/GRDB.swift/Sources/GRDBSQLite"] {
       options += ["-Xcc", "-fmodule-map-file=\(Repository.root.path)/\(folder)/module.modulemap"]
     }
     return options

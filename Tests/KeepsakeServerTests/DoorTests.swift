@@ -269,6 +269,21 @@ struct DoorTests {
     }
   }
 
+  @Test("a server whose time to stop is over ends the requests in progress, and that is no failure", .hangLimit)
+  func stopsLate() async throws {
+    try await TemporaryFolder.with { folder in
+      let server = try await LiveServer.start(data: folder, change: { $0.stopSeconds = 1 })
+      let raw = try RawConnection(port: server.running.port)
+      await raw.send("GET /health HTTP/1.1\r\nHost: x\r\n\r\n")
+      _ = await raw.read(until: "ok")
+      await raw.send("POST /v1/exchange HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{")
+      try await server.stop()
+      // Its database and its lock are free again.
+      let next = try await LiveServer.start(data: folder)
+      try await next.stop()
+    }
+  }
+
   @Test("a server refuses to start with an app key of invalid length or characters, or with an invalid port")
   func configuration() async throws {
     try await TemporaryFolder.with { folder in

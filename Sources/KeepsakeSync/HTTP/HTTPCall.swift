@@ -6,13 +6,13 @@ import Synchronization
 import FoundationNetworking
 #endif
 
-/// One request in flight, as reported by the session's delegate.
+/// One request in flight: what its connections tell of it.
 final class HTTPCall: Sendable {
   enum Failure: Error {
     /// We don't accept the response.
     case refused(TransportFailure)
-    /// The connection failed.
-    case error(any Error)
+    /// The connection failed. The cloud may have received the request, or certainly hasn't.
+    case error(any Error, mayHaveArrived: Bool)
   }
   private struct State {
     var continuation: CheckedContinuation<Result<HTTPURLResponse, Failure>, Never>?
@@ -51,8 +51,8 @@ final class HTTPCall: Sendable {
     sent?(TransferProgress(bytesDone: bytes, bytesInAll: inAll > 0 ? inAll : nil))
   }
 
-  /// Returns whether to continue.
-  func didReceive(_ response: URLResponse) -> Bool {
+  /// Takes the head of the response; nil if it has none. Returns whether to continue.
+  func didReceive(_ response: URLResponse?) -> Bool {
     guard let response = response as? HTTPURLResponse else {
       refuse(TransportFailure(.interrupted, "The response isn't HTTP."))
       return false
@@ -86,7 +86,11 @@ final class HTTPCall: Sendable {
     return true
   }
 
-  func didComplete(_ error: (any Error)?) {
+  /// Whether a part of the response wasn't accepted.
+  var isRefused: Bool { state.withLock { $0.refusal != nil } }
+
+  /// - Parameter mayHaveArrived: Whether a request that failed may have been received.
+  func didComplete(_ error: (any Error)?, mayHaveArrived: Bool) {
     let (continuation, result) = state.withLock {
       state -> (CheckedContinuation<Result<HTTPURLResponse, Failure>, Never>?, Result<HTTPURLResponse, Failure>) in
       defer { state.continuation = nil }
@@ -94,11 +98,11 @@ final class HTTPCall: Sendable {
         if let refusal = state.refusal {
           .failure(.refused(refusal))
         } else if let error {
-          .failure(.error(error))
+          .failure(.error(error, mayHaveArrived: mayHaveArrived))
         } else if let response = state.response {
           .success(response)
         } else {
-          .failure(.error(URLError(.badServerResponse)))
+          .failure(.error(URLError(.badServerResponse), mayHaveArrived: true))
         }
       state.result = result
       return (state.continuation, result)
@@ -112,51 +116,4 @@ final class HTTPCall: Sendable {
 
   private static let tooLarge = TransportFailure(
     .interrupted, "The response is larger than any response of a Keepsake server.")
-}
-
-/// Passes the session's callbacks on to the request that they are about.
-final class HTTPDelegate: NSObject, URLSessionDataDelegate, Sendable {
-  private let calls = Mutex<[Int: HTTPCall]>([:])
-
-  func add(_ call: HTTPCall, for task: URLSessionTask) {
-    calls.withLock { $0[task.taskIdentifier] = call }
-  }
-
-  private func call(of task: URLSessionTask) -> HTTPCall? {
-    calls.withLock { $0[task.taskIdentifier] }
-  }
-
-  func urlSession(
-    _ session: URLSession, task: URLSessionTask, didSendBodyData bytesSent: Int64, totalBytesSent: Int64,
-    totalBytesExpectedToSend: Int64
-  ) {
-    call(of: task)?.didSend(totalBytesSent, of: totalBytesExpectedToSend)
-  }
-
-  func urlSession(
-    _ session: URLSession, dataTask: URLSessionDataTask, didReceive response: URLResponse,
-    completionHandler: @escaping @Sendable (URLSession.ResponseDisposition) -> Void
-  ) {
-    let goesOn = call(of: dataTask)?.didReceive(response) == true
-    // Foundation on other platforms than Apple's ignores `.cancel`.
-    if !goesOn { dataTask.cancel() }
-    completionHandler(goesOn ? .allow : .cancel)
-  }
-
-  func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) {
-    if call(of: dataTask)?.didReceive(data) != true { dataTask.cancel() }
-  }
-
-  func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
-    let call = calls.withLock { $0.removeValue(forKey: task.taskIdentifier) }
-    call?.didComplete(error)
-  }
-
-  /// A cloud doesn't redirect its devices; a redirection comes from a captive portal.
-  func urlSession(
-    _ session: URLSession, task: URLSessionTask, willPerformHTTPRedirection response: HTTPURLResponse,
-    newRequest request: URLRequest, completionHandler: @escaping @Sendable (URLRequest?) -> Void
-  ) {
-    completionHandler(nil)
-  }
 }

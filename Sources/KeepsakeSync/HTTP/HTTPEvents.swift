@@ -21,11 +21,14 @@ final class HTTPEvents: Sendable {
   private let idleSeconds: Double
   private let state = Mutex(State())
 
-  init(_ credentials: RenewableCredentials, _ requests: HTTPSession, traffic: TrafficCounter, idleSeconds: Double) {
+  init(
+    _ credentials: RenewableCredentials, _ requests: HTTPSession, traffic: TrafficCounter, idleSeconds: Double,
+    carrier: HTTPCarrier
+  ) {
     self.credentials = credentials
     self.requests = requests
     self.idleSeconds = idleSeconds
-    streams = HTTPSession(idleSeconds: idleSeconds, traffic: traffic)
+    streams = HTTPSession(idleSeconds: idleSeconds, traffic: traffic, carrier: carrier)
   }
 
   /// - Parameter restarted: Called before an event that says that the cloud isn't the same as before.
@@ -72,13 +75,10 @@ final class HTTPEvents: Sendable {
     Self.name(await listener.cursor(), in: &message)
     message.setValue("text/event-stream", forHTTPHeaderField: "Accept")
     message.timeoutInterval = idleSeconds
-    #if canImport(FoundationNetworking)
-    // On a connection that Foundation (except on Apple's platforms) opened for this request, it keeps polling for
-    // writability as long as the response lasts, which uses a whole core (seen with Swift 6.3.1). A connection that a
-    // short request opened and left behind doesn't have this problem.
-    let short = HTTPRequests.request("GET", credentials.current, "health")
-    _ = try await streams.send(short, limit: SyncLimits.accountBytes)
-    #endif
+    if streams.opensConnectionsFirst {
+      let short = HTTPRequests.request("GET", credentials.current, "health")
+      _ = try await streams.send(short, limit: SyncLimits.accountBytes)
+    }
     let lines = Mutex(EventLines())
     let hasSpoken = Atomic(false)
     defer {

@@ -6,49 +6,23 @@ import Synchronization
 import FoundationNetworking
 #endif
 
-/// Sends requests over a URLSession, with limited responses, progress and exact failures.
-///
-/// If a connection that is kept open dies, the system repeats the request on a new connection. If that one is refused,
-/// the error is "can't connect" although the first request may well have arrived. So this error isn't trusted from a
-/// session that has ever had a response, and a session is replaced after a failure: only a fresh one can report
-/// `unreachable`.
-///
-/// A session whose connection is lost in the middle is kept, because its next request connects anew and nothing is
-/// wrong with it. On Linux, Foundation doesn't bear replacing it: where connections broke all the time, it overlooked
-/// what arrived over a new session's connection until the request timed out (about once in 1,500 broken downloads), and
-/// once, in some 300 runs of the tests, the heap was corrupt.
+/// Sends requests, with limited responses, progress and exact failures.
 final class HTTPSession: Sendable {
-  /// One session of the system. Requests that run at the same time share it, and what is known about it.
-  private final class Life: Sendable {
-    let session: URLSession
-    let wasAnswered = Atomic(false)
-
-    init(_ session: URLSession) { self.session = session }
-  }
-  private let idleSeconds: Double
+  private let connections: any HTTPConnections
   private let traffic: TrafficCounter?
   /// What a request is repeated with if the cloud refuses its token as too old; nil for sessions without a token.
   private let credentials: RenewableCredentials?
-  private let current: Mutex<Life>
+  /// Whether a short request comes before a response that lasts.
+  let opensConnectionsFirst: Bool
 
-  init(idleSeconds: Double, traffic: TrafficCounter? = nil, credentials: RenewableCredentials? = nil) {
-    self.idleSeconds = idleSeconds
+  init(
+    idleSeconds: Double, traffic: TrafficCounter? = nil, credentials: RenewableCredentials? = nil,
+    carrier: HTTPCarrier = .preferred
+  ) {
     self.traffic = traffic
     self.credentials = credentials
-    current = Mutex(Life(Self.makeSession(idleSeconds)))
-  }
-
-  deinit { current.withLock { $0.session.invalidateAndCancel() } }
-
-  private static func makeSession(_ idleSeconds: Double) -> URLSession {
-    let configuration = URLSessionConfiguration.ephemeral
-    configuration.timeoutIntervalForRequest = idleSeconds
-    configuration.httpMaximumConnectionsPerHost = SyncLimits.connections
-    configuration.requestCachePolicy = .reloadIgnoringLocalCacheData
-    configuration.urlCache = nil
-    configuration.httpCookieStorage = nil
-    configuration.httpShouldSetCookies = false
-    return URLSession(configuration: configuration, delegate: HTTPDelegate(), delegateQueue: nil)
+    connections = carrier.connections(idleSeconds: idleSeconds)
+    opensConnectionsFirst = carrier.opensConnectionsFirst
   }
 
   struct Answer: Sendable {
@@ -124,63 +98,28 @@ final class HTTPSession: Sendable {
     guard let scheme = request.url?.scheme?.lowercased(), ["http", "https"].contains(scheme) else {
       throw TransportFailure(.rejected, "A server's address must begin with http: or https:.")
     }
-    var request = request
-    #if canImport(FoundationNetworking)
-    if body != nil {
-      // Except on Apple's platforms, Foundation can't send a body a second time: if a kept connection dies meanwhile,
-      // the request hangs, using the CPU, until it times out. So a request with a body gets a connection of its own.
-      request.setValue("close", forHTTPHeaderField: "Connection")
-    }
-    #endif
     traffic?.didSend(body?.count ?? 0)
-    // The task is created while the session can't be replaced: creating a task in an invalidated session crashes the
-    // process.
-    let (life, task) = current.withLock { [request] life -> (Life, URLSessionTask) in
-      let task =
-        body.map { life.session.uploadTask(with: request, from: $0) } ?? life.session.dataTask(with: request)
-      // Before anything can cancel it: what happens to a task that nobody is registered for is lost.
-      (life.session.delegate as? HTTPDelegate)?.add(call, for: task)
-      return (life, task)
-    }
+    let cancel = connections.begin(request, body: body, for: call)
     let result: Result<HTTPURLResponse, HTTPCall.Failure> = await withTaskCancellationHandler {
-      await withCheckedContinuation { continuation in
-        call.start(continuation)
-        task.resume()
-      }
+      await withCheckedContinuation { call.start($0) }
     } onCancel: {
-      task.cancel()
+      cancel()
     }
     switch result {
-    case .success(let response):
-      life.wasAnswered.store(true, ordering: .relaxed)
-      return response
-    case .failure(.refused(let failure)):
-      throw failure
-    case .failure(.error(let error)):
-      if (error as? URLError)?.code != .networkConnectionLost { renew(life) }
-      // Checked now and not at the start: another request may have left its connection to this one meanwhile.
-      throw Self.failure(of: error, fresh: !life.wasAnswered.load(ordering: .relaxed))
+    case .success(let response): return response
+    case .failure(.refused(let failure)): throw failure
+    case .failure(.error(let error, let mayHaveArrived)): throw Self.failure(of: error, mayHaveArrived: mayHaveArrived)
     }
   }
 
-  private func renew(_ old: Life) {
-    let isOurs = current.withLock { current in
-      guard current === old else { return false }
-      current = Life(Self.makeSession(idleSeconds))
-      return true
-    }
-    // Requests in flight on it end by themselves.
-    if isOurs { old.session.finishTasksAndInvalidate() }
-  }
-
-  static func failure(of error: any Error, fresh: Bool) -> TransportFailure {
+  static func failure(of error: any Error, mayHaveArrived: Bool) -> TransportFailure {
     let message = ErrorReason.text(error)
     guard let error = error as? URLError else { return TransportFailure(.interrupted, message) }
     switch error.code {
     case .cannotConnectToHost, .cannotFindHost, .dnsLookupFailed, .notConnectedToInternet, .dataNotAllowed,
       .internationalRoamingOff, .secureConnectionFailed, .serverCertificateUntrusted, .serverCertificateHasBadDate,
       .serverCertificateHasUnknownRoot, .serverCertificateNotYetValid:
-      return TransportFailure(fresh ? .unreachable : .interrupted, message)
+      return TransportFailure(mayHaveArrived ? .interrupted : .unreachable, message)
     default:
       return TransportFailure(.interrupted, message)
     }

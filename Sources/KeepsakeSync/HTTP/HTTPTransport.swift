@@ -17,16 +17,23 @@ package final class HTTPTransport: Transport {
   /// - Parameters:
   ///   - renewal: How new tokens are stored; nil if the token stays what it is.
   ///   - eventIdleSeconds: How long an event stream may be silent before it counts as dead.
-  package init(
+  package convenience init(
     _ credentials: CloudCredentials, renewal: CredentialsRenewal? = nil,
     eventIdleSeconds: Double = SyncLimits.eventIdleSeconds
+  ) {
+    self.init(credentials, renewal: renewal, eventIdleSeconds: eventIdleSeconds, carrier: .preferred)
+  }
+
+  init(
+    _ credentials: CloudCredentials, renewal: CredentialsRenewal? = nil, eventIdleSeconds: Double, carrier: HTTPCarrier
   ) {
     let credentials = RenewableCredentials(credentials, renewal: renewal)
     self.credentials = credentials
     traffic = TrafficCounter()
-    requests = HTTPSession(idleSeconds: SyncLimits.idleSeconds, traffic: traffic, credentials: credentials)
+    requests = HTTPSession(
+      idleSeconds: SyncLimits.idleSeconds, traffic: traffic, credentials: credentials, carrier: carrier)
     contents = HTTPContents(credentials, requests)
-    streams = HTTPEvents(credentials, requests, traffic: traffic, idleSeconds: eventIdleSeconds)
+    streams = HTTPEvents(credentials, requests, traffic: traffic, idleSeconds: eventIdleSeconds, carrier: carrier)
   }
 
   package func exchange(_ request: ExchangeRequest) async throws(TransportFailure) -> ExchangeResponse {

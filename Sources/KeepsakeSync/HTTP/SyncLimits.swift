@@ -37,9 +37,8 @@ package enum SyncLimits {
   /// A request without any progress for this long has failed.
   static var idleSeconds: Double { idle.withLock { $0 } }
   /// Makes the limit of all requests of this process longer from now on. For tests that share the processors with so
-  /// much else that a cloud beside them may get none for as long as a player waits. Not much longer: networks that cut
-  /// connections are tested, too, and not each cut is noticed before the limit.
-  package static func waitLonger() { idle.withLock { $0 = 120 } }
+  /// much else that a cloud beside them may get none for as long as a player waits.
+  package static func waitLonger() { idle.withLock { $0 = 600 } }
   private static let idle = Mutex(30.0)
   /// The server sends something on an event stream every 15 seconds; three are missed before the connection counts as
   /// dead.

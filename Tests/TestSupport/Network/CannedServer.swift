@@ -23,6 +23,7 @@ package final class CannedServer: Sendable {
     var requests: [String] = []
     var bodies: [String] = []
     var connections: [Int32] = []
+    var connectionCount = 0
     var isStopped = false
   }
   package let port: Int
@@ -30,6 +31,10 @@ package final class CannedServer: Sendable {
   private let state = Mutex(State())
 
   package var url: URL { URL(string: "http://127.0.0.1:\(port)") ?? URL(fileURLWithPath: "/") }
+  /// How many connections there have been.
+  package var connectionCount: Int { state.withLock { $0.connectionCount } }
+  /// How many of them haven't ended.
+  package var openConnectionCount: Int { state.withLock { $0.connections.count } }
   /// The heads of all requests so far.
   package var requests: [String] { state.withLock { $0.requests } }
   /// The bodies of all requests so far, the first 64 KiB of each.
@@ -39,7 +44,10 @@ package final class CannedServer: Sendable {
     (listener, port) = try Sockets.listen()
     Sockets.listen(on: listener) { [self] connection in
       let goesOn = state.withLock { state in
-        if !state.isStopped { state.connections.append(connection) }
+        if !state.isStopped {
+          state.connections.append(connection)
+          state.connectionCount += 1
+        }
         return !state.isStopped
       }
       if goesOn { serve(connection, reply) } else { close(connection) }
