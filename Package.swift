@@ -243,10 +243,6 @@ let package = Package(
       dependencies: [
         "ExchangeFuzz", "Keepsake", "KeepsakeServer", "KeepsakeSync", "KeepsakeStore", "KeepsakeReplication",
         "KeepsakeSimulation", "TestSupport",
-        .product(name: "AsyncHTTPClient", package: "async-http-client", condition: cloud),
-        .product(name: "NIOCore", package: "swift-nio", condition: cloud),
-        .product(name: "NIOFoundationCompat", package: "swift-nio", condition: cloud),
-        .product(name: "NIOHTTP1", package: "swift-nio", condition: cloud),
         .product(name: "GRDB", package: "GRDB.swift", condition: cloud),
         .product(name: "Logging", package: "swift-log", condition: cloud),
         .product(name: "CoreMetrics", package: "swift-metrics", condition: cloud),

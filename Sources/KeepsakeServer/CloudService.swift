@@ -159,13 +159,26 @@ struct CloudService: Service {
         // The server waits for its connections, and those with event streams would stay.
         events.close()
       }
+    } catch is CancellationError where Task.isCancelled {
+      // As below.
     } catch {
       // The first failure is the one to throw.
-      do { try await storage.close() } catch { logger.failure("The database can't be closed", error) }
+      do { try await close() } catch { logger.failure("The database can't be closed", error) }
       throw error
     }
-    try await storage.close()
+    if Task.isCancelled {
+      // By the service group, when the time to stop is over.
+      logger.warning(
+        "Requests were still in progress when the time to stop was over, and were ended",
+        metadata: ["seconds": "\(configuration.stopSeconds)"])
+    }
+    try await close()
     logger.info("Keepsake's server has stopped")
+  }
+
+  /// In a task of its own: in one that is cancelled, the database couldn't write what it writes last.
+  private func close() async throws {
+    try await Task { [storage] in try await storage.close() }.value
   }
 
   /// Plain HTTP, or TLS with HTTP/2 and HTTP/1.1.

@@ -44,14 +44,7 @@ package enum KeepsakeServer {
     // server instead.
     let running = Task { [group] in try await ServiceGroup(configuration: group).run() }
     try await withTaskCancellationHandler {
-      do {
-        try await running.value
-      } catch is CancellationError {
-        // What the group throws if stopping takes too long; then it cancels everything, which is what was asked for.
-        logger.warning(
-          "Requests were still in progress when the time to stop was over: they were ended",
-          metadata: ["seconds": "\(configuration.stopSeconds)"])
-      }
+      try await running.value
     } onCancel: {
       stopSwitch.stop()
     }

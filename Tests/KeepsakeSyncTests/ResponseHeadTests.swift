@@ -28,9 +28,13 @@ import Testing
     for line in ["HTTP/1.1", "HTTP/1.1 OK", "HTTP/1.1 99 X", "HTTP/1.1 1000 X", "HTTP/1.1 -1"] {
       #expect(steps([line]) == [.invalid], "\(line)")
     }
+    #expect(steps(["HTTP/1.1 101 Switching", ""]).last == .complete(status: 101, fields: [:]))
+    let many = steps(["HTTP/1.1 200 OK"] + (0...ResponseHead.fieldLimit).map { "A\($0): x" })
+    #expect(many.dropLast().allSatisfy { $0 == .more } && many.last == .invalid)
     let field = "A: " + String(repeating: "x", count: 995)
     let all = steps(["HTTP/1.1 200 OK"] + Array(repeating: field, count: 70))
     #expect(all.first == .more && all.last == .invalid)
     #expect(all.firstIndex(of: .invalid) == ResponseHead.limit / 1_000 + 1)
+    #expect(steps(["HTTP/1.1 200 OK", ""] + Array(repeating: field, count: 70)).last == .invalid, "after the body")
   }
 }

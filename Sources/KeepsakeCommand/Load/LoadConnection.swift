@@ -3,8 +3,8 @@ import Foundation
 
 /// One connection of a device: requests one after the other, as many as the server lets it make.
 ///
-/// Not the games' client: on Linux, Foundation opens a connection for each request with a body and takes more of the
-/// processor than the server does, so that it would be measured. The messages are made and read by the games' code.
+/// Not the games' client, whose sessions have threads of their own, so that thousands of devices in one process would
+/// measure those. The messages are made and read by the games' code.
 final class LoadConnection {
   struct Response {
     var status: Int

@@ -78,11 +78,14 @@ package struct TransportFailure: Error, Hashable, Sendable {
   /// Set if the request was rejected because the player has no room left for it: sending it in another form doesn't
   /// help.
   package var quota: QuotaShortage?
+  /// Whether the request was sent, as far as is known, and no response came for as long as a device waits.
+  package var isTimeout: Bool
 
-  package init(_ kind: Kind, _ message: String, quota: QuotaShortage? = nil) {
+  package init(_ kind: Kind, _ message: String, quota: QuotaShortage? = nil, isTimeout: Bool = false) {
     self.kind = kind
     self.message = message
     self.quota = quota
+    self.isTimeout = isTimeout
   }
 }
 

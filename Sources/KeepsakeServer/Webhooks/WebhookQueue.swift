@@ -74,10 +74,12 @@ struct WebhookQueue: Sendable {
   /// Notes that there may be new events.
   mutating func notice() { hasUnscanned = true }
 
-  /// Returns whether events after `scanned` should be looked up. While an endpoint is down, a few are enough.
+  /// Returns whether events after `scanned` should be looked up. While an endpoint is down, or all requests are under
+  /// way, a few are enough: else each thing that players do would be looked up for nothing.
   func wantsScan(now: Int64) -> Bool {
     guard hasUnscanned else { return false }
-    return breaker.state(now: now) == .flowing ? freshCount < 4 * limits.requests : freshCount == 0
+    let mayBegin = breaker.state(now: now) == .flowing && requests < limits.requests
+    return freshCount < (mayBegin ? 4 * limits.requests : 1)
   }
 
   /// Takes what a scan has found, in the order of the ids.

@@ -11,7 +11,7 @@ import FoundationNetworking
 /// new.
 final class HTTPEvents: Sendable {
   private struct State {
-    /// Consecutive streams that ended without an event.
+    /// Consecutive streams that ended without an event, though the cloud was reached.
     var silentStreams = 0
     var isPolling: Bool { silentStreams >= SyncLimits.silentStreams }
   }
@@ -80,24 +80,34 @@ final class HTTPEvents: Sendable {
       _ = try await streams.send(short, limit: SyncLimits.accountBytes)
     }
     let lines = Mutex(EventLines())
+    let hasBegun = Atomic(false)
     let hasSpoken = Atomic(false)
-    defer {
-      // If the request above fails, this isn't reached: an unreachable cloud doesn't hold a stream back. And a game
-      // that stops listening has received what it wanted.
+    func noteSilence() {
+      // A game that stops listening has received what it wanted.
       if !hasSpoken.load(ordering: .acquiring), !Task.isCancelled { state.withLock { $0.silentStreams += 1 } }
     }
-    try await streams.stream(message) { response throws(TransportFailure) in
-      try HTTPAnswer.check(response)
-    } part: { [self] piece in
-      do {
-        for event in try lines.withLock({ try $0.take(piece) }) {
-          if !hasSpoken.exchange(true, ordering: .acquiringAndReleasing) { state.withLock { $0.silentStreams = 0 } }
-          listener.emit(event)
+    do throws(TransportFailure) {
+      try await streams.stream(message) { response throws(TransportFailure) in
+        hasBegun.store(true, ordering: .releasing)
+        try HTTPAnswer.check(response)
+      } part: { [self] piece in
+        do {
+          for event in try lines.withLock({ try $0.take(piece) }) {
+            if !hasSpoken.exchange(true, ordering: .acquiringAndReleasing) {
+              state.withLock { $0.silentStreams = 0 }
+            }
+            listener.emit(event)
+          }
+        } catch {
+          listener.fail(error)
         }
-      } catch {
-        listener.fail(error)
       }
+    } catch {
+      // A network that fails, or a cloud that is away, holds no stream back.
+      if hasBegun.load(ordering: .acquiring) || error.isTimeout { noteSilence() }
+      throw error
     }
+    noteSilence()
   }
 
   /// Polls for some minutes; then a stream is tried again.

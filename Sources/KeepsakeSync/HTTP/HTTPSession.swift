@@ -120,8 +120,9 @@ final class HTTPSession: Sendable {
       .internationalRoamingOff, .secureConnectionFailed, .serverCertificateUntrusted, .serverCertificateHasBadDate,
       .serverCertificateHasUnknownRoot, .serverCertificateNotYetValid:
       return TransportFailure(mayHaveArrived ? .interrupted : .unreachable, message)
-    default:
-      return TransportFailure(.interrupted, message)
+    case .timedOut where !mayHaveArrived: return TransportFailure(.unreachable, message)
+    case .timedOut: return TransportFailure(.interrupted, message, isTimeout: true)
+    default: return TransportFailure(.interrupted, message)
     }
   }
 }

@@ -22,8 +22,12 @@ package enum SyncLimits {
   /// Bytes that are kept of interrupted downloads until their next attempt. A device's own contents have at most 4 MiB
   /// each.
   static let keptDownloadBytes = 32 << 20
-  /// Connections to one server: four transfers, an exchange, and some in reserve.
+  /// Connections to one server, with URLSession: four transfers, an exchange, and some in reserve. libcurl opens as
+  /// many as there are requests, which are no more.
   static let connections = 8
+  /// How long a connection is kept for the next request, with libcurl. A connection may be lost without a sign, when
+  /// the device moves to another network, and then the next request over it waits in vain: so not long.
+  static let keptConnectionSeconds = 20
   /// Responses about accounts are a few identifiers; errors are a sentence.
   static let accountBytes = 64 << 10
   /// The reply of a bank that is left: its decisions, and a voucher with at most 20,000 claims of 300 bytes.

@@ -212,8 +212,7 @@ struct ResumeTests {
   }
   #endif
 
-  /// Repeats what is interrupted. The number of attempts isn't tested: on Linux, Foundation sometimes misses what
-  /// arrives over a connection that replaces a broken one, until the request times out.
+  /// Repeats what is interrupted, as often as it takes.
   private func retry<Result>(_ work: () async throws -> Result) async throws -> Result {
     while true {
       do { return try await work() } catch let failure as TransportFailure where failure.kind == .interrupted {

@@ -1,15 +1,18 @@
 #if Cloud
-import AsyncHTTPClient
 import Foundation
 import KeepsakeReplication
-import NIOCore
-import NIOFoundationCompat
-import NIOHTTP1
 import TestSupport
 import Testing
 
+@testable import KeepsakeSync
+
+#if canImport(FoundationNetworking)
+import FoundationNetworking
+#endif
+
 /// Sends any request to a server, valid or not.
 struct Client: Sendable {
+  private static let session = HTTPSession(idleSeconds: Double(Patience.limit.components.seconds))
   private static let answerBytes = 512 << 20
 
   let url: URL
@@ -44,19 +47,14 @@ struct Client: Sendable {
     _ method: String, _ path: String, headers: [String: String] = [:], body: Data? = nil
   ) async throws -> Answer {
     let url = try #require(URL(string: path, relativeTo: url))
-    var request = HTTPClientRequest(url: url.absoluteString)
-    request.method = HTTPMethod(rawValue: method)
-    // Over one that is kept, a request may meet the end of the server that was there before.
-    request.headers.add(name: "Connection", value: "close")
-    if let token { request.headers.add(name: "Authorization", value: "Bearer \(token)") }
-    for (name, value) in headers { request.headers.replaceOrAdd(name: name, value: value) }
-    if let body { request.body = .bytes(body) }
-    let answer = try await HTTPClient.shared.execute(
-      request, timeout: .seconds(Int64(Patience.limit.components.seconds)))
-    let received = try await answer.body.collect(upTo: Self.answerBytes)
+    var request = URLRequest(url: url)
+    request.httpMethod = method
+    if let token { request.setValue("Bearer \(token)", forHTTPHeaderField: "Authorization") }
+    for (name, value) in headers { request.setValue(value, forHTTPHeaderField: name) }
+    let answer = try await Self.session.send(request, body: body, limit: Self.answerBytes)
     var fields: [String: String] = [:]
-    for (name, value) in answer.headers { fields[name.lowercased()] = value }
-    return Answer(status: Int(answer.status.code), body: Data(buffer: received), headers: fields)
+    for (name, value) in answer.response.allHeaderFields { fields["\(name)".lowercased()] = "\(value)" }
+    return Answer(status: answer.response.statusCode, body: answer.body, headers: fields)
   }
 
   func call(_ method: String, _ path: String, headers: [String: String] = [:], json: String) async throws -> Answer {

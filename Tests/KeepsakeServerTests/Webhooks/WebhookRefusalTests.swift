@@ -44,6 +44,23 @@ import Testing
     }
   }
 
+  @Test("while all requests are under way and an event waits, no more are looked up; when one ends, they are")
+  func full() {
+    var limits = WebhookLimits()
+    limits.requests = 2
+    var queue = WebhookQueue(limits)
+    let picks = (1...3).map { WebhookQueue.Pick(id: Int64($0), lane: Data([$0])) }
+    queue.found(Array(picks[..<2]), isComplete: true, except: [])
+    let under = [queue.next(now: 0), queue.next(now: 0)].compactMap(\.self)
+    queue.notice()
+    #expect(under == Array(picks[..<2]) && queue.wantsScan(now: 0), "nothing waits")
+    queue.found([picks[2]], isComplete: true, except: [])
+    queue.notice()
+    #expect(!queue.wantsScan(now: 0) && queue.wakeMilliseconds(now: 0) == nil)
+    #expect(queue.answered(under[0], .accepted, now: 0, random: 0) == .delivered)
+    #expect(queue.wantsScan(now: 0) && queue.next(now: 0) == picks[2])
+  }
+
   @Test("new events and those that are sent again take turns")
   func turns() {
     var limits = WebhookLimits()

@@ -11,8 +11,6 @@ import Darwin
 
 /// The network of one device: forwards bytes between it and a server, recognizes where one request ends and the next
 /// begins, counts them, and can hold one at a named point until the test decides what happens to it.
-///
-/// It never holds one inside a response's head: Foundation on Linux ends the process if a connection closes there.
 package final class WatchingProxy: Sendable {
   /// Where a request is held.
   package enum Point: Sendable {

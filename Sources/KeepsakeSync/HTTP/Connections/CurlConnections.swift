@@ -4,141 +4,180 @@ import Foundation
 import FoundationNetworking
 import Synchronization
 
-/// Makes requests with libcurl, which needs a thread as long as there are requests.
+/// Makes requests with libcurl.
 final class CurlConnections: HTTPConnections {
-  private let worker = CurlWorker()
-  private let idleSeconds: Double
+  private let worker: CurlWorker
 
-  init(idleSeconds: Double) { self.idleSeconds = idleSeconds }
+  init(idleSeconds: Double) { worker = CurlWorker(idleSeconds: idleSeconds) }
 
   deinit { worker.stop() }
 
   func begin(_ request: URLRequest, body: Data?, for call: HTTPCall) -> @Sendable () -> Void {
-    let number = worker.add(CurlWorker.Order(request: request, body: body, call: call, idleSeconds: idleSeconds))
+    let number = worker.add(CurlWorker.Order(request: request, body: body, call: call))
     return { [weak worker] in worker?.cancel(number) }
   }
 }
 
-/// The connections, and the thread that uses them. The thread keeps this object until it ends.
+/// A thread that makes requests. It runs as long as there are some, and a little longer, with their connections.
 private final class CurlWorker: Sendable {
   struct Order: Sendable {
     var request: URLRequest
     var body: Data?
     var call: HTTPCall
-    var idleSeconds: Double
   }
-  /// libcurl's connections. Used by the thread, and before and after it; only waking it up is allowed at any time.
-  private struct Handle: @unchecked Sendable {
-    let multi: UnsafeMutableRawPointer?
-  }
-  private struct State {
+  private struct Work {
     var orders: [(number: Int, order: Order)] = []
     var cancelled: [Int] = []
-    var lastNumber = 0
-    var hasThread = false
-    var isStopped = false
   }
-  /// How long the thread waits for the next request before it ends. The connections outlive it.
-  private static let restMilliseconds: Int32 = 10_000
-  /// The most bytes of the thread's stack that are ever needed: callbacks only pass data on.
+  /// The connections. Used by the thread alone; others only wake it up, which libcurl allows.
+  private struct Connections: @unchecked Sendable {
+    let multi: UnsafeMutableRawPointer
+  }
+  private struct State {
+    var work = Work()
+    var lastNumber = 0
+    var isRunning = false
+    var isStopped = false
+    /// What wakes the thread up; nil until it has any.
+    var connections: Connections?
+  }
+  /// How long the thread sleeps at most if nothing can wake it up.
+  private static let unwokenMilliseconds: Int32 = 100
+  /// More than libcurl and the callbacks need.
   private static let stackBytes = 1 << 20
   private static let isReady = keepsake_curl_initialize() == CURLE_OK
 
-  private let handle: Handle
+  private let idleSeconds: Double
   private let state = Mutex(State())
 
-  init() {
-    handle = Handle(multi: Self.isReady ? curl_multi_init() : nil)
-  }
+  init(idleSeconds: Double) { self.idleSeconds = idleSeconds }
 
-  deinit {
-    if let multi = handle.multi { curl_multi_cleanup(multi) }
-  }
+  // MARK: What others call
 
   /// Returns the number of the request.
   func add(_ order: Order) -> Int {
-    guard handle.multi != nil else {
-      order.call.didComplete(URLError(.unknown), mayHaveArrived: false)
-      return 0
-    }
     let (number, needsThread) = state.withLock { state in
       state.lastNumber += 1
-      state.orders.append((state.lastNumber, order))
-      defer { state.hasThread = true }
-      return (state.lastNumber, !state.hasThread)
+      state.work.orders.append((state.lastNumber, order))
+      let needsThread = !state.isRunning
+      state.isRunning = true
+      if let multi = state.connections?.multi { curl_multi_wakeup(multi) }
+      return (state.lastNumber, needsThread)
     }
-    if needsThread { startThread() } else { wakeUp() }
+    if needsThread, !startThread() { giveUp() }
     return number
   }
 
   func cancel(_ number: Int) {
-    state.withLock { $0.cancelled.append(number) }
-    wakeUp()
+    state.withLock { state in
+      guard state.isRunning else { return }
+      state.work.cancelled.append(number)
+      if let multi = state.connections?.multi { curl_multi_wakeup(multi) }
+    }
   }
 
   /// Ends the thread as soon as it has no request.
   func stop() {
-    state.withLock { $0.isStopped = true }
-    wakeUp()
-  }
-
-  private func wakeUp() {
-    if let multi = handle.multi { curl_multi_wakeup(multi) }
-  }
-
-  private func startThread() {
-    let thread = Thread { [self] in
-      // Where a library of libcurl's writes to a connection that was closed, the system sends a signal, which would end
-      // the game.
-      var signals = sigset_t()
-      sigemptyset(&signals)
-      sigaddset(&signals, SIGPIPE)
-      pthread_sigmask(SIG_BLOCK, &signals, nil)
-      if let multi = handle.multi { run(multi) }
-    }
-    thread.name = "keepsake.http"
-    thread.stackSize = Self.stackBytes
-    thread.start()
-  }
-
-  private func run(_ multi: UnsafeMutableRawPointer) {
-    var transfers: [CurlTransfer] = []
-    var hasRested = false
-    while let (orders, cancelled) = next(isIdle: transfers.isEmpty, hasRested: hasRested) {
-      for (number, order) in orders {
-        let transfer = CurlTransfer(number, order.request, body: order.body, order.call, idleSeconds: order.idleSeconds)
-        if let transfer, curl_multi_add_handle(multi, transfer.easy) == CURLM_OK {
-          transfers.append(transfer)
-        } else {
-          order.call.didComplete(URLError(.badURL), mayHaveArrived: false)
-        }
-      }
-      for number in cancelled {
-        if let index = transfers.firstIndex(where: { $0.number == number }) {
-          end(transfers.remove(at: index), URLError(.cancelled), multi)
-        }
-      }
-      let wait = work(on: &transfers, multi)
-      hasRested = transfers.isEmpty
-      curl_multi_poll(multi, nil, 0, wait, nil)
-    }
-  }
-
-  /// What is to be done; nil if the thread is to end.
-  private func next(isIdle: Bool, hasRested: Bool) -> (orders: [(number: Int, order: Order)], cancelled: [Int])? {
     state.withLock { state in
-      if state.orders.isEmpty, isIdle, hasRested || state.isStopped {
-        state.hasThread = false
+      state.isStopped = true
+      if let multi = state.connections?.multi { curl_multi_wakeup(multi) }
+    }
+  }
+
+  // MARK: The thread
+
+  /// Not by Foundation, which doesn't say whether it could.
+  private func startThread() -> Bool {
+    var attributes = pthread_attr_t()
+    guard pthread_attr_init(&attributes) == 0 else { return false }
+    defer { pthread_attr_destroy(&attributes) }
+    pthread_attr_setstacksize(&attributes, Self.stackBytes)
+    pthread_attr_setdetachstate(&attributes, Int32(PTHREAD_CREATE_DETACHED))
+    let context = Unmanaged.passRetained(self)
+    var thread = pthread_t()
+    let result = pthread_create(
+      &thread, &attributes,
+      { context in
+        // Where a library of libcurl's writes to a connection that was closed, the system sends a signal, which would
+        // end the game.
+        var signals = sigset_t()
+        sigemptyset(&signals)
+        sigaddset(&signals, SIGPIPE)
+        pthread_sigmask(SIG_BLOCK, &signals, nil)
+        if let context { Unmanaged<CurlWorker>.fromOpaque(context).takeRetainedValue().run() }
+        return nil
+      }, context.toOpaque())
+    if result != 0 { context.release() }
+    return result == 0
+  }
+
+  private func run() {
+    guard Self.isReady, let multi = curl_multi_init() else { return giveUp() }
+    state.withLock { $0.connections = Connections(multi: multi) }
+    let mayWake = curl_multi_wakeup(multi) == CURLM_OK
+    var transfers: [CurlTransfer] = []
+    var restUntil: UInt64?
+    while let work = next(isIdle: transfers.isEmpty, restUntil) {
+      begin(work, &transfers, multi)
+      var wait = advance(&transfers, multi)
+      if transfers.isEmpty {
+        let now = DispatchTime.now().uptimeNanoseconds
+        let until = restUntil ?? now + UInt64(SyncLimits.keptConnectionSeconds) * 1_000_000_000
+        wait = Self.milliseconds(from: now, to: until)
+        restUntil = until
+      } else {
+        restUntil = nil
+      }
+      if curl_multi_poll(multi, nil, 0, mayWake ? wait : min(wait, Self.unwokenMilliseconds), nil) != CURLM_OK {
+        for transfer in transfers { end(transfer, URLError(.unknown), multi) }
+        transfers = []
+        usleep(UInt32(Self.unwokenMilliseconds) * 1_000)
+      }
+    }
+    curl_multi_cleanup(multi)
+  }
+
+  /// What is to be done; nil if the thread is to end. Then nobody uses its connections any more.
+  private func next(isIdle: Bool, _ restUntil: UInt64?) -> Work? {
+    let hasRested = restUntil.map { $0 <= DispatchTime.now().uptimeNanoseconds } ?? false
+    return state.withLock { state in
+      if isIdle, state.work.orders.isEmpty, hasRested || state.isStopped {
+        (state.isRunning, state.connections, state.work) = (false, nil, Work())
         return nil
       }
-      defer { (state.orders, state.cancelled) = ([], []) }
-      return (state.orders, state.cancelled)
+      defer { state.work = Work() }
+      return state.work
+    }
+  }
+
+  /// Ends all requests because there is no thread for them.
+  private func giveUp() {
+    let work = state.withLock { state in
+      defer { (state.isRunning, state.connections, state.work) = (false, nil, Work()) }
+      return state.work
+    }
+    for (_, order) in work.orders { order.call.didComplete(URLError(.unknown), mayHaveArrived: false) }
+  }
+
+  private func begin(_ work: Work, _ transfers: inout [CurlTransfer], _ multi: UnsafeMutableRawPointer) {
+    for (number, order) in work.orders {
+      let transfer = CurlTransfer(number, order.request, body: order.body, order.call, idleSeconds: idleSeconds)
+      if let transfer, curl_multi_add_handle(multi, transfer.easy) == CURLM_OK {
+        transfers.append(transfer)
+      } else {
+        order.call.didComplete(URLError(.badURL), mayHaveArrived: false)
+      }
+    }
+    for number in work.cancelled {
+      if let index = transfers.firstIndex(where: { $0.number == number }) {
+        end(transfers.remove(at: index), URLError(.cancelled), multi)
+      }
     }
   }
 
   /// Sends and receives all that can be. Returns for how many milliseconds there is nothing to do unless something
   /// arrives.
-  private func work(on transfers: inout [CurlTransfer], _ multi: UnsafeMutableRawPointer) -> Int32 {
+  private func advance(_ transfers: inout [CurlTransfer], _ multi: UnsafeMutableRawPointer) -> Int32 {
     var runningCount: Int32 = 0
     let isWorking = curl_multi_perform(multi, &runningCount) == CURLM_OK
     var messageCount: Int32 = 0
@@ -148,22 +187,27 @@ private final class CurlWorker: Sendable {
       }
     }
     let now = DispatchTime.now().uptimeNanoseconds
-    var wait = transfers.isEmpty ? Self.restMilliseconds : Int32.max
+    var wait = Int32.max
     for index in transfers.indices.reversed() {
       let deadline = transfers[index].deadline
       if !isWorking || deadline <= now {
         end(transfers.remove(at: index), URLError(isWorking ? .timedOut : .unknown), multi)
       } else {
-        wait = min(wait, Int32(clamping: (deadline - now) / 1_000_000 + 1))
+        wait = min(wait, Self.milliseconds(from: now, to: deadline))
       }
     }
-    return transfers.isEmpty ? min(wait, Self.restMilliseconds) : wait
+    return wait
   }
 
-  /// The call comes first: while a name is looked up, removing waits for it.
+  /// The call is told first: with an old libcurl, removing waits while a name is looked up.
   private func end(_ transfer: CurlTransfer, _ error: URLError?, _ multi: UnsafeMutableRawPointer) {
     transfer.end(error)
     curl_multi_remove_handle(multi, transfer.easy)
+  }
+
+  /// At least one, so that the moment has come when they have passed.
+  private static func milliseconds(from now: UInt64, to end: UInt64) -> Int32 {
+    end > now ? Int32(clamping: (end - now) / 1_000_000 + 1) : 1
   }
 }
 #endif

@@ -16,6 +16,7 @@ final class CurlTransfer {
   private var headers: UnsafeMutablePointer<curl_slist>?
   private var head = ResponseHead()
   private var sentCount: Int64 = 0
+  private var mostSent: Int64 = 0
   private var lastProgress = DispatchTime.now().uptimeNanoseconds
 
   /// When the request has made no progress for too long, in nanoseconds of `DispatchTime`.
@@ -51,7 +52,10 @@ final class CurlTransfer {
       keepsake_curl_set_text(easy, CURLOPT_URL, url.absoluteString),
       keepsake_curl_set_long(easy, CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_1_1),
       keepsake_curl_set_long(easy, CURLOPT_NOSIGNAL, 1),
+      keepsake_curl_set_quick_exit(easy),
+      keepsake_curl_set_close_on_exec(easy),
       keepsake_curl_set_long(easy, CURLOPT_TCP_KEEPALIVE, 1),
+      keepsake_curl_set_long(easy, CURLOPT_MAXAGE_CONN, SyncLimits.keptConnectionSeconds),
       // As long as a request may make no progress, so that another address of the host is tried before that is over.
       keepsake_curl_set_long(easy, CURLOPT_CONNECTTIMEOUT_MS, Int(idleNanoseconds / 1_000_000)),
       // A proxy's own response is none of the cloud's.
@@ -106,8 +110,11 @@ final class CurlTransfer {
   }
 
   private func didSend(_ count: Int64) {
-    guard count > sentCount else { return }
+    guard count != sentCount else { return }
     (sentCount, lastProgress) = (count, DispatchTime.now().uptimeNanoseconds)
+    // Over a kept connection that turns out to be dead, libcurl sends it again from the start.
+    guard count > mostSent else { return }
+    mostSent = count
     call.didSend(count, of: Int64(body?.count ?? 0))
   }
 

@@ -113,8 +113,10 @@ private final class HTTPDelegate: NSObject, URLSessionDataDelegate, Sendable {
     guard let entry = entries.withLock({ $0.removeValue(forKey: task.taskIdentifier) }) else { return }
     if error == nil { wasAnswered.store(true, ordering: .relaxed) }
     if let error, !entry.call.isRefused, (error as? URLError)?.code != .networkConnectionLost { entry.failed() }
-    // Asked now and not at the start: another request may have left its connection to this one meanwhile.
-    entry.call.didComplete(error, mayHaveArrived: wasAnswered.load(ordering: .relaxed))
+    // Asked now and not at the start: another request may have left its connection to this one meanwhile. And what
+    // times out may be the request or the connecting.
+    let mayHaveArrived = wasAnswered.load(ordering: .relaxed) || (error as? URLError)?.code == .timedOut
+    entry.call.didComplete(error, mayHaveArrived: mayHaveArrived)
   }
 
   /// A cloud doesn't redirect its devices; a redirection comes from a captive portal.
