@@ -2,7 +2,7 @@
 """Compares what players wait beside a webhook whose backend never answers with what they wait without a webhook.
 
     swift build --traits Cloud -c release --product keepsake
-    Scripts/webhook-load.py .build/release/keepsake [--rounds 5] [--seconds 10] [--devices 64] [--think 100]
+    Scripts/webhook-load.py .build/release/keepsake [--rounds 12] [--seconds 10] [--devices 64] [--think 100]
 
 Runs `keepsake load` against a server of each kind in turn: without a webhook, with a backend that accepts connections
 and says nothing, and with one whose port is closed. Prints the 99th percentiles of each round, the ratios of their
@@ -65,7 +65,7 @@ def play(binary, options, webhook):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("binary")
-    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--rounds", type=int, default=12)
     parser.add_argument("--seconds", type=int, default=10)
     parser.add_argument("--devices", type=int, default=64)
     parser.add_argument("--think", type=int, default=100)
