@@ -14,7 +14,8 @@ command -v swift >/dev/null || { echo "Keepsake needs Swift 6.2 or later: https:
 packages=()
 [ -e /usr/include/sqlite3.h ] || packages+=(libsqlite3-dev)
 [ -e /usr/include/zstd.h ] || packages+=(libzstd-dev)
-ls /usr/include/curl/curl.h /usr/include/*/curl/curl.h 2>/dev/null | grep -q . || packages+=(libcurl4-openssl-dev)
+[ -e /usr/include/curl/curl.h ] || compgen -G "/usr/include/*/curl/curl.h" >/dev/null ||
+  packages+=(libcurl4-openssl-dev)
 [ -e /usr/include/zlib.h ] || packages+=(zlib1g-dev)
 command -v zstd >/dev/null || packages+=(zstd)
 command -v python3 >/dev/null || packages+=(python3)
