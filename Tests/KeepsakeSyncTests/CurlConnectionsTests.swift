@@ -27,17 +27,24 @@ import Testing
 
   @Test("requests with bodies that follow each other share a connection, and the end of one is noticed at once")
   func keptConnections() async throws {
-    let server = try CannedServer { _, number in
-      number == 4 ? .answerAndClose("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n") : .http("200 OK", body: "yes")
+    // Those that follow each other later, on a machine without time for this test, have connections of their own.
+    while true {
+      let start = ContinuousClock.now
+      let server = try CannedServer { _, number in
+        number == 4 ? .answerAndClose("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n") : .http("200 OK", body: "yes")
+      }
+      defer { server.stop() }
+      let session = session()
+      var counts: [Int] = []
+      for number in 1...5 {
+        #expect(await failure(session, server.url)?.kind == (number == 4 ? .interrupted : nil))
+        counts.append(server.connectionCount)
+      }
+      #expect(server.requests.count == 5 && server.bodies.allSatisfy { $0 == "{}" })
+      guard ContinuousClock.now - start < .seconds(SyncLimits.keptConnectionSeconds) else { continue }
+      #expect(counts == [1, 1, 1, 1, 2])
+      return
     }
-    defer { server.stop() }
-    let session = session()
-    for _ in 1...3 { #expect(await failure(session, server.url) == nil) }
-    #expect(server.connectionCount == 1)
-    #expect(await failure(session, server.url)?.kind == .interrupted)
-    #expect(await failure(session, server.url) == nil)
-    #expect(server.connectionCount == 2 && server.requests.count == 5)
-    #expect(server.bodies.allSatisfy { $0 == "{}" })
   }
 
   @Test("a response that stops is given up after the time that a request may make no progress, and not repeated")
