@@ -63,7 +63,12 @@ struct PublicDeclarationScanner {
   }
 
   /// The declarations of all libraries; not those of the command and the macros, which nobody imports.
-  static func ofLibraries() throws -> [PublicDeclaration] {
+  static func ofLibraries() throws -> [PublicDeclaration] { try scanned.get() }
+
+  /// Several tests look at them; to scan the sources takes seconds.
+  private static let scanned = Result { try scanLibraries() }
+
+  private static func scanLibraries() throws -> [PublicDeclaration] {
     let products = try FileManager.default.contentsOfDirectory(atPath: Repository.root.appending(path: "Sources").path)
     let inner: Set<String> = ["KeepsakeCommand", "KeepsakeMacros", "KeepsakeMacroExpansion", "CCurl", "CZstd", "CZlib"]
     return try products.sorted().filter { !inner.contains($0) && !$0.hasPrefix(".") }.flatMap { target in

@@ -63,6 +63,43 @@ import Testing
     #expect(isSame)
   }
 
+  @Test("of the saves that wait together, large or small, one that can't be prepared fails its own commit only")
+  func preparedTogether() throws {
+    let store = try Store.open(at: folder.store)
+    defer { try? store.close() }
+    try store.save(Data("theirs".utf8), as: 1, slot: "other")
+    try store.write { try $0.database.execute(sql: "UPDATE version SET body = x'00' WHERE slot = 'other'") }
+    var random = SeededRandom(seed: 14)
+    let small = ContentTests.series(count: 3, seed: 7)
+    let large = random.noise(3 << 20)
+    let gate = Gate()
+    let blocker = try store.submit { _, _ in gate.pass() }
+    gate.waitForArrival()
+    let first = try store.submit([(slot: "main", bytes: small[0])]) { try $0.put(11, $1) }
+    let damaged = try store.submit([(slot: "second", bytes: small[2]), (slot: "other", bytes: small[2])]) {
+      try $0.put(21, $1)
+    }
+    let whole = try store.submit([(slot: "main", bytes: large)]) { try $0.put(12, covers: [11], $1) }
+    let empty = try store.submit { transaction, kept in kept.count }
+    let last = try store.submit([(slot: "main", bytes: small[1])]) { try $0.put(13, covers: [12], $1) }
+    gate.open()
+    try blocker.wait()
+    #expect(errorCode { try damaged.wait() } == .damaged)
+    try first.wait()
+    try whole.wait()
+    try last.wait()
+    #expect(try empty.wait() == 0)
+    store.memory.forgetPlain()
+    try store.read { transaction in
+      for (number, bytes) in [(11, small[0]), (12, large), (13, small[1])] as [(UInt64, Data)] {
+        let record = try #require(try transaction.version(id(number))).record
+        #expect(try transaction.plainBytes(of: record) == bytes)
+      }
+      #expect(try transaction.version(id(21)) == nil)
+    }
+    #expect(errorCode { _ = try store.read { try $0.plainContent(ContentHash(of: small[2])) } } == .missing)
+  }
+
   @Test("after a failed commit the next save is stored as a delta against the last save that was committed")
   func failedBase() throws {
     let store = try Store.open(at: folder.store)

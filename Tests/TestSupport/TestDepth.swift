@@ -2,8 +2,8 @@ import Foundation
 
 /// How many rounds the tests of many rounds make.
 ///
-/// `make test`, which a newcomer waits for, makes every kind of check with few rounds; `make test-deep`, which CI runs,
-/// sets `KEEPSAKE_DEEP=1` and makes many. If a count has a variable of its own, that overrides both.
+/// `make test`, which newcomers and CI wait for, makes every kind of check with few rounds; `make test-deep` sets
+/// `KEEPSAKE_DEEP=1` and makes many. If a count has a variable of its own, that overrides both.
 package enum TestDepth {
   package static let isDeep = environment["KEEPSAKE_DEEP"] == "1"
 
@@ -31,6 +31,10 @@ package enum TestDepth {
   package static let accountWorlds = count(150, deep: 1_000, variable: "KEEPSAKE_ACCOUNT_WORLDS")
   /// The seed of the first of them.
   package static let firstAccountWorld = count(1, deep: 1, variable: "KEEPSAKE_FIRST_ACCOUNT_WORLD")
+  /// Worlds of devices whose cloud forgets old versions.
+  package static let prunedWorlds = UInt64(count(150, deep: 5_000))
+  /// Autosaves a day of a player's year.
+  package static let savesADay = count(12, deep: 120)
   /// SIGKILLs of the command that makes a backup, and of the one that restores it.
   package static let backupKills = count(6, deep: 100, variable: "KEEPSAKE_BACKUP_KILLS")
   /// Random moments at which a game's folder is taken away.

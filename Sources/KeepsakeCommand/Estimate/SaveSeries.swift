@@ -111,9 +111,13 @@ struct SaveSeries {
         do {
           // Foundation can't name such a file again.
           guard !name.contains("\u{FFFD}") else { throw CommandFailure.undecodableName }
-          let type = try FileManager.default.attributesOfItem(atPath: url.path)[.type] as? FileAttributeType
-          if type == .typeDirectory { open.append(inner) }
-          guard type == .typeRegular else { continue }
+          var status = stat()
+          guard lstat(url.path, &status) == 0 else {
+            let number = errno
+            throw CommandFailure(system: number, "\(url.path): \(String(cString: strerror(number)))")
+          }
+          if status.st_mode & S_IFMT == S_IFDIR { open.append(inner) }
+          guard status.st_mode & S_IFMT == S_IFREG else { continue }
           try check(url)
           let (group, number) = split(inner)
           groups[group, default: []].append((number, url))

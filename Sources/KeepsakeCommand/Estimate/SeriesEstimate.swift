@@ -29,8 +29,10 @@ struct SeriesEstimate: Encodable {
   /// For a commit, on a slow disk.
   private static let patience = Duration.seconds(600)
 
-  /// What may wait to be stored, beside one version. What waits is stored in one transaction.
-  private static let maximumWaiting = (versions: 256, bytes: 16 << 20)
+  /// Versions that are stored in one commit: so many, or one that has more bytes.
+  private static let maximumTogether = (versions: 64, bytes: 4 << 20)
+  /// The commits that may wait to be stored, and their bytes.
+  private static let maximumWaiting = (commits: 4, bytes: 12 << 20)
 
   /// Reads and stores all versions. Takes memory for four of them, and for those that wait to be stored.
   init(of series: SaveSeries, progress: (String) -> Void) throws {
@@ -46,8 +48,8 @@ struct SeriesEstimate: Encodable {
     let alone = folder.appendingPathComponent("alone")
     var before: Data?
     let store = try Store.open(at: all, history: .everything)
+    var together: [Data] = []
     var waiting: [(commit: PendingCommit<Void>, bytes: Int)] = []
-    var waitingBytes = 0
     for (index, file) in series.files.enumerated() {
       progress("\(name): version \(index + 1) of \(versionCount)")
       guard let bytes = try AtomicFile.read(file, maximumBytes: EncodedContent.maximumContentBytes) else {
@@ -58,14 +60,14 @@ struct SeriesEstimate: Encodable {
       let own = try Zstd.compress(bytes).count
       aloneBytes += own
       leastBytes += try before.map { try Zstd.compress(bytes, prefix: $0).count } ?? own
-      waiting.append((try Self.save(bytes, as: index, in: store), bytes.count))
-      waitingBytes += bytes.count
-      if waiting.count >= Self.maximumWaiting.versions || waitingBytes >= Self.maximumWaiting.bytes {
-        for one in waiting { try one.commit.wait(within: Self.patience) }
-        (waiting, waitingBytes) = ([], 0)
-      }
       before = bytes
+      let togetherBytes = together.reduce(bytes.count) { $0 + $1.count }
+      if together.count == Self.maximumTogether.versions || togetherBytes > Self.maximumTogether.bytes {
+        try Self.save(&together, before: index, in: store, &waiting)
+      }
+      together.append(bytes)
     }
+    try Self.save(&together, before: versionCount, in: store, &waiting)
     for one in waiting { try one.commit.wait(within: Self.patience) }
     let contents = try store.read { try $0.contentSummaries() }
     encodedBytes = contents.reduce(0) { $0 + $1.encodedBytes }
@@ -73,7 +75,7 @@ struct SeriesEstimate: Encodable {
     try store.close()
     if let before {
       let store = try Store.open(at: alone)
-      try Self.save(before, as: versionCount - 1, in: store).wait(within: Self.patience)
+      try Self.save([before], before: versionCount, in: store).wait(within: Self.patience)
       try store.close()
     }
     progress("\(name): loading")
@@ -84,15 +86,30 @@ struct SeriesEstimate: Encodable {
 
   private static func id(_ index: Int) -> VersionID { VersionID(high: 0, low: UInt64(index) + 1) }
 
-  private static func save(_ bytes: Data, as index: Int, in store: Store) throws -> PendingCommit<Void> {
+  /// Begins to store versions, the last ones before an index, and waits if too many do. More can be read meanwhile.
+  private static func save(
+    _ versions: inout [Data], before end: Int, in store: Store,
+    _ waiting: inout [(commit: PendingCommit<Void>, bytes: Int)]
+  ) throws {
+    guard !versions.isEmpty else { return }
+    waiting.append((try save(versions, before: end, in: store), versions.reduce(0) { $0 + $1.count }))
+    versions = []
+    while waiting.count > maximumWaiting.commits || waiting.reduce(0, { $0 + $1.bytes }) > maximumWaiting.bytes {
+      try waiting.removeFirst().commit.wait(within: patience)
+    }
+  }
+
+  private static func save(_ versions: [Data], before end: Int, in store: Store) throws -> PendingCommit<Void> {
     let writer = store.writer
-    return try store.submit([("save", bytes)]) { transaction, kept in
-      let record = VersionRecord(
-        id: id(index), slot: "save", covers: index > 0 ? [id(index - 1)] : [], contents: kept.flatMap(\.hashes),
-        length: bytes.count,
-        metadata: SaveMetadata(), savedAtMilliseconds: Int64(index), writer: writer, provisional: false)
-      try transaction.putVersion(StoredVersion(record: record, acknowledged: true, offered: true))
-      for covered in record.covers { try transaction.markCovered(covered) }
+    return try store.submit(versions.map { ("save", $0) }) { transaction, kept in
+      for (index, save) in zip(end - kept.count..<end, kept) {
+        let record = VersionRecord(
+          id: id(index), slot: "save", covers: index > 0 ? [id(index - 1)] : [], contents: save.hashes,
+          length: save.length,
+          metadata: SaveMetadata(), savedAtMilliseconds: Int64(index), writer: writer, provisional: false)
+        try transaction.putVersion(StoredVersion(record: record, acknowledged: true, offered: true))
+        for covered in record.covers { try transaction.markCovered(covered) }
+      }
     }
   }
 

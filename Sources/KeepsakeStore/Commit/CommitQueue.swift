@@ -149,19 +149,15 @@ final class CommitQueue: Sendable {
 
   private func commit(_ jobs: [Job]) {
     var failures: [Int: any Error] = [:]
-    var prepared: [Int: [PreparedSave]] = [:]
     var batch = ContentKeeper.Batch()
-    for (index, job) in jobs.enumerated() {
-      do {
-        for save in job.saves {
-          prepared[index, default: []].append(try keeper.prepare(save.bytes, of: save.slot, in: &batch))
-        }
-      } catch var error as StoreError {
-        // Its own commit hasn't begun.
+    let prepared = keeper.prepare(jobs.map(\.saves), in: &batch)
+    for (index, commit) in prepared.enumerated() {
+      // Its own commit hasn't begun.
+      if var error = commit.failure as? StoreError {
         error.setMayBeCommitted(false)
         failures[index] = error
-      } catch {
-        failures[index] = error
+      } else {
+        failures[index] = commit.failure
       }
     }
     do {
@@ -169,7 +165,7 @@ final class CommitQueue: Sendable {
         try database.write { database in
           var lineage = self.lineage.withLock { $0 }
           for (index, job) in jobs.enumerated() where failures[index] == nil {
-            if let failure = try apply(job, prepared[index] ?? [], &lineage, in: database) { failures[index] = failure }
+            if let failure = try apply(job, prepared[index].saves, &lineage, in: database) { failures[index] = failure }
           }
           return lineage
         }
@@ -179,8 +175,8 @@ final class CommitQueue: Sendable {
     } catch {
       for index in jobs.indices where failures[index] == nil { failures[index] = error }
     }
-    for save in prepared.values.joined() { keeper.release(save) }
-    if !failures.isEmpty { keeper.failed(failures.keys.flatMap { prepared[$0] ?? [] }) }
+    for save in prepared.flatMap(\.saves) { keeper.release(save) }
+    if !failures.isEmpty { keeper.failed(failures.keys.flatMap { prepared[$0].saves }) }
     for (index, job) in jobs.enumerated() { job.finish(failures[index]) }
   }
 

@@ -17,6 +17,14 @@ final class ContentKeeper: Sendable {
   struct Batch {
     fileprivate var newest: [String: [ContentAlignment.Part]] = [:]
     fileprivate var pending: [ContentHash: PreparedContent] = [:]
+    /// The read within which saves are prepared; nil if each begins its own.
+    fileprivate var read: Database?
+  }
+
+  /// The saves of one commit, as far as they could be prepared, and why the next one couldn't.
+  struct Prepared {
+    var saves: [PreparedSave] = []
+    var failure: (any Error)?
   }
 
   private let database: StoreDatabase
@@ -26,17 +34,53 @@ final class ContentKeeper: Sendable {
 
   init(database: StoreDatabase) { self.database = database }
 
+  /// Prepares the saves of several commits, in order. A save that can't be prepared fails its own commit. All contents
+  /// are held until `release`.
+  func prepare(_ commits: [[SaveBytes]], in batch: inout Batch) -> [Prepared] {
+    var prepared = commits.map { _ in Prepared() }
+    var next = 0
+    while next < commits.count {
+      // To begin a read takes longer than what a small save reads. Large ones are written in between.
+      let small = commits[next...].prefix { saves in saves.allSatisfy { $0.bytes.count <= Segmenter.wholeBytes } }
+      guard !small.isEmpty else {
+        prepare(commits[next], in: &batch, &prepared[next])
+        next += 1
+        continue
+      }
+      defer { next = small.endIndex }
+      guard !small.allSatisfy(\.isEmpty) else { continue }
+      do {
+        try reading(within: nil) { database in
+          batch.read = database
+          defer { batch.read = nil }
+          for index in small.indices { prepare(commits[index], in: &batch, &prepared[index]) }
+        }
+      } catch {
+        for index in small.indices where prepared[index].failure == nil { prepared[index].failure = error }
+      }
+    }
+    return prepared
+  }
+
+  private func prepare(_ saves: [SaveBytes], in batch: inout Batch, _ prepared: inout Prepared) {
+    do {
+      for save in saves { prepared.saves.append(try prepare(save.bytes, of: save.slot, in: &batch)) }
+    } catch {
+      prepared.failure = error
+    }
+  }
+
   /// Prepares a save. All its contents are held until `release`.
-  func prepare(_ bytes: Data, of slot: String, in batch: inout Batch) throws -> PreparedSave {
+  private func prepare(_ bytes: Data, of slot: String, in batch: inout Batch) throws -> PreparedSave {
     if bytes.count <= Segmenter.wholeBytes { return try prepareWhole(bytes, of: slot, in: &batch) }
-    let previous = try reading { try previousParts(of: slot, in: batch, $0) }
+    let previous = try reading(within: batch.read) { try previousParts(of: slot, in: batch, $0) }
     let (segments, parts) = Self.segments(of: bytes, after: previous)
     return try preparing(parts, of: slot, in: &batch) { save, batch in
       let bases = ContentAlignment(of: parts, in: previous).bases
       var seen: Set<ContentHash> = []
       for (index, segment) in segments.enumerated() where seen.insert(parts[index].hash).inserted {
         let hash = parts[index].hash
-        let found = try reading {
+        let found = try reading(within: batch.read) {
           try find(hash, from: bases[index], for: segment.count, of: bytes.count, in: batch, $0)
         }
         try prepare(segment, as: hash, found, of: bytes.count, in: &batch, &save)
@@ -50,7 +94,7 @@ final class ContentKeeper: Sendable {
   private func prepareWhole(_ bytes: Data, of slot: String, in batch: inout Batch) throws -> PreparedSave {
     let part = Self.part(bytes)
     return try preparing([part], of: slot, in: &batch) { save, batch in
-      let found = try reading { database in
+      let found = try reading(within: batch.read) { database in
         let base = ContentAlignment(of: [part], in: try previousParts(of: slot, in: batch, database)).bases[0]
         return try find(part.hash, from: base, for: bytes.count, of: bytes.count, in: batch, database)
       }
@@ -77,8 +121,10 @@ final class ContentKeeper: Sendable {
     return prepared
   }
 
-  private func reading<Value>(_ body: (Database) throws -> Value) throws -> Value {
-    try StoreError.translating("reading the previous save") { try database.read(body) }
+  private func reading<Value>(within read: Database?, _ body: (Database) throws -> Value) throws -> Value {
+    try StoreError.translating("reading the previous save") {
+      if let read { try body(read) } else { try database.read(body) }
+    }
   }
 
   private static func part(_ bytes: Data) -> ContentAlignment.Part {

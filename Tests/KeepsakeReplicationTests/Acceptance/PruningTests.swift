@@ -1,6 +1,7 @@
 import Foundation
 import KeepsakeReplication
 import KeepsakeSimulation
+import TestSupport
 import Testing
 
 /// Pruning changes nothing that a device can ever find out.
@@ -143,7 +144,7 @@ import Testing
   @Test("devices, new ones and those that were away, find the same relations before and after")
   func relationsStay() throws {
     var (pruned, forgotten) = (0, 0)
-    for seed in 0..<(ProcessInfo.processInfo.environment["KEEPSAKE_DEEP"] == nil ? 150 as UInt64 : 5_000) {
+    for seed in 0..<TestDepth.prunedWorlds {
       let done = try play(seed: seed)
       (pruned, forgotten) = (pruned + done.pruned, forgotten + done.forgotten)
     }

@@ -8,9 +8,8 @@ import Testing
 
 @Suite("A year of a player")
 struct YearTests {
-  private static let isDeep = ProcessInfo.processInfo.environment["KEEPSAKE_DEEP"] != nil
-  /// An autosave every thirty seconds, an hour a day.
-  private static let savesADay = isDeep ? 120 : 12
+  /// Autosaves of an hour a day: with many rounds, one every thirty seconds.
+  private static let savesADay = TestDepth.savesADay
   private static let days = 365
   /// The device that is away doesn't come between these days.
   private static let absence = 40..<311
