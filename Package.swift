@@ -13,6 +13,37 @@ let strict: [SwiftSetting] = [
   .treatAllWarnings(as: .error),
 ]
 
+/// Where zstd comes from, by the system on which the package is built. Linux has it as a library, and nothing is
+/// fetched. A Mac may lack it, and iOS, Windows and Android do: for them it is built from the sources of its own
+/// package; for Android on Linux, with the trait `Android`. `Zstd.swift` imports it.
+struct ZstdSource {
+  var package = Package.Dependency.package(url: "https://github.com/facebook/zstd", "1.5.5"..<"1.6.0")
+  var dependencies: [Target.Dependency]
+  var targets: [Target] = []
+  var settings: [SwiftSetting] = []
+
+  init(host: String) {
+    guard host == "linux" else {
+      dependencies = [.product(name: "libzstd", package: "zstd")]
+      return
+    }
+    dependencies = [
+      .target(name: "CZstd", condition: .when(platforms: [.linux])),
+      .product(name: "libzstd", package: "zstd", condition: .when(platforms: [.android], traits: ["Android"])),
+    ]
+    targets = [.systemLibrary(name: "CZstd", pkgConfig: "libzstd", providers: [.apt(["libzstd-dev"])])]
+    settings = [.define("SYSTEM_ZSTD", .when(platforms: [.linux]))]
+  }
+}
+
+#if os(Linux)
+let host = "linux"
+#else
+let host = "other"
+#endif
+// Only a test of this manifest names another host.
+let zstd = ZstdSource(host: Context.environment["KEEPSAKE_MANIFEST_HOST"] ?? host)
+
 let package = Package(
   name: "keepsake",
   platforms: [.macOS(.v15), .iOS(.v18), .tvOS(.v18), .watchOS(.v11), .visionOS(.v2)],
@@ -33,6 +64,7 @@ let package = Package(
   ],
   traits: [
     .trait(name: "Cloud", description: "The server and the command line tool, with the packages that only they need."),
+    .trait(name: "Android", description: "zstd from source, for builds for Android on Linux."),
     .default(enabledTraits: []),
   ],
   dependencies: [
@@ -53,6 +85,7 @@ let package = Package(
     .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
     .package(url: "https://github.com/jpsim/Yams", from: "6.2.2"),
     .package(url: "https://github.com/vapor/jwt-kit", from: "5.7.1"),
+    zstd.package,
   ],
   targets: [
     .macro(
@@ -74,7 +107,6 @@ let package = Package(
       name: "KeepsakeReplication",
       dependencies: [.product(name: "Crypto", package: "swift-crypto")],
       swiftSettings: strict),
-    .systemLibrary(name: "CZstd", pkgConfig: "libzstd", providers: [.apt(["libzstd-dev"]), .brew(["zstd"])]),
     // Foundation's own HTTP client on Linux is built on it, too.
     .systemLibrary(
       name: "CCurl", pkgConfig: "libcurl", providers: [.apt(["libcurl4-openssl-dev"]), .yum(["libcurl-devel"])]),
@@ -83,12 +115,12 @@ let package = Package(
     .target(
       name: "KeepsakeStore",
       dependencies: [
-        "KeepsakeReplication", "CZstd",
+        "KeepsakeReplication",
         .product(name: "GRDB", package: "GRDB.swift"),
         .product(name: "GRDBSQLite", package: "GRDB.swift"),
         .product(name: "Crypto", package: "swift-crypto"),
-      ],
-      swiftSettings: strict),
+      ] + zstd.dependencies,
+      swiftSettings: strict + zstd.settings),
     .target(
       name: "KeepsakeSync",
       dependencies: [
@@ -268,7 +300,7 @@ let package = Package(
         .product(name: "GRDB", package: "GRDB.swift", condition: cloud),
       ],
       swiftSettings: strict),
-  ],
+  ] + zstd.targets,
   swiftLanguageModes: [.v6]
 )
 
