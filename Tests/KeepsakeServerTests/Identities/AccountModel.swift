@@ -146,6 +146,30 @@ struct AccountModel: Hashable {
       })
   }
 
+  /// Returns the states that others may find while a request is carried out: a device is removed after those that it
+  /// has in shared containers, one by one, and a player after their devices in containers that others have, too.
+  func parts(of request: AccountRequest) -> [AccountModel] {
+    var first: [DeviceID] = []
+    var leaves = false
+    switch request {
+    case .remove(let device, let isLeaving):
+      leaves = isLeaving
+      first = belongings.filter { $0.value.parent == device.container && $0.value.parentDevice == device.device }
+        .map(\.key)
+    case .delete(let container):
+      let shared = shared(of: container)
+      first = belongings.filter { $0.value.parent == container && shared[$0.value.container] == false }.map(\.key)
+    default: break
+    }
+    return first.reduce(into: [self]) { parts, device in
+      parts += parts.map { part in
+        var part = part
+        if let belonging = belongings[device] { part.removeOne(device, of: belonging.container, leaves) }
+        return part
+      }
+    }.dropFirst().map { $0 }
+  }
+
   /// Changes the model as the cloud should be changed, and returns what the cloud should answer.
   mutating func apply(_ request: AccountRequest, now: Int64) -> AccountAnswer {
     switch request {

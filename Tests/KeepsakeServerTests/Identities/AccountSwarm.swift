@@ -82,7 +82,7 @@ struct AccountSwarm {
     for _ in 0..<Int.random(in: Self.steps, using: &random) where problems.isEmpty {
       now += Int64.random(in: 0...(random.once(in: 10) ? 700_000 : 20_000), using: &random)
       let request = draw()
-      // Two that arrive together: each order of them is right.
+      // Two that arrive together: each order of them is right, and that one comes between two steps of the other.
       let second = random.once(in: 5) ? draw() : nil
       if let second, second != request {
         try await perform(request, beside: second)
@@ -208,7 +208,16 @@ struct AccountSwarm {
 
   // MARK: Asking
 
-  private func perform(_ request: AccountRequest) async throws -> AccountAnswer {
+  /// - Parameter between: Runs once, between two steps, if the request has several.
+  private func perform(
+    _ request: AccountRequest, between: () async throws -> Void = {}
+  ) async throws -> AccountAnswer {
+    var isBetween = true
+    func pause() async throws {
+      guard isBetween else { return }
+      isBetween = false
+      try await between()
+    }
     do {
       switch request {
       case .register(let device):
@@ -261,6 +270,7 @@ struct AccountSwarm {
         do {
           try await repeating {
             try await removeShared(of: device.container, device.device, isLeaving)
+            try await pause()
             _ = try await storage.retire(
               device.device, of: device.container, isLeaving: isLeaving, leavesShared: !isLeaving, now: now)
           }
@@ -270,6 +280,7 @@ struct AccountSwarm {
         try await repeating {
           let others = try await storage.sharedContainers(of: container).filter { !$0.isAlone }.map(\.container)
           try await removeShared(of: container, nil, false) { others.contains($0) }
+          try await pause()
           try await storage.delete(container, now: now)
         }
         return .done
@@ -319,21 +330,39 @@ struct AccountSwarm {
   private func answer(_ device: DeviceIdentity?) -> AccountAnswer { device.map(AccountAnswer.device) ?? .nothing }
 
   private mutating func perform(_ first: AccountRequest, beside second: AccountRequest) async throws {
-    let swarm = self
-    async let one = swarm.perform(first)
-    async let other = swarm.perform(second)
-    let given = try await (one, other)
+    let given = try await random.once(in: 2) ? perform(first, within: second) : performAtOnce(first, second)
     story.append("\(now) together: \(first) -> \(given.0); \(second) -> \(given.1)")
     var fitting: Set<AccountModel> = []
     for model in models {
-      var (forward, backward) = (model, model)
-      if given == (forward.apply(first, now: now), forward.apply(second, now: now)) { fitting.insert(forward) }
-      let late = backward.apply(second, now: now)
-      if given == (backward.apply(first, now: now), late) { fitting.insert(backward) }
+      for var begun in [model] + model.parts(of: second) {
+        if given == (begun.apply(first, now: now), begun.apply(second, now: now)) { fitting.insert(begun) }
+      }
+      for var begun in [model] + model.parts(of: first) {
+        let early = begun.apply(second, now: now)
+        if given == (begun.apply(first, now: now), early) { fitting.insert(begun) }
+      }
     }
     if fitting.isEmpty { problems.append("neither order gives \(given)") } else { models = fitting }
     for (request, answer) in [(first, given.0), (second, given.1)] { note(answer, of: request) }
     if problems.isEmpty { try await compare() }
+  }
+
+  private func performAtOnce(
+    _ first: AccountRequest, _ second: AccountRequest
+  ) async throws -> (AccountAnswer, AccountAnswer) {
+    async let one = perform(first)
+    async let other = perform(second)
+    return try await (one, other)
+  }
+
+  /// Performs one between two steps of the other or, if that has only one, after it.
+  private func perform(
+    _ inner: AccountRequest, within outer: AccountRequest
+  ) async throws -> (AccountAnswer, AccountAnswer) {
+    var given: AccountAnswer?
+    let last = try await perform(outer) { given = try await perform(inner) }
+    if let given { return (given, last) }
+    return (try await perform(inner), last)
   }
 
   private mutating func expect(_ given: AccountAnswer, of request: AccountRequest) {
