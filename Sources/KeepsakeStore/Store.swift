@@ -37,6 +37,12 @@ package final class Store: Sendable {
     return try open(at: url, seal: seal, history: history, writer: WriterID(using: &random))
   }
 
+  /// Opens a store that will be removed after use: no backups of it are made.
+  package static func openTemporary(at url: URL, history: HistoryRules = .standard) throws -> Store {
+    var random = SystemRandomNumberGenerator()
+    return try open(at: url, seal: .none, history: history, writer: WriterID(using: &random), backups: .off)
+  }
+
   /// For tests that need to know the writer.
   package static func open(
     at url: URL, seal request: SealRequest = .none, history: HistoryRules = .standard, writer: WriterID
@@ -44,7 +50,7 @@ package final class Store: Sendable {
     try open(at: url, seal: request, history: history, writer: writer, backups: .standard)
   }
 
-  /// For tests that can't wait for a backup.
+  /// For tests that can't wait for a backup, and for stores that need none.
   static func open(
     at url: URL, seal request: SealRequest, history: HistoryRules = .standard, writer: WriterID, backups: BackupSchedule
   ) throws -> Store {

@@ -107,7 +107,8 @@ struct SaveSeries {
       }
       for name in names where name != SyncState.folderName {
         let inner = place.isEmpty ? name : place + "/" + name
-        let url = folder.appendingPathComponent(inner)
+        // It looks whether it is a folder, unless it is told.
+        let url = folder.appendingPathComponent(inner, isDirectory: false)
         do {
           // Foundation can't name such a file again.
           guard !name.contains("\u{FFFD}") else { throw CommandFailure.undecodableName }

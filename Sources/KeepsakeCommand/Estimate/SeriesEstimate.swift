@@ -47,7 +47,7 @@ struct SeriesEstimate: Encodable {
     let all = folder.appendingPathComponent("all")
     let alone = folder.appendingPathComponent("alone")
     var before: Data?
-    let store = try Store.open(at: all, history: .everything)
+    let store = try Store.openTemporary(at: all, history: .everything)
     var together: [Data] = []
     var waiting: [(commit: PendingCommit<Void>, bytes: Int)] = []
     for (index, file) in series.files.enumerated() {
@@ -74,7 +74,7 @@ struct SeriesEstimate: Encodable {
     fullFrameCount = contents.count { $0.base == nil }
     try store.close()
     if let before {
-      let store = try Store.open(at: alone)
+      let store = try Store.openTemporary(at: alone)
       try Self.save([before], before: versionCount, in: store).wait(within: Self.patience)
       try store.close()
     }
@@ -119,7 +119,7 @@ struct SeriesEstimate: Encodable {
     var best = Double.infinity
     let end = ContinuousClock.now + .milliseconds(50)
     for load in 0..<loads where load == 0 || ContinuousClock.now < end {
-      let store = try Store.open(at: folder, history: .everything)
+      let store = try Store.openTemporary(at: folder, history: .everything)
       let clock = ContinuousClock()
       let start = clock.now
       try store.read { transaction in

@@ -7,6 +7,10 @@ struct BackupSchedule: Sendable {
   var now: @Sendable () -> ContinuousClock.Instant = { .now }
   /// Called between two steps of a copy in the background, to leave the disk to the game.
   var pause: @Sendable () -> Void = { Thread.sleep(forTimeInterval: 0.002) }
+  /// Whether no copies are made at all.
+  var isOff = false
+
+  static let off = BackupSchedule(interval: { _ in .seconds(24 * 60 * 60) }, isOff: true)
 
   /// Large stores are copied rarely, which bounds the cost of copies.
   static let standard = BackupSchedule { bytes in

@@ -71,6 +71,7 @@ final class RollingBackup: Sendable {
 
   /// Must be called after each commit. Costs reading the clock.
   func didCommit(in database: any BackupSource) {
+    guard !schedule.isOff else { return }
     let starts = state.withLock { state -> Bool in
       state.isCurrent = false
       guard !state.isRunning, !state.isStopped, state.due <= schedule.now() else { return false }

@@ -75,6 +75,16 @@ import Testing
     try await until("the copy ends") { !store.database.backup.isRunning }
   }
 
+  @Test("a store is copied when it is closed, and one that was opened to be removed never is")
+  func temporary() throws {
+    for isTemporary in [true, false] {
+      let store = try isTemporary ? Store.openTemporary(at: folder.store) : open()
+      try save(isTemporary ? 1 : 2, in: store)
+      try store.close()
+      #expect(files.presentBackups.isEmpty == isTemporary)
+    }
+  }
+
   @Test("only the first commit after the interval starts a backup, and backups are written alternately")
   func copiesInTime() async throws {
     let store = try open()
