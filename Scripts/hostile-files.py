@@ -6,9 +6,9 @@ one takes: exit status, seconds, peak memory, and the first line that it says.
     Scripts/hostile-files.py --keepsake .build/release/keepsake [--only NAME ...]
 
 Ends with status 1 if a command takes more than 2 seconds or 128 MiB, ends by a signal, or with the status of an
-internal error. A sync of a file that grows may take longer. A first sync of 10,000 files, which keeps a version of each,
-may take as long as Unison's, which keeps none, in the same run, or 4 seconds if that isn't installed. Needs only the
-standard library, and 200 MiB of room in the temporary folder.
+internal error. A sync of a file that grows may take longer. A first sync of 10,000 files, which keeps a version of
+each, may take as long as Unison's, which keeps none, in the same run, or 4 seconds if that isn't installed. Needs only
+the standard library, and 200 MiB of room in the temporary folder.
 """
 import argparse
 import os
