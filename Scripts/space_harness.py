@@ -315,7 +315,10 @@ def be_shell(command, status, control, columns, rows):
             os.tcsetpgrp(0, game)
             os.kill(game, signal.SIGCONT)
         else:
+            # Until the player has looked at it, the terminal has to stay. Who hangs up then means nobody.
+            signal.signal(signal.SIGHUP, signal.SIG_IGN)
             os.write(status, f"{ending(how)}\n".encode())
+            os.read(control, 1)
             os._exit(0)
 
 

@@ -71,8 +71,9 @@ final class Game {
       next = max(next + .seconds(1 / World.rate), .now - .milliseconds(50))
       Thread.sleep(forTimeInterval: max(0, (next - .now) / .seconds(1)))
     }
-    try autosave.saveNow().wait(within: .seconds(2))
-    try data.close(within: .seconds(2))
+    // The player wants to quit, and no system ends the game meanwhile: a slow disk has time.
+    try autosave.saveNow().wait(within: .seconds(30))
+    try data.close(within: .seconds(30))
   }
 
   private func keep() throws { try record?.write(contentsOf: Data((world.bits + "\n").utf8)) }
