@@ -116,7 +116,8 @@ class Player:
         self.record = os.path.join(folder, "record")
         if os.path.exists(self.record):
             os.remove(self.record)
-        command = [space, "--data", os.path.join(folder, "data"), "--record", self.record, *options]
+        command = [space, "--data", os.path.join(folder, "data"), "--record", self.record, "--within", str(PATIENCE),
+                   *options]
         status_in, status_out = os.pipe()
         control_in, control_out = os.pipe()
         self.shell, self.master = pty.fork()

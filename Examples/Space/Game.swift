@@ -30,7 +30,9 @@ final class Game {
   }
 
   func play() throws {
-    let autosave = Autosave(data, to: .main, every: .seconds(options.every)) { [unowned self] in world }
+    let autosave = Autosave(data, to: .main, every: .seconds(options.every), within: options.within) {
+      [unowned self] in world
+    }
     autosave.onSuspend = { [unowned self] in terminal.restore() }
     autosave.onTerminate = { [unowned self] in terminal.restore() }
     autosave.onResume = { [unowned self] in

@@ -1,4 +1,5 @@
 import Foundation
+import Keepsake
 
 /// The reason why the game can't be played, as a sentence for the player.
 struct Problem: Error, CustomStringConvertible {
@@ -20,7 +21,7 @@ struct Options {
       --data     the folder of the saved ship (by default the platform's folder for such data)
       --assets   the folder of the game's own files (by default those that it was built with)
       --every    seconds from one save to the next (10 by default)
-    For its tests: [--steps N] [--record FILE] [--print]
+    For its tests: [--steps N] [--record FILE] [--print] [--within SECONDS]
     """
 
   var data: URL?
@@ -30,6 +31,9 @@ struct Options {
   var steps: Int?
   /// A file to which `World.bits` is written as a line for each frame.
   var record: URL?
+  /// How long a save may take when the game is ended. The usual time is what systems grant a game; a test doesn't fail
+  /// because its machine is busy.
+  var within = Autosave<World>.standardDeadline
   /// Whether the game only prints what is saved.
   var prints = false
 
@@ -48,6 +52,7 @@ struct Options {
       case "--assets": assets = URL(fileURLWithPath: value, isDirectory: true)
       case "--record": record = URL(fileURLWithPath: value)
       case "--every": every = try Self.number(value, name)
+      case "--within": within = .seconds(try Self.number(value, name))
       case "--steps": steps = Int(try Self.number(value, name))
       default: throw Problem("\(Self.usage)\n\(name) is not known.")
       }
