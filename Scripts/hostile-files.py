@@ -7,8 +7,8 @@ one takes: exit status, seconds, peak memory, and the first line that it says.
 
 Ends with status 1 if a command takes more than 2 seconds or 128 MiB, ends by a signal, or with the status of an
 internal error. A sync of a file that grows may take longer. A first sync of 10,000 files, which keeps a version of
-each, may take as long as Unison's, which keeps none, in the same run, or 4 seconds if that isn't installed. Needs only
-the standard library, and 200 MiB of room in the temporary folder.
+each, may take half as long as Unison's, which keeps none, in the same run, or 4 seconds if that isn't installed. Needs
+only the standard library, and 200 MiB of room in the temporary folder.
 """
 import argparse
 import os
@@ -206,7 +206,7 @@ def main():
     print(f"{'case':15} {'command':13} {'exit':>4} {'s':>6} {'MiB':>6}  first line")
     for case, make in CASES.items():
         work = tempfile.mkdtemp(prefix="hostile-files-")
-        growth = peer = None
+        growth = first = None
         try:
             # As root, everything can be read.
             user = NOBODY if case == "unreadable" and os.geteuid() == 0 else None
@@ -229,10 +229,13 @@ def main():
                 status, seconds, mib, line = run(keepsake, arguments, work, user)
                 longest = LONGER.get((case, name), SECONDS)
                 if case == "10,000 names" and name in FIRST_SYNC:
-                    if peer is None:
-                        peer = first_sync(folder, work) or FIRST_SYNC_SECONDS
-                        print(f"{case:15} {'Unison':13}      {peer:6.2f}")
-                    longest = peer
+                    if first is None:
+                        first = FIRST_SYNC_SECONDS
+                        peer = first_sync(folder, work)
+                        if peer is not None:
+                            print(f"{case:15} {'Unison':13}      {peer:6.2f}")
+                            first = peer / 2
+                    longest = first
                 is_bad = seconds > longest or mib > MIB or status < 0 or status == INTERNAL
                 failures += is_bad
                 print(f"{case:15} {name:13} {status:4} {seconds:6.2f} {mib:6.0f}  {line[:110]}"

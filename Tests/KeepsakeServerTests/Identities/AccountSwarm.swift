@@ -82,10 +82,11 @@ struct AccountSwarm {
     for _ in 0..<Int.random(in: Self.steps, using: &random) where problems.isEmpty {
       now += Int64.random(in: 0...(random.once(in: 10) ? 700_000 : 20_000), using: &random)
       let request = draw()
-      // Two that arrive together: each order of them is right, and that one comes between two steps of the other.
-      let second = random.once(in: 5) ? draw() : nil
+      // Two that arrive together, or one between two steps of the other: each order of them is right.
+      let isTogether = random.once(in: 5)
+      let second = isTogether || random.once(in: 5) ? draw() : nil
       if let second, second != request {
-        try await perform(request, beside: second)
+        try await perform(request, beside: second, isTogether: isTogether)
       } else {
         expect(try await perform(request), of: request)
       }
@@ -208,16 +209,15 @@ struct AccountSwarm {
 
   // MARK: Asking
 
-  /// - Parameter between: Runs once, between two steps, if the request has several.
+  /// Between which steps of a request another one comes.
+  private enum Pause: CaseIterable {
+    case afterAdmission, whileRemoving
+  }
+
+  /// - Parameter between: Is asked to run what comes between two steps, where the request has several.
   private func perform(
-    _ request: AccountRequest, between: () async throws -> Void = {}
+    _ request: AccountRequest, between pause: (Pause) async throws -> Void = { _ in }
   ) async throws -> AccountAnswer {
-    var isBetween = true
-    func pause() async throws {
-      guard isBetween else { return }
-      isBetween = false
-      try await between()
-    }
     do {
       switch request {
       case .register(let device):
@@ -226,27 +226,34 @@ struct AccountSwarm {
         return .done
       case .registerShared(var new, let name, let parent):
         let right = try await admit(.shared(name, of: parent))
+        try await pause(.afterAdmission)
         new.app = right.app
         return .device(try await storage.registerShared(new, named: "", by: right, now: now))
       case .makePairing(let code, let device, let expires):
         try await admit(device, isWriting: true)
+        try await pause(.afterAdmission)
         let pairing = Pairing(
           code: code, scope: cloud.keys.scope(of: device.app), player: device.player, container: device.container,
           expiresMilliseconds: expires)
         try await storage.putPairing(pairing, for: device.device, now: now)
         return .done
       case .join(let code, let right, let device):
-        return answer(try await storage.join(code, by: try await admit(right), as: device, name: "", now: now))
+        let right = try await admit(right)
+        try await pause(.afterAdmission)
+        return answer(try await storage.join(code, by: right, as: device, name: "", now: now))
       case .makeRecovery(let code, let device):
         try await admit(device, isWriting: true)
+        try await pause(.afterAdmission)
         try await storage.putRecovery(code, by: device, scope: cloud.keys.scope(of: device.app), now: now)
         return .done
       case .recover(let code, let next, let right, let device):
         let right = try await admit(right)
+        try await pause(.afterAdmission)
         let recovery = Recovery(code: code, next: next, right: right, name: "")
         return answer(try await storage.recover(recovery, as: device, now: now) { $0 == right.scope })
       case .link(let identity, let device):
         try await admit(device, isWriting: true)
+        try await pause(.afterAdmission)
         switch try await storage.link(identity, to: device, now: now) {
         case .linked: return .done
         case .taken: return .taken
@@ -255,6 +262,7 @@ struct AccountSwarm {
         }
       case .signIn(let identity, let device, let new):
         try await admit(device)
+        try await pause(.afterAdmission)
         switch try await storage.signIn(with: identity, by: device, as: NewDevice(device: new, name: ""), now: now) {
         case .joined(let joined): return .device(joined)
         case .unknown: return .unknown
@@ -263,14 +271,16 @@ struct AccountSwarm {
         }
       case .unlink(let identity, let device):
         try await admit(device, isWriting: true)
+        try await pause(.afterAdmission)
         return try await storage.unlink(identity, by: device) ? .done : .nothing
       case .remove(let device, let isLeaving):
         // A route admits nobody to a player who was deleted; one who is deleted meanwhile has no device any more.
         guard try await !storage.isRetired(device) else { return .done }
+        try await pause(.afterAdmission)
         do {
           try await repeating {
             try await removeShared(of: device.container, device.device, isLeaving)
-            try await pause()
+            try await pause(.whileRemoving)
             _ = try await storage.retire(
               device.device, of: device.container, isLeaving: isLeaving, leavesShared: !isLeaving, now: now)
           }
@@ -280,7 +290,7 @@ struct AccountSwarm {
         try await repeating {
           let others = try await storage.sharedContainers(of: container).filter { !$0.isAlone }.map(\.container)
           try await removeShared(of: container, nil, false) { others.contains($0) }
-          try await pause()
+          try await pause(.whileRemoving)
           try await storage.delete(container, now: now)
         }
         return .done
@@ -329,9 +339,13 @@ struct AccountSwarm {
 
   private func answer(_ device: DeviceIdentity?) -> AccountAnswer { device.map(AccountAnswer.device) ?? .nothing }
 
-  private mutating func perform(_ first: AccountRequest, beside second: AccountRequest) async throws {
-    let given = try await random.once(in: 2) ? perform(first, within: second) : performAtOnce(first, second)
-    story.append("\(now) together: \(first) -> \(given.0); \(second) -> \(given.1)")
+  private mutating func perform(
+    _ first: AccountRequest, beside second: AccountRequest, isTogether: Bool
+  ) async throws {
+    let place = Pause.allCases.randomElement(using: &random) ?? .afterAdmission
+    let given = try await isTogether ? performAtOnce(first, second) : perform(first, within: second, at: place)
+    story.append(
+      "\(now) \(isTogether ? "together" : "within, \(place)"): \(first) -> \(given.0); \(second) -> \(given.1)")
     var fitting: Set<AccountModel> = []
     for model in models {
       for var begun in [model] + model.parts(of: second) {
@@ -355,12 +369,13 @@ struct AccountSwarm {
     return try await (one, other)
   }
 
-  /// Performs one between two steps of the other or, if that has only one, after it.
+  /// Performs one between two steps of the other or, if that has no such steps, after it.
   private func perform(
-    _ inner: AccountRequest, within outer: AccountRequest
+    _ inner: AccountRequest, within outer: AccountRequest, at place: Pause
   ) async throws -> (AccountAnswer, AccountAnswer) {
     var given: AccountAnswer?
-    let last = try await perform(outer) { given = try await perform(inner) }
+    // What is repeated comes there again.
+    let last = try await perform(outer) { if $0 == place, given == nil { given = try await perform(inner) } }
     if let given { return (given, last) }
     return (try await perform(inner), last)
   }
