@@ -58,6 +58,27 @@ isOld() {
 isInterchange() { [[ " ${interchange[*]} " = *" $1 "* ]]; }
 isMessage() { [[ " ${messages[*]} " = *" $1 "* ]]; }
 
+# What this run is about: only that is compiled.
+case ${1:-} in
+  "" | coverage) targets=("${all[@]}") ;;
+  show) targets=("${archive[@]}") ;;
+  *) targets=("$@") ;;
+esac
+for target in "${targets[@]}"; do
+  if [[ " ${all[*]} " != *" $target "* ]]; then
+    echo "fuzz.sh: there is no target $target; there are ${all[*]}" >&2
+    exit 2
+  fi
+done
+# isWanted TARGET...: whether one of them is among this run's.
+isWanted() {
+  local one
+  for one; do
+    if [[ " ${targets[*]} " = *" $one "* ]]; then return 0; fi
+  done
+  return 1
+}
+
 # first TARGET: the folders with its first inputs.
 first() {
   if isInterchange "$1"; then
@@ -83,24 +104,27 @@ messageFlags=("${common[@]}" -D Cloud -lstdc++ -module-name KeepsakeReplication 
   -I .build/debug/Modules
   $(find .build/debug/{Crypto,CryptoBoringWrapper,CCryptoBoringSSL,CCryptoBoringSSLShims,CXKCP,CXKCPShims}.build \
     -name '*.o'))
-if isOld $out/replay; then
+if isWanted "${archive[@]}" && isOld $out/replay; then
   compile $out/replay "${flags[@]}" -Onone -profile-generate -profile-coverage-mapping \
     $(sources -e Fuzz/Entry -e Fuzz/Mutator -e Fuzz/MemoryWatch)
 fi
-if isOld $out/replay-interchange; then
+if isWanted "${interchange[@]}" && isOld $out/replay-interchange; then
   compile $out/replay-interchange "${interchangeFlags[@]}" -Onone -profile-generate -profile-coverage-mapping \
     $(interchangeSources -e InterchangeEntry -e Fuzz/MemoryWatch)
 fi
-if isOld $out/replay-messages; then
+if isWanted "${messages[@]}" && isOld $out/replay-messages; then
   compile $out/replay-messages "${messageFlags[@]}" -Onone -profile-generate -profile-coverage-mapping \
     $(messageSources -e MessageEntry -e Fuzz/MemoryWatch)
 fi
-LLVM_PROFILE_FILE=/dev/null $out/replay seeds $out/seeds
-LLVM_PROFILE_FILE=/dev/null $out/replay-interchange seeds $out/seeds-interchange
-LLVM_PROFILE_FILE=/dev/null $out/replay-messages seeds Tests/KeepsakeReplicationTests/Fixtures/v1 $out/seeds-messages
+export LLVM_PROFILE_FILE=/dev/null
+if isWanted "${archive[@]}"; then $out/replay seeds $out/seeds; fi
+if isWanted "${interchange[@]}"; then $out/replay-interchange seeds $out/seeds-interchange; fi
+if isWanted "${messages[@]}"; then
+  $out/replay-messages seeds Tests/KeepsakeReplicationTests/Fixtures/v1 $out/seeds-messages
+fi
 
 if [ "${1:-}" = show ]; then
-  LLVM_PROFILE_FILE=/dev/null $out/replay "$@"
+  $out/replay "$@"
   exit
 fi
 
@@ -128,14 +152,14 @@ if [ "${1:-}" = coverage ]; then
   exit
 fi
 
-if isOld $out/fuzz; then
+if isWanted "${archive[@]}" && isOld $out/fuzz; then
   compile $out/fuzz "${flags[@]}" -O -wmo -sanitize=fuzzer,address $(sources -e Fuzz/Replay -e Fuzz/Seeds)
 fi
-if isOld $out/fuzz-interchange; then
+if isWanted "${interchange[@]}" && isOld $out/fuzz-interchange; then
   compile $out/fuzz-interchange "${interchangeFlags[@]}" -O -wmo -sanitize=fuzzer,address \
     $(interchangeSources -e InterchangeReplay -e InterchangeSeeds)
 fi
-if isOld $out/fuzz-messages; then
+if isWanted "${messages[@]}" && isOld $out/fuzz-messages; then
   compile $out/fuzz-messages "${messageFlags[@]}" -O -wmo -sanitize=fuzzer,address \
     $(messageSources -e MessageReplay)
 fi
@@ -163,11 +187,9 @@ run() {
 }
 
 status=0
-for target in "${@:-${all[@]}}"; do
-  for one in $target; do
-    while [ "$(jobs -rp | wc -l)" -ge "${JOBS:-2}" ]; do wait -n || status=1; done
-    run "$one" &
-  done
+for target in "${targets[@]}"; do
+  while [ "$(jobs -rp | wc -l)" -ge "${JOBS:-2}" ]; do wait -n || status=1; done
+  run "$target" &
 done
 while [ -n "$(jobs -p)" ]; do wait -n || status=1; done
 exit $status
