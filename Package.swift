@@ -98,6 +98,8 @@ let package = Package(
         .product(name: "SwiftCompilerPlugin", package: "swift-syntax"),
       ],
       swiftSettings: strict),
+    // What differs between the systems: the only place that asks which one it is.
+    .target(name: "KeepsakePlatform", swiftSettings: strict),
     .target(name: "KeepsakeArchive", dependencies: ["KeepsakeMacros"], swiftSettings: strict),
     // Archives shown, compared and taken apart, without the types that wrote them: for tools, and not for games.
     .target(name: "KeepsakeInspection", dependencies: ["KeepsakeArchive"], swiftSettings: strict),
@@ -115,7 +117,7 @@ let package = Package(
     .target(
       name: "KeepsakeStore",
       dependencies: [
-        "KeepsakeReplication",
+        "KeepsakePlatform", "KeepsakeReplication",
         .product(name: "GRDB", package: "GRDB.swift"),
         .product(name: "GRDBSQLite", package: "GRDB.swift"),
         .product(name: "Crypto", package: "swift-crypto"),
@@ -124,13 +126,15 @@ let package = Package(
     .target(
       name: "KeepsakeSync",
       dependencies: [
-        "KeepsakeReplication", "KeepsakeStore", .target(name: "CCurl", condition: .when(platforms: [.linux])),
+        "KeepsakePlatform", "KeepsakeReplication", "KeepsakeStore",
+        .target(name: "CCurl", condition: .when(platforms: [.linux])),
       ],
       swiftSettings: strict),
     .target(
       name: "Keepsake",
       dependencies: [
-        "KeepsakeArchive", "KeepsakeInterchange", "KeepsakeReplication", "KeepsakeStore", "KeepsakeSync",
+        "KeepsakeArchive", "KeepsakeInterchange", "KeepsakePlatform", "KeepsakeReplication", "KeepsakeStore",
+        "KeepsakeSync",
         .product(name: "GRDB", package: "GRDB.swift"), .product(name: "GRDBSQLite", package: "GRDB.swift"),
         .product(name: "Crypto", package: "swift-crypto"),
       ],
@@ -151,7 +155,7 @@ let package = Package(
     .target(
       name: "KeepsakeServer",
       dependencies: [
-        "KeepsakeReplication",
+        "KeepsakePlatform", "KeepsakeReplication",
         .product(name: "GRDB", package: "GRDB.swift", condition: cloud),
         .product(name: "Crypto", package: "swift-crypto", condition: cloud),
         .product(name: "Hummingbird", package: "hummingbird", condition: cloud),
@@ -173,12 +177,15 @@ let package = Package(
       ],
       swiftSettings: strict),
     // Keeps a folder of plain files and a store the same: `keepsake sync`.
-    .target(name: "KeepsakeMirror", dependencies: ["KeepsakeReplication", "KeepsakeStore"], swiftSettings: strict),
+    .target(
+      name: "KeepsakeMirror", dependencies: ["KeepsakePlatform", "KeepsakeReplication", "KeepsakeStore"],
+      swiftSettings: strict),
     .executableTarget(
       name: "KeepsakeCommand",
       dependencies: [
         "FlowerGarden", "Keepsake", "KeepsakeArchive", "KeepsakeInspection", "KeepsakeInterchange", "KeepsakeMirror",
-        "KeepsakeReplication", "KeepsakeStore", "KeepsakeSync", "KeepsakeServer", "KeepsakeSimulation",
+        "KeepsakePlatform", "KeepsakeReplication", "KeepsakeStore", "KeepsakeSync", "KeepsakeServer",
+        "KeepsakeSimulation",
         .target(name: "CZlib", condition: cloud),
         .product(name: "ArgumentParser", package: "swift-argument-parser", condition: cloud),
         .product(name: "Configuration", package: "swift-configuration", condition: cloud),
@@ -257,8 +264,8 @@ let package = Package(
     .testTarget(
       name: "KeepsakeTests",
       dependencies: [
-        "Keepsake", "KeepsakeSync", "KeepsakeStore", "KeepsakeReplication", "KeepsakeSimulation", "KeepsakeTesting",
-        "TestSupport",
+        "Keepsake", "KeepsakePlatform", "KeepsakeSync", "KeepsakeStore", "KeepsakeReplication", "KeepsakeSimulation",
+        "KeepsakeTesting", "TestSupport",
         .product(name: "GRDB", package: "GRDB.swift"),
       ],
       swiftSettings: strict),

@@ -1,13 +1,6 @@
 #if Cloud
 import ArgumentParser
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Darwin)
-import Darwin
-#endif
-
+import KeepsakePlatform
 /// The command `keepsake`.
 @main
 struct KeepsakeTool: AsyncParsableCommand {
@@ -92,14 +85,6 @@ struct KeepsakeTool: AsyncParsableCommand {
 }
 #else
 import Foundation
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Darwin)
-import Darwin
-#endif
-
 /// Replaces the command in a build without the packages that it needs.
 @main
 struct KeepsakeTool {

@@ -1,10 +1,4 @@
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Darwin)
-import Darwin
-#endif
+import KeepsakePlatform
 
 /// The renames that C's standard library doesn't have, with substitutes for systems that lack them.
 enum AtomicRename {
@@ -18,7 +12,7 @@ enum AtomicRename {
   static func exchange(_ first: String, _ second: String, spare: String, in folder: Int32) throws(MirrorError)
     -> String?
   {
-    switch rename(first, second, in: folder, how: .exchange) {
+    switch SystemCall.rename(first, second, in: folder, .exchange) {
     case 0: return first
     case ENOENT: return nil
     case ENOSYS, EINVAL, ENOTSUP, EOPNOTSUPP: break
@@ -38,7 +32,7 @@ enum AtomicRename {
   ///
   /// - Returns: False if the name is taken; nothing was changed then.
   static func renameToFree(_ first: String, _ second: String, in folder: Int32) throws(MirrorError) -> Bool {
-    switch rename(first, second, in: folder, how: .keep) {
+    switch SystemCall.rename(first, second, in: folder, .keep) {
     case 0: return true
     case EEXIST: return false
     case ENOSYS, EINVAL, ENOTSUP, EOPNOTSUPP: break
@@ -51,29 +45,4 @@ enum AtomicRename {
     unlinkat(folder, first, 0)
     return true
   }
-
-  private enum How {
-    case exchange, keep
-  }
-
-  /// Calls the system's own function. Returns 0 or its error number; ENOSYS if there is no such function.
-  private static func rename(_ first: String, _ second: String, in folder: Int32, how: How) -> Int32 {
-    #if canImport(Darwin)
-    let flags = how == .exchange ? UInt32(RENAME_SWAP) : UInt32(RENAME_EXCL)
-    return renameatx_np(folder, first, folder, second, flags) == 0 ? 0 : errno
-    #else
-    guard let call else { return ENOSYS }
-    // RENAME_EXCHANGE and RENAME_NOREPLACE of Linux's <linux/fs.h>.
-    let flags: UInt32 = how == .exchange ? 2 : 1
-    return call(folder, first, folder, second, flags) == 0 ? 0 : errno
-    #endif
-  }
-
-  #if !canImport(Darwin)
-  private typealias Call =
-    @convention(c) (Int32, UnsafePointer<CChar>, Int32, UnsafePointer<CChar>, UInt32) -> Int32
-
-  // The declaration of renameat2 is behind a macro that Swift's import of the library doesn't set, so it is looked up.
-  private static let call: Call? = dlsym(nil, "renameat2").map { unsafeBitCast($0, to: Call.self) }
-  #endif
 }

@@ -1,11 +1,4 @@
-#if canImport(Glibc)
-import CDispatch  // The compiler may take this module for the one that defines Glibc's stat.
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Darwin)
-import Darwin
-#endif
+import KeepsakePlatform
 
 /// An open file or folder, closed when the value is destroyed.
 struct Descriptor: ~Copyable {

@@ -1,11 +1,4 @@
-#if canImport(Glibc)
-import CDispatch  // The compiler may take this module for the one that defines Glibc's stat.
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Darwin)
-import Darwin
-#endif
+import KeepsakePlatform
 
 /// Distinguishes a file that changed from one that didn't, without reading it.
 ///
@@ -26,13 +19,8 @@ struct FileSignature: Hashable, Sendable, Codable {
 
   init(_ status: borrowing stat) {
     size = Int64(status.st_size)
-    #if canImport(Darwin)
-    modifiedNanoseconds = Self.nanoseconds(status.st_mtimespec)
-    changedNanoseconds = Self.nanoseconds(status.st_ctimespec)
-    #else
-    modifiedNanoseconds = Self.nanoseconds(status.st_mtim)
-    changedNanoseconds = Self.nanoseconds(status.st_ctim)
-    #endif
+    modifiedNanoseconds = status.modified.nanoseconds
+    changedNanoseconds = status.changed.nanoseconds
     inode = UInt64(truncatingIfNeeded: status.st_ino)
     device = UInt64(truncatingIfNeeded: status.st_dev)
   }
@@ -43,10 +31,5 @@ struct FileSignature: Hashable, Sendable, Codable {
   func sameContent(as other: FileSignature) -> Bool {
     size == other.size && modifiedNanoseconds == other.modifiedNanoseconds && inode == other.inode
       && device == other.device
-  }
-
-  /// Wraps around for times some centuries away: it only has to differ when the file changed.
-  private static func nanoseconds(_ time: timespec) -> Int64 {
-    Int64(time.tv_sec) &* 1_000_000_000 &+ Int64(time.tv_nsec)
   }
 }

@@ -1,14 +1,6 @@
 import Foundation
+import KeepsakePlatform
 import KeepsakeStore
-
-#if canImport(Glibc)
-import CDispatch  // The compiler may take this module for the one that defines Glibc's stat.
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Darwin)
-import Darwin
-#endif
 
 /// Everything that a scan found.
 struct FolderListing {

@@ -1,14 +1,6 @@
 import Foundation
+import KeepsakePlatform
 import KeepsakeReplication
-
-#if canImport(Glibc)
-import CDispatch  // The compiler may take this module for the one that defines Glibc's stat.
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Darwin)
-import Darwin
-#endif
 
 extension MirrorFolder {
   /// Writes `bytes` into a temporary beside `path`, syncs it to the disk, and marks it complete by its name.
@@ -108,13 +100,7 @@ extension MirrorFolder {
     while done < bytes.count {
       let number = file.number
       let count = bytes.withUnsafeBytes { buffer in
-        #if canImport(Glibc)
-        Glibc.write(number, buffer.baseAddress.map { $0 + done }, bytes.count - done)
-        #elseif canImport(Musl)
-        Musl.write(number, buffer.baseAddress.map { $0 + done }, bytes.count - done)
-        #else
-        Darwin.write(number, buffer.baseAddress.map { $0 + done }, bytes.count - done)
-        #endif
+        SystemCall.write(number, buffer.baseAddress.map { $0 + done }, bytes.count - done)
       }
       if count < 0 {
         if errno == EINTR { continue }

@@ -1,14 +1,6 @@
 import Foundation
+import KeepsakePlatform
 package import KeepsakeStore
-
-#if canImport(Glibc)
-import CDispatch  // The compiler may take this module for the one that defines Glibc's stat.
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Darwin)
-import Darwin
-#endif
 
 /// What exists at a path of the mirrored folder.
 enum DiskState: Hashable, Sendable {

@@ -1,15 +1,7 @@
 import Foundation
+import KeepsakePlatform
 import KeepsakeReplication
 import KeepsakeStore
-
-#if canImport(Glibc)
-import CDispatch  // The compiler may take this module for the one that defines Glibc's stat.
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Darwin)
-import Darwin
-#endif
 
 /// The version whose bytes are on the disk at a path.
 struct PlacedEntry: Hashable, Sendable, Codable {
@@ -175,15 +167,7 @@ struct PlacedTable: ~Copyable {
     // In one call. A full disk, or the end of this process in the middle of it, may leave a part of the lines, which
     // the next reading treats as damage of the last line alone: nothing of them is committed yet.
     let file = file
-    let count = lines.withUnsafeBytes { buffer in
-      #if canImport(Glibc)
-      Glibc.write(file, buffer.baseAddress, buffer.count)
-      #elseif canImport(Musl)
-      Musl.write(file, buffer.baseAddress, buffer.count)
-      #else
-      Darwin.write(file, buffer.baseAddress, buffer.count)
-      #endif
-    }
+    let count = lines.withUnsafeBytes { SystemCall.write(file, $0.baseAddress, $0.count) }
     guard count == lines.count else {
       torn = true
       throw .system("record a written file", count < 0 ? errno : ENOSPC, path: path)

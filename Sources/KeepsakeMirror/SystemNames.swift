@@ -1,3 +1,5 @@
+import KeepsakePlatform
+
 /// Which names the files of a system can have.
 ///
 /// What one system has may be impossible on another: a file is kept under its name wherever that was made, and written
@@ -9,13 +11,7 @@ package enum SystemNames: Sendable {
   case windows
 
   /// Those of the system that this program runs on.
-  package static var current: SystemNames {
-    #if os(Windows)
-    .windows
-    #else
-    .any
-    #endif
-  }
+  package static var current: SystemNames { HostSystem.current == .windows ? .windows : .any }
 
   /// Whether a file of the system can have this path.
   func allows(_ path: SavePath) -> Bool {

@@ -3,6 +3,7 @@ import Foundation
 import Hummingbird
 import HummingbirdCore
 import HummingbirdHTTP2
+import KeepsakePlatform
 import KeepsakeReplication
 import Logging
 import NIOCore
@@ -59,7 +60,7 @@ struct CloudService: Service {
     storage.committer.observe { metrics.committed($0, nanoseconds: $1, failed: $2) }
     let refusals = RefusalLog(metrics: metrics, logger: logger, clock: clock)
     let descriptors = Descriptors.raiseLimit()
-    Descriptors.returnFreedMemory()
+    ProcessResources.returnFreedMemory()
     let connections = configuration.connections ?? Descriptors.connections(for: descriptors)
     logger.notice(
       "Limits of this process", metadata: ["descriptors": "\(descriptors)", "connections": "\(connections)"])

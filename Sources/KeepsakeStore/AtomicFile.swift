@@ -1,14 +1,5 @@
 package import Foundation
-
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Android)
-import Android
-#elseif canImport(Darwin)
-import Darwin
-#endif
+import KeepsakePlatform
 
 /// Writes a file so that, whatever happens meanwhile, its name refers to either all of the old bytes or all of the new
 /// ones.
@@ -161,11 +152,7 @@ package enum AtomicFile {
 
   /// Waits until what was written to an open file is on the disk.
   static func sync(_ file: Int32, path: String) throws {
-    #if canImport(Darwin)
-    // On Apple's systems, fsync stops at the drive's cache. Where F_FULLFSYNC isn't supported, fsync is all there is.
-    if fcntl(file, F_FULLFSYNC) == 0 { return }
-    #endif
-    guard fsync(file) == 0 else { throw StoreError(errorNumber: errno, doing: "syncing \(path)") }
+    guard FullSync.flush(file) == 0 else { throw StoreError(errorNumber: errno, doing: "syncing \(path)") }
   }
 
   private static func uniqueNumber() -> String {

@@ -1,12 +1,4 @@
-#if canImport(Glibc)
-package import Glibc
-#elseif canImport(Musl)
-package import Musl
-#elseif canImport(Android)
-package import Android
-#elseif canImport(Darwin)
-package import Darwin
-#endif
+package import KeepsakePlatform
 
 /// Identifies a file or folder, whatever its name.
 package struct FileIdentity: Hashable, Sendable {

@@ -1,16 +1,7 @@
 public import Foundation
 import GRDB
+import KeepsakePlatform
 import KeepsakeReplication
-
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Android)
-import Android
-#elseif canImport(Darwin)
-import Darwin
-#endif
 
 /// Why a store, or a file written beside it, could not do what was requested.
 ///

@@ -1,15 +1,6 @@
 import Foundation
+import KeepsakePlatform
 import Synchronization
-
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Android)
-import Android
-#elseif canImport(Darwin)
-import Darwin
-#endif
 
 /// Locks a store for one opener at a time: two would each believe that they are the only writer of what they mint.
 ///

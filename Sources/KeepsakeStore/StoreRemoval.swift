@@ -1,14 +1,5 @@
 package import Foundation
-
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Android)
-import Android
-#elseif canImport(Darwin)
-import Darwin
-#endif
+import KeepsakePlatform
 
 /// Removes a whole store: its folder with everything in it.
 package enum StoreRemoval {

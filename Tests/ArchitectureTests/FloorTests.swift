@@ -9,22 +9,26 @@ struct FloorTests {
   /// Which modules of this package each target may import.
   static let floors: [String: Set<String>] = [
     "KeepsakeMacros": [],
+    "KeepsakePlatform": [],
     "KeepsakeArchive": [],
     "KeepsakeInspection": ["KeepsakeArchive"],
     "KeepsakeInterchange": ["KeepsakeArchive"],
     "KeepsakeReplication": [],
-    "KeepsakeStore": ["KeepsakeReplication", "CZstd"],
-    "KeepsakeSync": ["KeepsakeReplication", "KeepsakeStore", "CCurl"],
-    "Keepsake": ["KeepsakeArchive", "KeepsakeInterchange", "KeepsakeReplication", "KeepsakeStore", "KeepsakeSync"],
+    "KeepsakeStore": ["KeepsakePlatform", "KeepsakeReplication", "CZstd"],
+    "KeepsakeSync": ["KeepsakePlatform", "KeepsakeReplication", "KeepsakeStore", "CCurl"],
+    "Keepsake": [
+      "KeepsakeArchive", "KeepsakeInterchange", "KeepsakePlatform", "KeepsakeReplication", "KeepsakeStore",
+      "KeepsakeSync",
+    ],
     "KeepsakeRecords": [],
     "KeepsakeSimulation": ["KeepsakeArchive", "KeepsakeReplication", "KeepsakeStore", "KeepsakeSync", "Keepsake"],
     "KeepsakeTesting": ["Keepsake", "KeepsakeReplication", "KeepsakeSimulation", "KeepsakeStore", "KeepsakeSync"],
-    "KeepsakeServer": ["KeepsakeReplication"],
-    "KeepsakeMirror": ["KeepsakeReplication", "KeepsakeStore"],
+    "KeepsakeServer": ["KeepsakePlatform", "KeepsakeReplication"],
+    "KeepsakeMirror": ["KeepsakePlatform", "KeepsakeReplication", "KeepsakeStore"],
     "KeepsakeCommand": [
       "Keepsake", "KeepsakeArchive", "KeepsakeInspection", "KeepsakeInterchange", "KeepsakeMirror",
-      "KeepsakeReplication",
-      "KeepsakeStore", "KeepsakeSync", "KeepsakeServer", "KeepsakeSimulation", "CZlib",
+      "KeepsakePlatform", "KeepsakeReplication", "KeepsakeStore", "KeepsakeSync", "KeepsakeServer",
+      "KeepsakeSimulation", "CZlib",
     ],
     "CCurl": [],
     "CZstd": [],
@@ -75,6 +79,35 @@ struct FloorTests {
   func everyTargetIsListed() throws {
     let folders = try FileManager.default.contentsOfDirectory(atPath: Self.root.appending(path: "Sources").path)
     #expect(Set(folders.filter { !$0.hasPrefix(".") }) == Set(Self.floors.keys))
+  }
+
+  /// The files that exist for some systems only, as a whole.
+  static let filesOfOneSystem: Set = [
+    "Keepsake/Credentials/DataProtectionStore.swift", "Keepsake/Credentials/KeychainStore.swift",
+    "Keepsake/Preferences/Preference+SwiftUI.swift", "KeepsakeArchive/Conformances/AppleMatrices.swift",
+    "KeepsakeArchive/Conformances/HalfFloat.swift", "KeepsakeArchive/Conformances/PlatformGeometry.swift",
+    "KeepsakeSync/HTTP/Connections/CurlConnections.swift", "KeepsakeSync/HTTP/Connections/CurlTransfer.swift",
+    "KeepsakeSync/HTTP/Connections/HTTPCarrier+Curl.swift",
+  ]
+  static let systemConditions = ["os(", "canImport(", "targetEnvironment("]
+
+  @Test("only `KeepsakePlatform` asks which system it is compiled for, and files that exist for one as a whole")
+  func oneRoomForSystems() throws {
+    var found: Set<String> = []
+    let others = Self.floors.keys.filter { !Self.systemLibraries.contains($0) && $0 != "KeepsakePlatform" }
+    for target in others.sorted() {
+      for file in try Self.sources(of: target) {
+        let path = file.path.components(separatedBy: "/Sources/").last ?? file.path
+        for (number, line) in try String(contentsOf: file, encoding: .utf8).components(separatedBy: "\n").enumerated() {
+          let line = line.trimmingCharacters(in: .whitespaces)
+          guard line.hasPrefix("#if") || line.hasPrefix("#elseif"), Self.systemConditions.contains(where: line.contains)
+          else { continue }
+          found.insert(path)
+          #expect(number == 0, "\(path):\(number + 1): \(line)")
+        }
+      }
+    }
+    #expect(found == Self.filesOfOneSystem)
   }
 
   /// Waits whose limit becomes a date on Linux, which somebody may set meanwhile.

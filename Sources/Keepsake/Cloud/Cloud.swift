@@ -1,4 +1,5 @@
 public import Foundation
+import KeepsakePlatform
 package import KeepsakeReplication
 import KeepsakeStore
 package import KeepsakeSync
@@ -153,7 +154,7 @@ public final class Cloud: Sendable {
     state.setDesired { desired in
       desired.following = .own
       desired.address = address
-      desired.deviceName = deviceName ?? CloudConnection.platformName
+      desired.deviceName = deviceName ?? HostSystem.current.deviceName
     }
     reconcile()
   }

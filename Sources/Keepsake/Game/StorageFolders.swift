@@ -1,4 +1,5 @@
 public import Foundation
+import KeepsakePlatform
 import KeepsakeReplication
 import KeepsakeStore
 
@@ -63,13 +64,14 @@ public struct StorageFolders: Sendable, Hashable {
   /// - Throws: `GameDataError` with `misuse` if the system doesn't define a folder for such files.
   public func url(for kind: Kind) throws -> URL {
     if let override { return override.appendingPathComponent(kind.rawValue, isDirectory: true) }
-    let base = try Self.base(of: kind, ProcessInfo.processInfo.environment)
-    let folder = base.appendingPathComponent(id, isDirectory: true)
-    #if canImport(Darwin) || os(Windows)
+    return try url(for: kind, on: .current, ProcessInfo.processInfo.environment)
+  }
+
+  func url(for kind: Kind, on system: HostSystem, _ environment: [String: String]) throws -> URL {
+    let folder = try Self.base(of: kind, on: system, environment).appendingPathComponent(id, isDirectory: true)
     // Where several kinds share a folder, each kind except `data` has a subfolder of its own in it.
-    if kind != .data { return folder.appendingPathComponent(".\(kind.rawValue)", isDirectory: true) }
-    #endif
-    return folder
+    guard system.isApple || system == .windows, kind != .data else { return folder }
+    return folder.appendingPathComponent(".\(kind.rawValue)", isDirectory: true)
   }
 
   /// Returns a folder, and creates it if needed: readable only for this user, and excluded from backups if the kind
@@ -95,14 +97,7 @@ public struct StorageFolders: Sendable, Hashable {
   ///
   /// - Parameter url: The file or folder.
   /// - Throws: The system's error.
-  public static func excludeFromBackups(_ url: URL) throws {
-    #if canImport(Darwin)
-    var url = url
-    var values = URLResourceValues()
-    values.isExcludedFromBackup = true
-    try url.setResourceValues(values)
-    #endif
-  }
+  public static func excludeFromBackups(_ url: URL) throws { try SystemCall.excludeFromBackups(url) }
 
   // MARK: Games and profiles
 
@@ -137,21 +132,19 @@ public struct StorageFolders: Sendable, Hashable {
   // MARK: Platforms
 
   /// Returns the folder that contains a folder for each game.
-  private static func base(of kind: Kind, _ environment: [String: String]) throws -> URL {
-    #if os(Windows)
-    guard let folder = environment["LOCALAPPDATA"], !folder.isEmpty else {
-      throw GameDataError(.misuse, "LOCALAPPDATA is not set: specify where the game's files are stored")
+  private static func base(of kind: Kind, on system: HostSystem, _ environment: [String: String]) throws -> URL {
+    if system == .windows {
+      guard let folder = environment["LOCALAPPDATA"], !folder.isEmpty else {
+        throw GameDataError(.misuse, "LOCALAPPDATA is not set: specify where the game's files are stored")
+      }
+      return URL(fileURLWithPath: folder, isDirectory: true)
     }
-    return URL(fileURLWithPath: folder, isDirectory: true)
-    #elseif canImport(Darwin)
+    guard system.isApple else { return try xdg(kind, environment) }
     let directory: FileManager.SearchPathDirectory = kind == .cache ? .cachesDirectory : .applicationSupportDirectory
     guard let folder = FileManager.default.urls(for: directory, in: .userDomainMask).first else {
       throw GameDataError(.misuse, "the system has no folder for such files: specify where the game's files are stored")
     }
     return folder
-    #else
-    return try xdg(kind, environment)
-    #endif
   }
 
   /// Returns the folder of the XDG base directory specification: the variable's value if it is an absolute path,

@@ -1,3 +1,4 @@
+package import KeepsakePlatform
 public import KeepsakeReplication
 import KeepsakeStore
 

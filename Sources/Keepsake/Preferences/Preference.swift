@@ -1,7 +1,3 @@
-#if canImport(SwiftUI)
-public import SwiftUI
-#endif
-
 /// A preference as a property.
 ///
 ///     struct Options {
@@ -18,8 +14,8 @@ public import SwiftUI
 /// binding.
 @propertyWrapper
 public struct Preference<Value: Sendable>: Sendable {
-  private let key: PreferenceKey<Value>
-  private let preferences: Preferences
+  let key: PreferenceKey<Value>
+  let preferences: Preferences
 
   /// Binds a property to a preference of a game.
   ///
@@ -37,17 +33,4 @@ public struct Preference<Value: Sendable>: Sendable {
     get { preferences[key] }
     nonmutating set { preferences[key] = newValue }
   }
-
-  #if canImport(SwiftUI)
-  /// A binding for controls that change the value.
-  public var projectedValue: Binding<Value> {
-    let (key, preferences) = (key, preferences)
-    return Binding(get: { preferences[key] }, set: { preferences[key] = $0 })
-  }
-  #endif
 }
-
-#if canImport(SwiftUI)
-// A view that reads the preference in its body is updated by Observation, so there is no state of its own to update.
-extension Preference: DynamicProperty {}
-#endif

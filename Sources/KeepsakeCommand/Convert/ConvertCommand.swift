@@ -1,19 +1,10 @@
 #if Cloud
 import ArgumentParser
-import KeepsakeReplication
 import Foundation
 import KeepsakeInterchange
+import KeepsakePlatform
+import KeepsakeReplication
 import KeepsakeStore
-#if canImport(Glibc)
-import CDispatch  // The compiler may take this module, or the next, for the one that defines Glibc's stat.
-import CoreFoundation
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Darwin)
-import Darwin
-#endif
-
 /// `keepsake convert`: writes a file in another format.
 struct ConvertCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(

@@ -1,16 +1,8 @@
 #if Cloud
 import Foundation
+import KeepsakePlatform
 import KeepsakeReplication
 import Synchronization
-
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Darwin)
-import Darwin
-import KeepsakeReplication
-#endif
 
 /// A process of the demo: started from this executable, communicating in lines, and certain to end with the demo unless
 /// `leaveRunning` is called.
@@ -113,13 +105,7 @@ final class ChildProcess {
   }
 
   private func signal(_ number: Int32) {
-    #if canImport(Glibc)
-    Glibc.kill(process.processIdentifier, number)
-    #elseif canImport(Musl)
-    Musl.kill(process.processIdentifier, number)
-    #else
-    Darwin.kill(process.processIdentifier, number)
-    #endif
+    _ = SystemCall.kill(process.processIdentifier, number)
     process.waitUntilExit()
   }
 }

@@ -1,17 +1,8 @@
 #if Cloud
 import Foundation
+import KeepsakePlatform
 import KeepsakeReplication
 import KeepsakeStore
-#if canImport(Glibc)
-import CDispatch  // The compiler may take this module, or the next, for the one that defines Glibc's stat.
-import CoreFoundation
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Darwin)
-import Darwin
-#endif
-
 /// A file or folder that is left out because it can't be read.
 struct SkippedEntry: Encodable {
   var path: String

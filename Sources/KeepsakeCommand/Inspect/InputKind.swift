@@ -1,18 +1,9 @@
 #if Cloud
 import Foundation
 import KeepsakeInterchange
+import KeepsakePlatform
 import KeepsakeReplication
 import KeepsakeStore
-#if canImport(Glibc)
-import CDispatch  // The compiler may take this module, or the next, for the one that defines Glibc's stat.
-import CoreFoundation
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Darwin)
-import Darwin
-#endif
-
 /// What a path names, recognized by its first bytes.
 enum InputKind {
   case store(URL)

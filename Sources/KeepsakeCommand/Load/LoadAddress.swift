@@ -1,13 +1,6 @@
 #if Cloud
 import Foundation
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Darwin)
-import Darwin
-#endif
-
+import KeepsakePlatform
 /// The address of the server under load, resolved once.
 struct LoadAddress: Sendable {
   let host: String
@@ -28,7 +21,7 @@ struct LoadAddress: Sendable {
     self.host = host
     port = url.port ?? 80
     var hints = addrinfo()
-    hints.ai_socktype = LoadSocket.stream
+    hints.ai_socktype = SystemCall.stream
     var list: UnsafeMutablePointer<addrinfo>?
     guard getaddrinfo(host, "\(port)", &hints, &list) == 0, let first = list, let address = first.pointee.ai_addr
     else {
@@ -41,7 +34,7 @@ struct LoadAddress: Sendable {
   }
 
   private static func canBind(_ bytes: [UInt8], _ family: Int32) -> Bool {
-    let descriptor = socket(family, LoadSocket.stream, 0)
+    let descriptor = socket(family, SystemCall.stream, 0)
     guard descriptor >= 0 else { return false }
     defer { close(descriptor) }
     var anyPort = bytes
@@ -53,13 +46,7 @@ struct LoadAddress: Sendable {
 
   /// Connects a socket to it.
   func connect(_ descriptor: Int32) -> Int32 {
-    #if canImport(Glibc)
-    Self.with(bytes) { Glibc.connect(descriptor, $0, $1) }
-    #elseif canImport(Musl)
-    Self.with(bytes) { Musl.connect(descriptor, $0, $1) }
-    #else
-    Self.with(bytes) { Darwin.connect(descriptor, $0, $1) }
-    #endif
+    Self.with(bytes) { SystemCall.connect(descriptor, $0, $1) }
   }
 
   private static func with(_ bytes: [UInt8], _ body: (UnsafePointer<sockaddr>, socklen_t) -> Int32) -> Int32 {
@@ -72,19 +59,13 @@ struct LoadAddress: Sendable {
 
 /// A connected socket whose calls block, each for a limited time.
 final class LoadSocket {
-  #if canImport(Glibc)
-  static let stream = Int32(SOCK_STREAM.rawValue)
-  #else
-  static let stream = SOCK_STREAM
-  #endif
-
   let descriptor: Int32
 
   /// - Parameters:
   ///   - timeoutSeconds: How long one call may wait.
   ///   - receiveBytes: How much the system may receive ahead; nil for its own choice.
   init(_ address: LoadAddress, timeoutSeconds: Int, receiveBytes: Int32? = nil) throws(LoadError) {
-    descriptor = socket(address.family, Self.stream, 0)
+    descriptor = socket(address.family, SystemCall.stream, 0)
     guard descriptor >= 0 else { throw LoadError("no socket") }
     var one: Int32 = 1
     setsockopt(descriptor, Int32(IPPROTO_TCP), TCP_NODELAY, &one, socklen_t(MemoryLayout<Int32>.size))
@@ -106,15 +87,7 @@ final class LoadSocket {
   func send(_ bytes: Data) throws(LoadError) {
     var rest = bytes[...]
     while !rest.isEmpty {
-      let sent = rest.withUnsafeBytes { raw -> Int in
-        #if canImport(Darwin)
-        Darwin.send(descriptor, raw.baseAddress, raw.count, 0)
-        #elseif canImport(Musl)
-        Musl.send(descriptor, raw.baseAddress, raw.count, Int32(MSG_NOSIGNAL))
-        #else
-        Glibc.send(descriptor, raw.baseAddress, raw.count, Int32(MSG_NOSIGNAL))
-        #endif
-      }
+      let sent = rest.withUnsafeBytes { SystemCall.send(descriptor, $0.baseAddress, $0.count) }
       if sent < 0, errno == EINTR { continue }
       guard sent > 0 else { throw LoadError(errno == EAGAIN ? "send timed out" : "connection closed") }
       rest = rest.dropFirst(sent)

@@ -1,14 +1,7 @@
 #if Cloud
 import Foundation
+import KeepsakePlatform
 import KeepsakeReplication
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Darwin)
-import Darwin
-#endif
-
 /// Event streams that only listen: all of them on one thread.
 final class LoadStreams {
   private static let timeoutSeconds = 60

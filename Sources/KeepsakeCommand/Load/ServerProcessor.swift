@@ -1,13 +1,6 @@
 #if Cloud
 import Foundation
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Darwin)
-import Darwin
-#endif
-
+import KeepsakePlatform
 /// What a process on this machine has used so far, from /proc: on Linux only.
 struct ServerProcessor: Sendable, Encodable {
   /// Of all of its threads, in user and kernel mode.

@@ -2,16 +2,9 @@
 import ArgumentParser
 import Dispatch
 import Foundation
+import KeepsakePlatform
 import KeepsakeReplication
 import KeepsakeSimulation
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Darwin)
-import Darwin
-#endif
-
 /// `keepsake simulate`: runs whole worlds of devices and a cloud, in which everything goes wrong.
 struct SimulateCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(

@@ -1,13 +1,6 @@
 #if Cloud
 import Foundation
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Darwin)
-import Darwin
-#endif
-
+import KeepsakePlatform
 /// A folder that a command reads and doesn't create.
 enum FolderArgument {
   /// Returns the path of what is in a folder, as the folder was named.

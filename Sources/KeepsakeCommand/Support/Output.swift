@@ -2,16 +2,9 @@
 import ArgumentParser
 import Foundation
 import KeepsakeArchive
+import KeepsakePlatform
 import KeepsakeReplication
 import Synchronization
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Darwin)
-import Darwin
-#endif
-
 /// Writes to standard output and standard error immediately, unbuffered: other programs wait for these lines through a
 /// pipe. All JSON of the command has one layout, that of `JSONWriter`, with sorted names.
 ///

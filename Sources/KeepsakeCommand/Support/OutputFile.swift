@@ -1,17 +1,8 @@
 #if Cloud
 import Foundation
+import KeepsakePlatform
 import KeepsakeServer
 import KeepsakeStore
-#if canImport(Glibc)
-import CDispatch  // The compiler may take this module, or the next, for the one that defines Glibc's stat.
-import CoreFoundation
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Darwin)
-import Darwin
-#endif
-
 /// The file that a command writes, wherever the user says.
 enum OutputFile {
   /// Ensures that a file may be written, before any work is done for it.

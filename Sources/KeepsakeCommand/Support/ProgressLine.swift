@@ -1,15 +1,8 @@
 #if Cloud
 import Dispatch
 import Foundation
+import KeepsakePlatform
 import Synchronization
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Darwin)
-import Darwin
-#endif
-
 /// Reports progress on standard error: on a terminal in one line that is overwritten, elsewhere in a line now and then,
 /// and for programs in an object on each line.
 ///

@@ -1,11 +1,5 @@
 #if Cloud
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Darwin)
-import Darwin
-#endif
+import KeepsakePlatform
 
 /// The arguments of this process as the system passed them. Swift's own list has a replacement character wherever they
 /// aren't UTF-8, and so names other files than were meant.

@@ -1,13 +1,6 @@
 #if Cloud
 import Dispatch
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Darwin)
-import Darwin
-#endif
-
+import KeepsakePlatform
 /// SIGTERM and SIGINT as a stream that can be awaited.
 final class StopSignals {
   let stream: AsyncStream<Int32>

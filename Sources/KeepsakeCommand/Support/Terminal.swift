@@ -2,14 +2,7 @@
 import ArgumentParser
 import Foundation
 import KeepsakeInspection
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Darwin)
-import Darwin
-#endif
-
+import KeepsakePlatform
 /// The option of commands whose text has colors on a terminal.
 struct ColorOptions: ParsableArguments {
   @Flag(name: .customLong("no-color"), help: "Print no colors, even on a terminal.")

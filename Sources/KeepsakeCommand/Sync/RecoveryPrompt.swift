@@ -1,14 +1,7 @@
 #if Cloud
 import Foundation
+import KeepsakePlatform
 import KeepsakeReplication
-
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Darwin)
-import Darwin
-#endif
 
 /// Asks for a recovery code, which must not be on a command line, where other users of the machine see it.
 enum RecoveryPrompt {

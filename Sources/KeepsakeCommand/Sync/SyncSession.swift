@@ -1,17 +1,10 @@
 #if Cloud
 import Foundation
 import KeepsakeMirror
+import KeepsakePlatform
 import KeepsakeReplication
 import KeepsakeStore
 import KeepsakeSync
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Darwin)
-import Darwin
-#endif
-
 /// One run of `keepsake sync`: a mirror of the folder on one side, a sync service on the other, the store between them.
 final class SyncSession {
   struct Options {

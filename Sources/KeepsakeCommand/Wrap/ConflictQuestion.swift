@@ -1,15 +1,8 @@
 #if Cloud
 import Foundation
 import KeepsakeMirror
+import KeepsakePlatform
 import KeepsakeReplication
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Darwin)
-import Darwin
-#endif
-
 /// How `keepsake wrap` decides where both this device and another one changed a save.
 enum ConflictChoice: String, CaseIterable, Sendable {
   case ask, mine, theirs, both

@@ -1,13 +1,6 @@
 #if Cloud
 import Foundation
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Darwin)
-import Darwin
-#endif
-
+import KeepsakePlatform
 /// A game that runs in this process's place: with its terminal, its input and output, in its process group, and with
 /// the signals' actions that this process was started with.
 ///

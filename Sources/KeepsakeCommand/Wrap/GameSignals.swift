@@ -1,14 +1,7 @@
 #if Cloud
 import Foundation
+import KeepsakePlatform
 import Synchronization
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Darwin)
-import Darwin
-#endif
-
 /// The signals of a wrapped game. Before the game starts and after it has ended they are this command's; while it runs
 /// they are passed on, unless they came from the terminal, which gives them to the game itself.
 enum GameSignals {
@@ -34,7 +27,7 @@ enum GameSignals {
 
   /// Remembers what the process was started with. Call it before SIGPIPE is ignored.
   static func rememberStart() {
-    ignoredPipe.withLock { $0 = $0 ?? isIgnored(SIGPIPE) }
+    ignoredPipe.withLock { $0 = $0 ?? SignalAction.isIgnored(SIGPIPE) }
   }
 
   /// Signals that this process ignores, though it wasn't started like that.
@@ -63,8 +56,8 @@ enum GameSignals {
           if count == 1 { continuation.yield(Int32(byte)) } else if count == 0 || errno != EINTR { return }
         }
       }
-      for number in passedOn where !isIgnored(number) { install(number) }
-      if !isIgnored(SIGTSTP) {
+      for number in passedOn where !SignalAction.isIgnored(number) { install(number) }
+      if !SignalAction.isIgnored(SIGTSTP) {
         signal(SIGTSTP, SIG_IGN)
         caught.ignored.append(SIGTSTP)
       }
@@ -72,54 +65,21 @@ enum GameSignals {
     return stream
   }
 
-  private static func isIgnored(_ number: Int32) -> Bool {
-    var action = sigaction()
-    sigaction(number, nil, &action)
-    #if canImport(Darwin)
-    let handler = action.__sigaction_u.__sa_handler
-    #elseif canImport(Musl)
-    let handler = action.__sa_handler.sa_handler
-    #else
-    let handler = action.__sigaction_handler.sa_handler
-    #endif
-    return unsafeBitCast(handler, to: Int.self) == unsafeBitCast(SIG_IGN, to: Int.self)
-  }
-
   private static func install(_ number: Int32) {
-    let handler: @convention(c) (Int32, UnsafeMutablePointer<siginfo_t>?, UnsafeMutableRawPointer?) -> Void = {
-      number, info, _ in
+    let handler: SignalAction.Handler = { number, info, _ in
       let number = number
       let saved = errno
       let game = GameSignals.running.load(ordering: .sequentiallyConsistent)
       if game > 0 {
         // The terminal sends its signals to the whole group, the game included.
-        if !GameSignals.isOfTerminal(info) { kill(game, number) }
+        if !SignalAction.isOfSystem(info) { kill(game, number) }
       } else if number != SIGCONT {
         var byte = UInt8(truncatingIfNeeded: number)
         _ = write(GameSignals.writeEnd.load(ordering: .sequentiallyConsistent), &byte, 1)
       }
       errno = saved
     }
-    var action = sigaction()
-    #if canImport(Darwin)
-    action.__sigaction_u.__sa_sigaction = { handler($0, $1, $2) }
-    #elseif canImport(Musl)
-    action.__sa_handler.sa_sigaction = handler
-    #else
-    action.__sigaction_handler.sa_sigaction = handler
-    #endif
-    action.sa_flags = SA_SIGINFO | Int32(SA_RESTART)
-    sigemptyset(&action.sa_mask)
-    sigaction(number, &action, nil)
-  }
-
-  private static func isOfTerminal(_ info: UnsafeMutablePointer<siginfo_t>?) -> Bool {
-    #if canImport(Darwin)
-    info?.pointee.si_pid == 0
-    #else
-    // SI_USER and what else a program sends are not above 0.
-    (info?.pointee.si_code ?? 0) > 0
-    #endif
+    SignalAction.install(handler, for: number)
   }
 }
 #endif

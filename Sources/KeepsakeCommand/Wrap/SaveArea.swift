@@ -1,16 +1,7 @@
 #if Cloud
 import Foundation
 import KeepsakeMirror
-#if canImport(Glibc)
-import CDispatch  // The compiler may take this module, or the next, for the one that defines Glibc's stat.
-import CoreFoundation
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Darwin)
-import Darwin
-#endif
-
+import KeepsakePlatform
 /// A folder, and the part of it that is mirrored for a game: one or several places of saves.
 struct SaveArea: Hashable, Sendable {
   /// The absolute path.

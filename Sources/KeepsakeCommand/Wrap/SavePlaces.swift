@@ -1,19 +1,15 @@
 #if Cloud
 import Foundation
 import KeepsakeMirror
+import KeepsakePlatform
 
 /// The operating system that a game is for. The names are those of manifests.
 enum GamePlatform: String, Sendable {
   case linux, mac, windows
 
   static var current: GamePlatform {
-    #if os(Windows)
-    .windows
-    #elseif canImport(Darwin)
-    .mac
-    #else
-    .linux
-    #endif
+    let system = HostSystem.current
+    return system == .windows ? .windows : system.isApple ? .mac : .linux
   }
 }
 

@@ -2,18 +2,9 @@
 import ArgumentParser
 import Foundation
 import KeepsakeMirror
+import KeepsakePlatform
 import KeepsakeReplication
 import KeepsakeStore
-#if canImport(Glibc)
-import CDispatch  // The compiler may take this module, or the next, for the one that defines Glibc's stat.
-import CoreFoundation
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Darwin)
-import Darwin
-#endif
-
 /// `keepsake wrap`: starts a game with the newest saves, and keeps and sends those that it makes.
 struct WrapCommand: AsyncParsableCommand, PrintsLines {
   static let jsonForm = JSONForm.linesBesideProgram

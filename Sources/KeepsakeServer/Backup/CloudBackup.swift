@@ -1,15 +1,8 @@
 #if Cloud
 package import Foundation
 import GRDB
+import KeepsakePlatform
 import KeepsakeReplication
-
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Darwin)
-import Darwin
-#endif
 
 /// Makes backups of a cloud's data folder while its server runs, and verifies them.
 package enum CloudBackup {
@@ -98,11 +91,9 @@ package enum CloudBackup {
   static func verify(
     _ handle: FileHandle, _ path: String, _ size: Int64?, _ sums: ContentHash?, _ progress: BackupProgress.Receiver
   ) throws -> BackupSummary {
-    #if os(Linux)
     // What is on the disk counts, and not what is still in memory. Where the system doesn't follow this advice, it is
     // read from memory.
-    if sums != nil { _ = posix_fadvise(handle.fileDescriptor, 0, 0, POSIX_FADV_DONTNEED) }
-    #endif
+    if sums != nil { SystemCall.forgetCached(handle.fileDescriptor) }
     return try withoutActuallyEscaping(progress) { progress in
       var progressed = BackupProgress(step: .verifying, doneBytes: 0, totalBytes: size)
       let reader = BackupReader(handle, path: path, sink: NoSink()) {

@@ -1,10 +1,7 @@
 #if Cloud
 import Foundation
+import KeepsakePlatform
 import Synchronization
-
-#if canImport(FoundationNetworking)
-import FoundationNetworking
-#endif
 
 /// One download of an issuer's keys, as the session's delegate: ends it as soon as it has too many bytes.
 final class KeyDownload: NSObject, URLSessionDataDelegate, Sendable {

@@ -1,9 +1,6 @@
 #if Cloud
 package import Foundation
-
-#if canImport(FoundationNetworking)
-import FoundationNetworking
-#endif
+import KeepsakePlatform
 
 /// Gets the keys of issuers from their addresses. Replaced by tests.
 package protocol KeySource: Sendable {

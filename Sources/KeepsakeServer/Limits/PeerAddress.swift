@@ -1,14 +1,7 @@
 #if Cloud
 import Foundation
+import KeepsakePlatform
 import NIOCore
-
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Darwin)
-import Darwin
-#endif
 
 /// The address that a request came from, without its port.
 package struct PeerAddress: Hashable, Sendable, CustomStringConvertible {

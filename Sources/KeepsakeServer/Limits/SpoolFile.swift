@@ -1,14 +1,7 @@
 #if Cloud
 import Foundation
+import KeepsakePlatform
 import NIOCore
-
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Darwin)
-import Darwin
-#endif
 
 /// A file without a name, for a body or a response that is too large to be in memory while its client is slow. It is
 /// gone when nothing uses it any more, however the server ends.

@@ -2,6 +2,7 @@
 import Dispatch
 import Foundation
 import GRDB
+import KeepsakePlatform
 import KeepsakeReplication
 import Logging
 import Synchronization
@@ -65,9 +66,7 @@ final class SQLiteCloudStorage: CloudStorage {
         try db.execute(sql: "PRAGMA synchronous = FULL")
         // What is deleted is overwritten: a player's data must not stay on pages that are free.
         try db.execute(sql: "PRAGMA secure_delete = ON")
-        #if canImport(Darwin)
-        try db.execute(sql: "PRAGMA fullfsync = 1; PRAGMA checkpoint_fullfsync = 1")
-        #endif
+        try db.execute(sql: FullSync.databaseStatements)
       }
       epoch = Mutex(try Self.begin(pool, witness, now: clock(), logger: logger))
       bans = Mutex(try pool.read(Ban.all))

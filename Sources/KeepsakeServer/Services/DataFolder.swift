@@ -1,14 +1,7 @@
 #if Cloud
 import Foundation
+import KeepsakePlatform
 import Synchronization
-
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Darwin)
-import Darwin
-#endif
 
 /// The folder that one server owns, locked until it is closed (by the system, if the process dies).
 ///

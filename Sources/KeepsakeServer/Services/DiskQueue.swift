@@ -1,14 +1,7 @@
 #if Cloud
 import Dispatch
 import Foundation
-
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Darwin)
-import Darwin
-#endif
+import KeepsakePlatform
 
 /// Where files of bodies are read and written: off the few threads that all requests share.
 struct DiskQueue: Sendable {

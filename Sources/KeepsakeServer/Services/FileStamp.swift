@@ -1,17 +1,8 @@
 #if Cloud
 import Foundation
+import KeepsakePlatform
 import Logging
 import Synchronization
-
-#if canImport(Glibc)
-import CDispatch  // The compiler may take this module, or the next, for the one that defines Glibc's stat.
-import CoreFoundation
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Darwin)
-import Darwin
-#endif
 
 /// Tells whether a file was changed or replaced, without reading it.
 struct FileStamp: Hashable, Sendable {
@@ -29,11 +20,7 @@ struct FileStamp: Hashable, Sendable {
     var status = stat()
     guard stat(path, &status) == 0 else { return nil }
     (device, node, size) = (UInt64(status.st_dev), UInt64(status.st_ino), Int64(status.st_size))
-    #if canImport(Darwin)
-    (seconds, nanoseconds) = (Int64(status.st_mtimespec.tv_sec), Int64(status.st_mtimespec.tv_nsec))
-    #else
-    (seconds, nanoseconds) = (Int64(status.st_mtim.tv_sec), Int64(status.st_mtim.tv_nsec))
-    #endif
+    (seconds, nanoseconds) = (Int64(status.modified.tv_sec), Int64(status.modified.tv_nsec))
   }
 }
 

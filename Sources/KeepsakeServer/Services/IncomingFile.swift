@@ -1,15 +1,8 @@
 #if Cloud
 import Crypto
 import Foundation
+import KeepsakePlatform
 import NIOCore
-
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Darwin)
-import Darwin
-#endif
 
 /// A file that a request's body is written to piece by piece, off the few threads that all requests share.
 final class IncomingFile: Sendable {

@@ -1,15 +1,6 @@
 #if Cloud
 import Foundation
-
-#if canImport(Glibc)
-import CDispatch  // The compiler may take this module, or the next, for the one that defines Glibc's stat.
-import CoreFoundation
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Darwin)
-import Darwin
-#endif
+import KeepsakePlatform
 
 /// Larger files that only their owner may read, which are written piece by piece.
 extension PrivateFile {

@@ -1,15 +1,6 @@
 #if Cloud
 import Foundation
-
-#if canImport(Glibc)
-import CDispatch  // The compiler may take this module, or the next, for the one that defines Glibc's stat.
-import CoreFoundation
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Darwin)
-import Darwin
-#endif
+import KeepsakePlatform
 
 /// Small files that only their owner may read, written so that a crash leaves the old one or the new one; and the
 /// waiting for the disk that larger files need.
@@ -34,7 +25,7 @@ enum PrivateFile {
       try giveToOwner(of: url.deletingLastPathComponent(), descriptor)
       var rest = bytes[...]
       while !rest.isEmpty {
-        let written = rest.withUnsafeBytes { systemWrite(descriptor, $0.baseAddress, $0.count) }
+        let written = rest.withUnsafeBytes { SystemCall.write(descriptor, $0.baseAddress, $0.count) }
         if written < 0, errno == EINTR { continue }
         guard written > 0 else { throw failure("\(beside.path) can't be written.") }
         rest = rest.dropFirst(written)
@@ -111,27 +102,13 @@ enum PrivateFile {
   }
 
   private static func flush(_ descriptor: Int32, _ url: URL) throws {
-    #if canImport(Darwin)
-    // On Apple's systems, fsync stops at the drive's cache. Where F_FULLFSYNC isn't supported, fsync is all there is.
-    if fcntl(descriptor, F_FULLFSYNC) == 0 { return }
-    #endif
-    guard fsync(descriptor) == 0 else { throw failure("\(url.path) can't be written to the disk.") }
+    guard FullSync.flush(descriptor) == 0 else { throw failure("\(url.path) can't be written to the disk.") }
   }
 
   static func systemError() -> POSIXError { POSIXError(POSIXErrorCode(rawValue: errno) ?? .EIO) }
 
   private static func failure(_ message: String) -> ServerError {
     ServerError(.inputOutput, message, cause: systemError())
-  }
-
-  private static func systemWrite(_ descriptor: Int32, _ bytes: UnsafeRawPointer?, _ count: Int) -> Int {
-    #if canImport(Glibc)
-    Glibc.write(descriptor, bytes, count)
-    #elseif canImport(Musl)
-    Musl.write(descriptor, bytes, count)
-    #else
-    Darwin.write(descriptor, bytes, count)
-    #endif
   }
 }
 #endif

@@ -1,15 +1,8 @@
 #if Cloud
 import Dispatch
 import Foundation
+import KeepsakePlatform
 import Synchronization
-
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Darwin)
-import Darwin
-#endif
 
 /// What is measured when somebody reads the metrics: sizes on the disk, the process, queues.
 final class ServerFigures: Sendable {
@@ -51,9 +44,7 @@ final class ServerFigures: Sendable {
     set("log", Self.size(of: data.appendingPathComponent("cloud.sqlite-wal")))
     set("free", Self.free(at: data))
     sumContents()
-    #if os(Linux)
     updateProcess()
-    #endif
   }
 
   private func set(_ kind: String, _ bytes: Int64?) {
@@ -91,22 +82,12 @@ final class ServerFigures: Sendable {
     }
   }
 
-  #if os(Linux)
   private func updateProcess() {
-    if let fields = Self.text(of: "/proc/self/stat")?.split(separator: ")").last?.split(separator: " "),
-      fields.count > 21, let user = Double(fields[11]), let system = Double(fields[12]), let pages = Double(fields[21])
-    {
-      metrics.setTotal("process_cpu_seconds_total", to: (user + system) / Double(sysconf(Int32(_SC_CLK_TCK))))
-      metrics.set("process_resident_memory_bytes", to: pages * Double(sysconf(Int32(_SC_PAGESIZE))))
-    }
-    if let descriptors = try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd") {
-      metrics.set("process_open_fds", to: Double(descriptors.count))
-    }
-    var limit = rlimit()
-    if getrlimit(__rlimit_resource_t(7), &limit) == 0 { metrics.set("process_max_fds", to: Double(limit.rlim_cur)) }
+    guard let process = ProcessResources.current else { return }
+    metrics.setTotal("process_cpu_seconds_total", to: process.processorSeconds)
+    metrics.set("process_resident_memory_bytes", to: process.residentBytes)
+    if let open = process.openDescriptors { metrics.set("process_open_fds", to: Double(open)) }
+    if let maximum = process.maximumDescriptors { metrics.set("process_max_fds", to: Double(maximum)) }
   }
-
-  private static func text(of path: String) -> String? { try? String(contentsOfFile: path, encoding: .utf8) }
-  #endif
 }
 #endif

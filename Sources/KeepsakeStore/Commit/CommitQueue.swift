@@ -1,6 +1,7 @@
 import Dispatch
 package import Foundation
 import GRDB
+import KeepsakePlatform
 import KeepsakeReplication
 import Synchronization
 

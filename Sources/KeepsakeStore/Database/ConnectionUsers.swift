@@ -1,3 +1,5 @@
+import KeepsakePlatform
+
 /// Counts the users of the connections, so that they are closed only while unused.
 final class ConnectionUsers: @unchecked Sendable {
   // Unchecked: `count` and `isAlone` are guarded by the condition.

@@ -1,5 +1,6 @@
 import Foundation
 import GRDB
+import KeepsakePlatform
 import KeepsakeReplication
 
 // Opening a store's database, and opening it again after the disk has failed.
@@ -183,10 +184,7 @@ extension StoreDatabase {
       try presence?.check()
       // Detects damage in a page when the page is read, not when it is used.
       try database.execute(sql: "PRAGMA cell_size_check = ON")
-      #if canImport(Darwin)
-      // On Apple's systems, fsync leaves the bytes in the drive's cache.
-      try database.execute(sql: "PRAGMA fullfsync = ON; PRAGMA checkpoint_fullfsync = ON")
-      #endif
+      try database.execute(sql: FullSync.databaseStatements)
     }
     return configuration
   }

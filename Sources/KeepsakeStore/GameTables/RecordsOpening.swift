@@ -1,15 +1,6 @@
 import Foundation
 import GRDB
-
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Android)
-import Android
-#elseif canImport(Darwin)
-import Darwin
-#endif
+import KeepsakePlatform
 
 /// Opens the file of the game's own tables after checking it and, if necessary, repairing it.
 struct RecordsOpening {
@@ -82,10 +73,7 @@ struct RecordsOpening {
       try presence?.check()
       // Detects damage in a page when the page is read, not when it is used.
       try database.execute(sql: "PRAGMA cell_size_check = ON")
-      #if canImport(Darwin)
-      // On Apple's systems, fsync leaves the bytes in the drive's cache.
-      try database.execute(sql: "PRAGMA fullfsync = ON; PRAGMA checkpoint_fullfsync = ON")
-      #endif
+      try database.execute(sql: FullSync.databaseStatements)
     }
     let pool = try DatabasePool(path: files.database.path, configuration: configuration)
     do {

@@ -1,14 +1,5 @@
 import Foundation
-
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Android)
-import Android
-#elseif canImport(Darwin)
-import Darwin
-#endif
+import KeepsakePlatform
 
 /// A file read at arbitrary offsets, without SQLite, to examine what SQLite can't read.
 ///

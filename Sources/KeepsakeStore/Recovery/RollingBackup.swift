@@ -1,18 +1,9 @@
 import Foundation
 import GRDB
 import GRDBSQLite
+import KeepsakePlatform
 import KeepsakeReplication
 import Synchronization
-
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Android)
-import Android
-#elseif canImport(Darwin)
-import Darwin
-#endif
 
 /// A database of which copies are kept: the store's, or that of the game's own tables.
 protocol BackupSource: AnyObject, Sendable {

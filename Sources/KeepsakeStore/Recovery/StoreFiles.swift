@@ -1,14 +1,5 @@
 import Foundation
-
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Android)
-import Android
-#elseif canImport(Darwin)
-import Darwin
-#endif
+import KeepsakePlatform
 
 /// A database and its two alternating copies.
 protocol BackupFiles: Sendable {
@@ -53,12 +44,7 @@ struct StoreFiles: BackupFiles {
   static func modified(_ url: URL) -> Int64 {
     var status = stat()
     guard stat(url.path, &status) == 0 else { return 0 }
-    #if canImport(Darwin)
-    let time = status.st_mtimespec
-    #else
-    let time = status.st_mtim
-    #endif
-    return Int64(time.tv_sec) &* 1_000_000_000 &+ Int64(time.tv_nsec)
+    return status.modified.nanoseconds
   }
 
   // MARK: Before opening

@@ -1,15 +1,6 @@
 package import Foundation
 import GRDB
-
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Android)
-import Android
-#elseif canImport(Darwin)
-import Darwin
-#endif
+import KeepsakePlatform
 
 /// Copies open databases whose files were removed into a new folder, through the connections that are still open.
 package enum StoreRescue {

@@ -1,14 +1,5 @@
+import KeepsakePlatform
 import Synchronization
-
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Android)
-import Android
-#elseif canImport(Darwin)
-import Darwin
-#endif
 
 /// What has to be finished before the process ends by `exit`, or by returning from `main`: commits that were accepted
 /// are otherwise lost with the threads that write them.

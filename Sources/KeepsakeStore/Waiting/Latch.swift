@@ -1,3 +1,5 @@
+import KeepsakePlatform
+
 /// Something that happens once, and that threads wait for.
 package final class Latch: @unchecked Sendable {
   // Unchecked: `isOpen` is guarded by the condition.

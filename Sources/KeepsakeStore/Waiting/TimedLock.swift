@@ -1,3 +1,5 @@
+import KeepsakePlatform
+
 /// A lock that a caller gives up waiting for after a time limit.
 package final class TimedLock: @unchecked Sendable {
   // Unchecked: `isTaken` is guarded by the condition.

@@ -1,16 +1,6 @@
 import Foundation
+import KeepsakePlatform
 import KeepsakeReplication
-
-#if canImport(Glibc)
-import CDispatch  // The compiler may take this module for the one that defines Glibc's stat.
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Android)
-import Android
-#elseif canImport(Darwin)
-import Darwin
-#endif
 
 /// Distinguishes a changed file from an unchanged one without opening it. No program can set the time of the inode's
 /// last change.
@@ -22,14 +12,10 @@ struct FolderSignature: Hashable, Sendable {
 
   fileprivate init(_ status: borrowing stat) {
     size = Int64(status.st_size)
-    #if canImport(Darwin)
-    let (modified, changed) = (status.st_mtimespec, status.st_ctimespec)
-    #else
-    let (modified, changed) = (status.st_mtim, status.st_ctim)
-    #endif
+    let modified = status.modified
     // Wraps for times some centuries away, because these numbers only have to differ.
     modifiedMilliseconds = Int64(modified.tv_sec) &* 1000 &+ Int64(modified.tv_nsec) / 1_000_000
-    changedNanoseconds = Int64(changed.tv_sec) &* 1_000_000_000 &+ Int64(changed.tv_nsec)
+    changedNanoseconds = status.changed.nanoseconds
     inode = UInt64(truncatingIfNeeded: status.st_ino)
   }
 }

@@ -1,9 +1,6 @@
 import Foundation
+import KeepsakePlatform
 package import KeepsakeReplication
-
-#if canImport(FoundationNetworking)
-import FoundationNetworking
-#endif
 
 /// A player's devices, and leaving the cloud.
 extension HTTPAccount {

@@ -1,9 +1,6 @@
 import Foundation
+import KeepsakePlatform
 package import KeepsakeReplication
-
-#if canImport(FoundationNetworking)
-import FoundationNetworking
-#endif
 
 /// Identities of other services at a Keepsake server, with which players sign in.
 extension HTTPAccount {

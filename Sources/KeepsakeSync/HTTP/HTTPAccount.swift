@@ -1,9 +1,6 @@
 package import Foundation
+import KeepsakePlatform
 package import KeepsakeReplication
-
-#if canImport(FoundationNetworking)
-import FoundationNetworking
-#endif
 
 /// Registers with a Keepsake server, and adds further devices to the same player.
 package struct HTTPAccount: Sendable {

@@ -1,9 +1,6 @@
 import Foundation
+import KeepsakePlatform
 import KeepsakeReplication
-
-#if canImport(FoundationNetworking)
-import FoundationNetworking
-#endif
 
 /// Interprets HTTP responses.
 enum HTTPAnswer {

@@ -1,9 +1,6 @@
 package import Foundation
+import KeepsakePlatform
 package import KeepsakeReplication
-
-#if canImport(FoundationNetworking)
-import FoundationNetworking
-#endif
 
 /// Releases the banks of a Keepsake server that was restored from a backup, with a server key.
 package struct HTTPBank: Sendable {

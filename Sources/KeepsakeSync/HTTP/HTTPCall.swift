@@ -1,10 +1,7 @@
 import Foundation
+import KeepsakePlatform
 import KeepsakeReplication
 import Synchronization
-
-#if canImport(FoundationNetworking)
-import FoundationNetworking
-#endif
 
 /// One request in flight: what its connections tell of it.
 final class HTTPCall: Sendable {

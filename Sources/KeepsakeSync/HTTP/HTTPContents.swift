@@ -1,10 +1,7 @@
 import Foundation
+import KeepsakePlatform
 import KeepsakeReplication
 import Synchronization
-
-#if canImport(FoundationNetworking)
-import FoundationNetworking
-#endif
 
 /// Transfers contents over HTTP. An interrupted transfer is resumed where it stopped: immediately if it had made
 /// progress, else with its next attempt.

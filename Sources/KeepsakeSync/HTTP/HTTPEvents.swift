@@ -1,10 +1,7 @@
 import Foundation
+import KeepsakePlatform
 import KeepsakeReplication
 import Synchronization
-
-#if canImport(FoundationNetworking)
-import FoundationNetworking
-#endif
 
 /// Receives the cloud's events: by a stream, or, if something in between holds the stream back until it is complete (a
 /// proxy that buffers responses), by long polling, where the response to each request is sent when there is something

@@ -1,10 +1,7 @@
 import Foundation
+import KeepsakePlatform
 import KeepsakeReplication
 import Synchronization
-
-#if canImport(FoundationNetworking)
-import FoundationNetworking
-#endif
 
 /// Sends requests, with limited responses, progress and exact failures.
 final class HTTPSession: Sendable {

@@ -1,10 +1,7 @@
 package import Foundation
+import KeepsakePlatform
 package import KeepsakeReplication
 import Synchronization
-
-#if canImport(FoundationNetworking)
-import FoundationNetworking
-#endif
 
 /// Asks a Keepsake server's port for the studio, with an admin key.
 package struct HTTPStudio: Sendable {

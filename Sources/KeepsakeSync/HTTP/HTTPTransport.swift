@@ -1,9 +1,6 @@
 import Foundation
+import KeepsakePlatform
 package import KeepsakeReplication
-
-#if canImport(FoundationNetworking)
-import FoundationNetworking
-#endif
 
 /// The connection to a Keepsake server over HTTP.
 package final class HTTPTransport: Transport {

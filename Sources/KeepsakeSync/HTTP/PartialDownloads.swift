@@ -1,10 +1,7 @@
 import Foundation
+import KeepsakePlatform
 import KeepsakeReplication
 import Synchronization
-
-#if canImport(FoundationNetworking)
-import FoundationNetworking
-#endif
 
 /// What was received of a content before its download was interrupted.
 struct PartialDownload: Sendable {

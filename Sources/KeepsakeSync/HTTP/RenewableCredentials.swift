@@ -1,10 +1,7 @@
 import Foundation
+import KeepsakePlatform
 import KeepsakeReplication
 import Synchronization
-
-#if canImport(FoundationNetworking)
-import FoundationNetworking
-#endif
 
 /// How a device gets new tokens for its credentials, and keeps them.
 package struct CredentialsRenewal: Sendable {

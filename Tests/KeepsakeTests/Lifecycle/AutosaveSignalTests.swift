@@ -1,4 +1,5 @@
 import Foundation
+import KeepsakePlatform
 import Synchronization
 import TestSupport
 import Testing

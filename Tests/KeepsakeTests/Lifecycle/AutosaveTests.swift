@@ -1,5 +1,6 @@
 import Foundation
 import Keepsake
+import KeepsakePlatform
 import TestSupport
 import Testing
 

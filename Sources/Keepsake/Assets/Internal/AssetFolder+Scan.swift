@@ -1,15 +1,5 @@
 import Foundation
-
-#if canImport(Glibc)
-import CDispatch  // The compiler may take this module for the one that defines Glibc's stat.
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Android)
-import Android
-#elseif canImport(Darwin)
-import Darwin
-#endif
+import KeepsakePlatform
 
 /// Everything in a folder of assets.
 struct AssetListing {
@@ -81,12 +71,9 @@ extension AssetFolder {
         if errno == ENOENT { continue }
         throw Self.refused(errno, text)
       }
-      #if canImport(Darwin)
-      // Its file systems return names in a form of their own, and accept any.
-      let (path, reason) = AssetPath.exact(text.precomposedStringWithCanonicalMapping)
-      #else
-      let (path, reason) = AssetPath.exact(text)
-      #endif
+      // Apple's file systems return names in a form of their own, and accept any.
+      let own = HostSystem.current.isApple ? text.precomposedStringWithCanonicalMapping : text
+      let (path, reason) = AssetPath.exact(own)
       guard let path else {
         listing.refused.append((text, reason))
         continue

@@ -1,17 +1,7 @@
 import Crypto
 import Foundation
+import KeepsakePlatform
 import KeepsakeReplication
-
-#if canImport(Glibc)
-import CDispatch  // The compiler may take this module for the one that defines Glibc's stat.
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Android)
-import Android
-#elseif canImport(Darwin)
-import Darwin
-#endif
 
 /// The folder of a game's assets, walked part by part from one open descriptor: no path leads out of it, and no
 /// symbolic link in it is followed, whatever is on the disk and however it changes meanwhile.
@@ -185,11 +175,7 @@ struct AssetStatus: Hashable, Sendable {
   init(_ status: borrowing stat) {
     // A size that this platform's `Int` can't hold exceeds every limit as well.
     size = Int(clamping: status.st_size)
-    #if canImport(Darwin)
-    let time = status.st_mtimespec
-    #else
-    let time = status.st_mtim
-    #endif
+    let time = status.modified
     // Years after 2262 don't fit; they count as later than everything else.
     let (seconds, overflow) = Int64(time.tv_sec).multipliedReportingOverflow(by: 1_000_000_000)
     modifiedNanoseconds =

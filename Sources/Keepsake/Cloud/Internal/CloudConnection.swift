@@ -51,26 +51,6 @@ actor CloudConnection: CloudLink {
     random = core.environment.random
   }
 
-  static var platformName: String {
-    #if os(macOS)
-    "Mac"
-    #elseif os(iOS)
-    "iPhone or iPad"
-    #elseif os(tvOS)
-    "Apple TV"
-    #elseif os(visionOS)
-    "Apple Vision"
-    #elseif os(watchOS)
-    "Apple Watch"
-    #elseif os(Windows)
-    "Windows"
-    #elseif os(Android)
-    "Android"
-    #else
-    "Linux"
-    #endif
-  }
-
   // MARK: What is wanted, and what is
 
   /// Makes the actual state match the desired one. Calls run one after the other.

@@ -1,7 +1,7 @@
 #if os(Linux)
 import CCurl
 import Foundation
-import FoundationNetworking
+import KeepsakePlatform
 import Synchronization
 
 /// Makes requests with libcurl.

@@ -1,7 +1,7 @@
 #if os(Linux)
 import CCurl
 import Foundation
-import FoundationNetworking
+import KeepsakePlatform
 
 /// One request as libcurl's easy handle. Used by one thread, and kept as long as libcurl has the handle: its callbacks
 /// have this object as their context.

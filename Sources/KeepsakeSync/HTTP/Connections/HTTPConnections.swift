@@ -1,8 +1,5 @@
 import Foundation
-
-#if canImport(FoundationNetworking)
-import FoundationNetworking
-#endif
+import KeepsakePlatform
 
 /// Makes requests, each over a connection that is kept open for the next one.
 protocol HTTPConnections: Sendable {
@@ -14,42 +11,24 @@ protocol HTTPConnections: Sendable {
 }
 
 /// What makes the requests.
-enum HTTPCarrier: CaseIterable, Sendable {
-  /// Foundation's URLSession.
-  case system
-  #if os(Linux)
-  /// libcurl, which Foundation on Linux uses itself. There, URLSession keeps a processor busy as long as a new
-  /// connection waits for its response, can't send a body over a connection that was used before, and overlooks now and
-  /// then that a connection was cut.
-  case curl
-  #endif
+struct HTTPCarrier: Equatable, Sendable, CustomStringConvertible {
+  let description: String
+  /// Whether a response that lasts must not be the first one over its connection.
+  let opensConnectionsFirst: Bool
+  private let make: @Sendable (Double) -> any HTTPConnections
 
-  static var preferred: HTTPCarrier {
-    #if os(Linux)
-    .curl
-    #else
-    .system
-    #endif
+  init(_ name: String, opensConnectionsFirst: Bool, make: @escaping @Sendable (Double) -> any HTTPConnections) {
+    (description, self.opensConnectionsFirst, self.make) = (name, opensConnectionsFirst, make)
   }
 
-  /// Whether a response that lasts must not be the first one over its connection.
-  var opensConnectionsFirst: Bool {
-    #if canImport(FoundationNetworking)
-    // Except on Apple's platforms, Foundation goes on asking whether it could write to a connection that it opened for
-    // such a request, which uses a whole processor.
-    self == .system
-    #else
-    false
-    #endif
+  /// Foundation's URLSession. Except on Apple's platforms, Foundation goes on asking whether it could write to a
+  /// connection that it opened for a response that lasts, which uses a whole processor.
+  static let system = HTTPCarrier("URLSession", opensConnectionsFirst: !HostSystem.current.isApple) {
+    SystemConnections(idleSeconds: $0)
   }
 
   /// - Parameter idleSeconds: How long a request goes on without any progress.
-  func connections(idleSeconds: Double) -> any HTTPConnections {
-    switch self {
-    case .system: SystemConnections(idleSeconds: idleSeconds)
-    #if os(Linux)
-    case .curl: CurlConnections(idleSeconds: idleSeconds)
-    #endif
-    }
-  }
+  func connections(idleSeconds: Double) -> any HTTPConnections { make(idleSeconds) }
+
+  static func == (one: HTTPCarrier, other: HTTPCarrier) -> Bool { one.description == other.description }
 }

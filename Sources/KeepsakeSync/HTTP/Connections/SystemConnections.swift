@@ -1,9 +1,6 @@
 import Foundation
+import KeepsakePlatform
 import Synchronization
-
-#if canImport(FoundationNetworking)
-import FoundationNetworking
-#endif
 
 /// Makes requests with a URLSession.
 ///
@@ -38,13 +35,11 @@ final class SystemConnections: HTTPConnections {
 
   func begin(_ request: URLRequest, body: Data?, for call: HTTPCall) -> @Sendable () -> Void {
     var request = request
-    #if canImport(FoundationNetworking)
-    if body != nil {
+    if body != nil, !HostSystem.current.isApple {
       // Except on Apple's platforms, Foundation can't send a body a second time: if a kept connection dies meanwhile,
       // the request hangs, using the CPU, until it times out. So a request with a body gets a connection of its own.
       request.setValue("close", forHTTPHeaderField: "Connection")
     }
-    #endif
     // The task is created while the session can't be replaced: creating a task in an invalidated session crashes the
     // process.
     let task = current.withLock { [request] session -> URLSessionTask in

@@ -1,22 +1,12 @@
 #if !os(Windows)
 import Dispatch
-import Synchronization
-
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Android)
-import Android
-#elseif canImport(Darwin)
-import Darwin
-#endif
+package import Synchronization
 
 /// What signals requested: the only state that their handler touches. The handler may interrupt anything, so nothing
 /// here takes a lock or allocates.
-enum SignalNotes {
+package enum SignalNotes {
   /// The state of a request to stop.
-  enum Stop: UInt8, AtomicRepresentable {
+  package enum Stop: UInt8, AtomicRepresentable {
     case none
     /// The process is to stop.
     case asked
@@ -27,7 +17,7 @@ enum SignalNotes {
   /// How long after the first signal, in milliseconds, another one still counts as part of it. A terminal that closes
   /// sends SIGHUP twice, from its shell and from the system, and service managers send SIGTERM and SIGHUP together: no
   /// player insists that soon.
-  static let insistence = Atomic<UInt64>(1_000)
+  package static let insistence = Atomic<UInt64>(1_000)
 
   private static let numberBits: UInt64 = 8
   private static let numberMask: UInt64 = 1 << numberBits - 1
@@ -43,9 +33,9 @@ enum SignalNotes {
   }
 
   /// The signal that is to end the process; zero if there is none.
-  static var endSignal: Int32 { number(end.load(ordering: .acquiring)) }
+  package static var endSignal: Int32 { number(end.load(ordering: .acquiring)) }
 
-  static var stop: Stop { stopState.load(ordering: .acquiring) }
+  package static var stop: Stop { stopState.load(ordering: .acquiring) }
 
   /// Records the first signal. Returns true for a later one if the game has had time and hasn't ended: it hangs, or the
   /// player insists.

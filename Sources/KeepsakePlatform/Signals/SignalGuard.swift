@@ -1,22 +1,12 @@
 import Foundation
 import Synchronization
 
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Android)
-import Android
-#elseif canImport(Darwin)
-import Darwin
-#endif
-
 /// Makes sure that a signal takes effect even if the game doesn't call `update()`: a thread that sleeps until a signal
 /// arrives, and then waits for the deadline.
 ///
 /// A game that loads a level for a minute, or hangs, can be ended and stopped like any other program; the last save
 /// remains.
-enum SignalGuard {
+package enum SignalGuard {
   #if !os(Windows)
   private static let isStarted = Atomic(false)
   private static let stackBytes = 256 * 1024
@@ -62,7 +52,8 @@ enum SignalGuard {
     var milliseconds: Int32 = -1
     if let instant {
       // Rounded up, so that the last fraction of a millisecond isn't spent in a busy loop.
-      milliseconds = Int32(min((instant - ContinuousClock.now).interval * 1000 + 1, 3_600_000))
+      let left = min(max(instant - .now, .zero), .seconds(3_600)).components
+      milliseconds = Int32(left.seconds * 1000 + left.attoseconds / 1_000_000_000_000_000 + 1)
     }
     var descriptor = pollfd(fd: pipe, events: Int16(POLLIN), revents: 0)
     _ = poll(&descriptor, 1, milliseconds)
@@ -72,7 +63,7 @@ enum SignalGuard {
   #endif
 
   /// Writes a line to standard error, for errors that no call can throw.
-  static func say(_ sentence: String) {
+  package static func say(_ sentence: String) {
     // If standard error is gone too, there is nowhere left to report to.
     try? FileHandle.standardError.write(contentsOf: Data("Keepsake: \(sentence)\n".utf8))
   }

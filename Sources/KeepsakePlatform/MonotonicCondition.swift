@@ -1,13 +1,3 @@
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Android)
-import Android
-#elseif canImport(Darwin)
-import Darwin
-#endif
-
 /// A lock with a condition to wait for, whose deadlines don't depend on the date.
 ///
 /// On Linux, `NSCondition`, `NSLock` and `DispatchSemaphore` turn a deadline into a date: if somebody sets the clock,

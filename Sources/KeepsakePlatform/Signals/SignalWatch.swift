@@ -1,21 +1,11 @@
 import Foundation
 import Synchronization
 
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Android)
-import Android
-#elseif canImport(Darwin)
-import Darwin
-#endif
-
 /// One autosave's view of the signals that ask the process to end or to stop. No game code runs in a signal handler:
 /// the handler records the signal, the game's loop takes it, and once every watch has finished, the signal has its
 /// default effect.
-final class SignalWatch: Sendable {
-  enum Event: Sendable {
+package final class SignalWatch: Sendable {
+  package enum Event: Sendable {
     /// The process must end by this signal.
     case end(Int32)
     /// The process must stop until it is continued.
@@ -28,12 +18,12 @@ final class SignalWatch: Sendable {
   static let grace: Duration = .milliseconds(500)
 
   #if os(Windows)
-  static func begin(ending: Bool, within deadline: Duration) -> SignalWatch? { nil }
-  func take() -> Event? { nil }
-  func remaining(_ event: Event) -> Duration { .zero }
-  func finishedEnd(_ signal: Int32?) {}
-  func finishedStop() {}
-  func end() {}
+  package static func begin(ending: Bool, within deadline: Duration) -> SignalWatch? { nil }
+  package func take() -> Event? { nil }
+  package func remaining(_ event: Event) -> Duration { .zero }
+  package func finishedEnd(_ signal: Int32?) {}
+  package func finishedStop() {}
+  package func end() {}
   #else
   private static let ending: [Int32] = [SIGTERM, SIGINT, SIGHUP]
 
@@ -98,7 +88,7 @@ final class SignalWatch: Sendable {
   // MARK: A watch
 
   /// Watches those of the signals that the program doesn't handle itself. Returns nil if there are none.
-  static func begin(ending ends: Bool, within deadline: Duration) -> SignalWatch? {
+  package static func begin(ending ends: Bool, within deadline: Duration) -> SignalWatch? {
     // Initialized here, before the handler may need them.
     SignalNotes.prepare()
     _ = wakeUp
@@ -131,7 +121,7 @@ final class SignalWatch: Sendable {
   }
 
   /// Returns the next event for this watch, each event once. Costs three atomic loads if there is none.
-  func take() -> Event? {
+  package func take() -> Event? {
     let end = SignalNotes.endSignal
     let stop = SignalNotes.stop
     let stops = Self.stopCount.load(ordering: .acquiring)
@@ -165,7 +155,7 @@ final class SignalWatch: Sendable {
   }
 
   /// How much of the deadline is left. All watches share it, because the sender of the signal waits for all of them.
-  func remaining(_ event: Event) -> Duration {
+  package func remaining(_ event: Event) -> Duration {
     Self.watches.withLock { watches in
       let taken: ContinuousClock.Instant? =
         switch event {
@@ -180,7 +170,7 @@ final class SignalWatch: Sendable {
 
   /// Records that this watch is ready for the process to end. If a signal is passed, it ends the process as soon as
   /// every watch is ready.
-  func finishedEnd(_ number: Int32?) {
+  package func finishedEnd(_ number: Int32?) {
     Self.watches.withLock { watches in
       watches.live[id]?.hasFinishedEnd = true
       if let number { watches.wanted = number }
@@ -190,13 +180,13 @@ final class SignalWatch: Sendable {
 
   /// Records that this watch is ready for the stop. The last one stops the process, and returns when the process
   /// continues.
-  func finishedStop() {
+  package func finishedStop() {
     Self.watches.withLock { $0.live[id]?.hasFinishedStop = true }
     Self.stopIfDue()
   }
 
   /// Ends this watch, and restores the default action of every signal that no autosave watches any more.
-  func end() {
+  package func end() {
     let undelivered: [Int32] = Self.watches.withLock { watches in
       for number in signals {
         Self.drop(number, from: &watches)
