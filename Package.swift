@@ -252,7 +252,7 @@ let package = Package(
     .testTarget(
       name: "KeepsakeStoreTests",
       dependencies: [
-        "KeepsakeStore", "KeepsakeReplication", "KeepsakeSimulation", "Keepsake", "TestSupport",
+        "KeepsakeStore", "KeepsakePlatform", "KeepsakeReplication", "KeepsakeSimulation", "Keepsake", "TestSupport",
         .product(name: "GRDB", package: "GRDB.swift"),
         .product(name: "GRDBSQLite", package: "GRDB.swift"),
       ],

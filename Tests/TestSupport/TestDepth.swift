@@ -31,6 +31,8 @@ package enum TestDepth {
   package static let accountWorlds = count(150, deep: 1_000, variable: "KEEPSAKE_ACCOUNT_WORLDS")
   /// The seed of the first of them.
   package static let firstAccountWorld = count(1, deep: 1, variable: "KEEPSAKE_FIRST_ACCOUNT_WORLD")
+  /// Games of each system that are killed right after one of its notifications.
+  package static let lifecycles = UInt64(count(25, deep: 1_000, variable: "KEEPSAKE_LIFECYCLES"))
   /// Worlds of devices whose cloud forgets old versions.
   package static let prunedWorlds = UInt64(count(150, deep: 5_000))
   /// Autosaves a day of a player's year.

@@ -17,8 +17,9 @@ import KeepsakeStore
 /// unchanged world writes nothing. A game without a loop of its own can have a task `run()` it.
 ///
 /// On Apple's systems it observes the notifications of UIKit, AppKit and WatchKit; elsewhere, and in a terminal, it
-/// handles the signals SIGTERM, SIGINT, SIGHUP and SIGTSTP. An engine with other lifecycle events calls `suspend()`,
-/// `resume()` and `terminate()`. SIGKILL, SIGSTOP and a power failure can't be handled: the last durable save remains.
+/// handles the signals SIGTERM, SIGINT, SIGHUP and SIGTSTP. An engine with other lifecycle events calls
+/// `deactivate()`, `suspend()`, `resume()` and `terminate()`. SIGKILL, SIGSTOP and a power failure can't be handled: the
+/// last durable save remains.
 ///
 /// Not `Sendable`, because it holds the closure that reads the world. There can be several, for different slots.
 public final class Autosave<Value> {
@@ -29,7 +30,8 @@ public final class Autosave<Value> {
     case saveAndEnd
     /// The next `update()` saves and waits. Then `isEndRequested` is true, and the game ends itself.
     case saveAndContinue
-    /// Signals and notifications aren't handled: the game calls `suspend()`, `resume()` and `terminate()` itself.
+    /// Signals and notifications aren't handled: the game calls `deactivate()`, `suspend()`, `resume()` and
+    /// `terminate()` itself.
     case ignored
   }
 
@@ -44,6 +46,7 @@ public final class Autosave<Value> {
   private let handling: SignalHandling
   private let signals: SignalWatch?
   private var notifications: NotificationWatch?
+  private let activity: ProcessActivity
   private var schedule: SaveSchedule
   /// The newest capture, until its result is known.
   private var last: Pending<Version>?
@@ -53,6 +56,8 @@ public final class Autosave<Value> {
   /// Whether the game is suspended because the process is being stopped. Only then does continuing the process resume
   /// it.
   private var isStopped = false
+  /// Whether the game is suspended because of a notification. Only then does a notification resume it.
+  private var isInBackground = false
 
   /// Whether the game is suspended: from `suspend()` to `resume()`, or while the process is about to be stopped.
   /// Meanwhile the game doesn't step its world, and `update()` captures nothing.
@@ -95,15 +100,16 @@ public final class Autosave<Value> {
   ) {
     self.init(
       game, to: slot, every: interval, debounce: debounce, atMost: maximumDelay, atSignals: handling, within: deadline,
-      notifications: .system, metadata: metadata, value: value)
+      notifications: .system, activity: .system, metadata: metadata, value: value)
   }
 
-  /// Uses the caller's notifications, for tests.
+  /// Uses the caller's notifications and background time, for tests.
   package init(
     _ game: GameData, to slot: Slot<Value>, every interval: Duration, debounce: Duration, atMost maximumDelay: Duration,
     atSignals handling: SignalHandling, within deadline: Duration, notifications: LifecycleNotifications,
-    metadata: @escaping () -> SaveMetadata, value: @escaping () -> Value
+    activity: ProcessActivity, metadata: @escaping () -> SaveMetadata, value: @escaping () -> Value
   ) {
+    self.activity = activity
     self.game = game
     self.slot = slot
     self.deadline = min(max(deadline, .zero), SaveSchedule.longest)
@@ -212,6 +218,21 @@ public final class Autosave<Value> {
 
   // MARK: Lifecycle
 
+  /// Saves because the player may be about to leave, and the game goes on: a phone call, the switcher, another window.
+  /// Captures the world, and waits until the save and the preferences are durable. Does nothing while the game is
+  /// suspended.
+  ///
+  /// Called for the notifications of Apple's systems; an engine elsewhere calls it, for example at Android's `onPause`.
+  ///
+  /// - Parameter limit: How long to wait for the disk; the autosave's deadline if nil. Encoding the world takes
+  ///   additional time.
+  /// - Throws: The reason why the save isn't durable, such as `StoreError` with `timedOut`.
+  public func deactivate(within limit: Duration? = nil) throws {
+    guard !isSuspended else { return }
+    let end = end(of: limit)
+    try settle(Result { try saveNow(until: end) }, until: end)
+  }
+
   /// Suspends the game: captures the world, calls `onSuspend`, and waits until the save and the preferences are
   /// durable. Does nothing if the game is already suspended.
   ///
@@ -233,7 +254,7 @@ public final class Autosave<Value> {
     guard let since = suspendedAt else { return }
     start += game.core.environment.uptime() - since
     suspendedAt = nil
-    isStopped = false
+    (isStopped, isInBackground) = (false, false)
     onResume?()
   }
 
@@ -307,10 +328,21 @@ public final class Autosave<Value> {
   }
 
   private func handle(_ event: NotificationWatch.Event) throws {
+    if event == .resume {
+      // A game that had suspended itself goes on when it wants to.
+      if isInBackground { resume() }
+      return
+    }
+    // A save that takes longer than the deadline goes on in the time that the system grants.
+    let isDone = activity.beginBackground("Saving the game")
+    defer { if let last { last.whenDone(isDone) } else { isDone() } }
     switch event {
-    case .suspend: try suspend()
-    case .resume: resume()
+    case .deactivate: try deactivate()
+    case .suspend:
+      isInBackground = isInBackground || !isSuspended
+      try suspend()
     case .terminate: try terminate()
+    case .resume: break
     }
   }
 

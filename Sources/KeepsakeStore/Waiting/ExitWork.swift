@@ -1,4 +1,4 @@
-import KeepsakePlatform
+package import KeepsakePlatform
 import Synchronization
 
 /// What has to be finished before the process ends by `exit`, or by returning from `main`: commits that were accepted
@@ -9,9 +9,16 @@ package enum ExitWork {
   /// Finishes some work, and returns whether that was possible before the deadline.
   package typealias Finishing = @Sendable (_ deadline: ContinuousClock.Instant) -> Bool
 
+  private struct Entry {
+    var finish: Finishing
+    /// Tells the system that it is done.
+    var isDone: @Sendable () -> Void
+  }
   private struct State {
     var limit = Duration.seconds(2)
-    var work: [UInt64: Finishing] = [:]
+    /// Replaced by tests.
+    var activity = ProcessActivity.system
+    var work: [UInt64: Entry] = [:]
     var last: UInt64 = 0
     /// The process that the handler was installed in; a process that it forked has none of its threads.
     var process: Int32?
@@ -25,6 +32,12 @@ package enum ExitWork {
   package static var limit: Duration {
     get { state.withLock { $0.limit } }
     set { state.withLock { $0.limit = newValue } }
+  }
+
+  /// How the system is told that there is work, so that it doesn't end the process without calling `exit`.
+  package static var activity: ProcessActivity {
+    get { state.withLock { $0.activity } }
+    set { state.withLock { $0.activity = newValue } }
   }
 
   /// Whether the process is ending and waits for work.
@@ -44,9 +57,10 @@ package enum ExitWork {
   ///
   /// - Returns: A number for `end`.
   package static func begin(_ finish: @escaping Finishing) -> UInt64 {
+    let isDone = activity.beginWork()
     let (number, isFirst) = state.withLock { state in
       state.last += 1
-      state.work[state.last] = finish
+      state.work[state.last] = Entry(finish: finish, isDone: isDone)
       let isFirst = state.process == nil
       if isFirst { state.process = getpid() }
       return (state.last, isFirst)
@@ -56,7 +70,7 @@ package enum ExitWork {
   }
 
   /// Removes work that is done.
-  package static func end(_ number: UInt64) { _ = state.withLock { $0.work.removeValue(forKey: number) } }
+  package static func end(_ number: UInt64) { state.withLock { $0.work.removeValue(forKey: number) }?.isDone() }
 
   private static func finishAll() {
     let limit = state.withLock { state in
@@ -66,8 +80,8 @@ package enum ExitWork {
     guard isEnding else { return }
     let deadline = ContinuousClock.now + limit
     // Finishing one may begin another: preferences become a commit.
-    while let (number, finish) = state.withLock({ $0.work.min { $0.key < $1.key } }) {
-      guard finish(deadline) else {
+    while let (number, entry) = state.withLock({ $0.work.min { $0.key < $1.key } }) {
+      guard entry.finish(deadline) else {
         report(
           """
           the program ended before everything that the game had captured was saved (waited \(limit)): close the game's \

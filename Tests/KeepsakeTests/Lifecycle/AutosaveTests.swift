@@ -237,7 +237,8 @@ import Testing
     var autosave: Autosave<World>? = Autosave(
       game, to: .main, every: .seconds(30), debounce: .zero, atMost: .zero, atSignals: .saveAndContinue,
       within: Patience.limit,
-      notifications: Self.notifications(center), metadata: { SaveMetadata() }, value: { world })
+      notifications: Self.notifications(center), activity: ProcessActivity(), metadata: { SaveMetadata() },
+      value: { world })
     autosave?.onSuspend = { told.append("suspended") }
     autosave?.onResume = { told.append("resumed") }
     center.post(name: Self.names.suspend, object: nil)
@@ -262,7 +263,8 @@ import Testing
       let autosave = Autosave(
         game, to: .main, every: .seconds(30), debounce: .zero, atMost: .zero, atSignals: .saveAndContinue,
         within: Patience.limit,
-        notifications: Self.notifications(center), metadata: { SaveMetadata() }, value: { World(level: 5) })
+        notifications: Self.notifications(center), activity: ProcessActivity(), metadata: { SaveMetadata() },
+        value: { World(level: 5) })
       let held = Shared(false)
       let poster = Thread {
         center.post(name: Self.names.suspend, object: nil)

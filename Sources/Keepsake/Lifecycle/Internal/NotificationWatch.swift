@@ -8,7 +8,7 @@ import Synchronization
 /// An autosave created on the posting thread handles the event directly. For any other, the observer blocks until the
 /// autosave's loop has taken the event and saved, at most for the deadline; it doesn't block for a resume.
 final class NotificationWatch {
-  enum Event: Sendable, Equatable { case suspend, resume, terminate }
+  enum Event: Sendable, Equatable { case deactivate, suspend, resume, terminate }
 
   /// An event for the autosave's loop to handle, with the semaphore that its poster waits on.
   struct Noted: Sendable {
@@ -55,7 +55,8 @@ final class NotificationWatch {
     center = notifications.center
     let direct = Direct(handle: handle)
     let named = [
-      (notifications.suspend, Event.suspend), (notifications.resume, .resume), (notifications.terminate, .terminate),
+      (notifications.deactivate, Event.deactivate), (notifications.suspend, .suspend), (notifications.resume, .resume),
+      (notifications.terminate, .terminate),
     ]
     for (names, event) in named {
       for name in names {
