@@ -19,8 +19,8 @@ struct FileSignature: Hashable, Sendable, Codable {
 
   init(_ status: borrowing stat) {
     size = Int64(status.st_size)
-    modifiedNanoseconds = status.modified.nanoseconds
-    changedNanoseconds = status.changed.nanoseconds
+    modifiedNanoseconds = FileTime.modified(status).nanoseconds
+    changedNanoseconds = FileTime.changed(status).nanoseconds
     inode = UInt64(truncatingIfNeeded: status.st_ino)
     device = UInt64(truncatingIfNeeded: status.st_dev)
   }

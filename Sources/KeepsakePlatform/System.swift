@@ -1,5 +1,8 @@
 // The system's own library, under one name: it is called otherwise on each. Whatever imports this module sees it.
 #if canImport(Glibc)
+// The compiler may take either of the first two for the module that defines glibc's `stat`.
+@_exported public import CDispatch
+@_exported public import CoreFoundation
 @_exported public import Glibc
 #elseif canImport(Musl)
 @_exported public import Musl

@@ -18,8 +18,8 @@ import KeepsakeStore
 ///
 /// On Apple's systems it observes the notifications of UIKit, AppKit and WatchKit; elsewhere, and in a terminal, it
 /// handles the signals SIGTERM, SIGINT, SIGHUP and SIGTSTP. An engine with other lifecycle events calls
-/// `deactivate()`, `suspend()`, `resume()` and `terminate()`. SIGKILL, SIGSTOP and a power failure can't be handled: the
-/// last durable save remains.
+/// `deactivate()`, `suspend()`, `resume()` and `terminate()`. SIGKILL, SIGSTOP and a power failure can't be handled:
+/// the last durable save remains.
 ///
 /// Not `Sendable`, because it holds the closure that reads the world. There can be several, for different slots.
 public final class Autosave<Value> {

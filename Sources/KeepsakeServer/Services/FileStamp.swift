@@ -20,7 +20,8 @@ struct FileStamp: Hashable, Sendable {
     var status = stat()
     guard stat(path, &status) == 0 else { return nil }
     (device, node, size) = (UInt64(status.st_dev), UInt64(status.st_ino), Int64(status.st_size))
-    (seconds, nanoseconds) = (Int64(status.modified.tv_sec), Int64(status.modified.tv_nsec))
+    let time = FileTime.modified(status)
+    (seconds, nanoseconds) = (time.seconds, time.fraction)
   }
 }
 

@@ -44,7 +44,7 @@ struct StoreFiles: BackupFiles {
   static func modified(_ url: URL) -> Int64 {
     var status = stat()
     guard stat(url.path, &status) == 0 else { return 0 }
-    return status.modified.nanoseconds
+    return FileTime.modified(status).nanoseconds
   }
 
   // MARK: Before opening

@@ -12,10 +12,10 @@ struct FolderSignature: Hashable, Sendable {
 
   fileprivate init(_ status: borrowing stat) {
     size = Int64(status.st_size)
-    let modified = status.modified
+    let modified = FileTime.modified(status)
     // Wraps for times some centuries away, because these numbers only have to differ.
-    modifiedMilliseconds = Int64(modified.tv_sec) &* 1000 &+ Int64(modified.tv_nsec) / 1_000_000
-    changedNanoseconds = status.changed.nanoseconds
+    modifiedMilliseconds = modified.seconds &* 1000 &+ modified.fraction / 1_000_000
+    changedNanoseconds = FileTime.changed(status).nanoseconds
     inode = UInt64(truncatingIfNeeded: status.st_ino)
   }
 }

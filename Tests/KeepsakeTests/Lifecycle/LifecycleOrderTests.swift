@@ -90,7 +90,7 @@ import Testing
       guard state != .background, !autosave.isSuspended, Bool.random(using: &random) else { return }
       world.level += 1
       if Bool.random(using: &random) { game.preferences[volume] = world.level }
-      if Bool.random(using: &random) { game.progress[.level] = world.level }
+      if Bool.random(using: &random) { try game.progress.record(world.level, for: .level) }
       device.clock.advance(by: .seconds(Int.random(in: 0...40, using: &random)))
       try autosave.update()
     }

@@ -175,11 +175,11 @@ struct AssetStatus: Hashable, Sendable {
   init(_ status: borrowing stat) {
     // A size that this platform's `Int` can't hold exceeds every limit as well.
     size = Int(clamping: status.st_size)
-    let time = status.modified
+    let time = FileTime.modified(status)
     // Years after 2262 don't fit; they count as later than everything else.
-    let (seconds, overflow) = Int64(time.tv_sec).multipliedReportingOverflow(by: 1_000_000_000)
+    let (seconds, overflow) = time.seconds.multipliedReportingOverflow(by: 1_000_000_000)
     modifiedNanoseconds =
-      overflow ? (time.tv_sec < 0 ? .min : .max) : seconds.addingReportingOverflow(Int64(time.tv_nsec)).partialValue
+      overflow ? (time.seconds < 0 ? .min : .max) : seconds.addingReportingOverflow(time.fraction).partialValue
   }
 
   /// Returns when a file was last modified; nil if the system doesn't report it.
