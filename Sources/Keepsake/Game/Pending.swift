@@ -30,7 +30,4 @@ public struct Pending<Value: Sendable>: Sendable {
 
   /// Whether the commit is durable or has failed.
   public var isDone: Bool { commit.result != nil }
-
-  /// Calls `body` once the commit is durable or has failed: immediately, or on the thread that completes it.
-  func whenDone(_ body: @escaping @Sendable () -> Void) { commit.observe { _ in body() } }
 }

@@ -38,6 +38,9 @@ public final class Autosave<Value> {
   /// The default time limit for suspending and ending: 2 seconds, the shortest time that operating systems allow.
   public static var standardDeadline: Duration { .seconds(2) }
 
+  /// Why the game asks for background time; for the system's logs.
+  private static var reason: String { "Saving the game" }
+
   private let game: GameData
   private let slot: Slot<Value>
   private let deadline: Duration
@@ -47,6 +50,8 @@ public final class Autosave<Value> {
   private let signals: SignalWatch?
   private var notifications: NotificationWatch?
   private let activity: ProcessActivity
+  /// Takes back that the system must not end the game suddenly, without its last save.
+  private var endWork: (@Sendable () -> Void)?
   private var schedule: SaveSchedule
   /// The newest capture, until its result is known.
   private var last: Pending<Version>?
@@ -126,14 +131,16 @@ public final class Autosave<Value> {
     }
     self.signals = signals
     guard handling != .ignored else { return }
-    self.notifications = NotificationWatch(notifications, within: self.deadline) { [weak self] event in
-      self?.receive(event)
+    endWork = activity.beginWork()
+    self.notifications = NotificationWatch(notifications, within: self.deadline, activity) { [weak self] event, limit in
+      self?.receive(event, within: limit)
     }
   }
 
   deinit {
     signals?.end()
     notifications?.end()
+    endWork?()
   }
 
   /// How long the game was played since this object was created, without the time that it was suspended or stopped by
@@ -160,7 +167,7 @@ public final class Autosave<Value> {
     if let event = signals?.take() { try receive(event) }
     if let noted = notifications?.take() {
       defer { notifications?.finished(noted) }
-      try handle(noted.event)
+      try handle(noted.event, within: deadline)
     }
     guard !isSuspended else { return }
     try captureIfDue()
@@ -220,7 +227,7 @@ public final class Autosave<Value> {
 
   /// Saves because the player may be about to leave, and the game goes on: a phone call, the switcher, another window.
   /// Captures the world, and waits until the save and the preferences are durable. Does nothing while the game is
-  /// suspended.
+  /// suspended, or after it was asked to end.
   ///
   /// Called for the notifications of Apple's systems; an engine elsewhere calls it, for example at Android's `onPause`.
   ///
@@ -228,8 +235,10 @@ public final class Autosave<Value> {
   ///   additional time.
   /// - Throws: The reason why the save isn't durable, such as `StoreError` with `timedOut`.
   public func deactivate(within limit: Duration? = nil) throws {
-    guard !isSuspended else { return }
+    guard !isSuspended, !isEndRequested else { return }
     let end = end(of: limit)
+    let isDone = activity.beginBackground(Self.reason)
+    defer { ExitWork.afterWorkInFlight(isDone) }
     try settle(Result { try saveNow(until: end) }, until: end)
   }
 
@@ -241,8 +250,14 @@ public final class Autosave<Value> {
   /// - Throws: The reason why the save isn't durable, such as `StoreError` with `timedOut`. The game is suspended
   ///   anyway.
   public func suspend(within limit: Duration? = nil) throws {
-    guard !isSuspended else { return }
+    guard !isSuspended else {
+      // Now the game wants it, too, and so decides when it goes on.
+      isInBackground = false
+      return
+    }
     let end = end(of: limit)
+    let isDone = activity.beginBackground(Self.reason)
+    defer { ExitWork.afterWorkInFlight(isDone) }
     let saved = Result { try saveNow(until: end) }
     suspendedAt = game.core.environment.uptime()
     onSuspend?()
@@ -266,6 +281,8 @@ public final class Autosave<Value> {
   /// - Throws: The reason why the save isn't durable, such as `StoreError` with `timedOut`.
   public func terminate(within limit: Duration? = nil) throws {
     let end = end(of: limit)
+    let isDone = activity.beginBackground(Self.reason)
+    defer { ExitWork.afterWorkInFlight(isDone) }
     let saved = Result { try saveNow(until: end) }
     if !isEndRequested {
       isEndRequested = true
@@ -327,28 +344,23 @@ public final class Autosave<Value> {
     }
   }
 
-  private func handle(_ event: NotificationWatch.Event) throws {
-    if event == .resume {
+  private func handle(_ event: NotificationWatch.Event, within limit: Duration) throws {
+    switch event {
+    case .deactivate: try deactivate(within: limit)
+    case .suspend:
+      guard !isSuspended else { return }
+      isInBackground = true
+      try suspend(within: limit)
+    case .resume:
       // A game that had suspended itself goes on when it wants to.
       if isInBackground { resume() }
-      return
-    }
-    // A save that takes longer than the deadline goes on in the time that the system grants.
-    let isDone = activity.beginBackground("Saving the game")
-    defer { if let last { last.whenDone(isDone) } else { isDone() } }
-    switch event {
-    case .deactivate: try deactivate()
-    case .suspend:
-      isInBackground = isInBackground || !isSuspended
-      try suspend()
-    case .terminate: try terminate()
-    case .resume: break
+    case .terminate: try terminate(within: limit)
     }
   }
 
   /// Handles an event inside a notification, where nothing can be thrown.
-  private func receive(_ event: NotificationWatch.Event) {
-    do { try handle(event) } catch { report(error) }
+  private func receive(_ event: NotificationWatch.Event, within limit: Duration) {
+    do { try handle(event, within: limit) } catch { report(error) }
   }
 
   private func report(_ error: any Error) {

@@ -1,3 +1,7 @@
+#if canImport(SwiftUI)
+public import SwiftUI
+#endif
+
 /// A preference as a property.
 ///
 ///     struct Options {
@@ -14,8 +18,8 @@
 /// binding.
 @propertyWrapper
 public struct Preference<Value: Sendable>: Sendable {
-  let key: PreferenceKey<Value>
-  let preferences: Preferences
+  private let key: PreferenceKey<Value>
+  private let preferences: Preferences
 
   /// Binds a property to a preference of a game.
   ///
@@ -33,4 +37,18 @@ public struct Preference<Value: Sendable>: Sendable {
     get { preferences[key] }
     nonmutating set { preferences[key] = newValue }
   }
+
+  #if canImport(SwiftUI)
+  // Here, because the compiler looks for it in the type itself and in no extension.
+  /// A binding for controls that change the value.
+  public var projectedValue: Binding<Value> {
+    let (key, preferences) = (key, preferences)
+    return Binding(get: { preferences[key] }, set: { preferences[key] = $0 })
+  }
+  #endif
 }
+
+#if canImport(SwiftUI)
+// A view that reads the preference in its body is updated by Observation, so there is no state of its own to update.
+extension Preference: DynamicProperty {}
+#endif

@@ -45,6 +45,7 @@ package struct LifecycleNotifications: Sendable {
     // On macOS, an app continues to run in the background.
     return LifecycleNotifications(
       deactivate: [NSApplication.willResignActiveNotification, NSApplication.willHideNotification],
+      resume: [NSApplication.didBecomeActiveNotification],
       terminate: [NSApplication.willTerminateNotification])
     #elseif canImport(WatchKit)
     return LifecycleNotifications(

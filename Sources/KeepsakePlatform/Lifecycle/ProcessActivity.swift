@@ -1,3 +1,4 @@
+import Dispatch
 import Foundation
 
 /// What tells the system that the process has something to finish.

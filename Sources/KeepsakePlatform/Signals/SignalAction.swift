@@ -1,3 +1,4 @@
+#if !os(Windows)
 /// What the process does at a signal, by the system's `sigaction`.
 package enum SignalAction {
   package typealias Handler =
@@ -10,6 +11,8 @@ package enum SignalAction {
     let handler = action.__sigaction_u.__sa_handler
     #elseif canImport(Musl)
     let handler = action.__sa_handler.sa_handler
+    #elseif canImport(Android)
+    let handler = action.sa_handler
     #else
     let handler = action.__sigaction_handler.sa_handler
     #endif
@@ -23,6 +26,8 @@ package enum SignalAction {
     action.__sigaction_u.__sa_sigaction = handler
     #elseif canImport(Musl)
     action.__sa_handler.sa_sigaction = handler
+    #elseif canImport(Android)
+    action.sa_sigaction = handler
     #else
     action.__sigaction_handler.sa_sigaction = handler
     #endif
@@ -41,3 +46,4 @@ package enum SignalAction {
     #endif
   }
 }
+#endif

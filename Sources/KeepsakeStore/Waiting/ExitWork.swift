@@ -11,6 +11,8 @@ package enum ExitWork {
 
   private struct Entry {
     var finish: Finishing
+    /// Whether it goes on by itself, and not only when the process ends.
+    var isInFlight: Bool
     /// Tells the system that it is done.
     var isDone: @Sendable () -> Void
   }
@@ -20,6 +22,8 @@ package enum ExitWork {
     var activity = ProcessActivity.system
     var work: [UInt64: Entry] = [:]
     var last: UInt64 = 0
+    /// What is called when the work with these numbers has ended.
+    var waiters: [(numbers: Set<UInt64>, body: @Sendable () -> Void)] = []
     /// The process that the handler was installed in; a process that it forked has none of its threads.
     var process: Int32?
     var isEnding = false
@@ -55,12 +59,13 @@ package enum ExitWork {
 
   /// Adds work that has begun.
   ///
+  /// - Parameter isInFlight: Whether it goes on by itself, and not only when the process ends.
   /// - Returns: A number for `end`.
-  package static func begin(_ finish: @escaping Finishing) -> UInt64 {
+  package static func begin(isInFlight: Bool = true, _ finish: @escaping Finishing) -> UInt64 {
     let isDone = activity.beginWork()
     let (number, isFirst) = state.withLock { state in
       state.last += 1
-      state.work[state.last] = Entry(finish: finish, isDone: isDone)
+      state.work[state.last] = Entry(finish: finish, isInFlight: isInFlight, isDone: isDone)
       let isFirst = state.process == nil
       if isFirst { state.process = getpid() }
       return (state.last, isFirst)
@@ -70,7 +75,26 @@ package enum ExitWork {
   }
 
   /// Removes work that is done.
-  package static func end(_ number: UInt64) { state.withLock { $0.work.removeValue(forKey: number) }?.isDone() }
+  package static func end(_ number: UInt64) {
+    let (entry, due) = state.withLock { state in
+      for index in state.waiters.indices { state.waiters[index].numbers.remove(number) }
+      let due = state.waiters.filter(\.numbers.isEmpty)
+      state.waiters.removeAll(where: \.numbers.isEmpty)
+      return (state.work.removeValue(forKey: number), due)
+    }
+    entry?.isDone()
+    for waiter in due { waiter.body() }
+  }
+
+  /// Calls `body` when all work has ended that is in flight now: at once, or on the thread that ends the last of it.
+  package static func afterWorkInFlight(_ body: @escaping @Sendable () -> Void) {
+    let isIdle = state.withLock { state in
+      let numbers = Set(state.work.filter(\.value.isInFlight).keys)
+      if !numbers.isEmpty { state.waiters.append((numbers, body)) }
+      return numbers.isEmpty
+    }
+    if isIdle { body() }
+  }
 
   private static func finishAll() {
     let limit = state.withLock { state in

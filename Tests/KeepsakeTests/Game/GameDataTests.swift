@@ -1,5 +1,6 @@
 import Foundation
 import GRDB
+import KeepsakePlatform
 import KeepsakeStore
 import TestSupport
 import Testing
@@ -51,6 +52,26 @@ import Testing
       #expect(gameErrorCode { _ = try GameData.open("com.example.space", profile: name) } == .misuse, "\(name)")
     }
     #expect(try StorageFolders("com.example.space").profile("Ä b").path.hasSuffix("/com.example.space/Ä b"))
+  }
+
+  @Test("each system has its own folders, and each kind of file its own folder on it", arguments: HostSystem.allCases)
+  func places(on system: HostSystem) throws {
+    let folders = try StorageFolders("com.example.space")
+    let variables = ["HOME": "/home/a", "LOCALAPPDATA": "/Users/a/Local"]
+    let places = try StorageFolders.Kind.allCases.map { try folders.url(for: $0, on: system, variables).path }
+    #expect(Set(places).count == places.count)
+    let data = try folders.url(for: .data, on: system, variables).path
+    #expect(data.hasSuffix("/com.example.space"))
+    let cache = try folders.url(for: .cache, on: system, variables).path
+    switch system {
+    case .linux, .android:
+      #expect(data == "/home/a/.local/share/com.example.space" && cache == "/home/a/.cache/com.example.space")
+    case .windows:
+      #expect(data == "/Users/a/Local/com.example.space" && cache == "/Users/a/Local/com.example.space/.cache")
+      #expect(gameErrorCode { _ = try folders.url(for: .data, on: system, ["HOME": "/home/a"]) } == .misuse)
+    case .macOS, .iOS, .tvOS, .watchOS, .visionOS:
+      #expect(cache.hasSuffix("/com.example.space/.cache"))
+    }
   }
 
   @Test("every call on a closed game throws `closed`, its streams end, and values are shown as they were")

@@ -1,10 +1,11 @@
 import Foundation
-import Keepsake
 import KeepsakePlatform
 import KeepsakeSimulation
 import Synchronization
 import TestSupport
 import Testing
+
+@testable import Keepsake
 
 /// Games whose system announces what becomes of them, in each order that its documents allow, and that are killed right
 /// after a notification.
@@ -78,9 +79,15 @@ import Testing
     defer { end(game) }
     let center = NotificationCenter()
     var world = World(level: 0)
+    let (asked, returned) = (Shared(0), Shared(0))
+    let activity = ProcessActivity(beginBackground: { _ in
+      asked.value += 1
+      return { returned.value += 1 }
+    })
+    var saves = 0
     let autosave = Autosave(
       game, to: .main, every: .seconds(30), debounce: .zero, atMost: .zero, atSignals: .saveAndContinue,
-      within: Patience.limit, notifications: system.notifications(center), activity: ProcessActivity(),
+      within: Patience.limit, notifications: system.notifications(center), activity: activity,
       metadata: { SaveMetadata() }, value: { world })
     var failures: [any Error] = []
     autosave.onFailure = { failures.append($0) }
@@ -98,6 +105,7 @@ import Testing
       guard let step = system.steps(from: state).randomElement(using: &random) else { break }
       for notice in step.notices {
         try play()
+        if notice == .terminates || (notice.isLast && !autosave.isSuspended) { saves += 1 }
         center.post(name: notice.name, object: nil)
         story.append(notice.rawValue)
         #expect(
@@ -107,6 +115,10 @@ import Testing
       state = step.to
     }
     #expect(failures.isEmpty, "\(failures)")
+    #expect(asked.value == saves, "\(story)")
+    // What was asked for is given back when the store has nothing to do any more.
+    while returned.value < saves { Thread.sleep(forTimeInterval: 0.001) }
+    #expect(returned.value == saves, "\(story)")
   }
 
   /// A copy of the folder is what a kill would leave. Nothing writes to the store now, as everything is durable; copies
@@ -153,35 +165,124 @@ import Testing
     #expect(!autosave.isSuspended)
   }
 
+  @Test("a game that a notification has suspended, and that then suspends itself, goes on when it wants to")
+  func suspendsItselfLater() throws {
+    let device = try Device()
+    let game = try device.open()
+    defer { end(game) }
+    let center = NotificationCenter()
+    let autosave = Autosave(
+      game, to: .main, every: .seconds(30), debounce: .zero, atMost: .zero, atSignals: .saveAndContinue,
+      within: Patience.limit, notifications: System.phone.notifications(center), activity: ProcessActivity(),
+      metadata: { SaveMetadata() }, value: { World(level: 1) })
+    // Its menu.
+    autosave.onSuspend = { [unowned autosave] in #expect(throws: Never.self) { try autosave.suspend() } }
+    for notice in [Notice.entersBackground, .entersForeground, .becomesActive] {
+      center.post(name: notice.name, object: nil)
+    }
+    #expect(autosave.isSuspended)
+    autosave.resume()
+    #expect(!autosave.isSuspended)
+  }
+
+  @Test("a game that was asked to end saves nothing of what is left of its world")
+  func inactiveAfterEnd() throws {
+    let device = try Device()
+    let game = try device.open()
+    defer { end(game) }
+    let center = NotificationCenter()
+    var world = World(level: 3)
+    let autosave = Autosave(
+      game, to: .main, every: .seconds(30), debounce: .zero, atMost: .zero, atSignals: .saveAndContinue,
+      within: Patience.limit, notifications: System.mac.notifications(center), activity: ProcessActivity(),
+      metadata: { SaveMetadata() }, value: { world })
+    center.post(name: Notice.terminates.name, object: nil)
+    world.level = 0
+    center.post(name: Notice.resigns.name, object: nil)
+    #expect(try autosave.isEndRequested && game.saves.load(.main)?.level == 3)
+  }
+
   @Test("a save that the disk delays beyond the deadline has the background time that the system grants")
   func backgroundTime() throws {
     let device = try Device()
     let game = try device.open()
     defer { end(game) }
     let center = NotificationCenter()
-    let ended = Latch()
-    let (begun, left) = (Shared(0), Shared<TemporaryFolder?>(nil))
-    let activity = ProcessActivity(beginBackground: { _ in
-      begun.value += 1
-      return {
-        left.value = try? Self.copy(device)
-        ended.open()
-      }
-    })
+    let returned = Latch()
+    let activity = ProcessActivity(beginBackground: { _ in { returned.open() } })
     let autosave = Autosave(
       game, to: .main, every: .seconds(30), debounce: .zero, atMost: .zero, atSignals: .saveAndContinue, within: .zero,
       notifications: System.phone.notifications(center), activity: activity, metadata: { SaveMetadata() },
       value: { World(level: 7) })
-    // What it waits for in vain goes on.
-    autosave.onFailure = { #expect(($0 as? StoreError)?.code == .timedOut) }
+    var failures: [StoreError.Code?] = []
+    autosave.onFailure = { failures.append(($0 as? StoreError)?.code) }
+    let gate = Gate()
+    let disk = try game.core.store.submit { _, _ in gate.pass() }
+    gate.waitForArrival()
     center.post(name: Notice.resigns.name, object: nil)
-    #expect(ended.wait(within: Patience.limit))
-    #expect(begun.value == 1)
-    let copy = try #require(left.value)
+    #expect(failures == [.timedOut])
+    #expect(!returned.wait(within: .zero), "the save still waits for the disk")
+    gate.open()
+    try disk.wait()
+    #expect(returned.wait(within: Patience.limit))
+    let copy = try Self.copy(device)
     let later = try GameData.open("com.example.space", at: copy.url, environment: device.clock.environment)
     defer { end(later) }
     #expect(try later.saves.load(.main)?.level == 7)
-    center.post(name: Notice.becomesActive.name, object: nil)
-    #expect(begun.value == 1, "nothing is saved when the player comes back")
+  }
+
+  @Test("a game on another thread has background time from the notification on, also if it comes late")
+  func backgroundTimeElsewhere() async throws {
+    let device = try Device()
+    let game = try device.open()
+    defer { end(game) }
+    try await onThread {
+      let center = NotificationCenter()
+      let (asked, returned) = (Shared(0), Shared(0))
+      let activity = ProcessActivity(beginBackground: { _ in
+        asked.value += 1
+        return { returned.value += 1 }
+      })
+      let autosave = Autosave(
+        game, to: .main, every: .seconds(30), debounce: .zero, atMost: .zero, atSignals: .saveAndContinue,
+        within: .zero, notifications: System.phone.notifications(center), activity: activity,
+        metadata: { SaveMetadata() }, value: { World(level: 7) })
+      autosave.onFailure = { _ in }
+      let isPosted = Latch()
+      Thread {
+        center.post(name: Notice.entersBackground.name, object: nil)
+        isPosted.open()
+      }.start()
+      #expect(isPosted.wait(within: Patience.limit))
+      #expect((asked.value, returned.value) == (1, 0), "nobody has saved yet")
+      try? autosave.update()  // Throws `timedOut` unless the disk is fast.
+      #expect(autosave.isSuspended)
+      while returned.value < 2 { Thread.sleep(forTimeInterval: 0.001) }
+      #expect((asked.value, returned.value) == (2, 2))
+    }
+  }
+
+  @Test("notifications that follow one another at once share one deadline, and the next ones have their own")
+  func sharedDeadline() {
+    let centers = [NotificationCenter(), NotificationCenter()]
+    let (center, other) = (ObjectIdentifier(centers[0]), ObjectIdentifier(centers[1]))
+    var now = ContinuousClock.now
+    func limit(_ center: ObjectIdentifier, isNew: Bool = false, taking used: Duration = .zero) -> Duration {
+      let share = NoticeBudget.share(of: .seconds(2), at: center, isNew: isNew, now: now)
+      now += used
+      share.end(at: now)
+      return share.limit
+    }
+    withExtendedLifetime(centers) {
+      #expect(limit(center, taking: .seconds(1.5)) == .seconds(2))
+      #expect(limit(other) == .seconds(2))
+      now += .seconds(0.9)
+      #expect(limit(center, taking: .seconds(3)) == .seconds(0.5))
+      #expect(limit(center) == .zero)
+      #expect(limit(center, isNew: true, taking: .seconds(1)) == .seconds(2))
+      #expect(limit(center) == .seconds(1))
+      now += .seconds(1)
+      #expect(limit(center) == .seconds(2))
+    }
   }
 }

@@ -37,7 +37,7 @@ extension Preferences {
   private func retryBeforeExit() {
     guard !ExitWork.isEnding, table.withLock({ $0.hasUncommitted && $0.exitWork == nil }) else { return }
     // Doesn't keep data open that the game has released.
-    let number = ExitWork.begin { [weak self] in self?.finishBeforeExit(until: $0) ?? true }
+    let number = ExitWork.begin(isInFlight: false) { [weak self] in self?.finishBeforeExit(until: $0) ?? true }
     let isNeeded = table.withLock { table in
       guard table.exitWork == nil else { return false }
       table.exitWork = number

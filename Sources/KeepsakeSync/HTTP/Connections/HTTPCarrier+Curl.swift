@@ -8,9 +8,4 @@ extension HTTPCarrier: CaseIterable {
   static let allCases: [HTTPCarrier] = [.system, .curl]
   static let preferred = HTTPCarrier.curl
 }
-#else
-extension HTTPCarrier: CaseIterable {
-  static let allCases: [HTTPCarrier] = [.system]
-  static let preferred = HTTPCarrier.system
-}
 #endif

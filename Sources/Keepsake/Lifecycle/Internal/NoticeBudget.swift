@@ -1,0 +1,43 @@
+import Synchronization
+
+/// How long notifications may keep their poster waiting: those that follow one another at once share one deadline, for
+/// all autosaves together. The system ends an app whose main thread doesn't come back.
+enum NoticeBudget {
+  /// After this long without a notification, the next one has the whole deadline.
+  static let quiet: Duration = .seconds(1)
+
+  private struct Spell {
+    var used: Duration = .zero
+    var last: ContinuousClock.Instant
+  }
+  private static let spells = Mutex<[ObjectIdentifier: Spell]>([:])
+
+  /// One notification's part of the deadline.
+  struct Share: Sendable {
+    fileprivate let center: ObjectIdentifier
+    fileprivate let began: ContinuousClock.Instant
+    /// How long it may take.
+    let limit: Duration
+
+    /// Notes how much was used.
+    func end(at now: ContinuousClock.Instant = .now) {
+      spells.withLock { spells in
+        let used = spells[center]?.used ?? .zero
+        spells[center] = Spell(used: used + (now - began), last: now)
+      }
+    }
+  }
+
+  /// - Parameters:
+  ///   - center: The notification centre.
+  ///   - isNew: Whether the game comes back, after which everything begins anew.
+  static func share(
+    of deadline: Duration, at center: ObjectIdentifier, isNew: Bool, now: ContinuousClock.Instant = .now
+  ) -> Share {
+    let used = spells.withLock { spells in
+      if isNew || spells[center].map({ now - $0.last >= quiet }) ?? false { spells[center] = nil }
+      return spells[center]?.used ?? .zero
+    }
+    return Share(center: center, began: now, limit: max(deadline - used, .zero))
+  }
+}
