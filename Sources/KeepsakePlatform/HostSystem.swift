@@ -1,5 +1,5 @@
-/// The operating system that this program was built for. What depends on it and isn't a call of the system takes it as
-/// a value, so that each system's way can be tested on any.
+/// The operating system that this program was built for. What depends on it and isn't a call of the system looks at
+/// this value, so that each system's way is compiled on all of them.
 package enum HostSystem: String, CaseIterable, Sendable {
   case linux, android, windows, macOS, iOS, tvOS, watchOS, visionOS
 

@@ -11,7 +11,7 @@ package enum ExitWork {
 
   private struct Entry {
     var finish: Finishing
-    /// Whether it goes on by itself, and not only when the process ends.
+    /// False for work that is done only when the process ends.
     var isInFlight: Bool
     /// Tells the system that it is done.
     var isDone: @Sendable () -> Void
@@ -59,7 +59,7 @@ package enum ExitWork {
 
   /// Adds work that has begun.
   ///
-  /// - Parameter isInFlight: Whether it goes on by itself, and not only when the process ends.
+  /// - Parameter isInFlight: False for work that is done only when the process ends.
   /// - Returns: A number for `end`.
   package static func begin(isInFlight: Bool = true, _ finish: @escaping Finishing) -> UInt64 {
     let isDone = activity.beginWork()

@@ -6,11 +6,11 @@ enum NoticeBudget {
   /// After this long without a notification, the next one has the whole deadline.
   static let quiet: Duration = .seconds(1)
 
-  private struct Spell {
+  private struct Burst {
     var used: Duration = .zero
     var last: ContinuousClock.Instant
   }
-  private static let spells = Mutex<[ObjectIdentifier: Spell]>([:])
+  private static let bursts = Mutex<[ObjectIdentifier: Burst]>([:])
 
   /// One notification's part of the deadline.
   struct Share: Sendable {
@@ -21,9 +21,9 @@ enum NoticeBudget {
 
     /// Notes how much was used.
     func end(at now: ContinuousClock.Instant = .now) {
-      spells.withLock { spells in
-        let used = spells[center]?.used ?? .zero
-        spells[center] = Spell(used: used + (now - began), last: now)
+      bursts.withLock { bursts in
+        let used = bursts[center]?.used ?? .zero
+        bursts[center] = Burst(used: used + (now - began), last: now)
       }
     }
   }
@@ -34,9 +34,9 @@ enum NoticeBudget {
   static func share(
     of deadline: Duration, at center: ObjectIdentifier, isNew: Bool, now: ContinuousClock.Instant = .now
   ) -> Share {
-    let used = spells.withLock { spells in
-      if isNew || spells[center].map({ now - $0.last >= quiet }) ?? false { spells[center] = nil }
-      return spells[center]?.used ?? .zero
+    let used = bursts.withLock { bursts in
+      if isNew || bursts[center].map({ now - $0.last >= quiet }) ?? false { bursts[center] = nil }
+      return bursts[center]?.used ?? .zero
     }
     return Share(center: center, began: now, limit: max(deadline - used, .zero))
   }
