@@ -61,6 +61,10 @@ struct AccountSwarm {
   private var codes: [(code: ContentHash, by: DeviceIdentity)] = []
   private var proofs: [VerifiedIdentity] = []
   private var requests: [AccountRequest] = []
+  /// What brought each device to its player, except those that came with one.
+  private var origins: [DeviceID: AccountRequest] = [:]
+  /// What would show at once whether the last requests left a way that they must not leave.
+  private var probes: [AccountRequest] = []
   /// What was asked and answered, for whoever looks for the reason.
   private(set) var story: [String] = []
   private(set) var problems: [String] = []
@@ -84,10 +88,15 @@ struct AccountSwarm {
       let request = draw()
       // Two that arrive together, or one between two steps of the other: each order of them is right.
       let isTogether = random.once(in: 5)
-      let second = isTogether || random.once(in: 5) ? draw() : nil
+      let second = isTogether || random.once(in: 5) ? rival(of: request) : nil
       if let second, second != request {
-        try await perform(request, beside: second, isTogether: isTogether)
+        // The one that comes within the other is the first.
+        let isSecondWithin = random.once(in: 2)
+        try await perform(
+          isSecondWithin ? second : request, beside: isSecondWithin ? request : second, isTogether: isTogether)
+        for request in [request, second].shuffled(using: &random) { probe(request) }
       } else {
+        if case .remove = request { probe(request) }
         expect(try await perform(request), of: request)
       }
       if random.once(in: 6) { try await compare() }
@@ -98,11 +107,39 @@ struct AccountSwarm {
   // MARK: Drawing
 
   private mutating func draw() -> AccountRequest {
+    if let probe = probes.popLast(), random.once(in: 2) { return again(probe) }
     // Sent again, since its answer was lost or somebody has kept it.
     if random.once(in: 7), let known = requests.randomElement(using: &random) { return again(known) }
     let request = fresh()
     requests.append(request)
     return request
+  }
+
+  /// What comes beside a request: often what takes the ground from under it.
+  private mutating func rival(of request: AccountRequest) -> AccountRequest {
+    let device: DeviceIdentity? =
+      switch request {
+      case .makePairing(_, let device, _), .makeRecovery(_, let device), .link(_, let device),
+        .signIn(_, let device, _), .unlink(_, let device), .registerShared(_, _, let device),
+        .join(_, .shared(_, let device), _), .recover(_, _, .shared(_, let device), _):
+        device
+      default: nil
+      }
+    guard let device, random.once(in: 2) else { return draw() }
+    return random.once(in: 4) ? .delete(device.container) : .remove(device, isLeaving: random.once(in: 2))
+  }
+
+  /// Keeps in mind what would show whether a request has left a way that is good for more than it should be.
+  private mutating func probe(_ request: AccountRequest) {
+    switch request {
+    case .makePairing(let code, let device, _): probes.append(.join(code, right(like: device), as: identifier()))
+    case .makeRecovery(let code, let device):
+      let next = hash()
+      codes.append((next, device))
+      probes.append(.recover(code, next: next, right(like: device), as: identifier()))
+    case .remove(let device, _): if let origin = origins[device.device] { probes.append(origin) }
+    default: break
+    }
   }
 
   /// The server draws the id of a new device each time.
@@ -395,7 +432,11 @@ struct AccountSwarm {
   private mutating func note(_ answer: AccountAnswer, of request: AccountRequest) {
     let name = String("\(request)".prefix { $0 != "(" })
     answers["\(name) \("\(answer)".prefix { $0 != "(" })", default: 0] += 1
-    if case .device(let device) = answer, !devices.contains(device) { devices.append(device) }
+    guard case .device(let device) = answer else { return }
+    origins[device.device] = request
+    // One that has just come goes again.
+    if random.once(in: 8) { probes.append(.remove(device, isLeaving: random.once(in: 2))) }
+    if !devices.contains(device) { devices.append(device) }
   }
 
   // MARK: Comparing
