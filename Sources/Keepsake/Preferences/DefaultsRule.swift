@@ -1,7 +1,8 @@
 import Foundation
 public import KeepsakeInterchange
 
-/// A rule for importing one value of an old game's `UserDefaults` as a preference.
+/// A rule for importing one value of an old game's `UserDefaults`, or of its key-value store in iCloud, as a preference
+/// or as progress.
 ///
 /// ```swift
 /// let rules: [DefaultsRule] = [
@@ -49,6 +50,39 @@ public struct DefaultsRule: Sendable {
         throw PropertyListError(.mismatch, "The rule returned nothing for this value")
       }
       try preferences.set(value, for: key)
+      return .taken
+    }
+  }
+
+  /// Imports the value as progress: what an older game counted, reached or unlocked.
+  ///
+  /// ```swift
+  /// let rules: [DefaultsRule] = [
+  ///   .init("BestLevel", as: .bestLevel, in: game.progress),
+  ///   .init("Badges", as: .badges, in: game.progress),
+  /// ]
+  /// ```
+  ///
+  /// Progress is joined by its key's rule, so what the player has reached since is never lost, whatever `isReplacing`
+  /// says, and each device may import the same once more. A `latest` value and a `set` are kept if there is one. A
+  /// `counter` isn't imported, since every device would count it again: add it yourself on one device. After a reset, an
+  /// import brings the old value back.
+  ///
+  /// - Parameters:
+  ///   - name: The key in the property list.
+  ///   - key: The key of the progress.
+  ///   - progress: The game's progress.
+  public init<Value: Decodable>(_ name: String, as key: ProgressKey<Value>, in progress: ProgressStore) {
+    self.name = name
+    take = { value, _, _ in
+      let verbs = key.rule.verbs
+      guard let verb = [ProgressVerb.record, .insert, .set].first(where: verbs.contains) else {
+        throw PropertyListError(
+          .mismatch, "\"\(key.name)\" is a counter, and every device that imports the value would count it again")
+      }
+      // What the player has chosen or removed since would come back.
+      if verb == .set || verbs.contains(.remove), progress.contains(key) { return .kept }
+      _ = try progress.perform(key.draft(verb, value.decode(Value.self)))
       return .taken
     }
   }

@@ -78,6 +78,38 @@ extension Preferences {
     return report
   }
 
+  /// Imports by rules what an older game has in memory: its values in the key-value store of iCloud, for example.
+  ///
+  /// ```swift
+  /// let values = NSUbiquitousKeyValueStore.default.dictionaryRepresentation
+  /// let report = try game.preferences.importDefaults(values, rules: [
+  ///   .init("SoundVolume", as: .volume),
+  ///   .init("BestLevel", as: .bestLevel, in: game.progress),
+  /// ])
+  /// ```
+  ///
+  /// That store may still be empty when the game starts for the first time on a device, and fill later: import again
+  /// when it reports a change from outside.
+  ///
+  /// - Parameters:
+  ///   - values: Values as property lists have them: Booleans, numbers, text, dates, data, and lists and dictionaries
+  ///     of these.
+  ///   - rules: The values to import.
+  ///   - isReplacing: Whether to replace existing preferences.
+  /// - Returns: What was imported, and what doesn't fit.
+  /// - Throws: As `importDefaults(from:rules:isReplacing:)`; `PropertyListError` for a value that no property list has.
+  @discardableResult
+  public func importDefaults(
+    _ values: [String: Any], rules: [DefaultsRule], isReplacing: Bool = false
+  ) throws -> DefaultsReport {
+    for (name, value) in values.sorted(by: { $0.key < $1.key })
+    where !PropertyListSerialization.propertyList(value, isValidFor: .binary) {
+      throw PropertyListError(.mismatch, "\"\(name)\" is a \(type(of: value)), which no property list has")
+    }
+    let data = try PropertyListSerialization.data(fromPropertyList: values, format: .binary, options: 0)
+    return try importDefaults(from: data, rules: rules, isReplacing: isReplacing)
+  }
+
   /// Imports settings by rules from a file.
   ///
   /// - Parameters:

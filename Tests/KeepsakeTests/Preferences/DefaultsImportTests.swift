@@ -123,6 +123,51 @@ import Testing
     #expect(game.incidents.isEmpty)
   }
 
+  @Test("an older game's values become progress by the rule of each key: never less, and the same from two devices")
+  func progress() throws {
+    let level = ProgressKey<Int>("level", default: 0, rule: .max)
+    let badges = ProgressKey<Set<String>>("badges", rule: .union)
+    let hat = ProgressKey<String>("hat", default: "none", rule: .latest)
+    let steps = ProgressKey<Int>("steps", rule: .counter)
+    let game = try device.open()
+    defer { end(game) }
+    let rules: [DefaultsRule] = [
+      .init("level", as: level, in: game.progress), .init("badges", as: badges, in: game.progress),
+      .init("hat", as: hat, in: game.progress), .init("steps", as: steps, in: game.progress),
+      .init("volume", as: .volume), .init("wrong", as: level, in: game.progress),
+    ]
+    let old: [String: Any] = [
+      "level": 7, "badges": ["first", "second"], "hat": "tall", "steps": 3, "volume": 0.5, "wrong": "seven",
+      "other": true,
+    ]
+    var report = try game.preferences.importDefaults(old, rules: rules)
+    #expect(report.taken == ["level", "badges", "hat", "volume"] && report.others == ["other"])
+    #expect(report.unfit.map(\.name) == ["steps", "wrong"])
+    #expect(game.progress[level] == 7 && game.progress[badges] == ["first", "second"] && game.progress[hat] == "tall")
+    #expect(!game.progress.contains(steps) && game.preferences[.volume] == 0.5)
+    // The player goes on, and the import is repeated.
+    try game.progress.record(9, for: level)
+    try game.progress.insert("third", into: badges)
+    try game.progress.set("flat", for: hat)
+    report = try game.preferences.importDefaults(old, rules: rules, isReplacing: true)
+    #expect(report.kept == ["hat"])
+    #expect(game.progress[level] == 9 && game.progress[hat] == "flat")
+    #expect(game.progress[badges] == ["first", "second", "third"])
+    #expect(game.incidents.isEmpty)
+  }
+
+  @Test("a value that no property list has is refused, and nothing is imported")
+  func noPropertyList() throws {
+    let game = try device.open()
+    defer { end(game) }
+    #expect {
+      try game.preferences.importDefaults(["volume": 0.25, "url": URL(fileURLWithPath: "/")], rules: Self.rules)
+    } throws: {
+      ($0 as? PropertyListError)?.code == .mismatch && "\($0)".contains("url")
+    }
+    #expect(!game.preferences.contains(.volume))
+  }
+
   @Test("settings can be imported from a file, but not after the game's data is closed")
   func files() throws {
     let game = try device.open()

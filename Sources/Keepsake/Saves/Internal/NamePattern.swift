@@ -25,6 +25,9 @@ struct NamePattern: Sendable {
   }
   private let tokens: [Token]
 
+  /// The pattern that one name matches.
+  init(exactly name: String) { tokens = name.canonical.map(Token.literal) }
+
   init(_ pattern: String) throws {
     guard pattern.utf8.count <= Self.maximumBytes else {
       throw GameDataError(
