@@ -5,7 +5,7 @@ TRAITS = --traits Cloud
 KEEPSAKE = .build/debug/keepsake
 
 .PHONY: help demo space dead-panic test test-deep damage removals torture power kills money-kills backup-kills stops \
-  shuffle soak accounts fuzz mutants tsan asan bench load openapi operations lint format docs build prepare
+  shuffle soak accounts fuzz mutants platforms tsan asan bench load openapi operations lint format docs build prepare
 
 help:
 	@echo "make demo     play a story with devices and a cloud on this machine, and check what Keepsake promises"
@@ -26,6 +26,7 @@ help:
 	@echo "make accounts  50,000 worlds of players, devices and the ways to them (WORLDS=...), built for release"
 	@echo "make fuzz     10 million altered archives through each way of reading them"
 	@echo "make mutants  plant mistakes in a copy of the code, one at a time; the tests have to notice each (ONLY=...)"
+	@echo "make platforms  type-check the parts for other systems against stubs, and lint the workflow that has those"
 	@echo "make tsan     the suites of archive, store and sync under ThreadSanitizer (in a separate build)"
 	@echo "make asan     the same and the server's under AddressSanitizer"
 	@echo "make bench    speed compared with peers, as ratios (WRITE=1 writes them to the documents)"
@@ -87,6 +88,10 @@ fuzz: prepare
 
 mutants: prepare
 	@python3 Scripts/mutants.py $(ONLY)
+
+platforms: build
+	@python3 Scripts/check-platforms.py --plant
+	@Scripts/check-workflows.sh
 
 tsan: prepare
 	@Scripts/sanitize.sh thread

@@ -53,6 +53,7 @@ fi
 
 check "the demo" $keepsake demo
 check "mistakes to plant" python3 Scripts/mutants.py --check
+check "parts for other systems" python3 Scripts/check-platforms.py --plant
 space=.build/debug/Space
 check "what the compiler says of mistakes" python3 Scripts/macro-refusals.py --build .build/debug \
   $([ "$deep" = 1 ] && echo --all)

@@ -51,7 +51,20 @@ public struct CloudAddress: Sendable {
   ///     as with `Cloud.join`. Ask the player first.
   /// - Returns: The address.
   public static func folder(_ url: URL, joining: Bool = false) -> Self {
-    Self(kind: .folder(CloudFolder(url: url.standardizedFileURL, isJoining: joining)))
+    Self(kind: .folder(CloudFolder(place: .url(url.standardizedFileURL), isJoining: joining)))
+  }
+
+  /// A folder in the game's container in iCloud. Not offered to games yet: docs/PLATFORMS.md says what it lacks.
+  ///
+  /// - Parameters:
+  ///   - identifier: The container's identifier ("iCloud.com.example.space"); nil for the app's first one.
+  ///   - folder: The name of the folder in it, which is created.
+  ///   - joining: As with ``folder(_:joining:)``.
+  /// - Returns: The address.
+  package static func iCloudContainer(
+    _ identifier: String? = nil, folder: String = "Keepsake", joining: Bool = false
+  ) -> Self {
+    Self(kind: .folder(CloudFolder(place: .iCloud(container: identifier, folder: folder), isJoining: joining)))
   }
 
   package static func transport(_ transport: any Transport, container: ContainerID, name: String) -> Self {
@@ -80,7 +93,11 @@ struct CloudServer: Sendable, Hashable {
 
 /// A folder's address.
 struct CloudFolder: Sendable, Hashable {
-  var url: URL
+  enum Place: Hashable {
+    case url(URL)
+    case iCloud(container: String?, folder: String)
+  }
+  var place: Place
   var isJoining: Bool
 }
 

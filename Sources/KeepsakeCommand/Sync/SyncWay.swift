@@ -94,7 +94,7 @@ struct SyncWay: Sendable {
       let (container, isNew) = try self.container(of: shared, for: store)
       let environment = FolderTransport.Environment(
         now: { Int64(Date().timeIntervalSince1970 * 1_000) }, sleep: { try await Task.sleep(for: $0) })
-      let transport = FolderTransport(shared, container: container, environment: environment) { hash in
+      let transport = FolderTransport(.plain(shared), container: container, environment: environment) { hash in
         try store.read { try $0.hasContent(hash) ? $0.encoded(hash, against: nil) : nil }
       }
       return SyncWay(transport: transport, container: container, isNew: isNew)
@@ -170,7 +170,7 @@ struct SyncWay: Sendable {
     }
     var random = SystemRandomNumberGenerator()
     let fresh = ContainerID(using: &random)
-    let container = try FolderTransport.container(of: shared, making: fresh)
+    let container = try FolderTransport.container(of: .plain(shared), making: fresh)
     return (container, container == fresh)
   }
 

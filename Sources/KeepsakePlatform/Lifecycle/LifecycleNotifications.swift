@@ -43,18 +43,28 @@ package struct LifecycleNotifications: Sendable {
       terminate: [UIApplication.willTerminateNotification])
     #elseif canImport(AppKit)
     // On macOS, an app continues to run in the background.
-    return LifecycleNotifications(
-      deactivate: [NSApplication.willResignActiveNotification, NSApplication.willHideNotification],
-      resume: [NSApplication.didBecomeActiveNotification],
-      terminate: [NSApplication.willTerminateNotification])
+    return constants {
+      LifecycleNotifications(
+        deactivate: [NSApplication.willResignActiveNotification, NSApplication.willHideNotification],
+        resume: [NSApplication.didBecomeActiveNotification],
+        terminate: [NSApplication.willTerminateNotification])
+    }
     #elseif canImport(WatchKit)
-    return LifecycleNotifications(
-      deactivate: [WKApplication.willResignActiveNotification],
-      suspend: [WKApplication.didEnterBackgroundNotification],
-      resume: [WKApplication.willEnterForegroundNotification, WKApplication.didBecomeActiveNotification])
+    return constants {
+      LifecycleNotifications(
+        deactivate: [WKApplication.willResignActiveNotification],
+        suspend: [WKApplication.didEnterBackgroundNotification],
+        resume: [WKApplication.willEnterForegroundNotification, WKApplication.didBecomeActiveNotification])
+    }
     #else
     return LifecycleNotifications()
     #endif
+  }
+
+  /// Reads constants that AppKit and WatchKit bind to the main actor with the rest of their classes (UIKit exempts its
+  /// own). They never change, so any thread may read them; a game may begin on another one.
+  private static func constants(_ read: @MainActor () -> Self) -> Self {
+    withoutActuallyEscaping(read) { unsafeBitCast($0, to: (() -> Self).self)() }
   }
 
   package var isEmpty: Bool { deactivate.isEmpty && suspend.isEmpty && resume.isEmpty && terminate.isEmpty }

@@ -8,49 +8,63 @@ import KeepsakeStore
 /// same.
 final class ContentFolder {
   private let layout: FolderLayout
+  private let access: any FolderAccess
   private var verified: [ContentHash: (signature: FolderSignature, head: ContentFile.Head)] = [:]
   /// Files that failed verification, with their signatures at that time.
   private var broken: [ContentHash: FolderSignature] = [:]
 
-  init(_ layout: FolderLayout) { self.layout = layout }
+  init(_ layout: FolderLayout, by access: any FolderAccess) { (self.layout, self.access) = (layout, access) }
+
+  /// What is known of a content, with those that it builds on.
+  enum Presence {
+    case complete
+    /// Nothing is known to be wrong with it, and a part of it isn't on this device at present. It has been asked for.
+    case arriving
+    /// A part of it is missing or damaged.
+    case missing
+  }
 
   /// Returns whether a content can be decoded from what is here: its own file, and those of its bases, are intact.
   /// Reads each file once.
   func isComplete(_ hash: ContentHash) throws(TransportFailure) -> Bool {
-    try follow(hash) { hash throws(TransportFailure) in try self.verifiedHead(hash) }
+    try follow(hash) { hash throws(TransportFailure) in try self.verifiedHead(hash) } == .complete
   }
 
   /// Does the same by names, heads and sizes alone, without reading the frames: this detects files that a sync program
   /// left out or truncated.
-  func seemsComplete(_ hash: ContentHash) throws(TransportFailure) -> Bool {
+  func glance(_ hash: ContentHash) throws(TransportFailure) -> Presence {
     try follow(hash) { hash throws(TransportFailure) in try self.head(hash) }
   }
 
   private func follow(
     _ hash: ContentHash, _ look: (ContentHash) throws(TransportFailure) -> ContentFile.Head?
-  ) throws(TransportFailure) -> Bool {
+  ) throws(TransportFailure) -> Presence {
     var next = hash
     // This also ends if the bases form a cycle.
     for _ in 0...FolderLimits.contentChain {
-      guard let head = try look(next) else { return false }
-      guard let base = head.base else { return true }
+      guard let head = try look(next) else {
+        guard case .arriving? = try access.item(at: layout.content(next)) else { return .missing }
+        access.fetch(layout.content(next))
+        return .arriving
+      }
+      guard let base = head.base else { return .complete }
       next = base
     }
-    return false
+    return .missing
   }
 
   private func head(_ hash: ContentHash) throws(TransportFailure) -> ContentFile.Head? {
     let path = layout.content(hash)
-    guard let signature = try FolderFiles.signature(of: path) else { return nil }
+    guard let signature = try access.signature(of: path) else { return nil }
     if let known = verified[hash], known.signature == signature { return known.head }
-    guard let start = try FolderFiles.read(path, limit: FolderLimits.contentHeadBytes, isPrefix: true),
+    guard let start = try access.read(path, limit: FolderLimits.contentHeadBytes, isPrefix: true),
       let head = ContentFile.head(of: start), head.hash == hash, head.fileBytes == signature.size
     else { return nil }
     return head
   }
 
   private func verifiedHead(_ hash: ContentHash) throws(TransportFailure) -> ContentFile.Head? {
-    guard let signature = try FolderFiles.signature(of: layout.content(hash)) else { return nil }
+    guard let signature = try access.signature(of: layout.content(hash)) else { return nil }
     if let known = verified[hash], known.signature == signature { return known.head }
     if broken[hash] == signature { return nil }
     _ = try content(hash)
@@ -62,8 +76,15 @@ final class ContentFolder {
     let path = layout.content(hash)
     verified[hash] = nil
     broken[hash] = nil
-    guard let signature = try FolderFiles.signature(of: path) else { return nil }
-    guard let bytes = try FolderFiles.read(path, limit: ContentFile.maximumBytes),
+    guard let signature = try access.signature(of: path) else {
+      // Not gone: whoever asks has to ask again.
+      if case .arriving? = try access.item(at: path) {
+        access.fetch(path)
+        throw TransportFailure.stillArriving(layout.root)
+      }
+      return nil
+    }
+    guard let bytes = try access.read(path, limit: ContentFile.maximumBytes),
       let content = ContentFile.decoded(bytes),
       content.hash == hash,
       let head = ContentFile.head(of: bytes)
@@ -78,7 +99,7 @@ final class ContentFolder {
 
   /// Returns the size of the file without opening it; nil if there is none.
   func fileSize(_ hash: ContentHash) throws(TransportFailure) -> Int64? {
-    try FolderFiles.signature(of: layout.content(hash))?.size
+    try access.signature(of: layout.content(hash))?.size
   }
 
   /// Stores a content durably. A content that is here and can be decoded stays as it is.
@@ -94,9 +115,9 @@ final class ContentFolder {
     else {
       throw TransportFailure(.rejected, "a content may take at most \(ExchangeRules.maximumContentBytes) bytes")
     }
-    if try FolderFiles.makeFolder(layout.contents) { try AtomicFile.syncFolder(layout.root) }
-    if try FolderFiles.makeFolder(layout.contentFolder(content.hash)) { try AtomicFile.syncFolder(layout.contents) }
-    try AtomicFile.write(ContentFile.encoded(content), to: URL(fileURLWithPath: layout.content(content.hash)))
+    try access.makeFolder(layout.contents)
+    try access.makeFolder(layout.contentFolder(content.hash))
+    try access.write(ContentFile.encoded(content), to: layout.content(content.hash))
   }
 
   /// Removes every content that is older than `milliseconds` and neither in `kept` nor a base of one that is. Also
@@ -104,20 +125,25 @@ final class ContentFolder {
   func collect(keeping kept: Set<ContentHash>, changedBefore milliseconds: Int64, partialsBefore: Int64) throws {
     var needed = kept
     for hash in kept {
-      var next = try head(hash)?.base
-      while let base = next, needed.insert(base).inserted { next = try head(base)?.base }
+      var next: ContentHash? = hash
+      while let hash = next {
+        let head = try head(hash)
+        // What it builds on is unknown until it is here.
+        if head == nil, case .arriving? = try access.item(at: layout.content(hash)) { return }
+        next = head?.base.flatMap { needed.insert($0).inserted ? $0 : nil }
+      }
     }
-    for folder in try FolderFiles.names(in: layout.contents) ?? [] where folder.utf8.count == 2 {
+    for folder in try access.names(in: layout.contents) ?? [] where folder.utf8.count == 2 {
       // A link that somebody put here must not lead out of the folder.
       let path = "\(layout.contents)/\(folder)"
-      guard case .folder? = try FolderFiles.kind(of: path) else { continue }
-      for name in try FolderFiles.names(in: path) ?? [] {
-        guard let signature = try FolderFiles.signature(of: "\(path)/\(name)") else { continue }
+      guard case .folder? = try access.item(at: path) else { continue }
+      for name in try access.names(in: path) ?? [] {
+        guard let signature = try access.signature(of: "\(path)/\(name)") else { continue }
         if FolderCloud.isPartial(name) {
-          if signature.modifiedMilliseconds < partialsBefore { try FolderFiles.remove("\(path)/\(name)") }
+          if signature.modifiedMilliseconds < partialsBefore { try access.remove("\(path)/\(name)") }
         } else if let hash = ContentHash(name), !needed.contains(hash), signature.modifiedMilliseconds < milliseconds {
           verified[hash] = nil
-          try FolderFiles.remove("\(path)/\(name)")
+          try access.remove("\(path)/\(name)")
         }
       }
     }

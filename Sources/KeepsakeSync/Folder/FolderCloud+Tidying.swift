@@ -10,9 +10,10 @@ extension FolderCloud {
   /// Stores contents again that heads need and the folder has lost. Removes what a snapshot of this store replaces, as
   /// soon as that is allowed, together with the contents that nothing needs any more.
   func tidy(now: Int64) throws {
-    guard let replica, try FolderIdentity.read(in: layout)?.container == container else { return }
+    guard let replica, try FolderIdentity.read(in: layout, by: access)?.container == container else { return }
+    try FolderIdentity.settle(in: layout, by: access)
     let needed = try replica.neededContents()
-    for hash in needed.heads.sorted() where try !contents.seemsComplete(hash) {
+    for hash in needed.heads.sorted() where try contents.glance(hash) == .missing {
       if let content = try ownContent(hash) { try contents.put(content) }
     }
     let old = replaceable(replica, now)
@@ -25,13 +26,13 @@ extension FolderCloud {
     }
     let partials = now - FolderLimits.partialMilliseconds
     try contents.collect(keeping: kept, changedBefore: now - options.contentMilliseconds, partialsBefore: partials)
-    for name in try FolderFiles.names(in: layout.state) ?? [] where Self.isPartial(name) {
-      guard let signature = try FolderFiles.signature(of: "\(layout.state)/\(name)"),
+    for name in try access.names(in: layout.state) ?? [] where Self.isPartial(name) {
+      guard let signature = try access.signature(of: "\(layout.state)/\(name)"),
         signature.modifiedMilliseconds < partials
       else {
         continue
       }
-      try FolderFiles.remove("\(layout.state)/\(name)")
+      try access.remove("\(layout.state)/\(name)")
     }
   }
 

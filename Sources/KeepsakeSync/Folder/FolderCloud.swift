@@ -13,6 +13,7 @@ final class FolderCloud {
   let layout: FolderLayout
   let container: ContainerID
   let options: FolderOptions
+  let access: any FolderAccess
   let contents: ContentFolder
   /// Returns the device's own contents, in full; nil for what it doesn't have.
   let ownContent: (ContentHash) throws -> EncodedContent?
@@ -24,6 +25,10 @@ final class FolderCloud {
   }
   /// The files in `state`, by name: each is read once, and again when it changes.
   private var files: [String: Seen] = [:]
+  /// Those that were never read here, and whose bytes aren't on this device yet.
+  private var arriving: Set<String> = []
+  /// Whether the folder's identity was read here, which iCloud may take away again.
+  private var isConfirmed = false
   /// The links of every segment that was ever read here.
   private(set) var links: [SegmentHash: StateSegment.Links] = [:]
   /// Segments that are in the folder at present, whatever their names.
@@ -39,13 +44,14 @@ final class FolderCloud {
   private var announced: UInt64 = 0
 
   init(
-    _ folder: URL, container: ContainerID, options: FolderOptions = FolderOptions(),
+    _ folder: FolderPlace, container: ContainerID, options: FolderOptions = FolderOptions(),
     ownContent: @escaping (ContentHash) throws -> EncodedContent?
   ) {
-    layout = FolderLayout(folder)
+    layout = FolderLayout(folder.url)
+    access = folder.access
     self.container = container
     self.options = options
-    contents = ContentFolder(layout)
+    contents = ContentFolder(layout, by: access)
     self.ownContent = ownContent
   }
 
@@ -61,7 +67,11 @@ final class FolderCloud {
     try look()
     // A device that starts over gets every change, including what it was assumed to have.
     if request.cursor.seq == 0, let replica, replica.start > 0 { try forget() }
-    if replica == nil, !open(at: request.cursor) { return restart(now) }
+    if replica == nil, !open(at: request.cursor) {
+      // What it continues from may be among them.
+      guard arriving.isEmpty else { throw TransportFailure.stillArriving(layout.root) }
+      return restart(now)
+    }
     try applyWaiting()
     guard var replica else { return restart(now) }
 
@@ -121,10 +131,17 @@ final class FolderCloud {
   // MARK: Looking
 
   private func checkIdentity() throws {
-    guard let identity = try FolderIdentity.read(in: layout) else { throw TransportFailure.folderMissing(layout.root) }
+    let (identity, isArriving) = try FolderIdentity.look(in: layout, by: access)
+    guard let identity else {
+      guard isArriving else { throw TransportFailure.folderMissing(layout.root) }
+      guard isConfirmed else { throw TransportFailure.stillArriving(layout.root) }
+      return
+    }
     guard identity.container == container else {
+      guard !isArriving else { throw TransportFailure.stillArriving(layout.root) }
       throw TransportFailure.otherFolder(layout.root, held: container, found: identity.container)
     }
+    isConfirmed = true
   }
 
   /// Reads segments that are new or changed. If this store's own chain isn't complete any more, the replica is
@@ -141,24 +158,38 @@ final class FolderCloud {
   /// Discards the replica, and reads again what it contained.
   private func forget() throws {
     replica = nil
-    (files, links, present, replacedByPresent, waiting) = ([:], [:], [], [], [:])
+    (files, arriving, links, present, replacedByPresent, waiting) = ([:], [], [:], [], [], [:])
     _ = try readSegments()
     recordContents()
   }
 
   /// Reads new and changed segments; returns whether anything differs from the last look.
   private func readSegments() throws -> Bool {
-    switch try FolderFiles.kind(of: layout.state) {
-    case .file?, .other?: throw TransportFailure.folderBlocked(layout.state)
+    switch try access.item(at: layout.state) {
+    case .file?, .arriving?, .other?: throw TransportFailure.folderBlocked(layout.state)
     case .folder?, nil: break
     }
-    let names = try FolderFiles.names(in: layout.state) ?? []
-    var changed = names.count != files.count
+    let names = try access.names(in: layout.state) ?? []
+    var changed = false
     var now: [String: Seen] = [:]
+    arriving = []
     var waitingBytes = waiting.values.reduce(0) { $0 + $1.byteCount }
     for name in names {
       let path = "\(layout.state)/\(name)"
-      guard let signature = try FolderFiles.signature(of: path) else { continue }
+      let signature: FolderSignature
+      switch try access.item(at: path) {
+      case .file(let found)?: signature = found
+      case .arriving?:
+        // What was read of it counts, though iCloud has removed its bytes since.
+        if let known = files[name], known.hash != nil {
+          now[name] = known
+        } else {
+          arriving.insert(name)
+          access.fetch(path)
+        }
+        continue
+      case .folder?, .other?, nil: continue
+      }
       if let known = files[name], known.signature == signature {
         now[name] = known
         continue
@@ -166,7 +197,7 @@ final class FolderCloud {
       changed = true
       let bytes: Data?
       do {
-        bytes = try FolderFiles.read(path, limit: FolderLimits.segmentBytes)
+        bytes = try access.read(path, limit: FolderLimits.segmentBytes)
       } catch {
         // One unreadable file must not keep the others away. It isn't recorded, so it is tried again at each look.
         continue
@@ -182,6 +213,8 @@ final class FolderCloud {
       }
       now[name] = seen
     }
+    // One that is gone is no change of another.
+    changed = changed || now.count != files.count
     files = now
     return changed
   }
@@ -299,11 +332,11 @@ final class FolderCloud {
         .rejected,
         "the changes sent together take \(bytes.count) bytes, but at most \(FolderLimits.segmentBytes) are allowed")
     }
-    if try FolderFiles.makeFolder(layout.state) { try AtomicFile.syncFolder(layout.root) }
+    try access.makeFolder(layout.state)
     let path = layout.segment(segment.hash)
-    try AtomicFile.write(bytes, to: URL(fileURLWithPath: path))
+    try access.write(bytes, to: path)
     self.links[segment.hash] = segment.links
-    if let signature = try FolderFiles.signature(of: path) {
+    if let signature = try access.signature(of: path) {
       files["\(segment.hash)"] = Seen(signature: signature, hash: segment.hash)
     }
     recordContents()
@@ -351,7 +384,7 @@ final class FolderCloud {
   func remove(_ names: [String]) throws {
     defer { recordContents() }
     for name in names {
-      try FolderFiles.remove("\(layout.state)/\(name)")
+      try access.remove("\(layout.state)/\(name)")
       files[name] = nil
     }
   }

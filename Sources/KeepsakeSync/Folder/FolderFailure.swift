@@ -1,3 +1,4 @@
+import KeepsakePlatform
 import KeepsakeReplication
 import KeepsakeStore
 
@@ -59,7 +60,22 @@ extension TransportFailure {
 
   /// A system call failed while looking at the folder.
   static func looking(at path: String, _ number: Int32) -> TransportFailure {
-    TransportFailure(.server(retryAfterMilliseconds: nil), "\(path) can't be read: \(FolderFiles.words(for: number))")
+    TransportFailure(.server(retryAfterMilliseconds: nil), "\(path) can't be read: \(words(for: number))")
+  }
+
+  static func words(for number: Int32) -> String { String(cString: strerror(number)) }
+
+  /// Files that this device needs first are still on their way. Nothing was written.
+  static func stillArriving(_ path: String) -> TransportFailure {
+    TransportFailure(
+      .unreachable, "files of \(path) are in iCloud and not yet on this device: they have been asked for")
+  }
+
+  /// There is no iCloud for this game at present.
+  static var iCloudOff: TransportFailure {
+    TransportFailure(
+      .unreachable,
+      "iCloud isn't available: the player isn't signed in, has turned it off for this game, or this system has none")
   }
 
   /// Converts an error in a folder to the failure that the engine handles.

@@ -1,4 +1,4 @@
-package import Foundation
+import Foundation
 package import KeepsakeReplication
 
 /// The connection to a folder that is a cloud: one that a program syncs between devices (iCloud Drive, Dropbox,
@@ -31,7 +31,7 @@ package actor FolderTransport: Transport {
   /// - Parameter ownContent: Returns the device's own contents, as full frames; nil for what it doesn't have. Contents
   ///   that the folder lost are stored again from there.
   package init(
-    _ folder: URL, container: ContainerID, options: FolderOptions = FolderOptions(), environment: Environment,
+    _ folder: FolderPlace, container: ContainerID, options: FolderOptions = FolderOptions(), environment: Environment,
     ownContent: @escaping @Sendable (ContentHash) throws -> EncodedContent?
   ) {
     cloud = FolderCloud(folder, container: container, options: options, ownContent: ownContent)
@@ -42,12 +42,15 @@ package actor FolderTransport: Transport {
   /// Returns which container a folder holds. A folder that has none becomes `container`, if one is given. Blocks.
   ///
   /// - Throws: `unreachable` if the folder isn't there, or has no container and is given none.
-  package static func container(of folder: URL, making container: ContainerID?) throws(TransportFailure) -> ContainerID
-  {
-    let layout = FolderLayout(folder)
+  package static func container(
+    of folder: FolderPlace, making container: ContainerID?
+  ) throws(TransportFailure) -> ContainerID {
+    let (layout, access) = (FolderLayout(folder.url), folder.access)
     do {
-      if let container { return try FolderIdentity.readOrMake(in: layout, container).container }
-      guard let known = try FolderIdentity.read(in: layout) else { throw TransportFailure.folderMissing(layout.root) }
+      if let container { return try FolderIdentity.readOrMake(in: layout, by: access, container).container }
+      guard let known = try FolderIdentity.read(in: layout, by: access) else {
+        throw TransportFailure.folderMissing(layout.root)
+      }
       return known.container
     } catch {
       throw TransportFailure(inFolder: error)

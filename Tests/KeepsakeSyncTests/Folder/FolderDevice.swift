@@ -16,7 +16,7 @@ final class CloudFolders {
   func make(_ name: String = "cloud", container: ContainerID = FolderDevice.container) throws -> URL {
     let folder = url.appendingPathComponent(name)
     try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-    _ = try FolderTransport.container(of: folder, making: container)
+    _ = try FolderTransport.container(of: .plain(folder), making: container)
     return folder
   }
 }
@@ -30,6 +30,7 @@ final class FolderDevice {
   private(set) var engine = DeviceEngine()
   private(set) var cloud: FolderCloud
   let folder: URL
+  private let access: any FolderAccess
   let options: FolderOptions
   let engineOptions: DeviceEngine.Options
   var random: SeededGenerator
@@ -46,14 +47,14 @@ final class FolderDevice {
 
   init(
     _ folder: URL, seed: UInt64, options: FolderOptions = FolderOptions(), engine: DeviceEngine.Options = .init(),
-    storage: SimulatedDevice? = nil
+    storage: SimulatedDevice? = nil, by access: any FolderAccess = PlainFolder()
   ) throws {
-    self.folder = folder
+    (self.folder, self.access) = (folder, access)
     self.options = options
     engineOptions = engine
     random = SeededGenerator(seed: seed)
     writer = WriterID(seed)
-    cloud = FolderCloud(folder, container: Self.container, options: options) { _ in nil }
+    cloud = FolderCloud(FolderPlace(folder, by: access), container: Self.container, options: options) { _ in nil }
     if let storage { self.storage = storage }
     try reopen()
   }
@@ -62,6 +63,7 @@ final class FolderDevice {
   func reopen() throws {
     engine = DeviceEngine(options: engineOptions)
     writer = WriterID(using: &random)
+    let folder = FolderPlace(folder, by: access)
     cloud = FolderCloud(folder, container: Self.container, options: options) { [unowned self] hash in
       self.storage.hasContent(hash) ? try self.storage.encoded(hash, against: nil) : nil
     }
@@ -79,12 +81,27 @@ final class FolderDevice {
     return engine.status.phase
   }
 
-  /// Does what the event stream does each second.
+  /// Does what the event stream does each second. A folder of iCloud that isn't there yet ends the stream, which begins
+  /// again later.
   func listen() throws {
     wasKilled = false
-    let seq = try cloud.poll()
+    let seq: UInt64
+    do {
+      seq = try cloud.poll()
+    } catch let failure as TransportFailure where failure.kind == .unreachable && access is ICloudFolder {
+      return
+    }
     if engine.status.phase == .stopped { try run(.started) }
     try run(.announced(CloudEvent(seq: seq)))
+  }
+
+  /// Tidies up as the event stream does, for which it isn't a failure that a folder of iCloud isn't there yet.
+  func tidy() throws {
+    do {
+      try cloud.tidy(now: now)
+    } catch let failure as TransportFailure where failure.kind == .unreachable && access is ICloudFolder {
+      return
+    }
   }
 
   private func run(_ event: EngineEvent) throws {
@@ -198,9 +215,12 @@ final class FolderDevice {
     return cells + saves.filter { !$0.hasSuffix(" [] []") }
   }
 
+  /// Empty if iCloud hasn't brought a folder for them yet.
   var stateFiles: [String] {
     get throws {
-      try FileManager.default.contentsOfDirectory(atPath: folder.path + "/state").filter { !$0.hasPrefix(".") }.sorted()
+      let path = folder.path + "/state"
+      if access is ICloudFolder, !FileManager.default.fileExists(atPath: path) { return [] }
+      return try FileManager.default.contentsOfDirectory(atPath: path).filter { !$0.hasPrefix(".") }.sorted()
     }
   }
 

@@ -98,11 +98,12 @@ actor CloudConnection: CloudLink {
       switch wanted.kind {
       case .transport(let transport, let container, _): try await begin(transport, container)
       case .folder(let folder):
-        guard let container = try folder.knownContainer(of: core.store.base) else { return keepRegistering() }
+        guard let (shared, container) = try folder.known(of: core.store.base) else { return keepRegistering() }
         if folder.isJoining, try core.store.read({ try $0.facts().container }) != container {
           try refuseToLeaveContents()
         }
-        try await begin(folder.transport(container, for: core), container, rebinding: folder.isJoining)
+        let transport = CloudFolder.transport(to: shared, container, for: core)
+        try await begin(transport, container, rebinding: folder.isJoining)
       case .server(let server):
         // First, since the others can be moved even if this device has lost its credentials.
         await moveSecrets()

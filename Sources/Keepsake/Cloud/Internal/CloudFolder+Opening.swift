@@ -3,15 +3,27 @@ import KeepsakeStore
 import KeepsakeSync
 
 extension CloudFolder {
-  /// Returns the container to sync with. Nil if the store isn't bound to one yet, and the folder has none or isn't
-  /// there.
+  /// Finds the folder. Blocks.
+  ///
+  /// - Throws: `unreachable` if there is no iCloud at present.
+  private func found() throws(TransportFailure) -> FolderPlace {
+    switch place {
+    case .url(let url): .plain(url)
+    case .iCloud(let container, let name): try .inICloud(name, container: container)
+    }
+  }
+
+  /// Returns the folder, and the container to sync with. Nil if the store isn't bound to one yet, and the folder has
+  /// none or isn't there; or if there is no iCloud.
   ///
   /// A store that is already bound starts whether or not the folder is there: the transport reports what is wrong, and
   /// continues when the folder appears.
-  func knownContainer(of store: Store) throws -> ContainerID? {
-    if !isJoining, let held = try store.read({ try $0.facts().container }) { return held }
-    do {
-      return try FolderTransport.container(of: url, making: nil)
+  func known(of store: Store) throws -> (folder: FolderPlace, container: ContainerID)? {
+    let held = isJoining ? nil : try store.read { try $0.facts().container }
+    do throws(TransportFailure) {
+      let folder = try found()
+      if let held { return (folder, held) }
+      return (folder, try FolderTransport.container(of: folder, making: nil))
     } catch  where error.kind == .unreachable {
       return nil
     }
@@ -22,13 +34,15 @@ extension CloudFolder {
   func makeContainer(for store: Store) throws {
     var random = SystemRandomNumberGenerator()
     let isNew = try store.read { try $0.facts().container } == nil
-    _ = try FolderTransport.container(of: url, making: isNew ? ContainerID(using: &random) : nil)
+    _ = try FolderTransport.container(of: found(), making: isNew ? ContainerID(using: &random) : nil)
   }
 
-  func transport(_ container: ContainerID, for core: GameCore) -> FolderTransport {
+  static func transport(
+    to folder: FolderPlace, _ container: ContainerID, for core: GameCore
+  ) -> FolderTransport {
     let (store, environment) = (core.store.base, core.environment)
     let clock = FolderTransport.Environment(now: environment.nowMilliseconds, sleep: environment.sleep)
-    return FolderTransport(url, container: container, environment: clock) { hash in
+    return FolderTransport(folder, container: container, environment: clock) { hash in
       try store.read { try $0.hasContent(hash) ? $0.encoded(hash, against: nil) : nil }
     }
   }

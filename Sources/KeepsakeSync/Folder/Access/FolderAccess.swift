@@ -1,0 +1,80 @@
+import Foundation
+import KeepsakePlatform
+import KeepsakeReplication
+
+/// Distinguishes a changed file from an unchanged one without opening it. No program can set the time of the inode's
+/// last change.
+struct FolderSignature: Hashable, Sendable {
+  var size: Int64
+  var modifiedMilliseconds: Int64
+  var changedNanoseconds: Int64
+  var inode: UInt64
+
+  init(_ status: borrowing stat) {
+    size = Int64(status.st_size)
+    let modified = FileTime.modified(status)
+    // Wraps for times some centuries away, because these numbers only have to differ.
+    modifiedMilliseconds = modified.seconds &* 1000 &+ modified.fraction / 1_000_000
+    changedNanoseconds = FileTime.changed(status).nanoseconds
+    inode = UInt64(truncatingIfNeeded: status.st_ino)
+  }
+}
+
+/// What is at a path of a shared folder.
+enum FolderItem {
+  case file(FolderSignature)
+  /// A file that exists for other devices, and whose bytes aren't on this one at present.
+  case arriving
+  case folder
+  /// A link, a pipe, a device.
+  case other
+}
+
+/// How the files of a shared folder are reached: by the system's calls alone, or as those of iCloud.
+///
+/// Anybody may put anything into the folder: only plain files are read, links aren't followed, and no more is read than
+/// allowed. Every call blocks.
+protocol FolderAccess: Sendable {
+  /// Returns what is at a path; nil if there is nothing.
+  func item(at path: String) throws(TransportFailure) -> FolderItem?
+
+  /// Returns the names in a folder, sorted, without those that aren't UTF-8, because ours always are. Those of arriving
+  /// files are among them. Nil if there is no folder.
+  func names(in folder: String) throws(TransportFailure) -> [String]?
+
+  /// Returns the bytes of a plain file, or the first `limit` of them if `isPrefix`; nil if there is none here, or if it
+  /// is larger than allowed.
+  func read(_ path: String, limit: Int, isPrefix: Bool) throws(TransportFailure) -> Data?
+
+  /// Creates a folder whose parent exists, durably; it may exist already.
+  func makeFolder(_ path: String) throws
+
+  /// Replaces a file durably: under its name are either all of the old bytes or all of the new ones.
+  func write(_ bytes: Data, to path: String) throws
+
+  /// Creates a file durably. Returns false, with nothing changed, if something has its name.
+  func create(_ bytes: Data, at path: String) throws -> Bool
+
+  /// Removes a file. One that is gone already is fine.
+  func remove(_ path: String) throws(TransportFailure)
+
+  /// Asks for the bytes of an arriving file. Returns at once, and may be repeated.
+  func fetch(_ path: String)
+
+  /// Returns what others wrote under the same name at the same time, and what lost; without any larger than `limit`.
+  func losers(of path: String, limit: Int) throws(TransportFailure) -> [Data]
+
+  /// Gives up what lost.
+  func forgetLosers(of path: String) throws(TransportFailure)
+}
+
+extension FolderAccess {
+  /// Tells files apart and tells changes; nil if there is no plain file here.
+  func signature(of path: String) throws(TransportFailure) -> FolderSignature? {
+    if case .file(let signature)? = try item(at: path) { signature } else { nil }
+  }
+
+  func read(_ path: String, limit: Int) throws(TransportFailure) -> Data? {
+    try read(path, limit: limit, isPrefix: false)
+  }
+}

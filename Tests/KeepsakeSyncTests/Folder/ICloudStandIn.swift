@@ -1,0 +1,284 @@
+import Foundation
+import KeepsakePlatform
+import KeepsakeReplication
+import KeepsakeSimulation
+import TestSupport
+
+@testable import KeepsakeSync
+
+/// iCloud, as Apple documents it, for one container on three devices: what a device writes is uploaded at some time;
+/// others are shown it without its bytes, which arrive some time after they were asked for, and may be removed again;
+/// of what two wrote under one name, one wins, and the other is kept as a version that lost.
+///
+/// Every other device shows what isn't there as a hidden `.name.icloud`, the others as a file that would block a
+/// program that opens it.
+final class ICloudStandIn: FolderCarrier {
+  static let happenings: Set<FolderWorld.Happening> = [
+    .uploaded, .announced, .brought, .evicted, .awaited, .withoutNetwork,
+  ]
+  private static let suffix = ".icloud"
+
+  private struct Item {
+    var bytes: Data
+    var version: Int
+  }
+  /// One device's view of the container.
+  private struct Device {
+    var usesPlaceholders: Bool
+    /// The version that this device has or shows of each item, and the bytes of those that are here.
+    var known: [String: (version: Int, bytes: Data?)] = [:]
+    var wanted: Set<String> = []
+    var losers: [String: [Data]] = [:]
+  }
+
+  /// Each file is shown first, then asked for, with what it builds on one after the other.
+  let passes = 40
+  let places: [URL]
+  private(set) var besides: [FolderWorld.Happening: Int] = [:]
+  private(set) var problems: [String] = []
+  private let folder: TemporaryFolder
+  private var server: [String: Item] = [:]
+  private var devices: [Device]
+  private var versions = 0
+  private var random: SeededGenerator
+  /// Whether asking may fail, and what was just looked at may be gone.
+  private var isRestless = true
+
+  /// - Parameter container: What the first device makes of its folder; nil for none.
+  init(seed: UInt64, making container: ContainerID? = FolderDevice.container) throws {
+    let folder = try TemporaryFolder.inMemory()
+    self.folder = folder
+    random = SeededGenerator(seed: seed &+ 1)
+    devices = (0..<3).map { Device(usesPlaceholders: (Int(seed & 1) + $0) % 2 == 0) }
+    places = (0..<3).map { folder.url.appendingPathComponent("device \($0)/Keepsake") }
+    for place in places { try FileManager.default.createDirectory(at: place, withIntermediateDirectories: true) }
+    if let container { _ = try FolderTransport.container(of: shared(0), making: container) }
+  }
+
+  private func pick(_ count: Int) -> Int { Int.random(in: 0..<count, using: &random) }
+
+  private func count(_ what: FolderWorld.Happening) { besides[what, default: 0] += 1 }
+
+  // MARK: What a device calls
+
+  func access(_ index: Int) -> any FolderAccess { ICloudFolder(ubiquity(index), patience: .zero) }
+
+  func shared(_ index: Int) throws(TransportFailure) -> FolderPlace {
+    try .inICloud(places[index].lastPathComponent, container: nil, by: ubiquity(index))
+  }
+
+  private func ubiquity(_ index: Int) -> Ubiquity {
+    // Unchecked: everything happens on the test's thread.
+    nonisolated(unsafe) let this = self
+    return Ubiquity(
+      container: { _ in this.places[index].deletingLastPathComponent() },
+      isHere: { this.isHere(this.path(of: $0, index), index) },
+      fetch: { try this.fetch(this.path(of: $0, index), index) },
+      coordinate: { try this.coordinate($0, $1, index, $2) },
+      losers: { try this.losers(of: this.path(of: $0, index), index) },
+      forgetLosers: { url in
+        let path = this.path(of: url, index)
+        for device in this.devices.indices { this.devices[device].losers[path] = nil }
+      })
+  }
+
+  private func path(of url: URL, _ index: Int) -> String { String(url.path.dropFirst(places[index].path.count + 1)) }
+
+  private func isHere(_ path: String, _ index: Int) -> Bool {
+    guard let known = devices[index].known[path] else { return true }
+    return known.bytes != nil
+  }
+
+  private func fetch(_ path: String, _ index: Int) throws {
+    if isRestless, pick(5) == 0 {
+      count(.withoutNetwork)
+      throw CocoaError(.fileReadUnknown)
+    }
+    guard !isHere(path, index) else { return }
+    if devices[index].wanted.insert(path).inserted { count(.awaited) }
+  }
+
+  private func coordinate(
+    _ purpose: Ubiquity.Purpose, _ url: URL, _ index: Int, _ body: (URL) throws -> Void
+  ) throws {
+    let path = path(of: url, index)
+    if purpose == .read, !isHere(path, index) { problems.append("\(path) is opened, and isn't here: that may block") }
+    if isRestless, pick(40) == 0 { try evict(path, index) }
+    // It was removed a moment ago: the system blocks until it is there again.
+    if purpose == .read { try bring(path, index) }
+    try body(url)
+  }
+
+  private func losers(of path: String, _ index: Int) throws -> [URL] {
+    try (devices[index].losers[path] ?? []).enumerated().map { number, bytes in
+      let url = folder.url.appendingPathComponent("loser \(index) \(number)")
+      try bytes.write(to: url)
+      return url
+    }
+  }
+
+  // MARK: What is on a device
+
+  private func real(_ path: String, _ index: Int) -> URL { places[index].appendingPathComponent(path) }
+
+  private func placeholder(_ path: String, _ index: Int) -> URL {
+    let url = real(path, index)
+    return url.deletingLastPathComponent().appendingPathComponent(".\(url.lastPathComponent)\(Self.suffix)")
+  }
+
+  /// The bytes of a file that is here.
+  private func bytes(_ path: String, _ index: Int) -> Data? {
+    isHere(path, index) ? try? Data(contentsOf: real(path, index)) : nil
+  }
+
+  private func isListed(_ path: String, _ index: Int) -> Bool {
+    let url = isHere(path, index) || !devices[index].usesPlaceholders ? real(path, index) : placeholder(path, index)
+    return FileManager.default.fileExists(atPath: url.path)
+  }
+
+  /// Shows a file without its bytes.
+  private func show(_ path: String, _ version: Int, _ index: Int) throws {
+    let url = devices[index].usesPlaceholders ? placeholder(path, index) : real(path, index)
+    try FileManager.default.createDirectory(at: url.deletingLastPathComponent(), withIntermediateDirectories: true)
+    if devices[index].usesPlaceholders { try? FileManager.default.removeItem(at: real(path, index)) }
+    // What a program would see that opens it all the same.
+    try Data("not here".utf8).write(to: url)
+    devices[index].known[path] = (version, nil)
+  }
+
+  private func put(_ item: Item, _ path: String, _ index: Int) throws {
+    try? FileManager.default.removeItem(at: placeholder(path, index))
+    try FileManager.default.createDirectory(
+      at: real(path, index).deletingLastPathComponent(), withIntermediateDirectories: true)
+    try item.bytes.write(to: real(path, index), options: .atomic)
+    devices[index].known[path] = (item.version, item.bytes)
+    devices[index].wanted.remove(path)
+  }
+
+  /// What programs wrote, by relative path: no hidden files.
+  private func written(_ index: Int) throws -> [String] {
+    let paths = try FileManager.default.subpathsOfDirectory(atPath: places[index].path).filter { path in
+      var isFolder: ObjCBool = false
+      let url = real(path, index)
+      return !url.lastPathComponent.hasPrefix(".")
+        && FileManager.default.fileExists(atPath: url.path, isDirectory: &isFolder) && !isFolder.boolValue
+    }
+    return paths.sorted()
+  }
+
+  func files(_ index: Int) throws -> Set<String> {
+    let known = devices[index].known.keys.filter { isListed($0, index) }
+    return Set(try written(index)).union(known).filter { $0.contains("/") }
+  }
+
+  // MARK: What iCloud does
+
+  func carry(using random: inout SeededGenerator) throws -> FolderWorld.Happening? {
+    isRestless = true
+    let index = pick(3)
+    switch pick(12) {
+    case 0...3: return try one(of: written(index)) { try upload($0, index) }
+    case 4...6: return try one(of: server.keys.sorted()) { try announce($0, index) }
+    case 7...9: return try one(of: devices[index].wanted.sorted()) { try bring($0, index) ? .brought : nil }
+    case 10: return try one(of: written(index)) { try evict($0, index) }
+    default:
+      try findDeletions(index)
+      return nil
+    }
+  }
+
+  private func one(
+    of paths: [String], _ body: (String) throws -> FolderWorld.Happening?
+  ) rethrows -> FolderWorld.Happening? {
+    paths.isEmpty ? nil : try body(paths[pick(paths.count)])
+  }
+
+  private func upload(_ path: String, _ index: Int) throws -> FolderWorld.Happening? {
+    guard let bytes = bytes(path, index), bytes != devices[index].known[path]?.bytes else { return nil }
+    versions += 1
+    guard let there = server[path], there.version != devices[index].known[path]?.version, there.bytes != bytes else {
+      let item = Item(bytes: bytes, version: versions)
+      server[path] = item
+      devices[index].known[path] = (item.version, bytes)
+      return .uploaded
+    }
+    // Another device has stored other bytes meanwhile.
+    let isOurs = pick(2) == 0
+    let winner = Item(bytes: isOurs ? bytes : there.bytes, version: versions)
+    server[path] = winner
+    for device in devices.indices {
+      devices[device].losers[path, default: []].append(isOurs ? there.bytes : bytes)
+    }
+    try put(winner, path, index)
+    return .bothWrote
+  }
+
+  /// Shows a file that is new in iCloud, or another version of it.
+  private func announce(_ path: String, _ index: Int) throws -> FolderWorld.Happening? {
+    guard let item = server[path], devices[index].known[path]?.version != item.version else { return nil }
+    // What was written here and isn't uploaded has to be uploaded first.
+    if let local = bytes(path, index), local != devices[index].known[path]?.bytes { return try upload(path, index) }
+    if bytes(path, index) != nil { try put(item, path, index) } else { try show(path, item.version, index) }
+    return .announced
+  }
+
+  @discardableResult
+  private func bring(_ path: String, _ index: Int) throws -> Bool {
+    devices[index].wanted.remove(path)
+    guard !isHere(path, index), isListed(path, index), let item = server[path] else { return false }
+    try put(item, path, index)
+    return true
+  }
+
+  @discardableResult
+  private func evict(_ path: String, _ index: Int) throws -> FolderWorld.Happening? {
+    // Only what is in iCloud as it is here.
+    guard let local = bytes(path, index), let known = devices[index].known[path], known.bytes == local,
+      server[path]?.version == known.version
+    else { return nil }
+    try show(path, known.version, index)
+    return .evicted
+  }
+
+  /// Removes the bytes of everything from a device, as one that is short of space does.
+  func evictAll(_ index: Int) throws {
+    for path in try written(index) { try evict(path, index) }
+  }
+
+  /// What a program removed is removed everywhere.
+  private func findDeletions(_ index: Int) throws {
+    for (path, known) in devices[index].known where !isListed(path, index) {
+      devices[index].known[path] = nil
+      devices[index].wanted.remove(path)
+      guard server[path]?.version == known.version else { continue }
+      server[path] = nil
+      for other in devices.indices where other != index && devices[other].known[path]?.version == known.version {
+        // What was written there since stays, and is uploaded anew.
+        let isChanged = bytes(path, other).map { $0 != known.bytes && $0 != devices[other].known[path]?.bytes } ?? false
+        if !isChanged {
+          for url in [real(path, other), placeholder(path, other)] { try? FileManager.default.removeItem(at: url) }
+        }
+        devices[other].known[path] = nil
+        devices[other].wanted.remove(path)
+      }
+    }
+  }
+
+  func bringAll() throws {
+    isRestless = false
+    for index in devices.indices {
+      try findDeletions(index)
+      for path in try written(index) { _ = try upload(path, index) }
+    }
+    for index in devices.indices {
+      for path in server.keys.sorted() { _ = try announce(path, index) }
+      for path in devices[index].wanted.sorted() { try bring(path, index) }
+    }
+  }
+
+  var isIdle: Bool { devices.allSatisfy(\.wanted.isEmpty) }
+
+  func removed(_ paths: Set<String>) throws {
+    for index in devices.indices { try findDeletions(index) }
+  }
+}
