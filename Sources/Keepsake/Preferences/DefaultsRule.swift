@@ -65,8 +65,8 @@ public struct DefaultsRule: Sendable {
   ///
   /// Progress is joined by its key's rule, so what the player has reached since is never lost, whatever `isReplacing`
   /// says, and each device may import the same once more. A `latest` value and a `set` are kept if there is one. A
-  /// `counter` isn't imported, since every device would count it again: add it yourself on one device. After a reset, an
-  /// import brings the old value back.
+  /// `counter` isn't imported, since every device would count it again: add it yourself on one device. After a reset,
+  /// an import brings the old value back.
   ///
   /// - Parameters:
   ///   - name: The key in the property list.
