@@ -1,6 +1,6 @@
 public import Observation
 
-/// The cloud's status for views. SwiftUI, or whoever uses Observation, is told of each change.
+/// The cloud's status as an observable object: a SwiftUI view that reads it is updated when it changes.
 ///
 /// ```swift
 /// struct CloudIcon: View {

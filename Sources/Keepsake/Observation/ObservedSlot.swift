@@ -1,7 +1,7 @@
 public import Observation
 
-/// A slot for views: what is saved in it, whether it is in conflict, and how far it has come. SwiftUI, or whoever uses
-/// Observation, is told of each change.
+/// A slot as an observable object: what is saved in it, whether it is in conflict, and how far it has come. A SwiftUI
+/// view that reads it is updated when it changes.
 ///
 /// ```swift
 /// struct SaveIcon: View {

@@ -77,7 +77,7 @@ final class ContentFolder {
     verified[hash] = nil
     broken[hash] = nil
     guard let signature = try access.signature(of: path) else {
-      // Not gone: whoever asks has to ask again.
+      // The file exists and isn't on this device yet. The caller tries again later.
       if case .arriving? = try access.item(at: path) {
         access.fetch(path)
         throw TransportFailure.stillArriving(layout.root)
