@@ -25,9 +25,13 @@ package enum AtomicFile {
   /// Replaces the file at `url` with `data`, durably: after this returns, a power cut doesn't lose it. Costs three
   /// waits for the disk. A symbolic link of that name is replaced, not followed.
   ///
+  /// - Parameter staging: The folder in which the bytes are first written, on the same file system; nil for the file's
+  ///   own.
   /// - Throws: `StoreError`, with the file unchanged, or replaced if only syncing the folder failed.
-  package static func write(_ data: Data, to url: URL, access: Access = .usual) throws {
-    _ = try put(data, at: url, access) { temporary, path in
+  package static func write(
+    _ data: Data, to url: URL, access: Access = .usual, through staging: URL? = nil
+  ) throws {
+    _ = try put(data, at: url, access, through: staging) { temporary, path in
       guard rename(temporary, path) == 0 else { throw StoreError(errorNumber: errno, doing: "renaming to \(path)") }
       return true
     }
@@ -61,7 +65,8 @@ package enum AtomicFile {
 
   /// - Parameter name: Gives the file its name; returns false if the name isn't available.
   private static func put(
-    _ data: Data, at url: URL, _ access: Access, name: (_ temporary: String, _ path: String) throws -> Bool
+    _ data: Data, at url: URL, _ access: Access, through staging: URL? = nil,
+    name: (_ temporary: String, _ path: String) throws -> Bool
   ) throws
     -> Bool
   {
@@ -71,7 +76,7 @@ package enum AtomicFile {
     // so that a file left behind by a crash is recognized. A process writes each name from one thread at a time, or the
     // later rename wins.
     let temporary =
-      folder + "/." + String(decoding: url.lastPathComponent.utf8.prefix(180), as: UTF8.self)
+      (staging?.path ?? folder) + "/." + String(decoding: url.lastPathComponent.utf8.prefix(180), as: UTF8.self)
       + ".\(getpid()).\(uniqueNumber()).partial"
     let file = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, access.mode)
     guard file >= 0 else { throw StoreError(errorNumber: errno, doing: "creating a file beside \(path)") }

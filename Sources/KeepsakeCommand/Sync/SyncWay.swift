@@ -170,7 +170,7 @@ struct SyncWay: Sendable {
     }
     var random = SystemRandomNumberGenerator()
     let fresh = ContainerID(using: &random)
-    let container = try FolderTransport.container(of: .plain(shared), making: fresh)
+    let container = try FolderPlace.plain(shared).container(making: fresh)
     return (container, container == fresh)
   }
 

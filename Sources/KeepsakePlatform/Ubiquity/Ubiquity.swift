@@ -11,29 +11,27 @@ package struct Ubiquity: Sendable {
   /// Returns the folder of a container, by its identifier or, for nil, of the app's first one. Nil if the player isn't
   /// signed in to iCloud, or has turned it off for the app. The first call may take seconds.
   package var container: @Sendable (_ identifier: String?) -> URL?
-  /// Returns whether an item's bytes are on this device. True for one that isn't in iCloud.
+  /// Returns whether the bytes of a file, or the names in a folder, are on this device. True for what isn't in iCloud.
+  /// Doesn't wait for the network.
   package var isHere: @Sendable (URL) throws -> Bool
-  /// Asks for the bytes of an item. They arrive later, if at all.
+  /// Asks for what isn't here of an item. It arrives later, if at all.
   package var fetch: @Sendable (URL) throws -> Void
   /// Calls the closure once while nobody else, and not iCloud either, changes the item; with where the item is then.
   package var coordinate: @Sendable (Purpose, URL, (URL) throws -> Void) throws -> Void
-  /// Returns files with the bytes of an item's versions that lost against the current one.
-  package var losers: @Sendable (URL) throws -> [URL]
-  /// Lets iCloud forget the versions that lost.
-  package var forgetLosers: @Sendable (URL) throws -> Void
+  /// Creates a folder that isn't in iCloud, from which a file can be renamed to the item. The caller removes it.
+  package var temporaryFolder: @Sendable (_ item: URL) throws -> URL
 
   package init(
     container: @escaping @Sendable (_ identifier: String?) -> URL?, isHere: @escaping @Sendable (URL) throws -> Bool,
     fetch: @escaping @Sendable (URL) throws -> Void,
     coordinate: @escaping @Sendable (Purpose, URL, (URL) throws -> Void) throws -> Void,
-    losers: @escaping @Sendable (URL) throws -> [URL], forgetLosers: @escaping @Sendable (URL) throws -> Void
+    temporaryFolder: @escaping @Sendable (_ item: URL) throws -> URL
   ) {
     self.container = container
     self.isHere = isHere
     self.fetch = fetch
     self.coordinate = coordinate
-    self.losers = losers
-    self.forgetLosers = forgetLosers
+    self.temporaryFolder = temporaryFolder
   }
 
   /// Nil on systems without iCloud.
@@ -41,20 +39,12 @@ package struct Ubiquity: Sendable {
     #if canImport(Darwin)
     Ubiquity(
       container: { FileManager.default.url(forUbiquityContainerIdentifier: $0) },
-      isHere: { url in
-        // A value that is asked for again has to be read again.
-        var url = url
-        url.removeAllCachedResourceValues()
-        let status = try url.resourceValues(forKeys: [.ubiquitousItemDownloadingStatusKey])
-          .ubiquitousItemDownloadingStatus
-        return status != .notDownloaded
-      },
+      isHere: { try isHere($0) },
       fetch: { try FileManager.default.startDownloadingUbiquitousItem(at: $0) },
       coordinate: { try coordinate($0, $1, $2) },
-      losers: { (NSFileVersion.unresolvedConflictVersionsOfItem(at: $0) ?? []).map(\.url) },
-      forgetLosers: { url in
-        for version in NSFileVersion.unresolvedConflictVersionsOfItem(at: url) ?? [] { version.isResolved = true }
-        try NSFileVersion.removeOtherVersionsOfItem(at: url)
+      temporaryFolder: { item in
+        try FileManager.default.url(
+          for: .itemReplacementDirectory, in: .userDomainMask, appropriateFor: item, create: true)
       })
     #else
     nil
@@ -62,6 +52,18 @@ package struct Ubiquity: Sendable {
   }
 
   #if canImport(Darwin)
+  private static func isHere(_ url: URL) throws -> Bool {
+    var status = stat()
+    guard lstat(url.path, &status) == 0 else { throw CocoaError(.fileReadNoSuchFile) }
+    if status.st_flags & UInt32(SF_DATALESS) != 0 { return false }
+    if status.st_mode & S_IFMT == S_IFDIR { return true }
+    // A value that is asked for again has to be read again.
+    var url = url
+    url.removeAllCachedResourceValues()
+    let values = try url.resourceValues(forKeys: [.ubiquitousItemDownloadingStatusKey])
+    return values.ubiquitousItemDownloadingStatus != .notDownloaded
+  }
+
   private static func coordinate(_ purpose: Purpose, _ url: URL, _ body: (URL) throws -> Void) throws {
     var refusal: NSError?
     var failure: (any Error)?

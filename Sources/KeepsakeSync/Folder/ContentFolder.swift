@@ -10,6 +10,8 @@ final class ContentFolder {
   private let layout: FolderLayout
   private let access: any FolderAccess
   private var verified: [ContentHash: (signature: FolderSignature, head: ContentFile.Head)] = [:]
+  /// What was stored here.
+  private var stored: [ContentHash: ContentFile.Head] = [:]
   /// Files that failed verification, with their signatures at that time.
   private var broken: [ContentHash: FolderSignature] = [:]
 
@@ -18,23 +20,45 @@ final class ContentFolder {
   /// What is known of a content, with those that it builds on.
   enum Presence {
     case complete
-    /// Nothing is known to be wrong with it, and a part of it isn't on this device at present. It has been asked for.
+    /// Nothing is known to be wrong with it, and a part of it isn't on this device at present.
     case arriving
     /// A part of it is missing or damaged.
     case missing
   }
 
   /// Returns whether a content can be decoded from what is here: its own file, and those of its bases, are intact.
-  /// Reads each file once.
+  /// Reads each file once, and asks for what is arriving.
   func isComplete(_ hash: ContentHash) throws(TransportFailure) -> Bool {
-    try follow(hash) { hash throws(TransportFailure) in try self.verifiedHead(hash) } == .complete
+    let presence = try follow(hash) { hash throws(TransportFailure) in
+      let head = try self.verifiedHead(hash)
+      if head == nil, try self.isArriving(hash) { self.access.fetch(self.layout.content(hash)) }
+      return head
+    }
+    return presence == .complete
   }
 
-  /// Does the same by names, heads and sizes alone, without reading the frames: this detects files that a sync program
-  /// left out or truncated.
+  /// Returns whether the cloud has a content: it is complete, or was found or stored here and is out of this device's
+  /// reach at present. Asks for nothing.
+  func holds(_ hash: ContentHash) throws(TransportFailure) -> Bool {
+    let presence = try follow(hash) { hash throws(TransportFailure) in
+      if let head = try self.verifiedHead(hash) { return head }
+      return try self.isArriving(hash) ? self.knownHead(hash) : nil
+    }
+    return presence == .complete
+  }
+
+  /// Does the same as `isComplete` by names, heads and sizes alone, without reading the frames: this detects files that
+  /// a sync program left out or truncated. Asks for nothing.
   func glance(_ hash: ContentHash) throws(TransportFailure) -> Presence {
     try follow(hash) { hash throws(TransportFailure) in try self.head(hash) }
   }
+
+  private func isArriving(_ hash: ContentHash) throws(TransportFailure) -> Bool {
+    if case .arriving? = try access.item(at: layout.content(hash)) { true } else { false }
+  }
+
+  /// What was known of a content before the system took its bytes away.
+  private func knownHead(_ hash: ContentHash) -> ContentFile.Head? { verified[hash]?.head ?? stored[hash] }
 
   private func follow(
     _ hash: ContentHash, _ look: (ContentHash) throws(TransportFailure) -> ContentFile.Head?
@@ -42,11 +66,7 @@ final class ContentFolder {
     var next = hash
     // This also ends if the bases form a cycle.
     for _ in 0...FolderLimits.contentChain {
-      guard let head = try look(next) else {
-        guard case .arriving? = try access.item(at: layout.content(next)) else { return .missing }
-        access.fetch(layout.content(next))
-        return .arriving
-      }
+      guard let head = try look(next) else { return try isArriving(next) ? .arriving : .missing }
       guard let base = head.base else { return .complete }
       next = base
     }
@@ -74,16 +94,16 @@ final class ContentFolder {
   /// Returns a content as it is stored here; nil if it isn't here, or not intact.
   func content(_ hash: ContentHash) throws(TransportFailure) -> EncodedContent? {
     let path = layout.content(hash)
-    verified[hash] = nil
-    broken[hash] = nil
     guard let signature = try access.signature(of: path) else {
       // The file exists and isn't on this device yet. The caller tries again later.
-      if case .arriving? = try access.item(at: path) {
+      if try isArriving(hash) {
         access.fetch(path)
         throw TransportFailure.stillArriving(layout.root)
       }
       return nil
     }
+    verified[hash] = nil
+    broken[hash] = nil
     guard let bytes = try access.read(path, limit: ContentFile.maximumBytes),
       let content = ContentFile.decoded(bytes),
       content.hash == hash,
@@ -102,12 +122,12 @@ final class ContentFolder {
     try access.signature(of: layout.content(hash))?.size
   }
 
-  /// Stores a content durably. A content that is here and can be decoded stays as it is.
+  /// Stores a content durably. A content that the cloud has stays as it is.
   ///
   /// - Throws: `rejected` if its base isn't here: the sender has to send it in full.
   func put(_ content: EncodedContent) throws {
-    if try isComplete(content.hash) { return }
-    if let base = content.base, try !isComplete(base) {
+    if try holds(content.hash) { return }
+    if let base = content.base, try !holds(base) {
       throw TransportFailure(.rejected, "the base \(base) of the content \(content.hash) isn't in the folder")
     }
     guard content.bytes.count <= SyncLimits.contentBytes,
@@ -117,7 +137,9 @@ final class ContentFolder {
     }
     try access.makeFolder(layout.contents)
     try access.makeFolder(layout.contentFolder(content.hash))
-    try access.write(ContentFile.encoded(content), to: layout.content(content.hash))
+    let file = ContentFile.encoded(content)
+    try access.write(file, to: layout.content(content.hash))
+    stored[content.hash] = ContentFile.head(of: file)
   }
 
   /// Removes every content that is older than `milliseconds` and neither in `kept` nor a base of one that is. Also
@@ -127,9 +149,10 @@ final class ContentFolder {
     for hash in kept {
       var next: ContentHash? = hash
       while let hash = next {
-        let head = try head(hash)
+        let isArriving = try isArriving(hash)
+        let head = isArriving ? knownHead(hash) : try head(hash)
         // What it builds on is unknown until it is here.
-        if head == nil, case .arriving? = try access.item(at: layout.content(hash)) { return }
+        if head == nil, isArriving { return }
         next = head?.base.flatMap { needed.insert($0).inserted ? $0 : nil }
       }
     }
@@ -142,7 +165,7 @@ final class ContentFolder {
         if FolderCloud.isPartial(name) {
           if signature.modifiedMilliseconds < partialsBefore { try access.remove("\(path)/\(name)") }
         } else if let hash = ContentHash(name), !needed.contains(hash), signature.modifiedMilliseconds < milliseconds {
-          verified[hash] = nil
+          (verified[hash], stored[hash]) = (nil, nil)
           try access.remove("\(path)/\(name)")
         }
       }

@@ -10,8 +10,8 @@ extension FolderCloud {
   /// Stores contents again that heads need and the folder has lost. Removes what a snapshot of this store replaces, as
   /// soon as that is allowed, together with the contents that nothing needs any more.
   func tidy(now: Int64) throws {
-    guard let replica, try FolderIdentity.read(in: layout, by: access)?.container == container else { return }
-    try FolderIdentity.settle(in: layout, by: access)
+    guard let replica else { return }
+    try checkOwner()
     let needed = try replica.neededContents()
     for hash in needed.heads.sorted() where try contents.glance(hash) == .missing {
       if let content = try ownContent(hash) { try contents.put(content) }

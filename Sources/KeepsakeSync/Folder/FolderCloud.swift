@@ -12,8 +12,11 @@ import KeepsakeStore
 final class FolderCloud {
   let layout: FolderLayout
   let container: ContainerID
+  /// That of the segments.
+  private let segmentContainer: ContainerID
   let options: FolderOptions
   let access: any FolderAccess
+  private let owner: FolderOwner
   let contents: ContentFolder
   /// Returns the device's own contents, in full; nil for what it doesn't have.
   let ownContent: (ContentHash) throws -> EncodedContent?
@@ -25,10 +28,10 @@ final class FolderCloud {
   }
   /// The files in `state`, by name: each is read once, and again when it changes.
   private var files: [String: Seen] = [:]
-  /// Those that were never read here, and whose bytes aren't on this device yet.
+  /// The segments that were never read here, and whose bytes aren't on this device yet.
   private var arriving: Set<String> = []
-  /// Whether the folder's identity was read here, which iCloud may take away again.
-  private var isConfirmed = false
+  /// Since when, and for how many of them, the device waits.
+  private var patience: (since: Int64, files: Int)?
   /// The links of every segment that was ever read here.
   private(set) var links: [SegmentHash: StateSegment.Links] = [:]
   /// Segments that are in the folder at present, whatever their names.
@@ -48,8 +51,9 @@ final class FolderCloud {
     ownContent: @escaping (ContentHash) throws -> EncodedContent?
   ) {
     layout = FolderLayout(folder.url)
-    access = folder.access
+    (access, owner) = (folder.access, folder.owner)
     self.container = container
+    segmentContainer = folder.owner.container(ofSegmentsOf: container)
     self.options = options
     contents = ContentFolder(layout, by: access)
     self.ownContent = ownContent
@@ -69,7 +73,7 @@ final class FolderCloud {
     if request.cursor.seq == 0, let replica, replica.start > 0 { try forget() }
     if replica == nil, !open(at: request.cursor) {
       // What it continues from may be among them.
-      guard arriving.isEmpty else { throw TransportFailure.stillArriving(layout.root) }
+      guard !waits(now) else { throw TransportFailure.stillArriving(layout.root) }
       return restart(now)
     }
     try applyWaiting()
@@ -106,12 +110,12 @@ final class FolderCloud {
   }
 
   func putContent(_ content: EncodedContent) throws {
-    try checkIdentity()
+    try checkOwner()
     try contents.put(content)
   }
 
   func content(_ hash: ContentHash) throws -> EncodedContent? {
-    try checkIdentity()
+    try checkOwner()
     return try contents.content(hash)
   }
 
@@ -128,26 +132,28 @@ final class FolderCloud {
       serverTimeMilliseconds: now)
   }
 
+  /// Returns whether it may still help to wait for what is arriving. Some of it may never come: a device may have been
+  /// lost before it sent what it had announced.
+  private func waits(_ now: Int64) -> Bool {
+    guard !arriving.isEmpty else {
+      patience = nil
+      return false
+    }
+    if let patience, arriving.count == patience.files, now >= patience.since {
+      return now - patience.since < options.arrivalMilliseconds
+    }
+    patience = (now, arriving.count)
+    return true
+  }
+
   // MARK: Looking
 
-  private func checkIdentity() throws {
-    let (identity, isArriving) = try FolderIdentity.look(in: layout, by: access)
-    guard let identity else {
-      guard isArriving else { throw TransportFailure.folderMissing(layout.root) }
-      guard isConfirmed else { throw TransportFailure.stillArriving(layout.root) }
-      return
-    }
-    guard identity.container == container else {
-      guard !isArriving else { throw TransportFailure.stillArriving(layout.root) }
-      throw TransportFailure.otherFolder(layout.root, held: container, found: identity.container)
-    }
-    isConfirmed = true
-  }
+  func checkOwner() throws(TransportFailure) { try owner.require(container, in: layout, by: access) }
 
   /// Reads segments that are new or changed. If this store's own chain isn't complete any more, the replica is
   /// discarded: the next exchange starts over.
   private func look() throws {
-    try checkIdentity()
+    try checkOwner()
     if try readSegments() { recordContents() }
     if let lost = replica, let tip = lost.tip, !isWhole(tip) {
       announced = lost.memory.position().seq + 1
@@ -166,8 +172,8 @@ final class FolderCloud {
   /// Reads new and changed segments; returns whether anything differs from the last look.
   private func readSegments() throws -> Bool {
     switch try access.item(at: layout.state) {
-    case .file?, .arriving?, .other?: throw TransportFailure.folderBlocked(layout.state)
-    case .folder?, nil: break
+    case .file?, .other?: throw TransportFailure.folderBlocked(layout.state)
+    case .folder?, .arriving?, nil: break
     }
     let names = try access.names(in: layout.state) ?? []
     var changed = false
@@ -177,14 +183,15 @@ final class FolderCloud {
     for name in names {
       let path = "\(layout.state)/\(name)"
       let signature: FolderSignature
-      switch try access.item(at: path) {
+      switch try access.item(at: path, known: files[name]?.signature) {
       case .file(let found)?: signature = found
       case .arriving?:
         // What was read of it counts, though iCloud has removed its bytes since.
         if let known = files[name], known.hash != nil {
           now[name] = known
         } else {
-          arriving.insert(name)
+          // What other names stand for is read when it is here.
+          if SegmentHash(name) != nil { arriving.insert(name) }
           access.fetch(path)
         }
         continue
@@ -203,7 +210,7 @@ final class FolderCloud {
         continue
       }
       var seen = Seen(signature: signature)
-      if let bytes, let segment = StateSegment(bytes), segment.container == container {
+      if let bytes, let segment = StateSegment(bytes), segment.container == segmentContainer {
         seen.hash = segment.hash
         if links.updateValue(segment.links, forKey: segment.hash) == nil {
           waiting[segment.hash] = segment
@@ -326,7 +333,7 @@ final class FolderCloud {
 
   private func write(_ links: StateSegment.Links, cells: [CellUpdate], versions: [VersionRecord]) throws -> StateSegment
   {
-    let (segment, bytes) = try StateSegment.encoded(container, links, cells: cells, versions: versions)
+    let (segment, bytes) = try StateSegment.encoded(segmentContainer, links, cells: cells, versions: versions)
     guard bytes.count <= FolderLimits.segmentBytes else {
       throw TransportFailure(
         .rejected,
@@ -388,11 +395,4 @@ final class FolderCloud {
       files[name] = nil
     }
   }
-}
-
-/// Marks of changes aren't random here: each identifies the store's own last segment.
-private struct ConstantMarks: RandomNumberGenerator {
-  let mark: UInt64
-
-  func next() -> UInt64 { mark }
 }

@@ -31,7 +31,7 @@ struct FolderContainer: ContainerStorage {
   mutating func dropOffer(_ offer: OfferID) { memory.dropOffer(offer) }
 
   func hasContent(_ hash: ContentHash) throws -> Bool {
-    try arriving.contains { $0.hash == hash } || contents.isComplete(hash)
+    try arriving.contains { $0.hash == hash } || contents.holds(hash)
   }
   /// Returns contents to be sent inside a response. Larger ones, which aren't, are left unread and count as not here.
   func content(_ hash: ContentHash) throws -> EncodedContent? {

@@ -31,6 +31,34 @@ extension TransportFailure {
       """)
   }
 
+  /// Nothing in iCloud is this player's, or nothing of it is known here yet.
+  static func noAccountFolder(_ path: String) -> TransportFailure {
+    TransportFailure(
+      .unreachable,
+      """
+      the folder \(path) in iCloud is empty: it hasn't arrived yet, was emptied, or the player has signed in to another \
+      account
+      """)
+  }
+
+  /// Retrying won't help: a person has to choose.
+  static func otherAccount(_ path: String, held: ContainerID, found: ContainerID) -> TransportFailure {
+    TransportFailure(
+      .unauthorized,
+      """
+      the folder \(path) in iCloud belongs to another account (\(found)) than this device's data (\(held)): sign in to \
+      that account again, or join this one's data with `joining: true`
+      """)
+  }
+
+  static func unusableName(_ name: String) -> TransportFailure {
+    TransportFailure(
+      .unauthorized,
+      """
+      \"\(name.prefix(100))\" can't be a folder's name in iCloud: use at most 100 letters, digits, spaces, "-" and "_"
+      """)
+  }
+
   static func newerFolder(_ path: String) -> TransportFailure {
     TransportFailure(
       .unauthorized, "the folder \(path) was made by a newer release of this game: update it to sync again")

@@ -3,7 +3,8 @@ import KeepsakeReplication
 
 /// The location of everything in a folder that is a cloud.
 ///
-///     keepsake.json                 which folder this is
+///     keepsake.json                 which folder this is; in iCloud:
+///     containers/<container>        a container that devices in this folder belong to
 ///     state/<sha256>                segments: groups of cells and versions, as exchanges accepted them
 ///     contents/<aa>/<hash>          contents, under the first two digits of their hash
 ///
@@ -18,6 +19,7 @@ struct FolderLayout: Hashable, Sendable {
   }
 
   var identity: String { root + "/" + Self.identityName }
+  var containers: String { root + "/containers" }
   var state: String { root + "/state" }
   var contents: String { root + "/contents" }
 
@@ -51,6 +53,9 @@ package struct FolderOptions: Hashable, Sendable {
   package var contentMilliseconds: Int64 = 30 * 86_400_000
   /// How often names, sizes and dates are looked at.
   package var lookMilliseconds: Int64 = 1_000
+  /// How long a device that has to start over waits for what is arriving, which may be all that it has to know: some
+  /// of it may never come.
+  package var arrivalMilliseconds: Int64 = 600_000
   /// How often lost contents are stored again, and what is replaced is removed.
   package var tidyMilliseconds: Int64 = 60_000
 

@@ -170,3 +170,10 @@ struct FolderReplica {
     return (heads, ancestors)
   }
 }
+
+/// Marks of changes aren't random here: each identifies the store's own last segment.
+struct ConstantMarks: RandomNumberGenerator {
+  let mark: UInt64
+
+  func next() -> UInt64 { mark }
+}

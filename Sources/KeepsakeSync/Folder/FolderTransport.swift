@@ -23,10 +23,12 @@ package actor FolderTransport: Transport {
 
   private let cloud: FolderCloud
   private let options: FolderOptions
+  /// Between two looks.
+  private let pause: Int64
   private let environment: Environment
   private var lastTidied: Int64?
 
-  /// Creates a transport for the folder that `container(of:making:)` found.
+  /// Creates a transport for a folder and the container that it holds.
   ///
   /// - Parameter ownContent: Returns the device's own contents, as full frames; nil for what it doesn't have. Contents
   ///   that the folder lost are stored again from there.
@@ -36,25 +38,8 @@ package actor FolderTransport: Transport {
   ) {
     cloud = FolderCloud(folder, container: container, options: options, ownContent: ownContent)
     self.options = options
+    pause = max(options.lookMilliseconds, folder.lookMilliseconds)
     self.environment = environment
-  }
-
-  /// Returns which container a folder holds. A folder that has none becomes `container`, if one is given. Blocks.
-  ///
-  /// - Throws: `unreachable` if the folder isn't there, or has no container and is given none.
-  package static func container(
-    of folder: FolderPlace, making container: ContainerID?
-  ) throws(TransportFailure) -> ContainerID {
-    let (layout, access) = (FolderLayout(folder.url), folder.access)
-    do {
-      if let container { return try FolderIdentity.readOrMake(in: layout, by: access, container).container }
-      guard let known = try FolderIdentity.read(in: layout, by: access) else {
-        throw TransportFailure.folderMissing(layout.root)
-      }
-      return known.container
-    } catch {
-      throw TransportFailure(inFolder: error)
-    }
   }
 
   package nonisolated var hasBank: Bool { false }
@@ -101,7 +86,7 @@ package actor FolderTransport: Transport {
             let seq = try await self.poll()
             if seq != last { continuation.yield(CloudEvent(seq: seq)) }
             last = seq
-            try await self.environment.sleep(.milliseconds(self.options.lookMilliseconds))
+            try await self.environment.sleep(.milliseconds(self.pause))
           }
         } catch {
           continuation.finish(throwing: TransportFailure(inFolder: error))

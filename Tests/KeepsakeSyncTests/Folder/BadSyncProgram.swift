@@ -33,7 +33,8 @@ final class BadSyncProgram: FolderCarrier {
     }
   }
 
-  func access(_ index: Int) -> any FolderAccess { PlainFolder() }
+  func place(_ index: Int) -> FolderPlace { .plain(places[index]) }
+  func container(_ index: Int) -> ContainerID { FolderDevice.container }
 
   func files(_ index: Int) throws -> Set<String> { Set(try sortedFiles(index)) }
 

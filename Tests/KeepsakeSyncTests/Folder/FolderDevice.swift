@@ -16,7 +16,7 @@ final class CloudFolders {
   func make(_ name: String = "cloud", container: ContainerID = FolderDevice.container) throws -> URL {
     let folder = url.appendingPathComponent(name)
     try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-    _ = try FolderTransport.container(of: .plain(folder), making: container)
+    _ = try FolderPlace.plain(folder).container(making: container)
     return folder
   }
 }
@@ -29,8 +29,9 @@ final class FolderDevice {
   var storage = SimulatedDevice()
   private(set) var engine = DeviceEngine()
   private(set) var cloud: FolderCloud
-  let folder: URL
-  private let access: any FolderAccess
+  var folder: URL { place.url }
+  private let place: FolderPlace
+  private let container: ContainerID
   let options: FolderOptions
   let engineOptions: DeviceEngine.Options
   var random: SeededGenerator
@@ -45,16 +46,23 @@ final class FolderDevice {
   /// Called after each commit of the store.
   var check: (FolderDevice) -> Void = { _ in }
 
-  init(
+  convenience init(
     _ folder: URL, seed: UInt64, options: FolderOptions = FolderOptions(), engine: DeviceEngine.Options = .init(),
-    storage: SimulatedDevice? = nil, by access: any FolderAccess = PlainFolder()
+    storage: SimulatedDevice? = nil
   ) throws {
-    (self.folder, self.access) = (folder, access)
+    try self.init(.plain(folder), seed: seed, options: options, engine: engine, storage: storage)
+  }
+
+  init(
+    _ place: FolderPlace, of container: ContainerID = FolderDevice.container, seed: UInt64,
+    options: FolderOptions = FolderOptions(), engine: DeviceEngine.Options = .init(), storage: SimulatedDevice? = nil
+  ) throws {
+    (self.place, self.container) = (place, container)
     self.options = options
     engineOptions = engine
     random = SeededGenerator(seed: seed)
     writer = WriterID(seed)
-    cloud = FolderCloud(FolderPlace(folder, by: access), container: Self.container, options: options) { _ in nil }
+    cloud = FolderCloud(place, container: container, options: options) { _ in nil }
     if let storage { self.storage = storage }
     try reopen()
   }
@@ -63,8 +71,7 @@ final class FolderDevice {
   func reopen() throws {
     engine = DeviceEngine(options: engineOptions)
     writer = WriterID(using: &random)
-    let folder = FolderPlace(folder, by: access)
-    cloud = FolderCloud(folder, container: Self.container, options: options) { [unowned self] hash in
+    cloud = FolderCloud(place, container: container, options: options) { [unowned self] hash in
       self.storage.hasContent(hash) ? try self.storage.encoded(hash, against: nil) : nil
     }
     try DeviceCommit.opened(in: &storage, using: &random)
@@ -88,7 +95,7 @@ final class FolderDevice {
     let seq: UInt64
     do {
       seq = try cloud.poll()
-    } catch let failure as TransportFailure where failure.kind == .unreachable && access is ICloudFolder {
+    } catch let failure as TransportFailure where failure.kind == .unreachable && place.owner == .account {
       return
     }
     if engine.status.phase == .stopped { try run(.started) }
@@ -96,10 +103,12 @@ final class FolderDevice {
   }
 
   /// Tidies up as the event stream does, for which it isn't a failure that a folder of iCloud isn't there yet.
-  func tidy() throws {
+  ///
+  /// - Parameter now: Milliseconds since 1970; nil for the device's own clock.
+  func tidy(now: Int64? = nil) throws {
     do {
-      try cloud.tidy(now: now)
-    } catch let failure as TransportFailure where failure.kind == .unreachable && access is ICloudFolder {
+      try cloud.tidy(now: now ?? self.now)
+    } catch let failure as TransportFailure where failure.kind == .unreachable && place.owner == .account {
       return
     }
   }
@@ -219,7 +228,7 @@ final class FolderDevice {
   var stateFiles: [String] {
     get throws {
       let path = folder.path + "/state"
-      if access is ICloudFolder, !FileManager.default.fileExists(atPath: path) { return [] }
+      if place.owner == .account, !FileManager.default.fileExists(atPath: path) { return [] }
       return try FileManager.default.contentsOfDirectory(atPath: path).filter { !$0.hasPrefix(".") }.sorted()
     }
   }

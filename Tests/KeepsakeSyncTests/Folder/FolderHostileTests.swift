@@ -225,7 +225,7 @@ import Darwin
     let missing = folders.url.appendingPathComponent("missing")
     for (container, isFirst) in [(FolderDevice.container, true), (nil, false)] as [(ContainerID?, Bool)] {
       let error = #expect(throws: TransportFailure.self) {
-        try FolderTransport.container(of: .plain(missing), making: container)
+        try FolderPlace.plain(missing).container(making: container)
       }
       #expect(error?.kind == .unreachable)
       #expect(error?.message.contains("create it, empty, first") == isFirst, "\(String(describing: error))")
@@ -272,26 +272,26 @@ import Darwin
     let identity = folder.appendingPathComponent("keepsake.json")
     let own = try Data(contentsOf: identity)
     try FileManager.default.removeItem(at: identity)
-    #expect(try FolderTransport.container(of: .plain(folder), making: larger) == larger)
+    #expect(try FolderPlace.plain(folder).container(making: larger) == larger)
     // The second device gets the identity that is there.
-    #expect(try FolderTransport.container(of: .plain(folder), making: smaller) == larger)
+    #expect(try FolderPlace.plain(folder).container(making: smaller) == larger)
     #expect(failure(try device.sync())?.kind == .unauthorized)
     #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path) == ["keepsake.json"])
 
     // The device's own identity arrives, as a conflicted copy, and is the smaller one.
     try own.write(to: folder.appendingPathComponent("Keepsake (conflicted copy 2).json"))
-    #expect(try FolderTransport.container(of: .plain(folder), making: nil) == FolderDevice.container)
+    #expect(try FolderPlace.plain(folder).container(making: nil) == FolderDevice.container)
     #expect(try device.sync() == .idle)
     // Damaged identities don't count.
     for length in 0..<own.count {
       try own.prefix(length).write(to: identity)
-      #expect(try FolderTransport.container(of: .plain(folder), making: nil) == FolderDevice.container, "\(length)")
+      #expect(try FolderPlace.plain(folder).container(making: nil) == FolderDevice.container, "\(length)")
     }
     for index in own.indices {
       var altered = own
       altered[index] ^= 1
       try altered.write(to: identity)
-      #expect(try FolderTransport.container(of: .plain(folder), making: nil) == FolderDevice.container, "\(index)")
+      #expect(try FolderPlace.plain(folder).container(making: nil) == FolderDevice.container, "\(index)")
     }
     try Data(
       #"""
@@ -302,7 +302,7 @@ import Darwin
     .write(to: identity)
     #expect(failure(try device.sync())?.message.contains("newer release") == true)
     #expect(throws: TransportFailure.self) {
-      try FolderTransport.container(of: .plain(folders.url.appendingPathComponent("nowhere")), making: larger)
+      try FolderPlace.plain(folders.url.appendingPathComponent("nowhere")).container(making: larger)
     }
   }
 

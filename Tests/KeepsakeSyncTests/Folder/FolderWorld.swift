@@ -9,7 +9,9 @@ import TestSupport
 protocol FolderCarrier: AnyObject {
   /// The devices' copies.
   var places: [URL] { get }
-  func access(_ index: Int) -> any FolderAccess
+  func place(_ index: Int) -> FolderPlace
+  /// The container that a device belongs to.
+  func container(_ index: Int) -> ContainerID
   /// Does one thing to one file, or nothing.
   func carry(using random: inout SeededGenerator) throws -> FolderWorld.Happening?
   /// How often everything has to be brought until devices have come to rest.
@@ -32,14 +34,16 @@ struct FolderWorld {
   enum Happening: String, Sendable {
     // What devices do, and what comes of it.
     case commits, killed, lostAnswers, backups, restarts, heldParts, snapshots, removals, conflicts, quietPoints
+    /// Contents that nothing needs any more are removed.
+    case collected
     // What a program does that syncs folders.
     case carried, halves, conflictedCopies, temporaries, deletions, comebacks
     // What iCloud does.
-    case uploaded, announced, brought, evicted, bothWrote, awaited, withoutNetwork
+    case uploaded, announced, brought, evicted, emptied, bothWrote, awaited, withoutNetwork, unknown
   }
   /// What must happen whoever brings the files.
   static let ofDevices: Set<Happening> = [
-    .commits, .killed, .lostAnswers, .backups, .snapshots, .removals, .conflicts, .quietPoints,
+    .commits, .killed, .lostAnswers, .backups, .snapshots, .removals, .conflicts, .quietPoints, .collected,
   ]
   struct Report: Sendable {
     var counts: [Happening: Int] = [:]
@@ -61,9 +65,10 @@ struct FolderWorld {
   private var promised: [Int64] = [0, 0, 0]
   private var saved: Set<VersionID> = []
   private let problems = ProblemList()
+  private let seed: UInt64
 
   init(seed: UInt64, _ carrier: any FolderCarrier) throws {
-    self.carrier = carrier
+    (self.carrier, self.seed) = (carrier, seed)
     random = SeededGenerator(seed: seed)
     var options = FolderOptions()
     options.segmentsBeforeSnapshot = 6
@@ -75,8 +80,8 @@ struct FolderWorld {
     }
     for index in 0..<3 {
       let device = try FolderDevice(
-        carrier.places[index], seed: seed &* 10 &+ UInt64(index), options: options, engine: engine,
-        by: carrier.access(index))
+        carrier.place(index), of: carrier.container(index), seed: seed &* 10 &+ UInt64(index), options: options,
+        engine: engine)
       device.check = { [problems] device in FolderWorld.checkWhole(device, index, problems) }
       devices.append(device)
     }
@@ -91,6 +96,7 @@ struct FolderWorld {
       if round % Self.quietEvery == 0 { try settle(round) }
       if !problems.all.isEmpty { break }
     }
+    if problems.all.isEmpty { try meetNewcomer() }
     for device in devices {
       report.counts[.restarts, default: 0] += device.answers.count { $0.restart }
       report.counts[.heldParts, default: 0] += device.answers.count {
@@ -181,6 +187,9 @@ struct FolderWorld {
   /// Lets everything arrive everywhere, until no device writes anything new.
   private mutating func settle(_ round: Int) throws {
     var isQuiet = false
+    // Whatever is in the folder is so old that it is removed unless something needs it.
+    let isLate = pick(3) == 0
+    let late = Int64(Date.now.timeIntervalSince1970 * 1_000) + 40 * 86_400_000
     for _ in 0..<carrier.passes where !isQuiet {
       try carrier.bringAll()
       isQuiet = true
@@ -188,11 +197,13 @@ struct FolderWorld {
         let before = try carrier.files(index)
         try device.listen()
         if try device.sync() != .idle, carrier.isIdle { problems.note("round \(round): a device doesn't come to rest") }
-        try device.tidy()
+        try device.tidy(now: isLate ? late : nil)
         let after = try carrier.files(index)
         if after != before || !carrier.isIdle { isQuiet = false }
         if after.isStrictSubset(of: before) { count(.removals) }
-        try carrier.removed(before.subtracting(after))
+        let removed = before.subtracting(after)
+        if removed.contains(where: { $0.hasPrefix("contents/") }) { count(.collected) }
+        try carrier.removed(removed)
       }
     }
     if !isQuiet { problems.note("round \(round): the devices go on writing for ever") }
@@ -217,6 +228,18 @@ struct FolderWorld {
       problems.note("round \(round): the save \(id) is lost")
     }
     if devices[0].storage.heads(of: "shared").count > 1 { count(.conflicts) }
+  }
+
+  /// A device that has only the folder gets all that the others have.
+  private func meetNewcomer() throws {
+    let newcomer = try FolderDevice(carrier.place(2), of: carrier.container(2), seed: seed &* 10 &+ 9)
+    newcomer.check = { [problems] device in Self.checkWhole(device, 3, problems) }
+    for _ in 0..<carrier.passes where newcomer.view != devices[0].view {
+      try carrier.bringAll()
+      try newcomer.listen()
+      try newcomer.sync()
+    }
+    if newcomer.view != devices[0].view { problems.note("a new device has \(newcomer.view)") }
   }
 }
 

@@ -110,7 +110,7 @@ import Testing
   @Test("a device reads everything that a folder of the first release contains")
   func reads() throws {
     let folder = try place()
-    #expect(try FolderTransport.container(of: .plain(folder), making: nil) == FolderDevice.container)
+    #expect(try FolderPlace.plain(folder).container(making: nil) == FolderDevice.container)
     let device = try FolderDevice(folder, seed: 99)
     #expect(try device.sync() == .idle)
     let found = try Self.portrait(of: device)

@@ -8,50 +8,86 @@ import Testing
 
 /// What is particular about a folder in iCloud, over a stand-in for it.
 @Suite("A folder in iCloud", .hangLimit) struct ICloudFolderTests {
-  private static let (smaller, larger) = (ContainerID(high: 0, low: 1), ContainerID(high: 0, low: 2))
+  private static let other = ContainerID(high: 7, low: 7)
 
-  @Test("devices that begin before they see each other agree on one container, whichever version wins")
-  func bothBegin() async throws {
-    try await onThread {
-      var winners: Set<ContainerID> = []
-      for seed in UInt64(1)...20 {
-        let iCloud = try ICloudStandIn(seed: seed, making: nil)
-        #expect(try FolderTransport.container(of: iCloud.shared(0), making: Self.larger) == Self.larger)
-        #expect(try FolderTransport.container(of: iCloud.shared(1), making: Self.smaller) == Self.smaller)
-        try iCloud.bringAll()
-        let layout = FolderLayout(iCloud.places[0])
-        let bytes = try Data(contentsOf: URL(fileURLWithPath: layout.identity))
-        winners.insert(try JSONDecoder().decode(FolderIdentity.self, from: bytes).container)
-        #expect(try FolderTransport.container(of: iCloud.shared(0), making: nil) == Self.smaller)
-        #expect(try FolderTransport.container(of: iCloud.shared(1), making: nil) == Self.smaller)
-        // One device ends the conflict for all, and for those that come later.
-        try FolderIdentity.settle(in: layout, by: iCloud.access(0))
-        #expect(try iCloud.access(1).losers(of: FolderLayout(iCloud.places[1]).identity, limit: 1 << 20).isEmpty)
-        try iCloud.bringAll()
-        #expect(throws: TransportFailure.self) { try FolderTransport.container(of: iCloud.shared(2), making: nil) }
-        try iCloud.bringAll()
-        #expect(try FolderTransport.container(of: iCloud.shared(2), making: nil) == Self.smaller)
-        #expect(iCloud.problems == [])
-      }
-      #expect(winners.count == 2)
+  private static func failure(of phase: EngineStatus.Phase) -> TransportFailure? {
+    switch phase {
+    case .waiting(let failure), .halted(let failure): failure
+    case .stopped, .idle, .busy: nil
     }
   }
 
-  @Test("a folder whose identity is on its way isn't made anew, and is unreachable until it is there")
-  func arrivingIdentity() async throws {
+  private static func kind(_ error: any Error) -> TransportFailure.Kind? { (error as? TransportFailure)?.kind }
+
+  @Test("devices that begin before they see each other are one player's, and each gets what the other had")
+  func bothBegin() async throws {
     try await onThread {
-      let iCloud = try ICloudStandIn(seed: 1)
-      for _ in 0..<2 { try iCloud.bringAll() }
-      for index in 1...2 {
-        #expect {
-          try FolderTransport.container(of: iCloud.shared(index), making: Self.larger)
-        } throws: {
-          ($0 as? TransportFailure)?.kind == .unreachable && "\($0)".contains("not yet on this device")
+      for seed in UInt64(1)...4 {
+        let iCloud = try ICloudStandIn(seed: seed, begins: 2)
+        #expect(iCloud.container(0) != iCloud.container(1))
+        let devices = try (0..<2).map {
+          try FolderDevice(iCloud.place($0), of: iCloud.container($0), seed: seed &* 10 &+ UInt64($0))
         }
+        for (index, device) in devices.enumerated() {
+          try device.raise("level \(index)", to: 5)
+          #expect(try device.sync() == .idle)
+        }
+        for _ in 0..<6 {
+          try iCloud.bringAll()
+          for device in devices { try device.sync() }
+        }
+        for device in devices { #expect(device.value("level 0") == 5 && device.value("level 1") == 5) }
+        // One that comes later belongs to the same container, whichever device asks.
+        let third = try iCloud.place(2).container(making: Self.other)
+        #expect(third == min(iCloud.container(0), iCloud.container(1)))
+        #expect(devices.allSatisfy { device in device.answers.allSatisfy { !$0.restart } })
+        #expect(iCloud.problems == [])
       }
+    }
+  }
+
+  @Test("names say whose a folder is, before any bytes arrive; a folder whose names aren't here isn't anybody's yet")
+  func namesAreEnough() async throws {
+    try await onThread {
+      let iCloud = try ICloudStandIn(seed: 1, begins: 1)
       try iCloud.bringAll()
-      for index in 1...2 {
-        #expect(try FolderTransport.container(of: iCloud.shared(index), making: Self.larger) == FolderDevice.container)
+      // The second device has been shown a name, the third the folder alone.
+      #expect(try iCloud.place(1).container(making: Self.other) == iCloud.container(0))
+      #expect {
+        try iCloud.place(2).container(making: Self.other)
+      } throws: {
+        Self.kind($0) == .unreachable && "\($0)".contains("not yet on this device")
+      }
+      #expect(iCloud.wanted(1).isEmpty && iCloud.wanted(2) == ["containers"])
+      try iCloud.bringAll()
+      #expect(try iCloud.place(2).container(making: Self.other) == iCloud.container(0))
+      #expect(iCloud.wanted(2).isEmpty)
+    }
+  }
+
+  @Test("another account's folder is refused, an empty one is waited for, and neither gets anything")
+  func otherAccount() async throws {
+    try await onThread {
+      let ours = try ICloudStandIn(seed: 1, begins: 1)
+      let device = try FolderDevice(ours.place(0), of: ours.container(0), seed: 1)
+      try device.save("one")
+      #expect(try device.sync() == .idle)
+      try device.save("two")
+      // The player signs in to an account in which another device has begun, or none.
+      for begins in [1, 0] {
+        let iCloud = try ICloudStandIn(seed: 2, begins: begins)
+        let before = try FileManager.default.subpathsOfDirectory(atPath: iCloud.places[0].path)
+        let moved = try FolderDevice(iCloud.place(0), of: Self.other, seed: 2, storage: device.storage)
+        let failure = Self.failure(of: try moved.sync())
+        #expect(failure?.kind == (begins == 1 ? .unauthorized : .unreachable))
+        #expect(failure.map { "\($0)" }?.contains("account") == true)
+        let hash = ContentHash(of: Data("two".utf8))
+        let content = try moved.storage.encoded(hash, against: nil)
+        #expect(throws: TransportFailure.self) { try moved.cloud.putContent(content) }
+        #expect(throws: TransportFailure.self) { try moved.cloud.content(hash) }
+        #expect(throws: TransportFailure.self) { try moved.cloud.poll() }
+        #expect(try FileManager.default.subpathsOfDirectory(atPath: iCloud.places[0].path) == before)
+        #expect(moved.storage.outboxCount() > 0)
       }
     }
   }
@@ -59,8 +95,8 @@ import Testing
   @Test("what iCloud has removed from a device is still known there: it goes on sending without a network")
   func evictedChain() async throws {
     try await onThread {
-      let iCloud = try ICloudStandIn(seed: 1)
-      let device = try FolderDevice(iCloud.places[0], seed: 1, by: iCloud.access(0))
+      let iCloud = try ICloudStandIn(seed: 1, begins: 1)
+      let device = try FolderDevice(iCloud.place(0), of: iCloud.container(0), seed: 1)
       for text in ["one", "two"] {
         try device.save(text)
         try device.sync()
@@ -74,12 +110,76 @@ import Testing
     }
   }
 
+  @Test("a content that was stored here and removed from the device isn't stored again, nor fetched to tidy up")
+  func evictedContents() async throws {
+    try await onThread {
+      let iCloud = try ICloudStandIn(seed: 1, begins: 1)
+      let device = try FolderDevice(iCloud.place(0), of: iCloud.container(0), seed: 1)
+      try device.save("one")
+      #expect(try device.sync() == .idle)
+      try iCloud.bringAll()
+      try iCloud.evictAll(0)
+      try device.save("one", slot: "another")
+      #expect(try device.sync() == .idle)
+      try device.tidy()
+      let path = String(device.contentFile("one").path.dropFirst(iCloud.places[0].path.count + 1))
+      #expect(iCloud.writes[path] == 1)
+      #expect(iCloud.wanted(0).isEmpty)
+      #expect(iCloud.problems == [])
+    }
+  }
+
+  @Test("a device that has to start over waits for what is on its way, but not for ever, and not for other files")
+  func waitingEnds() async throws {
+    try await onThread {
+      for name in ["", "somebody's notes"] {
+        let iCloud = try ICloudStandIn(seed: 1, begins: 1)
+        let device = try FolderDevice(iCloud.place(0), of: iCloud.container(0), seed: 1)
+        try device.save("one")
+        #expect(try device.sync() == .idle)
+        let segment = try device.stateFiles[0]
+        if !name.isEmpty { try Data("text".utf8).write(to: device.state(name)) }
+        try iCloud.bringAll()
+        // The same store on another device, on which the first one's segment is shown and never comes.
+        iCloud.lost = ["state/\(name.isEmpty ? segment : name)"]
+        let copy = try FolderDevice(iCloud.place(1), of: iCloud.container(0), seed: 2, storage: device.storage)
+        for _ in 0..<6 {
+          try iCloud.bringAll()
+          try copy.sync()
+        }
+        guard name.isEmpty else {
+          #expect(copy.engine.status.phase == .idle)
+          continue
+        }
+        #expect(Self.failure(of: copy.engine.status.phase)?.kind == .unreachable && copy.answers.isEmpty)
+        copy.now += FolderOptions().arrivalMilliseconds
+        #expect(try copy.sync() == .idle)
+        #expect(copy.answers.first?.restart == true)
+        #expect(copy.texts() == ["one"] && iCloud.problems == [])
+      }
+    }
+  }
+
+  @Test(
+    "a folder's name leads to no other place, and is nothing that iCloud leaves out",
+    arguments: ["", ".", "..", "a/b", "../b", "saves.nosync", ".hidden", " a", "a ", "ä", "a\0b", "a\\b"]
+      + [String(repeating: "a", count: 101)])
+  func names(_ name: String) throws {
+    let iCloud = try ICloudStandIn(seed: 1, begins: 0)
+    #expect {
+      try FolderPlace.inICloud(name, container: nil, by: iCloud.ubiquity(0))
+    } throws: {
+      Self.kind($0) == .unauthorized && "\($0)".contains("can't be a folder's name")
+    }
+    #expect(try FolderPlace.inICloud("Our Saves-2_b", container: nil, by: iCloud.ubiquity(0)).owner == .account)
+  }
+
   @Test("without iCloud the folder is unreachable, and the message says what may be wrong")
   func off() throws {
     #expect {
       try FolderPlace.inICloud("Keepsake", container: nil, by: nil)
     } throws: {
-      ($0 as? TransportFailure)?.kind == .unreachable && "\($0)".contains("signed in")
+      Self.kind($0) == .unreachable && "\($0)".contains("signed in")
     }
   }
 }

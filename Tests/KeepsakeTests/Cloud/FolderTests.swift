@@ -79,6 +79,23 @@ import Testing
     end(there)
   }
 
+  @Test("without iCloud, a container there is waited for, and everything else works; a name that can't be is refused")
+  func iCloudOff() async throws {
+    let game = try phone.open()
+    defer { end(game) }
+    game.cloud.connect(.iCloudContainer("iCloud.com.example.space"))
+    try game.progress.record(5, for: .level)
+    await #expect { try await game.cloud.sync() } throws: { ($0 as? GameDataError)?.code == .unreachable }
+    guard case .waiting(let reason) = game.cloud.status.phase else {
+      Issue.record("\(game.cloud.status.phase)")
+      return
+    }
+    #expect(reason.contains("iCloud isn't available"))
+    game.cloud.connect(.iCloudContainer(folder: "../Saves"))
+    await #expect { try await game.cloud.sync() } throws: { ($0 as? GameDataError)?.code == .refused }
+    #expect(game.progress[.level] == 5)
+  }
+
   @Test("a missing or removed folder is waited for, not created, and gets the waiting changes when it appears")
   func missingFolder() async throws {
     let place = folder.url.appendingPathComponent("stick")

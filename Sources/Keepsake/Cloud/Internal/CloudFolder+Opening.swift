@@ -23,7 +23,7 @@ extension CloudFolder {
     do throws(TransportFailure) {
       let folder = try found()
       if let held { return (folder, held) }
-      return (folder, try FolderTransport.container(of: folder, making: nil))
+      return (folder, try folder.container(making: nil))
     } catch  where error.kind == .unreachable {
       return nil
     }
@@ -34,7 +34,7 @@ extension CloudFolder {
   func makeContainer(for store: Store) throws {
     var random = SystemRandomNumberGenerator()
     let isNew = try store.read { try $0.facts().container } == nil
-    _ = try FolderTransport.container(of: found(), making: isNew ? ContainerID(using: &random) : nil)
+    _ = try found().container(making: isNew ? ContainerID(using: &random) : nil)
   }
 
   static func transport(

@@ -23,7 +23,7 @@ struct FolderSignature: Hashable, Sendable {
 /// What is at a path of a shared folder.
 enum FolderItem {
   case file(FolderSignature)
-  /// A file that exists for other devices, and whose bytes aren't on this one at present.
+  /// Something that exists for other devices, or may, and that isn't on this one at present.
   case arriving
   case folder
   /// A link, a pipe, a device.
@@ -36,10 +36,14 @@ enum FolderItem {
 /// allowed. Every call blocks.
 protocol FolderAccess: Sendable {
   /// Returns what is at a path; nil if there is nothing.
-  func item(at path: String) throws(TransportFailure) -> FolderItem?
+  ///
+  /// - Parameter known: What was read has this signature: whether its bytes are still here doesn't matter.
+  func item(at path: String, known: FolderSignature?) throws(TransportFailure) -> FolderItem?
 
   /// Returns the names in a folder, sorted, without those that aren't UTF-8, because ours always are. Those of arriving
   /// files are among them. Nil if there is no folder.
+  ///
+  /// - Throws: `stillArriving` if the names aren't on this device. They have been asked for.
   func names(in folder: String) throws(TransportFailure) -> [String]?
 
   /// Returns the bytes of a plain file, or the first `limit` of them if `isPrefix`; nil if there is none here, or if it
@@ -52,23 +56,16 @@ protocol FolderAccess: Sendable {
   /// Replaces a file durably: under its name are either all of the old bytes or all of the new ones.
   func write(_ bytes: Data, to path: String) throws
 
-  /// Creates a file durably. Returns false, with nothing changed, if something has its name.
-  func create(_ bytes: Data, at path: String) throws -> Bool
-
   /// Removes a file. One that is gone already is fine.
   func remove(_ path: String) throws(TransportFailure)
 
-  /// Asks for the bytes of an arriving file. Returns at once, and may be repeated.
+  /// Asks for what is arriving. Returns at once, and may be repeated.
   func fetch(_ path: String)
-
-  /// Returns what others wrote under the same name at the same time, and what lost; without any larger than `limit`.
-  func losers(of path: String, limit: Int) throws(TransportFailure) -> [Data]
-
-  /// Gives up what lost.
-  func forgetLosers(of path: String) throws(TransportFailure)
 }
 
 extension FolderAccess {
+  func item(at path: String) throws(TransportFailure) -> FolderItem? { try item(at: path, known: nil) }
+
   /// Tells files apart and tells changes; nil if there is no plain file here.
   func signature(of path: String) throws(TransportFailure) -> FolderSignature? {
     if case .file(let signature)? = try item(at: path) { signature } else { nil }

@@ -8,14 +8,16 @@ import Synchronization
 ///
 /// iCloud shows a file before its bytes are there, and may remove the bytes of one that it has stored. Such a file is a
 /// hidden `.name.icloud` in its place, or, on newer systems, one that is fetched when it is opened, which may take as
-/// long as the network does. Neither is opened here: it is asked for, and counts as arriving until it is there. What
-/// two devices write under one name at the same time is kept as versions of it, one of which wins.
+/// long as the network does; the names in a folder may be missing in the same way. None of these is opened here: it is
+/// asked for, and counts as arriving until it is there.
 ///
-/// Reading and writing is coordinated with the program that syncs the folder.
+/// Reading and writing is coordinated with the program that syncs the folder. What two devices write under one name at
+/// the same time is kept as versions of it, one of which wins. Whichever does is right here, since a name says what is
+/// in the file.
 final class ICloudFolder: FolderAccess {
   private let plain = PlainFolder()
   private let ubiquity: Ubiquity
-  /// How long a file that was asked for isn't asked for again.
+  /// How long an item that was asked for isn't asked for again.
   private let patience: Duration
   private let asked = Mutex<[String: ContinuousClock.Instant]>([:])
   private static let maximumAsked = 10_000
@@ -24,21 +26,22 @@ final class ICloudFolder: FolderAccess {
     (self.ubiquity, self.patience) = (ubiquity, patience)
   }
 
-  func item(at path: String) throws(TransportFailure) -> FolderItem? {
+  func item(at path: String, known: FolderSignature?) throws(TransportFailure) -> FolderItem? {
+    guard try isReached(path) else { return .arriving }
     switch try plain.item(at: path) {
-    case .file(let signature)?:
-      do {
-        return try ubiquity.isHere(URL(fileURLWithPath: path)) ? .file(signature) : .arriving
-      } catch {
-        // It is gone, or iCloud can't tell: one file mustn't keep the others away.
-        return try plain.item(at: path) == nil ? nil : .arriving
-      }
-    case nil: return try plain.item(at: Self.placeholder(path)) == nil ? nil : .arriving
+    case .file(let signature)? where signature == known: return .file(signature)
+    case .file(let signature)?: return try isHere(path) ? .file(signature) : try now(path)
+    case .folder?: return try isHere(path) ? .folder : try now(path)
+    case nil: return try now(path)
     case let item?: return item
     }
   }
 
   func names(in folder: String) throws(TransportFailure) -> [String]? {
+    if case .arriving? = try item(at: folder) {
+      fetch(folder)
+      throw .stillArriving(folder)
+    }
     guard let names = try plain.names(in: folder) else { return nil }
     return Set(names.map { Self.named(by: $0) ?? $0 }).sorted()
   }
@@ -52,24 +55,30 @@ final class ICloudFolder: FolderAccess {
     }
   }
 
-  func makeFolder(_ path: String) throws { try plain.makeFolder(path) }
-
-  func write(_ bytes: Data, to path: String) throws {
-    try coordinate(.replace, path) { try self.plain.write(bytes, to: $0) }
-    // It would stand for the bytes of before.
-    try plain.remove(Self.placeholder(path))
+  func makeFolder(_ path: String) throws {
+    try requireReached(path)
+    try plain.makeFolder(path)
   }
 
-  func create(_ bytes: Data, at path: String) throws -> Bool {
-    guard try item(at: path) == nil else { return false }
-    var isNew = false
-    try coordinate(.replace, path) { isNew = try self.plain.create(bytes, at: $0) }
-    return isNew
+  func write(_ bytes: Data, to path: String) throws {
+    try requireReached(path)
+    let temporary = try attempt(path) { try self.ubiquity.temporaryFolder(URL(fileURLWithPath: path)) }
+    // The system empties its temporary folders, too.
+    defer { try? FileManager.default.removeItem(at: temporary) }
+    try coordinate(.replace, path) { path in
+      try AtomicFile.write(bytes, to: URL(fileURLWithPath: path), through: temporary)
+      // It would stand for the bytes of before.
+      try self.plain.remove(Self.placeholder(path))
+    }
   }
 
   func remove(_ path: String) throws(TransportFailure) {
-    try attempt(path) { try self.coordinate(.delete, path) { try self.plain.remove($0) } }
-    try plain.remove(Self.placeholder(path))
+    try attempt(path) {
+      try self.coordinate(.delete, path) { path in
+        try self.plain.remove(path)
+        try self.plain.remove(Self.placeholder(path))
+      }
+    }
   }
 
   func fetch(_ path: String) {
@@ -77,6 +86,8 @@ final class ICloudFolder: FolderAccess {
       let now = ContinuousClock.now
       if let last = asked[path], now - last < patience { return false }
       if asked.count >= Self.maximumAsked { asked = asked.filter { now - $0.value < patience } }
+      // So many at once: that some are asked for again costs less than to know them all.
+      if asked.count >= Self.maximumAsked { asked = [:] }
       asked[path] = now
       return true
     }
@@ -85,16 +96,37 @@ final class ICloudFolder: FolderAccess {
     try? ubiquity.fetch(URL(fileURLWithPath: path))
   }
 
-  func losers(of path: String, limit: Int) throws(TransportFailure) -> [Data] {
-    try attempt(path) {
-      try self.ubiquity.losers(URL(fileURLWithPath: path)).prefix(FolderLimits.identities).compactMap {
-        try self.plain.read($0.path, limit: limit)
-      }
+  // MARK: What is here
+
+  /// Returns whether the folders above an item can be looked into, those that the cloud makes. Asks for those that
+  /// can't.
+  private func isReached(_ path: String) throws(TransportFailure) -> Bool {
+    let parent = (path as NSString).deletingLastPathComponent
+    for folder in [(parent as NSString).deletingLastPathComponent, parent] {
+      guard case .folder? = try plain.item(at: folder), try !isHere(folder) else { continue }
+      fetch(folder)
+      return false
+    }
+    return true
+  }
+
+  private func requireReached(_ path: String) throws(TransportFailure) {
+    guard try isReached(path) else { throw .stillArriving(path) }
+  }
+
+  private func isHere(_ path: String) throws(TransportFailure) -> Bool {
+    do {
+      return try ubiquity.isHere(URL(fileURLWithPath: path))
+    } catch {
+      // It is gone, or iCloud can't tell: one item mustn't keep the others away.
+      return false
     }
   }
 
-  func forgetLosers(of path: String) throws(TransportFailure) {
-    try attempt(path) { try self.ubiquity.forgetLosers(URL(fileURLWithPath: path)) }
+  /// Looks again at something that isn't here: it may be gone since.
+  private func now(_ path: String) throws(TransportFailure) -> FolderItem? {
+    for path in [path, Self.placeholder(path)] where try plain.item(at: path) != nil { return .arriving }
+    return nil
   }
 
   // MARK: Names

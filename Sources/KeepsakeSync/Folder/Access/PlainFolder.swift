@@ -5,7 +5,7 @@ import KeepsakeStore
 
 /// A folder of plain files, as the system's calls show it.
 struct PlainFolder: FolderAccess {
-  func item(at path: String) throws(TransportFailure) -> FolderItem? {
+  func item(at path: String, known: FolderSignature?) throws(TransportFailure) -> FolderItem? {
     var status = stat()
     guard lstat(path, &status) == 0 else {
       if errno == ENOENT || errno == ENOTDIR { return nil }
@@ -77,6 +77,7 @@ struct PlainFolder: FolderAccess {
 
   func write(_ bytes: Data, to path: String) throws { try AtomicFile.write(bytes, to: URL(fileURLWithPath: path)) }
 
+  /// Creates a file durably. Returns false, with nothing changed, if something has its name.
   func create(_ bytes: Data, at path: String) throws -> Bool {
     do {
       return try AtomicFile.create(bytes, at: URL(fileURLWithPath: path))
@@ -97,6 +98,4 @@ struct PlainFolder: FolderAccess {
   }
 
   func fetch(_ path: String) {}
-  func losers(of path: String, limit: Int) throws(TransportFailure) -> [Data] { [] }
-  func forgetLosers(of path: String) throws(TransportFailure) {}
 }

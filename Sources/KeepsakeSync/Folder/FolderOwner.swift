@@ -1,0 +1,74 @@
+import Foundation
+import KeepsakeReplication
+
+/// Whose a folder is, and how that is found out.
+enum FolderOwner: Sendable {
+  /// A folder of plain files belongs to the container in its `keepsake.json`.
+  case identity
+  /// A folder in iCloud belongs to whoever is signed in there, so that a device may begin before it has seen what others
+  /// did. Each device that finds no container in `containers` puts a name there, and belongs to that one. All names in
+  /// it stand for the same player, and every segment is of one container, the same for all players.
+  ///
+  /// Names arrive before bytes, and no two devices write under the same one. A device whose container isn't among them
+  /// is in another account's folder.
+  case account
+
+  /// The container that all segments in iCloud are of.
+  private static let shared: ContainerID = {
+    let words = ContentHash(of: Data("keepsake folder in iCloud".utf8)).bytes.prefix(16).map { UInt64($0) }
+    return ContainerID(
+      high: words[0..<8].reduce(0) { $0 << 8 | $1 }, low: words[8..<16].reduce(0) { $0 << 8 | $1 })
+  }()
+
+  /// Returns the container that a device's segments are of.
+  func container(ofSegmentsOf container: ContainerID) -> ContainerID {
+    switch self {
+    case .identity: container
+    case .account: Self.shared
+    }
+  }
+
+  /// Returns the container that a device without one belongs to here; nil if the folder has none.
+  func container(in layout: FolderLayout, by access: any FolderAccess) throws(TransportFailure) -> ContainerID? {
+    switch self {
+    case .identity: try FolderIdentity.read(in: layout)?.container
+    case .account: try Self.names(in: layout, by: access).min()
+    }
+  }
+
+  /// Does the same, and makes the folder `container`'s if it has none.
+  func container(
+    in layout: FolderLayout, by access: any FolderAccess, making container: ContainerID
+  ) throws -> ContainerID {
+    switch self {
+    case .identity: return try FolderIdentity.readOrMake(in: layout, container).container
+    case .account:
+      if let known = try Self.names(in: layout, by: access).min() { return known }
+      try access.makeFolder(layout.containers)
+      try access.write(Data("keepsake container \(container)\n".utf8), to: "\(layout.containers)/\(container)")
+      return container
+    }
+  }
+
+  /// Throws unless the folder is here and belongs to the container.
+  func require(_ container: ContainerID, in layout: FolderLayout, by access: any FolderAccess) throws(TransportFailure)
+  {
+    switch self {
+    case .identity:
+      let found = try FolderIdentity.read(in: layout)?.container
+      guard let found else { throw .folderMissing(layout.root) }
+      guard found == container else { throw .otherFolder(layout.root, held: container, found: found) }
+    case .account:
+      let names = try Self.names(in: layout, by: access)
+      guard !names.contains(container) else { return }
+      guard let other = names.min() else { throw .noAccountFolder(layout.root) }
+      throw .otherAccount(layout.root, held: container, found: other)
+    }
+  }
+
+  private static func names(
+    in layout: FolderLayout, by access: any FolderAccess
+  ) throws(TransportFailure) -> Set<ContainerID> {
+    Set((try access.names(in: layout.containers) ?? []).compactMap { ContainerID($0) })
+  }
+}
