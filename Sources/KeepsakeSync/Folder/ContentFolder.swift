@@ -31,7 +31,7 @@ final class ContentFolder {
   func isComplete(_ hash: ContentHash) throws(TransportFailure) -> Bool {
     let presence = try follow(hash) { hash throws(TransportFailure) in
       let head = try self.verifiedHead(hash)
-      if head == nil, try self.isArriving(hash) { self.access.fetch(self.layout.content(hash)) }
+      if head == nil, try self.away(hash) == .bytes { self.access.fetch(self.layout.content(hash)) }
       return head
     }
     return presence == .complete
@@ -42,7 +42,8 @@ final class ContentFolder {
   func holds(_ hash: ContentHash) throws(TransportFailure) -> Bool {
     let presence = try follow(hash) { hash throws(TransportFailure) in
       if let head = try self.verifiedHead(hash) { return head }
-      return try self.isArriving(hash) ? self.knownHead(hash) : nil
+      // Without its name it may have been removed since.
+      return try self.away(hash) == .bytes ? self.knownHead(hash) : nil
     }
     return presence == .complete
   }
@@ -53,8 +54,17 @@ final class ContentFolder {
     try follow(hash) { hash throws(TransportFailure) in try self.head(hash) }
   }
 
-  private func isArriving(_ hash: ContentHash) throws(TransportFailure) -> Bool {
-    if case .arriving? = try access.item(at: layout.content(hash)) { true } else { false }
+  /// What isn't on this device of a content.
+  private enum Away {
+    case bytes, name
+  }
+
+  private func away(_ hash: ContentHash) throws(TransportFailure) -> Away? {
+    switch try access.item(at: layout.content(hash)) {
+    case .arriving?: .bytes
+    case .unlisted?: .name
+    case .file?, .folder?, .other?, nil: nil
+    }
   }
 
   /// What was known of a content before the system took its bytes away.
@@ -66,7 +76,7 @@ final class ContentFolder {
     var next = hash
     // This also ends if the bases form a cycle.
     for _ in 0...FolderLimits.contentChain {
-      guard let head = try look(next) else { return try isArriving(next) ? .arriving : .missing }
+      guard let head = try look(next) else { return try away(next) == nil ? .missing : .arriving }
       guard let base = head.base else { return .complete }
       next = base
     }
@@ -96,7 +106,7 @@ final class ContentFolder {
     let path = layout.content(hash)
     guard let signature = try access.signature(of: path) else {
       // The file exists and isn't on this device yet. The caller tries again later.
-      if try isArriving(hash) {
+      if try away(hash) != nil {
         access.fetch(path)
         throw TransportFailure.stillArriving(layout.root)
       }
@@ -104,9 +114,10 @@ final class ContentFolder {
     }
     verified[hash] = nil
     broken[hash] = nil
-    guard let bytes = try access.read(path, limit: ContentFile.maximumBytes),
-      let content = ContentFile.decoded(bytes),
-      content.hash == hash,
+    let bytes = try access.read(path, limit: ContentFile.maximumBytes)
+    // It went while it was looked at, and may be back at once.
+    if bytes == nil, signature.size <= ContentFile.maximumBytes { return nil }
+    guard let bytes, let content = ContentFile.decoded(bytes), content.hash == hash,
       let head = ContentFile.head(of: bytes)
     else {
       broken[hash] = signature
@@ -127,6 +138,7 @@ final class ContentFolder {
   /// - Throws: `rejected` if its base isn't here: the sender has to send it in full.
   func put(_ content: EncodedContent) throws {
     if try holds(content.hash) { return }
+    if try away(content.hash) == .name { throw TransportFailure.stillArriving(layout.contentFolder(content.hash)) }
     if let base = content.base, try !holds(base) {
       throw TransportFailure(.rejected, "the base \(base) of the content \(content.hash) isn't in the folder")
     }
@@ -149,10 +161,10 @@ final class ContentFolder {
     for hash in kept {
       var next: ContentHash? = hash
       while let hash = next {
-        let isArriving = try isArriving(hash)
-        let head = isArriving ? knownHead(hash) : try head(hash)
+        let away = try self.away(hash)
+        let head = away == nil ? try head(hash) : knownHead(hash)
         // What it builds on is unknown until it is here.
-        if head == nil, isArriving { return }
+        if head == nil, away != nil { return }
         next = head?.base.flatMap { needed.insert($0).inserted ? $0 : nil }
       }
     }

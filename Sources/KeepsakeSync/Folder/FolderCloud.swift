@@ -173,7 +173,7 @@ final class FolderCloud {
   private func readSegments() throws -> Bool {
     switch try access.item(at: layout.state) {
     case .file?, .other?: throw TransportFailure.folderBlocked(layout.state)
-    case .folder?, .arriving?, nil: break
+    case .folder?, .arriving?, .unlisted?, nil: break
     }
     let names = try access.names(in: layout.state) ?? []
     var changed = false
@@ -185,13 +185,12 @@ final class FolderCloud {
       let signature: FolderSignature
       switch try access.item(at: path, known: files[name]?.signature) {
       case .file(let found)?: signature = found
-      case .arriving?:
+      case .arriving?, .unlisted?:
         // What was read of it counts, though iCloud has removed its bytes since.
         if let known = files[name], known.hash != nil {
           now[name] = known
         } else {
-          // What other names stand for is read when it is here.
-          if SegmentHash(name) != nil { arriving.insert(name) }
+          expect(name)
           access.fetch(path)
         }
         continue
@@ -202,11 +201,11 @@ final class FolderCloud {
         continue
       }
       changed = true
-      let bytes: Data?
-      do {
-        bytes = try access.read(path, limit: FolderLimits.segmentBytes)
-      } catch {
-        // One unreadable file must not keep the others away. It isn't recorded, so it is tried again at each look.
+      let bytes = try? access.read(path, limit: FolderLimits.segmentBytes)
+      guard bytes != nil || signature.size > FolderLimits.segmentBytes else {
+        // One that can't be read, or goes meanwhile, must not keep the others away. It isn't recorded, so it is tried
+        // again at each look.
+        if owner == .account { expect(name) }
         continue
       }
       var seen = Seen(signature: signature)
@@ -226,6 +225,9 @@ final class FolderCloud {
     return changed
   }
 
+  /// What other names stand for is read when it is here; nothing waits for it.
+  private func expect(_ name: String) { if SegmentHash(name) != nil { arriving.insert(name) } }
+
   private func recordContents() {
     present = Set(files.values.compactMap(\.hash))
     replacedByPresent = []
@@ -235,16 +237,16 @@ final class FolderCloud {
   private func applyWaiting() throws {
     guard var replica else { return }
     var isDone = waiting.isEmpty
-    // Each round applies something, or is the last: what a snapshot replaces may allow others to follow.
-    while !isDone {
+    while !isDone {  // What a snapshot replaces may allow others to follow.
       let (applied, refused) = try replica.apply(waiting) { [contents] hash throws(TransportFailure) in
         try contents.isComplete(hash)
       }
+      // The next round may fail.
+      self.replica = replica
       for hash in applied + refused { waiting[hash] = nil }
       for hash in waiting.keys where replica.isIn(hash) { waiting[hash] = nil }
       isDone = applied.isEmpty || waiting.isEmpty
     }
-    self.replica = replica
   }
 
   // MARK: Chains

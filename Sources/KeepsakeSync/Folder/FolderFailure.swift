@@ -36,8 +36,8 @@ extension TransportFailure {
     TransportFailure(
       .unreachable,
       """
-      the folder \(path) in iCloud is empty: it hasn't arrived yet, was emptied, or the player has signed in to another \
-      account
+      the folder \(path) in iCloud is empty: it hasn't arrived yet, was emptied, or the player has signed in to \
+      another account
       """)
   }
 
@@ -46,8 +46,8 @@ extension TransportFailure {
     TransportFailure(
       .unauthorized,
       """
-      the folder \(path) in iCloud belongs to another account (\(found)) than this device's data (\(held)): sign in to \
-      that account again, or join this one's data with `joining: true`
+      the folder \(path) in iCloud belongs to another account (\(found)) than this device's data (\(held)): sign in \
+      to that account again, or join this one's data with `joining: true`
       """)
   }
 
@@ -55,7 +55,7 @@ extension TransportFailure {
     TransportFailure(
       .unauthorized,
       """
-      \"\(name.prefix(100))\" can't be a folder's name in iCloud: use at most 100 letters, digits, spaces, "-" and "_"
+      "\(name.prefix(100))" can't be a folder's name in iCloud: use at most 100 letters, digits, spaces, "-" and "_"
       """)
   }
 

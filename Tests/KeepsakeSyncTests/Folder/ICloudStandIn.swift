@@ -46,14 +46,16 @@ final class ICloudStandIn: FolderCarrier {
   private var devices: [Device]
   private var containers: [ContainerID] = []
   private var versions = 0
+  private let seed: UInt64
   private var random: SeededGenerator
+  private var calls: [String: Int] = [:]
   /// Whether asking may fail, and what was just looked at may be gone.
-  private var isRestless = true
+  private var isRestless = false
 
   /// - Parameter begins: How many devices begin before they see what the others did.
   init(seed: UInt64, begins count: Int? = nil) throws {
     let folder = try TemporaryFolder.inMemory()
-    self.folder = folder
+    (self.folder, self.seed) = (folder, seed)
     random = SeededGenerator(seed: seed &+ 1)
     devices = (0..<3).map { Device(usesPlaceholders: (Int(seed & 1) + $0) % 2 == 0) }
     places = (0..<3).map { folder.url.appendingPathComponent("device \($0)/Keepsake") }
@@ -61,10 +63,20 @@ final class ICloudStandIn: FolderCarrier {
     for index in 0..<(count ?? (seed % 3 == 0 ? 3 : 1)) {
       containers.append(try place(index).container(making: ContainerID(high: 0, low: UInt64(3 - index))))
     }
-    isRestless = count == nil
   }
 
   private func pick(_ count: Int) -> Int { Int.random(in: 0..<count, using: &random) }
+
+  /// Picks by how often an item was called for, so that what happens doesn't depend on the order of a device's calls.
+  private func pick(_ count: Int, at path: String, _ index: Int) -> Int {
+    let call = "\(index) \(path)"
+    calls[call, default: 0] += 1
+    let place = "\(seed) \(call) \(calls[call] ?? 0)".utf8.reduce(14_695_981_039_346_656_037) { hash, byte in
+      (hash ^ UInt64(byte)) &* 1_099_511_628_211
+    }
+    var random = SeededGenerator(seed: place)
+    return Int.random(in: 0..<count, using: &random)
+  }
 
   private func count(_ what: FolderWorld.Happening) { besides[what, default: 0] += 1 }
 
@@ -82,11 +94,12 @@ final class ICloudStandIn: FolderCarrier {
     return Ubiquity(
       container: { _ in this.places[index].deletingLastPathComponent() },
       isHere: { url in
-        if this.isRestless, this.pick(100) == 0 {
+        let path = this.path(of: url, index)
+        if this.isRestless, this.pick(100, at: path, index) == 0 {
           this.count(.unknown)
           throw CocoaError(.fileReadUnknown)
         }
-        return this.isHere(this.path(of: url, index), index)
+        return this.isHere(path, index)
       },
       fetch: { try this.fetch(this.path(of: $0, index), index) },
       coordinate: { try this.coordinate($0, $1, index, $2) },
@@ -110,7 +123,7 @@ final class ICloudStandIn: FolderCarrier {
   }
 
   private func fetch(_ path: String, _ index: Int) throws {
-    if isRestless, pick(5) == 0 {
+    if isRestless, pick(5, at: path, index) == 0 {
       count(.withoutNetwork)
       throw CocoaError(.fileReadUnknown)
     }
@@ -126,7 +139,7 @@ final class ICloudStandIn: FolderCarrier {
       problems.append("\(path) is in a folder that isn't here: that may block")
     }
     if purpose == .read, !isHere(path, index) { problems.append("\(path) is opened, and isn't here: that may block") }
-    if isRestless, pick(40) == 0 { try evict(path, index) }
+    if isRestless, pick(40, at: path, index) == 0 { try evict(path, index) }
     // It was removed a moment ago: the system blocks until it is there again.
     if purpose == .read { try bring(path, index) }
     try body(url)
@@ -314,9 +327,9 @@ final class ICloudStandIn: FolderCarrier {
       devices[index].wanted.remove(path)
       guard server[path]?.version == known.version else { continue }
       server[path] = nil
-      for other in devices.indices where other != index && devices[other].known[path]?.version == known.version {
+      for other in devices.indices where other != index && devices[other].known[path] != nil {
         // What was written there since stays, and is uploaded anew.
-        let isChanged = bytes(path, other).map { $0 != known.bytes && $0 != devices[other].known[path]?.bytes } ?? false
+        let isChanged = bytes(path, other).map { $0 != devices[other].known[path]?.bytes } ?? false
         if !isChanged {
           for url in [real(path, other), placeholder(path, other)] { try? FileManager.default.removeItem(at: url) }
         }

@@ -23,8 +23,10 @@ struct FolderSignature: Hashable, Sendable {
 /// What is at a path of a shared folder.
 enum FolderItem {
   case file(FolderSignature)
-  /// Something that exists for other devices, or may, and that isn't on this one at present.
+  /// Something that exists for other devices, and that isn't on this one at present.
   case arriving
+  /// Whatever is in a folder whose names aren't on this device at present. They have been asked for.
+  case unlisted
   case folder
   /// A link, a pipe, a device.
   case other
@@ -48,6 +50,8 @@ protocol FolderAccess: Sendable {
 
   /// Returns the bytes of a plain file, or the first `limit` of them if `isPrefix`; nil if there is none here, or if it
   /// is larger than allowed.
+  ///
+  /// - Throws: `stillArriving` if it isn't on this device. It has been asked for.
   func read(_ path: String, limit: Int, isPrefix: Bool) throws(TransportFailure) -> Data?
 
   /// Creates a folder whose parent exists, durably; it may exist already.

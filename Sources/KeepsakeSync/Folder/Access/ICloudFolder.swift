@@ -27,7 +27,7 @@ final class ICloudFolder: FolderAccess {
   }
 
   func item(at path: String, known: FolderSignature?) throws(TransportFailure) -> FolderItem? {
-    guard try isReached(path) else { return .arriving }
+    guard try isReached(path) else { return .unlisted }
     switch try plain.item(at: path) {
     case .file(let signature)? where signature == known: return .file(signature)
     case .file(let signature)?: return try isHere(path) ? .file(signature) : try now(path)
@@ -38,16 +38,24 @@ final class ICloudFolder: FolderAccess {
   }
 
   func names(in folder: String) throws(TransportFailure) -> [String]? {
-    if case .arriving? = try item(at: folder) {
+    switch try item(at: folder) {
+    case .arriving?, .unlisted?:
       fetch(folder)
       throw .stillArriving(folder)
+    case .file?, .folder?, .other?, nil: break
     }
     guard let names = try plain.names(in: folder) else { return nil }
     return Set(names.map { Self.named(by: $0) ?? $0 }).sorted()
   }
 
   func read(_ path: String, limit: Int, isPrefix: Bool) throws(TransportFailure) -> Data? {
-    guard case .file? = try item(at: path) else { return nil }
+    switch try item(at: path) {
+    case .file?: break
+    case .arriving?, .unlisted?:
+      fetch(path)
+      throw .stillArriving(path)
+    case .folder?, .other?, nil: return nil
+    }
     return try attempt(path) {
       var bytes: Data?
       try self.coordinate(.read, path) { bytes = try self.plain.read($0, limit: limit, isPrefix: isPrefix) }

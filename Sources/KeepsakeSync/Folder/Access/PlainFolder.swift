@@ -67,7 +67,7 @@ struct PlainFolder: FolderAccess {
     let number = errno
     switch try item(at: path) {
     case .folder?: return
-    case .file?, .arriving?, .other?: throw TransportFailure.folderBlocked(path)
+    case .file?, .arriving?, .unlisted?, .other?: throw TransportFailure.folderBlocked(path)
     case nil:
       throw TransportFailure(
         .server(retryAfterMilliseconds: nil),
