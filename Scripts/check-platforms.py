@@ -58,19 +58,13 @@ SYSTEMS = [
 # Modules that stand for the C library of a system.
 LIBRARIES = {system.library for system in SYSTEMS}
 
-# What can't be compiled there yet, because the system lacks POSIX's functions: docs/PLATFORMS.md says more.
-NOT_YET = {
-    "Windows": {f"KeepsakePlatform/{name}.swift" for name in (
-        "FileTime", "FullSync", "MonotonicCondition", "ProcessResources", "SystemCall")},
-}
-
 LIFECYCLE = "KeepsakePlatform/Lifecycle/LifecycleNotifications.swift"
 # A misspelling for each system: in this file the first text becomes the second one.
 PLANTS = {
     "macOS": (LIFECYCLE, "willHideNotification", "willHidNotification"),
     "iOS": ("Keepsake/Credentials/KeychainStore.swift", "kSecAttrAccount", "kSecAttrAcount"),
     "tvOS": ("KeepsakePlatform/Lifecycle/ProcessActivity.swift", "withReason:", "reason:"),
-    "visionOS": ("KeepsakePlatform/FileTime.swift", "st_mtimespec", "st_mtimespecs"),
+    "visionOS": ("KeepsakePlatform/Files/FileTime.swift", "st_mtimespec", "st_mtimespecs"),
     "watchOS": (LIFECYCLE, "WKApplication.didEnterBackground", "WKApplication.didEntersBackground"),
     "Windows": ("Keepsake/Credentials/DataProtectionStore.swift", "CryptUnprotectData", "CryptUnprotectedData"),
     "Android": ("KeepsakePlatform/Signals/SignalAction.swift", "action.sa_handler", "action.__sa_handler"),
@@ -185,8 +179,6 @@ def check(target, system, build, modules, folder, plant=None):
         # All of it may use what hides glibc's declarations.
         depending, extra = everything, system.libraries
         everything = everything + extra
-    missing = NOT_YET.get(system.name, ())
-    depending = [file for file in depending if str(file.relative_to(folder)) not in missing]
     if not depending:
         return 0
     primary = [word for file in depending for word in ("-primary-file", file)]
@@ -249,8 +241,7 @@ def main():
                     counts.append(check(target, system, build, folder / "modules", folder / system.name))
                 except Failure as failure:
                     failures.append(str(failure))
-            missing = len(NOT_YET.get(system.name, ()))
-            print(f"{system.name}: {sum(counts)} files" + (f", and {missing} not yet" if missing else ""), flush=True)
+            print(f"{system.name}: {sum(counts)} files", flush=True)
             if arguments.plant and not failures:
                 plant = PLANTS[system.name]
                 target, place = plant[0].split("/")[0], folder / f"{system.name}-plant"

@@ -4,11 +4,44 @@
 /// a wait ends at once, or a day late.
 package final class MonotonicCondition: @unchecked Sendable {
   // Unchecked: the two don't move, and the system's functions for them are safe from any thread.
+  #if os(Windows)
+  private let mutex = UnsafeMutablePointer<SRWLOCK>.allocate(capacity: 1)
+  private let condition = UnsafeMutablePointer<CONDITION_VARIABLE>.allocate(capacity: 1)
+  #else
   private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
   private let condition = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
+  #endif
   /// One wait's longest part; the caller's loop begins the next. Within what the system's clock can count.
   private static let longestWait = Duration.seconds(3_600)
 
+  #if os(Windows)
+  package init() {
+    InitializeSRWLock(mutex)
+    InitializeConditionVariable(condition)
+  }
+
+  deinit {
+    condition.deallocate()
+    mutex.deallocate()
+  }
+
+  package func lock() { AcquireSRWLockExclusive(mutex) }
+
+  package func unlock() { ReleaseSRWLockExclusive(mutex) }
+
+  package func broadcast() { WakeAllConditionVariable(condition) }
+
+  /// Waits for a signal. May also return without one: check what is waited for in a loop. The lock must be held.
+  package func wait() { _ = SleepConditionVariableSRW(condition, mutex, INFINITE, 0) }
+
+  /// Waits for a signal, or until the deadline. May also return earlier: check both in a loop. The lock must be held.
+  package func wait(until deadline: ContinuousClock.Instant) {
+    let left = min(max(deadline - .now, .zero), Self.longestWait).components
+    // Rounded up, so that the loop doesn't turn within the last millisecond.
+    let milliseconds = left.seconds * 1_000 + (left.attoseconds + 999_999_999_999_999) / 1_000_000_000_000_000
+    _ = SleepConditionVariableSRW(condition, mutex, DWORD(milliseconds), 0)
+  }
+  #else
   package init() {
     pthread_mutex_init(mutex, nil)
     #if canImport(Darwin)
@@ -34,12 +67,6 @@ package final class MonotonicCondition: @unchecked Sendable {
 
   package func unlock() { pthread_mutex_unlock(mutex) }
 
-  package func withLock<Value>(_ body: () throws -> Value) rethrows -> Value {
-    lock()
-    defer { unlock() }
-    return try body()
-  }
-
   package func broadcast() { pthread_cond_broadcast(condition) }
 
   /// Waits for a signal. May also return without one: check what is waited for in a loop. The lock must be held.
@@ -62,6 +89,13 @@ package final class MonotonicCondition: @unchecked Sendable {
     }
     pthread_cond_timedwait(condition, mutex, &time)
     #endif
+  }
+  #endif
+
+  package func withLock<Value>(_ body: () throws -> Value) rethrows -> Value {
+    lock()
+    defer { unlock() }
+    return try body()
   }
 
   /// Waits until `isTrue` returns true, which is asked again after each signal. The lock must be held.

@@ -1,3 +1,4 @@
+#if !os(Windows)
 import Foundation
 
 /// What the system grants this process, and what it takes.
@@ -66,3 +67,4 @@ package struct ProcessResources: Sendable {
     #endif
   }
 }
+#endif

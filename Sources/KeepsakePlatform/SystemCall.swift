@@ -3,6 +3,7 @@ package import Foundation
 /// Functions of the system that are declared differently on each, or whose names are those of methods that call them.
 /// They return what the system returns, with the reason for a failure in `errno`.
 package enum SystemCall {
+  #if !os(Windows)
   package static func write(_ descriptor: Int32, _ bytes: UnsafeRawPointer?, _ count: Int) -> Int {
     systemWrite(descriptor, bytes, count)
   }
@@ -64,6 +65,18 @@ package enum SystemCall {
     unsafeBitCast($0, to: RenameWithFlags.self)
   }
   #endif
+  #endif
+
+  // MARK: Numbers that Windows' C library doesn't have
+
+  #if os(Windows)
+  // WSAEDQUOT and WSAESTALE of winsock2.h.
+  package static let overQuota: Int32 = 10_069
+  package static let staleFile: Int32 = 10_070
+  #else
+  package static let overQuota: Int32 = EDQUOT
+  package static let staleFile: Int32 = ESTALE
+  #endif
 
   // MARK: Advice
 
@@ -87,6 +100,7 @@ package enum SystemCall {
   }
 }
 
+#if !os(Windows)
 // Outside the type, whose own functions would hide the system's.
 private func systemWrite(_ descriptor: Int32, _ bytes: UnsafeRawPointer?, _ count: Int) -> Int {
   write(descriptor, bytes, count)
@@ -101,3 +115,4 @@ private func systemConnect(_ socket: Int32, _ address: UnsafePointer<sockaddr>, 
 private func systemSend(_ socket: Int32, _ bytes: UnsafeRawPointer?, _ count: Int, _ flags: Int32) -> Int {
   send(socket, bytes, count, flags)
 }
+#endif

@@ -1,11 +1,25 @@
 // Apple's C library: https://developer.apple.com/library/archive/documentation/System/Conceptual/ManPages_iPhoneOS/
 // and the headers of https://github.com/apple-oss-distributions/xnu, named below.
 
-/// bsd/sys/stat.h: times are called st_*timespec, and not st_*tim.
+/// bsd/sys/stat.h: times are called st_*timespec, and not st_*tim. Its mode_t has 16 bits; here it is glibc's, as the
+/// constants are.
 package struct stat {
-  package var st_mtimespec: timespec
-  package var st_ctimespec: timespec
+  package var st_dev: Int32 = 0
+  package var st_mode: mode_t = 0
+  package var st_ino: UInt64 = 0
+  package var st_mtimespec = timespec()
+  package var st_ctimespec = timespec()
+  package var st_size: Int64 = 0
+  package var st_flags: UInt32 = 0
+
+  package init() {}
 }
+let SF_DATALESS: Int32 = 0x4000_0000
+func lstat(_ path: UnsafePointer<CChar>!, _ status: UnsafeMutablePointer<stat>!) -> Int32 { 0 }
+func fstat(_ file: Int32, _ status: UnsafeMutablePointer<stat>!) -> Int32 { 0 }
+func fstatat(_ folder: Int32, _ path: UnsafePointer<CChar>!, _ status: UnsafeMutablePointer<stat>!, _ flags: Int32)
+  -> Int32
+{ 0 }
 
 // bsd/sys/stdio.h; macros, which are Int32 in Swift.
 let RENAME_SWAP: Int32 = 2
