@@ -183,6 +183,8 @@ final class MirrorFolder {
 }
 
 extension FileIdentity {
+  init(_ status: borrowing stat) { self.init(FileStatus(status)) }
+
   /// Identifies the folder at `path`; symbolic links on the way are followed.
   package init(folder path: String) throws(MirrorError) { self.init(try Descriptor(folder: path).status(path: path)) }
 }

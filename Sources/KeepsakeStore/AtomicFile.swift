@@ -8,16 +8,17 @@ package enum AtomicFile {
   package enum Access: Sendable {
     /// Whatever the process's umask permits.
     case usual
-    /// Only the user: for keys and tokens.
+    /// Only the user: for keys and tokens. On Windows, the folder's rules apply, which in a user's own folders permit
+    /// only the user.
     case ownerOnly
     /// The permissions of another file, as far as the umask permits.
     case permissions(UInt16)
 
-    var mode: mode_t {
+    var mode: UInt16 {
       switch self {
       case .usual: 0o666
       case .ownerOnly: 0o600
-      case .permissions(let bits): mode_t(bits & 0o777)
+      case .permissions(let bits): bits & 0o777
       }
     }
   }
@@ -32,7 +33,9 @@ package enum AtomicFile {
     _ data: Data, to url: URL, access: Access = .usual, through staging: URL? = nil
   ) throws {
     _ = try put(data, at: url, access, through: staging) { temporary, path in
-      guard rename(temporary, path) == 0 else { throw StoreError(errorNumber: errno, doing: "renaming to \(path)") }
+      guard SystemCall.renameFile(temporary, path) == 0 else {
+        throw StoreError(errorNumber: errno, doing: "renaming to \(path)")
+      }
       return true
     }
   }
@@ -42,15 +45,17 @@ package enum AtomicFile {
   package static func create(_ data: Data, at url: URL) throws -> Bool {
     try put(data, at: url, .usual) { temporary, path in
       // A second link can only be made if the name is free; then the first is removed.
-      if link(temporary, path) == 0 {
-        unlink(temporary)
+      if SystemCall.nameFile(temporary, path) == 0 {
+        SystemCall.removeFile(temporary)
         return true
       }
       let number = errno
       if number == EEXIST || isThere(path) { return false }
       // File systems of memory sticks allow one link per file, and Android's rules forbid a second. That leaves a
       // moment in which another program may create a file of that name.
-      guard [EPERM, EACCES, ENOTSUP, EOPNOTSUPP, ENOSYS, EMLINK].contains(number), rename(temporary, path) == 0 else {
+      guard [EPERM, EACCES, ENOTSUP, EOPNOTSUPP, ENOSYS, EMLINK].contains(number),
+        SystemCall.renameFile(temporary, path) == 0
+      else {
         throw StoreError(errorNumber: number, doing: "creating a file at \(path)")
       }
       return true
@@ -58,9 +63,8 @@ package enum AtomicFile {
   }
 
   private static func isThere(_ path: String) -> Bool {
-    var information = stat()
     // A symbolic link that leads nowhere exists, too.
-    return lstat(path, &information) == 0
+    FileStatus(at: path, followsLinks: false) != nil
   }
 
   /// - Parameter name: Gives the file its name; returns false if the name isn't available.
@@ -77,24 +81,24 @@ package enum AtomicFile {
     // later rename wins.
     let temporary =
       (staging?.path ?? folder) + "/." + String(decoding: url.lastPathComponent.utf8.prefix(180), as: UTF8.self)
-      + ".\(getpid()).\(uniqueNumber()).partial"
-    let file = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, access.mode)
+      + ".\(SystemCall.processNumber).\(uniqueNumber()).partial"
+    let file = SystemCall.openFile(temporary, .creating, mode: access.mode)
     guard file >= 0 else { throw StoreError(errorNumber: errno, doing: "creating a file beside \(path)") }
     do {
-      defer { close(file) }
+      defer { SystemCall.closeFile(file) }
       try writeAll(data, to: file, path: path)
       try sync(file, path: path)
     } catch {
-      unlink(temporary)
+      SystemCall.removeFile(temporary)
       throw error
     }
     do {
       guard try name(temporary, path) else {
-        unlink(temporary)
+        SystemCall.removeFile(temporary)
         return false
       }
     } catch {
-      unlink(temporary)
+      SystemCall.removeFile(temporary)
       throw error
     }
     try syncFolder(folder)
@@ -106,19 +110,21 @@ package enum AtomicFile {
   /// - Parameter acceptsPipes: Whether a pipe or a device is read, too, and waited for; otherwise it is refused.
   package static func read(_ url: URL, maximumBytes: Int, acceptsPipes: Bool = false) throws -> Data? {
     // Opening a pipe waits for its writer, unless that is done without blocking.
-    let file = open(url.path, O_RDONLY | O_CLOEXEC | (acceptsPipes ? 0 : O_NONBLOCK))
+    let file = SystemCall.openFile(url.path, acceptsPipes ? .reading : .readingAtOnce)
     guard file >= 0 else {
       if errno == ENOENT || errno == ENOTDIR { return nil }
       throw StoreError(errorNumber: errno, doing: "opening \(url.path)")
     }
+    // Before the handle, which may give the file another number.
+    let status = FileStatus(of: file)
+    let number = errno
     let handle = FileHandle(fileDescriptor: file, closeOnDealloc: true)
-    var status = stat()
-    guard fstat(file, &status) == 0 else { throw StoreError(errorNumber: errno, doing: "examining \(url.path)") }
-    guard acceptsPipes || status.st_mode & S_IFMT == S_IFREG else {
+    guard let status else { throw StoreError(errorNumber: number, doing: "examining \(url.path)") }
+    guard acceptsPipes || status.kind == .file else {
       throw StoreError(.io, "\(url.path) is not a regular file")
     }
     let tooLarge = StoreError(.tooLarge, "\(url.path) is larger than \(maximumBytes) bytes")
-    guard status.st_mode & S_IFMT != S_IFREG || status.st_size <= maximumBytes else { throw tooLarge }
+    guard status.kind != .file || status.size <= maximumBytes else { throw tooLarge }
     let bytes: Data
     do {
       // One byte more than allowed shows whether there is more; a file may grow while it is read.
@@ -132,11 +138,11 @@ package enum AtomicFile {
 
   /// Makes the names in a folder durable.
   package static func syncFolder(_ path: String) throws {
-    let folder = open(path, O_RDONLY | O_CLOEXEC)
+    let folder = SystemCall.openFile(path, .reading)
     guard folder >= 0 else { throw StoreError(errorNumber: errno, doing: "opening the folder \(path)") }
-    defer { close(folder) }
+    defer { SystemCall.closeFile(folder) }
     // Some network file systems can't sync a folder and report that; the rename itself has happened.
-    guard fsync(folder) == 0 || errno == EINVAL || errno == ENOTSUP else {
+    guard FullSync.flushFolder(folder) == 0 || errno == EINVAL || errno == ENOTSUP else {
       throw StoreError(errorNumber: errno, doing: "syncing the folder \(path)")
     }
   }
@@ -145,7 +151,7 @@ package enum AtomicFile {
     try data.withUnsafeBytes { bytes in
       var rest = UnsafeRawBufferPointer(rebasing: bytes[...])
       while !rest.isEmpty {
-        let count = writeSome(rest, to: file)
+        let count = SystemCall.write(file, rest.baseAddress, rest.count)
         if count < 0 {
           if errno == EINTR { continue }
           throw StoreError(errorNumber: errno, doing: "writing \(path)")
@@ -163,9 +169,4 @@ package enum AtomicFile {
   private static func uniqueNumber() -> String {
     String(UInt64.random(in: 0...UInt64.max), radix: 36)
   }
-}
-
-/// Outside the type, whose own `write` would hide the system's.
-private func writeSome(_ bytes: UnsafeRawBufferPointer, to file: Int32) -> Int {
-  write(file, bytes.baseAddress, bytes.count)
 }

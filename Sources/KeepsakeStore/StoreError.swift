@@ -126,7 +126,7 @@ extension StoreError {
   init(errorNumber: Int32, doing: String) {
     let code: Code
     switch errorNumber {
-    case ENOSPC, EDQUOT, EFBIG: code = .diskFull
+    case ENOSPC, SystemCall.overQuota, EFBIG: code = .diskFull
     case EACCES, EPERM, EROFS: code = .notPermitted
     case ENOENT, ENOTDIR: code = .missing
     default: code = .io

@@ -95,11 +95,11 @@ final class StoreLock: Sendable {
   private static func lock(
     _ path: String, _ inUse: StoreError, _ identify: Identifying
   ) throws -> (descriptor: Int32, FileIdentity, isNumbered: Bool) {
-    let descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
+    let descriptor = SystemCall.openFile(path, .locking, mode: 0o600)
     guard descriptor >= 0 else { throw StoreError(errorNumber: errno, doing: "opening the lock \(path)") }
-    guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
+    guard SystemCall.lockFile(descriptor) == 0 else {
       let number = errno
-      close(descriptor)
+      SystemCall.closeFile(descriptor)
       if number == EWOULDBLOCK { throw inUse }
       throw StoreError(errorNumber: number, doing: "locking \(path)")
     }
@@ -107,7 +107,7 @@ final class StoreLock: Sendable {
       let identity = try identify(descriptor, path)
       return (descriptor, identity, try FileIdentity(at: path).map { $0 == identity } ?? true)
     } catch {
-      close(descriptor)
+      SystemCall.closeFile(descriptor)
       throw error
     }
   }
@@ -135,8 +135,8 @@ final class StoreLock: Sendable {
       guard descriptor >= 0 else { return }
       // A child process that is being started also has the descriptor, until it runs its own program: if we only closed
       // ours, the lock would stay with the child. If unlocking fails, closing is all that is left.
-      _ = flock(descriptor, LOCK_UN)
-      close(descriptor)
+      SystemCall.unlockFile(descriptor)
+      SystemCall.closeFile(descriptor)
       descriptor = -1
       Self.free(folder)
     }

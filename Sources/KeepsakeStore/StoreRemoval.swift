@@ -25,7 +25,12 @@ package enum StoreRemoval {
     defer { lock.release() }
     let parent = url.deletingLastPathComponent()
     let removed = parent.appendingPathComponent(prefix + UUID().uuidString, isDirectory: true)
-    guard rename(url.path, removed.path) == 0 else { throw StoreError(errorNumber: errno, doing: "moving \(url.path)") }
+    // Windows renames no folder in which a file is open. That leaves a moment in which another program may take the
+    // lock, and then the renaming fails.
+    if HostSystem.current == .windows { lock.release() }
+    guard SystemCall.renameFile(url.path, removed.path) == 0 else {
+      throw StoreError(errorNumber: errno, doing: "moving \(url.path)")
+    }
     try AtomicFile.syncFolder(parent.path)
     try sweep(parent, beforeDeleting)
   }

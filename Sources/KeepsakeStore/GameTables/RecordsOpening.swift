@@ -15,7 +15,7 @@ struct RecordsOpening {
     _ checkpointer: WALCheckpointer, _ presence: FilePresence, _ objection: RecordsDatabase.Objection,
     _ report: (StoreIncident) -> Void
   ) throws -> DatabasePool {
-    guard access(files.folder.path, W_OK) == 0 else {
+    guard SystemCall.mayWrite(files.folder.path) == 0 else {
       throw StoreError(errorNumber: errno, doing: "writing in \(files.folder.path)")
     }
     try RecordsRecovery.finishInterrupted(files)

@@ -11,28 +11,26 @@ final class RawFile {
   /// Opens the file; nil if it doesn't exist. Throws `misuse` for a folder, a pipe or a device: their size is
   /// meaningless, and reading may never end.
   init?(_ url: URL) throws {
-    // Without O_NONBLOCK, opening a pipe would wait for a writer.
-    descriptor = open(url.path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+    descriptor = SystemCall.openFile(url.path, .readingAtOnce)
     guard descriptor >= 0 else {
       if errno == ENOENT || errno == ENOTDIR { return nil }
       throw StoreError(errorNumber: errno, doing: "opening \(url.path)")
     }
-    var status = stat()
-    guard fstat(descriptor, &status) == 0 else {
+    guard let status = FileStatus(of: descriptor) else {
       let number = errno
-      close(descriptor)
+      SystemCall.closeFile(descriptor)
       throw StoreError(errorNumber: number, doing: "reading \(url.path)")
     }
-    guard status.st_mode & S_IFMT == S_IFREG else {
-      close(descriptor)
+    guard status.kind == .file else {
+      SystemCall.closeFile(descriptor)
       throw StoreError(
         .misuse,
         "\(url.path) is a folder, a pipe or a device instead of a file: move it away, and open the game's data again")
     }
-    size = Int(status.st_size)
+    size = Int(status.size)
   }
 
-  deinit { close(descriptor) }
+  deinit { SystemCall.closeFile(descriptor) }
 
   /// Returns exactly `count` bytes; nil if the file is shorter, or if the disk can't read them: a bad sector is damage
   /// like any other.
@@ -42,7 +40,8 @@ final class RawFile {
     let result = [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
       filled = 0
       while filled < count {
-        let read = pread(descriptor, buffer.baseAddress.map { $0 + filled }, count - filled, off_t(offset + filled))
+        let read = SystemCall.readFile(
+          descriptor, buffer.baseAddress.map { $0 + filled }, count - filled, at: offset + filled)
         if read < 0, errno == EINTR { continue }
         guard read > 0 else {
           failed = true

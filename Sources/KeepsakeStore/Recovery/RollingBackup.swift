@@ -105,8 +105,7 @@ final class RollingBackup: Sendable {
 
   /// Returns zero if there is no file.
   private static func size(of url: URL) throws(StoreError) -> Int64 {
-    var status = stat()
-    guard stat(url.path, &status) != 0 else { return Int64(status.st_size) }
+    if let status = FileStatus(at: url.path) { return status.size }
     guard errno == ENOENT else { throw StoreError(errorNumber: errno, doing: "examining \(url.path)") }
     return 0
   }

@@ -38,14 +38,10 @@ struct StoreFiles: BackupFiles {
   var suspicion: URL { folder.appendingPathComponent("suspect") }
   var damaged: URL { folder.appendingPathComponent("damaged") }
 
-  static func exists(_ url: URL) -> Bool { access(url.path, F_OK) == 0 }
+  static func exists(_ url: URL) -> Bool { SystemCall.isThere(url.path) }
 
   /// Returns when a file was last written, in nanoseconds since 1970; 0 if there is none.
-  static func modified(_ url: URL) -> Int64 {
-    var status = stat()
-    guard stat(url.path, &status) == 0 else { return 0 }
-    return FileTime.modified(status).nanoseconds
-  }
+  static func modified(_ url: URL) -> Int64 { FileStatus(at: url.path)?.modified.nanoseconds ?? 0 }
 
   // MARK: Before opening
 
@@ -128,7 +124,9 @@ struct StoreFiles: BackupFiles {
   /// Renames `from` to `to` if it exists.
   static func moveIfPresent(_ from: URL, to: URL) throws {
     guard exists(from) else { return }
-    guard rename(from.path, to.path) == 0 else { throw StoreError(errorNumber: errno, doing: "moving \(from.path)") }
+    guard SystemCall.renameFile(from.path, to.path) == 0 else {
+      throw StoreError(errorNumber: errno, doing: "moving \(from.path)")
+    }
   }
 
   static func remove(_ url: URL) throws {
@@ -147,9 +145,9 @@ struct StoreFiles: BackupFiles {
   }
 
   static func sync(_ url: URL) throws {
-    let file = open(url.path, O_RDONLY | O_CLOEXEC)
+    let file = SystemCall.openFile(url.path, .syncing)
     guard file >= 0 else { throw StoreError(errorNumber: errno, doing: "opening \(url.path)") }
-    defer { close(file) }
+    defer { SystemCall.closeFile(file) }
     try AtomicFile.sync(file, path: url.path)
   }
 
@@ -157,7 +155,7 @@ struct StoreFiles: BackupFiles {
   /// file.
   static func copyReadable(_ from: URL, to: URL) throws {
     guard let source = try RawFile(from) else { return }
-    let target = open(to.path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600)
+    let target = SystemCall.openFile(to.path, .emptying, mode: 0o600)
     guard target >= 0 else { throw StoreError(errorNumber: errno, doing: "creating \(to.path)") }
     let handle = FileHandle(fileDescriptor: target, closeOnDealloc: true)
     let step = 1 << 20

@@ -75,7 +75,7 @@ package enum StoreRescue {
       try complete(partial)
       try AtomicFile.syncFolder(partial.path)
       // Replaces an empty folder, and fails for anything else.
-      guard rename(partial.path, folder.path) == 0 else {
+      guard SystemCall.renameFile(partial.path, folder.path) == 0 else {
         let number = errno
         if [ENOTEMPTY, EEXIST, ENOTDIR].contains(number) { throw Occupied() }
         throw StoreError(errorNumber: number, doing: "naming the new folder \(folder.path)")

@@ -53,8 +53,7 @@ package enum ExitWork {
     guard isEnding else { return }
     let sentence = sentence()
     guard state.withLock({ $0.reported.insert(sentence).inserted }) else { return }
-    // If this fails, there is nowhere left to report to.
-    _ = "keepsake: \(sentence)\n".withCString { write(STDERR_FILENO, $0, strlen($0)) }
+    SystemCall.writeError("keepsake: \(sentence)\n")
   }
 
   /// Adds work that has begun.
@@ -67,7 +66,7 @@ package enum ExitWork {
       state.last += 1
       state.work[state.last] = Entry(finish: finish, isInFlight: isInFlight, isDone: isDone)
       let isFirst = state.process == nil
-      if isFirst { state.process = getpid() }
+      if isFirst { state.process = SystemCall.processNumber }
       return (state.last, isFirst)
     }
     if isFirst { atexit { ExitWork.finishAll() } }
@@ -98,7 +97,7 @@ package enum ExitWork {
 
   private static func finishAll() {
     let limit = state.withLock { state in
-      state.isEnding = state.limit > .zero && state.process == getpid()
+      state.isEnding = state.limit > .zero && state.process == SystemCall.processNumber
       return state.limit
     }
     guard isEnding else { return }
