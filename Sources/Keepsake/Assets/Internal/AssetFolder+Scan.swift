@@ -54,7 +54,7 @@ extension AssetFolder {
   ) throws(AssetError) {
     let shown = folder.joined(separator: "/")
     let number = try descriptor(of: folder, path: shown)
-    defer { close(number) }
+    defer { SystemCall.closeFile(number) }
     for name in try Self.names(in: number, path: shown, counting: &entries) {
       if name.first == UInt8(ascii: ".") {
         listing.hidden += 1
@@ -66,8 +66,7 @@ extension AssetFolder {
         listing.refused.append((String(decoding: bytes, as: UTF8.self), "its name isn't UTF-8"))
         continue
       }
-      var status = stat()
-      guard fstatat(number, last, &status, AT_SYMLINK_NOFOLLOW) == 0 else {
+      guard let status = FileStatus(of: last, in: number) else {
         if errno == ENOENT { continue }
         throw Self.refused(errno, text)
       }
@@ -78,11 +77,11 @@ extension AssetFolder {
         listing.refused.append((text, reason))
         continue
       }
-      switch status.st_mode & S_IFMT {
-      case S_IFREG: if path != left { listing.files.append((path, AssetStatus(status))) }
-      case S_IFDIR: folders.append(folder + [last])
-      case S_IFLNK: listing.refused.append((text, "a symbolic link isn't followed; put the file itself there"))
-      default: listing.refused.append((text, "it isn't a plain file"))
+      switch status.kind {
+      case .file: if path != left { listing.files.append((path, AssetStatus(status))) }
+      case .folder: folders.append(folder + [last])
+      case .link: listing.refused.append((text, "a symbolic link isn't followed; put the file itself there"))
+      case .other: listing.refused.append((text, "it isn't a plain file"))
       }
     }
   }
@@ -90,38 +89,20 @@ extension AssetFolder {
   /// Returns the names in a folder.
   private static func names(in folder: Int32, path: String, counting entries: inout Int) throws(AssetError) -> [[UInt8]]
   {
-    // The stream takes ownership of its descriptor, so it gets its own.
-    let own = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+    // Listing closes what it lists, so it gets its own.
+    let own = SystemCall.openFile(".", in: folder, .folder)
     guard own >= 0 else { throw refused(errno, path) }
-    guard let stream = fdopendir(own) else {
-      let number = errno
-      close(own)
-      throw refused(number, path)
-    }
-    defer { closedir(stream) }
     var names: [[UInt8]] = []
-    errno = 0
-    while let entry = readdir(stream) {
-      let name = Self.name(of: entry)
-      if name != [UInt8(ascii: ".")], name != [UInt8(ascii: "."), UInt8(ascii: ".")] {
-        entries += 1
-        names.append(name)
-      }
+    let number = try SystemCall.forEachName(in: own) { name throws(AssetError) in
+      entries += 1
+      names.append(name)
       guard entries <= AssetManifest.maximumAssets else {
         throw AssetError(
           .tooLarge, "the folder of the assets has more than \(AssetManifest.maximumAssets) entries; pack some together"
         )
       }
-      errno = 0
     }
-    guard errno == 0 else { throw refused(errno, path) }
+    guard number == 0 else { throw refused(number, path) }
     return names
-  }
-
-  private static func name(of entry: UnsafeMutablePointer<dirent>) -> [UInt8] {
-    // Read in place: copying the entry would read beyond the end of one that is shorter than its type.
-    guard let offset = MemoryLayout<dirent>.offset(of: \.d_name) else { return [] }
-    let start = UnsafeRawPointer(entry) + offset
-    return Array(UnsafeRawBufferPointer(start: start, count: strlen(start.assumingMemoryBound(to: CChar.self))))
   }
 }

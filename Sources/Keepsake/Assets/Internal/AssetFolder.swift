@@ -16,7 +16,7 @@ final class AssetFolder: Sendable {
   /// Opens the folder. Links on the way to the folder itself are followed, because the game names it.
   init(at url: URL) throws(AssetError) {
     self.url = url
-    root = open(url.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+    root = SystemCall.openFile(url.path, .folder)
     guard root >= 0 else {
       let number = errno
       throw AssetError(
@@ -27,7 +27,7 @@ final class AssetFolder: Sendable {
 
   deinit {
     // Negative if opening it failed.
-    if root >= 0 { close(root) }
+    if root >= 0 { SystemCall.closeFile(root) }
   }
 
   /// A file that is open for reading, with its status.
@@ -40,17 +40,17 @@ final class AssetFolder: Sendable {
       self.status = status
     }
 
-    deinit { close(number) }
+    deinit { SystemCall.closeFile(number) }
   }
 
   /// Opens the folder at `parts`; the assets' folder itself if there are none.
   func descriptor(of parts: some Collection<String>, path: String) throws(AssetError) -> Int32 {
-    var current = openat(root, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+    var current = SystemCall.openFile(".", in: root, .folder)
     guard current >= 0 else { throw Self.refused(errno, path) }
     for part in parts {
-      let next = openat(current, part, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+      let next = SystemCall.openFile(part, in: current, .plainFolder)
       let number = errno
-      close(current)
+      SystemCall.closeFile(current)
       guard next >= 0 else { throw Self.refused(number, path) }
       current = next
     }
@@ -63,18 +63,16 @@ final class AssetFolder: Sendable {
   func file(at path: AssetPath) throws(AssetError) -> OpenFile {
     let parts = path.parts
     let parent = try descriptor(of: parts.dropLast(), path: path.text)
-    defer { close(parent) }
-    // Non-blocking, so that a pipe in the file's place can't block the thread.
-    let number = openat(parent, parts.last ?? "", O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
+    defer { SystemCall.closeFile(parent) }
+    let number = SystemCall.openFile(parts.last ?? "", in: parent, .readingPlain)
     guard number >= 0 else { throw Self.refused(errno, path.text) }
-    var status = stat()
-    guard fstat(number, &status) == 0 else {
+    guard let status = FileStatus(of: number) else {
       let error = errno
-      close(number)
+      SystemCall.closeFile(number)
       throw Self.refused(error, path.text)
     }
-    guard status.st_mode & S_IFMT == S_IFREG else {
-      close(number)
+    guard status.kind == .file else {
+      SystemCall.closeFile(number)
       throw AssetError(.unreadable, "the asset \(AssetPath.shown(path.text)) isn't a plain file", path: path.text)
     }
     return OpenFile(number: number, status: AssetStatus(status))
@@ -131,18 +129,15 @@ final class AssetFolder: Sendable {
 
   /// Maps a file. Not for empty files, which the system can't map.
   func map(_ file: borrowing OpenFile, path: String) throws(AssetError) -> Data {
-    let size = file.status.size
-    guard let start = mmap(nil, size, PROT_READ, MAP_PRIVATE, file.number, 0), start != MAP_FAILED else {
-      throw Self.refused(errno, path)
-    }
-    return Data(bytesNoCopy: start, count: size, deallocator: .custom { start, size in munmap(start, size) })
+    guard let bytes = SystemCall.mapFile(file.number, size: file.status.size) else { throw Self.refused(errno, path) }
+    return bytes
   }
 
   private static func readSome(
     _ file: Int32, _ target: UnsafeMutableRawPointer, _ count: Int, at offset: Int, path: String
   ) throws(AssetError) -> Int {
     while true {
-      let result = pread(file, target, count, off_t(offset))
+      let result = SystemCall.readFile(file, target, count, at: offset)
       if result >= 0 { return result }
       if errno != EINTR { throw refused(errno, path) }
     }
@@ -172,10 +167,10 @@ struct AssetStatus: Hashable, Sendable {
   let size: Int
   let modifiedNanoseconds: Int64
 
-  init(_ status: borrowing stat) {
+  init(_ status: FileStatus) {
     // A size that this platform's `Int` can't hold exceeds every limit as well.
-    size = Int(clamping: status.st_size)
-    let time = FileTime.modified(status)
+    size = Int(clamping: status.size)
+    let time = status.modified
     // Years after 2262 don't fit; they count as later than everything else.
     let (seconds, overflow) = time.seconds.multipliedReportingOverflow(by: 1_000_000_000)
     modifiedNanoseconds =
@@ -184,7 +179,6 @@ struct AssetStatus: Hashable, Sendable {
 
   /// Returns when a file was last modified; nil if the system doesn't report it.
   static func modifiedNanoseconds(of url: URL) -> Int64? {
-    var status = stat()
-    return stat(url.path, &status) == 0 ? AssetStatus(status).modifiedNanoseconds : nil
+    FileStatus(at: url.path).map { AssetStatus($0).modifiedNanoseconds }
   }
 }

@@ -10,13 +10,12 @@ struct FolderSignature: Hashable, Sendable {
   var changedNanoseconds: Int64
   var inode: UInt64
 
-  init(_ status: borrowing stat) {
-    size = Int64(status.st_size)
-    let modified = FileTime.modified(status)
+  init(_ status: FileStatus) {
+    size = status.size
     // Wraps for times some centuries away, because these numbers only have to differ.
-    modifiedMilliseconds = modified.seconds &* 1000 &+ modified.fraction / 1_000_000
-    changedNanoseconds = FileTime.changed(status).nanoseconds
-    inode = UInt64(truncatingIfNeeded: status.st_ino)
+    modifiedMilliseconds = status.modified.seconds &* 1000 &+ status.modified.fraction / 1_000_000
+    changedNanoseconds = status.changed.nanoseconds
+    inode = status.inode
   }
 }
 

@@ -6,53 +6,44 @@ import KeepsakeStore
 /// A folder of plain files, as the system's calls show it.
 struct PlainFolder: FolderAccess {
   func item(at path: String, known: FolderSignature?) throws(TransportFailure) -> FolderItem? {
-    var status = stat()
-    guard lstat(path, &status) == 0 else {
+    guard let status = FileStatus(at: path, followsLinks: false) else {
       if errno == ENOENT || errno == ENOTDIR { return nil }
       throw .looking(at: path, errno)
     }
-    return switch status.st_mode & S_IFMT {
-    case S_IFREG: .file(FolderSignature(status))
-    case S_IFDIR: .folder
-    default: .other
+    return switch status.kind {
+    case .file: .file(FolderSignature(status))
+    case .folder: .folder
+    case .link, .other: .other
     }
   }
 
   func names(in folder: String) throws(TransportFailure) -> [String]? {
-    guard let stream = opendir(folder) else {
+    let file = SystemCall.openFile(folder, .folder)
+    guard file >= 0 else {
       if errno == ENOENT || errno == ENOTDIR { return nil }
       throw .looking(at: folder, errno)
     }
-    defer { closedir(stream) }
     var names: [String] = []
-    errno = 0
-    while let entry = readdir(stream) {
-      if let name = name(of: entry), name != ".", name != ".." { names.append(name) }
+    let number = try SystemCall.forEachName(in: file) { name throws(TransportFailure) in
+      if let name = String(validating: name, as: UTF8.self) { names.append(name) }
       guard names.count <= FolderLimits.entries else { throw .tooManyEntries(folder) }
-      errno = 0
     }
-    guard errno == 0 else { throw .looking(at: folder, errno) }
+    guard number == 0 else { throw .looking(at: folder, number) }
     return names.sorted()
   }
 
-  private func name(of entry: UnsafeMutablePointer<dirent>) -> String? {
-    // Read in place: copying the entry out would read beyond one that is shorter than its type.
-    guard let offset = MemoryLayout<dirent>.offset(of: \.d_name) else { return nil }
-    let start = UnsafeRawPointer(entry) + offset
-    return String(validatingCString: start.assumingMemoryBound(to: CChar.self))
-  }
-
   func read(_ path: String, limit: Int, isPrefix: Bool) throws(TransportFailure) -> Data? {
-    // Opening a pipe must not block.
-    let file = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
+    let file = SystemCall.openFile(path, .readingPlain)
     guard file >= 0 else {
       if [ENOENT, ENOTDIR, ELOOP, ENXIO].contains(errno) { return nil }
       throw .looking(at: path, errno)
     }
+    // Before the handle, which may give the file another number.
+    let status = FileStatus(of: file)
+    let number = errno
     let handle = FileHandle(fileDescriptor: file, closeOnDealloc: true)
-    var status = stat()
-    guard fstat(file, &status) == 0 else { throw .looking(at: path, errno) }
-    guard status.st_mode & S_IFMT == S_IFREG, isPrefix || Int64(status.st_size) <= Int64(limit) else { return nil }
+    guard let status else { throw .looking(at: path, number) }
+    guard status.kind == .file, isPrefix || status.size <= Int64(limit) else { return nil }
     do {
       // A file may grow while it is read.
       let bytes = try handle.read(upToCount: isPrefix ? limit : limit &+ 1) ?? Data()
@@ -63,7 +54,9 @@ struct PlainFolder: FolderAccess {
   }
 
   func makeFolder(_ path: String) throws {
-    if mkdir(path, 0o777) == 0 { return try AtomicFile.syncFolder((path as NSString).deletingLastPathComponent) }
+    if SystemCall.makeFolder(path) == 0 {
+      return try AtomicFile.syncFolder((path as NSString).deletingLastPathComponent)
+    }
     let number = errno
     switch try item(at: path) {
     case .folder?: return
@@ -91,7 +84,7 @@ struct PlainFolder: FolderAccess {
   }
 
   func remove(_ path: String) throws(TransportFailure) {
-    guard unlink(path) == 0 || errno == ENOENT else {
+    guard SystemCall.removeFile(path) == 0 || errno == ENOENT else {
       throw TransportFailure(
         .server(retryAfterMilliseconds: nil), "\(path) can't be removed: \(TransportFailure.words(for: errno))")
     }
