@@ -2,7 +2,8 @@
 """Type-checks the parts of Keepsake for other systems, against stubs of what those have (Tests/PlatformStubs).
 
 The compiler here can't be told that it compiles for another system. So this script takes the branches of `#if` that a
-system's compiler would take, and has each file with such a condition type-checked within its target.
+system's compiler would take, and has each file with such a condition type-checked within its target. For Windows
+it takes every file, and hides the functions of POSIX that Windows lacks: only KeepsakePlatform calls the system.
 
   Scripts/check-platforms.py             each system, after `swift build --traits Cloud`
   Scripts/check-platforms.py SYSTEM ...  these systems
@@ -23,7 +24,8 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 STUBS = ROOT / "Tests/PlatformStubs"
 PLATFORM = "KeepsakePlatform"
 # Those that run within a game. The server and the command are for Linux and macOS.
-TARGETS = (PLATFORM, "KeepsakeArchive", "KeepsakeStore", "KeepsakeSync", "Keepsake")
+TARGETS = (PLATFORM, "KeepsakeArchive", "KeepsakeInterchange", "KeepsakeReplication", "KeepsakeStore", "KeepsakeSync",
+           "Keepsake", "KeepsakeRecords")
 FLAGS = ["-swift-version", "6", "-D", "Cloud"] + [
     word for name in ("ExistentialAny", "InternalImportsByDefault", "MemberImportVisibility")
     for word in ("-enable-upcoming-feature", name)]
@@ -32,8 +34,10 @@ FLAGS = ["-swift-version", "6", "-D", "Cloud"] + [
 class System:
     """What a system's compiler knows: its name, its C library's module, and the modules that can be imported."""
 
-    def __init__(self, name, library, modules, libraries=(), condition=None):
+    def __init__(self, name, library, modules, libraries=(), condition=None, hides_everywhere=False):
         self.name, self.library = name, library
+        # Whether what it lacks is hidden from the other targets, too.
+        self.hides_everywhere = hides_everywhere
         self.condition = condition or name
         self.modules = set(modules) | {library}
         # The files that are compiled together with KeepsakePlatform.
@@ -50,7 +54,7 @@ SYSTEMS = [
     System("tvOS", "Darwin", ("UIKit", *APPLE), IN_APPLE),
     System("visionOS", "Darwin", ("UIKit", *APPLE), IN_APPLE),
     System("watchOS", "Darwin", ("UIKit", "WatchKit", *APPLE), IN_APPLE),
-    System("Windows", "CRT", ("WinSDK", *ELSEWHERE), ("Windows",)),
+    System("Windows", "CRT", ("WinSDK", *ELSEWHERE), ("Windows",), hides_everywhere=True),
     System("Android", "Android", ELSEWHERE),
     # Swift's static SDK for Linux.
     System("Musl", "Musl", ELSEWHERE, condition="Linux"),
@@ -59,16 +63,22 @@ SYSTEMS = [
 LIBRARIES = {system.library for system in SYSTEMS}
 
 LIFECYCLE = "KeepsakePlatform/Lifecycle/LifecycleNotifications.swift"
-# A misspelling for each system: in this file the first text becomes the second one.
+# Misspellings for each system: in this file the first text becomes the second one.
 PLANTS = {
-    "macOS": (LIFECYCLE, "willHideNotification", "willHidNotification"),
-    "iOS": ("Keepsake/Credentials/KeychainStore.swift", "kSecAttrAccount", "kSecAttrAcount"),
-    "tvOS": ("KeepsakePlatform/Lifecycle/ProcessActivity.swift", "withReason:", "reason:"),
-    "visionOS": ("KeepsakePlatform/Files/FileTime.swift", "st_mtimespec", "st_mtimespecs"),
-    "watchOS": (LIFECYCLE, "WKApplication.didEnterBackground", "WKApplication.didEntersBackground"),
-    "Windows": ("Keepsake/Credentials/DataProtectionStore.swift", "CryptUnprotectData", "CryptUnprotectedData"),
-    "Android": ("KeepsakePlatform/Signals/SignalAction.swift", "action.sa_handler", "action.__sa_handler"),
-    "Musl": ("KeepsakePlatform/Signals/SignalAction.swift", "action.__sa_handler", "action.sa_handlers"),
+    "macOS": [(LIFECYCLE, "willHideNotification", "willHidNotification")],
+    "iOS": [("Keepsake/Credentials/KeychainStore.swift", "kSecAttrAccount", "kSecAttrAcount")],
+    "tvOS": [("KeepsakePlatform/Lifecycle/ProcessActivity.swift", "withReason:", "reason:")],
+    "visionOS": [("KeepsakePlatform/Files/FileTime.swift", "st_mtimespec", "st_mtimespecs")],
+    "watchOS": [(LIFECYCLE, "WKApplication.didEnterBackground", "WKApplication.didEntersBackground")],
+    "Windows": [
+        ("Keepsake/Credentials/DataProtectionStore.swift", "CryptUnprotectData", "CryptUnprotectedData"),
+        ("KeepsakePlatform/Files/SystemCall+WindowsFiles.swift", "MoveFileExW", "MoveFilesExW"),
+        # Names of POSIX.
+        ("KeepsakeStore/StoreLock.swift", "SystemCall.lockFile(descriptor)", "flock(descriptor, LOCK_EX)"),
+        ("KeepsakeSync/Folder/Access/PlainFolder.swift", "SystemCall.removeFile(path)", "unlink(path)"),
+    ],
+    "Android": [("KeepsakePlatform/Signals/SignalAction.swift", "action.sa_handler", "action.__sa_handler")],
+    "Musl": [("KeepsakePlatform/Signals/SignalAction.swift", "action.__sa_handler", "action.sa_handlers")],
 }
 
 SYSTEM_WORD = re.compile(r"\b(os|canImport|targetEnvironment)\s*\(")
@@ -174,8 +184,7 @@ def write(target, system, folder, plant=None):
 def check(target, system, build, modules, folder, plant=None):
     """Type-checks what of a target depends on the system; returns how many files that were."""
     everything, depending = write(target, system, folder, plant)
-    extra = []
-    if target == PLATFORM:
+    if target == PLATFORM or system.hides_everywhere:
         # All of it may use what hides glibc's declarations.
         depending, extra = everything, system.libraries
         everything = everything + extra
@@ -192,9 +201,15 @@ def check(target, system, build, modules, folder, plant=None):
             shutil.copy(stub, allowed)
     run(["swiftc", "-frontend", "-typecheck", "-parse-as-library", *FLAGS, "-package-name", package_name(build),
          "-module-name", target, "-I", allowed, "-I", build / "Modules", *c_modules(build),
-         "-load-plugin-executable", f"{build}/KeepsakeMacros-tool#KeepsakeMacros", *primary, *others],
+         "-plugin-path", plugins(), "-load-plugin-executable", f"{build}/KeepsakeMacros-tool#KeepsakeMacros",
+         *primary, *others],
         f"{system.name}: {target}")
     return len(depending)
+
+
+def plugins():
+    """The macros of the compiler's own libraries."""
+    return pathlib.Path(shutil.which("swiftc")).resolve().parent.parent / "lib/swift/host/plugins"
 
 
 def package_name(build):
@@ -242,13 +257,12 @@ def main():
                 except Failure as failure:
                     failures.append(str(failure))
             print(f"{system.name}: {sum(counts)} files", flush=True)
-            if arguments.plant and not failures:
-                plant = PLANTS[system.name]
+            for plant in PLANTS[system.name] if arguments.plant and not failures else ():
                 target, place = plant[0].split("/")[0], folder / f"{system.name}-plant"
                 try:
                     check(target, system, build, folder / "modules", place, plant)
                 except Failure as failure:
-                    if plant[2].split(".")[-1].rstrip(":") not in str(failure):
+                    if re.match(r"\w+", plant[2].split(".")[-1])[0] not in str(failure):
                         failures.append(f"{system.name}: something else than {plant[2]} was noticed: {failure}")
                 else:
                     failures.append(f"{system.name}: {plant[2]} in {plant[0]} wasn't noticed")
