@@ -107,10 +107,15 @@ package enum AtomicFile {
 
   /// Returns the bytes of the file at `url`, nil if there is none. Throws `tooLarge` before reading more than allowed.
   ///
-  /// - Parameter acceptsPipes: Whether a pipe or a device is read, too, and waited for; otherwise it is refused.
-  package static func read(_ url: URL, maximumBytes: Int, acceptsPipes: Bool = false) throws -> Data? {
+  /// - Parameters:
+  ///   - acceptsPipes: Whether a pipe or a device is read, too, and waited for; otherwise it is refused.
+  ///   - followsLinks: Whether a symbolic link at the end of the path is followed; otherwise it is refused.
+  package static func read(
+    _ url: URL, maximumBytes: Int, acceptsPipes: Bool = false, followsLinks: Bool = true
+  ) throws -> Data? {
     // Opening a pipe waits for its writer, unless that is done without blocking.
-    let file = SystemCall.openFile(url.path, acceptsPipes ? .reading : .readingAtOnce)
+    let file = SystemCall.openFile(
+      url.path, acceptsPipes ? .reading : followsLinks ? .readingAtOnce : .readingPlain)
     guard file >= 0 else {
       if errno == ENOENT || errno == ENOTDIR { return nil }
       throw StoreError(errorNumber: errno, doing: "opening \(url.path)")
