@@ -26,7 +26,8 @@ PLATFORM = "KeepsakePlatform"
 # Those that run within a game. The server and the command are for Linux and macOS.
 TARGETS = (PLATFORM, "KeepsakeArchive", "KeepsakeInterchange", "KeepsakeReplication", "KeepsakeStore", "KeepsakeSync",
            "Keepsake", "KeepsakeRecords")
-FLAGS = ["-swift-version", "6", "-D", "Cloud"] + [
+# zstd has the same functions whichever module they come from, and this system has the one that Linux takes.
+FLAGS = ["-swift-version", "6", "-D", "Cloud", "-D", "SYSTEM_ZSTD"] + [
     word for name in ("ExistentialAny", "InternalImportsByDefault", "MemberImportVisibility")
     for word in ("-enable-upcoming-feature", name)]
 
