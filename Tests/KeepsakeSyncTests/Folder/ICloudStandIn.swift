@@ -295,7 +295,8 @@ final class ICloudStandIn: FolderCarrier {
   }
 
   /// Removes the names in a folder from a device, with all that is in it.
-  private func hide(_ folder: String, _ index: Int) throws -> FolderWorld.Happening? {
+  @discardableResult
+  func hide(_ folder: String, _ index: Int) throws -> FolderWorld.Happening? {
     guard !devices[index].usesPlaceholders, exists(real(folder, index)), !devices[index].hidden.contains(folder)
     else { return nil }
     let written = try written(index).filter { $0.hasPrefix(folder + "/") }
