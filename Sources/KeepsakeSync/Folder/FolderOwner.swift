@@ -5,9 +5,9 @@ import KeepsakeReplication
 enum FolderOwner: Sendable {
   /// A folder of plain files belongs to the container in its `keepsake.json`.
   case identity
-  /// A folder in iCloud belongs to whoever is signed in there, so a device may begin before it has seen what others
-  /// did. Each device that finds no container in `containers` puts a name there, and belongs to that one. All names in
-  /// it stand for the same player, and every segment is of one container, the same for all players.
+  /// A folder in iCloud belongs to the account that is signed in. A device may begin before it has seen what others
+  /// did: if it finds no container in `containers`, it puts a name there, and belongs to that one. All names in it
+  /// stand for the same player, and every segment is of one container, the same for all players.
   ///
   /// Names arrive before bytes, and no two devices write under the same one. A device whose container isn't among them
   /// is in another account's folder.
