@@ -54,30 +54,15 @@ public struct CloudAddress: Sendable {
     Self(kind: .folder(CloudFolder(place: .url(url.standardizedFileURL), isJoining: joining)))
   }
 
-  /// A folder in the game's container in iCloud: all devices that are signed in to the same account share it, and the
-  /// player chooses nothing. The game needs the entitlement for iCloud documents.
-  ///
-  /// What ``folder(_:joining:)`` says of saves, money and forgery holds here, too. What differs:
-  ///
-  /// - Files arrive when they are asked for, and the system may remove their bytes from a device again. A device that
-  ///   needs some that aren't here waits for them; one that has to start over does so for ten minutes at most.
-  /// - A device that begins before it has seen what others did needs no one's decision later: all of an account's data
-  ///   are one player's.
-  /// - While the player isn't signed in, or the folder hasn't arrived, the cloud is `unreachable`. In another account,
-  ///   it is `refused`, or `unreachable` as long as that account's folder is empty. It goes on when the player is back
-  ///   in the first account.
-  ///
-  /// Tested with a stand-in for iCloud only: it has never run on one of Apple's devices. On other systems, the cloud is
-  /// `unreachable`.
+  /// A folder in the game's container in iCloud. Not offered to games yet: docs/PLATFORMS.md says what it lacks.
   ///
   /// - Parameters:
   ///   - identifier: The container's identifier ("iCloud.com.example.space"); nil for the app's first one.
-  ///   - folder: The name of the folder in it, outside of what players see of it in their files, which is created: at
-  ///     most 100 letters (`a` to `z`), digits, spaces, `-` and `_`. Any other is `refused`.
+  ///   - folder: The name of the folder in it, which is created: at most 100 letters (`a` to `z`), digits, spaces, `-`
+  ///     and `_`. Any other is `refused`.
   ///   - joining: Whether a device whose data belongs to another account, folder or server joins this account's data.
-  ///     Ask the player first.
   /// - Returns: The address.
-  public static func iCloudContainer(
+  package static func iCloudContainer(
     _ identifier: String? = nil, folder: String = "Keepsake", joining: Bool = false
   ) -> Self {
     Self(kind: .folder(CloudFolder(place: .iCloud(container: identifier, folder: folder), isJoining: joining)))

@@ -29,7 +29,7 @@ extension SaveSlots {
   /// a cloud continues an imported save over more than 60 starts before the other one imports it.
   ///
   /// What the older game saves afterwards is imported beside what it saved before, as long as the new game hasn't saved
-  /// in the slot.
+  /// in the slot. Bytes that it saved before and saves again, as after a reset, count as imported.
   ///
   /// Durable on return. Costs hashing each save; decoding, encoding and compressing those that are imported, on the
   /// calling thread; and a wait for the disk for each slot that gets one.

@@ -4,9 +4,9 @@ import KeepsakeReplication
 /// The identifiers of what is made of an older game's saves: derived from what they identify, so that two devices that
 /// import the same save, neither knowing of the other, make the same version.
 ///
-/// The version replaces two others that no device ever had. One stands for the older save itself (`origin`): whoever
-/// knows that it is replaced doesn't import it again. The other one stands for all that the older game ever had in the
-/// slot (`root`): because of it, several imported saves have a common ancestor, and their times can be compared.
+/// The version replaces two others that no device ever had. The first is the older save itself (`origin`). A device on
+/// which that is replaced has imported it before. The second is all that the older game had in the slot (`root`). It is
+/// the common ancestor of several imported saves, so that their times can be compared.
 enum OlderSaveIdentity {
   /// Under this name all imported saves are made, because no device may have one of its own.
   static let writer = WriterID(digest(["older game's writer"]).firstWord)
