@@ -97,8 +97,8 @@ final class ContentFolder {
     guard let signature = try access.signature(of: layout.content(hash)) else { return nil }
     if let known = verified[hash], known.signature == signature { return known.head }
     if broken[hash] == signature { return nil }
-    _ = try content(hash)
-    return verified[hash]?.head
+    // One that can't be read mustn't keep the others away.
+    return try? content(hash) == nil ? nil : verified[hash]?.head
   }
 
   /// Returns a content as it is stored here; nil if it isn't here, or not intact.
@@ -161,10 +161,9 @@ final class ContentFolder {
     for hash in kept {
       var next: ContentHash? = hash
       while let hash = next {
-        let away = try self.away(hash)
-        let head = away == nil ? try head(hash) : knownHead(hash)
-        // What it builds on is unknown until it is here.
-        if head == nil, away != nil { return }
+        // What it builds on is unknown until it is here: another device may have stored it anew.
+        if try away(hash) != nil { return }
+        let head = try head(hash)
         next = head?.base.flatMap { needed.insert($0).inserted ? $0 : nil }
       }
     }

@@ -20,6 +20,8 @@ extension FolderCloud {
     let names = names(of: old)
     guard !names.isEmpty else { return }
     try remove(names)
+    // What arrives may need any of them.
+    guard arriving.isEmpty else { return }
     var kept = needed.heads.union(needed.ancestors)
     for segment in waiting.values {
       for version in segment.versions { kept.formUnion(version.contents) }
@@ -49,7 +51,9 @@ extension FolderCloud {
     for (place, hash) in chain.enumerated() {
       guard present.contains(hash), let replaces = links[hash]?.replaces, !replaces.isEmpty, let date = date(of: hash)
       else { continue }
-      if place >= seenFrom || date < now - options.snapshotMilliseconds { old.formUnion(replaces) }
+      // In iCloud it may never have been uploaded: the player may have no room there.
+      let isOld = owner == .identity && date < now - options.snapshotMilliseconds
+      if place >= seenFrom || isOld { old.formUnion(replaces) }
     }
     return old
   }

@@ -16,7 +16,7 @@ final class FolderCloud {
   private let segmentContainer: ContainerID
   let options: FolderOptions
   let access: any FolderAccess
-  private let owner: FolderOwner
+  let owner: FolderOwner
   let contents: ContentFolder
   /// Returns the device's own contents, in full; nil for what it doesn't have.
   let ownContent: (ContentHash) throws -> EncodedContent?
@@ -29,7 +29,7 @@ final class FolderCloud {
   /// The files in `state`, by name: each is read once, and again when it changes.
   private var files: [String: Seen] = [:]
   /// The segments that were never read here, and whose bytes aren't on this device yet.
-  private var arriving: Set<String> = []
+  private(set) var arriving: Set<String> = []
   /// Since when, and for how many of them, the device waits.
   private var patience: (since: Int64, files: Int)?
   /// The links of every segment that was ever read here.
@@ -76,6 +76,7 @@ final class FolderCloud {
       guard !waits(now) else { throw TransportFailure.stillArriving(layout.root) }
       return restart(now)
     }
+    patience = nil
     try applyWaiting()
     guard var replica else { return restart(now) }
 
@@ -95,7 +96,7 @@ final class FolderCloud {
       for content in next.arriving { try contents.put(content) }
       let segment = try write(
         StateSegment.Links(previous: replica.tip, seen: replica.seen { links[$0] }, replaces: []),
-        cells: whole.cells, versions: Self.taken(whole.versions, in: next.memory))
+        cells: whole.cells, versions: FolderReplica.taken(whole.versions, in: next.memory))
       replica.wrote(segment, next.memory)
       self.replica = replica
       ownLength += 1
@@ -205,7 +206,11 @@ final class FolderCloud {
       guard bytes != nil || signature.size > FolderLimits.segmentBytes else {
         // One that can't be read, or goes meanwhile, must not keep the others away. It isn't recorded, so it is tried
         // again at each look.
-        if owner == .account { expect(name) }
+        if let known = files[name], known.hash != nil {
+          now[name] = known
+        } else if owner == .account {
+          expect(name)
+        }
         continue
       }
       var seen = Seen(signature: signature)
@@ -319,19 +324,6 @@ final class FolderCloud {
   }
 
   // MARK: Writing
-
-  /// Returns the versions as they were accepted: that one is no longer provisional is recorded once, by the device that
-  /// found no other head.
-  private static func taken(_ versions: [VersionRecord], in memory: MemoryContainer) -> [VersionRecord] {
-    var names: Set<VersionID> = []
-    return versions.compactMap { version in
-      guard names.insert(version.id).inserted else { return nil }
-      var version = version
-      version.covers = Set(version.covers).sorted()
-      version.provisional = memory.version(version.id)?.record.provisional ?? version.provisional
-      return version
-    }
-  }
 
   private func write(_ links: StateSegment.Links, cells: [CellUpdate], versions: [VersionRecord]) throws -> StateSegment
   {

@@ -28,11 +28,17 @@ enum FolderOwner: Sendable {
     }
   }
 
-  /// Returns the container that a device without one belongs to here; nil if the folder has none.
-  func container(in layout: FolderLayout, by access: any FolderAccess) throws(TransportFailure) -> ContainerID? {
+  /// Returns the container that a device belongs to here; nil if the folder has none.
+  ///
+  /// - Parameter held: The container that it belongs to, which it keeps if that is one of the folder's.
+  func container(
+    keeping held: ContainerID?, in layout: FolderLayout, by access: any FolderAccess
+  ) throws(TransportFailure) -> ContainerID? {
     switch self {
-    case .identity: try FolderIdentity.read(in: layout)?.container
-    case .account: try Self.names(in: layout, by: access).min()
+    case .identity: return try FolderIdentity.read(in: layout)?.container
+    case .account:
+      let names = try Self.names(in: layout, by: access)
+      return held.flatMap { names.contains($0) ? $0 : nil } ?? names.min()
     }
   }
 

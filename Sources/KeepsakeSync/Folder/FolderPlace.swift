@@ -36,7 +36,8 @@ package struct FolderPlace: Sendable {
     let url = root.appendingPathComponent(name, isDirectory: true)
     let access = ICloudFolder(ubiquity)
     do {
-      try access.makeFolder(FolderLayout(url).root)
+      // What is above the container is none of the game's business.
+      try PlainFolder().makeFolder(FolderLayout(url).root)
     } catch {
       throw TransportFailure(inFolder: error)
     }
@@ -54,13 +55,18 @@ package struct FolderPlace: Sendable {
 
   /// Returns which container the folder holds. A folder that has none becomes `container`, if one is given. Blocks.
   ///
+  /// - Parameters:
+  ///   - held: The container that the device belongs to. It is kept if it is one of several that the folder holds.
+  ///   - container: What the folder becomes.
   /// - Throws: `unreachable` if the folder isn't there, or has no container and is given none.
-  package func container(making container: ContainerID?) throws(TransportFailure) -> ContainerID {
+  package func container(
+    keeping held: ContainerID? = nil, making container: ContainerID?
+  ) throws(TransportFailure) -> ContainerID {
     let layout = FolderLayout(url)
     do {
       if let container { return try owner.container(in: layout, by: access, making: container) }
-      guard let known = try owner.container(in: layout, by: access) else {
-        throw TransportFailure.folderMissing(layout.root)
+      guard let known = try owner.container(keeping: held, in: layout, by: access) else {
+        throw owner == .account ? TransportFailure.noAccountFolder(layout.root) : .folderMissing(layout.root)
       }
       return known
     } catch {

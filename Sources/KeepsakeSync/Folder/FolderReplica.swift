@@ -111,6 +111,19 @@ struct FolderReplica {
 
   // MARK: Writing
 
+  /// Returns the versions as they were accepted: that one is no longer provisional is recorded once, by the device that
+  /// found no other head.
+  static func taken(_ versions: [VersionRecord], in memory: MemoryContainer) -> [VersionRecord] {
+    var names: Set<VersionID> = []
+    return versions.compactMap { version in
+      guard names.insert(version.id).inserted else { return nil }
+      var version = version
+      version.covers = Set(version.covers).sorted()
+      version.provisional = memory.version(version.id)?.record.provisional ?? version.provisional
+      return version
+    }
+  }
+
   /// Returns what this store's next segment records as seen: everything that is applied and wasn't recorded before.
   ///
   /// The device certainly has it if that segment is the last of its chain: the response with the mark also contains

@@ -19,21 +19,24 @@ extension CloudFolder {
   /// A store that is already bound starts whether or not the folder is there: the transport reports what is wrong, and
   /// continues when the folder appears.
   func known(of store: Store) throws -> (folder: FolderPlace, container: ContainerID)? {
-    let held = isJoining ? nil : try store.read { try $0.facts().container }
+    let held = try store.read { try $0.facts().container }
     do throws(TransportFailure) {
       let folder = try found()
-      if let held { return (folder, held) }
-      return (folder, try folder.container(making: nil))
+      if let held, !isJoining { return (folder, held) }
+      return (folder, try folder.container(keeping: held, making: nil))
     } catch  where error.kind == .unreachable {
       return nil
     }
   }
 
-  /// Makes the folder a cloud, if it is there and isn't one yet. Never for a store that is bound to a container: to
-  /// that store, a folder without a container is a missing one, like a mount point without its disk.
+  /// Makes the folder a cloud, if it is there and isn't one yet. Never for a store that is bound to a container, unless
+  /// it joins an account of iCloud: to that store, a folder without a container is a missing one, like a mount point
+  /// without its disk.
   func makeContainer(for store: Store) throws {
     var random = SystemRandomNumberGenerator()
-    let isNew = try store.read { try $0.facts().container } == nil
+    // In iCloud nothing is missing that an account could have: a device that joins one may be its first.
+    let isFirst = if case .iCloud = place { isJoining } else { false }
+    let isNew = try store.read { try $0.facts().container } == nil || isFirst
     _ = try found().container(making: isNew ? ContainerID(using: &random) : nil)
   }
 
