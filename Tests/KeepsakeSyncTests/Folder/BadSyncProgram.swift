@@ -10,7 +10,7 @@ final class BadSyncProgram: FolderCarrier {
   static let happenings: Set<FolderWorld.Happening> = [
     .carried, .halves, .conflictedCopies, .temporaries, .deletions, .comebacks,
     // Devices start over, since files that they have written are gone.
-    .restarts, .heldParts,
+    .restarts, .heldParts, .collected,
   ]
 
   let places: [URL]

@@ -43,7 +43,7 @@ struct FolderWorld {
   }
   /// What must happen whoever brings the files.
   static let ofDevices: Set<Happening> = [
-    .commits, .killed, .lostAnswers, .backups, .snapshots, .removals, .conflicts, .quietPoints, .collected,
+    .commits, .killed, .lostAnswers, .backups, .snapshots, .removals, .conflicts, .quietPoints,
   ]
   struct Report: Sendable {
     var counts: [Happening: Int] = [:]

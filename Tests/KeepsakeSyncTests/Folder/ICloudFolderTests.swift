@@ -156,6 +156,52 @@ import Testing
     }
   }
 
+  @Test("what nothing needs is removed, but not while a segment arrives that may need it", arguments: [false, true])
+  func collects(isArriving: Bool) async throws {
+    try await onThread {
+      let iCloud = try ICloudStandIn(seed: 1, begins: 1)
+      var options = FolderOptions()
+      options.segmentsBeforeSnapshot = 2
+      let (here, there) = try (
+        FolderDevice(iCloud.place(0), of: iCloud.container(0), seed: 1, options: options),
+        FolderDevice(iCloud.place(1), of: iCloud.container(0), seed: 2, options: options)
+      )
+      for text in ["one", "two", "three", "four"] {
+        try here.save(text)
+        #expect(try here.sync() == .idle)
+      }
+      let old = Data("old".utf8)
+      try here.cloud.putContent(
+        EncodedContent(hash: ContentHash(of: old), length: old.count, base: nil, bytes: old))
+      func settle() throws {
+        for _ in 0..<8 {
+          try iCloud.bringAll()
+          try there.sync()
+          try here.sync()
+        }
+      }
+      try settle()
+      // It has seen the snapshot, and says so.
+      try there.save("other", slot: "other")
+      #expect(try there.sync() == .idle)
+      try settle()
+      if isArriving {
+        let before = Set(try there.stateFiles)
+        try there.save("another", slot: "other")
+        #expect(try there.sync() == .idle)
+        iCloud.lost = Set(try there.stateFiles.filter { !before.contains($0) }.map { "state/\($0)" })
+        #expect(iCloud.lost.count == 1)
+        try settle()
+      }
+      let segments = try here.stateFiles.count
+      try here.tidy(now: Int64(Date.now.timeIntervalSince1970 * 1_000) + 40 * 86_400_000)
+      #expect(try here.stateFiles.count < segments)
+      #expect(FileManager.default.fileExists(atPath: here.contentFile("old").path) == isArriving)
+      #expect(FileManager.default.fileExists(atPath: here.contentFile("four").path))
+      #expect(iCloud.problems == [])
+    }
+  }
+
   @Test("a device that has to start over waits for what is on its way, but not for ever, and not for other files")
   func waitingEnds() async throws {
     try await onThread {
