@@ -1,5 +1,6 @@
 import Foundation
 import KeepsakeReplication
+import KeepsakeSimulation
 import KeepsakeStore
 import Synchronization
 import TestSupport
@@ -18,10 +19,13 @@ struct SyncServiceTests {
       var requests: [ExchangeRequest] = []
     }
     private let state = Mutex(State())
+    /// Set while it refuses the device.
+    let refusal = Mutex<TransportFailure?>(nil)
     var requests: [ExchangeRequest] { state.withLock { $0.requests } }
 
     func exchange(_ request: ExchangeRequest) async throws(TransportFailure) -> ExchangeResponse {
-      state.withLock { state in
+      if let refused = refusal.withLock(\.self) { throw refused }
+      return state.withLock { state in
         state.requests.append(request)
         let sent = !request.cells.isEmpty || !request.versions.isEmpty
         if sent { state.seq += UInt64(request.cells.count + request.versions.count) }
@@ -40,7 +44,10 @@ struct SyncServiceTests {
     ) async throws(TransportFailure) -> EncodedContent? { nil }
 
     func events(since cursor: @escaping @Sendable () async -> Cursor?) -> AsyncThrowingStream<CloudEvent, any Error> {
-      AsyncThrowingStream { _ in }
+      AsyncThrowingStream { continuation in
+        if let refused = refusal.withLock(\.self) { return continuation.finish(throwing: refused) }
+        continuation.yield(CloudEvent(seq: 0))
+      }
     }
   }
 
@@ -98,6 +105,26 @@ struct SyncServiceTests {
       try await until("sending") { service.status.phase == .idle && service.status.waitingCommits == 0 }
       #expect(cloud.requests.flatMap(\.cells).map(\.key.key).contains("level"))
       #expect(try store.read { try $0.outboxCount() } == 0)
+      await service.stop()
+    }
+  }
+
+  @Test("a device that was refused goes on by itself once the cloud takes it again, as after the right folder is back")
+  func takenAgain() async throws {
+    try await withStore { store in
+      let cloud = EmptyCloud()
+      // All pauses are short, so that what comes after the longest of them comes soon.
+      let environment = SyncService<Store>.Environment(
+        now: { 0 }, random: SeededGenerator(seed: 1), sleep: { _ in try await Task.sleep(for: .milliseconds(1)) })
+      let service = SyncService(store: store, transport: cloud, container: Self.container, environment: environment)
+      cloud.refusal.withLock { $0 = TransportFailure(.unauthorized, "another player's") }
+      try await service.start()
+      try await until("being refused") { if case .halted = service.status.phase { true } else { false } }
+      try raise("level", to: 5, in: store)
+      service.committed()
+      #expect(cloud.requests.isEmpty)
+      cloud.refusal.withLock { $0 = nil }
+      try await until("sending") { cloud.requests.contains { !$0.cells.isEmpty } }
       await service.stop()
     }
   }

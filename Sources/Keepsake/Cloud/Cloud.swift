@@ -54,15 +54,33 @@ public struct CloudAddress: Sendable {
     Self(kind: .folder(CloudFolder(place: .url(url.standardizedFileURL), isJoining: joining)))
   }
 
-  /// A folder in the game's container in iCloud. Not offered to games yet: docs/PLATFORMS.md says what it lacks.
+  /// The game's container in iCloud, as the shared folder of all devices of one account.
+  ///
+  /// ```swift
+  /// game.cloud.connect(.iCloudContainer("iCloud.com.example.space"))
+  /// ```
+  ///
+  /// The game needs the capability iCloud Documents with that container. The player chooses nothing: whoever is signed
+  /// in to iCloud is the player. What is said of `folder(_:joining:)` is true here, except:
+  ///
+  /// - A save counts as `stored` when it is durable in the container on this device. iCloud uploads it when it likes,
+  ///   and the device looks for changes every five seconds.
+  /// - Without an account, or with iCloud turned off for the game, the cloud is `unreachable`. When the player signs in
+  ///   to another account, it is `refused` if other devices have begun there, and `unreachable` if none has, until the
+  ///   player is back or the game connects with `joining`.
+  /// - Files that iCloud has removed from the device are asked for. Nothing waits for them on the game's thread.
+  ///
+  /// Played over a stand-in that behaves as Apple's documents say, and never run in iCloud itself: try it with your
+  /// players' devices before you rely on it. On systems without iCloud the cloud is `unreachable`.
   ///
   /// - Parameters:
   ///   - identifier: The container's identifier ("iCloud.com.example.space"); nil for the app's first one.
   ///   - folder: The name of the folder in it, which is created: at most 100 letters (`a` to `z`), digits, spaces, `-`
   ///     and `_`. Any other is `refused`.
   ///   - joining: Whether a device whose data belongs to another account, folder or server joins this account's data.
+  ///     Ask the player first.
   /// - Returns: The address.
-  package static func iCloudContainer(
+  public static func iCloudContainer(
     _ identifier: String? = nil, folder: String = "Keepsake", joining: Bool = false
   ) -> Self {
     Self(kind: .folder(CloudFolder(place: .iCloud(container: identifier, folder: folder), isJoining: joining)))

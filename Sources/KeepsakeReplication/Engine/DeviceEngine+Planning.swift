@@ -47,14 +47,17 @@ extension DeviceEngine {
     _ groups: [OutboxGroup], isOffer: Bool, in storage: some DeviceStorage
   ) throws -> UploadPlanner.Candidates {
     var known: [VersionID: VersionRecord] = [:]
+    var arrived: Set<VersionID> = []
     if isOffer {
       for id in (groups + (restartOffer.parts?.groups ?? [])).flatMap(\.versions) where known[id] == nil {
-        known[id] = try storage.version(id)?.record
+        guard let version = try storage.version(id) else { continue }
+        known[id] = version.record
+        if version.acknowledged { arrived.insert(id) }
       }
     }
     return UploadPlanner.Candidates(
-      groups: groups, known: known, offer: isOffer ? restartOffer.groups(of: groups, known, limits) : nil,
-      limits: limits,
+      groups: groups, known: known, arrived: arrived,
+      offer: isOffer ? restartOffer.groups(of: groups, known, limits) : nil, limits: limits,
       uploading: inFlight.uploading)
   }
 
@@ -71,7 +74,15 @@ extension DeviceEngine {
     var groups: [OutboxGroup] = []
     var refused: [EngineRefusal] = []
     let isDue = refusals.isSecondTryDue(now: now, after: options.secondTryMilliseconds)
-    for group in try oldestGroups(in: storage) {
+    let oldest = try oldestGroups(in: storage)
+    let isOffering = try oldest.contains { try $0.isPiece && !isSettled($0, in: storage) }
+    for group in oldest {
+      // What arrived meanwhile belongs to the rest of an offer nevertheless. In a shared folder, a device may get the
+      // offer and not the file in which it arrived here: without it, values would be shown without their save.
+      if isOffering, group.isPiece, group.refusals.isEmpty {
+        groups.append(group)
+        continue
+      }
       if try isSettled(group, in: storage) {
         try storage.removeFromOutbox(group.id)
         continue

@@ -20,8 +20,8 @@ extension FolderCloud {
     let names = names(of: old)
     guard !names.isEmpty else { return }
     try remove(names)
-    // What arrives may need any of them.
-    guard arriving.isEmpty else { return }
+    // What can't be read yet may need any of them.
+    guard arriving.isEmpty, unreadable.isEmpty, !hasHalves(since: now - options.contentMilliseconds) else { return }
     var kept = needed.heads.union(needed.ancestors)
     for segment in waiting.values {
       for version in segment.versions { kept.formUnion(version.contents) }
@@ -56,5 +56,23 @@ extension FolderCloud {
       if place >= seenFrom || isOld { old.formUnion(replaces) }
     }
     return old
+  }
+
+  /// Returns whether a file that should be a segment isn't one yet: a program may still be writing it. One that has
+  /// stayed that way for long is damaged.
+  private func hasHalves(since milliseconds: Int64) -> Bool {
+    files.contains { name, seen in
+      seen.hash == nil && seen.signature.modifiedMilliseconds >= milliseconds && SegmentHash(name) != nil
+    }
+  }
+
+  /// Returns the names of files in `state` that contain one of these segments.
+  private func names(of segments: Set<SegmentHash>) -> [String] {
+    files.compactMap { name, seen in seen.hash.map(segments.contains) == true ? name : nil }.sorted()
+  }
+
+  /// Returns when a segment's file was last written; nil if it isn't there.
+  private func date(of segment: SegmentHash) -> Int64? {
+    files.values.filter { $0.hash == segment }.map(\.signature.modifiedMilliseconds).min()
   }
 }

@@ -21,15 +21,17 @@ final class FolderCloud {
   /// Returns the device's own contents, in full; nil for what it doesn't have.
   let ownContent: (ContentHash) throws -> EncodedContent?
 
-  private struct Seen {
+  struct Seen {
     var signature: FolderSignature
     /// Nil if the file is no complete segment of this container.
     var hash: SegmentHash?
   }
   /// The files in `state`, by name: each is read once, and again when it changes.
-  private var files: [String: Seen] = [:]
+  private(set) var files: [String: Seen] = [:]
   /// The segments that were never read here, and whose bytes aren't on this device yet.
   private(set) var arriving: Set<String> = []
+  /// The segments that were never read here, and that can't be at present, though they are here.
+  private(set) var unreadable: Set<String> = []
   /// Since when, and for how many of them, the device waits.
   private var patience: (since: Int64, files: Int)?
   /// The links of every segment that was ever read here.
@@ -165,7 +167,7 @@ final class FolderCloud {
   /// Discards the replica, and reads again what it contained.
   private func forget() throws {
     replica = nil
-    (files, arriving, links, present, replacedByPresent, waiting) = ([:], [], [:], [], [], [:])
+    (files, links, present, replacedByPresent, waiting) = ([:], [:], [], [], [:])
     _ = try readSegments()
     recordContents()
   }
@@ -179,7 +181,7 @@ final class FolderCloud {
     let names = try access.names(in: layout.state) ?? []
     var changed = false
     var now: [String: Seen] = [:]
-    arriving = []
+    (arriving, unreadable) = ([], [])
     var waitingBytes = waiting.values.reduce(0) { $0 + $1.byteCount }
     for name in names {
       let path = "\(layout.state)/\(name)"
@@ -208,8 +210,9 @@ final class FolderCloud {
         // again at each look.
         if let known = files[name], known.hash != nil {
           now[name] = known
-        } else if owner == .account {
-          expect(name)
+        } else if SegmentHash(name) != nil {
+          unreadable.insert(name)
+          if owner == .account { expect(name) }
         }
         continue
       }
@@ -333,6 +336,10 @@ final class FolderCloud {
         .rejected,
         "the changes sent together take \(bytes.count) bytes, but at most \(FolderLimits.segmentBytes) are allowed")
     }
+    // What a snapshot replaces is removed: it has to be what every reader takes.
+    guard !links.isSnapshot || StateSegment(bytes) != nil else {
+      throw TransportFailure(.rejected, "what is in the folder can't be written as one snapshot")
+    }
     try access.makeFolder(layout.state)
     let path = layout.segment(segment.hash)
     try access.write(bytes, to: path)
@@ -370,16 +377,6 @@ final class FolderCloud {
   }
 
   // MARK: Tidying up
-
-  /// Returns the names of files in `state` that contain one of these segments.
-  func names(of segments: Set<SegmentHash>) -> [String] {
-    files.compactMap { name, seen in seen.hash.map(segments.contains) == true ? name : nil }.sorted()
-  }
-
-  /// Returns when a segment's file was last written; nil if it isn't there.
-  func date(of segment: SegmentHash) -> Int64? {
-    files.values.filter { $0.hash == segment }.map(\.signature.modifiedMilliseconds).min()
-  }
 
   /// Removes files that aren't needed any more.
   func remove(_ names: [String]) throws {

@@ -336,10 +336,7 @@ package actor SyncService<Store: DeviceStore> {
     guard mode == .running, generation == self.generation else { return }
     publisher.update { $0.isListening = true }
     step(.announced(event), of: generation)
-    // The cloud is reachable again: what waits because it wasn't need not wait any longer.
-    if isFirst, case .waiting(let failure) = engine.status.phase, [.unreachable, .interrupted].contains(failure.kind) {
-      step(.sync, of: generation)
-    }
+    if isFirst, engine.status.phase.endsWithAStream { step(.sync, of: generation) }
   }
 
   private func listeningEnded(of generation: UInt64) {
@@ -349,6 +346,18 @@ package actor SyncService<Store: DeviceStore> {
 
   private func jitter(_ milliseconds: Int64) -> Int64 {
     Int64.random(in: milliseconds / 2...milliseconds, using: &random)
+  }
+}
+
+extension EngineStatus.Phase {
+  /// Whether there is no reason for it any more once the cloud answers a stream: it is reachable again, or takes this
+  /// device again, because the right folder is back.
+  fileprivate var endsWithAStream: Bool {
+    switch self {
+    case .waiting(let failure): [.unreachable, .interrupted].contains(failure.kind)
+    case .halted(let failure): failure.kind == .unauthorized
+    case .stopped, .idle, .busy: false
+    }
   }
 }
 

@@ -78,6 +78,34 @@ import Testing
     #expect(third.value("x") == 5 && third.value("y") == 5)
   }
 
+  @Test("a device that starts over sends checkpoints of others as a whole, or nothing of them")
+  func nobodyElsesHalfAnew() throws {
+    var pages = DeviceEngine.Options()
+    pages.page = 2
+    let first = try FolderDevice(elsewhere, seed: 1)
+    let second = try FolderDevice(elsewhere, seed: 2, engine: pages)
+    let theirs = try written(by: first, [{ try $0.checkpoint(5) }, { try $0.checkpoint(6) }])
+    #expect(try second.sync() == .idle)
+    try second.raise("mine", to: 1)
+    #expect(try second.sync() == .idle)
+    for name in try second.stateFiles where !theirs.contains(name) {
+      try FileManager.default.removeItem(at: second.state(name))
+    }
+    // While it starts over, it receives again what it offers.
+    #expect(try second.sync() == .idle)
+    let own = try second.stateFiles.filter { !theirs.contains($0) }
+    #expect(second.answers.contains { $0.restart } && second.answers.contains { $0.more } && own.count == 1)
+    let third = try FolderDevice(folder, seed: 3)
+    for name in own { try carry(state: name) }
+    try carryContents()
+    try third.sync()
+    #expect(third.value("x") == 6 && third.value("y") == 6 && third.texts() == ["6"] && third.value("mine") == 1)
+    for name in theirs { try carry(state: name) }
+    try third.sync()
+    #expect(third.view == first.view || third.view == second.view)
+    #expect(third.texts() == ["6"])
+  }
+
   @Test("the file name of a segment doesn't matter: copies, conflicted copies and other spellings are applied once")
   func names() throws {
     let first = try FolderDevice(elsewhere, seed: 1)
@@ -225,5 +253,13 @@ import Testing
     }
     try second.sync()
     #expect(second.texts() == ["one"])
+  }
+}
+
+extension FolderDevice {
+  /// Commits two values and a save together.
+  fileprivate func checkpoint(_ number: Int64) throws {
+    let keys = ["x", "y"].map { CellKey(collection: "progress", key: $0) }
+    try commit(CommitDraft(saves: [draft("\(number)")], cells: keys.map { CellDraft($0, .max(.int(number))) }))
   }
 }

@@ -71,6 +71,8 @@ struct UploadPlanner: Sendable {
     var groups: [OutboxGroup]
     /// The records of their versions, as far as they were read; of an offer, all.
     var known: [VersionID: VersionRecord]
+    /// Those of an offer that arrived from the cloud since it began: their contents are there.
+    var arrived: Set<VersionID> = []
     /// Set if everything that waits is offered together: its groups, as far as one offer holds them.
     var offer: [OutboxGroup]?
     var limits: RequestLimits
@@ -177,6 +179,8 @@ struct UploadPlanner: Sendable {
       var own: [PlannedUpload] = []
       var length = 0
       for (index, hash) in record.contents.enumerated() where !round.placed.contains(hash) {
+        // If they are lost there, the cloud says so.
+        if candidates.arrived.contains(record.id), !full.contains(hash) { continue }
         if round.unplaced.contains(hash) {
           waits = true
           continue
