@@ -59,8 +59,14 @@ public struct OlderSaveFiles: Sendable {
   /// - Throws: `StoreError` with `missing` if there is no folder, or `io` if its names can't be read. What is wrong
   ///   with a single file is in `unread`.
   public init(in folder: URL, device: String? = nil, maximumFileBytes: Int = Self.maximumFileBytes) throws {
+    try self.init(
+      in: folder, device: device, maximumFileBytes: maximumFileBytes, maximumTotalBytes: Self.maximumTotalBytes)
+  }
+
+  /// Reads the files, and of all together no more than `maximumTotalBytes`.
+  init(in folder: URL, device: String?, maximumFileBytes: Int, maximumTotalBytes: Int) throws {
     let limit = min(max(0, maximumFileBytes), Self.maximumFileBytes)
-    var rest = Self.maximumTotalBytes
+    var rest = maximumTotalBytes
     for name in try Self.names(in: folder) {
       guard saves.count < Self.maximumFiles else {
         unread.append(.init(name: name, reason: .tooMany, message: "at most \(Self.maximumFiles) files are read"))
@@ -77,7 +83,7 @@ public struct OlderSaveFiles: Sendable {
           unread.append(.init(name: name, reason: .unreadable, message: error.message))
           continue
         }
-        let together = "all files together have more than \(Self.maximumTotalBytes) bytes"
+        let together = "all files together have more than \(maximumTotalBytes) bytes"
         unread.append(.init(name: name, reason: .tooLarge, message: rest < limit ? together : error.message))
       }
     }

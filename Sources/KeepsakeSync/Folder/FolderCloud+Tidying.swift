@@ -49,8 +49,7 @@ extension FolderCloud {
     }
     var old: Set<SegmentHash> = []
     for (place, hash) in chain.enumerated() {
-      guard present.contains(hash), let replaces = links[hash]?.replaces, !replaces.isEmpty, let date = date(of: hash)
-      else { continue }
+      guard let replaces = links[hash]?.replaces, !replaces.isEmpty, let date = date(of: hash) else { continue }
       // In iCloud it may never have been uploaded: the player may have no room there.
       let isOld = owner == .identity && date < now - options.snapshotMilliseconds
       if place >= seenFrom || isOld { old.formUnion(replaces) }

@@ -30,7 +30,7 @@ final class FolderCloud {
   private(set) var files: [String: Seen] = [:]
   /// The segments that were never read here, and whose bytes aren't on this device yet.
   private(set) var arriving: Set<String> = []
-  /// The segments that were never read here, and that can't be at present, though they are here.
+  /// The files that were never read here, and that can't be at present, though they are here.
   private(set) var unreadable: Set<String> = []
   /// Since when, and for how many of them, the device waits.
   private var patience: (since: Int64, files: Int)?
@@ -210,7 +210,7 @@ final class FolderCloud {
         // again at each look.
         if let known = files[name], known.hash != nil {
           now[name] = known
-        } else if SegmentHash(name) != nil {
+        } else {
           unreadable.insert(name)
           if owner == .account { expect(name) }
         }

@@ -1,7 +1,6 @@
 import Foundation
 import KeepsakeReplication
 import KeepsakeSimulation
-import Synchronization
 import Testing
 
 @testable import KeepsakeSync
@@ -211,44 +210,6 @@ import Testing
     #expect(second.texts() == ["old"])
   }
 
-  @Test("no contents are removed while a segment is there that can't be read yet", arguments: [true, false])
-  func contentsOfUnread(isHalf: Bool) throws {
-    let (name, access) = ("\(ContentHash(of: Data("other".utf8)))", HiddenFile())
-    let first = try FolderDevice(FolderPlace(folder, by: access, of: .identity), seed: 1, options: options)
-    let now = first.now + 100 * Self.day
-    try play(first, 1...1)
-    let old = first.contentFile("old")
-    try first.cloud.putContent(
-      EncodedContent(hash: ContentHash(of: Data("old".utf8)), length: 3, base: nil, bytes: Data("old".utf8)))
-    try setDate(old, now - 31 * Self.day)
-    func tidyUp(after numbers: ClosedRange<Int>) throws {
-      try play(first, numbers)
-      let snapshot = try #require(first.cloud.ownChain().first { first.cloud.links[$0]?.isSnapshot == true })
-      try setDate(first.state("\(snapshot)"), now - 8 * Self.day)
-      try first.listen()
-      let before = try first.stateFiles.count
-      try first.cloud.tidy(now: now)
-      #expect(try first.stateFiles.count < before)
-    }
-    let elsewhere = try FolderDevice(folders.make("elsewhere"), seed: 2, options: options)
-    try elsewhere.save("old", slot: "other")
-    try elsewhere.sync()
-    let segment = try Data(contentsOf: elsewhere.state(try elsewhere.stateFiles[0]))
-    try (isHalf ? segment.dropLast(3) : segment).write(to: first.state(name))
-    try setDate(first.state(name), now - 29 * Self.day)
-    access.name.withLock { $0 = isHalf ? nil : name }
-    try tidyUp(after: 2...6)
-    #expect(FileManager.default.fileExists(atPath: old.path))
-    // What has stayed incomplete for so long is damaged. What can't be read may be whole.
-    try setDate(first.state(name), now - 31 * Self.day)
-    try tidyUp(after: 7...12)
-    #expect(FileManager.default.fileExists(atPath: old.path) == !isHalf)
-    guard !isHalf else { return }
-    access.name.withLock { $0 = nil }
-    try first.listen()
-    #expect(first.texts("other") == ["old"])
-  }
-
   @Test("contents of a segment that can't be applied yet are kept, however old they are, until an earlier one arrives")
   func contentsOfWaiting() throws {
     let first = try device(1)
@@ -280,23 +241,4 @@ import Testing
     #expect(first.texts("other") == ["early"] && first.value("other") == 1)
     #expect(first.texts() == ["save 5"])
   }
-}
-
-/// A folder in which one file can't be read.
-private final class HiddenFile: FolderAccess {
-  let name = Mutex<String?>(nil)
-  private let folder = PlainFolder()
-
-  func item(at path: String, known: FolderSignature?) throws(TransportFailure) -> FolderItem? {
-    try folder.item(at: path, known: known)
-  }
-  func names(in folder: String) throws(TransportFailure) -> [String]? { try self.folder.names(in: folder) }
-  func read(_ path: String, limit: Int, isPrefix: Bool) throws(TransportFailure) -> Data? {
-    if let name = name.withLock(\.self), path.hasSuffix(name) { throw .looking(at: path, EACCES) }
-    return try folder.read(path, limit: limit, isPrefix: isPrefix)
-  }
-  func makeFolder(_ path: String) throws { try folder.makeFolder(path) }
-  func write(_ bytes: Data, to path: String) throws { try folder.write(bytes, to: path) }
-  func remove(_ path: String) throws(TransportFailure) { try folder.remove(path) }
-  func fetch(_ path: String) {}
 }

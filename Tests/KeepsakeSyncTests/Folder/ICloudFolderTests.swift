@@ -238,6 +238,77 @@ import Testing
     }
   }
 
+  @Test("a device that waited once waits again the next time that it has to")
+  func waitsAgain() async throws {
+    try await onThread {
+      let iCloud = try ICloudStandIn(seed: 1, begins: 1)
+      let device = try FolderDevice(iCloud.place(0), of: iCloud.container(0), seed: 1)
+      try device.save("one")
+      #expect(try device.sync() == .idle)
+      iCloud.lost = ["state/\(try device.stateFiles[0])"]
+      let copy = try FolderDevice(iCloud.place(1), of: iCloud.container(0), seed: 2, storage: device.storage)
+      func settle() throws {
+        for _ in 0..<6 {
+          try iCloud.bringAll()
+          try copy.sync()
+        }
+      }
+      try settle()
+      #expect(copy.answers.isEmpty)
+      iCloud.lost = []
+      try copy.save("two", slot: "other")
+      try settle()
+      #expect(copy.engine.status.phase == .idle && copy.storage.outboxCount() == 0)
+      let own = "\(try #require(copy.cloud.ownChain().first))"
+      // An hour later its own segment is gone, and another one is on its way.
+      let before = Set(try device.stateFiles)
+      try device.save("three")
+      #expect(try device.sync() == .idle)
+      iCloud.lost = Set(try device.stateFiles.filter { !before.contains($0) }.map { "state/\($0)" })
+      #expect(iCloud.lost.count == 1)
+      try settle()
+      try iCloud.place(1).access.remove(iCloud.places[1].path + "/state/" + own)
+      copy.now += 6 * FolderOptions().arrivalMilliseconds
+      let phase = try copy.sync()
+      #expect(Self.failure(of: phase)?.kind == .unreachable && !copy.answers.contains { $0.restart })
+    }
+  }
+
+  @Test("what a snapshot replaces stays, however old it is, until another device has the snapshot")
+  func oldSnapshot() async throws {
+    try await onThread {
+      let iCloud = try ICloudStandIn(seed: 1, begins: 1)
+      var options = FolderOptions()
+      options.segmentsBeforeSnapshot = 2
+      let device = try FolderDevice(iCloud.place(0), of: iCloud.container(0), seed: 1, options: options)
+      for text in ["one", "two", "three", "four"] {
+        try device.save(text)
+        #expect(try device.sync() == .idle)
+      }
+      let before = try device.stateFiles
+      #expect(before.count > 4)
+      try device.tidy(now: Int64(Date.now.timeIntervalSince1970 * 1_000) + 40 * 86_400_000)
+      #expect(try device.stateFiles == before)
+    }
+  }
+
+  @Test("a device keeps its container if it is one of the folder's; others belong to the smallest")
+  func keepsContainer() async throws {
+    try await onThread {
+      let iCloud = try ICloudStandIn(seed: 1, begins: 2)
+      for _ in 0..<6 { try iCloud.bringAll() }
+      let (larger, smaller) = (iCloud.container(0), iCloud.container(1))
+      #expect(smaller < larger)
+      for index in 0..<2 {
+        let place = iCloud.place(index)
+        #expect(try place.container(keeping: larger, making: nil) == larger)
+        #expect(try place.container(keeping: smaller, making: nil) == smaller)
+        #expect(try place.container(keeping: Self.other, making: nil) == smaller)
+        #expect(try place.container(making: nil) == smaller)
+      }
+    }
+  }
+
   @Test(
     "a folder's name leads to no other place, and is nothing that iCloud leaves out",
     arguments: ["", ".", "..", "a/b", "../b", "saves.nosync", ".hidden", " a", "a ", "ä", "a\0b", "a\\b"]

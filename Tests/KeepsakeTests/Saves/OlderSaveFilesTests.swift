@@ -62,6 +62,14 @@ import Testing
     #expect(try OlderSaveFiles(in: folder.url, maximumFileBytes: .max).saves.count == 2)
   }
 
+  @Test("no more bytes are read of all files together than the limit; a smaller file may still fit")
+  func together() throws {
+    for (name, text) in [("a", "12345"), ("b", "1234"), ("c", "12345"), ("d", "123")] { try write(text, to: name) }
+    let files = try OlderSaveFiles(in: folder.url, device: nil, maximumFileBytes: 100, maximumTotalBytes: 12)
+    #expect(files.saves.map(\.name) == ["a", "b", "d"] && files.unread.map(\.name) == ["c"])
+    #expect(files.unread[0].reason == .tooLarge && files.unread[0].message.contains("together"))
+  }
+
   @Test("no more files are read than the limit")
   func many() throws {
     let folder = try TemporaryFolder.inMemory()

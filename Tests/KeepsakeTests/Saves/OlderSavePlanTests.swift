@@ -77,6 +77,7 @@ import Testing
       record(candidate("a"), "x", SaveMetadata(playtime: 1)), record(candidate("a"), "x", SaveMetadata(progress: 1)),
       record(candidate("a"), "x", SaveMetadata(thumbnail: Data([1]))),
       record(candidate("a"), "x", SaveMetadata(custom: ["device": "phone"])),
+      record(candidate("a"), "x", SaveMetadata(custom: ["devicep": "hone"])),
     ]
     #expect(Set(others.map(\.id) + [own.id]).count == others.count + 1)
     #expect(others.filter { $0.slot == "main" }.allSatisfy { $0.covers.contains(OlderSaveIdentity.root(of: "main")) })

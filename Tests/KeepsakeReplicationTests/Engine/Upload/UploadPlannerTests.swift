@@ -84,6 +84,20 @@ struct UploadPlannerTests {
     #expect(ready.groups.count == 2 && !ready.isOfferWaiting)
   }
 
+  @Test("what arrived of an offer in the meantime needs no upload, unless the cloud asks for it")
+  func arrived() throws {
+    var (planner, storage) = (planner(), SimulatedDevice())
+    let records = [save(1, count: 500, in: &storage), save(2, count: 500, in: &storage)]
+    var offer = candidates(records, [[1], [2]], isOffer: true)
+    offer.arrived = [records[0].id]
+    #expect(try plan(&planner, offer, in: storage).uploads.map(\.hash) == records[1].contents)
+    storage.setCloudDepth(0, of: records[1].contents[0])
+    let plan = try plan(&planner, offer, in: storage)
+    #expect(plan.uploads.isEmpty && plan.records == records)
+    planner.sendInFull(records[0].contents[0])
+    #expect(try self.plan(&planner, offer, in: storage).uploads.map(\.hash) == records[0].contents)
+  }
+
   @Test("a head whose content is lost is reported; history and saves that aren't downloaded need no contents")
   func lost() throws {
     var (planner, storage) = (planner(), SimulatedDevice())
