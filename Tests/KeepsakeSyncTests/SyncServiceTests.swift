@@ -21,10 +21,19 @@ struct SyncServiceTests {
     private let state = Mutex(State())
     /// Set while it refuses the device.
     let refusal = Mutex<TransportFailure?>(nil)
+    /// Set if the next exchange with cells is refused, and nothing else.
+    let refusesOnce = Mutex(false)
     var requests: [ExchangeRequest] { state.withLock { $0.requests } }
 
     func exchange(_ request: ExchangeRequest) async throws(TransportFailure) -> ExchangeResponse {
       if let refused = refusal.withLock(\.self) { throw refused }
+      let isRefused =
+        !request.cells.isEmpty
+        && refusesOnce.withLock { once in
+          defer { once = false }
+          return once
+        }
+      if isRefused { throw TransportFailure(.unauthorized, "not now") }
       return state.withLock { state in
         state.requests.append(request)
         let sent = !request.cells.isEmpty || !request.versions.isEmpty
@@ -125,6 +134,13 @@ struct SyncServiceTests {
       #expect(cloud.requests.isEmpty)
       cloud.refusal.withLock { $0 = nil }
       try await until("sending") { cloud.requests.contains { !$0.cells.isEmpty } }
+      // Refused between two looks, of which the stream that is open notices nothing.
+      try await until("rest") { service.status.phase == .idle }
+      cloud.refusesOnce.withLock { $0 = true }
+      try raise("level", to: 6, in: store)
+      service.committed()
+      try await until("sending") { cloud.requests.contains { $0.cells.contains { $0.state.value == .max(.int(6)) } } }
+      #expect(!cloud.refusesOnce.withLock(\.self))
       await service.stop()
     }
   }

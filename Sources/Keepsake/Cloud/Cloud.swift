@@ -63,6 +63,8 @@ public struct CloudAddress: Sendable {
   /// The game needs the capability iCloud Documents with that container. The player chooses nothing: whoever is signed
   /// in to iCloud is the player. What is said of `folder(_:joining:)` is true here, except:
   ///
+  /// - The folder is created, and has no `keepsake.json`. Devices that begin before they see each other are all the
+  ///   player's.
   /// - A save counts as `stored` when it is durable in the container on this device. iCloud uploads it when it likes,
   ///   and the device looks for changes every five seconds.
   /// - Without an account, or with iCloud turned off for the game, the cloud is `unreachable`. When the player signs in
@@ -75,8 +77,8 @@ public struct CloudAddress: Sendable {
   ///
   /// - Parameters:
   ///   - identifier: The container's identifier ("iCloud.com.example.space"); nil for the app's first one.
-  ///   - folder: The name of the folder in it, which is created: at most 100 letters (`a` to `z`), digits, spaces, `-`
-  ///     and `_`. Any other is `refused`.
+  ///   - folder: The name of the folder in it, which is created: at most 100 letters (`a` to `z`, `A` to `Z`), digits, `-`,
+  ///     `_`, and spaces between them. Any other is `refused`.
   ///   - joining: Whether a device whose data belongs to another account, folder or server joins this account's data.
   ///     Ask the player first.
   /// - Returns: The address.

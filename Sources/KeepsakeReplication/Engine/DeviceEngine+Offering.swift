@@ -120,13 +120,14 @@ extension DeviceEngine {
 
   // MARK: In several requests
 
-  /// Returns whether the parts that were sent are still parts of what waits. A value that was changed since is sent
-  /// once more afterwards; sending again what the cloud has by then does no harm.
+  /// Returns whether the parts that were sent are still parts of what waits: what was taken out of the cloud meanwhile
+  /// must not be sent with them. A value that was changed since is sent once more afterwards; sending again what the
+  /// cloud has by then does no harm.
   func isCurrent(_ parts: OfferParts, in storage: some DeviceStorage) throws -> Bool {
     var waiting: [Int64: OutboxGroup] = [:]
     for group in try storage.outbox(limit: storage.outboxCount()) { waiting[group.id] = group }
     return parts.groups.allSatisfy { group in
-      waiting[group.id].map { $0.versions.starts(with: group.versions) && refusals.isSendable($0) } ?? true
+      waiting[group.id].map { $0.versions.starts(with: group.versions) && refusals.isSendable($0) } ?? false
     }
   }
 

@@ -52,7 +52,7 @@ extension DeviceEngine {
       for id in (groups + (restartOffer.parts?.groups ?? [])).flatMap(\.versions) where known[id] == nil {
         guard let version = try storage.version(id) else { continue }
         known[id] = version.record
-        if version.acknowledged { arrived.insert(id) }
+        if version.acknowledged, !version.neverLeft { arrived.insert(id) }
       }
     }
     return UploadPlanner.Candidates(
@@ -75,11 +75,11 @@ extension DeviceEngine {
     var refused: [EngineRefusal] = []
     let isDue = refusals.isSecondTryDue(now: now, after: options.secondTryMilliseconds)
     let oldest = try oldestGroups(in: storage)
-    let isOffering = try oldest.contains { try $0.isPiece && !isSettled($0, in: storage) }
+    let isOffering = try !rejections.isSingle && oldest.contains { try $0.isPiece && !isSettled($0, in: storage) }
     for group in oldest {
       // What arrived meanwhile belongs to the rest of an offer nevertheless. In a shared folder, a device may get the
       // offer and not the file in which it arrived here: without it, values would be shown without their save.
-      if isOffering, group.isPiece, group.refusals.isEmpty {
+      if isOffering, group.isPiece, group.refusals.isEmpty, try hasItems(group, in: storage) {
         groups.append(group)
         continue
       }
@@ -93,6 +93,10 @@ extension DeviceEngine {
     }
     refusals.current = refused
     return groups
+  }
+
+  private func hasItems(_ group: OutboxGroup, in storage: some DeviceStorage) throws -> Bool {
+    try !group.cells.isEmpty || group.versions.contains { try storage.version($0) != nil }
   }
 
   private func isSettled(_ group: OutboxGroup, in storage: some DeviceStorage) throws -> Bool {

@@ -152,7 +152,11 @@ extension DeviceEngine {
         try storage.putVersion(version)
         try inheritCovers(of: version.record, by: outbox.flatMap(\.versions), in: &storage)
       }
-      if kept != group { try storage.updateOutbox(kept) }
+      if kept.cells.isEmpty, kept.versions.isEmpty {
+        try storage.removeFromOutbox(group.id)
+      } else if kept != group {
+        try storage.updateOutbox(kept)
+      }
     }
     try refuseNotDownloaded(waiting, lacking: missing, &effects, in: &storage)
   }

@@ -18,8 +18,11 @@ extension FolderCloud {
     }
     let old = replaceable(replica, now)
     let names = names(of: old)
-    guard !names.isEmpty else { return }
-    try remove(names)
+    if !names.isEmpty {
+      isCollectionDue = true
+      try remove(names)
+    }
+    guard isCollectionDue else { return }
     // What can't be read yet may need any of them.
     guard arriving.isEmpty, unreadable.isEmpty, !hasHalves(since: now - options.contentMilliseconds) else { return }
     var kept = needed.heads.union(needed.ancestors)
@@ -36,6 +39,7 @@ extension FolderCloud {
       }
       try access.remove("\(layout.state)/\(name)")
     }
+    isCollectionDue = false
   }
 
   /// Returns what snapshots of this store replace that other stores have, or had enough time to get.
@@ -58,10 +62,22 @@ extension FolderCloud {
   }
 
   /// Returns whether a file that should be a segment isn't one yet: a program may still be writing it. One that has
-  /// stayed that way for long is damaged.
+  /// stayed that way for long is damaged. A program may give a new file an old date, which the file system knows better.
   private func hasHalves(since milliseconds: Int64) -> Bool {
     files.contains { name, seen in
-      seen.hash == nil && seen.signature.modifiedMilliseconds >= milliseconds && SegmentHash(name) != nil
+      guard seen.hash == nil, SegmentHash(name) != nil else { return false }
+      return max(seen.signature.modifiedMilliseconds, seen.signature.changedMilliseconds) >= milliseconds
+    }
+  }
+
+  /// Returns whether a head's content is lost: nothing of a snapshot with it could be shown by a new device, and the
+  /// segments by themselves can.
+  func lacksContents(_ replica: FolderReplica) -> Bool {
+    do {
+      return try replica.neededContents().heads.contains { try contents.glance($0) == .missing }
+    } catch {
+      // Written another time.
+      return true
     }
   }
 

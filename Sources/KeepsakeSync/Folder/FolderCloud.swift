@@ -47,6 +47,8 @@ final class FolderCloud {
   private var ownLength = 0
   /// Announced while there is no replica: 0 at first, and more than the device's seq when it has to start over.
   private var announced: UInt64 = 0
+  /// Segments were removed, and what they alone needed wasn't yet.
+  var isCollectionDue = false
 
   init(
     _ folder: FolderPlace, container: ContainerID, options: FolderOptions = FolderOptions(),
@@ -246,8 +248,10 @@ final class FolderCloud {
     guard var replica else { return }
     var isDone = waiting.isEmpty
     while !isDone {  // What a snapshot replaces may allow others to follow.
-      let (applied, refused) = try replica.apply(waiting) { [contents] hash throws(TransportFailure) in
-        try contents.isComplete(hash)
+      let (applied, refused) = try replica.apply(waiting) { [contents, ownContent] hash throws(TransportFailure) in
+        // What the device has needn't come from the folder. A damaged one does, as if it weren't here.
+        if try contents.isComplete(hash) { return true }
+        return (try? ownContent(hash)) ?? nil != nil
       }
       // The next round may fail.
       self.replica = replica
@@ -340,6 +344,8 @@ final class FolderCloud {
     guard !links.isSnapshot || StateSegment(bytes) != nil else {
       throw TransportFailure(.rejected, "what is in the folder can't be written as one snapshot")
     }
+    // Contents were written since the last look, which may have taken long.
+    try checkOwner()
     try access.makeFolder(layout.state)
     let path = layout.segment(segment.hash)
     try access.write(bytes, to: path)
@@ -353,7 +359,9 @@ final class FolderCloud {
 
   /// Writes everything as one segment that replaces all that is applied. Nothing depends on it.
   private func writeSnapshot() {
-    guard var replica else { return }
+    // However this ends, the next attempt comes after the same number of segments again.
+    ownLength = 0
+    guard var replica, !lacksContents(replica) else { return }
     let direct = replica.applied.keys.sorted()
     var named = Set(direct)
     var inherited: [SegmentHash] = []
@@ -363,8 +371,6 @@ final class FolderCloud {
     let replaces = direct + inherited.prefix(max(0, min(FolderLimits.inherited, FolderLimits.replaced - direct.count)))
     guard replaces.count <= FolderLimits.replaced else { return }
     let (cells, versions) = replica.everything()
-    // However this ends, the next attempt comes after the same number of segments again.
-    ownLength = 0
     do {
       let segment = try write(
         StateSegment.Links(previous: replica.tip, seen: [], replaces: replaces), cells: cells, versions: versions)

@@ -72,9 +72,12 @@ enum FolderOwner: Sendable {
     }
   }
 
+  /// A release with another format puts its name among the containers first: `format-2`.
   private static func names(
     in layout: FolderLayout, by access: any FolderAccess
   ) throws(TransportFailure) -> Set<ContainerID> {
-    Set((try access.names(in: layout.containers) ?? []).compactMap { ContainerID($0) })
+    let names = try access.names(in: layout.containers) ?? []
+    if names.contains(where: { $0.hasPrefix("format-") && $0 != "format-1" }) { throw .newerFolder(layout.root) }
+    return Set(names.compactMap { ContainerID($0) })
   }
 }

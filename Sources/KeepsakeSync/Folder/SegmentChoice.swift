@@ -51,7 +51,8 @@ struct SegmentChoice {
     var known: [ContentHash: Bool] = [:]
     var suspects = Array(segmentsByVersion.keys)
     while let id = suspects.popLast() {
-      guard coverings[id, default: 0] == 0, !memory.isCovered(id) else { continue }
+      // One that is visible already needs nothing to stay so: its contents may have been taken away since.
+      guard coverings[id, default: 0] == 0, !memory.isCovered(id), memory.version(id) == nil else { continue }
       for (hash, index) in segmentsByVersion[id] ?? [] where chosen.contains(hash) {
         guard let version = waiting[hash]?.versions[index] else { continue }
         var isWhole = true

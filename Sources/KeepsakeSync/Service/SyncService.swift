@@ -201,8 +201,11 @@ package actor SyncService<Store: DeviceStore> {
       storeFailed(error)
       return
     }
+    let wasRefused = engine.status.phase.isRefused
     engine = next
     cursor = facts.cursor
+    // The stream may have seen nothing of it, and only a new one shows that the cloud takes this device again.
+    if engine.status.phase.isRefused, !wasRefused { listen(after: SyncLimits.longestEventPauseMilliseconds) }
     let status = engine.status
     // Done before anything begins, so that the progress of each transfer finds its account.
     publisher.updateTransfers { shown, ledger in
@@ -302,10 +305,14 @@ package actor SyncService<Store: DeviceStore> {
 
   // MARK: The event stream
 
-  private func listen() {
+  private func listen(after milliseconds: Int64 = 0) {
     let generation = generation
     let transport = transport
+    eventTask?.cancel()
     eventTask = Task {
+      if milliseconds > 0 {
+        do { try await self.sleep(.milliseconds(milliseconds)) } catch { return }
+      }
       var pause = SyncLimits.firstEventPauseMilliseconds
       while !Task.isCancelled {
         var hasReceived = false
@@ -355,9 +362,12 @@ extension EngineStatus.Phase {
   fileprivate var endsWithAStream: Bool {
     switch self {
     case .waiting(let failure): [.unreachable, .interrupted].contains(failure.kind)
-    case .halted(let failure): failure.kind == .unauthorized
-    case .stopped, .idle, .busy: false
+    case .halted, .stopped, .idle, .busy: isRefused
     }
+  }
+
+  fileprivate var isRefused: Bool {
+    if case .halted(let failure) = self { failure.kind == .unauthorized } else { false }
   }
 }
 

@@ -258,6 +258,54 @@ struct OfferPartsTests {
     }
   }
 
+  @Test("what the player takes out of the cloud between two parts of an offer isn't sent with the rest")
+  func withdrawn() throws {
+    var options = DeviceEngine.Options()
+    (options.pieceCells, options.pieceVersions, options.maximumCells, options.maximumVersions) = (1, 1, 2, 2)
+    for isEarly in [true, false] {
+      var lab = try restored(options)
+      try lab.step(0, .announced(told(lab)))
+      for _ in 0..<2 { #expect(try answerNext(&lab)) }
+      #expect(lab.cloud.heldOffers().count == 1)
+      let slot = isEarly ? "slot 1" : "slot 4"
+      let saved = lab.devices[0].storage.heads(of: slot)
+      try DeviceCommit.withdraw(slot, in: &lab.devices[0].storage)
+      try lab.step(0, .committed)
+      var asked = 0
+      while try answerNext(&lab) {
+        asked += 1
+        try #require(asked < 60)
+      }
+      #expect(lab.devices[0].storage.outboxCount() == 0)
+      #expect(lab.cloud.heads(of: slot) == [] && saved.allSatisfy { lab.cloud.version($0) == nil }, "\(slot)")
+      #expect((1...4).count { !lab.cloud.heads(of: "slot \($0)").isEmpty } == 3)
+    }
+  }
+
+  @Test("an offer that the cloud has no room for is sent piece by piece, and a piece with nothing left in it ends")
+  func emptyPiece() throws {
+    var options = DeviceEngine.Options()
+    (options.pieceCells, options.pieceVersions) = (1, 1)
+    var lab = try restored(options)
+    lab.quota = lab.cloud.usedBytes() + 1
+    try lab.step(0, .announced(told(lab)))
+    #expect(try answerNext(&lab))
+    #expect(try answerNext(&lab))
+    // As if the cloud had said that it lacks the contents of history that this device hasn't either.
+    let groups = lab.devices[0].storage.outbox(limit: 100)
+    var piece = try #require(groups.first { $0.isPiece && $0.refusals.isEmpty && !$0.versions.isEmpty })
+    #expect(groups.contains { $0.id > piece.id && !$0.cells.isEmpty })
+    piece.versions = []
+    lab.devices[0].storage.updateOutbox(piece)
+    var asked = 0
+    while try answerNext(&lab) {
+      asked += 1
+      try #require(asked < 60, "it goes on for ever")
+    }
+    #expect((1...4).allSatisfy { lab.cloud.cell(CellKey(collection: "progress", key: "\($0)")) != nil })
+    #expect(lab.devices[0].storage.outbox(limit: 100).allSatisfy { !$0.refusals.isEmpty })
+  }
+
   @Test("an offer that takes more than a hundred requests is never visible in part")
   func manyParts() throws {
     var options = DeviceEngine.Options()

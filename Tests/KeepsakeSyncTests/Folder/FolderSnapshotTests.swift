@@ -210,6 +210,25 @@ import Testing
     #expect(second.texts() == ["old"])
   }
 
+  @Test("no snapshot is written while a head's content is lost, and a device that shows the head takes what follows")
+  func lostContent() throws {
+    let (first, second) = (try device(1), try device(2))
+    try first.save("lost", slot: "other")
+    try first.sync()
+    try second.sync()
+    #expect(second.texts("other") == ["lost"])
+    // As if nobody had it any more who could store it again: nobody tidies up.
+    try FileManager.default.removeItem(at: first.contentFile("lost"))
+    try play(first, 1...6)
+    #expect(!first.cloud.ownChain().contains { first.cloud.links[$0]?.isSnapshot == true })
+    try second.reopen()
+    try second.sync()
+    #expect(second.texts() == ["save 6"])
+    let third = try device(3)
+    try third.sync()
+    #expect(third.texts("other") == [])
+  }
+
   @Test("contents of a segment that can't be applied yet are kept, however old they are, until an earlier one arrives")
   func contentsOfWaiting() throws {
     let first = try device(1)

@@ -66,23 +66,30 @@ import Testing
     }
   }
 
+  /// Stores a content that is twenty days old.
+  private func putOld(_ text: String, at today: Int64, by device: FolderDevice) throws -> URL {
+    let bytes = Data(text.utf8)
+    try device.cloud.putContent(
+      EncodedContent(hash: ContentHash(of: bytes), length: bytes.count, base: nil, bytes: bytes))
+    try setDate(device.contentFile(text), today - 20 * Self.day)
+    return device.contentFile(text)
+  }
+
   @Test("no contents are removed while a segment is there that can't be read yet", arguments: [true, false])
   func contentsOfUnread(isHalf: Bool) throws {
     let name = "\(ContentHash(of: Data("other".utf8)))"
     let first = try FolderDevice(place, seed: 1, options: options)
-    let now = first.now + 100 * Self.day
+    // The file system knows when a file was made, whatever date it was given.
+    let today = Int64(Date.now.timeIntervalSince1970 * 1_000)
     try play(first, 1...1)
-    let old = first.contentFile("old")
-    try first.cloud.putContent(
-      EncodedContent(hash: ContentHash(of: Data("old".utf8)), length: 3, base: nil, bytes: Data("old".utf8)))
-    try setDate(old, now - 31 * Self.day)
-    func tidyUp(after numbers: ClosedRange<Int>) throws {
+    let old = try putOld("old", at: today, by: first)
+    func tidyUp(after numbers: ClosedRange<Int>, inDays days: Int64) throws {
       try play(first, numbers)
       let snapshot = try #require(first.cloud.ownChain().first { first.cloud.links[$0]?.isSnapshot == true })
-      try setDate(first.state("\(snapshot)"), now - 8 * Self.day)
+      try setDate(first.state("\(snapshot)"), today)
       try first.listen()
       let before = try first.stateFiles.count
-      try first.cloud.tidy(now: now)
+      try first.cloud.tidy(now: today + days * Self.day)
       #expect(try first.stateFiles.count < before)
     }
     let elsewhere = try FolderDevice(folders.make("elsewhere"), seed: 2, options: options)
@@ -90,18 +97,21 @@ import Testing
     try elsewhere.sync()
     let segment = try Data(contentsOf: elsewhere.state(try elsewhere.stateFiles[0]))
     try (isHalf ? segment.dropLast(3) : segment).write(to: first.state(name))
-    try setDate(first.state(name), now - 29 * Self.day)
+    try setDate(first.state(name), today - 100 * Self.day)
     access.name.withLock { $0 = isHalf ? nil : name }
-    try tidyUp(after: 2...6)
+    try tidyUp(after: 2...6, inDays: 20)
     #expect(FileManager.default.fileExists(atPath: old.path))
     // What has stayed incomplete for so long is damaged. What can't be read may be whole.
-    try setDate(first.state(name), now - 31 * Self.day)
-    try tidyUp(after: 7...12)
+    try tidyUp(after: 7...12, inDays: 31)
     #expect(FileManager.default.fileExists(atPath: old.path) == !isHalf)
     guard !isHalf else { return }
     access.name.withLock { $0 = nil }
     try first.listen()
     #expect(first.texts("other") == ["old"])
+    // What waited is collected when it can be, though no further segment is removed: a content that nobody needs.
+    let other = try putOld("other", at: today, by: first)
+    try first.cloud.tidy(now: today + 32 * Self.day)
+    #expect(!FileManager.default.fileExists(atPath: other.path))
   }
 }
 

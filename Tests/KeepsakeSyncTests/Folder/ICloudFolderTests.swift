@@ -292,6 +292,23 @@ import Testing
     }
   }
 
+  @Test("a folder of a newer release is left alone, also while the game runs")
+  func newerFormat() async throws {
+    try await onThread {
+      let iCloud = try ICloudStandIn(seed: 1, begins: 1)
+      let device = try FolderDevice(iCloud.place(0), of: iCloud.container(0), seed: 1)
+      try device.save("one")
+      #expect(try device.sync() == .idle)
+      for (name, isNewer) in [("format-1", false), ("format-2", true)] {
+        try Data("x".utf8).write(to: iCloud.places[0].appendingPathComponent("containers/\(name)"))
+        try device.save(name)
+        let failure = Self.failure(of: try device.sync())
+        #expect((failure?.kind == .unauthorized) == isNewer, "\(name)")
+      }
+      #expect { try iCloud.place(0).container(making: Self.other) } throws: { Self.kind($0) == .unauthorized }
+    }
+  }
+
   @Test("a device keeps its container if it is one of the folder's; others belong to the smallest")
   func keepsContainer() async throws {
     try await onThread {

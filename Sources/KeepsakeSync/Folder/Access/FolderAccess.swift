@@ -10,6 +10,8 @@ struct FolderSignature: Hashable, Sendable {
   var changedNanoseconds: Int64
   var inode: UInt64
 
+  var changedMilliseconds: Int64 { changedNanoseconds / 1_000_000 }
+
   init(_ status: FileStatus) {
     size = status.size
     // Wraps for times some centuries away, because these numbers only have to differ.
