@@ -1,7 +1,9 @@
 # The few commands that a newcomer needs. `make demo` and `make test` install what a fresh Debian or Ubuntu lacks.
 SWIFT ?= swift
+comma := ,
 # The server and the command stand behind the trait Cloud; one build folder serves the demo and the tests.
-TRAITS = --traits Cloud
+# The storage in PostgreSQL needs its client library, which only Debian's way of installing it is known of here.
+TRAITS := --traits $(if $(filter Linux,$(shell uname)),Cloud$(comma)PostgreSQL,Cloud)
 KEEPSAKE = .build/debug/keepsake
 
 .PHONY: help demo space dead-panic test test-deep damage removals torture power kills money-kills backup-kills stops \
@@ -51,11 +53,11 @@ space: prepare
 	@.build/debug/Space $(SPACE_FLAGS)
 
 test: build
-	@Scripts/test.sh
+	@TRAITS="$(TRAITS)" Scripts/test.sh
 
 test-deep: build
 	@KEEPSAKE_DEEP=1 Scripts/prepare.sh
-	@KEEPSAKE_DEEP=1 Scripts/test.sh
+	@KEEPSAKE_DEEP=1 TRAITS="$(TRAITS)" Scripts/test.sh
 
 damage: build
 	@KEEPSAKE_DAMAGE=20000 $(SWIFT) test $(TRAITS) --skip-build --filter KeepsakeTests.DamageTests

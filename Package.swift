@@ -5,6 +5,7 @@ import PackageDescription
 // What a game fetches: GRDB, swift-crypto (with what it needs) and swift-syntax. What only the cloud and the
 // command need stands behind the trait `Cloud`, which is off unless asked for: `swift build --traits Cloud`.
 let cloud: TargetDependencyCondition = .when(traits: ["Cloud"])!
+let postgres: TargetDependencyCondition = .when(traits: ["PostgreSQL"])!
 
 let strict: [SwiftSetting] = [
   .enableUpcomingFeature("ExistentialAny"),
@@ -64,6 +65,7 @@ let package = Package(
   ],
   traits: [
     .trait(name: "Cloud", description: "The server and the command line tool, with the packages that only they need."),
+    .trait(name: "PostgreSQL", description: "The server's storage in PostgreSQL, which needs its client library."),
     .trait(name: "Android", description: "zstd from source, for builds for Android on Linux."),
     .default(enabledTraits: []),
   ],
@@ -152,10 +154,18 @@ let package = Package(
       name: "KeepsakeTesting",
       dependencies: ["Keepsake", "KeepsakeReplication", "KeepsakeSimulation", "KeepsakeStore", "KeepsakeSync"],
       swiftSettings: strict),
+    // The client library of PostgreSQL, and what the server needs of it. Neither is looked for without the trait.
+    .systemLibrary(
+      name: "CPostgreSQL", pkgConfig: "libpq",
+      providers: [.apt(["libpq-dev"]), .yum(["libpq-devel"]), .brew(["libpq"])]),
+    .target(
+      name: "KeepsakePostgreSQL", dependencies: [.target(name: "CPostgreSQL", condition: postgres)],
+      swiftSettings: strict),
     .target(
       name: "KeepsakeServer",
       dependencies: [
         "KeepsakePlatform", "KeepsakeReplication",
+        .target(name: "KeepsakePostgreSQL", condition: postgres),
         .product(name: "GRDB", package: "GRDB.swift", condition: cloud),
         .product(name: "Crypto", package: "swift-crypto", condition: cloud),
         .product(name: "Hummingbird", package: "hummingbird", condition: cloud),
@@ -277,9 +287,11 @@ let package = Package(
         .product(name: "GRDB", package: "GRDB.swift"),
       ],
       swiftSettings: strict),
+    .testTarget(name: "KeepsakePostgreSQLTests", dependencies: ["KeepsakePostgreSQL"], swiftSettings: strict),
     .testTarget(
       name: "KeepsakeServerTests",
       dependencies: [
+        .target(name: "KeepsakePostgreSQL", condition: postgres),
         "ExchangeFuzz", "Keepsake", "KeepsakeServer", "KeepsakeSync", "KeepsakeStore", "KeepsakeReplication",
         "KeepsakeSimulation", "TestSupport",
         .product(name: "GRDB", package: "GRDB.swift", condition: cloud),

@@ -6,6 +6,8 @@ cd "$(dirname "$0")/.."
 log=.build/test.log
 keepsake=.build/debug/keepsake
 deep=${KEEPSAKE_DEEP:-0}
+# Those with which all was built.
+traits=${TRAITS:---traits Cloud,PostgreSQL}
 passed=0
 missed=()
 : > "$log"
@@ -16,8 +18,8 @@ tests() {
   local name=$1 width=$2
   shift 2
   export SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH=$width
-  Scripts/stage.sh "$name" \
-    bash -c "set -o pipefail; swift test --traits Cloud --skip-build $* 2>&1 | tee -a $log" && return
+  Scripts/stage.sh "$name" Scripts/with-postgres.sh \
+    bash -c "set -o pipefail; swift test $traits --skip-build $* 2>&1 | tee -a $log" && return
   echo "== what failed:"
   grep -aE '✘ (Test|Suite)|recorded an issue|[Ff]atal error|terminated by signal|unexpected signal' "$log" |
     grep -av 'known issue' | cut -c1-600 | tail -n 40

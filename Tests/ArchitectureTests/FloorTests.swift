@@ -23,7 +23,8 @@ struct FloorTests {
     "KeepsakeRecords": [],
     "KeepsakeSimulation": ["KeepsakeArchive", "KeepsakeReplication", "KeepsakeStore", "KeepsakeSync", "Keepsake"],
     "KeepsakeTesting": ["Keepsake", "KeepsakeReplication", "KeepsakeSimulation", "KeepsakeStore", "KeepsakeSync"],
-    "KeepsakeServer": ["KeepsakePlatform", "KeepsakeReplication"],
+    "KeepsakePostgreSQL": ["CPostgreSQL"],
+    "KeepsakeServer": ["KeepsakePlatform", "KeepsakePostgreSQL", "KeepsakeReplication"],
     "KeepsakeMirror": ["KeepsakePlatform", "KeepsakeReplication", "KeepsakeStore"],
     "KeepsakeCommand": [
       "Keepsake", "KeepsakeArchive", "KeepsakeInspection", "KeepsakeInterchange", "KeepsakeMirror",
@@ -31,6 +32,7 @@ struct FloorTests {
       "KeepsakeSimulation", "CZlib",
     ],
     "CCurl": [],
+    "CPostgreSQL": [],
     "CZstd": [],
     "CZlib": [],
   ]
@@ -55,7 +57,7 @@ struct FloorTests {
   ]
 
   /// The targets of the system's libraries, which have only headers.
-  static let systemLibraries: Set = ["CCurl", "CZstd", "CZlib"]
+  static let systemLibraries: Set = ["CCurl", "CPostgreSQL", "CZstd", "CZlib"]
 
   static func sources(of target: String) throws -> [URL] {
     let folder = root.appending(path: "Sources/\(target)")

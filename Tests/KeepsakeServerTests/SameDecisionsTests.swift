@@ -59,61 +59,75 @@ import Testing
       try FileManager.default.createDirectory(at: contents, withIntermediateDirectories: true)
       let storage = try SQLiteCloudStorage(
         database: folder.appendingPathComponent("cloud.sqlite"), contents: contents, clock: { 5 })
-      let devices = (0..<3 as Range<UInt64>).map { DeviceID(high: 1, low: $0) }
-      for device in devices {
-        let identity = DeviceIdentity(
-          device: device, player: PlayerID(high: 2, low: 2), container: Self.player, app: AppID(ofKey: "app"))
-        try await storage.recordDevice(
-          DeviceRecord(identity: identity, name: "", createdMilliseconds: 5, seenMilliseconds: 5))
-      }
-      var memory = MemoryContainer(epoch: 0)
-      // What the server has of the devices, which decides what goes when there is no room.
-      let lastVisit = 5 + ServerLimits.visitMilliseconds
-      for device in devices { for now in [5, lastVisit] { memory.recordVisit(of: device, now: now) } }
-      var random = SeededGenerator(seed: seed)
-      var cursors = [Cursor](repeating: .start, count: devices.count)
-      var outcomes: Set<String> = []
-      for number in 1...750 as ClosedRange<UInt64> {
-        let index = Int(random.next() % UInt64(devices.count))
-        if random.next() % 20 == 0 { cursors[index] = .start }
-        let request = Self.request(number, cursors[index], memory, using: &random)
-        let quota: Int64? = random.next() % 2 == 0 ? 9_000 : nil
-        let source = SeededGenerator(seed: random.next())
-        var marks = source
-        let expected: Result<ExchangeResponse, ExchangeError>
-        do {
-          var next = memory
-          expected = .success(
-            try CloudAcceptance.exchange(
-              request, from: devices[index], now: 5, quota: quota, in: &next, using: &marks))
-          memory = next
-        } catch let error as ExchangeError {
-          expected = .failure(error)
-        }
-        let found: Result<ExchangeResponse, ExchangeError>
-        do {
-          let reads = try CloudAcceptance.reads(of: request, from: devices[index], hasQuota: quota != nil)
-          found = .success(
-            try await storage.decide(on: Self.player, reading: reads) { container in
-              var marks = source
-              return try CloudAcceptance.exchange(
-                request, from: devices[index], now: 5, quota: quota, in: &container, using: &marks)
-            })
-        } catch let error as ExchangeError {
-          found = .failure(error)
-        }
-        try #require("\(found)" == "\(expected)", "seed \(seed), exchange \(number): \(request)")
-        if case .success(let response) = expected {
-          cursors[index] = response.restart ? .start : response.cursor
-          outcomes.insert("\(response.outcome.map { "\($0)".prefix(6) } ?? "none")")
-        }
-      }
-      // All kinds of outcomes came up.
-      #expect(outcomes.count == 5, "\(outcomes)")
+      for device in Self.devices(of: Self.player) { try await storage.recordDevice(device) }
+      let memory = try await Self.play(storage, Self.player, seed: seed)
       let stored = try await storage.read(Self.player) { try ($0.changes(after: 0, limit: 9_999), $0.recountedBytes()) }
       #expect(stored.0 == memory.changes(after: 0, limit: 9_999) && stored.1 == memory.usedBytes())
       try await storage.close()
     }
+  }
+
+  static func devices(of container: ContainerID) -> [DeviceRecord] {
+    (0..<3 as Range<UInt64>).map { number in
+      let identity = DeviceIdentity(
+        device: DeviceID(high: 1, low: number), player: PlayerID(high: 2, low: 2), container: container,
+        app: AppID(ofKey: "app"))
+      return DeviceRecord(identity: identity, name: "", createdMilliseconds: 5, seenMilliseconds: 5)
+    }
+  }
+
+  /// Makes 750 random exchanges with a container that nothing was stored in, and with one in memory.
+  ///
+  /// - Returns: The one in memory.
+  static func play(
+    _ storage: some DecidingStorage, _ player: ContainerID, seed: UInt64
+  ) async throws -> MemoryContainer {
+    let devices = devices(of: player).map(\.identity.device)
+    var memory = MemoryContainer(epoch: 0)
+    // What the server has of the devices, which decides what goes when there is no room.
+    let lastVisit = 5 + ServerLimits.visitMilliseconds
+    for device in devices { for now in [5, lastVisit] { memory.recordVisit(of: device, now: now) } }
+    var random = SeededGenerator(seed: seed)
+    var cursors = [Cursor](repeating: .start, count: devices.count)
+    var outcomes: Set<String> = []
+    for number in 1...750 as ClosedRange<UInt64> {
+      let index = Int(random.next() % UInt64(devices.count))
+      if random.next() % 20 == 0 { cursors[index] = .start }
+      let request = request(number, cursors[index], memory, using: &random)
+      let quota: Int64? = random.next() % 2 == 0 ? 9_000 : nil
+      let source = SeededGenerator(seed: random.next())
+      var marks = source
+      let expected: Result<ExchangeResponse, ExchangeError>
+      do {
+        var next = memory
+        expected = .success(
+          try CloudAcceptance.exchange(
+            request, from: devices[index], now: 5, quota: quota, in: &next, using: &marks))
+        memory = next
+      } catch let error as ExchangeError {
+        expected = .failure(error)
+      }
+      let found: Result<ExchangeResponse, ExchangeError>
+      do {
+        let reads = try CloudAcceptance.reads(of: request, from: devices[index], hasQuota: quota != nil)
+        found = .success(
+          try await storage.decide(on: player, reading: reads) { container in
+            var marks = source
+            return try CloudAcceptance.exchange(
+              request, from: devices[index], now: 5, quota: quota, in: &container, using: &marks)
+          })
+      } catch let error as ExchangeError {
+        found = .failure(error)
+      }
+      try #require("\(found)" == "\(expected)", "seed \(seed), exchange \(number): \(request)")
+      if case .success(let response) = expected {
+        cursors[index] = response.restart ? .start : response.cursor
+        outcomes.insert("\(response.outcome.map { "\($0)".prefix(6) } ?? "none")")
+      }
+    }
+    // All kinds of outcomes came up.
+    #expect(outcomes.count == 5, "\(outcomes)")
+    return memory
   }
 }
 #endif

@@ -77,8 +77,8 @@ public struct CloudAddress: Sendable {
   ///
   /// - Parameters:
   ///   - identifier: The container's identifier ("iCloud.com.example.space"); nil for the app's first one.
-  ///   - folder: The name of the folder in it, which is created: at most 100 letters (`a` to `z`, `A` to `Z`), digits, `-`,
-  ///     `_`, and spaces between them. Any other is `refused`.
+  ///   - folder: The name of the folder in it, which is created: at most 100 letters (`a` to `z`, `A` to `Z`), digits,
+  ///     `-`, `_`, and spaces between them. Any other is `refused`.
   ///   - joining: Whether a device whose data belongs to another account, folder or server joins this account's data.
   ///     Ask the player first.
   /// - Returns: The address.

@@ -90,7 +90,7 @@ extension SnapshotContainer {
     guard writes.released[version] == nil, let holder = newHolders[version] ?? base.room.holders[version] else {
       return
     }
-    writes.released[version] = holder.slot
+    writes.released[version] = holder
     for hash in holder.contents.sorted() {
       holders[hash, default: 0] -= 1
       try removeUnneeded(hash)

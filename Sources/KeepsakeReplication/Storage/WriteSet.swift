@@ -65,6 +65,18 @@ package struct WriteSet: Sendable {
     package var through: UInt64
     /// Where marks stay besides.
     package var kept: [ClosedRange<UInt64>]
+
+    /// The seqs whose marks go, from the first to the last: what is between those that stay.
+    package var ranges: [ClosedRange<UInt64>] {
+      var ranges: [ClosedRange<UInt64>] = []
+      var first: UInt64 = 1
+      for kept in kept.sorted(by: { $0.lowerBound < $1.lowerBound }) {
+        if kept.lowerBound > first { ranges.append(first...min(kept.lowerBound - 1, through)) }
+        first = max(first, kept.upperBound + 1)
+        guard first <= through else { return ranges }
+      }
+      return ranges + [first...through]
+    }
   }
 
   /// A decision of the bank.
@@ -104,8 +116,8 @@ package struct WriteSet: Sendable {
   /// In order: a content comes after its base. Those to remove are removed before.
   package internal(set) var contents: [Content] = []
   package internal(set) var removedContents: Set<ContentHash> = []
-  /// Versions that hold their contents no more.
-  package internal(set) var released: [VersionID: String] = [:]
+  /// Versions that hold their contents no more, with what they held.
+  package internal(set) var released: [VersionID: Snapshot.Room.Holder] = [:]
   package internal(set) var suspects: Set<ContentHash> = []
 
   package internal(set) var droppedOffers: Set<OfferID> = []

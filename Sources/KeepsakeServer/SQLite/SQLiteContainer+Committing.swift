@@ -237,12 +237,10 @@ extension SQLiteContainer {
   }
 
   private func commitReleases(_ writes: WriteSet) throws {
-    for version in writes.released.keys {
-      let found = try row(
-        """
-        UPDATE version SET holds = 0 WHERE container = ? AND id = ? AND holds = 1 RETURNING seq, id, slot, record
-        """, [number, version.bytes])
-      for hash in Set(try found.map(sequencedVersion)?.record.contents ?? []) { try count(hash, holders: -1) }
+    for (version, holder) in writes.released {
+      try run("UPDATE version SET holds = 0 WHERE container = ? AND id = ? AND holds = 1", [number, version.bytes])
+      guard db.changesCount == 1 else { continue }
+      for hash in holder.contents { try count(hash, holders: -1) }
     }
   }
 

@@ -58,7 +58,7 @@ extension SQLiteContainer {
     for version in writes.forgotten {
       try run("DELETE FROM covered WHERE container = ? AND id = ?", [number, version.bytes])
     }
-    if let marks = writes.forgottenMarks { try forget(marks) }
+    for range in writes.forgottenMarks?.ranges ?? [] { try forgetMarks(range) }
     if let position = writes.recordedPosition {
       try run(
         "INSERT OR REPLACE INTO pastPosition (container, milliseconds, seq, devices) VALUES (?, ?, ?, ?)",
@@ -71,16 +71,6 @@ extension SQLiteContainer {
 
   /// Removes marks that aren't of cells or versions, between the ranges where they stay: some at a time, so that no
   /// commit takes long.
-  private func forget(_ marks: WriteSet.ForgottenMarks) throws {
-    var first: UInt64 = 1
-    for kept in marks.kept.sorted(by: { $0.lowerBound < $1.lowerBound }) {
-      if kept.lowerBound > first { try forgetMarks(first...min(kept.lowerBound - 1, marks.through)) }
-      first = max(first, kept.upperBound + 1)
-      guard first <= marks.through else { return }
-    }
-    try forgetMarks(first...marks.through)
-  }
-
   private func forgetMarks(_ range: ClosedRange<UInt64>) throws {
     try run(
       """

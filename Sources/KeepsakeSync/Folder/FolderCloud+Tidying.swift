@@ -62,7 +62,7 @@ extension FolderCloud {
   }
 
   /// Returns whether a file that should be a segment isn't one yet: a program may still be writing it. One that has
-  /// stayed that way for long is damaged. A program may give a new file an old date, which the file system knows better.
+  /// stayed that way for long is damaged. A program may give a new file an old date; the file system knows better.
   private func hasHalves(since milliseconds: Int64) -> Bool {
     files.contains { name, seen in
       guard seen.hash == nil, SegmentHash(name) != nil else { return false }

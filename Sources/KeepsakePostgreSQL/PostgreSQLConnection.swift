@@ -1,0 +1,262 @@
+#if PostgreSQL
+import CPostgreSQL
+import Dispatch
+import Foundation
+
+/// A connection to a database, used by one thread at a time.
+///
+/// Transactions are sent many at a time, without waiting for one's answer before the next is sent (pipeline mode of
+/// libpq): each is what stands between two syncs, which a server commits as a whole, or undoes at the first error.
+/// Statements are prepared once for a connection, and values travel in binary form.
+package final class PostgreSQLConnection {
+  private let connection: OpaquePointer
+  private let settings: PostgreSQLSettings
+  /// The names of prepared statements, by their texts and the types of their values.
+  private var prepared: [Preparation: String] = [:]
+  private var nextName = 0
+  /// Whether it can't be used any more.
+  package private(set) var isBroken = false
+
+  private struct Preparation: Hashable {
+    var sql: String
+    var types: [UInt32]
+
+    init(_ statement: PostgreSQLStatement) {
+      (sql, types) = (statement.sql, statement.values.map(\.type))
+    }
+  }
+
+  /// Connects to the first server that is reached and takes changes. Blocks, for `connectSeconds` for each at most.
+  package init(_ settings: PostgreSQLSettings) throws(PostgreSQLError) {
+    self.settings = settings
+    let words = settings.words
+    let names = words.map { strdup($0.name) }
+    let values = words.map { strdup($0.value) }
+    defer { for text in names + values { free(text) } }
+    let pointers = { (texts: [UnsafeMutablePointer<CChar>?]) in texts.map { UnsafePointer($0) } + [nil] }
+    guard let connection = PQconnectdbParams(pointers(names), pointers(values), 1) else {
+      throw .unreachable("libpq is out of memory")
+    }
+    self.connection = connection
+    guard PQstatus(connection) == CONNECTION_OK else {
+      let message = Self.message(of: connection)
+      PQfinish(connection)
+      isClosed = true
+      throw .unreachable(message)
+    }
+    // What a server has to say besides isn't for the terminal.
+    PQsetNoticeProcessor(connection, { _, _ in }, nil)
+    guard PQsetnonblocking(connection, 1) == 0, PQenterPipelineMode(connection) == 1 else {
+      isBroken = true
+      throw .unreachable(Self.message(of: connection))
+    }
+  }
+
+  private var isClosed = false
+
+  deinit { if !isClosed { PQfinish(connection) } }
+
+  /// The file that becomes readable when the server says something.
+  package var file: Int32 { PQsocket(connection) }
+
+  // MARK: Transactions
+
+  package typealias Outcome = Result<[PostgreSQLRows], PostgreSQLError>
+
+  /// Runs transactions, in one round trip. Each is committed as a whole or not at all, whatever becomes of the others.
+  ///
+  /// - Returns: For each transaction what its statements returned, or why nothing of it was done.
+  package func run(_ transactions: [[PostgreSQLStatement]]) -> [Outcome] {
+    guard !isBroken else { return transactions.map { _ in .failure(.unreachable("the connection is broken")) } }
+    var pipeline = Pipeline(count: transactions.count)
+    do {
+      try send(transactions, &pipeline)
+      try receive(&pipeline)
+    } catch {
+      isBroken = true
+      let lost: PostgreSQLError = pipeline.isSent ? .unknownOutcome("\(error)") : .unreachable("\(error)")
+      return pipeline.outcomes.map { $0 ?? .failure(lost) }
+    }
+    return pipeline.outcomes.map { $0 ?? .failure(.unexpected("a transaction got no answer")) }
+  }
+
+  /// Runs one transaction.
+  package func run(_ statements: [PostgreSQLStatement]) throws(PostgreSQLError) -> [PostgreSQLRows] {
+    try run([statements])[0].get()
+  }
+
+  /// What was sent, and what has come back.
+  private struct Pipeline {
+    enum Expected {
+      case preparation(Preparation)
+      case statement(Preparation)
+      case sync
+    }
+    /// For each transaction, what its answers are; those of preparations come first, as one of their own.
+    var expected: [[Expected]] = []
+    var outcomes: [Outcome?]
+    /// Why statements can't be prepared.
+    var refused: [Preparation: PostgreSQLError] = [:]
+    /// Whether anything that changes something was handed to libpq.
+    var isSent = false
+
+    init(count: Int) { outcomes = Array(repeating: nil, count: count) }
+  }
+  private struct Broken: Error, CustomStringConvertible {
+    var description: String
+  }
+
+  private func send(_ transactions: [[PostgreSQLStatement]], _ pipeline: inout Pipeline) throws {
+    var preparations: [Pipeline.Expected] = []
+    // Apart from the transactions: one that fails must not take the preparation of another one's statement with it.
+    for statement in transactions.joined() {
+      let preparation = Preparation(statement)
+      guard prepared[preparation] == nil else { continue }
+      let name = "s\(nextName)"
+      nextName += 1
+      prepared[preparation] = name
+      try check(
+        PQsendPrepare(connection, name, statement.sql, Int32(preparation.types.count), preparation.types) == 1)
+      // Each by itself, so that one that can't be prepared leaves the others.
+      try check(PQpipelineSync(connection) == 1)
+      preparations += [.preparation(preparation), .sync]
+    }
+    pipeline.expected = [preparations]
+    for statements in transactions {
+      for statement in statements {
+        guard let name = prepared[Preparation(statement)] else {
+          throw Broken(description: "a statement isn't prepared")
+        }
+        try send(statement, as: name)
+      }
+      try check(PQpipelineSync(connection) == 1)
+      pipeline.expected.append(statements.map { .statement(Preparation($0)) } + [.sync])
+      pipeline.isSent = true
+    }
+  }
+
+  private func send(_ statement: PostgreSQLStatement, as name: String) throws {
+    let values = statement.values.map(\.bytes)
+    let formats = [Int32](repeating: 1, count: values.count)
+    let lengths = values.map { Int32($0?.count ?? 0) }
+    // One buffer for all, since pointers into each of them can't be held at the same time.
+    let joined = values.reduce(into: Data()) { $0.append($1 ?? Data()) } + Data([0])
+    let sent = joined.withUnsafeBytes { buffer in
+      var offset = 0
+      let pointers = values.map { value -> UnsafePointer<CChar>? in
+        guard let value else { return nil }
+        defer { offset += value.count }
+        return buffer.baseAddress?.advanced(by: offset).assumingMemoryBound(to: CChar.self)
+      }
+      return PQsendQueryPrepared(connection, name, Int32(values.count), pointers, lengths, formats, 1)
+    }
+    try check(sent == 1)
+  }
+
+  private func receive(_ pipeline: inout Pipeline) throws {
+    let deadline = DispatchTime.now().uptimeNanoseconds + UInt64(settings.answerSeconds) * 1_000_000_000
+    for (index, expected) in pipeline.expected.enumerated() {
+      var rows: [PostgreSQLRows] = []
+      var failure: PostgreSQLError?
+      for answer in expected {
+        var result = try next(until: deadline)
+        defer { PQclear(result) }
+        var status = PQresultStatus(result)
+        switch answer {
+        case .sync:
+          // What fails when the transaction is committed comes before.
+          while status == PGRES_FATAL_ERROR {
+            failure = failure ?? Self.failure(of: result)
+            PQclear(result)
+            result = nil
+            result = try next(until: deadline, mayEnd: true)
+            if result == nil { result = try next(until: deadline) }
+            status = PQresultStatus(result)
+          }
+          guard status == PGRES_PIPELINE_SYNC else { throw unexpected(status) }
+          continue  // Nothing more comes of it.
+        case .preparation(let preparation):
+          guard status != PGRES_COMMAND_OK else { break }
+          prepared[preparation] = nil
+          pipeline.refused[preparation] = Self.failure(of: result)
+        case .statement(let preparation):
+          switch status {
+          case PGRES_TUPLES_OK, PGRES_COMMAND_OK: rows.append(Self.rows(of: result))
+          case PGRES_FATAL_ERROR: failure = failure ?? pipeline.refused[preparation] ?? Self.failure(of: result)
+          case PGRES_PIPELINE_ABORTED: break
+          default: throw unexpected(status)
+          }
+        }
+        // Each statement's results end with nothing.
+        guard try next(until: deadline, mayEnd: true) == nil else { throw Broken(description: "two results of one") }
+      }
+      guard index > 0 else { continue }
+      pipeline.outcomes[index - 1] = failure.map { .failure($0) } ?? .success(rows)
+      // It ends the connection after this.
+      if failure?.state == .adminShutdown { isBroken = true }
+    }
+  }
+
+  private func unexpected(_ status: ExecStatusType) -> Broken {
+    Broken(description: "\(String(cString: PQresStatus(status))) \(Self.message(of: connection))")
+  }
+
+  /// Returns the next result, sending and receiving meanwhile.
+  ///
+  /// - Parameter mayEnd: Whether the end of a statement's results is expected.
+  private func next(until deadline: UInt64, mayEnd: Bool = false) throws -> OpaquePointer? {
+    while PQisBusy(connection) == 1 || PQflush(connection) == 1 {
+      let left = Int64(deadline) - Int64(DispatchTime.now().uptimeNanoseconds)
+      guard left > 0 else { throw Broken(description: "no answer within \(settings.answerSeconds) s") }
+      let flushed = PQflush(connection)
+      try check(flushed >= 0)
+      var polled = pollfd(
+        fd: PQsocket(connection), events: Int16(POLLIN) | (flushed == 1 ? Int16(POLLOUT) : 0), revents: 0)
+      // Answers may be here already, which nothing wakes for.
+      guard PQisBusy(connection) == 1 || flushed == 1 else { break }
+      let number = poll(&polled, 1, Int32(clamping: left / 1_000_000 + 1))
+      if number < 0, errno == EINTR { continue }
+      try check(number >= 0)
+      if polled.revents != 0 { try check(PQconsumeInput(connection) == 1) }
+    }
+    guard let result = PQgetResult(connection) else {
+      if mayEnd { return nil }
+      throw Broken(description: "an answer is missing: \(Self.message(of: connection))")
+    }
+    return result
+  }
+
+  private func check(_ isDone: Bool) throws {
+    if !isDone { throw Broken(description: Self.message(of: connection)) }
+  }
+
+  // MARK: Results
+
+  private static func rows(of result: OpaquePointer?) -> PostgreSQLRows {
+    var rows = PostgreSQLRows()
+    let columns = PQnfields(result)
+    for row in 0..<PQntuples(result) {
+      rows.rows.append(
+        (0..<columns).map { column in
+          if PQgetisnull(result, row, column) == 1 { return nil }
+          return PQgetvalue(result, row, column).map { Data(bytes: $0, count: Int(PQgetlength(result, row, column))) }
+        })
+    }
+    rows.count = PQcmdTuples(result).flatMap { Int(String(cString: $0)) } ?? 0
+    return rows
+  }
+
+  private static func failure(of result: OpaquePointer?) -> PostgreSQLError {
+    let state = PQresultErrorField(result, Int32(UInt8(ascii: "C"))).map { String(cString: $0) }
+    let message = PQresultErrorField(result, Int32(UInt8(ascii: "M"))).map { String(cString: $0) }
+    // Without a state it is libpq's own: the connection broke.
+    guard let state else { return .unknownOutcome(PQresultErrorMessage(result).map { String(cString: $0) } ?? "") }
+    return .refused(.init(state), message: message ?? "")
+  }
+
+  private static func message(of connection: OpaquePointer) -> String {
+    let text = PQerrorMessage(connection).map { String(cString: $0) } ?? ""
+    return text.trimmingCharacters(in: .whitespacesAndNewlines).replacingOccurrences(of: "\n", with: " ")
+  }
+}
+#endif

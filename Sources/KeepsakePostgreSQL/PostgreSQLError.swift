@@ -1,0 +1,51 @@
+#if PostgreSQL
+/// What can go wrong with a database, by what the caller can do about it.
+package enum PostgreSQLError: Error, Hashable, Sendable {
+  /// The server refused a statement; nothing of its transaction was done.
+  case refused(State, message: String)
+  /// The connection broke, or took too long, before the transaction was sent: nothing was done.
+  case unreachable(String)
+  /// The connection broke, or took too long, after the transaction was sent: it may have been done.
+  case unknownOutcome(String)
+  /// The server answered something that no correct one does.
+  case unexpected(String)
+
+  /// The five letters by which SQL names an error.
+  package struct State: Hashable, Sendable, ExpressibleByStringLiteral {
+    package var code: String
+
+    package init(_ code: String) { self.code = code }
+    package init(stringLiteral code: String) { self.code = code }
+
+    package static let serializationFailure: State = "40001"
+    package static let deadlock: State = "40P01"
+    package static let divisionByZero: State = "22012"
+    package static let uniqueViolation: State = "23505"
+    package static let readOnlyTransaction: State = "25006"
+    package static let queryCanceled: State = "57014"
+    package static let adminShutdown: State = "57P01"
+    package static let diskFull: State = "53100"
+    package static let undefinedTable: State = "42P01"
+    package static let unknownStatement: State = "26000"
+  }
+
+  package var state: State? {
+    if case .refused(let state, _) = self { state } else { nil }
+  }
+
+  /// Whether the same transaction can succeed if it is begun anew: another one was in its way.
+  package var isConflict: Bool { state == .serializationFailure || state == .deadlock }
+}
+
+extension PostgreSQLError: CustomStringConvertible {
+  package var description: String {
+    switch self {
+    case .refused(let state, let message): "\(message) (\(state.code))"
+    case .unreachable(let message): "The database can't be reached: \(message)"
+    case .unknownOutcome(let message):
+      "The connection to the database broke, and what became of the change is unknown: \(message)"
+    case .unexpected(let message): "The database answered in a way that isn't understood: \(message)"
+    }
+  }
+}
+#endif

@@ -1,0 +1,37 @@
+#if PostgreSQL
+import CPostgreSQL
+import Foundation
+
+/// How a database is reached, and how long anything there may take.
+package struct PostgreSQLSettings: Hashable, Sendable {
+  /// As libpq takes it: `postgres://user@host:5432,other:5432/keepsake?sslmode=verify-full`. Of several hosts the first
+  /// one that takes changes is used.
+  package var address: String
+  /// For each host.
+  package var connectSeconds = 5
+  /// After this time the server gives up a statement.
+  package var statementSeconds = 10
+  /// After this time a connection that doesn't answer counts as broken; more than `statementSeconds`.
+  package var answerSeconds = 20
+  /// Shown in the server's list of sessions.
+  package var name = "keepsake"
+
+  package init(_ address: String) { self.address = address }
+
+  /// What libpq is told. What the address says counts more, except of how transactions are kept apart.
+  var words: [(name: String, value: String)] {
+    // A snapshot of a transaction is of one moment, and two that change the same row don't both succeed.
+    let options = [
+      "statement_timeout=\(statementSeconds * 1_000)",
+      "idle_in_transaction_session_timeout=\(statementSeconds * 1_000)",
+      #"default_transaction_isolation=repeatable\ read"#,
+    ]
+    return [
+      ("connect_timeout", "\(connectSeconds)"), ("application_name", name), ("client_encoding", "UTF8"),
+      ("target_session_attrs", "read-write"), ("keepalives_idle", "10"), ("keepalives_interval", "5"),
+      ("keepalives_count", "3"), ("tcp_user_timeout", "\(answerSeconds * 1_000)"),
+      ("dbname", address), ("options", options.map { "-c \($0)" }.joined(separator: " ")),
+    ]
+  }
+}
+#endif

@@ -1,0 +1,61 @@
+#if PostgreSQL
+package import Foundation
+
+/// A parameter of a statement, or nothing of that type. Numbers are 64 bits wide, names and records are bytes: a title
+/// may hold a NUL, which the database's text refuses.
+package enum PostgreSQLValue: Hashable, Sendable {
+  case int(Int64?)
+  case bytes(Data?)
+  case text(String?)
+  case list([Data]?)
+  case numbers([Int64]?)
+
+  /// The type by which the server knows it.
+  var type: UInt32 {
+    switch self {
+    case .int: 20
+    case .bytes: 17
+    case .text: 25
+    case .list: 1001
+    case .numbers: 1016
+    }
+  }
+
+  /// Its binary form; nil for nothing.
+  var bytes: Data? {
+    switch self {
+    case .int(let value): value.map { Self.bigEndian($0) }
+    case .bytes(let data): data
+    case .text(let text): text.map { Data($0.utf8) }
+    case .list(let items): items.map { Self.array(of: $0, type: 17) }
+    case .numbers(let numbers): numbers.map { Self.array(of: $0.map { Self.bigEndian($0) }, type: 20) }
+    }
+  }
+
+  private static func bigEndian(_ value: some FixedWidthInteger) -> Data {
+    withUnsafeBytes(of: value.bigEndian) { Data($0) }
+  }
+
+  /// An array as the server takes it: the number of dimensions, a flag for nulls, the type; the length and the first
+  /// index of its one dimension; the items, each after its length. An empty one has no dimension.
+  private static func array(of items: [Data], type: Int32) -> Data {
+    var bytes = Data()
+    for word in items.isEmpty ? [0, 0, type] : [1, 0, type, Int32(items.count), 1] { bytes += bigEndian(word) }
+    for item in items { bytes += bigEndian(Int32(item.count)) + item }
+    return bytes
+  }
+}
+
+extension PostgreSQLValue: ExpressibleByIntegerLiteral {
+  package init(integerLiteral value: Int64) { self = .int(value) }
+}
+
+/// A statement with its parameters, `$1` and so on. The server prepares each text once for a connection: it has to be
+/// one of few.
+package struct PostgreSQLStatement: Hashable, Sendable {
+  package var sql: String
+  package var values: [PostgreSQLValue]
+
+  package init(_ sql: String, _ values: [PostgreSQLValue] = []) { (self.sql, self.values) = (sql, values) }
+}
+#endif

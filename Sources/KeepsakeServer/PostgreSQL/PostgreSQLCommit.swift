@@ -1,0 +1,339 @@
+#if Cloud && PostgreSQL
+import Foundation
+import KeepsakePostgreSQL
+import KeepsakeReplication
+
+/// What a decision changes, as statements that travel together and are committed together. None depends on another's
+/// answer.
+struct PostgreSQLCommit {
+  let container: Data
+  private let deletedMark: Data
+  private let now: Int64
+  private(set) var statements: [PostgreSQLStatement] = []
+  /// Which statements return names of files that no row names any more.
+  private(set) var fileStatements: [Int] = []
+
+  init(_ writes: WriteSet, of container: ContainerID, ifAt revision: UInt64, now: Int64) throws {
+    (self.container, deletedMark, self.now) = (container.bytes, container.deletedMark, now)
+    let encoded = try EncodedRows(writes)
+    move(writes, encoded.bank, from: revision)
+    addContents(writes)
+    addItems(writes, encoded)
+    addCovered(writes)
+    addReleases(writes)
+    addPruning(writes, encoded)
+    addOffers(writes, encoded)
+    try addDevice(writes)
+    if let retired = writes.retired { retire(retired.device, now: retired.now) }
+    try addBank(writes, encoded)
+  }
+
+  /// Adds a statement whose first value is the container.
+  mutating func add(_ sql: String, _ values: [PostgreSQLValue] = []) {
+    statements.append(PostgreSQLStatement(sql, [.bytes(container)] + values))
+  }
+
+  /// Moves the container to its next revision. Fails with a division by zero if it isn't at this one any more.
+  private mutating func move(_ writes: WriteSet, _ bank: Data?, from revision: UInt64) {
+    let position = writes.position
+    let values: [PostgreSQLValue] = [
+      .signed(position?.epoch), .signed(position?.seq), .signed(position?.mark), .bytes(bank), .int(writes.used),
+    ]
+    let set = """
+      epoch = coalesce($2, container.epoch), seq = coalesce($3, container.seq), mark = coalesce($4, container.mark),
+      bank = coalesce($5, container.bank), used = container.used + $6
+      """
+    if revision == 0 {
+      // Of a deleted player, no row with a later revision is left.
+      add(
+        """
+        WITH moved AS (
+          INSERT INTO container (id, epoch, seq, mark, bank, revision, used)
+          SELECT $1, coalesce($2, 0), coalesce($3, 0), coalesce($4, 0), $5, 1, $6
+          WHERE NOT EXISTS (SELECT 1 FROM retired WHERE container = $7 AND device = '')
+          ON CONFLICT (id) DO UPDATE SET revision = 1, \(set) WHERE container.revision = 0
+          RETURNING 1
+        ) SELECT 1 / count(*) FROM moved
+        """, values + [.bytes(deletedMark)])
+    } else {
+      add(
+        """
+        WITH moved AS (
+          UPDATE container SET revision = $7 + 1, \(set) WHERE id = $1 AND revision = $7 RETURNING 1
+        ) SELECT 1 / count(*) FROM moved
+        """, values + [.signed(revision)])
+    }
+  }
+
+  // MARK: Contents
+
+  private mutating func addContents(_ writes: WriteSet) {
+    let new = Set(writes.contents.map(\.hash))
+    for hash in writes.removedContents.sorted() { remove(hash, isReplaced: new.contains(hash)) }
+    for content in writes.contents { put(content) }
+    if !writes.suspects.isEmpty {
+      add("UPDATE content SET suspect = 1 WHERE container = $1 AND hash = ANY($2)", [.hashes(writes.suspects)])
+    }
+  }
+
+  /// Puts a content, in place of one that is damaged or lost if there is one, whatever holds that.
+  private mutating func put(_ content: WriteSet.Content) {
+    var (frame, name): (Data?, Data?)
+    switch content.bytes {
+    case .inline(let bytes): frame = bytes
+    case .stored(let stored, _): name = Data(stored.utf8)
+    }
+    let base = PostgreSQLValue.bytes(content.base?.bytes)
+    if content.base != nil {
+      add("UPDATE content SET leaning = leaning + 1 WHERE container = $1 AND hash = $2", [base])
+    }
+    add(
+      """
+      INSERT INTO content (
+        container, hash, length, base, leans, file, size, taken, suspect, holders, leaning, bytes
+      ) SELECT $1, $2, $3, $4, (SELECT count(*) FROM content WHERE container = $1 AND hash = $4),
+        $5, $6, $7, 0, 0, 0, $8
+      ON CONFLICT (container, hash) DO UPDATE SET length = excluded.length, base = excluded.base,
+        leans = excluded.leans, file = excluded.file, size = excluded.size, taken = excluded.taken, suspect = 0,
+        bytes = excluded.bytes
+      """,
+      [
+        .bytes(content.hash.bytes), .int(Int64(content.length)), base, .bytes(name), .int(Int64(content.bytes.count)),
+        .int(now), .bytes(frame),
+      ])
+  }
+
+  /// - Parameter isReplaced: Whether the content is put again by the same commit: its row stays.
+  private mutating func remove(_ hash: ContentHash, isReplaced: Bool) {
+    let hash = PostgreSQLValue.bytes(hash.bytes)
+    fileStatements.append(statements.count)
+    add("SELECT file FROM content WHERE container = $1 AND hash = $2 AND file IS NOT NULL", [hash])
+    add(
+      """
+      UPDATE content SET leaning = leaning - 1
+      WHERE container = $1 AND hash = (SELECT base FROM content WHERE container = $1 AND hash = $2 AND leans = 1)
+      """, [hash])
+    if isReplaced { return }
+    add("UPDATE content SET leans = 0 WHERE container = $1 AND base = $2 AND leans = 1", [hash])
+    add("DELETE FROM content WHERE container = $1 AND hash = $2", [hash])
+  }
+
+  // MARK: Items
+
+  /// Writes cells and versions, each with the mark of its change. The marks of other changes are kept by themselves:
+  /// those of the bank, and those of which the item has changed again.
+  private mutating func addItems(_ writes: WriteSet, _ encoded: EncodedRows) {
+    var marks = Dictionary(writes.marks.map { ($0.seq, $0.mark) }) { $1 }
+    for (key, cell) in writes.cells {
+      put(cell, encoded.cells[key], mark: marks.removeValue(forKey: cell.seq) ?? 0)
+    }
+    for (id, version) in writes.versions {
+      let mark = marks.removeValue(forKey: version.version.seq) ?? 0
+      put(version, encoded.records[id], mark: mark, isReplaced: writes.covered.contains(id))
+    }
+    guard !marks.isEmpty else { return }
+    let sorted = marks.sorted { $0.key < $1.key }
+    add(
+      "INSERT INTO mark (container, seq, mark) SELECT $1, * FROM unnest($2, $3)",
+      [
+        .numbers(sorted.map { Int64(bitPattern: $0.key) }), .numbers(sorted.map { Int64(bitPattern: $0.value) }),
+      ])
+  }
+
+  private mutating func put(_ cell: SequencedCell, _ state: Data?, mark: UInt64) {
+    let key: [PostgreSQLValue] = [
+      .bytes(Data(cell.update.key.collection.utf8)), .bytes(Data(cell.update.key.key.utf8)),
+    ]
+    add(
+      """
+      INSERT INTO mark (container, seq, mark)
+      SELECT container, seq, mark FROM cell WHERE container = $1 AND collection = $2 AND key = $3
+      """, key)
+    add(
+      """
+      INSERT INTO cell (container, collection, key, seq, mark, state) VALUES ($1, $2, $3, $4, $5, $6)
+      ON CONFLICT (container, collection, key) DO UPDATE
+      SET seq = excluded.seq, mark = excluded.mark, state = excluded.state
+      """, key + [.signed(cell.seq), .signed(mark), .bytes(state)])
+  }
+
+  private mutating func put(_ written: WriteSet.Version, _ packed: Data?, mark: UInt64, isReplaced: Bool) {
+    let record = written.version.record
+    let id = PostgreSQLValue.bytes(record.id.bytes)
+    add(
+      """
+      INSERT INTO mark (container, seq, mark) SELECT container, seq, mark FROM version WHERE container = $1 AND id = $2
+      """, [id])
+    if written.holds, !record.contents.isEmpty {
+      add(
+        """
+        UPDATE content SET holders = holders + 1 WHERE container = $1 AND hash = ANY($3)
+        AND NOT EXISTS (SELECT 1 FROM version WHERE container = $1 AND id = $2 AND holds = 1)
+        """, [id, .hashes(record.contents)])
+    }
+    add(
+      """
+      INSERT INTO version (container, id, seq, mark, holds, head, slot, record) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
+      ON CONFLICT (container, id) DO UPDATE SET accepted = coalesce(version.accepted, version.seq), seq = excluded.seq,
+        mark = excluded.mark, holds = greatest(version.holds, excluded.holds), head = excluded.head,
+        slot = excluded.slot, record = excluded.record
+      """,
+      [
+        id, .signed(written.version.seq), .signed(mark), .flag(written.holds), .flag(written.isHead && !isReplaced),
+        .bytes(Data(record.slot.utf8)), .bytes(packed),
+      ])
+    // From now on its row says so.
+    add("DELETE FROM covered WHERE container = $1 AND id = $2", [id])
+  }
+
+  /// Marks versions as covered: they are no heads any more, or are marked by themselves if they aren't here.
+  private mutating func addCovered(_ writes: WriteSet) {
+    let ids = writes.covered.filter { writes.versions[$0] == nil }.map(\.bytes)
+    guard !ids.isEmpty else { return }
+    add("UPDATE version SET head = 0 WHERE container = $1 AND head = 1 AND id = ANY($2)", [.list(ids)])
+    add(
+      """
+      INSERT INTO covered (container, id, pruned) SELECT $1, given.id, 0 FROM unnest($2) AS given (id)
+      WHERE NOT EXISTS (SELECT 1 FROM version WHERE version.container = $1 AND version.id = given.id)
+      ON CONFLICT (container, id) DO NOTHING
+      """, [.list(ids)])
+  }
+
+  private mutating func addReleases(_ writes: WriteSet) {
+    for (version, holder) in writes.released.sorted(by: { $0.key < $1.key }) {
+      let id = PostgreSQLValue.bytes(version.bytes)
+      add(
+        """
+        UPDATE content SET holders = holders - 1 WHERE container = $1 AND hash = ANY($3)
+        AND EXISTS (SELECT 1 FROM version WHERE container = $1 AND id = $2 AND holds = 1)
+        """, [id, .hashes(holder.contents)])
+      add("UPDATE version SET holds = 0 WHERE container = $1 AND id = $2", [id])
+    }
+  }
+
+  // MARK: Pruning
+
+  private mutating func addPruning(_ writes: WriteSet, _ encoded: EncodedRows) {
+    if !writes.removed.isEmpty {
+      let ids: [PostgreSQLValue] = [.list(writes.removed.keys.map(\.bytes))]
+      add(
+        """
+        INSERT INTO mark (container, seq, mark)
+        SELECT container, seq, mark FROM version WHERE container = $1 AND id = ANY($2)
+        """, ids)
+      add(
+        """
+        INSERT INTO covered (container, id, pruned)
+        SELECT container, id, 1 FROM version WHERE container = $1 AND id = ANY($2)
+        ON CONFLICT (container, id) DO UPDATE SET pruned = 1
+        """, ids)
+      add("DELETE FROM version WHERE container = $1 AND id = ANY($2)", ids)
+    }
+    for version in writes.rewritten.keys {
+      add(
+        "UPDATE version SET record = $3 WHERE container = $1 AND id = $2",
+        [.bytes(version.bytes), .bytes(encoded.records[version])])
+    }
+    if !writes.forgotten.isEmpty {
+      add("DELETE FROM covered WHERE container = $1 AND id = ANY($2)", [.list(writes.forgotten.map(\.bytes))])
+    }
+    if let marks = writes.forgottenMarks { forget(marks) }
+    if let position = writes.recordedPosition {
+      add(
+        """
+        INSERT INTO past_position (container, milliseconds, seq, devices) VALUES ($1, $2, $3, $4)
+        ON CONFLICT (container, milliseconds) DO UPDATE SET seq = excluded.seq, devices = excluded.devices
+        """,
+        [.int(position.milliseconds), .signed(position.seq), .bytes(PackedRanges(position.devices).bytes)])
+    }
+    if !writes.forgottenPositions.isEmpty {
+      add(
+        "DELETE FROM past_position WHERE container = $1 AND milliseconds = ANY($2)",
+        [.numbers(writes.forgottenPositions.sorted())])
+    }
+  }
+
+  /// Removes marks that aren't of cells or versions, between the ranges where they stay: some at a time, so that no
+  /// commit takes long.
+  private mutating func forget(_ marks: WriteSet.ForgottenMarks) {
+    for range in marks.ranges {
+      add(
+        """
+        DELETE FROM mark WHERE container = $1 AND seq IN (
+          SELECT seq FROM mark WHERE container = $1 AND seq BETWEEN $2 AND $3 LIMIT $4
+        )
+        """,
+        [.signed(range.lowerBound), .signed(range.upperBound), .int(Int64(ServerLimits.marksForgottenAtOnce))])
+    }
+  }
+
+  // MARK: Offers and devices
+
+  private mutating func addOffers(_ writes: WriteSet, _ encoded: EncodedRows) {
+    if !writes.droppedOffers.isEmpty {
+      add(
+        "DELETE FROM offer_part WHERE container = $1 AND offer = ANY($2)",
+        [.list(writes.droppedOffers.map(\.bytes))])
+    }
+    for (part, items) in zip(writes.parts, encoded.parts) {
+      add(
+        """
+        INSERT INTO offer_part (container, offer, number, size, touched, items) VALUES ($1, $2, $3, $4, $5, $6)
+        """,
+        [
+          .bytes(part.part.offer.bytes), .int(Int64(part.part.number)), .int(Int64(part.items.size)), .int(part.now),
+          .bytes(items),
+        ])
+    }
+  }
+
+  private mutating func addDevice(_ writes: WriteSet) throws {
+    guard let device = writes.device else { return }
+    let id = PostgreSQLValue.bytes(device.id.bytes)
+    if let visit = device.visit {
+      add(
+        """
+        INSERT INTO device (container, id, player, app, created, seen) VALUES ($1, $2, $3, $4, $5, $5)
+        ON CONFLICT (container, id) DO UPDATE SET seen = excluded.seen
+        """, [id, .bytes(visit.player.bytes), .bytes(visit.app), .int(visit.milliseconds)])
+    }
+    if let seq = device.reached {
+      add(
+        """
+        INSERT INTO reached (container, device, seq) VALUES ($1, $2, $3)
+        ON CONFLICT (container, device) DO UPDATE SET seq = excluded.seq
+        """, [id, .signed(seq)])
+    }
+    if let setBacks = device.setBacks {
+      add(
+        "UPDATE device SET set_back = $3 WHERE container = $1 AND id = $2",
+        [id, .bytes(setBacks.isEmpty ? nil : try EncodedRows.encode(setBacks))])
+    }
+    if let chain = device.chain {
+      add(
+        "INSERT INTO device_chain (container, device, chain) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING",
+        [id, .bytes(chain.bytes)])
+    }
+  }
+}
+
+extension PostgreSQLCommit {
+  fileprivate mutating func retire(_ device: DeviceID, now: Int64) {
+    let id = PostgreSQLValue.bytes(device.bytes)
+    add(
+      "INSERT INTO retired (container, device, at) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING", [id, .int(now)])
+    for table in ["device_chain", "reached"] {
+      add("DELETE FROM \(table) WHERE container = $1 AND device = $2", [id])
+    }
+    add("DELETE FROM device WHERE container = $1 AND id = $2", [id])
+  }
+}
+
+extension PostgreSQLValue {
+  static func signed(_ value: UInt64?) -> Self { .int(value.map { Int64(bitPattern: $0) }) }
+  fileprivate static func flag(_ value: Bool) -> Self { .int(value ? 1 : 0) }
+  fileprivate static func hashes(_ hashes: some Sequence<ContentHash>) -> Self {
+    .list(Set(hashes).map(\.bytes))
+  }
+}
+#endif

@@ -1,0 +1,142 @@
+#if Cloud && PostgreSQL
+import KeepsakePostgreSQL
+
+/// The tables of a cloud in PostgreSQL.
+///
+/// Each key begins with the container, so that tables can be split by it, and no statement touches two containers. Keys
+/// and names from outside are bytes: the database's text refuses a NUL. Unsigned 64-bit numbers are stored as their bit
+/// patterns; what is true or false is 1 or 0.
+enum PostgreSQLSchema {
+  static let tables =
+    [
+      """
+      CREATE TABLE IF NOT EXISTS container (
+        id bytea PRIMARY KEY, epoch bigint NOT NULL, seq bigint NOT NULL, mark bigint NOT NULL,
+        revision bigint NOT NULL, used bigint NOT NULL, bank bytea
+      )
+      """,
+      """
+      CREATE TABLE IF NOT EXISTS cell (
+        container bytea NOT NULL, collection bytea NOT NULL, key bytea NOT NULL, seq bigint NOT NULL,
+        mark bigint NOT NULL, state bytea NOT NULL, PRIMARY KEY (container, collection, key)
+      )
+      """,
+      "CREATE INDEX IF NOT EXISTS cell_seq ON cell (container, seq)",
+      """
+      CREATE TABLE IF NOT EXISTS version (
+        container bytea NOT NULL, id bytea NOT NULL, seq bigint NOT NULL, mark bigint NOT NULL, accepted bigint,
+        holds bigint NOT NULL, head bigint NOT NULL, slot bytea NOT NULL, record bytea NOT NULL,
+        PRIMARY KEY (container, id)
+      )
+      """,
+      "CREATE INDEX IF NOT EXISTS version_seq ON version (container, seq)",
+      "CREATE INDEX IF NOT EXISTS version_head ON version (container, slot) WHERE head = 1",
+      """
+      CREATE TABLE IF NOT EXISTS covered (
+        container bytea NOT NULL, id bytea NOT NULL, pruned bigint NOT NULL, PRIMARY KEY (container, id)
+      )
+      """,
+      """
+      CREATE TABLE IF NOT EXISTS mark (
+        container bytea NOT NULL, seq bigint NOT NULL, mark bigint NOT NULL, PRIMARY KEY (container, seq)
+      )
+      """,
+      """
+      CREATE TABLE IF NOT EXISTS past_position (
+        container bytea NOT NULL, milliseconds bigint NOT NULL, seq bigint NOT NULL, devices bytea NOT NULL,
+        PRIMARY KEY (container, milliseconds)
+      )
+      """,
+      // The base of a content is its hash, whether it is here or not. Only what was here when the content was put
+      // counts it among those that lean on it.
+      """
+      CREATE TABLE IF NOT EXISTS content (
+        container bytea NOT NULL, hash bytea NOT NULL, length bigint NOT NULL, base bytea, leans bigint NOT NULL,
+        file bytea, size bigint NOT NULL, taken bigint NOT NULL, suspect bigint NOT NULL, holders bigint NOT NULL,
+        leaning bigint NOT NULL, bytes bytea, PRIMARY KEY (container, hash)
+      )
+      """,
+      """
+      CREATE TABLE IF NOT EXISTS offer_part (
+        container bytea NOT NULL, offer bytea NOT NULL, number bigint NOT NULL, size bigint NOT NULL,
+        touched bigint NOT NULL, items bytea NOT NULL, PRIMARY KEY (container, offer, number)
+      )
+      """,
+      """
+      CREATE TABLE IF NOT EXISTS device (
+        container bytea NOT NULL, id bytea NOT NULL, player bytea NOT NULL, app bytea NOT NULL, name bytea,
+        created bigint NOT NULL, seen bigint NOT NULL, set_back bytea, PRIMARY KEY (container, id)
+      )
+      """,
+      """
+      CREATE TABLE IF NOT EXISTS reached (
+        container bytea NOT NULL, device bytea NOT NULL, seq bigint NOT NULL, PRIMARY KEY (container, device)
+      )
+      """,
+      """
+      CREATE TABLE IF NOT EXISTS device_chain (
+        container bytea NOT NULL, device bytea NOT NULL, chain bytea NOT NULL, PRIMARY KEY (container, device, chain)
+      )
+      """,
+      """
+      CREATE TABLE IF NOT EXISTS retired (
+        container bytea NOT NULL, device bytea NOT NULL, at bigint NOT NULL, PRIMARY KEY (container, device)
+      )
+      """,
+    ] + bank
+
+  private static let bank = [
+    """
+    CREATE TABLE IF NOT EXISTS decision (
+      container bytea NOT NULL, operation bytea NOT NULL, chain bytea NOT NULL, verdict bytea NOT NULL,
+      fingerprint bigint NOT NULL, details bytea NOT NULL, PRIMARY KEY (container, operation)
+    )
+    """,
+    """
+    CREATE TABLE IF NOT EXISTS paid_claim (
+      container bytea NOT NULL, key bytea NOT NULL, currency bytea, amount bigint, number bigint,
+      PRIMARY KEY (container, key)
+    )
+    """,
+    "CREATE UNIQUE INDEX IF NOT EXISTS paid_claim_number ON paid_claim (container, number) WHERE number IS NOT NULL",
+    """
+    CREATE TABLE IF NOT EXISTS paid_voucher (
+      container bytea NOT NULL, bank bytea NOT NULL, chain bytea NOT NULL, PRIMARY KEY (container, bank, chain)
+    )
+    """,
+    """
+    CREATE TABLE IF NOT EXISTS vouched_claim (
+      container bytea NOT NULL, bank bytea NOT NULL, key bytea NOT NULL, unsubtracted bigint NOT NULL,
+      PRIMARY KEY (container, bank, key)
+    )
+    """,
+    """
+    CREATE TABLE IF NOT EXISTS bank_order (
+      container bytea NOT NULL, number bigint NOT NULL, id bytea NOT NULL, kind bytea NOT NULL,
+      details bytea NOT NULL, PRIMARY KEY (container, number)
+    )
+    """,
+    "CREATE UNIQUE INDEX IF NOT EXISTS bank_order_id ON bank_order (container, id)",
+    """
+    CREATE TABLE IF NOT EXISTS good (
+      container bytea NOT NULL, name bytea NOT NULL, count bigint NOT NULL, number bigint NOT NULL,
+      PRIMARY KEY (container, name)
+    )
+    """,
+    "CREATE INDEX IF NOT EXISTS good_number ON good (container, number, name)",
+    """
+    CREATE TABLE IF NOT EXISTS closed_chain (
+      container bytea NOT NULL, chain bytea NOT NULL, count bigint NOT NULL, hash bytea NOT NULL, follows bytea,
+      voucher bytea, claims bigint, PRIMARY KEY (container, chain)
+    )
+    """,
+    // A receipt is paid once in the whole cloud, so that this table is found by the app and not by the container.
+    """
+    CREATE TABLE IF NOT EXISTS receipt (
+      app bytea NOT NULL, receipt bytea NOT NULL, container bytea NOT NULL, operation bytea NOT NULL,
+      PRIMARY KEY (app, receipt)
+    )
+    """,
+  ]
+}
+#endif

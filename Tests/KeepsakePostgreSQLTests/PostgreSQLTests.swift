@@ -1,0 +1,208 @@
+#if PostgreSQL
+import Foundation
+import Testing
+
+@testable import KeepsakePostgreSQL
+
+private enum TestServer {
+  static let address = ProcessInfo.processInfo.environment["KEEPSAKE_POSTGRES"]
+}
+
+/// A real server, which `Scripts/with-postgres.sh` starts. Each test has tables of its own.
+@Suite("Connections to PostgreSQL", .enabled(if: TestServer.address != nil, "KEEPSAKE_POSTGRES isn't set"))
+struct PostgreSQLTests {
+  private let settings: PostgreSQLSettings
+  private let table = "t\(UUID().uuidString.filter { $0 != "-" })"
+
+  init() throws { settings = PostgreSQLSettings(try #require(TestServer.address)) }
+
+  private func connect(_ change: (inout PostgreSQLSettings) -> Void = { _ in }) throws -> PostgreSQLConnection {
+    var settings = settings
+    change(&settings)
+    return try PostgreSQLConnection(settings)
+  }
+
+  private func insert(_ key: Int64, _ value: PostgreSQLValue = .bytes(nil)) -> PostgreSQLStatement {
+    PostgreSQLStatement("INSERT INTO \(table) (key, value) VALUES ($1, $2)", [.int(key), value])
+  }
+
+  private func makeTable(_ connection: PostgreSQLConnection, _ more: String = "") throws {
+    _ = try connection.run([PostgreSQLStatement("CREATE TABLE \(table) (key bigint PRIMARY KEY, value bytea\(more))")])
+  }
+
+  private func keys(_ connection: PostgreSQLConnection) throws -> [Int64] {
+    try connection.run([PostgreSQLStatement("SELECT key FROM \(table) ORDER BY key")])[0].map { try $0.int(0) }
+  }
+
+  @Test("values come back as they were sent: numbers, bytes with NULs, nothing, and ten megabytes")
+  func values() throws {
+    let connection = try connect()
+    try makeTable(connection)
+    let large = Data((0..<10_000_000).map { UInt8(truncatingIfNeeded: $0 &* 31) })
+    let values: [PostgreSQLValue] = [.bytes(Data([0, 1, 0, 255])), .bytes(Data()), .bytes(nil), .bytes(large)]
+    for (key, value) in values.enumerated() { _ = try connection.run([insert(Int64(key) - 2, value)]) }
+    let rows = try connection.run([PostgreSQLStatement("SELECT key, value FROM \(table) ORDER BY key")])[0]
+    #expect(rows.count == 4)
+    for (row, (key, value)) in zip(rows, values.enumerated()) {
+      #expect(try row.int(0) == Int64(key) - 2)
+      #expect(try PostgreSQLValue.bytes(row.optionalBytes(1)) == value)
+    }
+    let lists = try connection.run([
+      PostgreSQLStatement(
+        "SELECT count(*) FROM \(table) WHERE value = ANY($1)", [.list([Data([0, 1, 0, 255]), Data()])]),
+      PostgreSQLStatement("SELECT count(*) FROM \(table) WHERE key = ANY($1)", [.numbers([-2, 1, 99])]),
+      PostgreSQLStatement("SELECT count(*) FROM \(table) WHERE value = ANY($1)", [.list([])]),
+      PostgreSQLStatement("SELECT count(*) FROM \(table) WHERE $1::bytea[] IS NULL", [.list(nil)]),
+    ])
+    #expect(try lists.map { try $0.first?.int(0) } == [2, 2, 0, 4])
+    let extremes = try connection.run([
+      PostgreSQLStatement("SELECT $1::bigint, $2::bigint, $3::bigint IS NULL", [.int(.min), .int(.max), .int(nil)])
+    ])[0]
+    let row = try #require(extremes.first)
+    #expect(try row.int(0) == .min && row.int(1) == .max && row.bool(2))
+    #expect(throws: PostgreSQLError.self) { try row.int(2) }
+    #expect(throws: PostgreSQLError.self) { try row.int(3) }
+  }
+
+  @Test("of transactions that are sent together, one that fails undoes itself and no other")
+  func apart() throws {
+    let connection = try connect()
+    try makeTable(connection)
+    let outcomes = connection.run([
+      [insert(1), insert(2)], [insert(3), insert(1), insert(4)],
+      [PostgreSQLStatement("SELECT nonsense")], [], [insert(5)],
+    ])
+    #expect(throws: Never.self) { try outcomes[0].get() }
+    #expect { try outcomes[1].get() } throws: { ($0 as? PostgreSQLError)?.state == .uniqueViolation }
+    #expect { try outcomes[2].get() } throws: { ($0 as? PostgreSQLError)?.state == "42703" }
+    #expect(try outcomes[3].get() == [])
+    #expect(throws: Never.self) { try outcomes[4].get() }
+    #expect(try keys(connection) == [1, 2, 5])
+    // The same again, with everything prepared.
+    #expect(throws: PostgreSQLError.self) { try connection.run([insert(6), insert(1)]) }
+    _ = try connection.run([insert(7)])
+    #expect(try keys(connection) == [1, 2, 5, 7] && !connection.isBroken)
+  }
+
+  @Test("what fails only when it is committed has failed, and nothing of it was done")
+  func lateFailure() throws {
+    let connection = try connect()
+    try makeTable(connection, ", other bigint REFERENCES \(table) (key) DEFERRABLE INITIALLY DEFERRED")
+    let dangling = PostgreSQLStatement("INSERT INTO \(table) (key, other) VALUES ($1, $2)", [1, 99])
+    let outcomes = connection.run([[dangling], [insert(2)], [dangling], [insert(3)]])
+    for index in [0, 2] {
+      #expect { try outcomes[index].get() } throws: { ($0 as? PostgreSQLError)?.state == "23503" }
+    }
+    #expect(try keys(connection) == [2, 3])
+  }
+
+  @Test("a transaction reads one moment, and of two that change a row one is a conflict")
+  func conflicts() throws {
+    let (first, second) = (try connect(), try connect())
+    try makeTable(first)
+    _ = try first.run([insert(1)])
+    let read = PostgreSQLStatement("SELECT count(*) FROM \(table)")
+    let change = PostgreSQLStatement("UPDATE \(table) SET value = $1 WHERE key = 1", [.bytes(Data([1]))])
+    let conflict = #expect(throws: PostgreSQLError.self) {
+      try PostgreSQLTransaction.run(on: first) { transaction in
+        #expect(try transaction.run(read.sql).first?.int(0) == 1)
+        _ = try second.run([insert(2), change])
+        #expect(try transaction.run(read.sql).first?.int(0) == 1)
+        try transaction.run(change.sql, change.values)
+      }
+    }
+    #expect(conflict?.isConflict == true)
+    #expect(try first.run([read])[0].first?.int(0) == 2)
+  }
+
+  @Test("a transaction that throws is undone, and the connection goes on")
+  func undone() throws {
+    struct Stop: Error {}
+    let connection = try connect()
+    try makeTable(connection)
+    #expect(throws: Stop.self) {
+      try PostgreSQLTransaction.run(on: connection) { transaction in
+        _ = try transaction.run([insert(1), insert(2)])
+        throw Stop()
+      }
+    }
+    #expect(try keys(connection) == [])
+    _ = try PostgreSQLTransaction.run(on: connection) { try $0.run([insert(3)]) }
+    #expect(try keys(connection) == [3])
+  }
+
+  @Test("a connection that the server ends is broken, says that the outcome is unknown, and is made anew by a pool")
+  func ended() async throws {
+    let connection = try connect()
+    let other = try connect()
+    let process = try #require(try connection.run([PostgreSQLStatement("SELECT pg_backend_pid()::bigint")])[0].first)
+    _ = try other.run([PostgreSQLStatement("SELECT pg_terminate_backend($1::integer)", [.text("\(process.int(0))")])])
+    let lost = #expect(throws: PostgreSQLError.self) { try connection.run([PostgreSQLStatement("SELECT 1")]) }
+    #expect(connection.isBroken)
+    switch lost {
+    case .unknownOutcome, .refused(.adminShutdown, _): break
+    default: Issue.record("\(String(describing: lost))")
+    }
+    #expect { try connection.run([PostgreSQLStatement("SELECT 1")]) } throws: {
+      if case .unreachable = $0 as? PostgreSQLError { true } else { false }
+    }
+    let pool = PostgreSQLPool(settings, connections: 1)
+    defer { pool.close() }
+    let own = try await pool.run([PostgreSQLStatement("SELECT pg_backend_pid()::bigint")])[0].first?.int(0)
+    _ = try other.run([
+      PostgreSQLStatement("SELECT pg_terminate_backend($1::integer)", [.text("\(try #require(own))")])
+    ])
+    await #expect(throws: PostgreSQLError.self) { try await pool.run([PostgreSQLStatement("SELECT 1")]) }
+    #expect(try await pool.run([PostgreSQLStatement("SELECT 1::bigint")])[0].first?.int(0) == 1)
+  }
+
+  @Test("a statement that takes too long is given up by the server, and one that gets no answer by the connection")
+  func slow() throws {
+    let patient = try connect { $0.statementSeconds = 1 }
+    #expect { try patient.run([PostgreSQLStatement("SELECT pg_sleep(20)")]) } throws: {
+      ($0 as? PostgreSQLError)?.state == .queryCanceled
+    }
+    #expect(!patient.isBroken)
+    let impatient = try connect { ($0.statementSeconds, $0.answerSeconds) = (20, 1) }
+    #expect { try impatient.run([PostgreSQLStatement("SELECT pg_sleep(20)")]) } throws: {
+      if case .unknownOutcome = $0 as? PostgreSQLError { true } else { false }
+    }
+    #expect(impatient.isBroken)
+  }
+
+  @Test("an address that leads nowhere is unreachable, and says why without a password")
+  func nowhere() {
+    var settings = PostgreSQLSettings("postgres://somebody:secret@127.0.0.1:1/keepsake")
+    settings.connectSeconds = 2
+    #expect { try PostgreSQLConnection(settings) } throws: {
+      guard case .unreachable(let message) = $0 as? PostgreSQLError else { return false }
+      return message.contains("127.0.0.1") && !message.contains("secret")
+    }
+  }
+
+  @Test("many transactions at once are all done, over few connections")
+  func pool() async throws {
+    let pool = PostgreSQLPool(settings, connections: 3)
+    defer { pool.close() }
+    _ = try await pool.run([PostgreSQLStatement("CREATE TABLE \(table) (key bigint PRIMARY KEY, value bytea)")])
+    try await withThrowingTaskGroup { group in
+      for key in 0..<500 as Range<Int64> {
+        group.addTask { [table] in
+          if key % 10 == 0 {
+            try await pool.transaction { transaction in
+              let count = try transaction.run("SELECT $1::bigint", [.int(key)]).first?.int(0)
+              try transaction.run("INSERT INTO \(table) (key) VALUES ($1)", [.int(count ?? -1)])
+            }
+          } else {
+            _ = try await pool.run([PostgreSQLStatement("INSERT INTO \(table) (key) VALUES ($1)", [.int(key)])])
+          }
+        }
+      }
+      try await group.waitForAll()
+    }
+    #expect(try await pool.run([PostgreSQLStatement("SELECT count(*) FROM \(table)")])[0].first?.int(0) == 500)
+    pool.close()
+    await #expect(throws: PostgreSQLError.self) { try await pool.run([PostgreSQLStatement("SELECT 1")]) }
+  }
+}
+#endif

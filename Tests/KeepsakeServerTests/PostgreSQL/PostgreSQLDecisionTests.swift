@@ -1,0 +1,256 @@
+#if Cloud && PostgreSQL
+import Foundation
+import KeepsakePostgreSQL
+import KeepsakeReplication
+import KeepsakeSimulation
+import TestSupport
+import Testing
+
+@testable import KeepsakeServer
+
+private enum TestServer {
+  static let address = ProcessInfo.processInfo.environment["KEEPSAKE_POSTGRES"]
+}
+
+/// A real server, which `Scripts/with-postgres.sh` starts. Each test has containers of its own.
+@Suite(
+  "Decisions over rows in PostgreSQL", .hangLimit,
+  .enabled(if: TestServer.address != nil, "no PostgreSQL: KEEPSAKE_POSTGRES isn't set"))
+struct PostgreSQLDecisionTests {
+  private let settings: PostgreSQLSettings
+
+  init() throws { settings = PostgreSQLSettings(try #require(TestServer.address)) }
+
+  private static func newContainer() -> ContainerID {
+    var random = SystemRandomNumberGenerator()
+    return ContainerID(using: &random)
+  }
+
+  private func with(_ body: (PostgreSQLStorage) async throws -> Void) async throws {
+    let storage = try await PostgreSQLStorage(settings, connections: 2, clock: { 5 })
+    defer { storage.close() }
+    try await body(storage)
+  }
+
+  @Test("750 random exchanges get the same responses as in memory", arguments: [1, 2] as [UInt64])
+  func same(seed: UInt64) async throws {
+    try await with { storage in
+      let player = Self.newContainer()
+      for device in SameDecisionsTests.devices(of: player) { try await storage.recordDevice(device) }
+      let memory = try await SameDecisionsTests.play(storage, player, seed: seed)
+      var reads = ReadSet()
+      reads.changes = ReadSet.Changes(after: 0, count: 9_999, bytes: .max)
+      let stored = try await storage.load(reads, of: player)
+      #expect(stored.changes?.list == memory.changes(after: 0, limit: 9_999) && stored.used == memory.usedBytes())
+    }
+  }
+
+  // MARK: The bank
+
+  private static let banks = (1...3 as ClosedRange<UInt64>).map { ContainerID(high: 8, low: $0) }
+
+  /// Does one random thing to a bank, in whatever storage.
+  private static func act(
+    _ number: Int, _ container: inout some ContainerStorage, using random: inout SeededGenerator
+  ) throws {
+    let chain = ChainID(high: 4, low: random.next() % 6)
+    let (key, bank) = ("claim \u{0}\(random.next() % 20)", banks[Int(random.next() % 3)])
+    let id = OperationID(high: 6, low: random.next() % 60)
+    switch random.next() % 9 {
+    case 0:
+      guard try !container.isClaimPaid(key) else { return }
+      try container.markClaimPaid(
+        key, random.next() % 4 == 0 ? nil : ClaimPayment(currency: "gems", amount: Int64(number)))
+    case 1:
+      // Only one that isn't final is ever replaced.
+      guard try container.decision(on: id).map({ !$0.verdict.isFinal }) ?? true else { return }
+      let operation = WalletOperation(
+        id: id, kind: .earn, currency: "gems", amount: Int64(number), reason: "a round",
+        goods: random.next() % 2 == 0 ? ["hat"] : [])
+      let verdict = [WalletDecision.Verdict.accepted, .declined, .waiting][Int(random.next() % 3)]
+      try container.recordDecision(verdict, on: operation, of: chain)
+    case 2:
+      var state = try container.bank()
+      state.pool["gems", default: 0] += 1
+      state.orderNumber = (state.orderNumber ?? 0) + 1
+      try container.setBank(state)
+      let order = BankOrder(
+        id: OperationID(high: 7, low: UInt64(number)), kind: .grant, currency: "gems", amount: 5, reason: "sorry")
+      try container.recordOrder(NumberedOrder(number: state.orderNumber ?? 0, order: order))
+    case 3:
+      var state = try container.bank()
+      state.goodsNumber += 1
+      try container.setBank(state)
+      for good in 0..<(1 + random.next() % 3) {
+        try container.addGood("good \(good)", Int64(random.next() % 5) - 1, number: state.goodsNumber)
+      }
+    case 4:
+      guard try container.closedChain(chain) == nil else { return }
+      try container.recordClosedChain(
+        BankState.ClosedChain(
+          head: ChainHead(count: random.next(), hash: ContentHash(of: Data([UInt8(chain.low)]))),
+          follows: random.next() % 2 == 0 ? ChainID(high: 4, low: 99) : nil), chain)
+    case 5:
+      guard try container.closedChain(chain) != nil, try container.voucher(of: chain) == nil else { return }
+      try container.recordVoucher(
+        WalletVoucher(
+          bank: bank, chain: chain, receiver: banks[0], amounts: ["gems": 5], claims: try container.payments(limit: 99),
+          code: Data([0, 1])))
+    case 6: try container.markVoucherPaid(chain, of: bank)
+    case 7: try container.setVouchedClaim(key, by: bank, left: Int64(number))
+    default:
+      var state = try container.bank()
+      state.chains[chain] = BankState.Chain(head: ChainHead(emptyChain: chain), follows: nil)
+      try container.setBank(state)
+    }
+  }
+
+  /// Everything that can be asked about a bank.
+  private static func view(of container: some ContainerStorage) throws -> [String] {
+    let chains = (0..<6 as Range<UInt64>).map { ChainID(high: 4, low: $0) }
+    let keys = (0..<20).map { "claim \u{0}\($0)" }
+    let ids = (0..<60 as Range<UInt64>).map { OperationID(high: 6, low: $0) }
+    let state = try container.bank()
+    return [
+      "\(state.pool) \(state.goodsNumber) \(state.orderNumber ?? 0) \(state.chains.keys.sorted())",
+      "\(try keys.map(container.isClaimPaid))", "\(sorted(try container.payments(limit: 99)))",
+      "\(try ids.map(container.decision))",
+      "\(try ids.map { try container.decision(on: $0) == nil ? nil : container.decidedOperation($0) })",
+      "\(try container.orders(after: 2, limit: 5))", "\(try container.order(OperationID(high: 7, low: 9)) as Any)",
+      "\(try container.goods(changedAfter: 0, limit: 2))", "\(try container.goods(changedAfter: 3, limit: 99))",
+      "\(try chains.map(container.closedChain))", "\(try chains.map { try voucher(of: $0, in: container) })",
+      "\(try chains.map { chain in try banks.map { try container.isVoucherPaid(chain, of: $0) } })",
+      "\(try keys.map { key in try banks.map { try container.vouchedClaim(key, by: $0) } })",
+    ]
+  }
+
+  // In memory, claims are in the order of their keys.
+  private static func sorted(_ claims: [WalletVoucher.Claim]) -> [WalletVoucher.Claim] {
+    claims.sorted { $0.key < $1.key }
+  }
+
+  private static func voucher(of chain: ChainID, in container: some ContainerStorage) throws -> WalletVoucher? {
+    var voucher = try container.voucher(of: chain)
+    voucher?.claims.sort { $0.key < $1.key }
+    return voucher
+  }
+
+  @Test("claims are listed in the order in which they were paid, and a voucher keeps those of its time")
+  func claims() async throws {
+    try await with { storage in
+      let (player, chain) = (Self.newContainer(), ChainID(high: 4, low: 1))
+      for (number, key) in ["c", "a", "b", "a"].enumerated() {
+        try await storage.decide(on: player) { container in
+          try container.markClaimPaid(key, ClaimPayment(currency: "gems", amount: Int64(number)))
+          guard number == 1 else { return }
+          container.recordClosedChain(.init(head: ChainHead(emptyChain: chain), follows: nil), chain)
+          let claims = ["c", "a"].enumerated().map {
+            WalletVoucher.Claim(key: $1, currency: "gems", amount: Int64($0))
+          }
+          container.recordVoucher(
+            WalletVoucher(
+              bank: Self.banks[0], chain: chain, receiver: Self.banks[1], amounts: [:], claims: claims, code: Data()))
+        }
+      }
+      let (payments, voucher) = try await storage.look(at: player) {
+        (try $0.payments(limit: 2), try $0.voucher(of: chain))
+      }
+      #expect(payments.map(\.key) == ["c", "a"] && payments.map(\.amount) == [0, 1])
+      #expect(voucher?.claims == payments)
+      #expect(try await storage.look(at: player) { try $0.payments(limit: 9) }.map(\.key) == ["c", "a", "b"])
+    }
+  }
+
+  @Test("a bank that 400 random things are done to is the same as in memory", arguments: [1, 2] as [UInt64])
+  func sameBank(seed: UInt64) async throws {
+    try await with { storage in
+      let player = Self.newContainer()
+      var memory = MemoryContainer(epoch: 0)
+      var random = SeededGenerator(seed: seed)
+      for number in 1...400 {
+        let source = SeededGenerator(seed: random.next())
+        var mine = source
+        try Self.act(number, &memory, using: &mine)
+        try await storage.decide(on: player) { container in
+          var theirs = source
+          try Self.act(number, &container, using: &theirs)
+        }
+        guard number % 20 == 0 else { continue }
+        let stored = try await storage.look(at: player) { try Self.view(of: $0) }
+        let expected = try Self.view(of: memory)
+        for (found, wanted) in zip(stored, expected) { try #require(found == wanted, "seed \(seed), \(number)") }
+      }
+    }
+  }
+
+  // MARK: Conflicts
+
+  @Test("of two decisions over the same revision one is committed, from the first on, and nothing of the other")
+  func conflict() async throws {
+    try await with { storage in
+      let player = Self.newContainer()
+      for round in 1...3 as ClosedRange<UInt64> {
+        let snapshot = try await storage.load(ReadSet(), of: player)
+        var (first, second) = (SnapshotContainer(snapshot), SnapshotContainer(snapshot))
+        first.advance(to: Cursor(epoch: 0, seq: round, mark: 11))
+        second.advance(to: Cursor(epoch: 0, seq: round, mark: 12))
+        second.markCovered(VersionID(high: 9, low: round))
+        #expect(try await storage.commit(first.writes, of: player, ifAt: snapshot.revision))
+        #expect(try await !storage.commit(second.writes, of: player, ifAt: snapshot.revision))
+        let after = try await storage.load(ReadSet(), of: player)
+        #expect(after.revision == snapshot.revision + 1 && after.position.mark == 11)
+        #expect(try await storage.look(at: player) { try !$0.isCovered(VersionID(high: 9, low: round)) })
+      }
+    }
+  }
+
+  @Test("decisions that two servers make at the same time about one container all count, one after the other")
+  func allCount() async throws {
+    try await with { one in
+      try await with { other in
+        let player = Self.newContainer()
+        try await withThrowingTaskGroup(of: Void.self) { group in
+          for number in 0..<20 as Range<UInt64> {
+            group.addTask {
+              try await (number % 2 == 0 ? one : other).decide(on: player) { container in
+                var position = container.position()
+                position.seq += 1
+                position.mark = number
+                container.advance(to: position)
+                var bank = try container.bank()
+                bank.pool["gems", default: 0] += 1
+                container.setBank(bank)
+              }
+            }
+          }
+          try await group.waitForAll()
+        }
+        #expect(try await one.load(ReadSet(), of: player).position.seq == 20)
+        #expect(try await other.look(at: player) { try $0.bank().pool } == ["gems": 20])
+      }
+    }
+  }
+
+  @Test("of two players whose servers pay one receipt at the same time, one gets it")
+  func receipt() async throws {
+    try await with { storage in
+      let players = [Self.newContainer(), Self.newContainer()]
+      let receipt = Receipt(
+        app: players[0].bytes, hash: ContentHash(of: Data("receipt".utf8)), operation: OperationID(high: 1, low: 1))
+      var reads = ReadSet()
+      reads.bank.receipt = receipt
+      var writes: [(WriteSet, UInt64)] = []
+      for player in players {
+        let snapshot = try await storage.load(reads, of: player)
+        var container = SnapshotContainer(snapshot)
+        #expect(try container.takeReceipt(receipt, for: player))
+        writes.append((container.writes, snapshot.revision))
+      }
+      #expect(try await storage.commit(writes[0].0, of: players[0], ifAt: writes[0].1))
+      #expect(try await !storage.commit(writes[1].0, of: players[1], ifAt: writes[1].1))
+      #expect(try await storage.load(reads, of: players[1]).receiptHolder == players[0])
+      #expect(try await storage.load(ReadSet(), of: players[1]).revision == 0)
+    }
+  }
+}
+#endif
