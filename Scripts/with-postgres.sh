@@ -8,7 +8,7 @@
 set -euo pipefail
 
 [ $# -gt 0 ] || { sed -n '2,/^[^#]/s/^# \{0,1\}//p' "$0"; exit 2; }
-programs=$(ls -d /usr/lib/postgresql/*/bin 2>/dev/null | sort -V | tail -n 1)
+programs=$(ls -d /usr/lib/postgresql/*/bin 2>/dev/null | sort -V | tail -n 1 || true)
 if [ -z "$programs" ] && command -v initdb >/dev/null; then programs=$(dirname "$(command -v initdb)"); fi
 if [ -z "$programs" ] || [ ! -x "$programs/initdb" ]; then
   echo "No PostgreSQL server is installed (Debian: apt-get install postgresql): its tests are skipped." >&2
@@ -31,7 +31,7 @@ finish() {
   status=$?
   trap - EXIT INT TERM HUP
   if [ -n "$server" ]; then
-    "${as[@]}" "$programs/pg_ctl" stop --pgdata "$folder/data" --mode immediate --silent >/dev/null 2>&1 || true
+    ${as[@]+"${as[@]}"} "$programs/pg_ctl" stop --pgdata "$folder/data" --mode immediate --silent >/dev/null 2>&1 || true
   fi
   rm -rf "$folder"
   exit "$status"
@@ -40,12 +40,12 @@ trap finish EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM HUP
 
-"${as[@]}" "$programs/initdb" --pgdata "$folder/data" --username keepsake --auth trust --encoding UTF8 --locale C \
+${as[@]+"${as[@]}"} "$programs/initdb" --pgdata "$folder/data" --username keepsake --auth trust --encoding UTF8 --locale C \
   --no-instructions >"$folder/initdb.log" 2>&1 || { cat "$folder/initdb.log" >&2; exit 1; }
 
 for try in 1 2 3 4 5; do
   port=$((20000 + RANDOM % 30000))
-  if "${as[@]}" "$programs/pg_ctl" start --pgdata "$folder/data" --log "$folder/data/server.log" --wait --timeout 60 \
+  if ${as[@]+"${as[@]}"} "$programs/pg_ctl" start --pgdata "$folder/data" --log "$folder/data/server.log" --wait --timeout 60 \
     --silent --options "-c listen_addresses=127.0.0.1 -c port=$port -c unix_socket_directories=$folder/data \
       -c max_connections=200 -c shared_buffers=64MB -c logging_collector=off" >/dev/null 2>&1; then
     server=yes
