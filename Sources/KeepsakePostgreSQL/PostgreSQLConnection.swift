@@ -65,25 +65,35 @@ package final class PostgreSQLConnection {
 
   /// Runs transactions, in one round trip. Each is committed as a whole or not at all, whatever becomes of the others.
   ///
-  /// - Returns: For each transaction what its statements returned, or why nothing of it was done.
-  package func run(_ transactions: [[PostgreSQLStatement]]) -> [Outcome] {
-    guard !isBroken else { return transactions.map { _ in .failure(.unreachable("the connection is broken")) } }
-    var pipeline = Pipeline(count: transactions.count)
+  /// - Parameter finish: Called for each, in their order, as soon as it is known: with what its statements returned, or
+  ///   with why nothing of it was done.
+  package func run(_ transactions: [[PostgreSQLStatement]], finish: (Int, Outcome) -> Void) {
+    var pipeline = Pipeline()
     do {
+      guard !isBroken else { throw Broken(description: "the connection is broken") }
       try send(transactions, &pipeline)
-      try receive(&pipeline)
+      try receive(&pipeline, finish)
     } catch {
       isBroken = true
       let lost: PostgreSQLError = pipeline.isSent ? .unknownOutcome("\(error)") : .unreachable("\(error)")
-      return pipeline.outcomes.map { $0 ?? .failure(lost) }
+      for index in pipeline.finished..<transactions.count { finish(index, .failure(lost)) }
     }
-    return pipeline.outcomes.map { $0 ?? .failure(.unexpected("a transaction got no answer")) }
+  }
+
+  /// Does the same, and returns all of them.
+  package func run(_ transactions: [[PostgreSQLStatement]]) -> [Outcome] {
+    var outcomes: [Outcome] = []
+    run(transactions) { outcomes.append($1) }
+    return outcomes
   }
 
   /// Runs one transaction.
   package func run(_ statements: [PostgreSQLStatement]) throws(PostgreSQLError) -> [PostgreSQLRows] {
     try run([statements])[0].get()
   }
+
+  /// Whether no transaction is open, so that the next one begins anew.
+  var isIdle: Bool { !isBroken && PQtransactionStatus(connection) == PQTRANS_IDLE }
 
   /// What was sent, and what has come back.
   private struct Pipeline {
@@ -94,13 +104,12 @@ package final class PostgreSQLConnection {
     }
     /// For each transaction, what its answers are; those of preparations come first, as one of their own.
     var expected: [[Expected]] = []
-    var outcomes: [Outcome?]
+    /// How many transactions are finished.
+    var finished = 0
     /// Why statements can't be prepared.
     var refused: [Preparation: PostgreSQLError] = [:]
     /// Whether anything that changes something was handed to libpq.
     var isSent = false
-
-    init(count: Int) { outcomes = Array(repeating: nil, count: count) }
   }
   private struct Broken: Error, CustomStringConvertible {
     var description: String
@@ -153,13 +162,12 @@ package final class PostgreSQLConnection {
     try check(sent == 1)
   }
 
-  private func receive(_ pipeline: inout Pipeline) throws {
-    let deadline = DispatchTime.now().uptimeNanoseconds + UInt64(settings.answerSeconds) * 1_000_000_000
+  private func receive(_ pipeline: inout Pipeline, _ finish: (Int, Outcome) -> Void) throws {
     for (index, expected) in pipeline.expected.enumerated() {
       var rows: [PostgreSQLRows] = []
       var failure: PostgreSQLError?
       for answer in expected {
-        var result = try next(until: deadline)
+        var result = try next()
         defer { PQclear(result) }
         var status = PQresultStatus(result)
         switch answer {
@@ -169,8 +177,8 @@ package final class PostgreSQLConnection {
             failure = failure ?? Self.failure(of: result)
             PQclear(result)
             result = nil
-            result = try next(until: deadline, mayEnd: true)
-            if result == nil { result = try next(until: deadline) }
+            result = try next(mayEnd: true)
+            if result == nil { result = try next() }
             status = PQresultStatus(result)
           }
           guard status == PGRES_PIPELINE_SYNC else { throw unexpected(status) }
@@ -188,12 +196,11 @@ package final class PostgreSQLConnection {
           }
         }
         // Each statement's results end with nothing.
-        guard try next(until: deadline, mayEnd: true) == nil else { throw Broken(description: "two results of one") }
+        guard try next(mayEnd: true) == nil else { throw Broken(description: "two results of one") }
       }
       guard index > 0 else { continue }
-      pipeline.outcomes[index - 1] = failure.map { .failure($0) } ?? .success(rows)
-      // It ends the connection after this.
-      if failure?.state == .adminShutdown { isBroken = true }
+      pipeline.finished = index
+      finish(index - 1, failure.map { .failure($0) } ?? .success(rows))
     }
   }
 
@@ -201,10 +208,12 @@ package final class PostgreSQLConnection {
     Broken(description: "\(String(cString: PQresStatus(status))) \(Self.message(of: connection))")
   }
 
-  /// Returns the next result, sending and receiving meanwhile.
+  /// Returns the next result, sending and receiving meanwhile. Each has its own time: a server that answers isn't lost,
+  /// however much was sent.
   ///
   /// - Parameter mayEnd: Whether the end of a statement's results is expected.
-  private func next(until deadline: UInt64, mayEnd: Bool = false) throws -> OpaquePointer? {
+  private func next(mayEnd: Bool = false) throws -> OpaquePointer? {
+    let deadline = DispatchTime.now().uptimeNanoseconds + UInt64(settings.answerSeconds) * 1_000_000_000
     while PQisBusy(connection) == 1 || PQflush(connection) == 1 {
       let left = Int64(deadline) - Int64(DispatchTime.now().uptimeNanoseconds)
       guard left > 0 else { throw Broken(description: "no answer within \(settings.answerSeconds) s") }
@@ -242,6 +251,7 @@ package final class PostgreSQLConnection {
           return PQgetvalue(result, row, column).map { Data(bytes: $0, count: Int(PQgetlength(result, row, column))) }
         })
     }
+    rows.command = PQcmdStatus(result).map { String(cString: $0) } ?? ""
     rows.count = PQcmdTuples(result).flatMap { Int(String(cString: $0)) } ?? 0
     return rows
   }

@@ -9,11 +9,13 @@ import Synchronization
 /// What waits for a connection is sent together, in one round trip, each as a transaction of its own. A connection that
 /// broke is made anew when something waits for it.
 package final class PostgreSQLPool: Sendable {
-  /// At most this many transactions are sent together.
+  /// At most this many transactions are sent together, unless the first one alone has more bytes.
   static let together = 64
+  static let bytesTogether = 4 << 20
 
   private struct Job: Sendable {
     var statements: [PostgreSQLStatement]
+    var bytes = 0
     /// Set for what needs answers before it knows what to send next.
     var session: (@Sendable (PostgreSQLConnection) -> Void)?
     var finish: @Sendable (PostgreSQLConnection.Outcome) -> Void
@@ -51,7 +53,10 @@ package final class PostgreSQLPool: Sendable {
   /// - Throws: `PostgreSQLError`. After `unknownOutcome` it may have been committed.
   package func run(_ statements: [PostgreSQLStatement]) async throws(PostgreSQLError) -> [PostgreSQLRows] {
     let outcome: PostgreSQLConnection.Outcome = await withCheckedContinuation { continuation in
-      add(Job(statements: statements, session: nil) { continuation.resume(returning: $0) })
+      add(
+        Job(statements: statements, bytes: statements.reduce(0) { $0 + $1.byteCount }, session: nil) {
+          continuation.resume(returning: $0)
+        })
     }
     return try outcome.get()
   }
@@ -101,7 +106,7 @@ package final class PostgreSQLPool: Sendable {
     var connection: PostgreSQLConnection?
     while true {
       signal.wait()
-      let (jobs, isOver) = state.withLock { state in (Self.next(of: &state.waiting), state.isClosed) }
+      let (jobs, isOver) = state.withLock { state in (next(of: &state.waiting), state.isClosed) }
       guard !jobs.isEmpty else {
         if isOver { return }
         // Another thread took it along.
@@ -111,27 +116,37 @@ package final class PostgreSQLPool: Sendable {
         let open: PostgreSQLConnection
         if let connection { open = connection } else { open = try PostgreSQLConnection(settings) }
         run(jobs, on: open)
-        connection = open.isBroken ? nil : open
+        connection = open.isIdle ? open : nil
       } catch {
-        for job in jobs { job.finish(.failure(error)) }
+        // It would be the same for whatever waits, one time limit after the other.
+        let others = state.withLock { state in
+          defer { state.waiting = [] }
+          return state.waiting
+        }
+        for job in jobs + others { job.finish(.failure(error)) }
       }
       // What was signalled for them may have to wake another round.
       if isOver { signal.signal() }
     }
   }
 
-  /// Removes what one connection does next: one session, or the transactions up to the next session.
-  private static func next(of waiting: inout [Job]) -> [Job] {
+  /// Removes what one connection does next: one session, or its share of the transactions up to the next session.
+  private func next(of waiting: inout [Job]) -> [Job] {
     if waiting.first?.session != nil { return [waiting.removeFirst()] }
-    let count = min(together, waiting.firstIndex { $0.session != nil } ?? waiting.count)
+    let share = min(Self.together, (waiting.count + threads - 1) / threads)
+    var (count, bytes) = (0, 0)
+    while count < share, waiting[count].session == nil, count == 0 || bytes + waiting[count].bytes <= Self.bytesTogether
+    {
+      bytes += waiting[count].bytes
+      count += 1
+    }
     defer { waiting.removeFirst(count) }
     return Array(waiting.prefix(count))
   }
 
   private func run(_ jobs: [Job], on connection: PostgreSQLConnection) {
     if let session = jobs[0].session { return session(connection) }
-    let outcomes = connection.run(jobs.map(\.statements))
-    for (job, outcome) in zip(jobs, outcomes) { job.finish(outcome) }
+    connection.run(jobs.map(\.statements)) { index, outcome in jobs[index].finish(outcome) }
   }
 }
 #endif

@@ -7,6 +7,8 @@ package struct PostgreSQLRows: Hashable, Sendable {
   package var rows: [[Data?]] = []
   /// How many rows the statement returned or changed.
   package var count = 0
+  /// What the server says that it did: `COMMIT`, `UPDATE 3`.
+  package var command = ""
 
   package init() {}
 

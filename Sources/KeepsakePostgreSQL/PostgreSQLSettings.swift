@@ -25,13 +25,29 @@ package struct PostgreSQLSettings: Hashable, Sendable {
       "statement_timeout=\(statementSeconds * 1_000)",
       "idle_in_transaction_session_timeout=\(statementSeconds * 1_000)",
       #"default_transaction_isolation=repeatable\ read"#,
+      // A server that goes away in the middle of a transaction must not keep what it has locked.
+      "tcp_keepalives_idle=10", "tcp_keepalives_interval=5", "tcp_keepalives_count=3",
+      "tcp_user_timeout=\(answerSeconds * 1_000)",
     ]
     return [
       ("connect_timeout", "\(connectSeconds)"), ("application_name", name), ("client_encoding", "UTF8"),
       ("target_session_attrs", "read-write"), ("keepalives_idle", "10"), ("keepalives_interval", "5"),
       ("keepalives_count", "3"), ("tcp_user_timeout", "\(answerSeconds * 1_000)"),
-      ("dbname", address), ("options", options.map { "-c \($0)" }.joined(separator: " ")),
+      ("dbname", address), ("options", (ownOptions + options.map { "-c \($0)" }).joined(separator: " ")),
     ]
+  }
+
+  /// The options in the address, before which ours would be lost. An address that can't be read has none; connecting
+  /// says what is wrong with it.
+  private var ownOptions: [String] {
+    guard let parsed = PQconninfoParse(address, nil) else { return [] }
+    defer { PQconninfoFree(parsed) }
+    var option = parsed
+    while let keyword = option.pointee.keyword {
+      if String(cString: keyword) == "options", let value = option.pointee.val { return [String(cString: value)] }
+      option += 1
+    }
+    return []
   }
 }
 #endif

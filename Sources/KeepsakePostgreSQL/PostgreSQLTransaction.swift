@@ -23,8 +23,11 @@ package struct PostgreSQLTransaction {
       if case PostgreSQLError.unknownOutcome(let message) = error { throw PostgreSQLError.unreachable(message) }
       throw error
     }
-    // In a transaction that failed, COMMIT undoes it and says so by another word only: such a failure was thrown.
-    _ = try connection.run([PostgreSQLStatement("COMMIT")])
+    // A transaction of which a statement was refused is undone by COMMIT, too, which says so by another word only.
+    guard try connection.run([PostgreSQLStatement("COMMIT")])[0].command == "COMMIT" else {
+      throw PostgreSQLError.unexpected(
+        "a statement of the transaction was refused before, so that all of it was undone")
+    }
     return result
   }
 

@@ -32,6 +32,16 @@ package enum PostgreSQLValue: Hashable, Sendable {
     }
   }
 
+  var byteCount: Int {
+    switch self {
+    case .int: 8
+    case .bytes(let data): data?.count ?? 0
+    case .text(let text): text?.utf8.count ?? 0
+    case .list(let items): items?.reduce(0) { $0 + 4 + $1.count } ?? 0
+    case .numbers(let numbers): 12 * (numbers?.count ?? 0)
+    }
+  }
+
   private static func bigEndian(_ value: some FixedWidthInteger) -> Data {
     withUnsafeBytes(of: value.bigEndian) { Data($0) }
   }
@@ -57,5 +67,8 @@ package struct PostgreSQLStatement: Hashable, Sendable {
   package var values: [PostgreSQLValue]
 
   package init(_ sql: String, _ values: [PostgreSQLValue] = []) { (self.sql, self.values) = (sql, values) }
+
+  /// About how many bytes it sends.
+  var byteCount: Int { values.reduce(64) { $0 + 8 + $1.byteCount } }
 }
 #endif

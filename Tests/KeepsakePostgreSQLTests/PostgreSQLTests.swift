@@ -170,6 +170,59 @@ struct PostgreSQLTests {
     #expect(impatient.isBroken)
   }
 
+  @Test("a server that answers isn't lost, however long all that was sent takes; each is told when it is known")
+  func steady() throws {
+    let (connection, other) = (try connect { ($0.statementSeconds, $0.answerSeconds) = (4, 5) }, try connect())
+    let lock = [PostgreSQLValue.int(Int64.random(in: 1 ... .max))]
+    _ = try other.run([PostgreSQLStatement("SELECT pg_advisory_lock($1)::text", lock)])
+    // The second waits for what is done when the first is told.
+    let transactions =
+      [[PostgreSQLStatement("SELECT 1")], [PostgreSQLStatement("SELECT pg_advisory_xact_lock($1)::text", lock)]]
+      + (0..<12).map { _ in [PostgreSQLStatement("SELECT pg_sleep(0.5)::text")] }
+    var finished: [Int] = []
+    connection.run(transactions) { index, outcome in
+      finished.append(index)
+      #expect(throws: Never.self) { try outcome.get() }
+      if index == 0 {
+        #expect(throws: Never.self) {
+          try other.run([PostgreSQLStatement("SELECT pg_advisory_unlock($1)", lock)])
+        }
+      }
+    }
+    #expect(finished == Array(transactions.indices) && !connection.isBroken)
+  }
+
+  @Test("a transaction of which a refused statement was overlooked isn't taken for committed")
+  func overlooked() throws {
+    let connection = try connect()
+    try makeTable(connection)
+    #expect(throws: PostgreSQLError.self) {
+      try PostgreSQLTransaction.run(on: connection) { transaction in
+        _ = try transaction.run([insert(1)])
+        // Overlooked on purpose.
+        _ = try? transaction.run("SELECT nonsense")
+      }
+    }
+    #expect(try keys(connection) == [] && connection.isIdle)
+  }
+
+  @Test("options in the address count, and transactions are kept apart nevertheless")
+  func ownOptions() throws {
+    let connection = try connect {
+      $0.address +=
+        ($0.address.contains("?") ? "&" : "?")
+        + "options=-c%20search_path%3Dpg_temp%20-c%20default_transaction_isolation%3Dread%5C%20committed"
+    }
+    let rows = try connection.run([
+      PostgreSQLStatement("SHOW search_path"), PostgreSQLStatement("SHOW transaction_isolation"),
+      PostgreSQLStatement("SHOW statement_timeout"),
+    ])
+    #expect(
+      try rows.map { String(decoding: try #require($0.first).bytes(0), as: UTF8.self) } == [
+        "pg_temp", "repeatable read", "10s",
+      ])
+  }
+
   @Test("an address that leads nowhere is unreachable, and says why without a password")
   func nowhere() {
     var settings = PostgreSQLSettings("postgres://somebody:secret@127.0.0.1:1/keepsake")
@@ -201,6 +254,17 @@ struct PostgreSQLTests {
       try await group.waitForAll()
     }
     #expect(try await pool.run([PostgreSQLStatement("SELECT count(*) FROM \(table)")])[0].first?.int(0) == 500)
+    // Many that are large, over few connections.
+    let large = Data(repeating: 7, count: 1_000_000)
+    try await withThrowingTaskGroup { group in
+      for _ in 0..<24 {
+        group.addTask {
+          let rows = try await pool.run([PostgreSQLStatement("SELECT octet_length($1)::bigint", [.bytes(large)])])
+          #expect(try rows[0].first?.int(0) == 1_000_000)
+        }
+      }
+      try await group.waitForAll()
+    }
     pool.close()
     await #expect(throws: PostgreSQLError.self) { try await pool.run([PostgreSQLStatement("SELECT 1")]) }
   }

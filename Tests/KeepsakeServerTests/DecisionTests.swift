@@ -107,17 +107,7 @@ import struct KeepsakeReplication.Cursor
     try await with { storage, _ in
       try await withThrowingTaskGroup(of: Void.self) { group in
         for number in 0..<40 as Range<UInt64> {
-          group.addTask {
-            try await storage.decide(on: Self.player) { container in
-              var position = container.position()
-              position.seq += 1
-              position.mark = number
-              container.advance(to: position)
-              var bank = try container.bank()
-              bank.pool["gems", default: 0] += 1
-              container.setBank(bank)
-            }
-          }
+          group.addTask { try await storage.addGem(to: Self.player, mark: number) }
         }
         try await group.waitForAll()
       }

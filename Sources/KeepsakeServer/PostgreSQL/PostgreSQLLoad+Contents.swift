@@ -37,18 +37,22 @@ extension PostgreSQLLoad {
 
   /// Contents of heads that are small enough for a response, with those of their bases that the device can't have; no
   /// further ones once there are as many bytes as are read for one.
-  mutating func addFrames(ofHeads hashes: Set<ContentHash>, over replaced: Set<ContentHash>, fromStart: Bool) {
+  ///
+  /// - Parameter hashes: In the order of the changes, each once.
+  mutating func addFrames(ofHeads hashes: [ContentHash], over replaced: Set<ContentHash>, fromStart: Bool) {
     let small = "content.container = $1 AND content.size <= $3 AND content.file IS NULL"
     add(
       """
       WITH RECURSIVE frame AS (
-        SELECT hash, base, size, 1::bigint AS depth FROM content WHERE \(small) AND hash = ANY($2)
-        UNION SELECT content.hash, content.base, content.size, frame.depth + 1
+        SELECT content.hash, base, size, place, 1::bigint AS depth
+        FROM unnest($2) WITH ORDINALITY AS asked (hash, place) JOIN content ON content.hash = asked.hash WHERE \(small)
+        UNION SELECT content.hash, content.base, content.size, place, frame.depth + 1
         FROM content JOIN frame ON content.hash = frame.base
         WHERE \(small) AND frame.depth < $4 AND ($5::bigint = 1 OR frame.base = ANY($6))
       ), counted AS (
-        SELECT hash, sum(size) OVER (ORDER BY depth, hash) - size AS before FROM
-          (SELECT hash, min(size) AS size, min(depth) AS depth FROM frame GROUP BY hash) AS once
+        SELECT hash, sum(size) OVER (ORDER BY place, depth, hash) - size AS before FROM (
+          SELECT hash, min(size) AS size, min(place) AS place, min(depth) AS depth FROM frame GROUP BY hash
+        ) AS once
       )
       SELECT content.hash, length, base, bytes FROM content JOIN counted ON content.hash = counted.hash
       WHERE content.container = $1 AND before < $7
@@ -58,7 +62,8 @@ extension PostgreSQLLoad {
         fromStart ? 1 : 0, .list(replaced.map(\.bytes)), .int(Self.framesRead),
       ]
     ) { rows, snapshot in
-      var bytes: Int64 = 0
+      // Whatever doesn't come isn't here, too large, or more than is read for one response.
+      snapshot.known.frames.formUnion(hashes)
       for row in rows {
         let hash = try row.hash(0)
         let frame = EncodedContent(
@@ -66,12 +71,11 @@ extension PostgreSQLLoad {
           bytes: try row.optionalBytes(3) ?? Data())
         snapshot.frames[hash] = frame
         snapshot.known.frames.insert(hash)
-        bytes += Int64(frame.bytes.count)
+        if let base = frame.base, fromStart || replaced.contains(base) { snapshot.known.frames.insert(base) }
       }
-      // The others aren't here, or too large.
-      if bytes < Self.framesRead { snapshot.known.frames.formUnion(hashes) }
     }
   }
+
   /// Of the contents that go into a response, at most about this many bytes are read to find those that fit.
   private static let framesRead = Int64(4 * CloudAcceptance.inlineTotalBytes)
   /// The most bases that are followed for one of them.

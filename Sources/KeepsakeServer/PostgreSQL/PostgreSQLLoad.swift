@@ -58,11 +58,12 @@ struct PostgreSQLLoad {
       snapshot.revision = try rows.first?.unsigned(0) ?? 0
     }
     if let changes = reads.changes, let loaded = snapshot.changes {
-      var (heads, replaced): (Set<ContentHash>, Set<ContentHash>) = ([], [])
+      var (heads, replaced): ([ContentHash], Set<ContentHash>) = ([], [])
+      var seen: Set<ContentHash> = []
       var slots: Set<ExactText> = []
       for case .version(let record) in loaded.list.map(\.item) {
         if snapshot.coverage[record.id] == false {
-          heads.formUnion(record.contents)
+          heads += record.contents.filter { seen.insert($0).inserted }
         } else {
           replaced.formUnion(record.contents)
           // Those of history come without what people see of them, which their slot's heads decide.

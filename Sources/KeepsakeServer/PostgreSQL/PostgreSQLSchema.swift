@@ -56,6 +56,8 @@ enum PostgreSQLSchema {
         leaning bigint NOT NULL, bytes bytea, PRIMARY KEY (container, hash)
       )
       """,
+      "CREATE INDEX IF NOT EXISTS content_suspect ON content (container, hash) WHERE suspect = 1",
+      "CREATE INDEX IF NOT EXISTS content_base ON content (container, base) WHERE base IS NOT NULL",
       """
       CREATE TABLE IF NOT EXISTS offer_part (
         container bytea NOT NULL, offer bytea NOT NULL, number bigint NOT NULL, size bigint NOT NULL,

@@ -35,14 +35,24 @@ final class PostgreSQLStorage: DecidingStorage {
       var load = PostgreSQLLoad(container)
       load.add(reads, deletedMark: container.deletedMark)
       var snapshot = Snapshot(revision: 0, position: .start, known: reads)
-      try load.read(try await pool.run(load.statements), into: &snapshot)
+      try load.read(try await read(load), into: &snapshot)
       var following = PostgreSQLLoad(container)
       following.addFollowing(reads, snapshot)
       guard following.statements.count > 1 else { return snapshot }
       let revision = snapshot.revision
-      try following.read(try await pool.run(following.statements), into: &snapshot)
+      try following.read(try await read(following), into: &snapshot)
       if snapshot.revision == revision { return snapshot }
       // Somebody has changed the container in between.
+    }
+  }
+
+  /// Reads once more if the connection broke: that changes nothing.
+  private func read(_ load: PostgreSQLLoad) async throws -> [PostgreSQLRows] {
+    do {
+      return try await pool.run(load.statements)
+    } catch {
+      guard case .unknownOutcome = error else { throw error }
+      return try await pool.run(load.statements)
     }
   }
 
@@ -60,7 +70,7 @@ final class PostgreSQLStorage: DecidingStorage {
     }
   }
 
-  /// Records a device, or that it was here. One that was removed stays removed.
+  /// Records a device, or that it was here. One that was removed before stays removed.
   func recordDevice(_ device: DeviceRecord) async throws {
     let identity = device.identity
     let statement = PostgreSQLStatement(
@@ -75,6 +85,15 @@ final class PostgreSQLStorage: DecidingStorage {
         .bytes(identity.app.bytes), .bytes(device.name.map { Data($0.utf8) }), .int(device.createdMilliseconds),
         .int(device.seenMilliseconds), .bytes(identity.container.deletedMark),
       ])
+    // Its other requests may say the same at this moment.
+    for _ in 1..<ServerLimits.decisionConflicts {
+      do {
+        _ = try await pool.run([statement])
+        return
+      } catch {
+        guard error.isConflict else { throw error }
+      }
+    }
     _ = try await pool.run([statement])
   }
 

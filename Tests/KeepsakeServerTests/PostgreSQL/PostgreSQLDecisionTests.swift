@@ -45,6 +45,86 @@ struct PostgreSQLDecisionTests {
     }
   }
 
+  /// Counts what is loaded.
+  private final class CountedLoads: DecidingStorage {
+    let storage: PostgreSQLStorage
+    let loads = Shared(0)
+    var clock: @Sendable () -> Int64 { storage.clock }
+
+    init(_ storage: PostgreSQLStorage) { self.storage = storage }
+
+    func load(_ reads: ReadSet, of container: ContainerID) async throws -> Snapshot {
+      loads.value += 1
+      return try await storage.load(reads, of: container)
+    }
+
+    func commit(
+      _ writes: WriteSet, of container: ContainerID, ifAt revision: UInt64, leaving: DeviceID?
+    ) async throws -> Bool {
+      try await storage.commit(writes, of: container, ifAt: revision, leaving: leaving)
+    }
+  }
+
+  @Test(
+    "a device that catches up costs one load, whatever its contents build on and however many bytes they are",
+    arguments: [(40, 1_000, 100_000), (100, 60_000, 0), (20, 1_000, 1_000)])
+  func catchUp(slots: Int, size: Int, baseSize: Int) async throws {
+    try await with { storage in
+      let (player, device) = (Self.newContainer(), DeviceID(high: 1, low: 1))
+      let counted = CountedLoads(storage)
+      @Sendable func exchange(_ request: ExchangeRequest) async throws -> ExchangeResponse {
+        let reads = try CloudAcceptance.reads(of: request, from: device, hasQuota: false)
+        return try await counted.decide(on: player, reading: reads) { container in
+          var random = SeededGenerator(seed: container.position().seq)
+          return try CloudAcceptance.exchange(request, from: device, now: 5, in: &container, using: &random)
+        }
+      }
+      var cursor = Cursor.start
+      for slot in 0..<slots {
+        var request = ExchangeRequest(cursor: cursor, limit: 500)
+        var base: ContentHash?
+        for (name, bytes) in [("base", baseSize), ("save", size)] where bytes > 0 {
+          let content = EncodedContent(
+            hash: ContentHash(of: Data("\(name) \(slot)".utf8)), length: 5, base: base,
+            bytes: frameBytes(bytes, seed: UInt64(slot)))
+          request.contents.append(content)
+          base = content.hash
+        }
+        request.versions = [
+          VersionRecord(
+            id: VersionID(high: 1, low: UInt64(slot)), slot: "slot \(slot)", covers: [],
+            contents: [ContentHash(of: Data("save \(slot)".utf8))], length: 5, savedAtMilliseconds: 5,
+            writer: WriterID(1), provisional: false)
+        ]
+        let response = try await exchange(request)
+        #expect(response.outcome != nil)
+        cursor = response.cursor
+      }
+      counted.loads.value = 0
+      let response = try await exchange(ExchangeRequest(cursor: .start, limit: 500))
+      #expect(response.changes.count == slots && counted.loads.value == 1, "\(counted.loads.value) loads")
+      #expect(!response.contents.isEmpty)
+    }
+  }
+
+  @Test("a device that is recorded by many requests at once is recorded, and none of them fails")
+  func recorded() async throws {
+    try await with { storage in
+      let player = Self.newContainer()
+      try await withThrowingTaskGroup(of: Void.self) { group in
+        for _ in 0..<20 {
+          for device in SameDecisionsTests.devices(of: player) {
+            group.addTask { try await storage.recordDevice(device) }
+          }
+        }
+        try await group.waitForAll()
+      }
+      var reads = ReadSet()
+      reads.device = DeviceID(high: 1, low: 2)
+      #expect(try await storage.load(reads, of: player).device?.seenMilliseconds == 5)
+    }
+  }
+
   // MARK: The bank
 
   private static let banks = (1...3 as ClosedRange<UInt64>).map { ContainerID(high: 8, low: $0) }
@@ -211,17 +291,7 @@ struct PostgreSQLDecisionTests {
         let player = Self.newContainer()
         try await withThrowingTaskGroup(of: Void.self) { group in
           for number in 0..<20 as Range<UInt64> {
-            group.addTask {
-              try await (number % 2 == 0 ? one : other).decide(on: player) { container in
-                var position = container.position()
-                position.seq += 1
-                position.mark = number
-                container.advance(to: position)
-                var bank = try container.bank()
-                bank.pool["gems", default: 0] += 1
-                container.setBank(bank)
-              }
-            }
+            group.addTask { try await (number % 2 == 0 ? one : other).addGem(to: player, mark: number) }
           }
           try await group.waitForAll()
         }
