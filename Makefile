@@ -2,8 +2,9 @@
 SWIFT ?= swift
 comma := ,
 # The server and the command stand behind the trait Cloud; one build folder serves the demo and the tests.
-# The storage in PostgreSQL needs its client library, which only Debian's way of installing it is known of here.
-TRAITS := --traits $(if $(filter Linux,$(shell uname)),Cloud$(comma)PostgreSQL,Cloud)
+# Storage in PostgreSQL is built where its client library is.
+LIBPQ := $(wildcard /usr/include/postgresql/libpq-fe.h /usr/include/libpq-fe.h)
+export TRAITS := --traits Cloud$(if $(LIBPQ),$(comma)PostgreSQL)
 KEEPSAKE = .build/debug/keepsake
 
 .PHONY: help demo space dead-panic test test-deep damage removals torture power kills money-kills backup-kills stops \
@@ -53,11 +54,11 @@ space: prepare
 	@.build/debug/Space $(SPACE_FLAGS)
 
 test: build
-	@TRAITS="$(TRAITS)" Scripts/test.sh
+	@Scripts/test.sh
 
 test-deep: build
 	@KEEPSAKE_DEEP=1 Scripts/prepare.sh
-	@KEEPSAKE_DEEP=1 TRAITS="$(TRAITS)" Scripts/test.sh
+	@KEEPSAKE_DEEP=1 Scripts/test.sh
 
 damage: build
 	@KEEPSAKE_DAMAGE=20000 $(SWIFT) test $(TRAITS) --skip-build --filter KeepsakeTests.DamageTests

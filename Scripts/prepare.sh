@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Sees to what Keepsake needs beside Swift: SQLite, zstd, libcurl and, for the command, zlib and libpq to build;
+# Sees to what Keepsake needs beside Swift: SQLite, zstd, libcurl and, for the command, zlib to build;
 # zstd's command and Python for the checks on real files.
 set -euo pipefail
 
@@ -17,10 +17,10 @@ packages=()
 [ -e /usr/include/curl/curl.h ] || compgen -G "/usr/include/*/curl/curl.h" >/dev/null ||
   packages+=(libcurl4-openssl-dev)
 [ -e /usr/include/zlib.h ] || packages+=(zlib1g-dev)
-[ -e /usr/include/postgresql/libpq-fe.h ] || packages+=(libpq-dev)
-# A whole server, which would run from then on, isn't installed unasked: tests that need it are skipped without it.
-if [ "${KEEPSAKE_SERVERS:-0}" = 1 ] && ! compgen -G "/usr/lib/postgresql/*/bin/initdb" >/dev/null; then
-  packages+=(postgresql)
+# A whole server, which would run from then on, isn't installed unasked, nor its library: what needs it is left out.
+if [ "${KEEPSAKE_SERVERS:-0}" = 1 ]; then
+  [ -e /usr/include/postgresql/libpq-fe.h ] || packages+=(libpq-dev)
+  compgen -G "/usr/lib/postgresql/*/bin/initdb" >/dev/null || packages+=(postgresql)
 fi
 command -v zstd >/dev/null || packages+=(zstd)
 command -v python3 >/dev/null || packages+=(python3)

@@ -7,7 +7,7 @@ log=.build/test.log
 keepsake=.build/debug/keepsake
 deep=${KEEPSAKE_DEEP:-0}
 # Those with which all was built.
-traits=${TRAITS:---traits Cloud,PostgreSQL}
+traits=${TRAITS:---traits Cloud}
 passed=0
 missed=()
 : > "$log"
@@ -53,6 +53,11 @@ if [ "$deep" = 1 ]; then
   trap 'kill -- "-$game" 2>/dev/null || true' EXIT
 fi
 
+# Where no database is, the rest runs.
+without=$(KEEPSAKE_SERVERS=0 KEEPSAKE_POSTGRES_PROGRAMS=/nowhere Scripts/with-postgres.sh \
+  sh -c 'echo "ran${KEEPSAKE_POSTGRES:-}"' 2>/dev/null)
+check "without PostgreSQL" test "$without" = ran
+[ "${traits%PostgreSQL}" != "$traits" ] || miss "PostgreSQL" "its client library isn't installed"
 check "the demo" $keepsake demo
 check "mistakes to plant" python3 Scripts/mutants.py --check
 check "parts for other systems" python3 Scripts/check-platforms.py --plant

@@ -1,61 +1,68 @@
-#!/bin/bash
-# Runs a command with a PostgreSQL server of its own, on a free port of the loopback interface, in a temporary folder.
-# KEEPSAKE_POSTGRES is its address. Whatever happens to the command, the server is stopped and the folder removed.
+#!/usr/bin/env bash
+# Runs a command with a PostgreSQL server of its own, in a temporary folder that nobody else may enter, where its socket
+# is, too. KEEPSAKE_POSTGRES is its address. Whatever happens to the command or to this script, the server is stopped
+# and the folder removed.
 #
 #   Scripts/with-postgres.sh COMMAND ARGUMENT...
 #
-# Ends with the command's status. Where no server is installed, says so, and runs the command without the variable.
+# Ends with the command's status. Where no server is installed, or none can be started, says so and runs the command
+# without the variable; with KEEPSAKE_SERVERS=1 it fails instead.
 set -euo pipefail
 
 [ $# -gt 0 ] || { sed -n '2,/^[^#]/s/^# \{0,1\}//p' "$0"; exit 2; }
-programs=$(ls -d /usr/lib/postgresql/*/bin 2>/dev/null | sort -V | tail -n 1 || true)
-if [ -z "$programs" ] && command -v initdb >/dev/null; then programs=$(dirname "$(command -v initdb)"); fi
-if [ -z "$programs" ] || [ ! -x "$programs/initdb" ]; then
-  echo "No PostgreSQL server is installed (Debian: apt-get install postgresql): its tests are skipped." >&2
-  exec "$@"
-fi
 
-as=()
-if [ "$(id -u)" != 0 ]; then
-  folder=$(mktemp -d "${TMPDIR:-/tmp}/keepsake-postgres.XXXXXX")
-else
-  # The server refuses to run as root, and its own user may not reach another folder.
-  folder=$(mktemp -d /tmp/keepsake-postgres.XXXXXX)
-  as=(runuser -u postgres --)
-  chown postgres "$folder"
-  # The way to it has to be open.
-  chmod 755 "$folder"
-fi
-server=
-finish() {
-  status=$?
-  trap - EXIT INT TERM HUP
-  if [ -n "$server" ]; then
-    ${as[@]+"${as[@]}"} "$programs/pg_ctl" stop --pgdata "$folder/data" --mode immediate --silent >/dev/null 2>&1 || true
-  fi
-  rm -rf "$folder"
-  exit "$status"
+without() {
+  echo "$1: the tests with PostgreSQL are skipped." >&2
+  [ "${KEEPSAKE_SERVERS:-0}" != 1 ] || exit 1
+  exec "${@:2}"
 }
-trap finish EXIT
+programs=
+for folder in ${KEEPSAKE_POSTGRES_PROGRAMS:-/usr/lib/postgresql/*/bin}; do
+  [ ! -x "$folder/initdb" ] || programs=$folder
+done
+if [ -z "$programs" ] && [ -z "${KEEPSAKE_POSTGRES_PROGRAMS:-}" ] && command -v initdb >/dev/null; then
+  programs=$(dirname "$(command -v initdb)")
+fi
+[ -n "$programs" ] || without "No PostgreSQL server is installed (Debian: apt-get install postgresql)" "$@"
+
+# The server refuses to run as root.
+as=env
+if [ "$(id -u)" = 0 ]; then
+  id postgres >/dev/null 2>&1 || without "There is no user postgres, as whom a server could run" "$@"
+  as="runuser -u postgres --"
+fi
+# Whatever TMPDIR is: a socket's path is short, and another user has to get there.
+folder=$(mktemp -d /tmp/keepsake-postgres.XXXXXX)
+stop() {
+  cd /
+  $as "$programs/pg_ctl" stop --pgdata "$folder/data" --mode immediate --silent >/dev/null 2>&1 || true
+  rm -rf "$folder"
+}
+[ "$as" = env ] || chown postgres "$folder"
+# Stops it if this script was killed.
+parent=$$
+(
+  trap '' INT TERM HUP
+  while kill -0 "$parent" 2>/dev/null; do sleep 1; done
+  stop
+) >/dev/null 2>&1 </dev/null &
+trap 'status=$?; trap - EXIT; stop; exit "$status"' EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM HUP
 
-${as[@]+"${as[@]}"} "$programs/initdb" --pgdata "$folder/data" --username keepsake --auth trust --encoding UTF8 --locale C \
-  --no-instructions >"$folder/initdb.log" 2>&1 || { cat "$folder/initdb.log" >&2; exit 1; }
-
-for try in 1 2 3 4 5; do
-  port=$((20000 + RANDOM % 30000))
-  if ${as[@]+"${as[@]}"} "$programs/pg_ctl" start --pgdata "$folder/data" --log "$folder/data/server.log" --wait --timeout 60 \
-    --silent --options "-c listen_addresses=127.0.0.1 -c port=$port -c unix_socket_directories=$folder/data \
-      -c max_connections=200 -c shared_buffers=64MB -c logging_collector=off" >/dev/null 2>&1; then
-    server=yes
-    break
-  fi
-done
-[ -n "$server" ] || { tail -n 20 "$folder/data/server.log" >&2; echo "PostgreSQL can't be started." >&2; exit 1; }
-
-export KEEPSAKE_POSTGRES="postgres://keepsake@127.0.0.1:$port/postgres"
-export KEEPSAKE_POSTGRES_FOLDER="$folder/data"
-status=0
-"$@" || status=$?
-exit "$status"
+start() (
+  cd "$folder"
+  $as "$programs/initdb" --pgdata "$folder/data" --username keepsake --auth trust --encoding UTF8 --locale C \
+    --no-instructions --no-sync &&
+    $as "$programs/pg_ctl" start --pgdata "$folder/data" --log "$folder/data/server.log" --wait --timeout 60 \
+      --options "-c listen_addresses='' -c unix_socket_directories=$folder -c max_connections=200"
+)
+if ! log=$(start 2>&1); then
+  { echo "$log"; tail -n 20 "$folder/data/server.log" || true; } >&2 2>/dev/null
+  [ "${KEEPSAKE_SERVERS:-0}" != 1 ] || exit 1
+  echo "PostgreSQL can't be started: its tests are skipped." >&2
+else
+  export KEEPSAKE_POSTGRES="postgres://keepsake@/postgres?host=$folder"
+  export KEEPSAKE_POSTGRES_FOLDER="$folder/data"
+fi
+"$@"
