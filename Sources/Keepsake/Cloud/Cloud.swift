@@ -60,8 +60,9 @@ public struct CloudAddress: Sendable {
   /// game.cloud.connect(.iCloudContainer("iCloud.com.example.space"))
   /// ```
   ///
-  /// The game needs the capability iCloud Documents with that container. The player chooses nothing: whoever is signed
-  /// in to iCloud is the player. What is said of `folder(_:joining:)` is true here, except:
+  /// The game needs the capability iCloud Documents with that container. There is nothing for the player to choose: the
+  /// account that is signed in to iCloud on the device is the player. What `folder(_:joining:)` says is true here, too,
+  /// except:
   ///
   /// - The folder is created, and has no `keepsake.json`. Devices that begin before they see each other are all the
   ///   player's.

@@ -68,6 +68,7 @@ package struct WriteSet: Sendable {
 
     /// The seqs whose marks go, from the first to the last: what is between those that stay.
     package var ranges: [ClosedRange<UInt64>] {
+      guard through > 0 else { return [] }
       var ranges: [ClosedRange<UInt64>] = []
       var first: UInt64 = 1
       for kept in kept.sorted(by: { $0.lowerBound < $1.lowerBound }) {

@@ -143,6 +143,7 @@ struct OfferPartsTests {
   /// Delivers the oldest request of the first device and the response to it; returns false if there is none.
   private func answerNext(_ lab: inout Lab) throws -> Bool {
     guard let effect = lab.takeRequest(0) else { return false }
+    if case .exchange(_, let request) = effect { lab.requests.append(request) }
     var (cloud, random) = (lab.cloud, lab.random)
     let event = try lab.answer(to: effect, cloud: &cloud, using: &random)
     (lab.cloud, lab.random) = (cloud, random)
@@ -293,10 +294,17 @@ struct OfferPartsTests {
     #expect(try answerNext(&lab))
     // As if the cloud had said that it lacks the contents of history that this device hasn't either.
     let groups = lab.devices[0].storage.outbox(limit: 100)
-    var piece = try #require(groups.first { $0.isPiece && $0.refusals.isEmpty && !$0.versions.isEmpty })
+    let pieces = groups.filter { $0.isPiece && $0.refusals.isEmpty && !$0.versions.isEmpty }
+    try #require(pieces.count > 1)
+    var piece = pieces[0]
     #expect(groups.contains { $0.id > piece.id && !$0.cells.isEmpty })
     piece.versions = []
     lab.devices[0].storage.updateOutbox(piece)
+    // And as if another version had arrived.
+    var arrived = try #require(lab.devices[0].storage.version(pieces[1].versions[0]))
+    arrived.acknowledged = true
+    lab.devices[0].storage.putVersion(arrived)
+    lab.requests = []
     var asked = 0
     while try answerNext(&lab) {
       asked += 1
@@ -304,6 +312,7 @@ struct OfferPartsTests {
     }
     #expect((1...4).allSatisfy { lab.cloud.cell(CellKey(collection: "progress", key: "\($0)")) != nil })
     #expect(lab.devices[0].storage.outbox(limit: 100).allSatisfy { !$0.refusals.isEmpty })
+    #expect(!lab.requests.isEmpty && !lab.requests.contains { $0.versions.contains { $0.id == arrived.record.id } })
   }
 
   @Test("an offer that takes more than a hundred requests is never visible in part")

@@ -229,6 +229,24 @@ import Testing
     #expect(third.texts("other") == [])
   }
 
+  @Test("a segment with a head that is shown already needs none of its contents, one that shows it does")
+  func shownHead() throws {
+    let version = VersionRecord(
+      id: VersionID(high: 1, low: 1), slot: "main", covers: [], contents: [ContentHash(of: Data("x".utf8))], length: 1,
+      savedAtMilliseconds: 5, writer: WriterID(1), provisional: false)
+    func segment(_ seen: [SegmentHash]) throws -> [SegmentHash: StateSegment] {
+      let links = StateSegment.Links(previous: nil, seen: seen, replaces: [])
+      let segment = try StateSegment.encoded(FolderDevice.container, links, cells: [], versions: [version]).segment
+      return [segment.hash: segment]
+    }
+    var replica = FolderReplica(FolderDevice.container, startingAt: .start, tip: nil)
+    let first = try segment([])
+    #expect(try replica.apply(first) { _ in false }.applied == [])
+    #expect(try replica.apply(first) { _ in true }.applied == Array(first.keys))
+    let again = try segment(Array(first.keys))
+    #expect(try replica.apply(again) { _ in false }.applied == Array(again.keys))
+  }
+
   @Test("contents of a segment that can't be applied yet are kept, however old they are, until an earlier one arrives")
   func contentsOfWaiting() throws {
     let first = try device(1)
