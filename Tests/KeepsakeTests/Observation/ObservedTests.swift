@@ -111,6 +111,31 @@ import Testing
     #expect(slot.summary != nil && slot.error == nil)
   }
 
+  /// Lets nothing else run on the main actor for a moment: what was just yielded waits for it.
+  private func occupyMainActor() { Thread.sleep(forTimeInterval: 0.2) }
+
+  @Test("a change that waits for the main actor doesn't keep an observed object")
+  func waits() async {
+    final class Owner: Sendable {}
+    let following = Following()
+    let (numbers, continuation) = AsyncStream.makeStream(of: Int.self)
+    let (shown, showing) = AsyncStream.makeStream(of: Int.self)
+    weak var forgotten: Owner?
+    do {
+      let owner = Owner()
+      forgotten = owner
+      following.begin(numbers, for: owner, show: { showing.yield($1) }, failed: { _, _ in })
+      continuation.yield(1)
+      for await number in shown {
+        #expect(number == 1)
+        break
+      }
+      continuation.yield(2)
+      occupyMainActor()
+    }
+    #expect(forgotten == nil)
+  }
+
   @Test("a name that no slot can have is told as an error")
   func invalid() async throws {
     let game = try Device().open()
