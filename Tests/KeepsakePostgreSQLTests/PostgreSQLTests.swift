@@ -14,7 +14,12 @@ struct PostgreSQLTests {
   private let settings: PostgreSQLSettings
   private let table = "t\(UUID().uuidString.filter { $0 != "-" })"
 
-  init() throws { settings = PostgreSQLSettings(try #require(TestServer.address)) }
+  init() throws {
+    var settings = PostgreSQLSettings(try #require(TestServer.address))
+    // Only what a test is about may take too long, however busy the machine is.
+    (settings.connectSeconds, settings.statementSeconds, settings.answerSeconds) = (60, 120, 240)
+    self.settings = settings
+  }
 
   private func connect(_ change: (inout PostgreSQLSettings) -> Void = { _ in }) throws -> PostgreSQLConnection {
     var settings = settings
@@ -172,13 +177,13 @@ struct PostgreSQLTests {
 
   @Test("a server that answers isn't lost, however long all that was sent takes; each is told when it is known")
   func steady() throws {
-    let (connection, other) = (try connect { ($0.statementSeconds, $0.answerSeconds) = (4, 5) }, try connect())
+    let (connection, other) = (try connect { $0.answerSeconds = 15 }, try connect())
     let lock = [PostgreSQLValue.int(Int64.random(in: 1 ... .max))]
     _ = try other.run([PostgreSQLStatement("SELECT pg_advisory_lock($1)::text", lock)])
     // The second waits for what is done when the first is told.
     let transactions =
       [[PostgreSQLStatement("SELECT 1")], [PostgreSQLStatement("SELECT pg_advisory_xact_lock($1)::text", lock)]]
-      + (0..<12).map { _ in [PostgreSQLStatement("SELECT pg_sleep(0.5)::text")] }
+      + (0..<32).map { _ in [PostgreSQLStatement("SELECT pg_sleep(0.5)::text")] }
     var finished: [Int] = []
     connection.run(transactions) { index, outcome in
       finished.append(index)
@@ -209,6 +214,7 @@ struct PostgreSQLTests {
   @Test("options in the address count, and transactions are kept apart nevertheless")
   func ownOptions() throws {
     let connection = try connect {
+      $0.statementSeconds = 10
       $0.address +=
         ($0.address.contains("?") ? "&" : "?")
         + "options=-c%20search_path%3Dpg_temp%20-c%20default_transaction_isolation%3Dread%5C%20committed"

@@ -7,42 +7,78 @@ import KeepsakePostgreSQL
 /// and names from outside are bytes: the database's text refuses a NUL. Unsigned 64-bit numbers are stored as their bit
 /// patterns; what is true or false is 1 or 0.
 enum PostgreSQLSchema {
+  /// Of the tables as they are here.
+  static let number: Int64 = 1
+
+  /// Makes the tables in a database that has none. One that has them is only read: to make a table or an index again,
+  /// even if there is one, waits for all who write, and they for it.
+  ///
+  /// - Throws: `ServerError` with `newerData` if a newer server made them; `PostgreSQLError`.
+  static func prepare(_ pool: PostgreSQLPool) async throws {
+    if try await isPrepared(pool) { return }
+    try await pool.transaction { transaction in
+      // What others have committed meanwhile has to be seen.
+      try transaction.run("SET TRANSACTION ISOLATION LEVEL READ COMMITTED")
+      // Servers that start at the same time wait for each other.
+      try transaction.run("SELECT pg_advisory_xact_lock(7305808)::text")
+      guard try transaction.run(isThere).first == nil else { return }
+      for table in tables { try transaction.run(table) }
+      try transaction.run("INSERT INTO schema_number (number) VALUES ($1)", [.int(number)])
+    }
+    _ = try await isPrepared(pool)
+  }
+
+  private static let isThere = """
+    SELECT 1::bigint FROM information_schema.tables
+    WHERE table_schema = current_schema() AND table_name = 'schema_number'
+    """
+
+  private static func isPrepared(_ pool: PostgreSQLPool) async throws -> Bool {
+    guard try await pool.run([PostgreSQLStatement(isThere)])[0].first != nil else { return false }
+    let found = try await pool.run([PostgreSQLStatement("SELECT number FROM schema_number")])[0].first?.int(0)
+    guard let found, found <= number else {
+      throw ServerError(.newerData, "The database was made by a newer server; it was not touched.")
+    }
+    return true
+  }
+
   static let tables =
     [
+      "CREATE TABLE schema_number (number bigint PRIMARY KEY)",
       """
-      CREATE TABLE IF NOT EXISTS container (
+      CREATE TABLE container (
         id bytea PRIMARY KEY, epoch bigint NOT NULL, seq bigint NOT NULL, mark bigint NOT NULL,
         revision bigint NOT NULL, used bigint NOT NULL, bank bytea
       )
       """,
       """
-      CREATE TABLE IF NOT EXISTS cell (
+      CREATE TABLE cell (
         container bytea NOT NULL, collection bytea NOT NULL, key bytea NOT NULL, seq bigint NOT NULL,
         mark bigint NOT NULL, state bytea NOT NULL, PRIMARY KEY (container, collection, key)
       )
       """,
-      "CREATE INDEX IF NOT EXISTS cell_seq ON cell (container, seq)",
+      "CREATE INDEX cell_seq ON cell (container, seq)",
       """
-      CREATE TABLE IF NOT EXISTS version (
+      CREATE TABLE version (
         container bytea NOT NULL, id bytea NOT NULL, seq bigint NOT NULL, mark bigint NOT NULL, accepted bigint,
         holds bigint NOT NULL, head bigint NOT NULL, slot bytea NOT NULL, record bytea NOT NULL,
         PRIMARY KEY (container, id)
       )
       """,
-      "CREATE INDEX IF NOT EXISTS version_seq ON version (container, seq)",
-      "CREATE INDEX IF NOT EXISTS version_head ON version (container, slot) WHERE head = 1",
+      "CREATE INDEX version_seq ON version (container, seq)",
+      "CREATE INDEX version_head ON version (container, slot) WHERE head = 1",
       """
-      CREATE TABLE IF NOT EXISTS covered (
+      CREATE TABLE covered (
         container bytea NOT NULL, id bytea NOT NULL, pruned bigint NOT NULL, PRIMARY KEY (container, id)
       )
       """,
       """
-      CREATE TABLE IF NOT EXISTS mark (
+      CREATE TABLE mark (
         container bytea NOT NULL, seq bigint NOT NULL, mark bigint NOT NULL, PRIMARY KEY (container, seq)
       )
       """,
       """
-      CREATE TABLE IF NOT EXISTS past_position (
+      CREATE TABLE past_position (
         container bytea NOT NULL, milliseconds bigint NOT NULL, seq bigint NOT NULL, devices bytea NOT NULL,
         PRIMARY KEY (container, milliseconds)
       )
@@ -50,38 +86,38 @@ enum PostgreSQLSchema {
       // The base of a content is its hash, whether it is here or not. Only what was here when the content was put
       // counts it among those that lean on it.
       """
-      CREATE TABLE IF NOT EXISTS content (
+      CREATE TABLE content (
         container bytea NOT NULL, hash bytea NOT NULL, length bigint NOT NULL, base bytea, leans bigint NOT NULL,
         file bytea, size bigint NOT NULL, taken bigint NOT NULL, suspect bigint NOT NULL, holders bigint NOT NULL,
         leaning bigint NOT NULL, bytes bytea, PRIMARY KEY (container, hash)
       )
       """,
-      "CREATE INDEX IF NOT EXISTS content_suspect ON content (container, hash) WHERE suspect = 1",
-      "CREATE INDEX IF NOT EXISTS content_base ON content (container, base) WHERE base IS NOT NULL",
+      "CREATE INDEX content_suspect ON content (container, hash) WHERE suspect = 1",
+      "CREATE INDEX content_base ON content (container, base) WHERE base IS NOT NULL",
       """
-      CREATE TABLE IF NOT EXISTS offer_part (
+      CREATE TABLE offer_part (
         container bytea NOT NULL, offer bytea NOT NULL, number bigint NOT NULL, size bigint NOT NULL,
         touched bigint NOT NULL, items bytea NOT NULL, PRIMARY KEY (container, offer, number)
       )
       """,
       """
-      CREATE TABLE IF NOT EXISTS device (
+      CREATE TABLE device (
         container bytea NOT NULL, id bytea NOT NULL, player bytea NOT NULL, app bytea NOT NULL, name bytea,
         created bigint NOT NULL, seen bigint NOT NULL, set_back bytea, PRIMARY KEY (container, id)
       )
       """,
       """
-      CREATE TABLE IF NOT EXISTS reached (
+      CREATE TABLE reached (
         container bytea NOT NULL, device bytea NOT NULL, seq bigint NOT NULL, PRIMARY KEY (container, device)
       )
       """,
       """
-      CREATE TABLE IF NOT EXISTS device_chain (
+      CREATE TABLE device_chain (
         container bytea NOT NULL, device bytea NOT NULL, chain bytea NOT NULL, PRIMARY KEY (container, device, chain)
       )
       """,
       """
-      CREATE TABLE IF NOT EXISTS retired (
+      CREATE TABLE retired (
         container bytea NOT NULL, device bytea NOT NULL, at bigint NOT NULL, PRIMARY KEY (container, device)
       )
       """,
@@ -89,52 +125,52 @@ enum PostgreSQLSchema {
 
   private static let bank = [
     """
-    CREATE TABLE IF NOT EXISTS decision (
+    CREATE TABLE decision (
       container bytea NOT NULL, operation bytea NOT NULL, chain bytea NOT NULL, verdict bytea NOT NULL,
       fingerprint bigint NOT NULL, details bytea NOT NULL, PRIMARY KEY (container, operation)
     )
     """,
     """
-    CREATE TABLE IF NOT EXISTS paid_claim (
+    CREATE TABLE paid_claim (
       container bytea NOT NULL, key bytea NOT NULL, currency bytea, amount bigint, number bigint,
       PRIMARY KEY (container, key)
     )
     """,
-    "CREATE UNIQUE INDEX IF NOT EXISTS paid_claim_number ON paid_claim (container, number) WHERE number IS NOT NULL",
+    "CREATE UNIQUE INDEX paid_claim_number ON paid_claim (container, number) WHERE number IS NOT NULL",
     """
-    CREATE TABLE IF NOT EXISTS paid_voucher (
+    CREATE TABLE paid_voucher (
       container bytea NOT NULL, bank bytea NOT NULL, chain bytea NOT NULL, PRIMARY KEY (container, bank, chain)
     )
     """,
     """
-    CREATE TABLE IF NOT EXISTS vouched_claim (
+    CREATE TABLE vouched_claim (
       container bytea NOT NULL, bank bytea NOT NULL, key bytea NOT NULL, unsubtracted bigint NOT NULL,
       PRIMARY KEY (container, bank, key)
     )
     """,
     """
-    CREATE TABLE IF NOT EXISTS bank_order (
+    CREATE TABLE bank_order (
       container bytea NOT NULL, number bigint NOT NULL, id bytea NOT NULL, kind bytea NOT NULL,
       details bytea NOT NULL, PRIMARY KEY (container, number)
     )
     """,
-    "CREATE UNIQUE INDEX IF NOT EXISTS bank_order_id ON bank_order (container, id)",
+    "CREATE UNIQUE INDEX bank_order_id ON bank_order (container, id)",
     """
-    CREATE TABLE IF NOT EXISTS good (
+    CREATE TABLE good (
       container bytea NOT NULL, name bytea NOT NULL, count bigint NOT NULL, number bigint NOT NULL,
       PRIMARY KEY (container, name)
     )
     """,
-    "CREATE INDEX IF NOT EXISTS good_number ON good (container, number, name)",
+    "CREATE INDEX good_number ON good (container, number, name)",
     """
-    CREATE TABLE IF NOT EXISTS closed_chain (
+    CREATE TABLE closed_chain (
       container bytea NOT NULL, chain bytea NOT NULL, count bigint NOT NULL, hash bytea NOT NULL, follows bytea,
       voucher bytea, claims bigint, PRIMARY KEY (container, chain)
     )
     """,
     // A receipt is paid once in the whole cloud, so that this table is found by the app and not by the container.
     """
-    CREATE TABLE IF NOT EXISTS receipt (
+    CREATE TABLE receipt (
       app bytea NOT NULL, receipt bytea NOT NULL, container bytea NOT NULL, operation bytea NOT NULL,
       PRIMARY KEY (app, receipt)
     )

@@ -19,11 +19,7 @@ final class PostgreSQLStorage: DecidingStorage {
     self.clock = clock
     pool = PostgreSQLPool(settings, connections: connections)
     do {
-      try await pool.transaction { transaction in
-        // Servers that start at the same time wait for each other.
-        try transaction.run("SELECT pg_advisory_xact_lock(7305808)::text")
-        for table in PostgreSQLSchema.tables { try transaction.run(table) }
-      }
+      try await PostgreSQLSchema.prepare(pool)
     } catch {
       pool.close()
       throw error
@@ -46,12 +42,12 @@ final class PostgreSQLStorage: DecidingStorage {
     }
   }
 
-  /// Reads once more if the connection broke: that changes nothing.
+  /// Reads once more if the connection broke, or something was in its way: that changes nothing.
   private func read(_ load: PostgreSQLLoad) async throws -> [PostgreSQLRows] {
     do {
       return try await pool.run(load.statements)
     } catch {
-      guard case .unknownOutcome = error else { throw error }
+      if case .unknownOutcome = error {} else if !error.isConflict { throw error }
       return try await pool.run(load.statements)
     }
   }

@@ -19,7 +19,11 @@ private enum TestServer {
 struct PostgreSQLDecisionTests {
   private let settings: PostgreSQLSettings
 
-  init() throws { settings = PostgreSQLSettings(try #require(TestServer.address)) }
+  init() throws {
+    var settings = PostgreSQLSettings(try #require(TestServer.address))
+    (settings.connectSeconds, settings.statementSeconds, settings.answerSeconds) = (60, 120, 240)
+    self.settings = settings
+  }
 
   private static func newContainer() -> ContainerID {
     var random = SystemRandomNumberGenerator()
@@ -299,6 +303,55 @@ struct PostgreSQLDecisionTests {
         #expect(try await other.look(at: player) { try $0.bank().pool } == ["gems": 20])
       }
     }
+  }
+
+  @Test("a server that starts waits for nobody who writes, and nobody waits for it")
+  func starts() async throws {
+    try await with { _ in
+      // As every table is held by a transaction that writes.
+      let writer = try PostgreSQLConnection(settings)
+      let names = try writer.run([
+        PostgreSQLStatement("SELECT tablename::text FROM pg_tables WHERE schemaname = current_schema()")
+      ])[0].map { String(decoding: try $0.bytes(0), as: UTF8.self) }
+      #expect(names.count >= 20)
+      _ = try writer.run([PostgreSQLStatement("BEGIN")])
+      _ = try writer.run([PostgreSQLStatement("LOCK TABLE \(names.joined(separator: ", ")) IN ROW EXCLUSIVE MODE")])
+      try await with { storage in
+        let snapshot = try await storage.load(ReadSet(), of: Self.newContainer())
+        #expect(snapshot.revision == 0)
+      }
+      _ = try writer.run([PostgreSQLStatement("ROLLBACK")])
+    }
+  }
+
+  @Test("servers that start at the same time with an empty database make one, and a newer one is left alone")
+  func schema() async throws {
+    let name = "s\(UUID().uuidString.lowercased().filter { $0 != "-" })"
+    let connection = try PostgreSQLConnection(settings)
+    _ = try connection.run([PostgreSQLStatement("CREATE SCHEMA \(name)")])
+    var own = settings
+    own.address += (own.address.contains("?") ? "&" : "?") + "options=-csearch_path%3D\(name)"
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      for _ in 0..<6 {
+        group.addTask { [own] in
+          let storage = try await PostgreSQLStorage(own, connections: 1)
+          try await storage.addGem(to: Self.newContainer(), mark: 1)
+          storage.close()
+        }
+      }
+      try await group.waitForAll()
+    }
+    let made = try connection.run([
+      PostgreSQLStatement("SELECT number FROM \(name).schema_number"),
+      PostgreSQLStatement("SELECT count(*) FROM \(name).container"),
+    ])
+    let numbers = try made.flatMap { rows in try rows.map { row in try row.int(0) } }
+    #expect(numbers == [PostgreSQLSchema.number, 6])
+    _ = try connection.run([PostgreSQLStatement("UPDATE \(name).schema_number SET number = number + 1")])
+    await #expect { _ = try await PostgreSQLStorage(own, connections: 1) } throws: {
+      ($0 as? ServerError)?.code == .newerData
+    }
+    _ = try connection.run([PostgreSQLStatement("DROP SCHEMA \(name) CASCADE")])
   }
 
   @Test("of two players whose servers pay one receipt at the same time, one gets it")
