@@ -7,7 +7,7 @@ LIBPQ := $(wildcard /usr/include/postgresql/libpq-fe.h /usr/include/libpq-fe.h)
 export TRAITS := --traits Cloud$(if $(LIBPQ),$(comma)PostgreSQL)
 KEEPSAKE = .build/debug/keepsake
 
-.PHONY: help demo space dead-panic test test-deep damage removals torture power kills money-kills backup-kills stops \
+.PHONY: help demo space dead-panic test test-deep damage removals torture power kills money-kills postgres-kills backup-kills stops \
   shuffle soak accounts fuzz mutants platforms tsan asan bench load openapi operations lint format docs build prepare
 
 help:
@@ -22,6 +22,7 @@ help:
 	@echo "make power    5,000 power cuts of a store, besides one before and after every sync"
 	@echo "make kills    1,000 SIGKILLs of a process that saves without a pause"
 	@echo "make money-kills  300 rounds of SIGKILL of a server and two games that spend the same money"
+	@echo "make postgres-kills  the same with two servers over one PostgreSQL, which is killed, too"
 	@echo "make backup-kills  100 SIGKILLs each of a cloud's backup and of its restore, while devices save"
 	@echo "make stops    end a game by every signal and in every other way, 100 times each, and check what comes back"
 	@echo "make shuffle  1,000 rounds of three stores whose shared folder arrives in any order, late, in pieces, twice"
@@ -78,6 +79,10 @@ kills: build
 
 money-kills: build
 	@KEEPSAKE_MONEY_KILLS=$(or $(KILLS),300) $(SWIFT) test $(TRAITS) --skip-build --filter MoneyKillTests
+
+postgres-kills: build
+	@KEEPSAKE_POSTGRES_KILLS=$(or $(KILLS),300) Scripts/with-postgres.sh \
+		$(SWIFT) test $(TRAITS) --skip-build --filter PostgreSQLKillTests
 
 backup-kills: build
 	@KEEPSAKE_BACKUP_KILLS=$(or $(KILLS),100) $(SWIFT) test $(TRAITS) --skip-build --filter BackupKillTests

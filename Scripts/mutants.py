@@ -30,6 +30,9 @@ except ImportError:
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "Tests" / "Mutants"
 TREE = ROOT / ".build-mutants" / "package"
+# As `make` exports them.
+TRAITS = os.environ.get("TRAITS", "--traits Cloud").split()
+HAS_POSTGRES = "PostgreSQL" in TRAITS[-1]
 KEYS = {"name", "file", "after", "was", "now", "kind", "suites", "hurts", "equivalent", "only", "patience"}
 # In every changed module. Public code that is inlined elsewhere may be changed, too, hence the attribute.
 SWITCH = """import Foundation
@@ -184,7 +187,7 @@ def write(tree, mutants):
 
 
 def build():
-    command = ["swift", "build", "--traits", "Cloud", "--build-tests"]
+    command = ["swift", "build", *TRAITS, "--build-tests"]
     status = subprocess.run(command, cwd=TREE).returncode
     if status != 0:
         sys.exit("the build with the mutants failed; a mutant has to be valid code of the same type")
@@ -194,6 +197,8 @@ def run(mutant, suites, patience):
     """Runs suites with a mutant planted: whether they noticed, by which test, and after how many seconds."""
     program = TREE / ".build" / "debug" / "keepsakePackageTests.xctest"
     command = [str(program), "--testing-library", "swift-testing"]
+    if HAS_POSTGRES and (not mutant or mutant.startswith("postgres-")):
+        command = [str(ROOT / "Scripts" / "with-postgres.sh"), *command]
     for suite in suites:
         command += ["--filter", suite]
     environment = {**os.environ, "KEEPSAKE_MUTANT": mutant}
@@ -249,7 +254,8 @@ def main():
     shutil.rmtree(logs, ignore_errors=True)
     logs.mkdir(parents=True)
     chosen = [m for m in mutants
-              if not m.equivalent and (not options.texts or any(t in m.name or t in m.file for t in options.texts))]
+              if not m.equivalent and (HAS_POSTGRES or not m.name.startswith("postgres-"))
+              and (not options.texts or any(t in m.name or t in m.file for t in options.texts))]
     # Whole worlds take minutes: they begin first.
     chosen.sort(key=lambda m: not any("SimulationTests" in suite for suite in m.suites))
     # First without any: what fails then would seem to notice everything.

@@ -41,6 +41,18 @@ cores=$(getconf _NPROCESSORS_ONLN)
 # What talks to servers, or to a cloud in the process, waits most of the time.
 network="KeepsakeServerTests|KeepsakeSyncTests|KeepsakeCommandTests|KeepsakeTestingTests"
 tests "tests with servers" $((cores * 4)) --filter "'$network'"
+# Again, with servers whose data is in PostgreSQL.
+case $traits$(Scripts/with-postgres.sh sh -c 'echo "${KEEPSAKE_POSTGRES:+ is there}"' 2>/dev/null) in
+  *PostgreSQL" is there")
+    on_postgres="TwoDevices|Join|Leaving|Recovery|RecoveryTrouble|EndedStreams|BankRoute|SignIn|IdentityRoute|OnDemand"
+    on_postgres="$on_postgres|FilesAndLocalSlots|Quiet|UploadParts|ForeignClient|MoneyKill|TokenRenewal"
+    KEEPSAKE_CLOUDS=PostgreSQL tests "servers on PostgreSQL" $((cores * 4)) \
+      --filter "'KeepsakeServerTests.($on_postgres)Tests'" --filter FaultMatrixTests/broken
+    KEEPSAKE_POSTGRES_KILLS=$([ "$deep" = 1 ] && echo 300 || echo 6) tests "PostgreSQL is killed" $((cores * 4)) \
+      --filter PostgreSQLKillTests
+    ;;
+  *) miss "servers on PostgreSQL" "there is no PostgreSQL server, or it isn't built" ;;
+esac
 tests "unit tests and simulation" $((cores + 1)) --skip "'$network'"
 
 # The checks that follow wait for processes most of the time: beside them, another game is built and played.

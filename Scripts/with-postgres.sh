@@ -41,11 +41,14 @@ stop() {
 [ "$as" = env ] || chown postgres "$folder"
 # Stops it if this script was killed.
 parent=$$
+# In a group of its own: a whole group may be killed at once.
+set -m
 (
   trap '' INT TERM HUP
   while kill -0 "$parent" 2>/dev/null; do sleep 1; done
   stop
 ) >/dev/null 2>&1 </dev/null &
+set +m
 trap 'status=$?; trap - EXIT; stop; exit "$status"' EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM HUP
@@ -53,16 +56,53 @@ trap 'exit 143' TERM HUP
 start() (
   cd "$folder"
   $as "$programs/initdb" --pgdata "$folder/data" --username keepsake --auth trust --encoding UTF8 --locale C \
-    --no-instructions --no-sync &&
-    $as "$programs/pg_ctl" start --pgdata "$folder/data" --log "$folder/data/server.log" --wait --timeout 60 \
-      --options "-c listen_addresses='' -c unix_socket_directories=$folder -c max_connections=200"
+    --no-instructions --no-sync && bash "$folder/control" start
 )
+# For tests: `crash` kills all of the server's processes and starts it again, `cut` ends all connections, `stand-still`
+# stops it for a moment.
+cat > "$folder/control" <<EOF
+set -eu
+cd "$folder"
+# What whoever calls this waits for must not stay open as long as the server runs.
+for file in /proc/\$\$/fd/*; do
+  file=\${file##*/}
+  case "\$file" in 0 | 1 | 2 | 255) ;; *) eval "exec \$file>&-" ;; esac
+done
+start() {
+  $as "$programs/pg_ctl" start --pgdata "$folder/data" --log "$folder/data/server.log" --wait --timeout 60 \\
+    --options "-c listen_addresses='' -c unix_socket_directories=$folder -c max_connections=400"
+}
+all() {
+  server=\$(head -n 1 data/postmaster.pid)
+  echo "\$server \$(ps -o pid= --ppid "\$server" | tr '\n' ' ')"
+}
+case "\$1" in
+  start) start ;;
+  crash)
+    processes=\$(all)
+    kill -9 \$processes 2>/dev/null || true
+    for process in \$processes; do while kill -0 "\$process" 2>/dev/null; do sleep 0.05; done; done
+    start
+    ;;
+  cut)
+    "$programs/psql" --quiet --no-psqlrc --host "$folder" --username keepsake postgres --command "
+      SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+      WHERE pid <> pg_backend_pid() AND backend_type = 'client backend'"
+    ;;
+  stand-still)
+    processes=\$(all)
+    kill -STOP \$processes 2>/dev/null || true
+    sleep 1
+    kill -CONT \$processes 2>/dev/null || true
+    ;;
+esac
+EOF
 if ! log=$(start 2>&1); then
   { echo "$log"; tail -n 20 "$folder/data/server.log" || true; } >&2 2>/dev/null
   [ "${KEEPSAKE_SERVERS:-0}" != 1 ] || exit 1
   echo "PostgreSQL can't be started: its tests are skipped." >&2
 else
   export KEEPSAKE_POSTGRES="postgres://keepsake@/postgres?host=$folder"
-  export KEEPSAKE_POSTGRES_FOLDER="$folder/data"
+  export KEEPSAKE_POSTGRES_FOLDER="$folder/data" KEEPSAKE_POSTGRES_CONTROL="$folder/control"
 fi
 "$@"

@@ -59,6 +59,20 @@ package final class PostgreSQLConnection {
   /// The file that becomes readable when the server says something.
   package var file: Int32 { PQsocket(connection) }
 
+  /// Reads what has come, and returns what notices among it say.
+  func takeNotices() throws(PostgreSQLError) -> [String] {
+    guard !isBroken, PQconsumeInput(connection) == 1 else {
+      isBroken = true
+      throw .unreachable(Self.message(of: connection))
+    }
+    var texts: [String] = []
+    while let notice = PQnotifies(connection) {
+      texts.append(String(cString: notice.pointee.extra))
+      PQfreemem(notice)
+    }
+    return texts
+  }
+
   // MARK: Transactions
 
   package typealias Outcome = Result<[PostgreSQLRows], PostgreSQLError>

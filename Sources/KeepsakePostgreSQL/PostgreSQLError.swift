@@ -19,6 +19,7 @@ package enum PostgreSQLError: Error, Hashable, Sendable {
 
     package static let serializationFailure: State = "40001"
     package static let deadlock: State = "40P01"
+    package static let lockNotAvailable: State = "55P03"
     package static let divisionByZero: State = "22012"
     package static let uniqueViolation: State = "23505"
     package static let readOnlyTransaction: State = "25006"
@@ -33,8 +34,22 @@ package enum PostgreSQLError: Error, Hashable, Sendable {
     if case .refused(let state, _) = self { state } else { nil }
   }
 
+  /// Whether the same may succeed a moment later: another server takes over, or others are in the way. After
+  /// `unknownOutcome` it may have been done.
+  package var isPassing: Bool {
+    switch self {
+    case .unreachable, .unknownOutcome: true
+    case .refused(let state, _):
+      // Of the operator: shutting down, starting, too many connections; and a server that became one that only reads.
+      isConflict || state.code.hasPrefix("57") || state.code.hasPrefix("53") || state == .readOnlyTransaction
+    case .unexpected: false
+    }
+  }
+
   /// Whether the same transaction can succeed if it is begun anew: another one was in its way.
-  package var isConflict: Bool { state == .serializationFailure || state == .deadlock }
+  package var isConflict: Bool {
+    state == .serializationFailure || state == .deadlock || state == .lockNotAvailable
+  }
 }
 
 extension PostgreSQLError: CustomStringConvertible {

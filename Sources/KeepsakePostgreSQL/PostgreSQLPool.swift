@@ -24,7 +24,7 @@ package final class PostgreSQLPool: Sendable {
     var waiting: [Job] = []
     var isClosed = false
   }
-  private let settings: PostgreSQLSettings
+  package let settings: PostgreSQLSettings
   private let state = Mutex(State())
   /// Signalled once for each job, and once for each thread that is to end.
   private let signal = DispatchSemaphore(value: 0)
@@ -47,6 +47,9 @@ package final class PostgreSQLPool: Sendable {
       thread.start()
     }
   }
+
+  /// How many transactions wait for a connection.
+  package var waitingCount: Int { state.withLock { $0.waiting.count } }
 
   /// Runs a transaction: all of its statements, or none.
   ///

@@ -11,6 +11,8 @@ package struct PostgreSQLSettings: Hashable, Sendable {
   package var connectSeconds = 5
   /// After this time the server gives up a statement.
   package var statementSeconds = 10
+  /// After this time a transaction gives up waiting for another one, which counts as a conflict.
+  package var lockMilliseconds = 300
   /// After this time a connection that doesn't answer counts as broken; more than `statementSeconds`.
   package var answerSeconds = 20
   /// Shown in the server's list of sessions.
@@ -25,6 +27,8 @@ package struct PostgreSQLSettings: Hashable, Sendable {
       "statement_timeout=\(statementSeconds * 1_000)",
       "idle_in_transaction_session_timeout=\(statementSeconds * 1_000)",
       #"default_transaction_isolation=repeatable\ read"#,
+      // Who waits for another transaction keeps a connection, and what else was sent over it, waiting.
+      "lock_timeout=\(lockMilliseconds)",
       // A server that goes away in the middle of a transaction must not keep what it has locked.
       "tcp_keepalives_idle=10", "tcp_keepalives_interval=5", "tcp_keepalives_count=3",
       "tcp_user_timeout=\(answerSeconds * 1_000)",

@@ -18,20 +18,24 @@ struct CloudService: Service {
   private let configuration: ServerConfiguration
   private let logger: Logger
   private let folder: DataFolder
-  private let storage: SQLiteCloudStorage
-  private let cloud: CloudRoutes<SQLiteCloudStorage>
+  private let storage: any CloudStorage
+  /// What only this machine's own database has.
+  private let local: SQLiteCloudStorage?
+  private let cloud: CloudRoutes
   private let certificates: TLSCertificates?
   private let health: ServerHealth
   private let stopSwitch: StopSwitch
+  /// Learns what other servers do with the same database; nil for one of this machine's own.
+  private let watching: (any Service)?
   /// Tells the studio's backends what happened; nil without any.
   private let webhooks: WebhookService?
   private let onRunning: @Sendable (RunningServer) async -> Void
 
-  /// Opens the data folder. Throws a `ServerError` if it can't be used.
+  /// Opens the data folder and the database. Throws a `ServerError` if they can't be used.
   init(
     configuration: ServerConfiguration, logger: Logger, stopSwitch: StopSwitch,
     onRunning: @escaping @Sendable (RunningServer) async -> Void
-  ) throws {
+  ) async throws {
     try configuration.check()
     self.configuration = configuration
     self.logger = logger
@@ -50,14 +54,23 @@ struct CloudService: Service {
       logger: logger)
     let tokens = try TokenAuthority(
       ServerSecrets(data: folder.url), lifetimeDays: configuration.tokenDays, clock: clock, logger: logger)
-    let storage = try SQLiteCloudStorage(
-      database: folder.database, contents: folder.contents, witness: folder.witness, clock: clock, logger: logger,
-      webhooks: configuration.webhooks)
-    self.storage = storage
     let metrics = ServerMetrics(configuration.metrics)
-    let webhooks = try WebhookService(configuration, storage: storage, metrics: metrics, logger: logger)
+    let storage: any CloudStorage
+    if configuration.database != nil {
+      storage = try await CloudDatabase.open(configuration, logger: logger)
+    } else {
+      storage = try SQLiteCloudStorage(
+        database: folder.database, contents: folder.contents, witness: folder.witness, clock: clock, logger: logger,
+        webhooks: configuration.webhooks)
+    }
+    self.storage = storage
+    let local = storage as? SQLiteCloudStorage
+    self.local = local
+    let webhooks = try local.flatMap {
+      try WebhookService(configuration, storage: $0, metrics: metrics, logger: logger)
+    }
     self.webhooks = webhooks
-    storage.committer.observe { metrics.committed($0, nanoseconds: $1, failed: $2) }
+    storage.observeCommits { metrics.committed($0, nanoseconds: $1, failed: $2) }
     let refusals = RefusalLog(metrics: metrics, logger: logger, clock: clock)
     let descriptors = Descriptors.raiseLimit()
     ProcessResources.returnFreedMemory()
@@ -71,6 +84,7 @@ struct CloudService: Service {
       folder: folder.incoming, budget: configuration.uploadBudget, refusals: refusals, clock: clock,
       logger: logger)
     let events = EventHub(heartbeatSeconds: configuration.heartbeatSeconds)
+    watching = storage.watching(events, heartbeatSeconds: configuration.heartbeatSeconds)
     cloud = CloudRoutes(
       storage: storage, appKeys: appKeys, tokens: tokens, tokenUses: TokenUses(storage, logger: logger),
       events: events, guesses: GuessLimiter(), identityChecks: try IdentityChecks(configuration, logger: logger),
@@ -78,18 +92,19 @@ struct CloudService: Service {
       quota: configuration.quota, setBackPolicy: configuration.setBackPolicy,
       serverKeys: try ServerKeys(data: folder.url), metrics: metrics, refusals: refusals,
       authoritative: Set(configuration.authoritative.map(\.canonical)))
-    admin = configuration.adminPort.flatMap { [cloud] port in
-      configuration.saves.map { saves in
-        AdminService(
-          AdminRoutes(cloud: cloud, saves: saves, webhooks: webhooks), port: port, configuration, logger: logger)
-      }
+    if let port = configuration.adminPort, let saves = configuration.saves, let local {
+      admin = AdminService(
+        AdminRoutes(cloud: cloud, storage: local, saves: saves, webhooks: webhooks), port: port, configuration,
+        logger: logger)
+    } else {
+      admin = nil
     }
     let health = ServerHealth(
       folder: folder.url, patienceSeconds: configuration.probeSeconds, logger: logger
     ) { try await storage.probe() }
     self.health = health
     let figures = ServerFigures(
-      data: folder.url, metrics: metrics, streams: { events.count }, queue: { storage.committer.waitingCount },
+      data: folder.url, metrics: metrics, streams: { events.count }, queue: { storage.waitingCommits },
       certificateExpiry: { certificates?.expiresSeconds })
     monitoring = configuration.metricsPort.map {
       MonitoringService(
@@ -119,11 +134,14 @@ struct CloudService: Service {
     var services: [any Service] = [cloud.events, cloud.partials, cloud.refusals, pruning]
     if let admin { services.append(admin) }
     if let webhooks { services.append(webhooks) }
-    services.append(
-      WebhookCleaning(
-        storage: storage, names: configuration.webhooks.map(\.name), limits: configuration.webhookLimits,
-        logger: logger, clock: configuration.clock))
-    try await storage.forgetUnwantedConflicts()
+    if let watching { services.append(watching) }
+    if let local {
+      services.append(
+        WebhookCleaning(
+          storage: local, names: configuration.webhooks.map(\.name), limits: configuration.webhookLimits,
+          logger: logger, clock: configuration.clock))
+      try await local.forgetUnwantedConflicts()
+    }
     let (gate, events) = (cloud.gate, cloud.events)
     let application = Application(
       responder: TaskResponder(base: cloud.routes().buildResponder()), server: try server(),

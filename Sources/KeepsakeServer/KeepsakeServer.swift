@@ -25,7 +25,7 @@ package enum KeepsakeServer {
     onRunning: @escaping @Sendable (RunningServer) async -> Void = { _ in }
   ) async throws {
     let stopSwitch = StopSwitch()
-    let service = try CloudService(
+    let service = try await CloudService(
       configuration: configuration, logger: logger, stopSwitch: stopSwitch, onRunning: onRunning)
     // Stopped in reverse order, each when the one after it has ended.
     var services: [ServiceGroupConfiguration.ServiceConfiguration] = []

@@ -42,6 +42,7 @@ extension ServerConfiguration {
         (--tls-certificate, --tls-key), or say that a proxy with TLS stands in front of it (--behind-proxy).
         """)
     }
+    try checkDatabase()
     try checkAdmin()
     guard !expectsProxyProtocol || !trustedProxies.isEmpty else {
       throw ServerError(
@@ -92,6 +93,18 @@ extension ServerConfiguration {
         .configuration, "There can be at most \(Self.maximumIssuers) issuers of identities, not \(names.count).")
     }
     for issuer in identityIssuers { try issuer.check() }
+  }
+
+  private func checkDatabase() throws {
+    guard database != nil else { return }
+    guard adminPort == nil, webhooks.isEmpty else {
+      throw ServerError(
+        .configuration,
+        """
+        With a PostgreSQL database there is no port for the studio and there are no webhooks yet: leave out \
+        --admin-port and --webhook.
+        """)
+    }
   }
 
   private func checkAdmin() throws {

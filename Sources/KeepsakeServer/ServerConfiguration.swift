@@ -12,6 +12,12 @@ package struct ServerConfiguration: Sendable {
   /// The folder that the server owns: its database, large contents, its secret. Created if it doesn't exist. Two
   /// servers never share one.
   package var data: URL
+  /// Where the database is that other servers use, too, `postgres://user@host/name`; nil for one in the data folder.
+  package var database: String?
+  /// How many connections to it there are: about two for each core of the database, shared by its servers, are enough.
+  package var databaseConnections = 16
+  /// After how many seconds there a statement is given up. Longer in tests.
+  package var databaseSeconds = 10
   /// The port to listen on. 0 takes any free port; the callback of `run` reports which.
   package var port: Int
   /// The address to listen on: only this machine by default. On any other address the server needs `tls`, or

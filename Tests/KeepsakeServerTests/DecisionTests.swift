@@ -30,7 +30,7 @@ import struct KeepsakeReplication.Cursor
 
   /// The routes over a storage, as a server has them.
   private func routes(_ storage: CountingStorage, _ folder: URL, quota: Int64? = nil) throws
-    -> CloudRoutes<CountingStorage>
+    -> CloudRoutes
   {
     let incoming = folder.appendingPathComponent("incoming")
     try FileManager.default.createDirectory(at: incoming, withIntermediateDirectories: true)

@@ -32,7 +32,7 @@ import Testing
   @Test("docs/openapi.yaml has every route of the server, and no other")
   func routes() async throws {
     try await TemporaryFolder.with { folder in
-      let service = try CloudService(
+      let service = try await CloudService(
         configuration: ServerConfiguration(data: folder, port: 0), logger: Logger(label: "keepsake.test"),
         stopSwitch: StopSwitch(), onRunning: { _ in })
       let routes = Set(service.routes.map { "\($0.method) \($0.path)" })
@@ -46,7 +46,7 @@ import Testing
     try await TemporaryFolder.with { folder in
       var configuration = ServerConfiguration(data: folder, port: 0)
       (configuration.adminPort, configuration.saves) = (0, TextReader())
-      let service = try CloudService(
+      let service = try await CloudService(
         configuration: configuration, logger: Logger(label: "keepsake.test"), stopSwitch: StopSwitch(),
         onRunning: { _ in })
       let routes = Set(try #require(service.admin).routes.described.map { "\($0.method) \($0.path)" })

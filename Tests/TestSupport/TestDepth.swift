@@ -27,6 +27,8 @@ package enum TestDepth {
   package static let kills = count(10, deep: 200, variable: "KEEPSAKE_STORE_KILLS")
   /// Rounds of SIGKILL of a server and of games that use its bank.
   package static let moneyKills = count(6, deep: 300, variable: "KEEPSAKE_MONEY_KILLS")
+  /// The same with two servers and their database, which no other test may use meanwhile.
+  package static let postgresKills = count(0, deep: 0, variable: "KEEPSAKE_POSTGRES_KILLS")
   /// Worlds of players, devices and the ways to them.
   package static let accountWorlds = count(150, deep: 1_000, variable: "KEEPSAKE_ACCOUNT_WORLDS")
   /// The seed of the first of them.

@@ -44,6 +44,12 @@ struct ServeSetting: Sendable {
       name: "data", value: "folder", kind: .text,
       help: "The folder of the cloud's data; created if it doesn't exist. Required."),
     ServeSetting(
+      name: "database", value: "address", kind: .text, isSecret: true,
+      help: """
+        Where a PostgreSQL database is that other servers use, too, such as postgres://keepsake@host/keepsake; without \
+        it, the database is a file in the folder.
+        """),
+    ServeSetting(
       name: "port", value: "port", kind: .number(0...65_535), standard: "8080",
       help: "The port; 0 picks any free one."),
     ServeSetting(

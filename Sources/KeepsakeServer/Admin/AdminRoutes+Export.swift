@@ -28,7 +28,7 @@ extension AdminRoutes {
 
   func export(_ call: AdminCall) async throws -> Response {
     let player = try call.player
-    let (container, storage, now) = (player.container, cloud.storage, cloud.clock())
+    let (container, storage, now) = (player.container, self.storage, cloud.clock())
     guard let turn = turns.share(1) else { throw APIError.overBudget("exports") }
     let about = About(
       player: player.player, madeAtMilliseconds: now,

@@ -9,13 +9,13 @@ extension AdminRoutes {
     [
       Route(method: .get, path: "players/{player}/money", scope: .read, act: "money.show") { call in
         try Response(
-          json: try await cloud.storage.account(
+          json: try await storage.account(
             of: call.player.container, goodsAfter: try call.number("goods") ?? 0,
             ordersAfter: try call.number("orders")))
       },
       Route(method: .post, path: "players/{player}/money/orders", scope: .money, act: "money.order") { call in
         let asked = try await cloud.gate.json(
-          CloudRoutes<SQLiteCloudStorage>.Order.self, of: call.request, limit: ServerLimits.orderBytes)
+          CloudRoutes.Order.self, of: call.request, limit: ServerLimits.orderBytes)
         call.note("kind", asked.kind.rawValue)
         call.note("currency", asked.currency)
         call.note("amount", "\(asked.amount)")
@@ -24,7 +24,7 @@ extension AdminRoutes {
       },
       Route(method: .post, path: "players/{player}/money/refunds", scope: .money, act: "money.refund") { call in
         let asked = try await cloud.gate.json(
-          CloudRoutes<SQLiteCloudStorage>.Refund.self, of: call.request, limit: ServerLimits.orderBytes)
+          CloudRoutes.Refund.self, of: call.request, limit: ServerLimits.orderBytes)
         return try await perform(
           BankOrder(refunding: asked.purchase, reason: asked.reason, madeAtMilliseconds: cloud.clock()), call)
       },

@@ -77,14 +77,14 @@ extension AdminRoutes {
       ) { call in
         let (player, identity) = (try call.player, try call.identity())
         call.storage.entry.subject = ContentHash(of: Data("\(identity)".utf8))
-        try await cloud.storage.unlink(identity, of: player.container, auditing: call.storage.entry)
+        try await storage.unlink(identity, of: player.container, auditing: call.storage.entry)
         call.storage.written()
         return Response(status: .noContent)
       },
       Route(method: .put, path: "players/{player}/ban", scope: .bans, act: "player.ban") { try await ban($0) },
       Route(method: .delete, path: "players/{player}/ban", scope: .bans, act: "player.unban") { call in
         let player = try call.player
-        try await cloud.storage.setBan(nil, of: player.container, auditing: call.storage.entry)
+        try await storage.setBan(nil, of: player.container, auditing: call.storage.entry)
         call.storage.written()
         return Response(status: .noContent)
       },
@@ -112,7 +112,7 @@ extension AdminRoutes {
     default:
       throw APIError(.badRequest, .badRequest, "Ask for players by one of the parameters player and device.")
     }
-    let found = try await cloud.storage.places(query).filter { call.key.allows($0.apps) }
+    let found = try await storage.places(query).filter { call.key.allows($0.apps) }
     if let first = found.first { call.storage.entry.player = AuditEntry.hash(first.player) }
     var players: [Player] = []
     for place in found { players.append(try await show(place)) }
@@ -128,23 +128,23 @@ extension AdminRoutes {
 
   private func show(_ place: AdminPlace) async throws -> Player {
     let container = place.container
-    let shared = try await cloud.storage.sharedContainers(of: container).map {
+    let shared = try await storage.sharedContainers(of: container).map {
       Shared(
         name: cloud.appKeys.name(of: $0.share), share: $0.share.text, container: $0.container, player: $0.player)
     }
-    let parents = try await cloud.storage.sharedParents(of: container).map {
+    let parents = try await storage.sharedParents(of: container).map {
       Parent(container: $0.container, player: $0.player, app: $0.app?.text)
     }
     return Player(
       player: place.player, devices: try await devices(of: place),
-      usedBytes: try await cloud.storage.usedBytes(of: container),
-      identities: try await cloud.storage.identities(of: container), ban: cloud.storage.ban(of: container),
-      recoveryCodeMilliseconds: try await cloud.storage.recovery(of: container).createdMilliseconds,
+      usedBytes: try await storage.usedBytes(of: container),
+      identities: try await storage.identities(of: container), ban: storage.ban(of: container),
+      recoveryCodeMilliseconds: try await storage.recovery(of: container).createdMilliseconds,
       shared: shared.isEmpty ? nil : shared, parents: parents.isEmpty ? nil : parents)
   }
 
   private func devices(of place: AdminPlace) async throws -> [PlayerExport.Line.Device] {
-    try await cloud.storage.devices(of: place.container).compactMap { PlayerExport.Line($0).device }
+    try await storage.devices(of: place.container).compactMap { PlayerExport.Line($0).device }
   }
 
   private func removeDevice(_ call: AdminCall) async throws -> Response {
@@ -161,10 +161,10 @@ extension AdminRoutes {
     let player = try call.player
     let body = try await cloud.gate.json(Reason.self, of: call.request, limit: ServerLimits.accountBytes)
     let ban = Ban(reason: try call.reason(body.reason), sinceMilliseconds: cloud.clock())
-    try await cloud.storage.setBan(ban, of: player.container, auditing: call.storage.entry)
+    try await storage.setBan(ban, of: player.container, auditing: call.storage.entry)
     call.storage.written()
     cloud.events.end(nil, of: player.container)
-    for one in try await cloud.storage.sharedDevices(of: player.container, nil) {
+    for one in try await storage.sharedDevices(of: player.container, nil) {
       cloud.events.end(one.device, of: one.container)
     }
     return try Response(json: ban)
@@ -173,10 +173,10 @@ extension AdminRoutes {
   private func delete(_ call: AdminCall) async throws -> Response {
     let player = try call.player
     let deletion = try await cloud.delete(player.container) {
-      try await cloud.storage.delete(player.container, now: cloud.clock(), auditing: call.storage.entry)
+      try await storage.delete(player.container, now: cloud.clock(), auditing: call.storage.entry)
     }
     call.storage.written()
-    let isDatabaseErased = await cloud.storage.erase()
+    let isDatabaseErased = await storage.erase()
     return try Response(json: Deleted(erased: deletion.areFilesGone && isDatabaseErased))
   }
 }

@@ -37,7 +37,7 @@ extension AdminRoutes {
   var saveRoutes: [Route] {
     [
       Route(method: .get, path: "players/{player}/slots", scope: .read, act: "save.list") { call in
-        let slots = try await cloud.storage.slots(
+        let slots = try await storage.slots(
           of: call.player.container, after: call.query("after"), limit: Self.pageSlots)
         return try Response(
           json: Slots(slots: slots, next: slots.count == Self.pageSlots ? slots.last?.slot : nil))
@@ -46,7 +46,7 @@ extension AdminRoutes {
         guard let slot = call.query("slot") else {
           throw APIError(.badRequest, .badRequest, "Name a slot with the parameter slot.")
         }
-        let (page, hasMore) = try await cloud.storage.versions(
+        let (page, hasMore) = try await storage.versions(
           of: call.player.container, in: slot, before: try call.number("before") ?? Cursor.maximumSeq,
           limit: Self.pageVersions, bytes: Self.pageBytes)
         return try Response(json: Versions(versions: page, next: hasMore ? page.last?.seq : nil))
@@ -83,7 +83,7 @@ extension AdminRoutes {
   private func version(_ call: AdminCall, _ name: String = "version") async throws -> AdminVersion {
     let id = try call.version(name)
     call.about(id)
-    guard let version = try await cloud.storage.version(id, of: call.player.container) else {
+    guard let version = try await storage.version(id, of: call.player.container) else {
       throw APIError.versionUnknown
     }
     return version
@@ -146,7 +146,7 @@ extension AdminRoutes {
 
   /// What a request about this player may decode.
   func decoding(of container: ContainerID) async throws -> ContentDecoding {
-    ContentDecoding(stored: try await cloud.storage.usedBytes(of: container))
+    ContentDecoding(stored: try await storage.usedBytes(of: container))
   }
 
   /// Returns the plain bytes of a content, decoded from its chain of bases. Holds at most one frame, its base and
@@ -169,7 +169,7 @@ extension AdminRoutes {
       plain = decoding.kept(link)
       guard plain?.count ?? 0 <= limit else { throw APIError.versionTooLarge }
       if plain != nil { break }
-      guard let content = try await cloud.storage.content(link, of: container) else { throw APIError.versionBytesGone }
+      guard let content = try await storage.content(link, of: container) else { throw APIError.versionBytesGone }
       guard content.length <= limit else { throw APIError.versionTooLarge }
       chain.append(link)
       bytes += content.length
@@ -178,15 +178,12 @@ extension AdminRoutes {
     }
     try decoding.take(bytes)
     for link in chain.reversed() {
-      guard let content = try await cloud.storage.content(link, of: container) else {
+      guard let content = try await storage.content(link, of: container) else {
         throw APIError.versionBytesGone
       }
+      let read = try await content.bytes.reader()
       let decoded = try await decoders.run { [saves, plain] in
-        let frame =
-          switch content.bytes {
-          case .memory(let data): data
-          case .file(let url, _): try Data(contentsOf: url)
-          }
+        let frame = try read()
         do {
           return try saves.plain(frame, base: plain, length: content.length)
         } catch is UnreadableSave {

@@ -61,7 +61,7 @@ extension AdminRoutes {
       },
       Route(method: .get, path: "webhooks/{endpoint}/dead", scope: .webhooks, act: "webhook.dead") { call in
         let courier = try courier(call)
-        let rows = try await cloud.storage.deadWebhooks(
+        let rows = try await storage.deadWebhooks(
           of: courier.endpoint.name, after: Int64(clamping: try call.number("after") ?? 0), limit: Self.pageEvents)
         let events = rows.map { row in
           Event(
@@ -75,12 +75,12 @@ extension AdminRoutes {
         let courier = try courier(call)
         let wanted = try await cloud.gate.json(Wanted.self, of: call.request, limit: ServerLimits.accountBytes)
         call.note("count", wanted.ids.map { String($0.count) } ?? "all")
-        let count = try await cloud.storage.retryWebhooks(
+        let count = try await storage.retryWebhooks(
           of: courier.endpoint.name, wanted.ids, limit: Self.retriedAtOnce, auditing: call.storage.entry)
         call.storage.written()
         // Also what waits for its next attempt: the operator asks after having repaired the backend.
         await courier.retryAll()
-        cloud.storage.outbox?.wake()
+        storage.outbox?.wake()
         return try Response(json: Retried(retried: count))
       },
     ]

@@ -27,7 +27,8 @@ struct AdminRoutes: Sendable {
   }
 
   /// The routes for devices, whose storage, bank, streams and budgets these share.
-  let cloud: CloudRoutes<SQLiteCloudStorage>
+  let cloud: CloudRoutes
+  let storage: SQLiteCloudStorage
   let saves: any SaveReading
   let webhooks: WebhookService?
   /// Exports, and saves that are decoded: apart from the devices' own exports, so that neither keeps the other waiting.
@@ -36,8 +37,10 @@ struct AdminRoutes: Sendable {
   let decoders = WorkThreads(running: 1, waiting: ServerLimits.concurrentExports)
   private let guesses = GuessLimiter()
 
-  init(cloud: CloudRoutes<SQLiteCloudStorage>, saves: any SaveReading, webhooks: WebhookService? = nil) {
-    self.cloud = cloud
+  init(
+    cloud: CloudRoutes, storage: SQLiteCloudStorage, saves: any SaveReading, webhooks: WebhookService? = nil
+  ) {
+    (self.cloud, self.storage) = (cloud, storage)
     self.saves = saves
     self.webhooks = webhooks
   }
@@ -71,20 +74,20 @@ struct AdminRoutes: Sendable {
       atMilliseconds: cloud.clock(), key: key.id, name: key.name, act: route.act, request: id)
     let player = context.parameters.get("player").flatMap { PlayerID($0) }
     entry.player = player.map(AuditEntry.hash)
-    let storage = AuditedStorage(cloud.storage, entry)
+    let audited = AuditedStorage(storage, entry)
     var response: Response
     do {
       guard key.scopes.contains(route.scope) else {
         throw APIError(.forbidden, .scopeMissing, "This needs an admin key with the scope \(route.scope.rawValue).")
       }
-      var call = AdminCall(request: request, context: context, key: key, storage: storage)
+      var call = AdminCall(request: request, context: context, key: key, storage: audited)
       if context.parameters.get("player") != nil {
         guard let player else {
           throw APIError(
             .badRequest, .badRequest, "The address has to contain a player's id of 32 hexadecimal digits.")
         }
         // A player of another app isn't told from one that doesn't exist.
-        guard let place = try await cloud.storage.places(.player(player)).first, key.allows(place.apps) else {
+        guard let place = try await storage.places(.player(player)).first, key.allows(place.apps) else {
           throw APIError.playerUnknown
         }
         call.place = place
@@ -95,12 +98,12 @@ struct AdminRoutes: Sendable {
       throw error
     } catch {
       var refusal = AnswerMiddleware.answer(to: error, logger: context.logger)
-      try await storage.finish(refusal.code.rawValue)
+      try await audited.finish(refusal.code.rawValue)
       refusal.auditedRequest = id
       throw refusal
     }
     // What was only looked at is logged, too, before anybody sees it.
-    try await storage.finish()
+    try await audited.finish()
     response.headers[.keepsakeRequest] = id
     return response
   }
@@ -109,10 +112,10 @@ struct AdminRoutes: Sendable {
   ///
   /// A right key is accepted however many wrong ones came from its address: behind a proxy, everybody has the same.
   private func key(of request: Request, _ context: CloudContext) async throws -> AdminKey {
-    guard let text = CloudRoutes<SQLiteCloudStorage>.bearer(of: request) else {
+    guard let text = CloudRoutes.bearer(of: request) else {
       throw APIError(.unauthorized, .unauthorized, "This request needs an admin key in the header Authorization.")
     }
-    if let key = try await cloud.storage.adminKey(text) { return key }
+    if let key = try await storage.adminKey(text) { return key }
     let peer = cloud.gate.client(of: request, context).network
     if let seconds = guesses.begin(peer: peer, app: AppID(ofKey: ""), now: cloud.clock()) {
       throw cloud.gate.refusals.count(

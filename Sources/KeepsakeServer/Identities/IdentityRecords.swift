@@ -28,4 +28,22 @@ struct NewDevice: Hashable, Sendable {
   var device: DeviceID
   var name: String
 }
+
+/// What is known of an identity that leads to a player.
+struct FoundIdentity {
+  var container: ContainerID
+  var player: PlayerID
+  var issuer: String
+  var created: Int64
+  /// The device that signed in last, by what it was then and what it became.
+  var joiner: DeviceID?
+  var joined: DeviceID?
+
+  func device(_ id: DeviceID, for app: AppID) -> DeviceIdentity {
+    DeviceIdentity(device: id, player: player, container: container, app: app)
+  }
+}
+
+/// Whether a device may use a proof: it may, something has come of the proof already, or another device has shown it.
+enum IdentityUse { case first, again, refused }
 #endif

@@ -6,32 +6,6 @@ import KeepsakeReplication
 
 /// Identities that lead to players, each known by its hash.
 extension SQLiteCloudStorage {
-  /// A row of the table.
-  private struct Found {
-    var container: ContainerID
-    var player: PlayerID
-    var issuer: String
-    var created: Int64
-    /// The device that signed in last, by what it was then and what it became.
-    var joiner: DeviceID?
-    var joined: DeviceID?
-
-    init(_ row: Row) throws {
-      guard let container = try ContainerID(bytes: row.decode(atIndex: 0)),
-        let player = try PlayerID(bytes: row.decode(atIndex: 1))
-      else {
-        throw ServerError(.damaged, "An identity's row can't be read.")
-      }
-      (self.container, self.player) = (container, player)
-      issuer = String(decoding: try row.decode(Data.self, atIndex: 2), as: UTF8.self)
-      created = try row.decode(atIndex: 3)
-      joiner = try row.decode(Data?.self, atIndex: 4).flatMap(DeviceID.init(bytes:))
-      joined = try row.decode(Data?.self, atIndex: 5).flatMap(DeviceID.init(bytes:))
-    }
-  }
-  /// Whether a device may use a proof: it may, something has come of the proof already, or another device has shown it.
-  private enum Use { case first, again, refused }
-
   func identities(of container: ContainerID) async throws -> [LinkedIdentity] {
     try await reading { db in
       try Row.fetchAll(
@@ -99,11 +73,11 @@ extension SQLiteCloudStorage {
       if found.joiner == device.device, let joined = found.joined,
         try !Self.isRetired(joined, of: found.container, in: db)
       {
-        return .joined(Self.device(joined, of: found, for: device.app))
+        return .joined(found.device(joined, for: device.app))
       }
       // What came of it has been removed since, or is another device's.
       if use == .again { return .used }
-      let joined = Self.device(new.device, of: found, for: device.app)
+      let joined = found.device(new.device, for: device.app)
       try db.execute(
         sql: "UPDATE identity SET device = ?1, app = ?2, joiner = ?3, joined = ?1 WHERE id = ?4",
         arguments: [new.device.bytes, device.app.bytes, device.device.bytes, identity.id.bytes])
@@ -138,15 +112,11 @@ extension SQLiteCloudStorage {
     }
   }
 
-  private static func device(_ id: DeviceID, of found: Found, for app: AppID) -> DeviceIdentity {
-    DeviceIdentity(device: id, player: found.player, container: found.container, app: app)
-  }
-
-  private static func find(_ identity: VerifiedIdentity, in db: Database) throws -> Found? {
+  private static func find(_ identity: VerifiedIdentity, in db: Database) throws -> FoundIdentity? {
     try Row.fetchOne(
       db.cachedStatement(sql: "SELECT container, player, issuer, created, joiner, joined FROM identity WHERE id = ?"),
       arguments: [identity.id.bytes]
-    ).map(Found.init)
+    ).map(FoundIdentity.init)
   }
 
   // MARK: Proofs that may be used once
@@ -154,7 +124,7 @@ extension SQLiteCloudStorage {
   /// Returns whether a device may use a proof, which is from now on no good for another one, whatever comes of it.
   private static func use(
     of identity: VerifiedIdentity, by device: DeviceID, now: Int64, in db: Database
-  ) throws -> Use {
+  ) throws -> IdentityUse {
     func holder(of use: VerifiedIdentity.Use) throws -> Data? {
       try Data.fetchOne(
         db.cachedStatement(sql: "SELECT device FROM identityUse WHERE key = ? AND expires > ?"),
@@ -177,6 +147,22 @@ extension SQLiteCloudStorage {
         sql: "INSERT OR IGNORE INTO identityUse (key, device, expires) VALUES (?, ?, ?)",
         arguments: [use.key.bytes, device.bytes, use.expiresMilliseconds])
     }
+  }
+}
+
+extension FoundIdentity {
+  fileprivate init(_ row: Row) throws {
+    guard let container = try ContainerID(bytes: row.decode(atIndex: 0)),
+      let player = try PlayerID(bytes: row.decode(atIndex: 1))
+    else {
+      throw ServerError(.damaged, "An identity's row can't be read.")
+    }
+    self.init(
+      container: container, player: player,
+      issuer: String(decoding: try row.decode(Data.self, atIndex: 2), as: UTF8.self),
+      created: try row.decode(atIndex: 3),
+      joiner: try row.decode(Data?.self, atIndex: 4).flatMap(DeviceID.init(bytes:)),
+      joined: try row.decode(Data?.self, atIndex: 5).flatMap(DeviceID.init(bytes:)))
   }
 }
 

@@ -7,6 +7,10 @@ import Logging
 import NIOCore
 import NIOHTTP1
 
+#if PostgreSQL
+import KeepsakePostgreSQL
+#endif
+
 /// The outermost middleware: marks every response as the cloud's own, turns errors into JSON, and refuses compressed
 /// request bodies.
 ///
@@ -74,6 +78,17 @@ struct AnswerMiddleware: RouterMiddleware {
     case let error as DatabaseError where error.resultCode == .SQLITE_FULL:
       return diskFull(error, logger)
     default:
+      #if PostgreSQL
+      if let error = error as? PostgreSQLError {
+        if error.state == .diskFull { return diskFull(error, logger) }
+        if error.isPassing {
+          logger.failure("The database failed a request", error)
+          return APIError(
+            .serviceUnavailable, .busy, "The server's database can't be reached now; try again in a moment.",
+            retryAfterSeconds: 2)
+        }
+      }
+      #endif
       logger.failure("A request failed", error)
       return APIError(.internalServerError, .server, "The server failed; its log says why.")
     }

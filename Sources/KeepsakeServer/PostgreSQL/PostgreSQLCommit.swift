@@ -10,13 +10,21 @@ struct PostgreSQLCommit {
   private let deletedMark: Data
   private let now: Int64
   private(set) var statements: [PostgreSQLStatement] = []
-  /// Which statements return names of files that no row names any more.
-  private(set) var fileStatements: [Int] = []
 
-  init(_ writes: WriteSet, of container: ContainerID, ifAt revision: UInt64, now: Int64) throws {
+  /// How the database refuses a content whose parts were swept: by an overflow.
+  static let swept: PostgreSQLError.State = "22003"
+  /// How the database refuses to remove a device that has others in shared containers: by a text that is no number.
+  static let sharedLeft: PostgreSQLError.State = "22P02"
+
+  /// - Parameter leaving: As for `CloudStorage.commit`.
+  init(
+    _ writes: WriteSet, of container: ContainerID, ifAt revision: UInt64, leaving: DeviceID? = nil, now: Int64
+  ) throws {
     (self.container, deletedMark, self.now) = (container.bytes, container.deletedMark, now)
     let encoded = try EncodedRows(writes)
     move(writes, encoded.bank, from: revision)
+    // While the device is still known to be its player's.
+    if let leaving { leaveShared(leaving) }
     addContents(writes)
     addItems(writes, encoded)
     addCovered(writes)
@@ -24,7 +32,7 @@ struct PostgreSQLCommit {
     addPruning(writes, encoded)
     addOffers(writes, encoded)
     try addDevice(writes)
-    if let retired = writes.retired { retire(retired.device, now: retired.now) }
+    if let retired = writes.retired { retire(retired.device, isLeaving: retired.isLeaving, now: retired.now) }
     try addBank(writes, encoded)
   }
 
@@ -33,33 +41,28 @@ struct PostgreSQLCommit {
     statements.append(PostgreSQLStatement(sql, [.bytes(container)] + values))
   }
 
-  /// Moves the container to its next revision. Fails with a division by zero if it isn't at this one any more.
+  /// Moves the container to its next revision. Fails with a division by zero if it isn't at this one any more, or a
+  /// unique violation.
   private mutating func move(_ writes: WriteSet, _ bank: Data?, from revision: UInt64) {
     let position = writes.position
     let values: [PostgreSQLValue] = [
       .signed(position?.epoch), .signed(position?.seq), .signed(position?.mark), .bytes(bank), .int(writes.used),
     ]
-    let set = """
-      epoch = coalesce($2, container.epoch), seq = coalesce($3, container.seq), mark = coalesce($4, container.mark),
-      bank = coalesce($5, container.bank), used = container.used + $6
-      """
     if revision == 0 {
-      // Of a deleted player, no row with a later revision is left.
+      // Fails with a unique violation if somebody was first.
       add(
         """
-        WITH moved AS (
-          INSERT INTO container (id, epoch, seq, mark, bank, revision, used)
-          SELECT $1, coalesce($2, 0), coalesce($3, 0), coalesce($4, 0), $5, 1, $6
-          WHERE NOT EXISTS (SELECT 1 FROM retired WHERE container = $7 AND device = '')
-          ON CONFLICT (id) DO UPDATE SET revision = 1, \(set) WHERE container.revision = 0
-          RETURNING 1
-        ) SELECT 1 / count(*) FROM moved
-        """, values + [.bytes(deletedMark)])
+        INSERT INTO container (id, epoch, seq, mark, bank, revision, used)
+        VALUES ($1, coalesce($2, 0), coalesce($3, 0), coalesce($4, 0), $5, 1, $6)
+        """, values)
+      statements += PostgreSQLTransaction.refusingDeleted(deletedMark)
     } else {
       add(
         """
         WITH moved AS (
-          UPDATE container SET revision = $7 + 1, \(set) WHERE id = $1 AND revision = $7 RETURNING 1
+          UPDATE container SET revision = $7 + 1, epoch = coalesce($2, epoch), seq = coalesce($3, seq),
+            mark = coalesce($4, mark), bank = coalesce($5, bank), used = used + $6
+          WHERE id = $1 AND revision = $7 RETURNING 1
         ) SELECT 1 / count(*) FROM moved
         """, values + [.signed(revision)])
     }
@@ -81,7 +84,9 @@ struct PostgreSQLCommit {
     var (frame, name): (Data?, Data?)
     switch content.bytes {
     case .inline(let bytes): frame = bytes
-    case .stored(let stored, _): name = Data(stored.utf8)
+    case .stored(let stored, _):
+      name = Data(stored.utf8)
+      use(stored, of: content.bytes.count)
     }
     let base = PostgreSQLValue.bytes(content.base?.bytes)
     if content.base != nil {
@@ -105,9 +110,8 @@ struct PostgreSQLCommit {
 
   /// - Parameter isReplaced: Whether the content is put again by the same commit: its row stays.
   private mutating func remove(_ hash: ContentHash, isReplaced: Bool) {
+    dropParts(of: hash)
     let hash = PostgreSQLValue.bytes(hash.bytes)
-    fileStatements.append(statements.count)
-    add("SELECT file FROM content WHERE container = $1 AND hash = $2 AND file IS NOT NULL", [hash])
     add(
       """
       UPDATE content SET leaning = leaning - 1
@@ -116,6 +120,29 @@ struct PostgreSQLCommit {
     if isReplaced { return }
     add("UPDATE content SET leans = 0 WHERE container = $1 AND base = $2 AND leans = 1", [hash])
     add("DELETE FROM content WHERE container = $1 AND hash = $2", [hash])
+  }
+
+  /// Keeps the parts of a content from being swept. Fails by an overflow if they have been.
+  private mutating func use(_ name: String, of count: Int) {
+    add(
+      """
+      WITH used AS (UPDATE content_part SET taken = $3 WHERE container = $1 AND name = $2 RETURNING 1)
+      SELECT $3 + (CASE WHEN count(*) = $4 THEN 0 ELSE 1 END) FROM used
+      """,
+      [
+        .bytes(Data(name.utf8)), .int(.max),
+        .int(Int64((count + ContentParts.partBytes - 1) / ContentParts.partBytes)),
+      ])
+  }
+
+  /// Removes the parts of a content that its row names until now.
+  private mutating func dropParts(of hash: ContentHash) {
+    add(
+      """
+      DELETE FROM content_part WHERE container = $1 AND name = (
+        SELECT file FROM content WHERE container = $1 AND hash = $2 AND file IS NOT NULL
+      )
+      """, [.bytes(hash.bytes)])
   }
 
   // MARK: Items
@@ -318,14 +345,38 @@ struct PostgreSQLCommit {
 }
 
 extension PostgreSQLCommit {
-  fileprivate mutating func retire(_ device: DeviceID, now: Int64) {
+  fileprivate mutating func retire(_ device: DeviceID, isLeaving: Bool, now: Int64) {
     let id = PostgreSQLValue.bytes(device.bytes)
+    // Those in shared containers would be admitted for ever.
+    add(
+      """
+      SELECT (CASE WHEN EXISTS (SELECT 1 FROM shared_device WHERE parent = $1 AND parent_device = $2)
+        THEN 'shared' ELSE '1' END)::bigint
+      """, [id])
     add(
       "INSERT INTO retired (container, device, at) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING", [id, .int(now)])
-    for table in ["device_chain", "reached"] {
+    for table in ["device_chain", "reached", "shared_device"] {
       add("DELETE FROM \(table) WHERE container = $1 AND device = $2", [id])
     }
     add("DELETE FROM device WHERE container = $1 AND id = $2", [id])
+    // The removed device may have requested these, to come back with them. One that leaves by itself is signed out: its
+    // player may have nothing but the recovery code, or an identity.
+    add("DELETE FROM pairing WHERE container = $1")
+    if isLeaving { return }
+    for table in ["recovery", "identity"] { add("DELETE FROM \(table) WHERE container = $1 AND device = $2", [id]) }
+  }
+
+  /// Gives up a shared container for the player of a game whose only device there this is. In the commit that removes
+  /// the device: of two that are removed together, each would take the other for one that stays.
+  fileprivate mutating func leaveShared(_ device: DeviceID) {
+    add(
+      """
+      UPDATE shared SET current = 0
+      WHERE container = $1 AND parent = (SELECT parent FROM shared_device WHERE container = $1 AND device = $2)
+      AND NOT EXISTS (
+        SELECT 1 FROM shared_device AS other
+        WHERE other.container = $1 AND other.parent = shared.parent AND other.device <> $2)
+      """, [.bytes(device.bytes)])
   }
 }
 

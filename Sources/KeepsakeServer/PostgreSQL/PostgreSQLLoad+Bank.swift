@@ -39,9 +39,7 @@ extension PostgreSQLLoad {
     ) { rows, snapshot in
       for row in rows {
         let id: OperationID = try row.identifier(0)
-        guard let verdict = WalletDecision.Verdict(rawValue: try row.text(1)) else {
-          throw ServerError(.damaged, "A decision of a container's bank can't be read.")
-        }
+        let verdict = try row.verdict(1)
         if reads.decisions.contains(id) {
           snapshot.decisions[id] = DecidedOperation(
             verdict: verdict, fingerprint: try row.unsigned(2), chain: try row.identifier(3))

@@ -30,6 +30,13 @@ extension PostgreSQLRow {
     return hash
   }
 
+  func verdict(_ index: Int) throws -> WalletDecision.Verdict {
+    guard let verdict = WalletDecision.Verdict(rawValue: try text(index)) else {
+      throw ServerError(.damaged, "A decision of a container's bank can't be read.")
+    }
+    return verdict
+  }
+
   /// Reads id, seq, slot and record, and the seq with which it was accepted behind whether it is a head.
   func version(hasAccepted: Bool) throws -> SequencedVersion {
     let record = try record(id: 0, slot: 2, record: 3)

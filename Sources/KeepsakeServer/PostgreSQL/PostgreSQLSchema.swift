@@ -19,6 +19,7 @@ enum PostgreSQLSchema {
     try await pool.transaction { transaction in
       // What others have committed meanwhile has to be seen.
       try transaction.run("SET TRANSACTION ISOLATION LEVEL READ COMMITTED")
+      try transaction.run("SET LOCAL lock_timeout = 0")
       // Servers that start at the same time wait for each other.
       try transaction.run("SELECT pg_advisory_xact_lock(7305808)::text")
       guard try transaction.run(isThere).first == nil else { return }
@@ -121,7 +122,7 @@ enum PostgreSQLSchema {
         container bytea NOT NULL, device bytea NOT NULL, at bigint NOT NULL, PRIMARY KEY (container, device)
       )
       """,
-    ] + bank
+    ] + bank + accounts
 
   private static let bank = [
     """
@@ -175,6 +176,7 @@ enum PostgreSQLSchema {
       PRIMARY KEY (app, receipt)
     )
     """,
+    "CREATE INDEX receipt_container ON receipt (container)",
   ]
 }
 #endif

@@ -1,25 +1,41 @@
 #if Cloud && PostgreSQL
+import Dispatch
 import Foundation
+import HTTPTypes
 import KeepsakePostgreSQL
 import KeepsakeReplication
+import Logging
+import Synchronization
 
-/// Loads what decisions about containers read from PostgreSQL, and commits what they change there: a round trip each,
-/// for which nothing is locked in between. Any number of servers may do so at a time.
+/// A cloud in a PostgreSQL database: loads what decisions about containers read, and commits what they change, a round
+/// trip each, for which nothing is locked in between. Any number of servers may do so at a time.
 ///
-/// Not a whole cloud yet: it has no shared containers, no codes and no identities; contents are in rows alone, and the
-/// bank's old decisions aren't packed.
-final class PostgreSQLStorage: DecidingStorage {
+/// Everything is in rows, large contents in parts. The bank's old decisions stay as they are.
+final class PostgreSQLStorage: CloudStorage {
+  struct State {
+    /// The epoch that every bank has to reach.
+    var epoch: UInt64 = 0
+    /// Players whose devices are refused for now.
+    var bans = Ban.All()
+  }
   let clock: @Sendable () -> Int64
+  let logger: Logger
   let pool: PostgreSQLPool
+  let observer = Mutex<CommitObserver?>(nil)
+  /// What was known of the whole cloud when it was last looked at (`refresh`).
+  let state = Mutex(State())
 
-  /// Opens the database, and makes its tables if they aren't there.
+  /// Opens the database, and makes its tables if they aren't there. One that was set back to a backup begins a new
+  /// epoch if that is said in it (`keepsake bank restored`); otherwise when a device shows it.
   init(
-    _ settings: PostgreSQLSettings, connections: Int, clock: @escaping @Sendable () -> Int64 = { 0 }
+    _ settings: PostgreSQLSettings, connections: Int, clock: @escaping @Sendable () -> Int64 = { 0 },
+    logger: Logger = Logger(label: "keepsake.server")
   ) async throws {
-    self.clock = clock
+    (self.clock, self.logger) = (clock, logger)
     pool = PostgreSQLPool(settings, connections: connections)
     do {
       try await PostgreSQLSchema.prepare(pool)
+      try await refresh()
     } catch {
       pool.close()
       throw error
@@ -27,72 +43,97 @@ final class PostgreSQLStorage: DecidingStorage {
   }
 
   func load(_ reads: ReadSet, of container: ContainerID) async throws -> Snapshot {
-    while true {
+    for attempt in 0..<Self.attempts {
       var load = PostgreSQLLoad(container)
       load.add(reads, deletedMark: container.deletedMark)
       var snapshot = Snapshot(revision: 0, position: .start, known: reads)
-      try load.read(try await read(load), into: &snapshot)
+      try load.read(try await read(load.statements), into: &snapshot)
       var following = PostgreSQLLoad(container)
       following.addFollowing(reads, snapshot)
       guard following.statements.count > 1 else { return snapshot }
       let revision = snapshot.revision
-      try following.read(try await read(following), into: &snapshot)
+      try following.read(try await read(following.statements), into: &snapshot)
       if snapshot.revision == revision { return snapshot }
       // Somebody has changed the container in between.
+      try await pause(after: attempt)
     }
+    throw Self.crowded
   }
 
   /// Reads once more if the connection broke, or something was in its way: that changes nothing.
-  private func read(_ load: PostgreSQLLoad) async throws -> [PostgreSQLRows] {
+  func read(_ statements: [PostgreSQLStatement]) async throws -> [PostgreSQLRows] {
     do {
-      return try await pool.run(load.statements)
+      return try await pool.run(statements)
     } catch {
       if case .unknownOutcome = error {} else if !error.isConflict { throw error }
-      return try await pool.run(load.statements)
+      return try await pool.run(statements)
     }
+  }
+
+  /// Runs `body` as a transaction whose statements depend on each other's answers, again if another one was in its way.
+  ///
+  /// - Throws: What `body` throws, with nothing changed; `PostgreSQLError`, after whose `unknownOutcome` it may have
+  ///   been done.
+  @discardableResult
+  func transaction<Result: Sendable>(
+    _ body: @escaping @Sendable (PostgreSQLTransaction) throws -> Result
+  ) async throws -> Result {
+    for attempt in 0..<Self.attempts {
+      do {
+        return try await pool.transaction(body)
+      } catch {
+        // Two that add the same row at a time are in each other's way, too.
+        guard let error = error as? PostgreSQLError, error.isConflict || error.state == .uniqueViolation else {
+          throw error
+        }
+        try await pause(after: attempt)
+      }
+    }
+    throw Self.crowded
+  }
+
+  private static let attempts = 40
+  private static let crowded = ServerError(
+    .overloaded, "Too many requests of this player at a time; try again in a moment.")
+
+  /// Longer each time, and not all at once: whoever waits here holds no connection.
+  private func pause(after attempt: Int) async throws {
+    try await Task.sleep(for: .microseconds(Int64.random(in: 0..<(2_000 << min(attempt, 7)))))
   }
 
   func commit(
     _ writes: WriteSet, of container: ContainerID, ifAt revision: UInt64, leaving: DeviceID?
   ) async throws -> Bool {
-    guard leaving == nil else { throw ServerError(.missing, "Shared containers aren't kept in PostgreSQL yet.") }
-    let commit = try PostgreSQLCommit(writes, of: container, ifAt: revision, now: clock())
+    let commit = try PostgreSQLCommit(writes, of: container, ifAt: revision, leaving: leaving, now: clock())
+    let start = DispatchTime.now().uptimeNanoseconds
+    func observe(hasFailed: Bool) {
+      observer.withLock(\.self)?(1, Int64(DispatchTime.now().uptimeNanoseconds - start), hasFailed)
+    }
     do {
       _ = try await pool.run(commit.statements)
+      observe(hasFailed: false)
       return true
     } catch {
-      guard error.state == .divisionByZero || error.isConflict else { throw error }
+      observe(hasFailed: true)
+      if error.state == PostgreSQLCommit.sharedLeft { throw SharedLeft() }
+      if error.state == PostgreSQLCommit.swept {
+        throw APIError(
+          .serviceUnavailable, .busy, "This content was sent too long ago; send it again.", retryAfterSeconds: 1)
+      }
+      let isFirstTaken = revision == 0 && error.state == .uniqueViolation
+      guard isFirstTaken || error.state == .divisionByZero || error.isConflict else { throw error }
       return false
     }
   }
 
-  /// Records a device, or that it was here. One that was removed before stays removed.
-  func recordDevice(_ device: DeviceRecord) async throws {
-    let identity = device.identity
-    let statement = PostgreSQLStatement(
-      """
-      INSERT INTO device (container, id, player, app, name, created, seen)
-      SELECT $1, $2, $3, $4, $5, $6, $7 WHERE NOT EXISTS (
-        SELECT 1 FROM retired WHERE (container = $1 AND device = $2) OR (container = $8 AND device = '')
-      ) ON CONFLICT (container, id) DO UPDATE SET seen = excluded.seen
-      """,
-      [
-        .bytes(identity.container.bytes), .bytes(identity.device.bytes), .bytes(identity.player.bytes),
-        .bytes(identity.app.bytes), .bytes(device.name.map { Data($0.utf8) }), .int(device.createdMilliseconds),
-        .int(device.seenMilliseconds), .bytes(identity.container.deletedMark),
-      ])
-    // Its other requests may say the same at this moment.
-    for _ in 1..<ServerLimits.decisionConflicts {
-      do {
-        _ = try await pool.run([statement])
-        return
-      } catch {
-        guard error.isConflict else { throw error }
+  func close() async throws {
+    // Not on the threads that all requests share: it waits for what is still running.
+    await withCheckedContinuation { continuation in
+      Thread.detachNewThread { [pool] in
+        pool.close()
+        continuation.resume()
       }
     }
-    _ = try await pool.run([statement])
   }
-
-  func close() { pool.close() }
 }
 #endif

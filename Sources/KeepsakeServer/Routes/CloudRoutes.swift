@@ -5,8 +5,8 @@ import KeepsakeReplication
 import Tracing
 
 /// What the routes share: the storage, the credentials that are accepted, and the event streams.
-struct CloudRoutes<Storage: CloudStorage>: Sendable {
-  var storage: Storage
+struct CloudRoutes: Sendable {
+  var storage: any CloudStorage
   var appKeys: AppKeys
   var tokens: TokenAuthority
   var tokenUses: TokenUses

@@ -150,6 +150,8 @@ extension CloudRoutes {
     case .file(let url, let size):
       // A file name is never used again for other bytes. It is hashed because it contains the container's id.
       (count, tag) = (size, "\"\(ContentHash(of: Data(url.lastPathComponent.utf8)))\"")
+    case .parts(let parts):
+      (count, tag) = (parts.count, "\"\(ContentHash(of: Data(parts.tag.utf8)))\"")
     }
     var headers: HTTPFields = [
       .contentType: "application/zstd", .keepsakeLength: String(content.length), .eTag: tag, .acceptRanges: "bytes",
@@ -173,6 +175,13 @@ extension CloudRoutes {
         } else {
           try await FileIO().loadFile(path: url.path, context: context)
         }
+      return Response(status: status, headers: headers, body: body)
+    case .parts(let parts):
+      let wanted = range.map { $0.first..<$0.last + 1 } ?? 0..<count
+      let body = ResponseBody(contentLength: wanted.count) { writer in
+        try await parts.each(of: wanted) { try await writer.write(ByteBuffer(bytes: $0)) }
+        try await writer.finish(nil)
+      }
       return Response(status: status, headers: headers, body: body)
     }
   }

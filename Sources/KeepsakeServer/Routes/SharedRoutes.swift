@@ -53,6 +53,7 @@ extension CloudRoutes {
   ) async throws -> Retirement? {
     let entry = leaving.enter(container, device)
     defer { leaving.end(entry) }
+    try await self.storage.beginLeaving(container, device, now: clock())
     let moved = try await repeating {
       try await removeShared(of: container, device, isLeaving: isLeaving)
       return try await storage.retire(
@@ -71,6 +72,7 @@ extension CloudRoutes {
   func delete(_ container: ContainerID, by delete: () async throws -> Deletion) async throws -> Deletion {
     let entry = leaving.enter(container, nil)
     defer { leaving.end(entry) }
+    try await storage.beginLeaving(container, nil, now: clock())
     let deletion = try await repeating {
       // From those that others have, too. What nobody else has is deleted in one transaction with the rest.
       let others = try await storage.sharedContainers(of: container).filter { !$0.isAlone }.map(\.container)

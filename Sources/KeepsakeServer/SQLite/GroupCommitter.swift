@@ -50,8 +50,7 @@ final class GroupCommitter: Sendable {
       return group
     }
   }
-  /// Called after each group, with how many transactions it had, how long it took, and whether it failed as a whole.
-  typealias Observer = @Sendable (_ transactions: Int, _ nanoseconds: Int64, _ failed: Bool) -> Void
+  typealias Observer = CommitObserver
   private let pool: DatabasePool
   private let witness: DatabaseWitness?
   private let queue = DispatchQueue(label: "keepsake.cloud.commit")

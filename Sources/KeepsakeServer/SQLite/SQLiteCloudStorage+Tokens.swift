@@ -3,7 +3,7 @@ import GRDB
 import KeepsakeReplication
 
 /// Which token each device has used last.
-extension SQLiteCloudStorage: TokenStorage {
+extension SQLiteCloudStorage {
   func newestToken(of identity: DeviceIdentity) async throws -> Int64? {
     try await reading { db in
       try Int64.fetchOne(

@@ -208,7 +208,11 @@ final class SQLiteCloudStorage: CloudStorage {
     try await readers.run { [readerConnections] thread in try readerConnections[thread].read(body) }
   }
 
-  /// Makes a transaction that changes nothing, where each change waits, too: returns when its turn has come.
+  func observeCommits(_ body: @escaping CommitObserver) { committer.observe(body) }
+
+  var waitingCommits: Int { committer.waitingCount }
+
+  /// Where each change waits, too.
   func probe() async throws { _ = try await pool.write { try Int.fetchOne($0, sql: "SELECT 1") } }
 
   // MARK: Contents
@@ -221,11 +225,13 @@ final class SQLiteCloudStorage: CloudStorage {
     try await read(container) { try $0.keptContent(hash) }
   }
 
-  func adopt(_ file: URL, as name: String) async throws {
+  func adopt(_ file: URL, as name: String, of container: ContainerID) async throws {
     try await onFileQueue { try self.files.adopt(file, as: name) }
   }
 
-  func discard(_ name: String) async throws { try await onFileQueue { try self.files.remove(name) } }
+  func discard(_ name: String, of container: ContainerID) async throws {
+    try await onFileQueue { try self.files.remove(name) }
+  }
 
   /// Runs `work` off the threads that all requests share: waiting for the disk doesn't belong on them.
   private func onFileQueue(_ work: @escaping @Sendable () throws -> Void) async throws {

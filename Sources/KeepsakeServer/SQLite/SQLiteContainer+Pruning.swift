@@ -83,9 +83,11 @@ extension SQLiteContainer {
 }
 
 extension SQLiteCloudStorage {
-  func containersToPrune(after place: Int64, now: Int64, limit: Int) async throws -> PrunablePage {
+  func containersToPrune(after place: PrunablePage.Place?, now: Int64, limit: Int) async throws -> PrunablePage {
     let rules = PruningRules()
-    return try await reading { db in
+    var after: Int64 = 0
+    if case .number(let number) = place { after = number }
+    return try await reading { [after] db in
       // Those that weren't looked at for a while, and that have changed since what they have was last forgotten.
       let rows = try Row.fetchAll(
         db.cachedStatement(
@@ -99,12 +101,12 @@ extension SQLiteCloudStorage {
             FROM container WHERE number > ?1 ORDER BY number LIMIT ?4
             """),
         arguments: [
-          place, now.addingClamped(-rules.stepMilliseconds),
+          after, now.addingClamped(-rules.stepMilliseconds),
           now.addingClamped(-rules.rememberedMilliseconds).addingClamped(-2 * rules.stepMilliseconds), limit,
         ])
       var page = PrunablePage()
       for row in rows {
-        page.next = try row.decode(Int64.self, atIndex: 0)
+        page.next = .number(try row.decode(atIndex: 0))
         guard try row.decode(Bool.self, atIndex: 2), let id = ContainerID(bytes: try row.decode(atIndex: 1)) else {
           continue
         }

@@ -43,6 +43,16 @@ final class EventHub: Service, Sendable {
   private let state = Mutex(State())
   private let waitingEvents: Allotment
   private let heartbeatSeconds: Int
+  /// Tells the other servers.
+  private let relay = Mutex<(@Sendable (Relayed) -> Void)?>(nil)
+
+  /// What streams of other servers have to know.
+  enum Relayed: Hashable, Sendable {
+    /// A container has come this far.
+    case moved(ContainerID, UInt64)
+    /// The streams of a device end, or all of a container.
+    case ended(ContainerID, DeviceID?)
+  }
 
   /// - Parameter waitingBytes: Bytes of events that wait for listeners. Beyond that, listeners only learn that there is
   ///   something new.
@@ -77,8 +87,29 @@ final class EventHub: Service, Sendable {
 
   func unsubscribe(_ subscription: Subscription) { remove(subscription.id, of: subscription.container) }
 
+  /// Has `body` called with what streams of other servers have to know.
+  func relay(_ body: @escaping @Sendable (Relayed) -> Void) { relay.withLock { $0 = body } }
+
+  /// Takes what another server has relayed.
+  func receive(_ relayed: Relayed) {
+    switch relayed {
+    case .moved(let container, let seq): publishHere(seq, nil, of: container, from: nil)
+    case .ended(let container, let device): endHere(device, of: container)
+    }
+  }
+
+  /// The containers to which streams listen, with the devices of these.
+  var listened: [(container: ContainerID, devices: Set<DeviceID>)] {
+    state.withLock { $0.listeners.map { ($0.key, Set($0.value.values.map(\.device))) } }
+  }
+
   /// Ends the streams of a removed device, or all streams if `device` is nil.
   func end(_ device: DeviceID?, of container: ContainerID) {
+    endHere(device, of: container)
+    relay.withLock(\.self)?(.ended(container, device))
+  }
+
+  private func endHere(_ device: DeviceID?, of container: ContainerID) {
     let ended = state.withLock { state in
       let ended = (state.listeners[container] ?? [:]).filter { device == nil || $0.value.device == device }
       for id in ended.keys { state.listeners[container]?[id] = nil }
@@ -98,6 +129,11 @@ final class EventHub: Service, Sendable {
   ///
   /// - Parameter device: Nil if no device has caused it.
   func publish(_ seq: UInt64, _ event: ByteBuffer?, of container: ContainerID, from device: DeviceID?) {
+    publishHere(seq, event, of: container, from: device)
+    relay.withLock(\.self)?(.moved(container, seq))
+  }
+
+  private func publishHere(_ seq: UInt64, _ event: ByteBuffer?, of container: ContainerID, from device: DeviceID?) {
     let payload = event.flatMap { event in
       waitingEvents.share(event.readableBytes).map { Payload(event, $0) }
     }

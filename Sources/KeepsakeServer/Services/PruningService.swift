@@ -4,8 +4,8 @@ import Logging
 import ServiceLifecycle
 
 /// Prunes the containers that are due, one after the other in small steps, as long as the server runs.
-struct PruningService<Storage: CloudStorage>: Service {
-  let storage: Storage
+struct PruningService: Service {
+  let storage: any CloudStorage
   let metrics: ServerMetrics
   let logger: Logger
   let clock: @Sendable () -> Int64
@@ -25,18 +25,18 @@ struct PruningService<Storage: CloudStorage>: Service {
 
   /// Looks at all containers once. A failure is reported, and the sweep goes on with the next container.
   func sweep() async {
-    var place: Int64? = 0
-    while let after = place, !Task.isCancelled {
+    var place: PrunablePage.Place?
+    repeat {
       do {
         let page = try await storage.containersToPrune(
-          after: after, now: clock(), limit: ServerLimits.containersLookedAtOnce)
+          after: place, now: clock(), limit: ServerLimits.containersLookedAtOnce)
         for container in page.containers where !Task.isCancelled { await prune(container) }
         place = page.next
       } catch {
         logger.failure("Containers can't be searched for what to prune", error)
         return
       }
-    }
+    } while place != nil && !Task.isCancelled
   }
 
   private func prune(_ container: ContainerID) async {

@@ -24,13 +24,18 @@ struct BankPage {
       db.cachedStatement(
         sql: "SELECT id, bank FROM container WHERE id > ? AND bank IS NOT NULL ORDER BY id LIMIT \(Self.size)"),
       arguments: [container?.bytes ?? Data()])
+    try self.init(rows.map { (try $0.decode(atIndex: 0), try $0.decode(atIndex: 1)) }, epoch: epoch)
+  }
+
+  /// - Parameter rows: Up to `size` of them.
+  init(_ rows: [(container: Data, bank: Data)], epoch: UInt64) throws {
     for row in rows {
-      guard let id = try ContainerID(bytes: row.decode(Data.self, atIndex: 0)) else {
+      guard let id = ContainerID(bytes: row.container) else {
         throw ServerError(.damaged, "A container's identifier can't be read.")
       }
       if rows.count == Self.size { next = id }
       do {
-        let state = try Schema.decoded(BankState.self, row.decode(atIndex: 1))
+        let state = try Schema.decoded(BankState.self, row.bank)
         entries.append(Entry(container: id, state, epoch: epoch))
       } catch let error as ServerError where error.code == .damaged {
         // The others must still be found.

@@ -24,15 +24,17 @@ extension CloudStorage {
       placed = try await place(content, .inline(data), in: container, quota)
     case .file(let url, let count):
       let name = "\(container)-\(content.hash)-\(UInt64.random(in: .min ... .max))"
-      try await adopt(url, as: name)
+      try await adopt(url, as: name, of: container)
       do {
         placed = try await place(content, .stored(name: name, count: count), in: container, quota)
       } catch {
-        try await discard(name)
+        try await discard(name, of: container)
         throw error
       }
       if case .kept(isNew: true, _) = placed { break }
-      try await discard(name)
+      try await discard(name, of: container)
+    case .parts:
+      throw ServerError(.configuration, "A content is put from memory or from a file.")
     }
     switch placed {
     case .kept(_, let seq): return seq

@@ -4,8 +4,13 @@ import KeepsakeReplication
 /// Containers that are due for pruning.
 struct PrunablePage: Sendable {
   var containers: [ContainerID] = []
+  /// Where a page begins, by what a storage counts containers by.
+  enum Place: Sendable {
+    case number(Int64)
+    case container(ContainerID)
+  }
   /// Where the next page begins; nil after the last one.
-  var next: Int64?
+  var next: Place?
 }
 
 extension CloudStorage {

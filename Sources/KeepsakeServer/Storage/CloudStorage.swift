@@ -1,22 +1,26 @@
 #if Cloud
 import Foundation
 import KeepsakeReplication
+import Logging
+import ServiceLifecycle
 
 /// Stores everything of a cloud: containers and their contents, devices, the codes with which others join.
 ///
 /// What changes a container is a decision over what was loaded of it (``decide(on:reading:work:_:)``).
-protocol CloudStorage: DecidingStorage {
+protocol CloudStorage: DecidingStorage, TokenStorage {
+  var logger: Logger { get }
+
   /// Returns the container's seq, as far as it is known; it may have grown since. Seldom asks the database.
   func newestSeq(of container: ContainerID) async throws -> UInt64
 
   func hasContent(_ hash: ContentHash, of container: ContainerID) async throws -> Bool
   /// Returns a content to send; nil if it isn't here.
   func content(_ hash: ContentHash, of container: ContainerID) async throws -> KeptContent?
-  /// Takes over a file under this name, which must be new; on the disk when this returns. Until a content with this
-  /// name is committed, nothing needs the file.
-  func adopt(_ file: URL, as name: String) async throws
-  /// Removes such a file again.
-  func discard(_ name: String) async throws
+  /// Takes over a file under this name, which must be new; durable when this returns. Until a content with this name is
+  /// committed, nothing needs it.
+  func adopt(_ file: URL, as name: String, of container: ContainerID) async throws
+  /// Removes what was taken over under this name.
+  func discard(_ name: String, of container: ContainerID) async throws
 
   /// Records a device, or that it was here.
   func recordDevice(_ device: DeviceRecord) async throws
@@ -41,10 +45,10 @@ protocol CloudStorage: DecidingStorage {
 
   /// The epoch that every bank has to reach (``BankRules/epoch``).
   var bankEpoch: UInt64 { get }
-  /// If an offer proves that its bank was set back to a backup and nobody has said so, begins a new epoch of all banks.
+  /// Begins a new epoch of all banks, if the present one is `known`.
   ///
-  /// - Parameter rules: Those of the container's bank.
-  func noticeRestore(by offer: WalletOffer, of container: ContainerID, rules: BankRules) async throws
+  /// - Returns: The epoch; nil if another one has begun meanwhile.
+  func beginEpoch(after known: UInt64, now: Int64) async throws -> UInt64?
   /// Returns a page of the banks that wait for devices since they were set back.
   ///
   /// - Parameters:
@@ -103,6 +107,9 @@ protocol CloudStorage: DecidingStorage {
   func registerShared(
     _ new: DeviceIdentity, named name: String, by right: EntryRight, now: Int64
   ) async throws -> DeviceIdentity
+  /// Says to other servers that a device of a game is being removed, or everything of its player deleted: it gets
+  /// nothing in shared containers from now on, for a minute.
+  func beginLeaving(_ container: ContainerID, _ device: DeviceID?, now: Int64) async throws
   /// Returns the devices in shared containers that belong to a device of a game, or to all of a player's in the game.
   func sharedDevices(of parent: ContainerID, _ device: DeviceID?) async throws -> [SharedDevice]
   /// Whether a container is a shared one, whatever the registry of apps says.
@@ -112,11 +119,29 @@ protocol CloudStorage: DecidingStorage {
 
   /// Returns a page of the containers, with those among them that are due for pruning.
   ///
-  /// - Parameter place: Where the page before ended; 0 for the first one.
-  func containersToPrune(after place: Int64, now: Int64, limit: Int) async throws -> PrunablePage
+  /// - Parameter place: Where the page before ended; nil for the first one.
+  func containersToPrune(after place: PrunablePage.Place?, now: Int64, limit: Int) async throws -> PrunablePage
+
+  /// Makes a transaction that changes nothing: returns when its turn has come.
+  func probe() async throws
+  /// Has `body` called after each group of commits.
+  func observeCommits(_ body: @escaping CommitObserver)
+  /// How many transactions wait for their turn.
+  var waitingCommits: Int { get }
+  /// Returns what learns of what other servers do with the same database, as long as it runs; nil if there can't be
+  /// any.
+  func watching(_ events: EventHub, heartbeatSeconds: Int) -> (any Service)?
 
   func close() async throws
 }
+
+extension CloudStorage {
+  func beginLeaving(_ container: ContainerID, _ device: DeviceID?, now: Int64) async throws {}
+  func watching(_ events: EventHub, heartbeatSeconds: Int) -> (any Service)? { nil }
+}
+
+/// Takes how many commits a group had, how long it took, and whether it failed as a whole.
+typealias CommitObserver = @Sendable (_ commits: Int, _ nanoseconds: Int64, _ failed: Bool) -> Void
 
 /// Loads what decisions read, and commits what they change.
 protocol DecidingStorage: Sendable {
@@ -197,6 +222,8 @@ struct KeptContent: Sendable {
     /// A file of this many bytes. If it is passed to `putContent`, it must be on the same file system, and is taken
     /// over.
     case file(URL, count: Int)
+    /// Of a content that was found. One is never put so.
+    case parts(ContentParts)
   }
   var hash: ContentHash
   /// The length in bytes, uncompressed.

@@ -20,19 +20,6 @@ struct ContentFiles: Sendable {
     }
   }
 
-  /// Returns the bytes; a file is mapped, not read.
-  func bytes(of content: KeptContent) throws -> Data {
-    switch content.bytes {
-    case .memory(let data): return data
-    case .file(let url, _):
-      do {
-        return try Data(contentsOf: url, options: .mappedIfSafe)
-      } catch {
-        throw ServerError(.inputOutput, "The content file \(url.path) can't be read.", cause: error)
-      }
-    }
-  }
-
   /// Takes over a file under a new name, which is on the disk when this returns.
   func adopt(_ file: URL, as name: String) throws {
     try PrivateFile.sync(file)

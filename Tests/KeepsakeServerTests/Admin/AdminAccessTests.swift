@@ -50,11 +50,11 @@ import Testing
   }
 
   /// Every route, for a player.
-  private func samples(_ player: String) throws -> [Sample] {
+  private func samples(_ player: String) async throws -> [Sample] {
     let folder = try TemporaryFolder()
     var configuration = ServerConfiguration(data: folder.url, port: 0)
     (configuration.adminPort, configuration.saves) = (0, TextReader())
-    let service = try CloudService(
+    let service = try await CloudService(
       configuration: configuration, logger: Logger(label: "test"), stopSwitch: StopSwitch(), onRunning: { _ in })
     let table = try #require(service.admin).routes.table
     #expect(Set(table.map { "\($0.method.rawValue) \($0.path)" }) == Set(Self.bodies.keys))
@@ -88,7 +88,7 @@ import Testing
       for scope in AdminScope.allCases {
         others[scope] = try stage.client(Set(AdminScope.allCases).subtracting([scope]), name: "all-but-\(scope)")
       }
-      let samples = try samples("\(device.credentials.player)")
+      let samples = try await samples("\(device.credentials.player)")
       for sample in samples {
         let none = try await sample.send(try stage.client(token: nil))
         #expect(none.status == 401 && none.code == "unauthorized", "\(sample.name)")
@@ -119,7 +119,7 @@ import Testing
       let device = try await stage.device()
       let client = try stage.client(name: "second", appKeys: ["second-app-key"])
       let unknown = try stage.client(name: "all")
-      for sample in try samples("\(device.credentials.player)") {
+      for sample in try await samples("\(device.credentials.player)") {
         let answer = try await sample.send(client)
         guard sample.name != "GET players" else {
           #expect(answer.status == 200 && (answer.json["players"] as? [Any])?.isEmpty == true)
@@ -133,7 +133,7 @@ import Testing
         // As for a player that doesn't exist.
         #expect(answer.status == 404 && answer.code == "player_unknown", "\(sample.name)")
       }
-      for sample in try samples(String(repeating: "0", count: 32))
+      for sample in try await samples(String(repeating: "0", count: 32))
       where sample.name != "GET players" && sample.scope != .webhooks {
         #expect(try await sample.send(unknown).code == "player_unknown", "\(sample.name)")
       }
@@ -149,7 +149,7 @@ import Testing
       let device = try await stage.device()
       let client = try stage.client()
       let open = Client(url: stage.server.url, appKey: stage.server.appKey, token: client.token)
-      for sample in try samples("\(device.credentials.player)") {
+      for sample in try await samples("\(device.credentials.player)") {
         #expect(try await sample.send(open).status == 404, "\(sample.name)")
       }
       for (method, path) in [

@@ -67,17 +67,18 @@ import Testing
     let folder = try TemporaryFolder()
     var configuration = ServerConfiguration(data: folder.url, port: 0)
     (configuration.adminPort, configuration.saves) = (0, TextReader())
-    let service = try CloudService(
+    let service = try await CloudService(
       configuration: configuration, logger: Logger(label: "test"), stopSwitch: StopSwitch(), onRunning: { _ in })
-    let cloud = try #require(service.admin).routes.cloud
+    let routes = try #require(service.admin).routes
+    let cloud = routes.cloud
     var identity = Self.identity
     identity.app = AppID(ofKey: try #require(cloud.appKeys.keys.first))
     let token = cloud.tokens.token(for: identity)
     #expect(cloud.isStillAdmitted(token))
     let ban = Ban(reason: "x", sinceMilliseconds: 1)
-    try await cloud.storage.setBan(ban, of: identity.container, auditing: Self.entry())
+    try await routes.storage.setBan(ban, of: identity.container, auditing: Self.entry())
     #expect(!cloud.isStillAdmitted(token))
-    try await cloud.storage.setBan(nil, of: identity.container, auditing: Self.entry())
+    try await routes.storage.setBan(nil, of: identity.container, auditing: Self.entry())
     #expect(cloud.isStillAdmitted(token))
   }
 }

@@ -17,7 +17,7 @@ import Testing
     let folder = try TemporaryFolder()
     var configuration = ServerConfiguration(data: folder.url, port: 0)
     (configuration.adminPort, configuration.saves) = (0, TextReader())
-    let service = try CloudService(
+    let service = try await CloudService(
       configuration: configuration, logger: Logger(label: "test"), stopSwitch: StopSwitch(), onRunning: { _ in })
     let routes = try #require(service.admin).routes
     // A chain: each but the first is decoded from the one before.

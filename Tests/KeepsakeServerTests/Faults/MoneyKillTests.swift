@@ -15,7 +15,7 @@ import Testing
   /// Rounds of one player; then another one begins.
   private static let roundsOfPlayer = 20
   private static let players = (TestDepth.moneyKills + roundsOfPlayer - 1) / roundsOfPlayer
-  private static let names = ["phone", "tablet"]
+  fileprivate static let names = ["phone", "tablet"]
   /// How much each game does before the next kills.
   private static let mostOperations = 15
   private static let longestMoment = 40
@@ -33,7 +33,7 @@ import Testing
     var games: [SpendingGame] = []
     let devices: [RestingDevice]
     do {
-      try await Self.pair(in: folder.url, with: server.url)
+      try await Self.pair(in: folder.url, with: [server.url, server.url])
       games = try Self.names.map {
         try SpendingGame.start($0, in: folder.url, with: server.url, seed: random.next())
       }
@@ -44,47 +44,48 @@ import Testing
         if killed.isEmpty || random.once(in: 2) {
           let port = server.port
           await server.kill()
-          try await Self.restart(killed, of: &games, in: folder.url, with: server.url, using: &random)
+          try await Self.restart(killed, of: &games, in: folder.url, with: [server.url, server.url], using: &random)
           try await Task.sleep(for: .milliseconds(Int.random(in: 0...Self.longestOutage, using: &random)))
           server = try await ServerProcess.start(data: data, port: port)
         } else {
-          try await Self.restart(killed, of: &games, in: folder.url, with: server.url, using: &random)
+          try await Self.restart(killed, of: &games, in: folder.url, with: [server.url, server.url], using: &random)
         }
       }
       for game in games { await game.kill() }
-      devices = try await Self.rest(in: folder.url, with: server.url)
+      devices = try await Self.rest(in: folder.url, with: [server.url, server.url])
     } catch {
       for game in games { await game.kill() }
       await server.kill()
       throw error
     }
     await server.end(by: SIGTERM)
-    let bank = try await BankLedger(data, of: try #require(devices.first?.container))
+    let bank = try await BankLedger(TestDatabase.storage(of: data), of: try #require(devices.first?.container))
     let notes = try Self.names.map { try WalletNotes.read(SpendingGame.notes(of: $0, in: folder.url)) }
-    check(notes, devices, bank)
+    Self.check(notes, devices, bank)
     print("player \(player): killed in \(rounds) rounds, \(notes.joined().count { $0.event == .returned }) operations")
   }
 
-  private static func restart(
-    _ killed: [Int], of games: inout [SpendingGame], in folder: URL, with server: URL,
+  fileprivate static func restart(
+    _ killed: [Int], of games: inout [SpendingGame], in folder: URL, with servers: [URL],
     using random: inout SeededGenerator
   ) async throws {
     for index in killed { await games[index].kill() }
     for index in killed {
-      games[index] = try SpendingGame.start(games[index].name, in: folder, with: server, seed: random.next())
+      games[index] = try SpendingGame.start(games[index].name, in: folder, with: servers[index], seed: random.next())
     }
   }
 
-  private static func open(in folder: URL, with server: URL) throws -> [GameData] {
-    try names.map { name in
+  /// - Parameter servers: The server of each device.
+  private static func open(in folder: URL, with servers: [URL]) throws -> [GameData] {
+    try zip(names, servers).map { name, server in
       let game = try GameData.open(SpendingGame.identifier, at: SpendingGame.data(of: name, in: folder))
       game.cloud.connect(.server(server, appKey: ServerProcess.appKey), deviceName: name)
       return game
     }
   }
 
-  private static func pair(in folder: URL, with server: URL) async throws {
-    let games = try open(in: folder, with: server)
+  fileprivate static func pair(in folder: URL, with servers: [URL]) async throws {
+    let games = try open(in: folder, with: servers)
     try await games[0].cloud.sync()
     try await games[1].cloud.join(try await games[0].cloud.pairingCode())
     try await games[1].cloud.sync()
@@ -92,8 +93,8 @@ import Testing
   }
 
   /// Opens the data that the killed games left, and syncs until nothing changes any more.
-  private static func rest(in folder: URL, with server: URL) async throws -> [RestingDevice] {
-    let games = try open(in: folder, with: server)
+  fileprivate static func rest(in folder: URL, with servers: [URL]) async throws -> [RestingDevice] {
+    let games = try open(in: folder, with: servers)
     var before: [WalletState?] = []
     try await until("the devices come to rest") {
       for game in games { try await game.cloud.sync() }
@@ -108,7 +109,7 @@ import Testing
 
   // MARK: What has to be
 
-  private func check(_ notes: [[WalletNote]], _ devices: [RestingDevice], _ bank: BankLedger) {
+  fileprivate static func check(_ notes: [[WalletNote]], _ devices: [RestingDevice], _ bank: BankLedger) {
     var claimed: Set<String> = []
     var returned: Set<OperationID> = []
     var refused: Set<OperationID> = []
@@ -215,7 +216,7 @@ private struct RestingDevice {
   }
 }
 
-/// Everything that a bank has, read from the folder of a server that has ended.
+/// Everything that a bank has, read from the storage of a server that has ended.
 private struct BankLedger {
   var verdicts: [OperationID: WalletDecision.Verdict] = [:]
   /// Those whose details are kept: all but old ones without goods.
@@ -224,12 +225,10 @@ private struct BankLedger {
   let state: BankState
   let goods: [String: Int]
 
-  init(_ data: URL, of container: ContainerID) async throws {
-    let storage = try SQLiteCloudStorage(
-      database: data.appendingPathComponent("cloud.sqlite"), contents: data.appendingPathComponent("contents"))
-    state = try await storage.read(container) { try $0.bank() }
+  init(_ storage: any CloudStorage, of container: ContainerID) async throws {
+    state = try await storage.look(at: container) { try $0.bank() }
     goods = Dictionary(
-      uniqueKeysWithValues: try await storage.read(container) { try $0.goods(changedAfter: 0, limit: 1_000) }
+      uniqueKeysWithValues: try await storage.look(at: container) { try $0.goods(changedAfter: 0, limit: 1_000) }
         .map { ($0.name, Int($0.count)) })
     var place: PlayerExport.Position? = .decisions(after: nil)
     while let next = place {
@@ -247,4 +246,81 @@ private struct BankLedger {
     try await storage.close()
   }
 }
+
+#if PostgreSQL
+/// The same with a server for each device over one PostgreSQL database: either server is killed, or the database with
+/// all its processes, or connections are cut, or the database stands still for a moment.
+@Suite("Money at two servers over one PostgreSQL under SIGKILL", .serialized, .hangLimit)
+struct PostgreSQLKillTests {
+  private static let roundsOfPlayer = 20
+  private static let players = (TestDepth.postgresKills + roundsOfPlayer - 1) / roundsOfPlayer
+  private static let mostOperations = 15
+  private static let longestMoment = 300
+
+  private enum Trouble: Int, CaseIterable { case one, other, both, database, connections, standstill }
+
+  @Test(
+    "each operation counts once, and everyone has the same money, whoever is killed",
+    .enabled(if: players > 0, "KEEPSAKE_POSTGRES_KILLS isn't set"), arguments: 0..<max(1, players))
+  func kills(player: Int) async throws {
+    let rounds = min(Self.roundsOfPlayer, TestDepth.postgresKills - player * Self.roundsOfPlayer)
+    let folder = try TemporaryFolder.inMemory("money")
+    defer { withExtendedLifetime(folder) {} }
+    var random = SeededGenerator(seed: UInt64(player))
+    let schema = "kills\(player)"
+    let address = try TestDatabase.address(ofSchema: schema)
+    let data = ["one", "other"].map { folder.url.appendingPathComponent($0) }
+    var servers = [try await ServerProcess.start(data: data[0], database: address)]
+    try FileManager.default.createDirectory(at: data[1], withIntermediateDirectories: true)
+    try FileManager.default.copyItem(
+      at: data[0].appendingPathComponent("secret"), to: data[1].appendingPathComponent("secret"))
+    servers.append(try await ServerProcess.start(data: data[1], database: address))
+    let urls = servers.map(\.url)
+    var games: [SpendingGame] = []
+    let devices: [RestingDevice]
+    var counts: [Trouble: Int] = [:]
+    do {
+      try await MoneyKillTests.pair(in: folder.url, with: urls)
+      games = try zip(MoneyKillTests.names, urls).map {
+        try SpendingGame.start($0, in: folder.url, with: $1, seed: random.next())
+      }
+      for _ in 0..<rounds {
+        for game in games { try await game.makes(Int.random(in: 1...Self.mostOperations, using: &random)) }
+        try await Task.sleep(for: .milliseconds(Int.random(in: 0...Self.longestMoment, using: &random)))
+        let trouble = Trouble.allCases[Int.random(in: 0..<Trouble.allCases.count, using: &random)]
+        counts[trouble, default: 0] += 1
+        let killed = games.indices.filter { _ in random.once(in: 4) }
+        try await MoneyKillTests.restart(killed, of: &games, in: folder.url, with: urls, using: &random)
+        switch trouble {
+        case .one, .other, .both:
+          let indices = trouble == .both ? [0, 1] : [trouble.rawValue]
+          for index in indices { await servers[index].kill() }
+          try await Task.sleep(for: .milliseconds(Int.random(in: 0...Self.longestMoment, using: &random)))
+          for index in indices {
+            servers[index] = try await ServerProcess.start(
+              data: data[index], port: servers[index].port, database: address)
+          }
+        case .database: try TestDatabase.control("crash")
+        case .connections: try TestDatabase.control("cut")
+        case .standstill: try TestDatabase.control("stand-still")
+        }
+      }
+      for game in games { await game.kill() }
+      devices = try await MoneyKillTests.rest(in: folder.url, with: urls)
+    } catch {
+      for game in games { await game.kill() }
+      for server in servers { await server.kill() }
+      throw error
+    }
+    for server in servers { await server.end(by: SIGTERM) }
+    let storage = try await PostgreSQLStorage(TestDatabase.settings(address), connections: 2)
+    let bank = try await BankLedger(storage, of: try #require(devices.first?.container))
+    let notes = try MoneyKillTests.names.map { try WalletNotes.read(SpendingGame.notes(of: $0, in: folder.url)) }
+    MoneyKillTests.check(notes, devices, bank)
+    try TestDatabase.drop(schema: schema)
+    let said = counts.map { "\($0.key) \($0.value)" }.sorted().joined(separator: ", ")
+    print("player \(player): \(said); \(notes.joined().count { $0.event == .returned }) operations")
+  }
+}
+#endif
 #endif

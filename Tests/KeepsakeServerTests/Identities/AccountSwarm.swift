@@ -15,13 +15,13 @@ struct AccountSwarm {
     static let names = ["first-app", "second-app"]
     static let apps = names.map(AppID.init(ofKey:))
 
-    let storage: SQLiteCloudStorage
+    let storage: any CloudStorage
     let registry: AppRegistry
     let keys: AppKeys
     /// The shared containers' ids.
     let shares: [String: AppID]
 
-    init(_ storage: SQLiteCloudStorage, in folder: URL) throws {
+    init(_ storage: any CloudStorage, in folder: URL) throws {
       self.storage = storage
       registry = AppRegistry(file: folder.appendingPathComponent("apps"))
       try registry.createTeam(Self.team)
@@ -71,7 +71,7 @@ struct AccountSwarm {
   /// How often each kind of answer was given.
   private(set) var answers: [String: Int] = [:]
 
-  private var storage: SQLiteCloudStorage { cloud.storage }
+  private var storage: any CloudStorage { cloud.storage }
 
   init(seed: UInt64, cloud: Cloud) {
     (self.seed, self.cloud) = (seed, cloud)

@@ -8,21 +8,15 @@ import Testing
 
 @testable import KeepsakeServer
 
-private enum TestServer {
-  static let address = ProcessInfo.processInfo.environment["KEEPSAKE_POSTGRES"]
-}
-
 /// A real server, which `Scripts/with-postgres.sh` starts. Each test has containers of its own.
 @Suite(
   "Decisions over rows in PostgreSQL", .hangLimit,
-  .enabled(if: TestServer.address != nil, "no PostgreSQL: KEEPSAKE_POSTGRES isn't set"))
+  .enabled(if: TestDatabase.address != nil, "no PostgreSQL: KEEPSAKE_POSTGRES isn't set"))
 struct PostgreSQLDecisionTests {
   private let settings: PostgreSQLSettings
 
   init() throws {
-    var settings = PostgreSQLSettings(try #require(TestServer.address))
-    (settings.connectSeconds, settings.statementSeconds, settings.answerSeconds) = (60, 120, 240)
-    self.settings = settings
+    settings = TestDatabase.settings(try #require(TestDatabase.address))
   }
 
   private static func newContainer() -> ContainerID {
@@ -32,8 +26,13 @@ struct PostgreSQLDecisionTests {
 
   private func with(_ body: (PostgreSQLStorage) async throws -> Void) async throws {
     let storage = try await PostgreSQLStorage(settings, connections: 2, clock: { 5 })
-    defer { storage.close() }
-    try await body(storage)
+    do {
+      try await body(storage)
+    } catch {
+      try await storage.close()
+      throw error
+    }
+    try await storage.close()
   }
 
   @Test("750 random exchanges get the same responses as in memory", arguments: [1, 2] as [UInt64])
@@ -328,15 +327,13 @@ struct PostgreSQLDecisionTests {
   func schema() async throws {
     let name = "s\(UUID().uuidString.lowercased().filter { $0 != "-" })"
     let connection = try PostgreSQLConnection(settings)
-    _ = try connection.run([PostgreSQLStatement("CREATE SCHEMA \(name)")])
-    var own = settings
-    own.address += (own.address.contains("?") ? "&" : "?") + "options=-csearch_path%3D\(name)"
+    let own = TestDatabase.settings(try TestDatabase.address(ofSchema: name))
     try await withThrowingTaskGroup(of: Void.self) { group in
       for _ in 0..<6 {
         group.addTask { [own] in
           let storage = try await PostgreSQLStorage(own, connections: 1)
           try await storage.addGem(to: Self.newContainer(), mark: 1)
-          storage.close()
+          try await storage.close()
         }
       }
       try await group.waitForAll()
@@ -351,7 +348,7 @@ struct PostgreSQLDecisionTests {
     await #expect { _ = try await PostgreSQLStorage(own, connections: 1) } throws: {
       ($0 as? ServerError)?.code == .newerData
     }
-    _ = try connection.run([PostgreSQLStatement("DROP SCHEMA \(name) CASCADE")])
+    try TestDatabase.drop(schema: name)
   }
 
   @Test("of two players whose servers pay one receipt at the same time, one gets it")

@@ -97,12 +97,13 @@ struct PruningStorageTests {
         lab.save(0)
         try await lab.sync(0)
       }
-      #expect(try await lab.storage.containersToPrune(after: 0, now: lab.now, limit: 10).containers.count == 1)
+      #expect(try await lab.storage.containersToPrune(after: nil, now: lab.now, limit: 10).containers.count == 1)
       try await lab.prune()
-      #expect(try await lab.storage.containersToPrune(after: 0, now: lab.now, limit: 10).containers.isEmpty)
+      #expect(try await lab.storage.containersToPrune(after: nil, now: lab.now, limit: 10).containers.isEmpty)
       lab.now += PruningLab.day
       #expect(
-        try await lab.storage.containersToPrune(after: 0, now: lab.now, limit: 10).containers == [PruningLab.container])
+        try await lab.storage.containersToPrune(after: nil, now: lab.now, limit: 10).containers
+          == [PruningLab.container])
       try await lab.storage.close()
     }
   }

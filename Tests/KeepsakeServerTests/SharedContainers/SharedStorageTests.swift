@@ -49,10 +49,11 @@ import Testing
     }
   }
 
-  @Test("a device that was just removed from its game gets no device in a shared container")
-  func removedMeanwhile() async throws {
-    try await TemporaryFolder.with { folder in
-      let storage = try AdminStage.storage(in: folder)
+  @Test(
+    "a device that was just removed from its game gets no device in a shared container",
+    arguments: TestStorage.all)
+  func removedMeanwhile(kind: TestStorage) async throws {
+    try await kind.with { storage in
       let parent = device(1, Self.app)
       try await storage.recordDevice(
         DeviceRecord(identity: parent, name: "", createdMilliseconds: 1, seenMilliseconds: 1))
@@ -64,14 +65,14 @@ import Testing
         ($0 as? APIError)?.code == .retired
       }
       #expect(try await storage.sharedContainers(of: parent.container).isEmpty)
-      try await storage.close()
     }
   }
 
-  @Test("a device whose player was just deleted hears that, and not that its code is nobody's")
-  func deletedMeanwhile() async throws {
-    try await TemporaryFolder.with { folder in
-      let storage = try AdminStage.storage(in: folder)
+  @Test(
+    "a device whose player was just deleted hears that, and not that its code is nobody's",
+    arguments: TestStorage.all)
+  func deletedMeanwhile(kind: TestStorage) async throws {
+    try await kind.with { storage in
       let parent = device(1, Self.app)
       try await storage.recordDevice(
         DeviceRecord(identity: parent, name: "", createdMilliseconds: 1, seenMilliseconds: 1))
@@ -98,14 +99,14 @@ import Testing
       } throws: {
         ($0 as? APIError)?.code == .retired
       }
-      try await storage.close()
     }
   }
 
-  @Test("of two devices that somebody removes together, neither keeps the container for their player")
-  func removedTogether() async throws {
-    try await TemporaryFolder.with { folder in
-      let storage = try AdminStage.storage(in: folder)
+  @Test(
+    "of two devices that somebody removes together, neither keeps the container for their player",
+    arguments: TestStorage.all)
+  func removedTogether(kind: TestStorage) async throws {
+    try await kind.with { storage in
       let parent = device(1, Self.app)
       try await storage.recordDevice(
         DeviceRecord(identity: parent, name: "", createdMilliseconds: 1, seenMilliseconds: 1))
@@ -127,7 +128,6 @@ import Testing
         #expect(fourth.container == third.container)
         _ = try await storage.retire(fourth.device, of: fourth.container, leavesShared: true, now: 4)
       }
-      try await storage.close()
     }
   }
 }

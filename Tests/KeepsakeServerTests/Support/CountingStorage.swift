@@ -1,6 +1,7 @@
 #if Cloud
 import Foundation
 import KeepsakeReplication
+import Logging
 import TestSupport
 
 @testable import KeepsakeServer
@@ -15,6 +16,7 @@ struct CountingStorage: CloudStorage {
   /// Round trips so far.
   var trips: Int { loads.value + commits.value + others.value }
   var clock: @Sendable () -> Int64 { storage.clock }
+  var logger: Logger { storage.logger }
   var bankEpoch: UInt64 { storage.bankEpoch }
 
   func load(_ reads: ReadSet, of container: ContainerID) async throws -> Snapshot {
@@ -39,8 +41,12 @@ struct CountingStorage: CloudStorage {
   func content(_ hash: ContentHash, of container: ContainerID) async throws -> KeptContent? {
     try await other().content(hash, of: container)
   }
-  func adopt(_ file: URL, as name: String) async throws { try await other().adopt(file, as: name) }
-  func discard(_ name: String) async throws { try await other().discard(name) }
+  func adopt(_ file: URL, as name: String, of container: ContainerID) async throws {
+    try await other().adopt(file, as: name, of: container)
+  }
+  func discard(_ name: String, of container: ContainerID) async throws {
+    try await other().discard(name, of: container)
+  }
   func recordDevice(_ device: DeviceRecord) async throws { try await other().recordDevice(device) }
   func devices(of container: ContainerID) async throws -> [DeviceRecord] {
     try await other().devices(of: container)
@@ -55,15 +61,13 @@ struct CountingStorage: CloudStorage {
     try await other().exported(place, of: container)
   }
   func place(of player: PlayerID) async throws -> PlayerPlace? { try await other().place(of: player) }
-  func noticeRestore(by offer: WalletOffer, of container: ContainerID, rules: BankRules) async throws {
-    // Without a statement to show, the storage isn't asked.
-    if offer.proof != nil { others.value += 1 }
-    try await storage.noticeRestore(by: offer, of: container, rules: rules)
+  func beginEpoch(after known: UInt64, now: Int64) async throws -> UInt64? {
+    try await other().beginEpoch(after: known, now: now)
   }
   func frozenBanks(after container: ContainerID?, epoch: UInt64) async throws -> FrozenBanks {
     try await other().frozenBanks(after: container, epoch: epoch)
   }
-  func containersToPrune(after place: Int64, now: Int64, limit: Int) async throws -> PrunablePage {
+  func containersToPrune(after place: PrunablePage.Place?, now: Int64, limit: Int) async throws -> PrunablePage {
     try await other().containersToPrune(after: place, now: now, limit: limit)
   }
   func putPairing(_ pairing: Pairing, for device: DeviceID, now: Int64) async throws {
@@ -111,6 +115,15 @@ struct CountingStorage: CloudStorage {
   func unlink(_ identity: ContentHash, by device: DeviceIdentity) async throws -> Bool {
     try await other().unlink(identity, by: device)
   }
+  func newestToken(of identity: DeviceIdentity) async throws -> Int64? {
+    try await other().newestToken(of: identity)
+  }
+  func recordToken(issuedMilliseconds: Int64, of identity: DeviceIdentity) async throws {
+    try await other().recordToken(issuedMilliseconds: issuedMilliseconds, of: identity)
+  }
+  func probe() async throws { try await other().probe() }
+  func observeCommits(_ body: @escaping CommitObserver) { storage.observeCommits(body) }
+  var waitingCommits: Int { storage.waitingCommits }
   func close() async throws { try await storage.close() }
 }
 #endif

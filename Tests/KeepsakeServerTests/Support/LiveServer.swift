@@ -13,7 +13,7 @@ extension ServerConfiguration {
   mutating func waitLong() {
     let limit = Int(Patience.limit.components.seconds)
     (stopSeconds, idleSeconds, slowGraceSeconds, requestSeconds) = (limit, limit, limit, limit)
-    (handshakeSeconds, probeSeconds) = (limit, limit)
+    (handshakeSeconds, probeSeconds, databaseSeconds) = (limit, limit, limit)
   }
 }
 
@@ -36,6 +36,7 @@ struct LiveServer: Sendable {
     var configuration = ServerConfiguration(data: data, port: try port ?? TestPort.unused(), appKeys: appKeys)
     configuration.waitLong()
     SyncLimits.waitLonger()
+    try await configuration.useTestDatabase()
     change(&configuration)
     if let clock { configuration.clock = clock }
     var silent = Logger(label: "keepsake.test")

@@ -17,6 +17,8 @@ import Testing
 struct ServerProcess: Sendable {
   static let appKey = "app-key-for-tests"
   static let variable = "KEEPSAKE_TEST_SERVER"
+  /// The address of its database, if it isn't in its folder.
+  static let databaseVariable = "KEEPSAKE_TEST_DATABASE"
   static let noQuota = "none"
 
   let port: Int
@@ -43,9 +45,11 @@ struct ServerProcess: Sendable {
   ///
   /// - Parameters:
   ///   - port: Where an earlier server listened; nil for an unused one.
+  ///   - database: Where its database is; nil for one in its folder.
   ///   - isGrandchild: Whether a shell starts the server and waits for it. Then it is the shell that is killed.
   static func start(
-    data: URL, port: Int? = nil, diskMebibytes: Int? = nil, quota: Int64? = nil, isGrandchild: Bool = false
+    data: URL, port: Int? = nil, diskMebibytes: Int? = nil, quota: Int64? = nil, database: String? = nil,
+    isGrandchild: Bool = false
   ) async throws -> ServerProcess {
     let port = try port ?? TestPort.unused()
     let note = data.deletingLastPathComponent().appendingPathComponent("running-\(UUID().uuidString)")
@@ -65,6 +69,7 @@ struct ServerProcess: Sendable {
     }
     process.environment = ProcessInfo.processInfo.environment.merging(
       [variable: "\(port)\n\(data.path)\n\(note.path)\n\(quota.map(String.init) ?? noQuota)"], uniquingKeysWith: { $1 })
+    process.environment?[databaseVariable] = database
     process.standardOutput = FileHandle.nullDevice
     process.standardError = FileHandle.nullDevice
     let (stream, continuation) = AsyncStream<Process.TerminationReason>.makeStream()
@@ -112,6 +117,10 @@ struct ServerProcessTests {
     var configuration = ServerConfiguration(
       data: URL(fileURLWithPath: String(words[1])), port: try #require(Int(words[0])), appKeys: [ServerProcess.appKey])
     configuration.waitLong()
+    try await configuration.useTestDatabase()
+    if let address = ProcessInfo.processInfo.environment[ServerProcess.databaseVariable] {
+      (configuration.database, configuration.databaseConnections) = (address, 4)
+    }
     configuration.metricsPort = 0
     if words[3] != ServerProcess.noQuota {
       let quota: Int64 = try #require(Int64(words[3]))

@@ -1,0 +1,148 @@
+#if Cloud && PostgreSQL
+import Foundation
+import KeepsakePostgreSQL
+import KeepsakeReplication
+import Synchronization
+
+/// What is of the whole cloud, and what looks at all players.
+extension PostgreSQLStorage {
+  var bankEpoch: UInt64 { state.withLock { $0.epoch } }
+
+  func ban(of identity: DeviceIdentity) -> Ban? {
+    state.withLock { $0.bans.players[identity.container] ?? $0.bans.shared[identity.device] }
+  }
+
+  /// Learns what other servers have changed: the banks' epoch, and bans.
+  func refresh() async throws {
+    let answers = try await read([
+      PostgreSQLStatement("SELECT value FROM number WHERE name = $1", [Self.epochName]),
+      PostgreSQLStatement("SELECT container, reason, at FROM ban"),
+      PostgreSQLStatement(
+        """
+        SELECT shared_device.device, ban.reason, ban.at
+        FROM ban JOIN shared_device ON shared_device.parent = ban.container
+        """),
+    ])
+    let epoch = try answers[0].first?.unsigned(0) ?? 0
+    var bans = Ban.All()
+    for row in answers[1] {
+      bans.players[try row.identifier(0)] = Ban(reason: try row.text(1), sinceMilliseconds: try row.int(2))
+    }
+    for row in answers[2] {
+      bans.shared[try row.identifier(0)] = Ban(reason: try row.text(1), sinceMilliseconds: try row.int(2))
+    }
+    state.withLock { state in
+      state.epoch = max(state.epoch, epoch)
+      state.bans = bans
+    }
+  }
+
+  private static let epochName = PostgreSQLValue.bytes(Data(CloudNumber.bankEpoch.rawValue.utf8))
+
+  /// Begins a new epoch of all banks, if the present one is `known`.
+  ///
+  /// - Returns: The epoch; nil if another device or server was first.
+  func beginEpoch(after known: UInt64, now: Int64) async throws -> UInt64? {
+    let begun = try await transaction { transaction -> UInt64? in
+      let found = try transaction.run("SELECT value FROM number WHERE name = $1", [Self.epochName]).first
+      guard try found?.unsigned(0) ?? 0 == known else { return nil }
+      let next = CloudNumber.epoch(after: known, now: now)
+      try transaction.run(
+        """
+        INSERT INTO number (name, value) VALUES ($1, $2) ON CONFLICT (name) DO UPDATE SET value = excluded.value
+        """, [Self.epochName, .signed(next)])
+      return next
+    }
+    if let begun {
+      state.withLock { $0.epoch = max($0.epoch, begun) }
+    } else {
+      try await refresh()
+    }
+    return begun
+  }
+
+  func frozenBanks(after container: ContainerID?, epoch: UInt64) async throws -> FrozenBanks {
+    let statement = PostgreSQLStatement(
+      "SELECT id, bank FROM container WHERE id > $1 AND bank IS NOT NULL ORDER BY id LIMIT $2",
+      [.bytes(container?.bytes ?? Data()), .int(Int64(BankPage.size))])
+    let rows = try await read([statement])[0].map { (try $0.bytes(0), try $0.bytes(1)) }
+    let page = try BankPage(rows, epoch: epoch)
+    return FrozenBanks(
+      containers: page.entries.filter(\.bank.isFrozen).map(\.container), unreadable: page.unreadable, next: page.next)
+  }
+
+  func containersToPrune(
+    after place: PrunablePage.Place?, now: Int64, limit: Int
+  ) async throws -> PrunablePage {
+    let rules = PruningRules()
+    var after: ContainerID?
+    if case .container(let id) = place { after = id }
+    // Those that weren't looked at for a while, and that have changed since what they have was last forgotten.
+    let statement = PostgreSQLStatement(
+      """
+      SELECT id, seq > 0 AND NOT EXISTS (
+        SELECT 1 FROM past_position WHERE past_position.container = id AND milliseconds > $2
+      ) AND NOT EXISTS (
+        SELECT 1 FROM past_position
+        WHERE past_position.container = id AND past_position.seq = container.seq AND milliseconds <= $3
+      )
+      FROM container WHERE id > $1 ORDER BY id LIMIT $4
+      """,
+      [
+        .bytes(after?.bytes ?? Data()), .int(now.addingClamped(-rules.stepMilliseconds)),
+        .int(now.addingClamped(-rules.rememberedMilliseconds).addingClamped(-2 * rules.stepMilliseconds)),
+        .int(Int64(limit)),
+      ])
+    let rows = try await read([statement])[0]
+    var page = PrunablePage()
+    for row in rows {
+      let id: ContainerID = try row.identifier(0)
+      page.next = .container(id)
+      if try row.bool(1) { page.containers.append(id) }
+    }
+    if rows.rows.count < limit { page.next = nil }
+    return page
+  }
+
+  /// Removes codes and proofs that have expired, offers that nobody finishes, and parts of contents that no row names,
+  /// some of each.
+  func sweep(now: Int64) async throws {
+    let old = now.addingClamped(-ExchangeRules.offerLifetimeMilliseconds)
+    let limit = PostgreSQLValue.int(1_000)
+    let statements = [
+      PostgreSQLStatement(
+        "DELETE FROM pairing WHERE (app, code) IN (SELECT app, code FROM pairing WHERE expires <= $1 LIMIT $2)",
+        [.int(now), limit]),
+      PostgreSQLStatement(
+        "DELETE FROM identity_use WHERE key IN (SELECT key FROM identity_use WHERE expires <= $1 LIMIT $2)",
+        [.int(now), limit]),
+      // An offer is as old as its newest part.
+      PostgreSQLStatement(
+        """
+        DELETE FROM offer_part WHERE (container, offer) IN (
+          SELECT container, offer FROM offer_part WHERE touched < $1 AND NOT EXISTS (
+            SELECT 1 FROM offer_part AS newer WHERE newer.container = offer_part.container
+            AND newer.offer = offer_part.offer AND newer.touched >= $1)
+          LIMIT $2)
+        """, [.int(old), limit]),
+      // Those that a row names have the time that never comes (PostgreSQLCommit).
+      PostgreSQLStatement(
+        """
+        DELETE FROM content_part WHERE (container, name, number) IN (
+          SELECT container, name, number FROM content_part WHERE taken < $1 ORDER BY taken LIMIT $2)
+        """, [.int(now.addingClamped(-Self.unnamedMilliseconds)), limit]),
+    ]
+    // Each by itself: one that meets others' changes leaves the rest alone, and is tried again the next time.
+    for statement in statements {
+      do {
+        _ = try await pool.run([statement])
+      } catch {
+        guard error.isConflict else { throw error }
+      }
+    }
+  }
+
+  /// For how long a content that was sent may wait until a row names it.
+  private static let unnamedMilliseconds: Int64 = 24 * 3_600_000
+}
+#endif

@@ -1,0 +1,167 @@
+#if Cloud && PostgreSQL
+import Foundation
+import KeepsakePostgreSQL
+import KeepsakeReplication
+import Logging
+
+/// Deleted players, and the export of a player's data.
+extension PostgreSQLStorage {
+  @discardableResult
+  func delete(_ container: ContainerID, now: Int64) async throws -> Deletion {
+    let alone = try await transaction { transaction in
+      try transaction.take(container)
+      let alone = try transaction.takeSharedAlone(of: container)
+      for one in alone + [container] { try transaction.erase(one, now: now) }
+      return alone
+    }
+    var areFilesGone = true
+    for one in alone + [container] where try await !dropParts(of: one) { areFilesGone = false }
+    return Deletion(areFilesGone: areFilesGone, shared: alone)
+  }
+
+  /// Removes the large contents of a deleted player, some at a time: all of them at once could take too long. What is
+  /// left is swept.
+  ///
+  /// - Returns: Whether nothing is left.
+  private func dropParts(of container: ContainerID) async throws -> Bool {
+    let statement = PostgreSQLStatement(
+      """
+      DELETE FROM content_part WHERE container = $1 AND (name, number) IN (
+        SELECT name, number FROM content_part WHERE container = $1 AND taken = 0 LIMIT 200)
+      """, [.bytes(container.bytes)])
+    do {
+      while try await pool.run([statement])[0].count > 0 {}
+      return true
+    } catch {
+      logger.failure("Large contents of a deleted player can't be removed now", error)
+      return false
+    }
+  }
+
+  func exported(_ place: PlayerExport.Position, of container: ContainerID) async throws -> PlayerExport.Page {
+    let limit = Int64(PlayerExport.pageLines)
+    switch place {
+    case .changes(let seq):
+      var reads = ReadSet()
+      reads.changes = ReadSet.Changes(after: seq, count: PlayerExport.pageChanges, bytes: Int(Int32.max))
+      let snapshot = try await load(reads, of: container)
+      if snapshot.isDeleted { throw APIError.retired }
+      let changes = snapshot.changes?.list ?? []
+      let next: PlayerExport.Position =
+        changes.count == PlayerExport.pageChanges
+        ? .changes(after: changes[changes.count - 1].seq) : .contents(after: nil)
+      return PlayerExport.Page(lines: changes.map(PlayerExport.Line.init), next: next)
+    case .contents(let hash):
+      let rows = try await page(
+        of: container,
+        """
+        SELECT hash, length, base, size FROM content WHERE container = $1 AND hash > $2 ORDER BY hash LIMIT $3
+        """, [.bytes(hash?.bytes ?? Data()), .int(limit)])
+      let contents = try rows.map {
+        PlayerExport.Line.Content(
+          hash: try $0.hash(0), length: Int(try $0.int(1)), base: try $0.optionalHash(2),
+          frameBytes: Int(try $0.int(3)))
+      }
+      return PlayerExport.Page(
+        lines: contents.map(PlayerExport.Line.init(content:)),
+        next: contents.count == Int(limit) ? .contents(after: contents.last?.hash) : .decisions(after: nil))
+    case .decisions(let operation):
+      let rows = try await page(
+        of: container,
+        """
+        SELECT details, chain, verdict FROM decision WHERE container = $1 AND operation > $2 ORDER BY operation LIMIT $3
+        """, [.bytes(operation?.bytes ?? Data()), .int(limit)])
+      let decisions = try rows.map {
+        PlayerExport.Line.Operation(
+          operation: try decoded(WalletOperation.self, $0.bytes(0)), chain: try $0.identifier(1),
+          verdict: try $0.verdict(2))
+      }
+      return PlayerExport.Page(
+        lines: decisions.map(PlayerExport.Line.init(operation:)),
+        next: decisions.count == Int(limit) ? .decisions(after: decisions.last?.operation.id) : .claims(after: nil))
+    case .packed:
+      // Decisions aren't packed here.
+      _ = try await page(of: container, "SELECT id FROM container WHERE id = $1", [])
+      return PlayerExport.Page(lines: [], next: .claims(after: nil))
+    case .claims(let key):
+      let rows = try await page(
+        of: container, "SELECT key FROM paid_claim WHERE container = $1 AND key > $2 ORDER BY key LIMIT $3",
+        [.bytes(Data((key ?? "").utf8)), .int(limit)])
+      let keys = try rows.map { try $0.text(0) }
+      return PlayerExport.Page(
+        lines: keys.map(PlayerExport.Line.init(claim:)),
+        next: keys.count == Int(limit) ? .claims(after: keys.last) : .orders(after: 0))
+    case .orders(let number):
+      let rows = try await page(
+        of: container,
+        "SELECT number, details FROM bank_order WHERE container = $1 AND number > $2 ORDER BY number LIMIT $3",
+        [.signed(number), .int(limit)])
+      let orders = try rows.map {
+        NumberedOrder(number: try $0.unsigned(0), order: try decoded(BankOrder.self, $0.bytes(1)))
+      }
+      return PlayerExport.Page(
+        lines: orders.map(PlayerExport.Line.init(order:)),
+        next: orders.count == Int(limit) ? .orders(after: orders[orders.count - 1].number) : .bank)
+    case .bank:
+      let rows = try await page(of: container, "SELECT bank FROM container WHERE id = $1", [])
+      let state = try rows.first?.optionalBytes(0).map { try decoded(BankState.self, $0) }
+      let bank = Bank(state ?? BankState())
+      let balances = Dictionary(uniqueKeysWithValues: bank.currencies.map { ($0, bank.balance($0)) })
+      return PlayerExport.Page(
+        lines: [PlayerExport.Line(balances: balances, owed: bank.state.debts)], next: nil)
+    }
+  }
+
+  /// Reads a page of an export.
+  ///
+  /// - Throws: `APIError.retired` if the data were deleted between two pages: the export must not end as if it were
+  ///   complete.
+  private func page(
+    of container: ContainerID, _ sql: String, _ values: [PostgreSQLValue]
+  ) async throws -> PostgreSQLRows {
+    let answers = try await read([
+      PostgreSQLStatement(PostgreSQLTransaction.deleted, [.bytes(container.deletedMark)]),
+      PostgreSQLStatement(sql, [.bytes(container.bytes)] + values),
+    ])
+    if answers[0].first != nil { throw APIError.retired }
+    return answers[1]
+  }
+}
+
+extension PostgreSQLTransaction {
+  /// Tables whose rows of a container are deleted with it.
+  private static let tables = [
+    "cell", "version", "covered", "content", "mark", "past_position", "offer_part", "decision",
+    "paid_claim", "paid_voucher", "vouched_claim", "bank_order", "good", "closed_chain", "device_chain", "reached",
+    "device", "retired", "pairing", "recovery", "identity", "token_use", "ban", "leaving",
+  ]
+
+  /// Deletes everything of a container, and refuses its devices forever. Its turn must be had.
+  fileprivate func erase(_ container: ContainerID, now: Int64) throws {
+    let id: [PostgreSQLValue] = [.bytes(container.bytes)]
+    // Of what others have used or signed in to, only which device it was, also one that was removed before.
+    let devices = "(SELECT id FROM device WHERE container = $1 UNION SELECT device FROM retired WHERE container = $1)"
+    var statements = [
+      PostgreSQLStatement("UPDATE identity_use SET device = '' WHERE device IN \(devices)", id),
+      PostgreSQLStatement("UPDATE identity SET joiner = NULL, joined = NULL WHERE joiner IN \(devices)", id),
+    ]
+    // Removed after this (`dropParts`), or swept.
+    statements.append(PostgreSQLStatement("UPDATE content_part SET taken = 0 WHERE container = $1", id))
+    statements += Self.tables.map { PostgreSQLStatement("DELETE FROM \($0) WHERE container = $1", id) }
+    // What it was to a game, or had in shared containers.
+    statements += ["shared", "shared_device"].map {
+      PostgreSQLStatement("DELETE FROM \($0) WHERE parent = $1 OR container = $1", id)
+    }
+    statements += [
+      // They stay, or they would be paid again; but nothing says any more to whom they were paid.
+      PostgreSQLStatement("UPDATE receipt SET container = '', operation = '' WHERE container = $1", id),
+      PostgreSQLStatement("DELETE FROM container WHERE id = $1", id),
+      // An empty device means all devices: tokens carry their own proof, and have to be refused forever.
+      PostgreSQLStatement(
+        "INSERT INTO retired (container, device, at) VALUES ($1, '', $2)",
+        [.bytes(container.deletedMark), .int(now)]),
+    ]
+    _ = try run(statements)
+  }
+}
+#endif

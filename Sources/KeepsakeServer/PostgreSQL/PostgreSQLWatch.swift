@@ -1,0 +1,138 @@
+#if Cloud && PostgreSQL
+import Foundation
+import KeepsakePostgreSQL
+import KeepsakeReplication
+import Logging
+import ServiceLifecycle
+import Synchronization
+
+/// Learns what other servers do with the same database: how far containers have come to which streams listen here, and
+/// what is of the whole cloud. Sweeps what has expired.
+///
+/// Others are heard within milliseconds. As long as none can be, and with each heartbeat anyway, it looks itself how
+/// far the containers have come.
+final class PostgreSQLWatch: Service {
+  private static let sweepSeconds = 60
+  private static let positionsAtOnce = 1_000
+
+  private let storage: PostgreSQLStorage
+  private let events: EventHub
+  private let heartbeatSeconds: Int
+  private let notices = PostgreSQLNotices()
+  private struct State {
+    var isListening = false
+    /// Whether something may have been missed.
+    var mustLook = true
+  }
+  private let state = Mutex(State())
+
+  init(_ storage: PostgreSQLStorage, _ events: EventHub, heartbeatSeconds: Int) {
+    (self.storage, self.events, self.heartbeatSeconds) = (storage, events, heartbeatSeconds)
+    events.relay { [notices] relayed in
+      notices.add(relayed) { texts in
+        let statements = texts.map {
+          PostgreSQLStatement("SELECT pg_notify($1, $2)::text", [.text(PostgreSQLNotices.channel), .text($0)])
+        }
+        do {
+          _ = try await storage.pool.run(statements)
+        } catch {
+          storage.logger.failure("Other servers can't be told of changes", error)
+        }
+      }
+    }
+  }
+
+  func run() async throws {
+    let listener = PostgreSQLListener(storage.pool.settings, channel: PostgreSQLNotices.channel) { event in
+      switch event {
+      case .heard(let text): for relayed in self.notices.read(text) { self.events.receive(relayed) }
+      case .listening: self.state.withLock { $0 = State(isListening: true) }
+      case .lost(let error):
+        let wasListening = self.state.withLock { state in
+          defer { state = State() }
+          return state.isListening
+        }
+        if wasListening {
+          self.storage.logger.failure("Other servers can't be heard; their changes are looked for", error)
+        }
+      }
+    }
+    await cancelWhenGracefulShutdown {
+      async let sweeping: Void = self.repeating(every: Self.sweepSeconds, "What has expired can't be swept") { _ in
+        try await self.storage.sweep(now: self.storage.clock())
+      }
+      await self.repeating(every: 1, "What other servers changed can't be looked for") {
+        try await self.look(atSecond: $0)
+      }
+      await sweeping
+    }
+    await withCheckedContinuation { continuation in
+      Thread.detachNewThread {
+        listener.close()
+        continuation.resume()
+      }
+    }
+  }
+
+  private func repeating(
+    every seconds: Int, _ failure: Logger.Message, _ body: @Sendable (_ second: Int) async throws -> Void
+  ) async {
+    var second = 0
+    while !Task.isCancelled {
+      do { try await Task.sleep(for: .seconds(seconds)) } catch { return }
+      second += seconds
+      do {
+        try await body(second)
+      } catch {
+        storage.logger.failure(failure, error)
+      }
+    }
+  }
+
+  func look(atSecond second: Int) async throws {
+    try await storage.refresh()
+    let mustLook = state.withLock { state in
+      defer { state.mustLook = !state.isListening }
+      return state.mustLook
+    }
+    if mustLook || second % heartbeatSeconds == 0 { try await lookAtPositions() }
+  }
+
+  /// How far containers have come to which streams listen here, and which of these have to end.
+  private func lookAtPositions() async throws {
+    let listened = events.listened
+    for start in stride(from: 0, to: listened.count, by: Self.positionsAtOnce) {
+      let page = listened[start..<min(start + Self.positionsAtOnce, listened.count)]
+      let devices = page.flatMap { one in one.devices.map { (container: one.container, device: $0) } }
+      let marks = Dictionary(page.map { ($0.container.deletedMark, $0.container) }) { $1 }
+      let answers = try await storage.read([
+        PostgreSQLStatement("SELECT id, seq FROM container WHERE id = ANY($1)", [.list(page.map(\.container.bytes))]),
+        PostgreSQLStatement(
+          """
+          SELECT container, device FROM retired
+          WHERE (container, device) IN (SELECT * FROM unnest($1::bytea[], $2::bytea[]))
+          """, [.list(devices.map(\.container.bytes)), .list(devices.map(\.device.bytes))]),
+        PostgreSQLStatement(
+          "SELECT container FROM retired WHERE device = '' AND container = ANY($1)", [.list(Array(marks.keys))]),
+      ])
+      for row in answers[1] { events.receive(.ended(try row.identifier(0), try row.identifier(1))) }
+      for row in answers[2] {
+        if let container = marks[try row.bytes(0)] { events.receive(.ended(container, nil)) }
+      }
+      for row in answers[0] { events.receive(.moved(try row.identifier(0), try row.unsigned(1))) }
+    }
+  }
+}
+
+extension PostgreSQLStorage {
+  func watching(_ events: EventHub, heartbeatSeconds: Int) -> (any Service)? {
+    PostgreSQLWatch(self, events, heartbeatSeconds: heartbeatSeconds)
+  }
+
+  func probe() async throws { _ = try await pool.run([PostgreSQLStatement("SELECT 1::bigint")]) }
+
+  func observeCommits(_ body: @escaping CommitObserver) { observer.withLock { $0 = body } }
+
+  var waitingCommits: Int { pool.waitingCount }
+}
+#endif

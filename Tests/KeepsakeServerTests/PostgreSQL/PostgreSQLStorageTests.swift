@@ -1,0 +1,274 @@
+#if Cloud && PostgreSQL
+import Foundation
+import KeepsakePostgreSQL
+import KeepsakeReplication
+import TestSupport
+import Testing
+
+@testable import KeepsakeServer
+
+/// What can only happen where several servers use a database, and connections to it break.
+@Suite(
+  "A cloud in PostgreSQL", .hangLimit,
+  .enabled(if: TestDatabase.address != nil, "no PostgreSQL: KEEPSAKE_POSTGRES isn't set"))
+struct PostgreSQLStorageTests {
+  private static let day: Int64 = 24 * 3_600_000
+  private let container = ContainerID(high: 1, low: 1)
+
+  /// Runs `body` with the storage of each of two servers, and a connection beside them.
+  private func with(
+    now: Int64 = 5, _ body: (PostgreSQLStorage, PostgreSQLStorage, PostgreSQLConnection) async throws -> Void
+  ) async throws {
+    let name = "s\(UUID().uuidString.lowercased().filter { $0 != "-" })"
+    let settings = TestDatabase.settings(try TestDatabase.address(ofSchema: name))
+    let one = try await PostgreSQLStorage(settings, connections: 2, clock: { now })
+    let other = try await PostgreSQLStorage(settings, connections: 2, clock: { now })
+    do {
+      try await body(one, other, try PostgreSQLConnection(settings))
+    } catch {
+      try await one.close()
+      try await other.close()
+      throw error
+    }
+    try await one.close()
+    try await other.close()
+    try TestDatabase.drop(schema: name)
+  }
+
+  private func device(_ number: UInt64) -> DeviceIdentity {
+    DeviceIdentity(
+      device: DeviceID(high: 2, low: number), player: PlayerID(high: 3, low: 3), container: container,
+      app: AppID(ofKey: "a game"))
+  }
+
+  private func record(_ number: UInt64, in storage: PostgreSQLStorage) async throws {
+    try await storage.recordDevice(
+      DeviceRecord(identity: device(number), name: "A", createdMilliseconds: 5, seenMilliseconds: 5))
+  }
+
+  // MARK: Large contents
+
+  private func put(_ bytes: Data, to storage: PostgreSQLStorage) async throws -> ContentHash {
+    let file = try TemporaryFolder()
+    let url = file.url.appendingPathComponent("content")
+    try bytes.write(to: url)
+    let hash = ContentHash(of: bytes)
+    _ = try await storage.putContent(
+      KeptContent(hash: hash, length: bytes.count, base: nil, bytes: .file(url, count: bytes.count)),
+      of: container, quota: nil)
+    return hash
+  }
+
+  private func bytes(
+    _ hash: ContentHash, in storage: PostgreSQLStorage, _ range: Range<Int>? = nil
+  ) async throws -> Data {
+    let found = try #require(try await storage.content(hash, of: container))
+    guard case .parts(let parts) = found.bytes else { return try await found.bytes.reader()() }
+    var bytes = Data()
+    try await parts.each(of: range ?? 0..<parts.count) { bytes += $0 }
+    return bytes
+  }
+
+  private func names(_ connection: PostgreSQLConnection) throws -> [String] {
+    let rows = try connection.run([PostgreSQLStatement("SELECT DISTINCT name FROM content_part ORDER BY name")])[0]
+    return try rows.map { try $0.text(0) }
+  }
+
+  @Test("a large content is read whole and in ranges, also at the other server")
+  func ranges() async throws {
+    try await with { one, other, _ in
+      let content = frameBytes(3 * ContentParts.partBytes + 17, seed: 1)
+      let hash = try await put(content, to: one)
+      #expect(try await bytes(hash, in: other) == content)
+      let edge = ContentParts.partBytes
+      let last = content.count - 1..<content.count
+      for range in [0..<1, edge - 1..<edge + 1, edge..<2 * edge, edge - 5..<3 * edge + 5, last] {
+        #expect(try await bytes(hash, in: other, range) == content.dropFirst(range.lowerBound).prefix(range.count))
+      }
+    }
+  }
+
+  @Test("a content that was committed keeps its bytes, although its server never learned that and gives them up")
+  func committedUnknown() async throws {
+    try await with { one, _, connection in
+      let content = frameBytes(2_000_000, seed: 1)
+      let hash = try await put(content, to: one)
+      let name = try #require(try names(connection).first)
+      try await one.discard(name, of: container)
+      #expect(try await bytes(hash, in: one) == content)
+    }
+  }
+
+  @Test("parts that no row names are swept after a day, and those of contents never")
+  func sweptParts() async throws {
+    try await with { one, other, connection in
+      let content = frameBytes(2_000_000, seed: 1)
+      let hash = try await put(content, to: one)
+      let folder = try TemporaryFolder()
+      let url = folder.url.appendingPathComponent("lost")
+      try content.write(to: url)
+      try await one.adopt(url, as: "lost", of: container)
+      try await other.sweep(now: Self.day)
+      #expect(try names(connection).contains("lost"))
+      try await other.sweep(now: Self.day + 10)
+      #expect(try names(connection).count == 1 && !names(connection).contains("lost"))
+      #expect(try await bytes(hash, in: one) == content)
+      // What is committed after its parts were swept is refused, and may be sent again.
+      let late = WriteSet.Content(
+        hash: ContentHash(of: Data([1])), length: 1, base: nil, bytes: .stored(name: "lost", count: content.count))
+      let error = await #expect(throws: APIError.self) { try await one.decide(on: container) { _ = try $0.keep(late) } }
+      #expect(error?.code == .busy)
+      #expect(try await !one.hasContent(late.hash, of: container))
+    }
+  }
+
+  @Test("a deleted player's large contents are gone")
+  func deletedParts() async throws {
+    try await with { one, _, connection in
+      for seed in 1...3 as ClosedRange<UInt64> { _ = try await put(frameBytes(2_000_000, seed: seed), to: one) }
+      #expect(try await one.delete(container, now: 5).areFilesGone)
+      #expect(try names(connection).isEmpty)
+    }
+  }
+
+  // MARK: Sweeping
+
+  @Test("an offer is swept as a whole, a day after its newest part, and expired codes and proofs are")
+  func sweptOffers() async throws {
+    try await with { one, other, connection in
+      @Sendable func send(_ number: Int, at now: Int64) async throws -> ExchangeOutcome? {
+        try await one.decide(on: container) { storage in
+          let cell = CellUpdate(
+            key: CellKey(collection: "progress", key: "\(number)"), state: CellState(value: .max(.int(5))))
+          var random = SystemRandomNumberGenerator()
+          let request = ExchangeRequest(
+            cursor: .start, cells: [cell], limit: 10,
+            part: OfferPart(offer: OfferID(high: 7, low: 7), number: number, isLast: false))
+          return try CloudAcceptance.exchange(request, now: now, in: &storage, using: &random).outcome
+        }
+      }
+      #expect(try await send(0, at: 5) == .held(parts: 1))
+      #expect(try await send(1, at: Self.day) == .held(parts: 2))
+      try await record(1, in: one)
+      try await one.putPairing(
+        Pairing(
+          code: Data([1]), scope: AppID(ofKey: "a game"), player: device(1).player, container: container,
+          expiresMilliseconds: Self.day),
+        for: device(1).device, now: 5)
+      try await other.sweep(now: Self.day + 10)
+      #expect(try await one.look(at: container) { try $0.heldOffers() }.map(\.parts) == [2])
+      #expect(try connection.run([PostgreSQLStatement("SELECT 1::bigint FROM pairing")])[0].first == nil)
+      try await other.sweep(now: 2 * Self.day + 10)
+      #expect(try await one.look(at: container) { try $0.heldOffers() }.isEmpty)
+    }
+  }
+
+  // MARK: Streams
+
+  @Test("who hears nothing looks: streams learn of changes, and end with their devices and players")
+  func looking() async throws {
+    try await with { one, other, _ in
+      for number in 1...2 as ClosedRange<UInt64> { try await record(number, in: one) }
+      let events = EventHub()
+      let watch = PostgreSQLWatch(other, events, heartbeatSeconds: 15)
+      let removed = try events.subscribe(device(1).device, to: container)
+      let kept = try events.subscribe(device(2).device, to: container)
+      try await one.addGem(to: container, mark: 1)
+      try await watch.look(atSecond: 1)
+      for stream in [removed, kept] {
+        var notices = stream.notices.makeAsyncIterator()
+        #expect(await notices.next()?.seq == 1)
+      }
+      _ = try await one.retire(device(1).device, of: container, now: 6)
+      try await watch.look(atSecond: 2)
+      try #require(events.count == 1)
+      for await notice in removed.notices where notice.seq > 1 { Issue.record("\(notice.seq)") }
+      try await one.delete(container, now: 7)
+      try await watch.look(atSecond: 3)
+      try #require(events.count == 0)
+      for await _ in kept.notices {}
+    }
+  }
+
+  // MARK: Conflicts
+
+  private func save(_ number: UInt64, to storage: PostgreSQLStorage) async throws -> APIError.Code? {
+    do {
+      try await storage.addGem(to: container, mark: number)
+      return nil
+    } catch let error as APIError {
+      return error.code
+    }
+  }
+
+  @Test(
+    "nothing of a deleted player comes back, whatever arrives at the other server meanwhile", arguments: [false, true])
+  func deletedMeanwhile(hasPlayed: Bool) async throws {
+    try await with { one, other, connection in
+      for round in 0..<20 as Range<UInt64> {
+        if hasPlayed { try await one.addGem(to: container, mark: round) }
+        async let deleted = one.delete(container, now: 5)
+        async let recorded: Void = record(round, in: other)
+        async let token: Void = other.recordToken(issuedMilliseconds: 5, of: device(round))
+        async let saved = save(round, to: other)
+        _ = try await (deleted, recorded, token)
+        #expect([nil, .retired].contains(try await saved))
+        for table in ["container WHERE id", "device WHERE container", "token_use WHERE container"] {
+          let left = try connection.run([
+            PostgreSQLStatement("SELECT 1::bigint FROM \(table) = $1", [.bytes(container.bytes)])
+          ])[0]
+          #expect(left.first == nil, "\(table) in round \(round)")
+        }
+        _ = try connection.run([PostgreSQLStatement("DELETE FROM retired")])
+      }
+    }
+  }
+
+  @Test("who waits for a player's other transaction keeps nobody else waiting")
+  func waiting() async throws {
+    try await with { one, _, connection in
+      try await one.addGem(to: container, mark: 1)
+      _ = try connection.run([PostgreSQLStatement("BEGIN")])
+      _ = try connection.run([
+        PostgreSQLStatement("SELECT 1::bigint FROM container WHERE id = $1 FOR UPDATE", [.bytes(container.bytes)])
+      ])
+      try await withThrowingTaskGroup(of: Void.self) { group in
+        for number in 2..<10 as Range<UInt64> {
+          group.addTask { try await one.addGem(to: container, mark: number) }
+        }
+        // Comes back only while the others still wait.
+        for number in 2..<6 as Range<UInt64> { try await one.addGem(to: ContainerID(high: 1, low: number), mark: 1) }
+        _ = try connection.run([PostgreSQLStatement("ROLLBACK")])
+        try await group.waitForAll()
+      }
+      #expect(try await one.position(of: container).seq == 9)
+    }
+  }
+
+  @Test("a device of a game that is being removed at one server gets nothing in shared containers at the other")
+  func leaving() async throws {
+    try await with { one, other, _ in
+      let grant = SharedGrant(app: AppID(ofKey: "a game"), share: AppID(word: 7), access: .readWrite)
+      for number in 1...2 as ClosedRange<UInt64> { try await record(number, in: one) }
+      @Sendable func register(_ number: UInt64, now: Int64) async throws -> APIError.Code? {
+        let new = DeviceIdentity(
+          device: DeviceID(high: 9, low: number), player: PlayerID(high: 9, low: 8),
+          container: ContainerID(high: 9, low: 9), app: grant.id)
+        do {
+          _ = try await other.registerShared(new, named: "", by: EntryRight(grant, of: device(number)), now: now)
+          return nil
+        } catch let error as APIError {
+          return error.code
+        }
+      }
+      try await one.beginLeaving(container, device(1).device, now: 5)
+      #expect(try await register(1, now: 6) == .retired)
+      #expect(try await register(2, now: 6) == nil)
+      try await one.beginLeaving(container, nil, now: 5)
+      #expect(try await register(2, now: 6) == .retired)
+      // The removal failed.
+      #expect(try await register(1, now: 60_006) == nil)
+    }
+  }
+}
+#endif
