@@ -123,6 +123,7 @@ bench: prepare
 load: prepare
 	@Scripts/stage.sh "build for release" $(SWIFT) build -c release $(TRAITS) --product keepsake
 	@Scripts/load.sh .build/release/keepsake $(SECONDS)
+	@$(if $(LIBPQ),Scripts/with-postgres.sh python3 Scripts/load-postgres.py .build/release/keepsake)
 
 openapi: prepare
 	@Scripts/stage.sh "build the command" $(SWIFT) build $(TRAITS) --product keepsake

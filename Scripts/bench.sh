@@ -63,8 +63,16 @@ build_protobuf() {
 }
 for product in $(products); do
   if [ "$product" = SyncBenchmark ]; then
-    (cd .. && Scripts/stage.sh "build keepsake in release" swift build -c release --traits Cloud --product keepsake >&2)
+    traits=${TRAITS:---traits Cloud}
+    # shellcheck disable=SC2086
+    (cd .. && Scripts/stage.sh "build keepsake in release" swift build -c release $traits --product keepsake >&2)
     run SyncBenchmark --keepsake ../.build/release/keepsake
+    if [ "${traits%PostgreSQL}" != "$traits" ]; then
+      # Two servers over one database.
+      KEEPSAKE_SERVERS=1 $Scripts/with-postgres.sh bash -c \
+        '.build/release/SyncBenchmark --database "$KEEPSAKE_POSTGRES" "$@"' bash --compiler "$compiler" \
+        --keepsake ../.build/release/keepsake ${arguments[@]+"${arguments[@]}"}
+    fi
   elif [ "$product" != ArchiveBenchmark ]; then
     run "$product"
   elif command -v protoc >/dev/null && command -v g++ >/dev/null && pkg-config --exists protobuf 2>/dev/null &&

@@ -2,6 +2,7 @@
 # Sees to what Keepsake needs beside Swift: SQLite, zstd, libcurl and, for the command, zlib to build;
 # zstd's command and Python for the checks on real files.
 set -euo pipefail
+cd "$(dirname "$0")/.."
 
 command -v swift >/dev/null || { echo "Keepsake needs Swift 6.2 or later: https://www.swift.org/install" >&2; exit 1; }
 [ "$(uname)" = Linux ] || {
@@ -21,7 +22,16 @@ packages=()
 if [ "${KEEPSAKE_SERVERS:-0}" = 1 ]; then
   [ -e /usr/include/postgresql/libpq-fe.h ] || packages+=(libpq-dev)
   compgen -G "/usr/lib/postgresql/*/bin/initdb" >/dev/null || packages+=(postgresql)
+  python3 -c 'import ensurepip' 2>/dev/null || packages+=(python3-venv)
 fi
+# Beside it, an object storage, for the user who builds: in the build's folder.
+install_s3() {
+  if [ "${KEEPSAKE_SERVERS:-0}" != 1 ] || [ -x .build/s3/bin/moto_server ]; then return 0; fi
+  echo "Installing moto in .build/s3"
+  rm -rf .build/s3
+  python3 -m venv .build/s3
+  .build/s3/bin/pip install --quiet --disable-pip-version-check 'moto[s3]>=5,<6' flask flask-cors
+}
 command -v zstd >/dev/null || packages+=(zstd)
 command -v python3 >/dev/null || packages+=(python3)
 command -v make >/dev/null || packages+=(make)
@@ -29,7 +39,10 @@ command -v make >/dev/null || packages+=(make)
 if [ "${KEEPSAKE_DEEP:-0}" = 1 ] && ! PATH=$PATH:/usr/games command -v moria >/dev/null; then
   if apt-cache show moria >/dev/null 2>&1; then packages+=(moria); fi
 fi
-[ ${#packages[@]} -eq 0 ] && exit 0
+if [ ${#packages[@]} -eq 0 ]; then
+  install_s3
+  exit 0
+fi
 
 command -v apt-get >/dev/null || {
   echo "Keepsake needs these packages (names of Debian): ${packages[*]}." \
@@ -44,3 +57,4 @@ fi
 echo "Installing ${packages[*]}"
 "${as_root[@]}" apt-get update -qq
 DEBIAN_FRONTEND=noninteractive "${as_root[@]}" apt-get install -y -qq "${packages[@]}" >/dev/null
+install_s3

@@ -18,7 +18,7 @@ tests() {
   local name=$1 width=$2
   shift 2
   export SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH=$width
-  Scripts/stage.sh "$name" Scripts/with-postgres.sh \
+  Scripts/stage.sh "$name" Scripts/with-postgres.sh Scripts/with-s3.sh \
     bash -c "set -o pipefail; swift test $traits --skip-build $* 2>&1 | tee -a $log" && return
   echo "== what failed:"
   grep -aE '✘ (Test|Suite)|recorded an issue|[Ff]atal error|terminated by signal|unexpected signal' "$log" |
@@ -46,8 +46,14 @@ case $traits$(Scripts/with-postgres.sh sh -c 'echo "${KEEPSAKE_POSTGRES:+ is the
   *PostgreSQL" is there")
     on_postgres="TwoDevices|Join|Leaving|Recovery|RecoveryTrouble|EndedStreams|BankRoute|SignIn|IdentityRoute|OnDemand"
     on_postgres="$on_postgres|FilesAndLocalSlots|Quiet|UploadParts|ForeignClient|MoneyKill|TokenRenewal"
+    on_postgres="$on_postgres|AdminAccess|AdminIdentity|AdminPlayer|AdminSave|ForgedSave|Erasure"
     KEEPSAKE_CLOUDS=PostgreSQL tests "servers on PostgreSQL" $((cores * 4)) \
       --filter "'KeepsakeServerTests.($on_postgres)Tests'" --filter FaultMatrixTests/broken
+    # And with one that stands for another database of its family.
+    on_others="CloudStorage|AccountSwarm|SharedStorage|PostgreSQLNodes|TwoDevices|Join|Recovery|EndedStreams|BankRoute"
+    on_others="$on_others|SignIn|OnDemand|FilesAndLocalSlots|Quiet|ForeignClient|TokenRenewal"
+    KEEPSAKE_CLOUDS=PostgreSQL KEEPSAKE_POSTGRES_STAND_IN=1 tests "servers on another database" $((cores * 4)) \
+      --filter "'KeepsakeServerTests.($on_others)Tests'" --filter FaultMatrixTests/broken
     KEEPSAKE_POSTGRES_KILLS=$([ "$deep" = 1 ] && echo 300 || echo 6) tests "PostgreSQL is killed" $((cores * 4)) \
       --filter PostgreSQLKillTests
     ;;
@@ -69,6 +75,9 @@ fi
 without=$(KEEPSAKE_SERVERS=0 KEEPSAKE_POSTGRES_PROGRAMS=/nowhere Scripts/with-postgres.sh \
   sh -c 'echo "ran${KEEPSAKE_POSTGRES:-}"' 2>/dev/null)
 check "without PostgreSQL" test "$without" = ran
+without=$(KEEPSAKE_SERVERS=0 KEEPSAKE_S3_PROGRAMS=/nowhere Scripts/with-s3.sh \
+  sh -c 'echo "ran${KEEPSAKE_S3:-}"' 2>/dev/null)
+check "without S3" test "$without" = ran
 [ "${traits%PostgreSQL}" != "$traits" ] || miss "PostgreSQL" "its client library isn't installed"
 check "the demo" $keepsake demo
 check "mistakes to plant" python3 Scripts/mutants.py --check

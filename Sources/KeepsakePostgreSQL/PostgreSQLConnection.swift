@@ -82,6 +82,7 @@ package final class PostgreSQLConnection {
   /// - Parameter finish: Called for each, in their order, as soon as it is known: with what its statements returned, or
   ///   with why nothing of it was done.
   package func run(_ transactions: [[PostgreSQLStatement]], finish: (Int, Outcome) -> Void) {
+    let transactions = settings.standIn.map { transactions.map($0.altered) } ?? transactions
     var pipeline = Pipeline()
     do {
       guard !isBroken else { throw Broken(description: "the connection is broken") }
@@ -213,6 +214,8 @@ package final class PostgreSQLConnection {
         guard try next(mayEnd: true) == nil else { throw Broken(description: "two results of one") }
       }
       guard index > 0 else { continue }
+      // A statement whose table is another one now, or that a pooler has forgotten, has to be prepared anew.
+      if let state = failure?.state, state == .featureNotSupported || state == .unknownStatement { isBroken = true }
       pipeline.finished = index
       finish(index - 1, failure.map { .failure($0) } ?? .success(rows))
     }

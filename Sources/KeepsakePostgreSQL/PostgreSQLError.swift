@@ -27,7 +27,9 @@ package enum PostgreSQLError: Error, Hashable, Sendable {
     package static let adminShutdown: State = "57P01"
     package static let diskFull: State = "53100"
     package static let undefinedTable: State = "42P01"
+    package static let duplicateTable: State = "42P07"
     package static let unknownStatement: State = "26000"
+    package static let featureNotSupported: State = "0A000"
   }
 
   package var state: State? {
@@ -45,6 +47,9 @@ package enum PostgreSQLError: Error, Hashable, Sendable {
     case .unexpected: false
     }
   }
+
+  /// Whether the database doesn't have what was asked for: it isn't supported, or not even understood.
+  package var isMissing: Bool { state.map { ["0A000", "42601", "42704", "42883"].contains($0.code) } ?? false }
 
   /// Whether the same transaction can succeed if it is begun anew: another one was in its way.
   package var isConflict: Bool {

@@ -12,6 +12,8 @@ package final class PostgreSQLListener: Sendable {
     case heard(String)
     /// From now on nothing is heard.
     case lost(PostgreSQLError)
+    /// Nothing will ever be heard: the database doesn't have that.
+    case missing(PostgreSQLError)
   }
   private let isClosed = Atomic(false)
   private let ended = DispatchGroup()
@@ -31,6 +33,10 @@ package final class PostgreSQLListener: Sendable {
             for text in try connection.notices(waitingMilliseconds: 200) { handle(.heard(text)) }
           }
         } catch {
+          if error.isMissing {
+            handle(.missing(error))
+            break
+          }
           handle(.lost(error))
           for _ in 0..<5 where !isOver { Thread.sleep(forTimeInterval: 0.2) }
         }

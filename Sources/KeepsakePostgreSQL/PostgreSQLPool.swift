@@ -92,6 +92,16 @@ package final class PostgreSQLPool: Sendable {
     ended.wait()
   }
 
+  /// Does the same, on a thread of its own: those that all tasks share mustn't wait for what is still running.
+  package func finish() async {
+    await withCheckedContinuation { continuation in
+      Thread.detachNewThread { [self] in
+        close()
+        continuation.resume()
+      }
+    }
+  }
+
   private func add(_ job: Job) {
     let refusal: PostgreSQLError? = state.withLock { state in
       if state.isClosed { return .unreachable("it was closed") }

@@ -15,8 +15,14 @@ package struct PostgreSQLSettings: Hashable, Sendable {
   package var lockMilliseconds = 300
   /// After this time a connection that doesn't answer counts as broken; more than `statementSeconds`.
   package var answerSeconds = 20
+  /// After this time the server ends a transaction for which nothing comes; nil for `statementSeconds`.
+  package var idleSeconds: Int?
+  /// After this time without a sign of life the connection counts as broken; nil for `answerSeconds`.
+  package var lostSeconds: Int?
   /// Shown in the server's list of sessions.
   package var name = "keepsake"
+  /// Set by tests.
+  package var standIn: PostgreSQLStandIn?
 
   package init(_ address: String) { self.address = address }
 
@@ -25,18 +31,18 @@ package struct PostgreSQLSettings: Hashable, Sendable {
     // A snapshot of a transaction is of one moment, and two that change the same row don't both succeed.
     let options = [
       "statement_timeout=\(statementSeconds * 1_000)",
-      "idle_in_transaction_session_timeout=\(statementSeconds * 1_000)",
+      "idle_in_transaction_session_timeout=\((idleSeconds ?? statementSeconds) * 1_000)",
       #"default_transaction_isolation=repeatable\ read"#,
       // Who waits for another transaction keeps a connection, and what else was sent over it, waiting.
       "lock_timeout=\(lockMilliseconds)",
       // A server that goes away in the middle of a transaction must not keep what it has locked.
       "tcp_keepalives_idle=10", "tcp_keepalives_interval=5", "tcp_keepalives_count=3",
-      "tcp_user_timeout=\(answerSeconds * 1_000)",
+      "tcp_user_timeout=\((lostSeconds ?? answerSeconds) * 1_000)",
     ]
     return [
       ("connect_timeout", "\(connectSeconds)"), ("application_name", name), ("client_encoding", "UTF8"),
       ("target_session_attrs", "read-write"), ("keepalives_idle", "10"), ("keepalives_interval", "5"),
-      ("keepalives_count", "3"), ("tcp_user_timeout", "\(answerSeconds * 1_000)"),
+      ("keepalives_count", "3"), ("tcp_user_timeout", "\((lostSeconds ?? answerSeconds) * 1_000)"),
       ("dbname", address), ("options", (ownOptions + options.map { "-c \($0)" }).joined(separator: " ")),
     ]
   }

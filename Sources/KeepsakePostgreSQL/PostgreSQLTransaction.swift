@@ -5,7 +5,7 @@ package struct PostgreSQLTransaction {
   private let connection: PostgreSQLConnection
 
   /// Runs `body` between BEGIN and COMMIT; undoes everything if it throws.
-  static func run<Result>(
+  package static func run<Result>(
     on connection: PostgreSQLConnection, _ body: (PostgreSQLTransaction) throws -> Result
   ) throws -> Result {
     do {

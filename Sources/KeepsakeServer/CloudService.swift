@@ -55,7 +55,7 @@ struct CloudService: Service {
     let tokens = try TokenAuthority(
       ServerSecrets(data: folder.url), lifetimeDays: configuration.tokenDays, clock: clock, logger: logger)
     let metrics = ServerMetrics(configuration.metrics)
-    let storage: any CloudStorage
+    let storage: any AdminStorage
     if configuration.database != nil {
       storage = try await CloudDatabase.open(configuration, logger: logger)
     } else {
@@ -87,14 +87,15 @@ struct CloudService: Service {
     watching = storage.watching(events, heartbeatSeconds: configuration.heartbeatSeconds)
     cloud = CloudRoutes(
       storage: storage, appKeys: appKeys, tokens: tokens, tokenUses: TokenUses(storage, logger: logger),
-      events: events, guesses: GuessLimiter(), identityChecks: try IdentityChecks(configuration, logger: logger),
+      events: events, guesses: GuessLimiter(),
+      identityChecks: try IdentityChecks(configuration, nonceKeys: { tokens.nonceKeys }, logger: logger),
       uploads: UploadSpool(folder: folder.incoming, sharing: partials), partials: partials, gate: gate, clock: clock,
       quota: configuration.quota, setBackPolicy: configuration.setBackPolicy,
       serverKeys: try ServerKeys(data: folder.url), metrics: metrics, refusals: refusals,
       authoritative: Set(configuration.authoritative.map(\.canonical)))
-    if let port = configuration.adminPort, let saves = configuration.saves, let local {
+    if let port = configuration.adminPort, let saves = configuration.saves {
       admin = AdminService(
-        AdminRoutes(cloud: cloud, storage: local, saves: saves, webhooks: webhooks), port: port, configuration,
+        AdminRoutes(cloud: cloud, storage: storage, saves: saves, webhooks: webhooks), port: port, configuration,
         logger: logger)
     } else {
       admin = nil

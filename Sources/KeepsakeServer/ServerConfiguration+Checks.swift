@@ -43,6 +43,7 @@ extension ServerConfiguration {
         """)
     }
     try checkDatabase()
+    try checkContents()
     try checkAdmin()
     guard !expectsProxyProtocol || !trustedProxies.isEmpty else {
       throw ServerError(
@@ -95,15 +96,19 @@ extension ServerConfiguration {
     for issuer in identityIssuers { try issuer.check() }
   }
 
-  private func checkDatabase() throws {
-    guard database != nil else { return }
-    guard adminPort == nil, webhooks.isEmpty else {
+  private func checkContents() throws {
+    guard database != nil || contents.isEmpty else {
       throw ServerError(
         .configuration,
-        """
-        With a PostgreSQL database there is no port for the studio and there are no webhooks yet: leave out \
-        --admin-port and --webhook.
-        """)
+        "Large contents are in the data folder, unless there is a PostgreSQL database: --contents needs --database.")
+    }
+    _ = try ContentPlace.all(contents)
+  }
+
+  private func checkDatabase() throws {
+    guard database == nil || webhooks.isEmpty else {
+      throw ServerError(
+        .configuration, "With a PostgreSQL database there are no webhooks yet: leave out --webhook.")
     }
   }
 

@@ -2,6 +2,10 @@
 package import Foundation
 package import KeepsakeReplication
 
+#if PostgreSQL
+import KeepsakePostgreSQL
+#endif
+
 /// How a server is run: where it keeps its data, where it listens, and who may register.
 ///
 ///     try await KeepsakeServer.run(configuration: ServerConfiguration(data: folder, port: 8080))
@@ -18,6 +22,13 @@ package struct ServerConfiguration: Sendable {
   package var databaseConnections = 16
   /// After how many seconds there a statement is given up. Longer in tests.
   package var databaseSeconds = 10
+  #if PostgreSQL
+  /// Set by tests.
+  var databaseStandIn: PostgreSQLStandIn?
+  #endif
+  /// Where large contents of such a database are put, as `ContentPlace` reads it, and behind it, where earlier ones
+  /// are: `rows`, `folder:/PATH`, `s3://BUCKET/PREFIX?...`. In the database if there are none.
+  package var contents: [String] = []
   /// The port to listen on. 0 takes any free port; the callback of `run` reports which.
   package var port: Int
   /// The address to listen on: only this machine by default. On any other address the server needs `tls`, or

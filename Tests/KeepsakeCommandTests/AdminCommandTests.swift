@@ -272,6 +272,8 @@ import Testing
       let mine = try Tool.run(["admin", "audit", "--player", support.player, "--json"] + folder)
       #expect(mine.status == 0 && mine.text.contains("\"rows\""))
       #expect(try Tool.run(["admin", "key", "list", "--data", support.folder.path]).status == 66)
+      // An address that a variable hasn't given isn't taken for the folder's database.
+      #expect(try Tool.run(["admin", "key", "list", "--database", ""] + folder).status == 64)
     }
   }
 }

@@ -42,7 +42,7 @@ import struct KeepsakeReplication.Cursor
       storage: storage, appKeys: try AppKeys(["key-of-an-app"]),
       tokens: try TokenAuthority(ServerSecrets(data: folder), clock: clock, logger: logger),
       tokenUses: TokenUses(storage.storage, logger: logger), events: EventHub(), guesses: GuessLimiter(),
-      identityChecks: try IdentityChecks(ServerConfiguration(data: folder), logger: logger),
+      identityChecks: try IdentityChecks(ServerConfiguration(data: folder), nonceKeys: { [] }, logger: logger),
       uploads: UploadSpool(folder: incoming, sharing: partials), partials: partials,
       gate: ServerGate(folder: incoming, connections: 100, log: refusals, clock: clock), clock: clock, quota: quota,
       serverKeys: try ServerKeys(data: folder), metrics: metrics, refusals: refusals, authoritative: [])

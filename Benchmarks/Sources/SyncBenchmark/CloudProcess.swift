@@ -1,7 +1,7 @@
 import BenchmarkKit
 import Foundation
 
-/// A cloud of its own: `keepsake serve` as a process, on this machine only.
+/// A cloud of its own, or one of the servers over a database: `keepsake serve` as a process, on this machine only.
 final class CloudProcess: Sendable {
   private struct Hello: Decodable {
     var url: URL
@@ -12,11 +12,13 @@ final class CloudProcess: Sendable {
   let appKey: String
   var port: Int { url.port ?? 0 }
 
-  init(keepsake: String, data: URL) throws {
+  /// - Parameter database: The address of a PostgreSQL database; nil for a cloud in `data`.
+  init(keepsake: String, data: URL, database: String? = nil) throws {
     let process = Process()
     self.process = process
     process.executableURL = URL(filePath: keepsake)
-    process.arguments = ["serve", "--data", data.path, "--port", "0", "--json"]
+    process.arguments =
+      ["serve", "--data", data.path, "--port", "0", "--json"] + (database.map { ["--database", $0] } ?? [])
     let output = Pipe()
     process.standardOutput = output
     process.standardError = FileHandle.nullDevice

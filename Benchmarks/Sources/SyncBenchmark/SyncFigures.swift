@@ -32,13 +32,17 @@ struct SyncFigures: Codable {
   var saves: Int
   var requestBytes = 0
   var readable: Times?
+  /// With two servers over one database, and a device at each.
+  var readableElsewhere: Times?
   var bare: Times?
   var patches: [Patch] = []
   var autosaves: Int
   var keys: Int
   var absences: [Absence] = []
 
-  static func measure(keepsake: String, saves: Int, autosaves: Int, keys: Int, machine: String) throws -> SyncFigures {
+  static func measure(
+    keepsake: String, database: String?, saves: Int, autosaves: Int, keys: Int, machine: String
+  ) throws -> SyncFigures {
     let folder = FileManager.default.temporaryDirectory.appending(
       path: "keepsake-sync-\(ProcessInfo.processInfo.processIdentifier)")
     defer {
@@ -46,15 +50,24 @@ struct SyncFigures: Codable {
       try? FileManager.default.removeItem(at: folder)
     }
     try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-    let cloud = try CloudProcess(keepsake: keepsake, data: folder.appending(path: "cloud"))
+    let data = folder.appending(path: "cloud")
+    let cloud = try CloudProcess(keepsake: keepsake, data: data, database: database)
     defer { cloud.stop() }
+    let other = try database.map {
+      try CloudProcess(keepsake: keepsake, data: Self.copyOfSecrets(in: data), database: $0)
+    }
+    defer { other?.stop() }
     let result = Mutex<Result<SyncFigures, any Error>?>(nil)
     let done = DispatchSemaphore(value: 0)
     let start = SyncFigures(machine: machine, saves: saves, autosaves: autosaves, keys: keys)
     Task {
       var figures = start
       do {
-        try await figures.measureConvergence(cloud, in: folder.appending(path: "convergence"))
+        try await figures.measureConvergence(cloud, other, in: folder.appending(path: "convergence"))
+        if other != nil {
+          result.withLock { $0 = .success(figures) }
+          return done.signal()
+        }
         try await figures.measurePatches(cloud, in: folder.appending(path: "patches"))
         try await figures.measureAbsences(cloud, in: folder.appending(path: "absences"))
         result.withLock { $0 = .success(figures) }
@@ -68,9 +81,20 @@ struct SyncFigures: Codable {
     return try outcome.get()
   }
 
+  /// A folder for another server of the same cloud, beside that of the first one.
+  private static func copyOfSecrets(in data: URL) throws -> URL {
+    let copy = data.appendingPathExtension("other")
+    try FileManager.default.createDirectory(
+      at: copy, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+    for name in ["secret", "app-key"] {
+      try FileManager.default.copyItem(at: data.appending(path: name), to: copy.appending(path: name))
+    }
+    return copy
+  }
+
   /// From `save` returning on one device to `load` giving the value on the other; between every two, a bare exchange of
-  /// as many bytes.
-  private mutating func measureConvergence(_ cloud: CloudProcess, in folder: URL) async throws {
+  /// as many bytes. If there is another server, the same between every two with the other device there.
+  private mutating func measureConvergence(_ cloud: CloudProcess, _ other: CloudProcess?, in folder: URL) async throws {
     Progress.report("sync: bytes of a save")
     var pot = Pot.sample
     let metered = try await Player(cloud, in: folder.appending(path: "metered"), isMetered: true)
@@ -88,44 +112,31 @@ struct SyncFigures: Codable {
     }
     try metered.close()
 
-    let player = try await Player(cloud, in: folder.appending(path: "plain"), isMetered: false)
     let bare = try await BareClient(cloud)
-    _ = try await player.first.saves.save(pot, to: Slot("pot"))
-    try await player.settle()
-    let arrivals = player.second.changes
-    let second = player.second
-    let (loaded, hasLoaded) = AsyncStream.makeStream(of: (Int, ContinuousClock.Instant).self)
-    let reader = Task {
-      for await change in arrivals {
-        guard case .slots = change, let pot = try second.saves.load(Slot<Pot>("pot")) else { continue }
-        hasLoaded.yield((pot.waterings, .now))
-      }
+    let pair = try await WatchedPair(Player(cloud, in: folder.appending(path: "plain"), isMetered: false))
+    var apart: WatchedPair?
+    if let other {
+      apart = try await WatchedPair(Player(cloud, other, in: folder.appending(path: "apart"), isMetered: false))
     }
-    var (readable, alone): ([Double], [Double]) = ([], [])
-    var arrived = loaded.makeAsyncIterator()
+    var (readable, elsewhere, alone): ([Double], [Double], [Double]) = ([], [], [])
     // The first ones warm up and don't count.
     for number in -20..<saves {
-      pot.water()
-      _ = try await player.first.saves.save(pot, to: Slot("pot"))
-      let returned = ContinuousClock.now
-      var instant = returned
-      while let (waterings, at) = await arrived.next() {
-        instant = at
-        if waterings == pot.waterings { break }
-      }
-      try await player.first.cloud.sync()
+      let here = try await pair.save()
+      let there = try await apart?.save()
       let start = ContinuousClock.now
       try await bare.post(number + 20, bytes: requestBytes)
       let end = ContinuousClock.now
       if number >= 0 {
-        readable.append((instant - returned) / .microseconds(1))
+        readable.append(here)
+        if let there { elsewhere.append(there) }
         alone.append((end - start) / .microseconds(1))
       }
       if number % 100 == 0 { Progress.report("sync: save \(max(number, 0)) of \(saves)") }
     }
-    reader.cancel()
     (self.readable, self.bare) = (Times(readable), Times(alone))
-    try player.close()
+    if !elsewhere.isEmpty { readableElsewhere = Times(elsewhere) }
+    try pair.close()
+    try apart?.close()
   }
 
   /// What a change of one percent of ten megabytes takes on the wire, beside zstd's own patch of the same bytes.

@@ -11,7 +11,7 @@ struct SyncReport: BenchmarkReport {
   func write(to documents: Documents) throws { try documents.write(sections, to: ["docs/BENCHMARKS.md"]) }
 
   var goals: [Goal] {
-    guard let readable = figures.readable, let bare = figures.bare else { return [] }
+    guard let readable = figures.readable, let bare = figures.bare, figures.readableElsewhere == nil else { return [] }
     let patch = figures.patches.map { Double($0.bytesUp) / Double($0.patchBytes) }.max() ?? .infinity
     let rounds = figures.absences.map(\.wire.exchanges).max().map(Double.init) ?? .infinity
     return [
@@ -47,8 +47,9 @@ struct SyncReport: BenchmarkReport {
       ],
       [
         row("from `save` returning to readable on the other device", readable),
+        figures.readableElsewhere.map { row("the same, with the devices at two servers over one database", $0) },
         row("a bare exchange of the same bytes", bare),
-      ])
+      ].compactMap { $0 })
   }
 
   var patches: String {
@@ -82,14 +83,18 @@ struct SyncReport: BenchmarkReport {
 
   /// By the name that the documents' markers carry.
   var sections: [String: String] {
-    [
+    if figures.readableElsewhere != nil { return ["syncnodes": convergence] }
+    return [
       "syncconvergence": convergence, "syncpatches": patches, "syncabsences": absences, "syncgoals": goals.table,
       "syncmachine": figures.machine + ".",
     ]
   }
 
   var text: String {
-    let parts: [String?] = ["", figures.machine, convergence, patches, absences, goals.table, goals.unmet]
+    let parts: [String?] =
+      figures.readableElsewhere != nil
+      ? ["", figures.machine, convergence]
+      : ["", figures.machine, convergence, patches, absences, goals.table, goals.unmet]
     return parts.compactMap { $0 }.joined(separator: "\n\n")
   }
 }

@@ -19,7 +19,7 @@ struct AdminAuditCommand: AsyncParsableCommand {
       "keepsake admin audit --data cloud --verify",
     ])
 
-  @OptionGroup var options: CloudFolderOptions
+  @OptionGroup var options: CloudDatabaseOptions
 
   @Flag(name: .long, help: "Check all rows instead of showing the newest.")
   var verify = false
@@ -76,7 +76,7 @@ struct AdminAuditCommand: AsyncParsableCommand {
 
   func run() async throws {
     try await CommandRun.reporting(json: options.json) {
-      let reader = try AuditReader(data: options.folder)
+      let reader = try options.audit()
       if verify { return try check(reader) }
       var rows: [AuditReader.Row] = []
       try reader.rows(of: player?.id, limit: limit) { rows.append($0) }

@@ -9,9 +9,9 @@ struct AdminCommand: AsyncParsableCommand {
     commandName: "admin",
     abstract: "Help players of a cloud: find, restore, compensate, ban, export and delete.",
     discussion: """
-      The commands for keys and for the audit log read the cloud's data folder, beside a running server. All others \
-      ask a running cloud at the port for the studio (keepsake serve --admin-port), with a key whose scopes allow it. \
-      Each of them is in the audit log.
+      The commands for keys and for the audit log read the cloud's database, beside a running server. All others ask a \
+      running cloud at the port for the studio (keepsake serve --admin-port), with a key whose scopes allow it. Each \
+      of them is in the audit log.
       """,
     subcommands: [
       AdminPlayerCommand.self, AdminSaveCommand.self, AdminMoneyCommand.self, AdminDeviceCommand.self,

@@ -24,7 +24,7 @@ struct AdminKeyCreateCommand: AsyncParsableCommand {
       "keepsake admin key create --data cloud --name ada --scopes read,saves"
     ])
 
-  @OptionGroup var options: CloudFolderOptions
+  @OptionGroup var options: CloudDatabaseOptions
 
   @Option(name: .long, help: "Whose key it is. The audit log names it.")
   var name: String
@@ -56,7 +56,7 @@ struct AdminKeyCreateCommand: AsyncParsableCommand {
 
   func run() async throws {
     try await CommandRun.reporting(json: options.json) {
-      let (text, key) = try AdminKeys(data: options.folder).create(name, scopes: wanted(), appKeys: appKey)
+      let (text, key) = try options.keys().create(name, scopes: wanted(), appKeys: appKey)
       try CreatedKey(path: options.data, name: key.name, scopes: key.scopes, key: text).show(json: options.json)
     }
   }
@@ -70,7 +70,7 @@ struct AdminKeyListCommand: AsyncParsableCommand {
       "keepsake admin key list --data cloud"
     ])
 
-  @OptionGroup var options: CloudFolderOptions
+  @OptionGroup var options: CloudDatabaseOptions
 
   private struct Keys: Encodable {
     var path: String
@@ -95,7 +95,7 @@ struct AdminKeyListCommand: AsyncParsableCommand {
 
   func run() async throws {
     try await CommandRun.reporting(json: options.json) {
-      let keys = try AdminKeys(data: options.folder).list()
+      let keys = try options.keys().list()
       if options.json { return try Output.document(Keys(path: options.data, keys: keys.map(Key.init))) }
       let rows = keys.map { key in
         [
@@ -117,7 +117,7 @@ struct AdminKeyRevokeCommand: AsyncParsableCommand {
       "keepsake admin key revoke --data cloud --name ada"
     ])
 
-  @OptionGroup var options: CloudFolderOptions
+  @OptionGroup var options: CloudDatabaseOptions
 
   @Option(name: .long, help: "The key's name.")
   var name: String
@@ -129,7 +129,7 @@ struct AdminKeyRevokeCommand: AsyncParsableCommand {
 
   func run() async throws {
     try await CommandRun.reporting(json: options.json) {
-      try AdminKeys(data: options.folder).revoke(name)
+      try options.keys().revoke(name)
       if options.json {
         try Output.document(Revoked(path: options.data, name: name))
       } else {

@@ -50,6 +50,13 @@ struct ServeSetting: Sendable {
         it, the database is a file in the folder.
         """),
     ServeSetting(
+      name: "contents", value: "place", kind: .list,
+      help: """
+        With --database, where contents above 1 MiB are kept: rows (in the database, the default), folder:/PATH for a \
+        folder that all servers share, or s3://BUCKET/PREFIX?region=REGION for object storage, with endpoint=, style=, \
+        credentials= and profile=. May be repeated: new ones are put in the first place, and the others are read, too.
+        """),
+    ServeSetting(
       name: "port", value: "port", kind: .number(0...65_535), standard: "8080",
       help: "The port; 0 picks any free one."),
     ServeSetting(

@@ -22,43 +22,47 @@ package struct AdminKey: Hashable, Sendable {
 
   func allows(_ player: Set<AppID>) -> Bool { apps.isEmpty || !apps.isDisjoint(with: player) }
 
+  /// Returns the accepted key with this text. Takes the same time for every wrong key, however wrong.
+  static func accepted(_ key: String, among keys: [AdminKey]) -> AdminKey? {
+    let offered = SHA256.hash(data: Data(key.utf8))
+    var found: AdminKey?
+    // Comparing with a digest takes the same time wherever they differ, and all of them are compared.
+    for entry in keys where offered == entry.digest && entry.revokedMilliseconds == nil { found = entry }
+    return found
+  }
+
   // MARK: Rows
+
+  /// The scopes as a database has them.
+  var scopeText: String { scopes.map(\.rawValue).joined(separator: ",") }
+  /// The apps as a database has them.
+  var appBytes: Data { apps.map(\.bytes).sorted { $0.lexicographicallyPrecedes($1) }.reduce(Data(), +) }
 
   static func all(in db: Database) throws -> [AdminKey] {
     try Row.fetchAll(
       db.cachedStatement(
         sql: "SELECT id, name, scopes, apps, created, revoked, digest FROM adminKey ORDER BY created, id")
     ).map { row in
-      let apps = try row.decode(Data.self, atIndex: 3)
-      return AdminKey(
-        id: try row.decode(atIndex: 0), name: try row.decode(atIndex: 1),
-        scopes: try row.decode(String.self, atIndex: 2).split(separator: ",").compactMap {
-          AdminScope(rawValue: String($0))
-        },
-        createdMilliseconds: try row.decode(atIndex: 4), revokedMilliseconds: try row.decode(atIndex: 5),
-        apps: Set(
-          stride(from: 0, to: apps.count, by: AppID.byteCount).map {
-            AppID(bytes: Data(apps.dropFirst($0).prefix(AppID.byteCount)))
-          }), digest: try row.decode(atIndex: 6))
+      AdminKey(
+        id: try row.decode(atIndex: 0), name: try row.decode(atIndex: 1), scopes: try row.decode(atIndex: 2),
+        apps: try row.decode(atIndex: 3), created: try row.decode(atIndex: 4), revoked: try row.decode(atIndex: 5),
+        digest: try row.decode(atIndex: 6))
     }
   }
+}
 
-  /// Returns the accepted key with this text. Takes the same time for every wrong key, however wrong.
-  static func accepted(_ key: String, in db: Database) throws -> AdminKey? {
-    let offered = SHA256.hash(data: Data(key.utf8))
-    var found: AdminKey?
-    // Comparing with a digest takes the same time wherever they differ, and all of them are compared.
-    for entry in try all(in: db) where offered == entry.digest && entry.revokedMilliseconds == nil { found = entry }
-    return found
-  }
-
-  func insert(in db: Database) throws {
-    try db.execute(
-      sql: "INSERT INTO adminKey (id, name, digest, scopes, apps, created) VALUES (?, ?, ?, ?, ?, ?)",
-      arguments: [
-        id, name, digest, scopes.map(\.rawValue).joined(separator: ","),
-        apps.map(\.bytes).sorted { $0.lexicographicallyPrecedes($1) }.reduce(Data(), +), createdMilliseconds,
-      ])
+extension AdminKey {
+  /// - Parameters:
+  ///   - scopes: As of `scopeText`.
+  ///   - apps: As of `appBytes`.
+  init(id: String, name: String, scopes: String, apps: Data, created: Int64, revoked: Int64?, digest: Data) {
+    self.init(
+      id: id, name: name, scopes: scopes.split(separator: ",").compactMap { AdminScope(rawValue: String($0)) },
+      createdMilliseconds: created, revokedMilliseconds: revoked,
+      apps: Set(
+        stride(from: 0, to: apps.count, by: AppID.byteCount).map {
+          AppID(bytes: Data(apps.dropFirst($0).prefix(AppID.byteCount)))
+        }), digest: digest)
   }
 }
 #endif

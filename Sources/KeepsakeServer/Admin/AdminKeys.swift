@@ -1,11 +1,10 @@
 #if Cloud
 import Crypto
 package import Foundation
-import GRDB
 import KeepsakeReplication
 
-/// The admin keys in a server's data folder, for commands beside the server, which may be running: it accepts a new
-/// key, and refuses a revoked one, from its next request on.
+/// The admin keys of a cloud, for commands beside its servers, which may be running: they accept a new key, and refuse
+/// a revoked one, from their next request on.
 package struct AdminKeys {
   private static let keyLength = 28
   private static let names = 1...64
@@ -14,21 +13,24 @@ package struct AdminKeys {
   /// Who the audit log says has done it.
   private static let command = (id: "-", name: "keepsake admin key")
 
-  private let database: URL
+  private let tables: any AdminTables
+  private let data: URL
   private let clock: @Sendable () -> Int64
 
-  /// - Parameter data: The data folder of a server, which must exist.
-  package init(data: URL) throws { try self.init(data: data, clock: ServerConfiguration.systemClock) }
+  /// - Parameters:
+  ///   - data: The data folder of a server, which must exist.
+  ///   - database: The address of the PostgreSQL database that the cloud is in; nil for one in the folder.
+  package init(data: URL, database: String? = nil) throws {
+    try self.init(data: data, database: database, clock: ServerConfiguration.systemClock)
+  }
 
-  init(data: URL, clock: @escaping @Sendable () -> Int64) throws {
-    database = try DataFolder.existingDatabase(in: data)
-    self.clock = clock
+  init(data: URL, database: String? = nil, clock: @escaping @Sendable () -> Int64) throws {
+    tables = try CloudDatabase.adminTables(data: data, database: database)
+    (self.data, self.clock) = (data, clock)
   }
 
   /// All keys, revoked ones too, the oldest first.
-  package func list() throws -> [AdminKey] {
-    try AuditReader.reading(database) { try AdminKey.all(in: $0) }
-  }
+  package func list() throws -> [AdminKey] { try tables.keys() }
 
   /// Creates a key.
   ///
@@ -56,23 +58,20 @@ package struct AdminKeys {
       id: String(Hexadecimal.text(source.next()).prefix(8)), name: name,
       scopes: AdminScope.allCases.filter(scopes.contains), createdMilliseconds: clock(), revokedMilliseconds: nil,
       apps: try apps(of: appKeys), digest: ContentHash(of: Data(text.utf8)).bytes)
-    try writing("key.create", about: key) { db in
-      let keys = try AdminKey.all(in: db)
+    try change(.create(key)) { keys in
       guard !keys.contains(where: { $0.name == name }) else {
         throw ServerError(.configuration, "There is an admin key named \(name), or was one: use another name.")
       }
       guard keys.count < Self.maximumKeys else {
         throw ServerError(.configuration, "There are \(Self.maximumKeys) admin keys already.")
       }
-      try key.insert(in: db)
     }
     return (text, key)
   }
 
   /// Returns the apps of keys: those that the registry has by their ids there.
   private func apps(of keys: [String]) throws -> Set<AppID> {
-    let file = database.deletingLastPathComponent().appendingPathComponent(AppRegistry.fileName)
-    let registered = try AppRegistry(file: file).list()
+    let registered = try AppRegistry(file: data.appendingPathComponent(AppRegistry.fileName)).list()
     return Set(
       keys.map { key in
         let digest = ContentHash(of: Data(key.utf8))
@@ -87,31 +86,14 @@ package struct AdminKeys {
     guard let key = try list().first(where: { $0.name == name && $0.revokedMilliseconds == nil }) else {
       throw ServerError(.missing, "There is no admin key named \(name.prefix(Self.names.upperBound)).")
     }
-    let now = clock()
-    try writing("key.revoke", about: key) { db in
-      try db.execute(
-        sql: "UPDATE adminKey SET revoked = ? WHERE id = ? AND revoked IS NULL", arguments: [now, key.id])
-    }
+    try change(.revoke(key, atMilliseconds: clock())) { _ in }
   }
 
-  private func writing(_ act: String, about key: AdminKey, _ body: (Database) throws -> Void) throws {
-    var configuration = Configuration()
-    configuration.busyMode = .timeout(10)
-    do {
-      let queue = try DatabaseQueue(path: database.path, configuration: configuration)
-      try queue.writeWithoutTransaction { try $0.execute(sql: "PRAGMA synchronous = FULL") }
-      try queue.write { db in
-        try Schema.requireCurrent(db)
-        try body(db)
-        var entry = AuditEntry(
-          atMilliseconds: clock(), key: Self.command.id, name: Self.command.name, act: act, request: "-")
-        entry.details = ["key": key.id, "name": key.name, "scopes": key.scopes.map(\.rawValue).joined(separator: ",")]
-        try entry.append(in: db)
-      }
-      try queue.close()
-    } catch {
-      throw Schema.failure(error, opening: database)
-    }
+  private func change(_ change: AdminKeyChange, _ check: ([AdminKey]) throws -> Void) throws {
+    var entry = AuditEntry(
+      atMilliseconds: clock(), key: Self.command.id, name: Self.command.name, act: change.act, request: "-")
+    entry.details = ["key": change.key.id, "name": change.key.name, "scopes": change.key.scopeText]
+    try tables.change(change, auditing: entry, check)
   }
 }
 #endif

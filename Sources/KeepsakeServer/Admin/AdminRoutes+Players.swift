@@ -46,7 +46,7 @@ extension AdminRoutes {
   private struct Deleted: Encodable {
     var deleted = true
     /// Whether the files of contents are gone, and the database's have nothing of it any more, also where SQLite keeps
-    /// older copies.
+    /// older copies. Never so with PostgreSQL, whose files are another program's.
     var erased: Bool
   }
 

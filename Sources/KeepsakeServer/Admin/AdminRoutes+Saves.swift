@@ -46,10 +46,10 @@ extension AdminRoutes {
         guard let slot = call.query("slot") else {
           throw APIError(.badRequest, .badRequest, "Name a slot with the parameter slot.")
         }
-        let (page, hasMore) = try await storage.versions(
+        let page = try await storage.versions(
           of: call.player.container, in: slot, before: try call.number("before") ?? Cursor.maximumSeq,
           limit: Self.pageVersions, bytes: Self.pageBytes)
-        return try Response(json: Versions(versions: page, next: hasMore ? page.last?.seq : nil))
+        return try Response(json: Versions(versions: page.versions, next: page.hasMore ? page.versions.last?.seq : nil))
       },
       Route(method: .get, path: "players/{player}/versions/{version}", scope: .read, act: "save.show") { call in
         let version = try await version(call)

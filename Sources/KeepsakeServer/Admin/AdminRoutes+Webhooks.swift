@@ -60,8 +60,8 @@ extension AdminRoutes {
         return try Response(json: Endpoints(endpoints: endpoints))
       },
       Route(method: .get, path: "webhooks/{endpoint}/dead", scope: .webhooks, act: "webhook.dead") { call in
-        let courier = try courier(call)
-        let rows = try await storage.deadWebhooks(
+        let (webhooks, courier) = try courier(call)
+        let rows = try await webhooks.storage.deadWebhooks(
           of: courier.endpoint.name, after: Int64(clamping: try call.number("after") ?? 0), limit: Self.pageEvents)
         let events = rows.map { row in
           Event(
@@ -72,28 +72,28 @@ extension AdminRoutes {
           json: Events(events: events, next: rows.count == Self.pageEvents ? rows.last?.number : nil))
       },
       Route(method: .post, path: "webhooks/{endpoint}/retry", scope: .webhooks, act: "webhook.retry") { call in
-        let courier = try courier(call)
+        let (webhooks, courier) = try courier(call)
         let wanted = try await cloud.gate.json(Wanted.self, of: call.request, limit: ServerLimits.accountBytes)
         call.note("count", wanted.ids.map { String($0.count) } ?? "all")
-        let count = try await storage.retryWebhooks(
+        let count = try await webhooks.storage.retryWebhooks(
           of: courier.endpoint.name, wanted.ids, limit: Self.retriedAtOnce, auditing: call.storage.entry)
         call.storage.written()
         // Also what waits for its next attempt: the operator asks after having repaired the backend.
         await courier.retryAll()
-        storage.outbox?.wake()
+        webhooks.storage.outbox?.wake()
         return try Response(json: Retried(retried: count))
       },
     ]
   }
 
-  private func courier(_ call: AdminCall) throws -> WebhookCourier {
+  private func courier(_ call: AdminCall) throws -> (WebhookService, WebhookCourier) {
     try Self.refuseLimited(call)
     let name = call.context.parameters.get("endpoint")
-    guard let courier = webhooks?.couriers.first(where: { $0.endpoint.name == name }) else {
+    guard let webhooks, let courier = webhooks.couriers.first(where: { $0.endpoint.name == name }) else {
       throw APIError(.notFound, .notFound, "This server has no such webhook.")
     }
     call.note("webhook", courier.endpoint.name)
-    return courier
+    return (webhooks, courier)
   }
 
   /// Events are of all players.

@@ -28,7 +28,7 @@ struct AdminRoutes: Sendable {
 
   /// The routes for devices, whose storage, bank, streams and budgets these share.
   let cloud: CloudRoutes
-  let storage: SQLiteCloudStorage
+  let storage: any AdminStorage
   let saves: any SaveReading
   let webhooks: WebhookService?
   /// Exports, and saves that are decoded: apart from the devices' own exports, so that neither keeps the other waiting.
@@ -37,9 +37,7 @@ struct AdminRoutes: Sendable {
   let decoders = WorkThreads(running: 1, waiting: ServerLimits.concurrentExports)
   private let guesses = GuessLimiter()
 
-  init(
-    cloud: CloudRoutes, storage: SQLiteCloudStorage, saves: any SaveReading, webhooks: WebhookService? = nil
-  ) {
+  init(cloud: CloudRoutes, storage: any AdminStorage, saves: any SaveReading, webhooks: WebhookService? = nil) {
     (self.cloud, self.storage) = (cloud, storage)
     self.saves = saves
     self.webhooks = webhooks

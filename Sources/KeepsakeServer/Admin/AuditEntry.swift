@@ -41,11 +41,7 @@ struct AuditEntry: Sendable {
     let newest = max(
       try last?.decode(Int64.self, atIndex: 0) ?? 0, Int64(clamping: try CloudNumber.auditRows.value(in: db)))
     guard newest < .max else { throw ServerError(.damaged, "The audit log's rows can't be counted any more.") }
-    let number = newest + 1
-    let details = try Response.text(of: self.details)
-    let link = AuditLink(
-      number: number, atMilliseconds: atMilliseconds, texts: [key, name, act, request, details, result],
-      hashes: [player?.bytes, subject?.bytes])
+    let row = try AuditRow(self, number: newest + 1, after: try last?.decode(Data.self, atIndex: 1) ?? Data())
     try db.cachedStatement(
       sql: """
         INSERT INTO audit (number, at, key, name, act, request, details, result, player, subject, chain)
@@ -53,10 +49,46 @@ struct AuditEntry: Sendable {
         """
     ).execute(
       arguments: [
-        number, atMilliseconds, key, name, act, request, details, result, player?.bytes, subject?.bytes,
-        link.hash(after: try last?.decode(Data.self, atIndex: 1) ?? Data()),
+        row.number, row.atMilliseconds, row.key, row.name, row.act, row.request, row.details, row.result, row.player,
+        row.subject, row.chain,
       ])
-    try CloudNumber.auditRows.set(UInt64(number), in: db)
+    try CloudNumber.auditRows.set(UInt64(row.number), in: db)
+  }
+}
+
+/// A row of the audit log, as a database has it.
+struct AuditRow: Sendable {
+  var number: Int64
+  var atMilliseconds: Int64
+  var key: String
+  var name: String
+  var act: String
+  var request: String
+  /// As JSON.
+  var details: String
+  var result: String
+  var player: Data?
+  var subject: Data?
+  /// The hash of all of this and the row before it.
+  var chain = Data()
+
+  /// What `chain` has to be.
+  func hash(after previous: Data) -> Data {
+    AuditLink(
+      number: number, atMilliseconds: atMilliseconds, texts: [key, name, act, request, details, result],
+      hashes: [player, subject]
+    ).hash(after: previous)
+  }
+}
+
+extension AuditRow {
+  /// - Parameter previous: The hash of the row before it; no bytes for the first one.
+  init(_ entry: AuditEntry, number: Int64, after previous: Data) throws {
+    self.init(
+      number: number, atMilliseconds: entry.atMilliseconds, key: entry.key, name: entry.name, act: entry.act,
+      request: entry.request, details: try Response.text(of: entry.details), result: entry.result,
+      player: entry.player?.bytes, subject: entry.subject?.bytes)
+    chain = hash(after: previous)
   }
 }
 

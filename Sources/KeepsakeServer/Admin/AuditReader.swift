@@ -1,9 +1,8 @@
 #if Cloud
 package import Foundation
-import GRDB
 package import KeepsakeReplication
 
-/// Reads the audit log in a server's data folder, whether the server runs or not.
+/// Reads the audit log of a cloud, whether a server runs or not.
 package struct AuditReader {
   /// A row of the log.
   package struct Row: Sendable {
@@ -30,10 +29,14 @@ package struct AuditReader {
     package var hasNoted: Bool?
   }
 
-  private let database: URL
+  private let tables: any AdminTables
 
-  /// - Parameter data: The data folder of a server, which must exist.
-  package init(data: URL) throws { database = try DataFolder.existingDatabase(in: data) }
+  init(_ tables: any AdminTables) { self.tables = tables }
+
+  /// - Parameters: As of `AdminKeys`.
+  package init(data: URL, database: String? = nil) throws {
+    self.init(try CloudDatabase.adminTables(data: data, database: database))
+  }
 
   /// Calls `body` with the newest rows, the newest first.
   ///
@@ -41,79 +44,48 @@ package struct AuditReader {
   ///   - player: Only those about this player.
   ///   - limit: The most rows.
   package func rows(of player: PlayerID? = nil, limit: Int, _ body: (Row) throws -> Void) throws {
-    let hash = player.map { AuditEntry.hash($0).bytes }
-    try Self.reading(database) { db in
-      let rows = try GRDB.Row.fetchCursor(
-        db, sql: "\(Self.select) WHERE ?1 IS NULL OR player = ?1 ORDER BY number DESC LIMIT ?2",
-        arguments: [hash, limit])
-      while let row = try rows.next() { try body(Self.row(row)) }
-    }
+    try tables.auditRows(of: player.map { AuditEntry.hash($0).bytes }, limit: limit) { try body(Row($0)) }
   }
 
   /// Checks the chain of all rows.
   ///
   /// - Parameter noted: A hash that an earlier check has printed, to be searched for.
   package func verify(noted: ContentHash? = nil) throws -> Verification {
-    try Self.reading(database) { db in
-      var found = Verification()
-      found.hasNoted = noted.map { _ in false }
-      var previous = Data()
-      let rows = try GRDB.Row.fetchCursor(db, sql: "\(Self.select) ORDER BY number")
-      while let row = try rows.next() {
-        let number = try row.decode(Int64.self, atIndex: 0)
-        guard number == found.rows + 1 else {
-          found.problem = "row \(found.rows + 1) is missing"
-          return found
-        }
-        let link = AuditLink(
-          number: number, atMilliseconds: try row.decode(atIndex: 1),
-          texts: try (2...7).map { try row.decode(String.self, atIndex: $0) },
-          hashes: try [8, 9].map { try row.decode(Data?.self, atIndex: $0) })
-        let chain = try row.decode(Data.self, atIndex: 10)
-        guard link.hash(after: previous) == chain, let hash = ContentHash(bytes: chain) else {
-          found.problem = "row \(number) was changed, or one before it removed"
-          return found
-        }
-        if hash == noted { found.hasNoted = true }
-        (previous, found.rows, found.last) = (chain, number, hash)
+    var found = Verification()
+    found.hasNoted = noted.map { _ in false }
+    var previous = Data()
+    // Before the rows, of which more may come meanwhile.
+    let expected = try tables.newestAuditRow()
+    try tables.auditRows { row in
+      guard row.number == found.rows + 1 else {
+        found.problem = "row \(found.rows + 1) is missing"
+        return false
       }
-      let expected = try CloudNumber.auditRows.value(in: db)
-      if found.rows < Int64(clamping: expected) {
-        found.problem = "the last rows are missing: there were \(expected)"
-      } else if found.hasNoted == false {
-        found.problem = "no row has the hash that was noted"
+      guard row.hash(after: previous) == row.chain, let hash = ContentHash(bytes: row.chain) else {
+        found.problem = "row \(row.number) was changed, or one before it removed"
+        return false
       }
-      return found
+      if hash == noted { found.hasNoted = true }
+      (previous, found.rows, found.last) = (row.chain, row.number, hash)
+      return true
     }
-  }
-
-  // MARK: Rows
-
-  private static let select =
-    "SELECT number, at, key, name, act, request, details, result, player, subject, chain FROM audit"
-
-  private static func row(_ row: GRDB.Row) throws -> Row {
-    Row(
-      number: try row.decode(atIndex: 0), atMilliseconds: try row.decode(atIndex: 1), key: try row.decode(atIndex: 2),
-      name: try row.decode(atIndex: 3), act: try row.decode(atIndex: 4), request: try row.decode(atIndex: 5),
-      result: try row.decode(atIndex: 7),
-      details: try Schema.decoded([String: String].self, Data(row.decode(String.self, atIndex: 6).utf8)),
-      player: try row.decode(Data?.self, atIndex: 8).flatMap { ContentHash(bytes: $0) },
-      subject: try row.decode(Data?.self, atIndex: 9).flatMap { ContentHash(bytes: $0) })
-  }
-
-  static func reading<Result>(_ database: URL, _ body: (Database) throws -> Result) throws -> Result {
-    var configuration = Configuration()
-    configuration.readonly = true
-    configuration.busyMode = .timeout(5)
-    do {
-      return try DatabaseQueue(path: database.path, configuration: configuration).read { db in
-        try Schema.requireCurrent(db)
-        return try body(db)
-      }
-    } catch {
-      throw Schema.failure(error, opening: database)
+    if found.problem != nil { return found }
+    if found.rows < expected {
+      found.problem = "the last rows are missing: there were \(expected)"
+    } else if found.hasNoted == false {
+      found.problem = "no row has the hash that was noted"
     }
+    return found
+  }
+}
+
+extension AuditReader.Row {
+  fileprivate init(_ row: AuditRow) throws {
+    self.init(
+      number: row.number, atMilliseconds: row.atMilliseconds, key: row.key, name: row.name, act: row.act,
+      request: row.request, result: row.result,
+      details: try Schema.decoded([String: String].self, Data(row.details.utf8)),
+      player: row.player.flatMap { ContentHash(bytes: $0) }, subject: row.subject.flatMap { ContentHash(bytes: $0) })
   }
 }
 #endif

@@ -4,10 +4,10 @@ import Synchronization
 
 /// The storage of one act of the studio: what it commits, it commits together with its row of the audit log.
 final class AuditedStorage: DecidingStorage {
-  let base: SQLiteCloudStorage
+  let base: any AdminStorage
   private let state: Mutex<(entry: AuditEntry, isWritten: Bool)>
 
-  init(_ base: SQLiteCloudStorage, _ entry: AuditEntry) {
+  init(_ base: any AdminStorage, _ entry: AuditEntry) {
     self.base = base
     state = Mutex((entry, false))
   }
@@ -45,13 +45,6 @@ final class AuditedStorage: DecidingStorage {
     entry.result = result
     try await base.append(entry)
     written()
-  }
-}
-
-extension SQLiteCloudStorage {
-  /// Appends a row that goes with no change.
-  func append(_ entry: AuditEntry) async throws {
-    try await committer.write(for: nil) { try entry.append(in: $0) }
   }
 }
 #endif

@@ -52,9 +52,6 @@ extension SQLiteCloudStorage {
     bans.withLock { $0.players[identity.container] ?? $0.shared[identity.device] }
   }
 
-  /// Bans a player, or lifts that with nil. A ban that was made before is replaced.
-  ///
-  /// - Throws: `APIError.playerUnknown` if everything of the player was deleted meanwhile: nothing of it comes back.
   func setBan(_ ban: Ban?, of container: ContainerID, auditing entry: AuditEntry) async throws {
     // Those that it has at this moment: a banned player gets no further ones.
     let shared = Mutex<[DeviceID]>([])

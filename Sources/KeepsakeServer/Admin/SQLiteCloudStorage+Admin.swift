@@ -4,27 +4,14 @@ import GRDB
 import KeepsakeReplication
 import Logging
 
-/// A player as the studio asks for one. To find players by identities, add a case.
-enum PlayerQuery: Sendable {
-  case player(PlayerID)
-  case device(DeviceID)
-}
-
-/// Where a player is kept, with the apps of all the player's devices.
-struct AdminPlace: Hashable, Sendable {
-  var player: PlayerID
-  var container: ContainerID
-  var apps: Set<AppID>
-}
-
 /// What the admin API asks of the database.
-extension SQLiteCloudStorage {
-  func adminKey(_ text: String) async throws -> AdminKey? {
-    try await reading { try AdminKey.accepted(text, in: $0) }
+extension SQLiteCloudStorage: AdminStorage {
+  func append(_ entry: AuditEntry) async throws {
+    try await committer.write(for: nil) { try entry.append(in: $0) }
   }
 
-  /// Returns where the players are kept that match; a player without any device, recovery code or identity
-  /// isn't found.
+  func adminKeys() async throws -> [AdminKey] { try await reading { try AdminKey.all(in: $0) } }
+
   func places(_ query: PlayerQuery) async throws -> [AdminPlace] {
     try await reading { db in
       let rows: [Row]
@@ -46,17 +33,15 @@ extension SQLiteCloudStorage {
               WHERE device.id = ?
               """), arguments: [device.bytes])
       }
-      var found: [PlayerID: AdminPlace] = [:]
-      for row in rows {
-        guard let player = try PlayerID(bytes: row.decode(atIndex: 0)),
-          let container = try ContainerID(bytes: row.decode(atIndex: 1))
-        else {
-          throw ServerError(.damaged, "A device's row can't be read.")
-        }
-        found[player, default: AdminPlace(player: player, container: container, apps: [])].apps
-          .insert(AppID(bytes: try row.decode(atIndex: 2)))
-      }
-      return found.values.sorted { $0.player < $1.player }
+      return AdminPlace.gathered(
+        try rows.map { row in
+          guard let player = try PlayerID(bytes: row.decode(atIndex: 0)),
+            let container = try ContainerID(bytes: row.decode(atIndex: 1))
+          else {
+            throw ServerError(.damaged, "A device's row can't be read.")
+          }
+          return (player, container, AppID(bytes: try row.decode(atIndex: 2)))
+        })
     }
   }
 
@@ -85,17 +70,9 @@ extension SQLiteCloudStorage {
     }
   }
 
-  /// Returns versions of a slot, the newest first.
-  ///
-  /// - Parameters:
-  ///   - seq: Only those that came before this one.
-  ///   - limit: The most versions.
-  ///   - bytes: How many bytes of records the page may have after its first version: a device may replace many versions
-  ///     with each.
-  /// - Returns: The versions, and whether there are more.
   func versions(
     of container: ContainerID, in slot: String, before seq: UInt64, limit: Int, bytes: Int
-  ) async throws -> (page: [AdminVersion], hasMore: Bool) {
+  ) async throws -> AdminVersionPage {
     try await read(container) { storage in
       let rows = try Row.fetchCursor(
         storage.db.cachedStatement(
@@ -104,14 +81,9 @@ extension SQLiteCloudStorage {
             WHERE container = ? AND seq < ? AND slot = ? ORDER BY seq DESC LIMIT ?
             """),
         arguments: [storage.number, storage.signed(seq), storage.bytes(slot), limit + 1])
-      var (page, size): ([AdminVersion], Int) = ([], 0)
-      while let row = try rows.next() {
-        let version = try AdminVersion(row, in: storage)
-        size += version.recordBytes
-        if page.count == limit || (!page.isEmpty && size > bytes) { return (page, true) }
-        page.append(version)
-      }
-      return (page, false)
+      var page = AdminVersionPage(limit: limit, bytes: bytes)
+      while let row = try rows.next(), page.add(try AdminVersion(row, in: storage)) {}
+      return page
     }
   }
 
@@ -126,6 +98,8 @@ extension SQLiteCloudStorage {
 
   // MARK: Erasing
 
+  func erase() async -> Bool { await erase(vacuumedBytes: ServerLimits.vacuumedBytes) }
+
   /// Erases what was deleted from the database's files: SQLite overwrites rows where they were, but may have older
   /// copies of them in the unused part of pages that it has split, and in the write-ahead log.
   ///
@@ -133,7 +107,7 @@ extension SQLiteCloudStorage {
   /// - Returns: Whether nothing is left. Otherwise the database is too large, or something reads an older state of it,
   ///   such as a backup that is being made, or the disk has no room for a second one, or fails. Nothing of that is a
   ///   failure of the deletion, which is done.
-  func erase(vacuumedBytes: Int64 = ServerLimits.vacuumedBytes) async -> Bool {
+  func erase(vacuumedBytes: Int64) async -> Bool {
     do {
       return try await pool.writeWithoutTransaction { db in
         let pages = try Int64.fetchOne(db, sql: "PRAGMA page_count") ?? 0
@@ -149,60 +123,10 @@ extension SQLiteCloudStorage {
   }
 }
 
-/// A slot of a player's saves.
-struct AdminSlot: Sendable, Encodable {
-  /// The text of its key, as a device sends it.
-  var slot: String
-  var versions: Int
-  /// Versions that nothing has replaced: several are a conflict.
-  var heads: Int
-}
-
-/// A version of a save.
-struct AdminVersion: Sendable, Encodable {
-  var version: VersionID
-  var slot: String
-  /// Its place in the order in which changes came.
-  var seq: UInt64
-  var savedAtMilliseconds: Int64
-  var length: Int
-  var isHead: Bool
-  var isDelete: Bool
-  /// Whether its bytes are still here.
-  var isHere: Bool
-  /// The versions that it replaces.
-  var covers: [VersionID]
-  var writer: WriterID
-  /// The name of the device that made it, if it was recorded.
-  var device: String?
-  var title: String?
-  var playtime: Double?
-  var progress: Double?
-  fileprivate(set) var contents: [ContentHash] = []
-  fileprivate var recordBytes: Int
-
-  private enum CodingKeys: String, CodingKey {
-    case version, slot, seq, savedAtMilliseconds
-    case length = "bytes"
-    case isHead = "head"
-    case isDelete = "tombstone"
-    case isHere = "available"
-    case covers, writer
-    case device = "deviceName"
-    case title, playtime, progress
-  }
-
+extension AdminVersion {
   fileprivate init(_ row: Row, in storage: SQLiteContainer) throws {
-    let sequenced = try storage.sequencedVersion(row)
-    let record = sequenced.record
-    (version, slot, seq) = (record.id, record.slot, sequenced.seq)
-    (savedAtMilliseconds, length, isDelete) = (record.savedAtMilliseconds, record.length, record.tombstone)
-    isHead = try row.decode(atIndex: 4)
-    isHere = try row.decode(atIndex: 6)
-    (covers, writer, contents) = (record.covers, record.writer, record.contents)
-    recordBytes = record.size
-    let metadata = record.metadata
-    (device, title, playtime, progress) = (metadata.device, metadata.title, metadata.playtime, metadata.progress)
+    self.init(
+      try storage.sequencedVersion(row), isHead: try row.decode(atIndex: 4), isHere: try row.decode(atIndex: 6))
   }
 }
 #endif

@@ -68,7 +68,6 @@ extension SQLiteCloudStorage {
     }
   }
 
-  /// Returns whose a shared container is: the players of games who have it, or had it before they joined another one.
   func sharedParents(of container: ContainerID) async throws -> [SharedParent] {
     try await reading { db in
       try Row.fetchAll(

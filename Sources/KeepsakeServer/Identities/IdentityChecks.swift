@@ -12,15 +12,19 @@ struct IdentityChecks: Sendable {
     case custom(any IdentityVerifier, turns: Allotment)
   }
   private let checks: [String: Check]
-  private let nonces = NonceAuthority()
+  private let nonces: NonceAuthority
   private let turns: Allotment
   private let limit: Duration
   private let logger: Logger
 
   /// Reads keys in files.
   ///
+  /// - Parameter nonceKeys: As for `NonceAuthority`.
   /// - Throws: A `ServerError` if a file can't be used.
-  init(_ configuration: ServerConfiguration, logger: Logger) throws {
+  init(
+    _ configuration: ServerConfiguration, nonceKeys: @escaping @Sendable () -> [Data], logger: Logger
+  ) throws {
+    nonces = NonceAuthority(keys: nonceKeys)
     var checks: [String: Check] = configuration.identityVerifiers.mapValues {
       .custom($0, turns: Allotment(ServerLimits.identityChecks))
     }

@@ -98,16 +98,11 @@ extension SQLiteCloudStorage {
     }
   }
 
-  /// Does the same for the studio.
-  ///
-  /// - Throws: An `APIError` if the player has no such identity.
   func unlink(_ identity: ContentHash, of container: ContainerID, auditing entry: AuditEntry) async throws {
     try await committer.write(for: container) { db in
       try db.execute(
         sql: "DELETE FROM identity WHERE id = ? AND container = ?", arguments: [identity.bytes, container.bytes])
-      guard db.changesCount > 0 else {
-        throw APIError(.notFound, .notFound, "This player has no such identity.")
-      }
+      guard db.changesCount > 0 else { throw APIError.identityNotLinked }
       try entry.append(in: db)
     }
   }

@@ -73,6 +73,11 @@ struct AnswerMiddleware: RouterMiddleware {
       return answer(to: error)
     case let error as ServerError where error.code == .overloaded:
       return APIError(.serviceUnavailable, .busy, error.message, retryAfterSeconds: 2)
+    case let error as ContentStorageError where error.isPassing:
+      logger.failure("The storage of large contents failed a request", error)
+      return APIError(
+        .serviceUnavailable, .busy, "Large contents can't be reached now; try again in a moment.",
+        retryAfterSeconds: ServerLimits.busyRetrySeconds)
     case let error as ServerError where error.isDiskFull:
       return diskFull(error, logger)
     case let error as DatabaseError where error.resultCode == .SQLITE_FULL:

@@ -3,13 +3,6 @@
 // identity, has to be found without knowing the container.
 extension PostgreSQLSchema {
   static let accounts = [
-    """
-    CREATE TABLE content_part (
-      container bytea NOT NULL, name bytea NOT NULL, number bigint NOT NULL, taken bigint NOT NULL,
-      bytes bytea NOT NULL, PRIMARY KEY (container, name, number)
-    )
-    """,
-    "CREATE INDEX content_part_taken ON content_part (taken)",
     "CREATE INDEX offer_part_touched ON offer_part (touched)",
     "CREATE TABLE number (name bytea PRIMARY KEY, value bigint NOT NULL)",
     "CREATE INDEX device_player ON device (player)",

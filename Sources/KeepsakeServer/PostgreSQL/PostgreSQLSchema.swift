@@ -7,45 +7,11 @@ import KeepsakePostgreSQL
 /// and names from outside are bytes: the database's text refuses a NUL. Unsigned 64-bit numbers are stored as their bit
 /// patterns; what is true or false is 1 or 0.
 enum PostgreSQLSchema {
-  /// Of the tables as they are here.
-  static let number: Int64 = 1
+  /// What makes each state of the tables of the one before, the first one of none. None that a release has had changes.
+  static let migrations = [PostgreSQLMigration(tables), PostgreSQLMigration(admin, oldest: 1)]
 
-  /// Makes the tables in a database that has none. One that has them is only read: to make a table or an index again,
-  /// even if there is one, waits for all who write, and they for it.
-  ///
-  /// - Throws: `ServerError` with `newerData` if a newer server made them; `PostgreSQLError`.
-  static func prepare(_ pool: PostgreSQLPool) async throws {
-    if try await isPrepared(pool) { return }
-    try await pool.transaction { transaction in
-      // What others have committed meanwhile has to be seen.
-      try transaction.run("SET TRANSACTION ISOLATION LEVEL READ COMMITTED")
-      try transaction.run("SET LOCAL lock_timeout = 0")
-      // Servers that start at the same time wait for each other.
-      try transaction.run("SELECT pg_advisory_xact_lock(7305808)::text")
-      guard try transaction.run(isThere).first == nil else { return }
-      for table in tables { try transaction.run(table) }
-      try transaction.run("INSERT INTO schema_number (number) VALUES ($1)", [.int(number)])
-    }
-    _ = try await isPrepared(pool)
-  }
-
-  private static let isThere = """
-    SELECT 1::bigint FROM information_schema.tables
-    WHERE table_schema = current_schema() AND table_name = 'schema_number'
-    """
-
-  private static func isPrepared(_ pool: PostgreSQLPool) async throws -> Bool {
-    guard try await pool.run([PostgreSQLStatement(isThere)])[0].first != nil else { return false }
-    let found = try await pool.run([PostgreSQLStatement("SELECT number FROM schema_number")])[0].first?.int(0)
-    guard let found, found <= number else {
-      throw ServerError(.newerData, "The database was made by a newer server; it was not touched.")
-    }
-    return true
-  }
-
-  static let tables =
+  private static let tables =
     [
-      "CREATE TABLE schema_number (number bigint PRIMARY KEY)",
       """
       CREATE TABLE container (
         id bytea PRIMARY KEY, epoch bigint NOT NULL, seq bigint NOT NULL, mark bigint NOT NULL,
@@ -122,7 +88,7 @@ enum PostgreSQLSchema {
         container bytea NOT NULL, device bytea NOT NULL, at bigint NOT NULL, PRIMARY KEY (container, device)
       )
       """,
-    ] + bank + accounts
+    ] + bank + accounts + contents
 
   private static let bank = [
     """

@@ -4,8 +4,12 @@ import HTTPTypes
 import KeepsakePlatform
 import KeepsakePostgreSQL
 import KeepsakeReplication
+import Logging
 
-/// Contents: small ones beside what is known of them, large ones in parts.
+/// Contents: small ones beside what is known of them, large ones where the operator has them kept (`ContentStorage`).
+///
+/// A large content's row in `content_object` comes before its bytes. A commit that names them and the sweep that gives
+/// them up change that row, so that of the two only one succeeds.
 extension PostgreSQLStorage {
   func hasContent(_ hash: ContentHash, of container: ContainerID) async throws -> Bool {
     // One that a device received damaged is still served, but nothing may depend on it before it was put again.
@@ -17,40 +21,69 @@ extension PostgreSQLStorage {
 
   func content(_ hash: ContentHash, of container: ContainerID) async throws -> KeptContent? {
     let statement = PostgreSQLStatement(
-      "SELECT length, base, bytes, file, size FROM content WHERE container = $1 AND hash = $2",
-      [.bytes(container.bytes), .bytes(hash.bytes)])
+      """
+      SELECT length, base, bytes, file, content.size, place FROM content
+      LEFT JOIN content_object ON content_object.container = content.container AND content_object.name = file
+      WHERE content.container = $1 AND hash = $2
+      """, [.bytes(container.bytes), .bytes(hash.bytes)])
     guard let found = try await read([statement])[0].first else { return nil }
     var bytes = KeptContent.Bytes.memory(try found.optionalBytes(2) ?? Data())
-    if let name = try found.optionalBytes(3) {
-      let source = ContentParts(count: Int(try found.int(4)), tag: String(decoding: name, as: UTF8.self)) { number in
-        try await self.part(number, of: name, in: container)
+    if try found.optionalBytes(3) != nil {
+      let key = try ContentKey(try found.text(3), of: container)
+      guard let place = try found.optionalBytes(5) else {
+        throw ServerError(.damaged, "Nothing says where a large content's bytes are.")
       }
-      bytes = .parts(source)
+      let storage = try places.named(String(decoding: place, as: UTF8.self))
+      let count = Int(try found.int(4))
+      // Bytes elsewhere may be gone although their row is here, as after a restore of the database alone.
+      if storage.name != ContentRows.name, try await storage.size(of: key) != count {
+        try await lose(hash, key)
+        return nil
+      }
+      bytes = .parts(Self.parts(key, count, in: storage))
     }
     return KeptContent(hash: hash, length: Int(try found.int(0)), base: try found.optionalHash(1), bytes: bytes)
   }
 
-  private func part(_ number: Int, of name: Data, in container: ContainerID) async throws -> Data {
-    let statement = PostgreSQLStatement(
-      "SELECT bytes FROM content_part WHERE container = $1 AND name = $2 AND number = $3",
-      [.bytes(container.bytes), .bytes(name), .int(Int64(number))])
-    guard let row = try await read([statement])[0].first else {
-      // It was deleted, or put again, after its row was read.
-      throw APIError(.serviceUnavailable, .busy, "This content is being replaced.", retryAfterSeconds: 1)
+  private static func parts(_ key: ContentKey, _ count: Int, in storage: any ContentStorage) -> ContentParts {
+    ContentParts(count: count, tag: key.name) { number in
+      let start = number * ContentParts.partBytes
+      guard let bytes = try await storage.bytes(start..<min(start + ContentParts.partBytes, count), of: key) else {
+        // It was removed, or put again, after its row was read.
+        throw Self.replaced
+      }
+      return bytes
     }
-    return try row.bytes(0)
+  }
+
+  private static let replaced = APIError(
+    .serviceUnavailable, .busy, "This content is being replaced.", retryAfterSeconds: 1)
+
+  /// Has a content whose bytes are gone put again by a device that has it.
+  private func lose(_ hash: ContentHash, _ key: ContentKey) async throws {
+    let statement = PostgreSQLStatement(
+      "UPDATE content SET suspect = 1 WHERE container = $1 AND hash = $2 AND file = $3",
+      [.bytes(key.container.bytes), .bytes(hash.bytes), .bytes(Data(key.name.utf8))])
+    guard try await run([statement])[0].count > 0 else { throw Self.replaced }
+    logger.error("The bytes of a content are gone; it is waited for from a device that has it")
   }
 
   func adopt(_ file: URL, as name: String, of container: ContainerID) async throws {
-    let handle = try FileHandle(forReadingFrom: file)
-    defer { try? handle.close() }  // Only read from: closing can lose nothing.
-    var number: Int64 = 0
-    while let bytes = try handle.read(upToCount: ContentParts.partBytes), !bytes.isEmpty {
-      let statement = PostgreSQLStatement(
-        "INSERT INTO content_part (container, name, number, taken, bytes) VALUES ($1, $2, $3, $4, $5)",
-        [.bytes(container.bytes), .bytes(Data(name.utf8)), .int(number), .int(clock()), .bytes(bytes)])
-      _ = try await pool.run([statement])
-      number += 1
+    let key = try ContentKey(name, of: container)
+    let storage = places.first
+    let id: [PostgreSQLValue] = [.bytes(container.bytes), .bytes(Data(name.utf8))]
+    _ = try await run([
+      PostgreSQLStatement(
+        "INSERT INTO content_object (container, name, place, size, taken) VALUES ($1, $2, $3, $4, $5)",
+        id + [.bytes(Data(storage.name.utf8)), .int(Int64(try ContentFile.size(file))), .int(clock())])
+    ])
+    try await storage.put(file, as: key)
+    let arrived = PostgreSQLStatement(
+      "UPDATE content_object SET taken = $3 WHERE container = $1 AND name = $2 AND taken >= 0", id + [.int(clock())])
+    guard try await read([arrived])[0].count == 1 else {
+      // The player was deleted meanwhile, or it took a day: whoever removed what was there may have been too early.
+      try await storage.delete(key)
+      throw Self.replaced
     }
     try FileManager.default.removeItem(at: file)
   }
@@ -59,10 +92,10 @@ extension PostgreSQLStorage {
     // Not if a row names it: the commit may have been done although nobody was told.
     let statement = PostgreSQLStatement(
       """
-      DELETE FROM content_part WHERE container = $1 AND name = $2
+      UPDATE content_object SET taken = -1 WHERE container = $1 AND name = $2
       AND NOT EXISTS (SELECT 1 FROM content WHERE container = $1 AND file = $2)
       """, [.bytes(container.bytes), .bytes(Data(name.utf8))])
-    _ = try await pool.run([statement])
+    _ = try await run([statement])
   }
 
   func newestSeq(of container: ContainerID) async throws -> UInt64 {

@@ -2,6 +2,7 @@
 import Foundation
 import KeepsakePostgreSQL
 import KeepsakeReplication
+import Logging
 import Synchronization
 
 /// What is of the whole cloud, and what looks at all players.
@@ -12,8 +13,23 @@ extension PostgreSQLStorage {
     state.withLock { $0.bans.players[identity.container] ?? $0.bans.shared[identity.device] }
   }
 
-  /// Learns what other servers have changed: the banks' epoch, and bans.
+  /// Learns what other servers have changed: the banks' epoch, bans, and the tables. When this returns, all that was
+  /// committed before is known.
   func refresh() async throws {
+    // First, and alone: the other tables may be others by now.
+    let oldest = try await pool.runUntilDone([PostgreSQLSchema.reading])[0].first?.int(1) ?? 0
+    if oldest > PostgreSQLSchema.number {
+      let isFirst = state.withLock { state in
+        defer { state.isOutdated = true }
+        return !state.isOutdated
+      }
+      if isFirst { logger.failure("This server refuses everything from now on", PostgreSQLSchema.outdated) }
+      return
+    }
+    let number = state.withLock { state in
+      state.begun += 1
+      return state.begun
+    }
     let answers = try await read([
       PostgreSQLStatement("SELECT value FROM number WHERE name = $1", [Self.epochName]),
       PostgreSQLStatement("SELECT container, reason, at FROM ban"),
@@ -33,7 +49,9 @@ extension PostgreSQLStorage {
     }
     state.withLock { state in
       state.epoch = max(state.epoch, epoch)
-      state.bans = bans
+      // One that was begun later knows no less.
+      guard number > state.known else { return }
+      (state.known, state.bans) = (number, bans)
     }
   }
 
@@ -104,7 +122,7 @@ extension PostgreSQLStorage {
     return page
   }
 
-  /// Removes codes and proofs that have expired, offers that nobody finishes, and parts of contents that no row names,
+  /// Removes codes and proofs that have expired, offers that nobody finishes, and bytes of contents that no row names,
   /// some of each.
   func sweep(now: Int64) async throws {
     let old = now.addingClamped(-ExchangeRules.offerLifetimeMilliseconds)
@@ -125,24 +143,18 @@ extension PostgreSQLStorage {
             AND newer.offer = offer_part.offer AND newer.touched >= $1)
           LIMIT $2)
         """, [.int(old), limit]),
-      // Those that a row names have the time that never comes (PostgreSQLCommit).
-      PostgreSQLStatement(
-        """
-        DELETE FROM content_part WHERE (container, name, number) IN (
-          SELECT container, name, number FROM content_part WHERE taken < $1 ORDER BY taken LIMIT $2)
-        """, [.int(now.addingClamped(-Self.unnamedMilliseconds)), limit]),
+      Self.givingUp(before: now.addingClamped(-Self.unnamedMilliseconds), limit),
     ]
     // Each by itself: one that meets others' changes leaves the rest alone, and is tried again the next time.
     for statement in statements {
       do {
-        _ = try await pool.run([statement])
+        _ = try await run([statement])
       } catch {
-        guard error.isConflict else { throw error }
+        guard (error as? ServerError)?.code == .overloaded else { throw error }
       }
     }
+    try await removeGivenUp(now: now)
+    try await removeUnknown(now: now)
   }
-
-  /// For how long a content that was sent may wait until a row names it.
-  private static let unnamedMilliseconds: Int64 = 24 * 3_600_000
 }
 #endif

@@ -2,40 +2,24 @@
 import Foundation
 import KeepsakePostgreSQL
 import KeepsakeReplication
-import Logging
+import Synchronization
 
 /// Deleted players, and the export of a player's data.
 extension PostgreSQLStorage {
-  @discardableResult
-  func delete(_ container: ContainerID, now: Int64) async throws -> Deletion {
+  func delete(_ container: ContainerID, now: Int64, auditing entry: AuditEntry?) async throws -> Deletion {
     let alone = try await transaction { transaction in
+      if let entry { try transaction.append(entry) }
       try transaction.take(container)
       let alone = try transaction.takeSharedAlone(of: container)
       for one in alone + [container] { try transaction.erase(one, now: now) }
       return alone
     }
-    var areFilesGone = true
-    for one in alone + [container] where try await !dropParts(of: one) { areFilesGone = false }
-    return Deletion(areFilesGone: areFilesGone, shared: alone)
-  }
-
-  /// Removes the large contents of a deleted player, some at a time: all of them at once could take too long. What is
-  /// left is swept.
-  ///
-  /// - Returns: Whether nothing is left.
-  private func dropParts(of container: ContainerID) async throws -> Bool {
-    let statement = PostgreSQLStatement(
-      """
-      DELETE FROM content_part WHERE container = $1 AND (name, number) IN (
-        SELECT name, number FROM content_part WHERE container = $1 AND taken = 0 LIMIT 200)
-      """, [.bytes(container.bytes)])
-    do {
-      while try await pool.run([statement])[0].count > 0 {}
-      return true
-    } catch {
-      logger.failure("Large contents of a deleted player can't be removed now", error)
-      return false
+    if state.withLock({ state in (alone + [container]).contains { state.bans.players[$0] != nil } }) {
+      await refreshAtOnce()
     }
+    var areFilesGone = true
+    for one in alone + [container] where try await !removeGivenUp(of: one) { areFilesGone = false }
+    return Deletion(areFilesGone: areFilesGone, shared: alone)
   }
 
   func exported(_ place: PlayerExport.Position, of container: ContainerID) async throws -> PlayerExport.Page {
@@ -145,8 +129,8 @@ extension PostgreSQLTransaction {
       PostgreSQLStatement("UPDATE identity_use SET device = '' WHERE device IN \(devices)", id),
       PostgreSQLStatement("UPDATE identity SET joiner = NULL, joined = NULL WHERE joiner IN \(devices)", id),
     ]
-    // Removed after this (`dropParts`), or swept.
-    statements.append(PostgreSQLStatement("UPDATE content_part SET taken = 0 WHERE container = $1", id))
+    // Removed after this (`removeGivenUp`), or swept.
+    statements.append(PostgreSQLStatement("UPDATE content_object SET taken = -1 WHERE container = $1", id))
     statements += Self.tables.map { PostgreSQLStatement("DELETE FROM \($0) WHERE container = $1", id) }
     // What it was to a game, or had in shared containers.
     statements += ["shared", "shared_device"].map {

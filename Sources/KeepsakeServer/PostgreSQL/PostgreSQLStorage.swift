@@ -10,40 +10,55 @@ import Synchronization
 /// A cloud in a PostgreSQL database: loads what decisions about containers read, and commits what they change, a round
 /// trip each, for which nothing is locked in between. Any number of servers may do so at a time.
 ///
-/// Everything is in rows, large contents in parts. The bank's old decisions stay as they are.
+/// Everything is in rows, except large contents if the operator has them kept elsewhere. The bank's old decisions stay
+/// as they are.
 final class PostgreSQLStorage: CloudStorage {
   struct State {
     /// The epoch that every bank has to reach.
     var epoch: UInt64 = 0
+    /// Whether newer servers have changed the tables so that this one can't use them.
+    var isOutdated = false
     /// Players whose devices are refused for now.
     var bans = Ban.All()
+    /// How often that was begun, and which of these times it is of.
+    var (begun, known): (UInt64, UInt64) = (0, 0)
   }
   let clock: @Sendable () -> Int64
   let logger: Logger
   let pool: PostgreSQLPool
+  /// Where large contents are.
+  let places: ContentPlaces
   let observer = Mutex<CommitObserver?>(nil)
   /// What was known of the whole cloud when it was last looked at (`refresh`).
   let state = Mutex(State())
 
   /// Opens the database, and makes its tables if they aren't there. One that was set back to a backup begins a new
   /// epoch if that is said in it (`keepsake bank restored`); otherwise when a device shows it.
+  ///
+  /// - Parameter contents: Where large contents are put, and behind it, where earlier ones are.
   init(
-    _ settings: PostgreSQLSettings, connections: Int, clock: @escaping @Sendable () -> Int64 = { 0 },
-    logger: Logger = Logger(label: "keepsake.server")
+    _ settings: PostgreSQLSettings, connections: Int, contents: [ContentPlace] = [.rows],
+    clock: @escaping @Sendable () -> Int64 = { 0 }, logger: Logger = Logger(label: "keepsake.server")
   ) async throws {
     (self.clock, self.logger) = (clock, logger)
     pool = PostgreSQLPool(settings, connections: connections)
     do {
-      try await PostgreSQLSchema.prepare(pool)
+      try await PostgreSQLSchema.prepare(pool, logger: logger)
+      places = try await ContentPlaces.open(contents, pool: pool, clock: clock, logger: logger)
+    } catch {
+      await pool.finish()
+      throw error
+    }
+    do {
       try await refresh()
     } catch {
-      pool.close()
+      try await close()
       throw error
     }
   }
 
   func load(_ reads: ReadSet, of container: ContainerID) async throws -> Snapshot {
-    for attempt in 0..<Self.attempts {
+    for attempt in 0..<PostgreSQLPool.attempts {
       var load = PostgreSQLLoad(container)
       load.add(reads, deletedMark: container.deletedMark)
       var snapshot = Snapshot(revision: 0, position: .start, known: reads)
@@ -55,19 +70,27 @@ final class PostgreSQLStorage: CloudStorage {
       try following.read(try await read(following.statements), into: &snapshot)
       if snapshot.revision == revision { return snapshot }
       // Somebody has changed the container in between.
-      try await pause(after: attempt)
+      try await PostgreSQLPool.pause(after: attempt)
     }
-    throw Self.crowded
+    throw PostgreSQLPool.crowded
   }
 
-  /// Reads once more if the connection broke, or something was in its way: that changes nothing.
+  /// Reads again if something was in its way, and once more if the connection broke: that changes nothing.
   func read(_ statements: [PostgreSQLStatement]) async throws -> [PostgreSQLRows] {
     do {
-      return try await pool.run(statements)
+      return try await run(statements)
     } catch {
-      if case .unknownOutcome = error {} else if !error.isConflict { throw error }
-      return try await pool.run(statements)
+      guard case PostgreSQLError.unknownOutcome = error else { throw error }
+      return try await run(statements)
     }
+  }
+
+  /// Runs a transaction whose statements don't depend on each other's answers, again if another one was in its way.
+  ///
+  /// - Throws: `PostgreSQLError`, after whose `unknownOutcome` it may have been done.
+  func run(_ statements: [PostgreSQLStatement]) async throws -> [PostgreSQLRows] {
+    try requireCurrent()
+    return try await pool.runUntilDone(statements)
   }
 
   /// Runs `body` as a transaction whose statements depend on each other's answers, again if another one was in its way.
@@ -78,62 +101,64 @@ final class PostgreSQLStorage: CloudStorage {
   func transaction<Result: Sendable>(
     _ body: @escaping @Sendable (PostgreSQLTransaction) throws -> Result
   ) async throws -> Result {
-    for attempt in 0..<Self.attempts {
-      do {
-        return try await pool.transaction(body)
-      } catch {
-        // Two that add the same row at a time are in each other's way, too.
-        guard let error = error as? PostgreSQLError, error.isConflict || error.state == .uniqueViolation else {
-          throw error
-        }
-        try await pause(after: attempt)
-      }
-    }
-    throw Self.crowded
+    try requireCurrent()
+    // Two that add the same row at a time are in each other's way, too.
+    func isInTheWay(_ error: PostgreSQLError) -> Bool { error.isConflict || error.state == .uniqueViolation }
+    return try await pool.repeating(isInTheWay) { try await pool.transaction(body) }
   }
 
-  private static let attempts = 40
-  private static let crowded = ServerError(
-    .overloaded, "Too many requests of this player at a time; try again in a moment.")
+  /// Whether newer servers have changed the tables so that this one can't use them.
+  var isOutdated: Bool { state.withLock(\.isOutdated) }
 
-  /// Longer each time, and not all at once: whoever waits here holds no connection.
-  private func pause(after attempt: Int) async throws {
-    try await Task.sleep(for: .microseconds(Int64.random(in: 0..<(2_000 << min(attempt, 7)))))
+  func requireCurrent() throws {
+    if isOutdated { throw PostgreSQLSchema.outdated }
   }
 
   func commit(
-    _ writes: WriteSet, of container: ContainerID, ifAt revision: UInt64, leaving: DeviceID?
+    _ writes: WriteSet, of container: ContainerID, ifAt revision: UInt64, leaving: DeviceID?,
+    auditing entry: AuditEntry?
   ) async throws -> Bool {
+    try requireCurrent()
     let commit = try PostgreSQLCommit(writes, of: container, ifAt: revision, leaving: leaving, now: clock())
     let start = DispatchTime.now().uptimeNanoseconds
     func observe(hasFailed: Bool) {
       observer.withLock(\.self)?(1, Int64(DispatchTime.now().uptimeNanoseconds - start), hasFailed)
     }
     do {
-      _ = try await pool.run(commit.statements)
+      try await run(commit, auditing: entry)
       observe(hasFailed: false)
       return true
     } catch {
       observe(hasFailed: true)
-      if error.state == PostgreSQLCommit.sharedLeft { throw SharedLeft() }
-      if error.state == PostgreSQLCommit.swept {
+      guard let refusal = (error as? PostgreSQLCommit.Refusal)?.error else { throw error }
+      if refusal.state == PostgreSQLCommit.sharedLeft { throw SharedLeft() }
+      if refusal.state == PostgreSQLCommit.swept {
         throw APIError(
           .serviceUnavailable, .busy, "This content was sent too long ago; send it again.", retryAfterSeconds: 1)
       }
-      let isFirstTaken = revision == 0 && error.state == .uniqueViolation
-      guard isFirstTaken || error.state == .divisionByZero || error.isConflict else { throw error }
+      let isFirstTaken = revision == 0 && refusal.state == .uniqueViolation
+      guard isFirstTaken || refusal.state == .divisionByZero || refusal.isConflict else { throw refusal }
+      // Others wait as long for the same container: not all at once.
+      if refusal.isConflict { try await PostgreSQLPool.pause(after: 2) }
       return false
     }
   }
 
-  func close() async throws {
-    // Not on the threads that all requests share: it waits for what is still running.
-    await withCheckedContinuation { continuation in
-      Thread.detachNewThread { [pool] in
-        pool.close()
-        continuation.resume()
-      }
+  /// - Throws: `PostgreSQLCommit.Refusal` if the database has refused the commit: nothing was done.
+  private func run(_ commit: PostgreSQLCommit, auditing entry: AuditEntry?) async throws {
+    // A row of the audit log is linked to the one before, which has to be read: that takes several round trips.
+    if let entry { return try await transaction { try $0.run(commit, auditing: entry) } }
+    do {
+      _ = try await pool.run(commit.statements)
+    } catch {
+      guard error.state != nil else { throw error }
+      throw PostgreSQLCommit.Refusal(error: error)
     }
+  }
+
+  func close() async throws {
+    await pool.finish()
+    try await places.shutDown()
   }
 }
 #endif

@@ -9,10 +9,12 @@ import Synchronization
 /// Learns what other servers do with the same database: how far containers have come to which streams listen here, and
 /// what is of the whole cloud. Sweeps what has expired.
 ///
-/// Others are heard within milliseconds. As long as none can be, and with each heartbeat anyway, it looks itself how
-/// far the containers have come.
+/// Others are heard within milliseconds. As long as none can be, as in a database that has no LISTEN, and with each
+/// heartbeat anyway, it looks itself how far the containers have come.
 final class PostgreSQLWatch: Service {
-  private static let sweepSeconds = 60
+  private static let sweepInterval = Duration.seconds(60)
+  /// Of looks at what is of the whole cloud, and at the containers as long as no server can be heard.
+  static let lookInterval = Duration.milliseconds(500)
   private static let positionsAtOnce = 1_000
 
   private let storage: PostgreSQLStorage
@@ -23,19 +25,23 @@ final class PostgreSQLWatch: Service {
     var isListening = false
     /// Whether something may have been missed.
     var mustLook = true
+    /// Whether the database has no notices.
+    var isMute = false
   }
   private let state = Mutex(State())
 
   init(_ storage: PostgreSQLStorage, _ events: EventHub, heartbeatSeconds: Int) {
     (self.storage, self.events, self.heartbeatSeconds) = (storage, events, heartbeatSeconds)
-    events.relay { [notices] relayed in
+    events.relay { [notices, weak self] relayed in
+      guard let self, !state.withLock(\.isMute) else { return }
       notices.add(relayed) { texts in
         let statements = texts.map {
           PostgreSQLStatement("SELECT pg_notify($1, $2)::text", [.text(PostgreSQLNotices.channel), .text($0)])
         }
         do {
-          _ = try await storage.pool.run(statements)
+          _ = try await storage.run(statements)
         } catch {
+          if (error as? PostgreSQLError)?.isMissing == true { return self.fallSilent(error) }
           storage.logger.failure("Other servers can't be told of changes", error)
         }
       }
@@ -46,10 +52,11 @@ final class PostgreSQLWatch: Service {
     let listener = PostgreSQLListener(storage.pool.settings, channel: PostgreSQLNotices.channel) { event in
       switch event {
       case .heard(let text): for relayed in self.notices.read(text) { self.events.receive(relayed) }
-      case .listening: self.state.withLock { $0 = State(isListening: true) }
+      case .listening: self.state.withLock { $0.isListening = true }
+      case .missing(let error): self.fallSilent(error)
       case .lost(let error):
         let wasListening = self.state.withLock { state in
-          defer { state = State() }
+          defer { (state.isListening, state.mustLook) = (false, true) }
           return state.isListening
         }
         if wasListening {
@@ -58,11 +65,11 @@ final class PostgreSQLWatch: Service {
       }
     }
     await cancelWhenGracefulShutdown {
-      async let sweeping: Void = self.repeating(every: Self.sweepSeconds, "What has expired can't be swept") { _ in
-        try await self.storage.sweep(now: self.storage.clock())
+      async let sweeping: Void = self.repeating(every: Self.sweepInterval, "What has expired can't be swept") { _ in
+        if !self.storage.isOutdated { try await self.storage.sweep(now: self.storage.clock()) }
       }
-      await self.repeating(every: 1, "What other servers changed can't be looked for") {
-        try await self.look(atSecond: $0)
+      await self.repeating(every: Self.lookInterval, "What other servers changed can't be looked for") {
+        try await self.look($0)
       }
       await sweeping
     }
@@ -74,28 +81,44 @@ final class PostgreSQLWatch: Service {
     }
   }
 
+  /// Goes on without notices.
+  private func fallSilent(_ error: any Error) {
+    let isFirst = state.withLock { state in
+      defer { state.isMute = true }
+      return !state.isMute
+    }
+    if isFirst {
+      storage.logger.notice(
+        "This database has no LISTEN: what other servers change is looked for", metadata: ["reason": "\(error)"])
+    }
+  }
+
+  /// - Parameter body: Takes how many times it was called before.
   private func repeating(
-    every seconds: Int, _ failure: Logger.Message, _ body: @Sendable (_ second: Int) async throws -> Void
+    every interval: Duration, _ failure: Logger.Message, _ body: @Sendable (_ number: Int) async throws -> Void
   ) async {
-    var second = 0
+    var number = 0
     while !Task.isCancelled {
-      do { try await Task.sleep(for: .seconds(seconds)) } catch { return }
-      second += seconds
+      do { try await Task.sleep(for: interval) } catch { return }
+      defer { number += 1 }
       do {
-        try await body(second)
+        try await body(number)
       } catch {
         storage.logger.failure(failure, error)
       }
     }
   }
 
-  func look(atSecond second: Int) async throws {
-    try await storage.refresh()
+  /// - Parameter number: How many looks there were before.
+  func look(_ number: Int) async throws {
+    let perSecond = Int(Duration.seconds(1) / Self.lookInterval)
+    if number % perSecond == 0 { try await storage.refresh() }
+    if storage.isOutdated { return }
     let mustLook = state.withLock { state in
-      defer { state.mustLook = !state.isListening }
+      defer { state.mustLook = !state.isListening || state.isMute }
       return state.mustLook
     }
-    if mustLook || second % heartbeatSeconds == 0 { try await lookAtPositions() }
+    if mustLook || number % (heartbeatSeconds * perSecond) == 0 { try await lookAtPositions() }
   }
 
   /// How far containers have come to which streams listen here, and which of these have to end.
@@ -129,7 +152,10 @@ extension PostgreSQLStorage {
     PostgreSQLWatch(self, events, heartbeatSeconds: heartbeatSeconds)
   }
 
-  func probe() async throws { _ = try await pool.run([PostgreSQLStatement("SELECT 1::bigint")]) }
+  func probe() async throws {
+    try requireCurrent()
+    _ = try await run([PostgreSQLStatement("SELECT 1::bigint")])
+  }
 
   func observeCommits(_ body: @escaping CommitObserver) { observer.withLock { $0 = body } }
 

@@ -23,12 +23,6 @@ extension SQLiteCloudStorage {
       arguments: [container.deletedMark]) != nil
   }
 
-  @discardableResult
-  func delete(_ container: ContainerID, now: Int64) async throws -> Deletion {
-    try await delete(container, now: now, auditing: nil)
-  }
-
-  /// - Parameter entry: What the audit log says about it, in the same transaction.
   func delete(_ container: ContainerID, now: Int64, auditing entry: AuditEntry?) async throws -> Deletion {
     let shared = Mutex<[ContainerID]>([])
     let forget: @Sendable () -> Void = {

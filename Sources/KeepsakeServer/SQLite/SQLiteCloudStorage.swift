@@ -107,13 +107,6 @@ final class SQLiteCloudStorage: CloudStorage {
   }
 
   func commit(
-    _ writes: WriteSet, of container: ContainerID, ifAt revision: UInt64, leaving: DeviceID?
-  ) async throws -> Bool {
-    try await commit(writes, of: container, ifAt: revision, leaving: leaving, auditing: nil)
-  }
-
-  /// - Parameter entry: What the audit log says about it, in the same transaction.
-  func commit(
     _ writes: WriteSet, of container: ContainerID, ifAt revision: UInt64, leaving: DeviceID?,
     auditing entry: AuditEntry?
   ) async throws -> Bool {

@@ -1,4 +1,5 @@
 #if Cloud
+import Foundation
 import Logging
 
 #if PostgreSQL
@@ -8,23 +9,47 @@ import KeepsakePostgreSQL
 /// The database that several servers use.
 enum CloudDatabase {
   /// - Throws: `ServerError` if this program was built without support for it, or the database can't be used.
-  static func open(_ configuration: ServerConfiguration, logger: Logger) async throws -> any CloudStorage {
+  static func open(_ configuration: ServerConfiguration, logger: Logger) async throws -> any AdminStorage {
     #if PostgreSQL
     var settings = PostgreSQLSettings(configuration.database ?? "")
     settings.statementSeconds = configuration.databaseSeconds
     settings.answerSeconds = 2 * configuration.databaseSeconds
+    settings.standIn = configuration.databaseStandIn
     do {
       return try await PostgreSQLStorage(
-        settings, connections: configuration.databaseConnections, clock: configuration.clock, logger: logger)
+        settings, connections: configuration.databaseConnections,
+        contents: try ContentPlace.all(configuration.contents), clock: configuration.clock, logger: logger)
     } catch let error as ServerError {
       throw error
+    } catch let error as ContentStorageError {
+      throw ServerError(.inputOutput, "The place of large contents can't be used.", cause: error)
     } catch {
       throw ServerError(.inputOutput, "The database can't be opened.", cause: error)
     }
     #else
-    throw ServerError(
-      .configuration, "This program was built without PostgreSQL: build it with --traits Cloud,PostgreSQL.")
+    throw missing
     #endif
   }
+
+  /// Returns the admin keys and the audit log of a cloud, for commands beside its servers.
+  ///
+  /// - Parameters:
+  ///   - data: The data folder of a server, which must exist.
+  ///   - database: The address of the PostgreSQL database that the cloud is in; nil for one in the folder.
+  /// - Throws: As `open`.
+  static func adminTables(data: URL, database: String?) throws -> any AdminTables {
+    let file = try DataFolder.existingDatabase(in: data)
+    #if PostgreSQL
+    if let database { return try PostgreSQLAdminTables(PostgreSQLSettings(database)) }
+    #else
+    if database != nil { throw missing }
+    #endif
+    return SQLiteAdminTables(database: file)
+  }
+
+  #if !PostgreSQL
+  private static let missing = ServerError(
+    .configuration, "This program was built without PostgreSQL: build it with --traits Cloud,PostgreSQL.")
+  #endif
 }
 #endif

@@ -28,6 +28,8 @@ struct TokenAuthority: Sendable {
 
   /// What the banks of this cloud sign with, the newest first.
   var bankKeys: [Data] { signer.value.bankKeys }
+  /// What nonces are made with, the newest first.
+  var nonceKeys: [Data] { signer.value.nonceKeys }
 
   /// Reads the secrets again, whether they look changed or not.
   func reload() { signer.reload() }

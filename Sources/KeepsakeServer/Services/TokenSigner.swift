@@ -31,11 +31,18 @@ struct TokenSigner: Sendable {
   /// What the banks of this cloud sign with, the newest first: derived from the secrets, so that knowing it doesn't
   /// make tokens.
   let bankKeys: [Data]
+  /// What nonces are recognized by, derived as well: under the newest secrets, as tokens are valid.
+  let nonceKeys: [Data]
 
   init(secrets: [ServerSecrets.Secret], lifetimeDays: Int = Self.defaultLifetimeDays) {
-    keys = secrets.map { Key(key: SymmetricKey(data: $0.bytes), createdMilliseconds: $0.createdMilliseconds) }
+    let keys = secrets.map { Key(key: SymmetricKey(data: $0.bytes), createdMilliseconds: $0.createdMilliseconds) }
     lifetimeMilliseconds = Int64(lifetimeDays) * Self.millisecondsPerDay
-    bankKeys = keys.map { Data(HMAC<SHA256>.authenticationCode(for: Data("keepsake bank".utf8), using: $0.key)) }
+    func derived(_ purpose: String) -> [Data] {
+      keys.map { Data(HMAC<SHA256>.authenticationCode(for: Data(purpose.utf8), using: $0.key)) }
+    }
+    self.keys = keys
+    bankKeys = derived("keepsake bank")
+    nonceKeys = Array(derived("keepsake nonce").prefix(ServerSecrets.valid))
   }
 
   /// Returns a new token.

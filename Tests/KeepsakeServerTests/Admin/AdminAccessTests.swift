@@ -83,7 +83,7 @@ import Testing
       try device.save(Data("a save".utf8), to: "main")
       try await device.sync.sync()
       let revoked = try stage.client(name: "revoked")
-      try AdminKeys(data: stage.data).revoke("revoked")
+      try stage.keys().revoke("revoked")
       var others: [AdminScope: Client] = [:]
       for scope in AdminScope.allCases {
         others[scope] = try stage.client(Set(AdminScope.allCases).subtracting([scope]), name: "all-but-\(scope)")
@@ -259,7 +259,7 @@ import Testing
         #expect(!lines.contains { $0.contains(secret) })
       }
       #expect(try Traces.files(of: stage.data, having: [Data(token.utf8)]).isEmpty)
-      let keys = try AdminKeys(data: stage.data).list()
+      let keys = try stage.keys().list()
       #expect(!String(describing: keys).contains(token))
     }
   }
@@ -267,7 +267,7 @@ import Testing
   @Test("keys have names, scopes and an end; a name isn't given twice, and a running server notices at once")
   func keys() async throws {
     try await AdminStage.with { stage in
-      let keys = try AdminKeys(data: stage.data)
+      let keys = try stage.keys()
       let (text, key) = try keys.create("ada", scopes: [.saves, .read])
       #expect(key.scopes == [.read, .saves] && text.hasPrefix("adm_"))
       let client = try stage.client(token: text)

@@ -1,11 +1,16 @@
 #if Cloud
 import Foundation
 import GRDB
+import KeepsakeReplication
 import TestSupport
 
 @testable import KeepsakeServer
 
-/// The database of a server, changed as somebody could who has its folder.
+#if PostgreSQL
+import KeepsakePostgreSQL
+#endif
+
+/// The database of a server, changed as somebody could who has it.
 enum AdminDatabase {
   static func run(_ data: URL, _ sql: String, _ arguments: StatementArguments = []) async throws {
     let queue = try open(data)
@@ -13,7 +18,19 @@ enum AdminDatabase {
     try queue.close()
   }
 
-  /// Opens it for a test that takes turns with the server.
+  /// Removes the bytes of a content, wherever the server has its data.
+  static func removeContent(_ hash: ContentHash, of data: URL) async throws {
+    #if PostgreSQL
+    if let address = try TestDatabase.address(of: data) {
+      let statement = PostgreSQLStatement("DELETE FROM content WHERE hash = $1", [.bytes(hash.bytes)])
+      _ = try PostgreSQLConnection(TestDatabase.settings(address)).run([statement])
+      return
+    }
+    #endif
+    try await run(data, "DELETE FROM content WHERE hash = ?", [hash.bytes])
+  }
+
+  /// Opens one in a folder for a test that takes turns with the server.
   static func open(_ data: URL) throws -> DatabaseQueue {
     var configuration = Configuration()
     configuration.busyMode = .timeout(TimeInterval(Patience.limit.components.seconds))

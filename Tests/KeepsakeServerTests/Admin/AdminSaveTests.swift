@@ -1,6 +1,5 @@
 #if Cloud
 import Foundation
-import GRDB
 import KeepsakeReplication
 import KeepsakeStore
 import KeepsakeSync
@@ -199,8 +198,7 @@ import Testing
       #expect(try await restore(ids[0], of: other, client).code == "version_unknown")
       let absent = try await restore(VersionID(high: 1, low: 2), of: device, client)
       #expect(absent.status == 404 && absent.code == "version_unknown")
-      try await AdminDatabase.run(
-        stage.data, "DELETE FROM content WHERE hash = ?", [ContentHash(of: Data("level 6".utf8)).bytes])
+      try await AdminDatabase.removeContent(ContentHash(of: Data("level 6".utf8)), of: stage.data)
       let gone = try await restore(ids[0], of: device, client)
       #expect(gone.status == 409 && gone.code == "content_missing")
       let bytes = try await client.call("GET", AdminStage.path(device, "/versions/\(ids[0])/bytes"))

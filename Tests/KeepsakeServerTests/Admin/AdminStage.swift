@@ -67,8 +67,10 @@ struct AdminStage {
   func client(
     _ scopes: Set<AdminScope> = Set(AdminScope.allCases), name: String = "ada", appKeys: [String] = []
   ) throws -> Client {
-    try client(token: try AdminKeys(data: data).create(name, scopes: scopes, appKeys: appKeys).text)
+    try client(token: try keys().create(name, scopes: scopes, appKeys: appKeys).text)
   }
+
+  func keys() throws -> AdminKeys { try AdminKeys(data: data, database: TestDatabase.address(of: data)) }
 
   func client(token: String?) throws -> Client { Client(url: try url, appKey: server.appKey, token: token) }
 
@@ -102,7 +104,7 @@ struct AdminStage {
   /// The audit log, oldest row first.
   func audit() throws -> [AuditReader.Row] {
     var rows: [AuditReader.Row] = []
-    try AuditReader(data: data).rows(limit: 1_000) { rows.insert($0, at: 0) }
+    try AuditReader(data: data, database: TestDatabase.address(of: data)).rows(limit: 1_000) { rows.insert($0, at: 0) }
     return rows
   }
 

@@ -1,6 +1,5 @@
 #if Cloud
 import Foundation
-import GRDB
 import KeepsakeReplication
 import Logging
 import TestSupport
@@ -18,14 +17,21 @@ import Testing
     AuditEntry(atMilliseconds: 5, key: "k", name: "ada", act: "player.ban", request: "r")
   }
 
-  private func rows(_ storage: SQLiteCloudStorage) async throws -> [ContainerID: Ban] {
-    try await storage.reading { try Ban.all(in: $0).players }
+  /// The ban as the database has it.
+  private func row(of container: ContainerID, _ storage: any AdminStorage) async throws -> Ban? {
+    #if PostgreSQL
+    if let storage = storage as? PostgreSQLStorage {
+      return try await storage.transaction { try $0.ban(of: container) }
+    }
+    #endif
+    let storage = try #require(storage as? SQLiteCloudStorage)
+    return try await storage.reading { try Ban.row(of: container, in: $0) }
   }
 
-  @Test("a player who was deleted meanwhile isn't banned, and nothing of the player comes back")
-  func deleted() async throws {
-    try await TemporaryFolder.with { folder in
-      let storage = try AdminStage.storage(in: folder)
+  @Test(
+    "a player who was deleted meanwhile isn't banned, and nothing of the player comes back", arguments: TestStorage.all)
+  func deleted(kind: TestStorage) async throws {
+    try await kind.with { storage in
       let container = Self.identity.container
       let ban = Ban(reason: "x", sinceMilliseconds: 1)
       try await storage.setBan(ban, of: container, auditing: Self.entry())
@@ -37,16 +43,14 @@ import Testing
       } throws: {
         ($0 as? APIError)?.code == .playerUnknown
       }
-      #expect(try await rows(storage).isEmpty)
+      #expect(try await row(of: container, storage) == nil)
       #expect(storage.ban(of: container) == nil)
-      try await storage.close()
     }
   }
 
-  @Test("of bans at the same time, memory and database have the same one")
-  func raced() async throws {
-    try await TemporaryFolder.with { folder in
-      let storage = try AdminStage.storage(in: folder)
+  @Test("of bans at the same time, memory and database have the same one", arguments: TestStorage.all)
+  func raced(kind: TestStorage) async throws {
+    try await kind.with { storage in
       let container = Self.identity.container
       for _ in 0..<5 {
         try await withThrowingTaskGroup(of: Void.self) { group in
@@ -56,9 +60,8 @@ import Testing
           }
           try await group.waitForAll()
         }
-        #expect(try await rows(storage)[container] == storage.ban(of: container))
+        #expect(try await row(of: container, storage) == storage.ban(of: container))
       }
-      try await storage.close()
     }
   }
 

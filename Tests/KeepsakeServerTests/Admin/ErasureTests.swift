@@ -30,7 +30,9 @@ import Testing
     try await device.sync.sync()
   }
 
-  @Test("neither ids nor contents are in the database, its log, files or the server's log; other players keep theirs")
+  @Test(
+    "neither ids nor contents are in the database, its log, files or the server's log; other players keep theirs",
+    .enabled(if: !TestDatabase.isUsedByServers, "the database's files aren't the server's"))
   func leavesNothing() async throws {
     let log = RecordedLog()
     try await AdminStage.with(logger: log.logger) { stage in
@@ -135,7 +137,9 @@ import Testing
     }
   }
 
-  @Test("a deletion whose files can't all be removed is done, and says that something is left")
+  @Test(
+    "a deletion whose files can't all be removed is done, and says that something is left",
+    .enabled(if: !TestDatabase.isUsedByServers, "contents aren't in files"))
   func saidFiles() async throws {
     try await AdminStage.with { stage in
       let device = try await stage.device()
@@ -196,7 +200,10 @@ import Testing
       try device.save(Data("a save".utf8), to: "main")
       try await device.sync.sync()
       let client = try stage.client()
-      #expect(try await client.call("DELETE", AdminStage.path(device)).status == 200)
+      let answer = try await client.call("DELETE", AdminStage.path(device))
+      #expect(answer.status == 200)
+      // What the database keeps of deleted rows isn't the server's to erase.
+      if TestDatabase.isUsedByServers { #expect(answer.json["erased"] as? Bool == false) }
       for isRestarted in [false, true] {
         if isRestarted {
           try await server.stop()

@@ -84,7 +84,7 @@ import Testing
     var missing = issuer
     missing.keys = .file(folder.url.appendingPathComponent("nothing"))
     configuration.identityIssuers = [missing]
-    #expect { try IdentityChecks(configuration, logger: RecordedLog().logger) } throws: {
+    #expect { try IdentityChecks(configuration, nonceKeys: { [] }, logger: RecordedLog().logger) } throws: {
       ($0 as? ServerError)?.code == .missing
     }
   }

@@ -257,6 +257,36 @@ import Testing
     }
   }
 
+  @Test("a nonce stays good when the server starts again, at other servers, and while its secret is the newest but one")
+  func keptNonce() async throws {
+    try await TemporaryFolder.with { folder in
+      var login = try issuer.configuration(in: folder)
+      login.requiresNonce = true
+      let data = folder.appendingPathComponent("cloud")
+      func start() async throws -> LiveServer {
+        try await LiveServer.start(data: data, change: { $0.identityIssuers = [login] })
+      }
+      let first = try await start()
+      let phone = try await first.client.register().0
+      let made = try await phone.call("POST", "/v1/identities/nonce", json: #"{"issuer": "login"}"#)
+      let nonce = try #require(made.json["nonce"] as? String)
+      try await first.stop()
+      _ = try ServerSecrets(data: data).rotate(now: 5)
+      let second = try await start()
+      let proof = try issuer.token(of: "ada", ["nonce": nonce])
+      #expect(try await post(Client(server: second, token: phone.token), proof).status == 200)
+      try await second.stop()
+    }
+    let device = DeviceID(high: 1, low: 1)
+    let keys = (1...3 as ClosedRange<UInt8>).map { Data(repeating: $0, count: 32) }
+    let nonce = NonceAuthority(keys: { [keys[0]] }).nonce(for: device, issuer: "login", now: 5)
+    func expiry(_ keys: [Data]) -> Int64? {
+      NonceAuthority(keys: { keys }).expiry(of: nonce, for: device, issuer: "login", now: 6)
+    }
+    #expect(expiry([keys[0]]) == 600_005 && expiry([keys[1], keys[0]]) == 600_005)
+    #expect(expiry([keys[1], keys[2]]) == nil && expiry([]) == nil)
+  }
+
   @Test("a token for one use is refused from a second device, as long as it is valid")
   func singleUse() async throws {
     let clock = IdentityClock()

@@ -323,34 +323,6 @@ struct PostgreSQLDecisionTests {
     }
   }
 
-  @Test("servers that start at the same time with an empty database make one, and a newer one is left alone")
-  func schema() async throws {
-    let name = "s\(UUID().uuidString.lowercased().filter { $0 != "-" })"
-    let connection = try PostgreSQLConnection(settings)
-    let own = TestDatabase.settings(try TestDatabase.address(ofSchema: name))
-    try await withThrowingTaskGroup(of: Void.self) { group in
-      for _ in 0..<6 {
-        group.addTask { [own] in
-          let storage = try await PostgreSQLStorage(own, connections: 1)
-          try await storage.addGem(to: Self.newContainer(), mark: 1)
-          try await storage.close()
-        }
-      }
-      try await group.waitForAll()
-    }
-    let made = try connection.run([
-      PostgreSQLStatement("SELECT number FROM \(name).schema_number"),
-      PostgreSQLStatement("SELECT count(*) FROM \(name).container"),
-    ])
-    let numbers = try made.flatMap { rows in try rows.map { row in try row.int(0) } }
-    #expect(numbers == [PostgreSQLSchema.number, 6])
-    _ = try connection.run([PostgreSQLStatement("UPDATE \(name).schema_number SET number = number + 1")])
-    await #expect { _ = try await PostgreSQLStorage(own, connections: 1) } throws: {
-      ($0 as? ServerError)?.code == .newerData
-    }
-    try TestDatabase.drop(schema: name)
-  }
-
   @Test("of two players whose servers pay one receipt at the same time, one gets it")
   func receipt() async throws {
     try await with { storage in

@@ -20,11 +20,11 @@ struct PostgreSQLStorageTests {
     now: Int64 = 5, _ body: (PostgreSQLStorage, PostgreSQLStorage, PostgreSQLConnection) async throws -> Void
   ) async throws {
     let name = "s\(UUID().uuidString.lowercased().filter { $0 != "-" })"
-    let settings = TestDatabase.settings(try TestDatabase.address(ofSchema: name))
-    let one = try await PostgreSQLStorage(settings, connections: 2, clock: { now })
-    let other = try await PostgreSQLStorage(settings, connections: 2, clock: { now })
+    let address = try TestDatabase.address(ofSchema: name)
+    let one = try await TestDatabase.storage(at: address, clock: { now })
+    let other = try await TestDatabase.storage(at: address, clock: { now })
     do {
-      try await body(one, other, try PostgreSQLConnection(settings))
+      try await body(one, other, try PostgreSQLConnection(TestDatabase.settings(address)))
     } catch {
       try await one.close()
       try await other.close()
@@ -44,91 +44,6 @@ struct PostgreSQLStorageTests {
   private func record(_ number: UInt64, in storage: PostgreSQLStorage) async throws {
     try await storage.recordDevice(
       DeviceRecord(identity: device(number), name: "A", createdMilliseconds: 5, seenMilliseconds: 5))
-  }
-
-  // MARK: Large contents
-
-  private func put(_ bytes: Data, to storage: PostgreSQLStorage) async throws -> ContentHash {
-    let file = try TemporaryFolder()
-    let url = file.url.appendingPathComponent("content")
-    try bytes.write(to: url)
-    let hash = ContentHash(of: bytes)
-    _ = try await storage.putContent(
-      KeptContent(hash: hash, length: bytes.count, base: nil, bytes: .file(url, count: bytes.count)),
-      of: container, quota: nil)
-    return hash
-  }
-
-  private func bytes(
-    _ hash: ContentHash, in storage: PostgreSQLStorage, _ range: Range<Int>? = nil
-  ) async throws -> Data {
-    let found = try #require(try await storage.content(hash, of: container))
-    guard case .parts(let parts) = found.bytes else { return try await found.bytes.reader()() }
-    var bytes = Data()
-    try await parts.each(of: range ?? 0..<parts.count) { bytes += $0 }
-    return bytes
-  }
-
-  private func names(_ connection: PostgreSQLConnection) throws -> [String] {
-    let rows = try connection.run([PostgreSQLStatement("SELECT DISTINCT name FROM content_part ORDER BY name")])[0]
-    return try rows.map { try $0.text(0) }
-  }
-
-  @Test("a large content is read whole and in ranges, also at the other server")
-  func ranges() async throws {
-    try await with { one, other, _ in
-      let content = frameBytes(3 * ContentParts.partBytes + 17, seed: 1)
-      let hash = try await put(content, to: one)
-      #expect(try await bytes(hash, in: other) == content)
-      let edge = ContentParts.partBytes
-      let last = content.count - 1..<content.count
-      for range in [0..<1, edge - 1..<edge + 1, edge..<2 * edge, edge - 5..<3 * edge + 5, last] {
-        #expect(try await bytes(hash, in: other, range) == content.dropFirst(range.lowerBound).prefix(range.count))
-      }
-    }
-  }
-
-  @Test("a content that was committed keeps its bytes, although its server never learned that and gives them up")
-  func committedUnknown() async throws {
-    try await with { one, _, connection in
-      let content = frameBytes(2_000_000, seed: 1)
-      let hash = try await put(content, to: one)
-      let name = try #require(try names(connection).first)
-      try await one.discard(name, of: container)
-      #expect(try await bytes(hash, in: one) == content)
-    }
-  }
-
-  @Test("parts that no row names are swept after a day, and those of contents never")
-  func sweptParts() async throws {
-    try await with { one, other, connection in
-      let content = frameBytes(2_000_000, seed: 1)
-      let hash = try await put(content, to: one)
-      let folder = try TemporaryFolder()
-      let url = folder.url.appendingPathComponent("lost")
-      try content.write(to: url)
-      try await one.adopt(url, as: "lost", of: container)
-      try await other.sweep(now: Self.day)
-      #expect(try names(connection).contains("lost"))
-      try await other.sweep(now: Self.day + 10)
-      #expect(try names(connection).count == 1 && !names(connection).contains("lost"))
-      #expect(try await bytes(hash, in: one) == content)
-      // What is committed after its parts were swept is refused, and may be sent again.
-      let late = WriteSet.Content(
-        hash: ContentHash(of: Data([1])), length: 1, base: nil, bytes: .stored(name: "lost", count: content.count))
-      let error = await #expect(throws: APIError.self) { try await one.decide(on: container) { _ = try $0.keep(late) } }
-      #expect(error?.code == .busy)
-      #expect(try await !one.hasContent(late.hash, of: container))
-    }
-  }
-
-  @Test("a deleted player's large contents are gone")
-  func deletedParts() async throws {
-    try await with { one, _, connection in
-      for seed in 1...3 as ClosedRange<UInt64> { _ = try await put(frameBytes(2_000_000, seed: seed), to: one) }
-      #expect(try await one.delete(container, now: 5).areFilesGone)
-      #expect(try names(connection).isEmpty)
-    }
   }
 
   // MARK: Sweeping
@@ -174,17 +89,17 @@ struct PostgreSQLStorageTests {
       let removed = try events.subscribe(device(1).device, to: container)
       let kept = try events.subscribe(device(2).device, to: container)
       try await one.addGem(to: container, mark: 1)
-      try await watch.look(atSecond: 1)
+      try await watch.look(1)
       for stream in [removed, kept] {
         var notices = stream.notices.makeAsyncIterator()
         #expect(await notices.next()?.seq == 1)
       }
       _ = try await one.retire(device(1).device, of: container, now: 6)
-      try await watch.look(atSecond: 2)
+      try await watch.look(2)
       try #require(events.count == 1)
       for await notice in removed.notices where notice.seq > 1 { Issue.record("\(notice.seq)") }
       try await one.delete(container, now: 7)
-      try await watch.look(atSecond: 3)
+      try await watch.look(3)
       try #require(events.count == 0)
       for await _ in kept.notices {}
     }

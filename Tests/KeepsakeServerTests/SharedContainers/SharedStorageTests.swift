@@ -17,10 +17,11 @@ import Testing
       container: ContainerID(high: number, low: 3), app: app)
   }
 
-  @Test("a device whose player was just banned in the game gets no further one by signing in to a shared container")
-  func bannedMeanwhile() async throws {
-    try await TemporaryFolder.with { folder in
-      let storage = try AdminStage.storage(in: folder)
+  @Test(
+    "a device whose player was just banned in the game gets no further one by signing in to a shared container",
+    arguments: TestStorage.all)
+  func bannedMeanwhile(kind: TestStorage) async throws {
+    try await kind.with { storage in
       var shared: [DeviceIdentity] = []
       for number: UInt64 in [1, 2] {
         let parent = device(number, Self.app)
@@ -45,7 +46,6 @@ import Testing
         ($0 as? APIError)?.code == .banned
       }
       #expect(try await storage.devices(of: shared[0].container).map(\.identity.device) == [shared[0].device])
-      try await storage.close()
     }
   }
 

@@ -120,6 +120,9 @@ struct ServerProcessTests {
     try await configuration.useTestDatabase()
     if let address = ProcessInfo.processInfo.environment[ServerProcess.databaseVariable] {
       (configuration.database, configuration.databaseConnections) = (address, 4)
+      #if PostgreSQL
+      configuration.databaseStandIn = TestDatabase.standIn
+      #endif
     }
     configuration.metricsPort = 0
     if words[3] != ServerProcess.noQuota {

@@ -22,6 +22,8 @@ enum TestDatabase {
   }()
   /// Whether the servers of all tests use it, and not each a file.
   static let isUsedByServers = ProcessInfo.processInfo.environment["KEEPSAKE_CLOUDS"] == "PostgreSQL"
+  /// Whether it behaves as another database of its family (`standIn`).
+  static let isStandIn = ProcessInfo.processInfo.environment["KEEPSAKE_POSTGRES_STAND_IN"] == "1"
 }
 
 #if PostgreSQL
@@ -31,6 +33,17 @@ extension TestDatabase {
     var settings = PostgreSQLSettings(address)
     (settings.connectSeconds, settings.statementSeconds, settings.answerSeconds) = (60, 120, 240)
     return settings
+  }
+
+  /// A database without notices, in which one of twenty transactions fails; nil for PostgreSQL itself.
+  static let standIn = isStandIn ? PostgreSQLStandIn(missing: ["LISTEN", "SELECT pg_notify"], oneFailsOf: 20) : nil
+
+  static func storage(
+    at address: String, connections: Int = 2, clock: @escaping @Sendable () -> Int64 = { 0 }
+  ) async throws -> PostgreSQLStorage {
+    var settings = settings(address)
+    settings.standIn = standIn
+    return try await PostgreSQLStorage(settings, connections: connections, clock: clock)
   }
 
   /// Returns the address of a schema, which is made if there is none: as good as a database of its own.
@@ -61,14 +74,22 @@ extension TestDatabase {
 
 extension TestDatabase {
   /// Opens what a server with this folder has kept, after it has ended.
-  static func storage(of data: URL) async throws -> any CloudStorage {
+  static func storage(of data: URL) async throws -> any AdminStorage {
     #if PostgreSQL
     if isUsedByServers {
-      return try await PostgreSQLStorage(settings(address(ofSchema: schema(of: data))), connections: 2)
+      return try await storage(at: address(ofSchema: schema(of: data)))
     }
     #endif
     return try SQLiteCloudStorage(
       database: data.appendingPathComponent("cloud.sqlite"), contents: data.appendingPathComponent("contents"))
+  }
+
+  /// Returns where a server with this folder has its data; nil for a file in the folder.
+  static func address(of data: URL) throws -> String? {
+    #if PostgreSQL
+    if isUsedByServers { return try address(ofSchema: schema(of: data)) }
+    #endif
+    return nil
   }
 
   /// Returns the name of the schema of a server with this folder.
@@ -83,7 +104,7 @@ extension ServerConfiguration {
     guard TestDatabase.isUsedByServers else { return }
     #if PostgreSQL
     database = try TestDatabase.address(ofSchema: TestDatabase.schema(of: data))
-    databaseConnections = 2
+    (databaseConnections, databaseStandIn) = (2, TestDatabase.standIn)
     #else
     throw ServerError(.configuration, "This program was built without PostgreSQL.")
     #endif
@@ -102,7 +123,7 @@ enum TestStorage: String, CaseIterable, CustomTestStringConvertible {
 
   /// Runs `body` with an empty storage.
   func with<Result>(
-    clock: @escaping @Sendable () -> Int64 = { 0 }, _ body: (any CloudStorage) async throws -> Result
+    clock: @escaping @Sendable () -> Int64 = { 0 }, _ body: (any AdminStorage) async throws -> Result
   ) async throws -> Result {
     switch self {
     case .sqlite:
@@ -118,8 +139,7 @@ enum TestStorage: String, CaseIterable, CustomTestStringConvertible {
     case .postgreSQL:
       #if PostgreSQL
       let name = "s\(UUID().uuidString.lowercased().filter { $0 != "-" })"
-      let settings = TestDatabase.settings(try TestDatabase.address(ofSchema: name))
-      let storage = try await PostgreSQLStorage(settings, connections: 2, clock: clock)
+      let storage = try await TestDatabase.storage(at: TestDatabase.address(ofSchema: name), clock: clock)
       let result: Result
       do {
         result = try await body(storage)

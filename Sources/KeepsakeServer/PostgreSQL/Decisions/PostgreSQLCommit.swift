@@ -11,7 +11,7 @@ struct PostgreSQLCommit {
   private let now: Int64
   private(set) var statements: [PostgreSQLStatement] = []
 
-  /// How the database refuses a content whose parts were swept: by an overflow.
+  /// How the database refuses a content whose bytes were swept: by an overflow.
   static let swept: PostgreSQLError.State = "22003"
   /// How the database refuses to remove a device that has others in shared containers: by a text that is no number.
   static let sharedLeft: PostgreSQLError.State = "22P02"
@@ -110,7 +110,7 @@ struct PostgreSQLCommit {
 
   /// - Parameter isReplaced: Whether the content is put again by the same commit: its row stays.
   private mutating func remove(_ hash: ContentHash, isReplaced: Bool) {
-    dropParts(of: hash)
+    giveUpBytes(of: hash)
     let hash = PostgreSQLValue.bytes(hash.bytes)
     add(
       """
@@ -122,24 +122,22 @@ struct PostgreSQLCommit {
     add("DELETE FROM content WHERE container = $1 AND hash = $2", [hash])
   }
 
-  /// Keeps the parts of a content from being swept. Fails by an overflow if they have been.
+  /// Keeps the bytes of a content from being swept. Fails by an overflow if they have been, or are given up.
   private mutating func use(_ name: String, of count: Int) {
     add(
       """
-      WITH used AS (UPDATE content_part SET taken = $3 WHERE container = $1 AND name = $2 RETURNING 1)
-      SELECT $3 + (CASE WHEN count(*) = $4 THEN 0 ELSE 1 END) FROM used
+      WITH used AS (
+        UPDATE content_object SET taken = $3 WHERE container = $1 AND name = $2 AND taken >= 0 AND size = $4 RETURNING 1
+      ) SELECT $3 + (CASE WHEN count(*) = 1 THEN 0 ELSE 1 END) FROM used
       """,
-      [
-        .bytes(Data(name.utf8)), .int(.max),
-        .int(Int64((count + ContentParts.partBytes - 1) / ContentParts.partBytes)),
-      ])
+      [.bytes(Data(name.utf8)), .int(.max), .int(Int64(count))])
   }
 
-  /// Removes the parts of a content that its row names until now.
-  private mutating func dropParts(of hash: ContentHash) {
+  /// Gives up the bytes of a content that its row names until now. They are removed later (`PostgreSQLStorage.sweep`).
+  private mutating func giveUpBytes(of hash: ContentHash) {
     add(
       """
-      DELETE FROM content_part WHERE container = $1 AND name = (
+      UPDATE content_object SET taken = -1 WHERE container = $1 AND name = (
         SELECT file FROM content WHERE container = $1 AND hash = $2 AND file IS NOT NULL
       )
       """, [.bytes(hash.bytes)])

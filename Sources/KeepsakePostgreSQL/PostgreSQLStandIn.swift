@@ -1,0 +1,28 @@
+#if PostgreSQL
+/// Has a server behave as other databases of PostgreSQL's family may, for tests: it doesn't understand some statements,
+/// and transactions fail although nothing was in their way.
+package struct PostgreSQLStandIn: Hashable, Sendable {
+  /// How the statements begin that aren't understood.
+  package var missing: [String]
+  /// One of so many transactions fails with a serialization failure.
+  package var oneFailsOf: Int
+
+  package init(missing: [String] = [], oneFailsOf: Int) { (self.missing, self.oneFailsOf) = (missing, oneFailsOf) }
+
+  private static let unknown = PostgreSQLStatement("SELECT keepsake_does_not_know_this()")
+  private static let failing = PostgreSQLStatement(
+    "DO $$ BEGIN RAISE EXCEPTION 'by the stand-in' USING ERRCODE = '40001'; END $$")
+
+  /// Returns what is sent in place of a transaction, or of a part of one that is open.
+  func altered(_ statements: [PostgreSQLStatement]) -> [PostgreSQLStatement] {
+    let altered = statements.map { statement in
+      missing.contains { statement.sql.hasPrefix($0) } ? Self.unknown : statement
+    }
+    guard let first = statements.first?.sql, !["BEGIN", "ROLLBACK"].contains(first),
+      Int.random(in: 0..<oneFailsOf) == 0
+    else { return altered }
+    // What fails when it is committed isn't open any more.
+    return first == "COMMIT" ? [PostgreSQLStatement("ROLLBACK"), Self.failing] : altered + [Self.failing]
+  }
+}
+#endif
