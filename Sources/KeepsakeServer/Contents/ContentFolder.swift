@@ -106,7 +106,7 @@ struct ContentFolder: ContentStorage {
     try PrivateFile.sync(second, isFolder: true)
   }
 
-  /// Makes a folder, unless it is there; its name is on the disk then, whoever made it.
+  /// Makes a folder unless it exists. When this returns, its name is on the disk, even if another server made it.
   private func made(_ parent: URL, _ name: String) throws -> URL {
     let url = parent.appendingPathComponent(name, isDirectory: true)
     guard mkdir(url.path, 0o700) == 0 || errno == EEXIST else {

@@ -4,8 +4,8 @@ import Logging
 
 /// A step from one state of a database's tables to the next, forward only, while other servers use them.
 struct PostgreSQLMigration: Sendable {
-  /// Committed together. A statement waits only for a moment for whoever uses its table, since everybody else would
-  /// wait behind it; then all of them are begun anew.
+  /// Committed together. A statement that can't lock its table soon fails, and all of them are begun anew: as long as
+  /// it waits, all other users of the table wait behind it.
   var statements: [String]
   /// The number of the oldest state whose servers may go on with the tables as they are after this; nil for only those
   /// that know this step.

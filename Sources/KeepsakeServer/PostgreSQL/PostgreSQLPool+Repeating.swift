@@ -29,7 +29,7 @@ extension PostgreSQLPool {
     throw Self.crowded
   }
 
-  /// Longer each time, and not all at once: whoever waits here holds no connection.
+  /// Waits before the next attempt, for a random time that grows with each. Holds no connection meanwhile.
   static func pause(after attempt: Int) async throws {
     try await Task.sleep(for: .microseconds(Int64.random(in: 0..<(2_000 << min(attempt, 7)))))
   }

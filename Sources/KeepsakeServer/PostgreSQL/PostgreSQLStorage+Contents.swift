@@ -81,7 +81,7 @@ extension PostgreSQLStorage {
     let arrived = PostgreSQLStatement(
       "UPDATE content_object SET taken = $3 WHERE container = $1 AND name = $2 AND taken >= 0", id + [.int(clock())])
     guard try await read([arrived])[0].count == 1 else {
-      // The player was deleted meanwhile, or it took a day: whoever removed what was there may have been too early.
+      // The player was deleted meanwhile, or it took a day. Bytes that arrived after that removal are still here.
       try await storage.delete(key)
       throw Self.replaced
     }
