@@ -301,7 +301,7 @@ let package = Package(
         .product(name: "HTTPTypes", package: "swift-http-types", condition: cloud),
         .product(name: "JWTKit", package: "jwt-kit", condition: cloud),
       ],
-      swiftSettings: strict),
+      exclude: ["Fixtures"], swiftSettings: strict),
     .testTarget(
       name: "KeepsakeMirrorTests",
       dependencies: ["KeepsakeMirror", "KeepsakeReplication", "KeepsakeStore", "TestSupport"],

@@ -99,6 +99,7 @@ extension PostgreSQLStorage {
   }
 
   func newestSeq(of container: ContainerID) async throws -> UInt64 {
+    if let known = newestSeqs[container] { return known }
     let statement = PostgreSQLStatement("SELECT seq FROM container WHERE id = $1", [.bytes(container.bytes)])
     return try await read([statement])[0].first?.unsigned(0) ?? 0
   }

@@ -29,6 +29,7 @@ final class PostgreSQLStorage: CloudStorage {
   /// Where large contents are.
   let places: ContentPlaces
   let observer = Mutex<CommitObserver?>(nil)
+  let newestSeqs = NewestSeqs(lifetimeSeconds: 60)
   /// What was known of the whole cloud when it was last looked at (`refresh`).
   let state = Mutex(State())
 
@@ -65,6 +66,7 @@ final class PostgreSQLStorage: CloudStorage {
       try load.read(try await read(load.statements), into: &snapshot)
       var following = PostgreSQLLoad(container)
       following.addFollowing(reads, snapshot)
+      newestSeqs.note(snapshot.position.seq, of: container)
       guard following.statements.count > 1 else { return snapshot }
       let revision = snapshot.revision
       try following.read(try await read(following.statements), into: &snapshot)
@@ -127,6 +129,7 @@ final class PostgreSQLStorage: CloudStorage {
     do {
       try await run(commit, auditing: entry)
       observe(hasFailed: false)
+      if let position = writes.position { newestSeqs.note(position.seq, of: container) }
       return true
     } catch {
       observe(hasFailed: true)

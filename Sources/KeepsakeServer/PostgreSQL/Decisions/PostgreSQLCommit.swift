@@ -73,14 +73,26 @@ struct PostgreSQLCommit {
   private mutating func addContents(_ writes: WriteSet) {
     let new = Set(writes.contents.map(\.hash))
     for hash in writes.removedContents.sorted() { remove(hash, isReplaced: new.contains(hash)) }
-    for content in writes.contents { put(content) }
+    let holders = writes.versions.values.filter(\.holds).flatMap { Set($0.version.record.contents) }
+    let counts = Dictionary(holders.map { ($0, Int64(1)) }, uniquingKeysWith: +)
+    for content in writes.contents { put(content, holders: counts[content.hash] ?? 0) }
+    let held = counts.filter { !new.contains($0.key) }.sorted { $0.key < $1.key }
+    if !held.isEmpty {
+      add(
+        """
+        UPDATE content SET holders = holders + given.count FROM unnest($2, $3) AS given (hash, count)
+        WHERE container = $1 AND content.hash = given.hash
+        """, [.list(held.map(\.key.bytes)), .numbers(held.map(\.value))])
+    }
     if !writes.suspects.isEmpty {
       add("UPDATE content SET suspect = 1 WHERE container = $1 AND hash = ANY($2)", [.hashes(writes.suspects)])
     }
   }
 
   /// Puts a content, in place of one that is damaged or lost if there is one, whatever holds that.
-  private mutating func put(_ content: WriteSet.Content) {
+  ///
+  /// - Parameter holders: How many more versions hold it.
+  private mutating func put(_ content: WriteSet.Content, holders: Int64) {
     var (frame, name): (Data?, Data?)
     switch content.bytes {
     case .inline(let bytes): frame = bytes
@@ -97,14 +109,14 @@ struct PostgreSQLCommit {
       INSERT INTO content (
         container, hash, length, base, leans, file, size, taken, suspect, holders, leaning, bytes
       ) SELECT $1, $2, $3, $4, (SELECT count(*) FROM content WHERE container = $1 AND hash = $4),
-        $5, $6, $7, 0, 0, 0, $8
+        $5, $6, $7, 0, $9, 0, $8
       ON CONFLICT (container, hash) DO UPDATE SET length = excluded.length, base = excluded.base,
         leans = excluded.leans, file = excluded.file, size = excluded.size, taken = excluded.taken, suspect = 0,
-        bytes = excluded.bytes
+        holders = content.holders + excluded.holders, bytes = excluded.bytes
       """,
       [
         .bytes(content.hash.bytes), .int(Int64(content.length)), base, .bytes(name), .int(Int64(content.bytes.count)),
-        .int(now), .bytes(frame),
+        .int(now), .bytes(frame), .int(holders),
       ])
   }
 
@@ -185,16 +197,12 @@ struct PostgreSQLCommit {
   private mutating func put(_ written: WriteSet.Version, _ packed: Data?, mark: UInt64, isReplaced: Bool) {
     let record = written.version.record
     let id = PostgreSQLValue.bytes(record.id.bytes)
-    add(
-      """
-      INSERT INTO mark (container, seq, mark) SELECT container, seq, mark FROM version WHERE container = $1 AND id = $2
-      """, [id])
-    if written.holds, !record.contents.isEmpty {
+    if written.isStored {
       add(
         """
-        UPDATE content SET holders = holders + 1 WHERE container = $1 AND hash = ANY($3)
-        AND NOT EXISTS (SELECT 1 FROM version WHERE container = $1 AND id = $2 AND holds = 1)
-        """, [id, .hashes(record.contents)])
+        INSERT INTO mark (container, seq, mark)
+        SELECT container, seq, mark FROM version WHERE container = $1 AND id = $2
+        """, [id])
     }
     add(
       """
@@ -208,7 +216,7 @@ struct PostgreSQLCommit {
         .bytes(Data(record.slot.utf8)), .bytes(packed),
       ])
     // From now on its row says so.
-    add("DELETE FROM covered WHERE container = $1 AND id = $2", [id])
+    if written.wasCovered { add("DELETE FROM covered WHERE container = $1 AND id = $2", [id]) }
   }
 
   /// Marks versions as covered: they are no heads any more, or are marked by themselves if they aren't here.
@@ -216,12 +224,14 @@ struct PostgreSQLCommit {
     let ids = writes.covered.filter { writes.versions[$0] == nil }.map(\.bytes)
     guard !ids.isEmpty else { return }
     add("UPDATE version SET head = 0 WHERE container = $1 AND head = 1 AND id = ANY($2)", [.list(ids)])
+    let apart = writes.coveredApart.filter { writes.versions[$0] == nil }.map(\.bytes)
+    if apart.isEmpty { return }
     add(
       """
       INSERT INTO covered (container, id, pruned) SELECT $1, given.id, 0 FROM unnest($2) AS given (id)
       WHERE NOT EXISTS (SELECT 1 FROM version WHERE version.container = $1 AND version.id = given.id)
       ON CONFLICT (container, id) DO NOTHING
-      """, [.list(ids)])
+      """, [.list(apart)])
   }
 
   private mutating func addReleases(_ writes: WriteSet) {
