@@ -106,18 +106,10 @@ struct PackedStorageTests {
   func waited(_ kind: TestStorage) async throws {
     try await kind.with(detailedDecisions: 10) { storage in
       let late = Self.earn(0)
-      try await Self.record(0..<1, in: storage) { _ in
-        late
-      } verdict: { _ in
-        .waiting
-      }
+      try await Self.record(0..<1, in: storage, operation: { _ in late }, verdict: { _ in .waiting })
       try await Self.record(1..<(11 + Self.batch), in: storage)
       #expect(try await Self.decided([late.id], in: storage)[late.id]?.verdict == .waiting)
-      try await Self.record(0..<1, in: storage) { _ in
-        late
-      } verdict: { _ in
-        .declined
-      }
+      try await Self.record(0..<1, in: storage, operation: { _ in late }, verdict: { _ in .declined })
       var expected = DecidedOperation(verdict: .declined, fingerprint: late.fingerprint, chain: Self.chain)
       #expect(try await Self.decided([late.id], in: storage)[late.id] == expected)
       try await Self.record(100_000..<(100_000 + Self.batch + 10), in: storage)

@@ -38,13 +38,13 @@ struct BankRestoredCommand: AsyncParsableCommand {
     try await CommandRun.reporting(json: options.json) {
       var marked = Marked(path: options.data, marked: true)
       let text: String
+      let folder = try options.folder.folder
       if let address = try options.address() {
-        let epoch = try await RestoredCloud.beginEpoch(
-          data: options.folder.folder, database: address, logger: BankReleaseCommand.logger)
+        let epoch = try await RestoredCloud.beginEpoch(database: address, logger: BankReleaseCommand.logger)
         (marked.marked, marked.epoch) = (false, epoch)
         text = "began epoch \(epoch): players' money is frozen until devices report"
       } else {
-        try RestoredCloud.mark(data: options.folder.folder)
+        try RestoredCloud.mark(data: folder)
         text = "marked as restored: the next start of keepsake serve freezes players' money until devices report"
       }
       if options.json { try Output.document(marked) } else { Output.text(text) }

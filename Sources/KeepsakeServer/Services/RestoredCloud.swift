@@ -33,12 +33,12 @@ package enum RestoredCloud {
   /// Begins a new epoch of all banks in a PostgreSQL database that was set back to a backup. Each call begins another
   /// one. Servers that run notice within a second.
   ///
-  /// - Parameter data: The data folder of one of its servers, which must exist.
+  /// The tables of an older version are brought to their newest state before.
+  ///
   /// - Returns: The epoch.
   package static func beginEpoch(
-    data: URL, database: String, logger: Logger = Logger(label: "keepsake.server")
+    database: String, logger: Logger = Logger(label: "keepsake.server")
   ) async throws -> UInt64 {
-    _ = try DataFolder.existingDatabase(in: data)
     #if PostgreSQL
     return try await CloudDatabase.with(database, logger: logger) { storage in
       while true {
@@ -65,14 +65,13 @@ package enum RestoredCloud {
   package static func release(
     data: URL, database address: String? = nil, player: PlayerID?, logger: Logger = Logger(label: "keepsake.server")
   ) async throws -> (released: Int, unreadable: Int) {
+    #if PostgreSQL
     if let address {
-      _ = try DataFolder.existingDatabase(in: data)
-      #if PostgreSQL
       return try await CloudDatabase.with(address, logger: logger) { try await release(player, in: $0) }
-      #else
-      throw CloudDatabase.missing
-      #endif
     }
+    #else
+    guard address == nil else { throw CloudDatabase.missing }
+    #endif
     let database = try DataFolder.ownDatabase(in: data)
     let folder = try DataFolder(at: data)
     defer { folder.unlock() }

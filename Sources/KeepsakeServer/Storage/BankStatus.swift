@@ -51,13 +51,12 @@ extension BankStatus {
   /// Looks at every bank, a page at a time.
   ///
   /// - Parameters:
-  ///   - data: The data folder of a server.
+  ///   - data: The data folder of a server; not looked at if there is an address.
   ///   - database: The address of the PostgreSQL database that the cloud is in; nil for one in the folder.
   ///   - player: Whose bank to look at; nil for all.
   /// - Throws: A `ServerError` if the database can't be read, is of another version, or there is no such player.
   package init(data: URL, database: String? = nil, player: PlayerID? = nil) throws {
     if let database {
-      _ = try DataFolder.existingDatabase(in: data)
       self = try CloudDatabase.bankStatus(database, player: player)
       return
     }

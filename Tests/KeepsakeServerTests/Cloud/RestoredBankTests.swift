@@ -109,7 +109,7 @@ import Testing
       if way == .markedRows {
         try putBackRows()
         let address = try #require(try Self.address(of: schema))
-        _ = try await RestoredCloud.beginEpoch(data: data, database: address)
+        _ = try await RestoredCloud.beginEpoch(database: address)
         return
       }
       try await restart {
