@@ -33,14 +33,15 @@ package enum RestoredCloud {
   /// Begins a new epoch of all banks in a PostgreSQL database that was set back to a backup. Each call begins another
   /// one. Servers that run notice within a second.
   ///
-  /// The tables of an older version are brought to their newest state before.
+  /// The tables of an older version are brought to their newest state before: servers of that version may be unable to
+  /// go on.
   ///
   /// - Returns: The epoch.
   package static func beginEpoch(
     database: String, logger: Logger = Logger(label: "keepsake.server")
   ) async throws -> UInt64 {
     #if PostgreSQL
-    return try await CloudDatabase.with(database, logger: logger) { storage in
+    return try await CloudDatabase.with(database, mayMigrate: true, logger: logger) { storage in
       while true {
         let now = storage.clock()
         if let begun = try await storage.beginEpoch(after: storage.bankEpoch, now: now) { return begun }
@@ -67,7 +68,9 @@ package enum RestoredCloud {
   ) async throws -> (released: Int, unreadable: Int) {
     #if PostgreSQL
     if let address {
-      return try await CloudDatabase.with(address, logger: logger) { try await release(player, in: $0) }
+      return try await CloudDatabase.with(address, mayMigrate: false, logger: logger) {
+        try await release(player, in: $0)
+      }
     }
     #else
     guard address == nil else { throw CloudDatabase.missing }

@@ -76,10 +76,14 @@ extension CloudDatabase {
   }
 
   /// Opens the database for what touches no content, and closes it whatever `body` does.
+  ///
+  /// - Parameter mayMigrate: Whether tables of an older version are brought to their newest state. Servers that run may
+  ///   be unable to go on then.
   static func with<Result: Sendable>(
-    _ address: String, logger: Logger, _ body: (PostgreSQLStorage) async throws -> Result
+    _ address: String, mayMigrate: Bool, logger: Logger, _ body: (PostgreSQLStorage) async throws -> Result
   ) async throws -> Result {
     do {
+      if !mayMigrate { try PostgreSQLSchema.requireCurrent(try PostgreSQLConnection(PostgreSQLSettings(address))) }
       let storage = try await PostgreSQLStorage(
         PostgreSQLSettings(address), connections: 2, contents: nil, clock: ServerConfiguration.systemClock,
         logger: logger)
