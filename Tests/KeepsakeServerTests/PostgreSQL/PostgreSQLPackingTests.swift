@@ -168,8 +168,9 @@ struct PostgreSQLPackingTests {
         ])
     ]
     do {
-      let before = PostgreSQLSchema.migrations.count - PostgreSQLSchema.packed.count
-      let former = Array(PostgreSQLSchema.migrations.prefix(before))
+      let steps = PostgreSQLSchema.migrations
+      let packing = steps.firstIndex { $0.statements == PostgreSQLSchema.packed[0].statements }
+      let former = Array(steps.prefix(try #require(packing)))
       try await PostgreSQLSchema.prepare(pool, former, logger: Logger(label: "keepsake.test"))
       _ = try await pool.run(deciding)
       let storage = try await TestDatabase.storage(at: address, detailedDecisions: 0)
