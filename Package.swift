@@ -309,6 +309,7 @@ let package = Package(
     .testTarget(
       name: "KeepsakeCommandTests",
       dependencies: [
+        .target(name: "KeepsakePostgreSQL", condition: postgres),
         "KeepsakeCommand", "FlowerGarden", "KeepsakeArchive", "KeepsakeInspection", "KeepsakeInterchange",
         "KeepsakeMirror",
         "KeepsakeServer", "KeepsakeSync", "KeepsakeStore", "KeepsakeReplication",

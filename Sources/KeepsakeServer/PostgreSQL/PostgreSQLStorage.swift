@@ -10,8 +10,7 @@ import Synchronization
 /// A cloud in a PostgreSQL database: loads what decisions about containers read, and commits what they change, a round
 /// trip each, for which nothing is locked in between. Any number of servers may do so at a time.
 ///
-/// Everything is in rows, except large contents if the operator has them kept elsewhere. The bank's old decisions stay
-/// as they are.
+/// Everything is in rows, except large contents if the operator has them kept elsewhere.
 final class PostgreSQLStorage: CloudStorage {
   struct State {
     /// The epoch that every bank has to reach.
@@ -28,6 +27,7 @@ final class PostgreSQLStorage: CloudStorage {
   let pool: PostgreSQLPool
   /// Where large contents are.
   let places: ContentPlaces
+  let detailedDecisions: Int64
   let observer = Mutex<CommitObserver?>(nil)
   let newestSeqs = NewestSeqs(lifetimeSeconds: 60)
   /// What was known of the whole cloud when it was last looked at (`refresh`).
@@ -36,16 +36,23 @@ final class PostgreSQLStorage: CloudStorage {
   /// Opens the database, and makes its tables if they aren't there. One that was set back to a backup begins a new
   /// epoch if that is said in it (`keepsake bank restored`); otherwise when a device shows it.
   ///
-  /// - Parameter contents: Where large contents are put, and behind it, where earlier ones are.
+  /// - Parameters:
+  ///   - contents: Where large contents are put, and behind it, where earlier ones are; nil for who touches none.
+  ///   - detailedDecisions: Of how many decided operations of a player the details are kept, at least.
   init(
-    _ settings: PostgreSQLSettings, connections: Int, contents: [ContentPlace] = [.rows],
-    clock: @escaping @Sendable () -> Int64 = { 0 }, logger: Logger = Logger(label: "keepsake.server")
+    _ settings: PostgreSQLSettings, connections: Int, contents: [ContentPlace]? = [.rows],
+    detailedDecisions: Int64 = ServerLimits.detailedDecisions, clock: @escaping @Sendable () -> Int64 = { 0 },
+    logger: Logger = Logger(label: "keepsake.server")
   ) async throws {
-    (self.clock, self.logger) = (clock, logger)
+    (self.clock, self.logger, self.detailedDecisions) = (clock, logger, detailedDecisions)
     pool = PostgreSQLPool(settings, connections: connections)
     do {
       try await PostgreSQLSchema.prepare(pool, logger: logger)
-      places = try await ContentPlaces.open(contents, pool: pool, clock: clock, logger: logger)
+      if let contents {
+        places = try await ContentPlaces.open(contents, pool: pool, clock: clock, logger: logger)
+      } else {
+        places = ContentPlaces([], rows: ContentRows(pool: pool, clock: clock))
+      }
     } catch {
       await pool.finish()
       throw error
@@ -126,11 +133,11 @@ final class PostgreSQLStorage: CloudStorage {
     func observe(hasFailed: Bool) {
       observer.withLock(\.self)?(1, Int64(DispatchTime.now().uptimeNanoseconds - start), hasFailed)
     }
+    let answers: [PostgreSQLRows]
     do {
-      try await run(commit, auditing: entry)
+      answers = try await run(commit, auditing: entry)
       observe(hasFailed: false)
       if let position = writes.position { newestSeqs.note(position.seq, of: container) }
-      return true
     } catch {
       observe(hasFailed: true)
       guard let refusal = (error as? PostgreSQLCommit.Refusal)?.error else { throw error }
@@ -145,14 +152,16 @@ final class PostgreSQLStorage: CloudStorage {
       if refusal.isConflict { try await PostgreSQLPool.pause(after: 2) }
       return false
     }
+    await packIfDue(container, after: commit, answers)
+    return true
   }
 
   /// - Throws: `PostgreSQLCommit.Refusal` if the database has refused the commit: nothing was done.
-  private func run(_ commit: PostgreSQLCommit, auditing entry: AuditEntry?) async throws {
+  private func run(_ commit: PostgreSQLCommit, auditing entry: AuditEntry?) async throws -> [PostgreSQLRows] {
     // A row of the audit log is linked to the one before, which has to be read: that takes several round trips.
     if let entry { return try await transaction { try $0.run(commit, auditing: entry) } }
     do {
-      _ = try await pool.run(commit.statements)
+      return try await pool.run(commit.statements)
     } catch {
       guard error.state != nil else { throw error }
       throw PostgreSQLCommit.Refusal(error: error)

@@ -1,5 +1,6 @@
 #if Cloud
 import Foundation
+import KeepsakeReplication
 import Logging
 
 #if PostgreSQL
@@ -48,7 +49,9 @@ enum CloudDatabase {
   }
 
   #if !PostgreSQL
-  private static let missing = ServerError(
+  static func bankStatus(_ address: String, player: PlayerID?) throws -> BankStatus { throw missing }
+
+  static let missing = ServerError(
     .configuration, "This program was built without PostgreSQL: build it with --traits Cloud,PostgreSQL.")
   #endif
 }

@@ -103,6 +103,33 @@ final class DataFolder: Sendable {
     return database
   }
 
+  /// Returns the same, for commands that use what is in it.
+  ///
+  /// - Throws: `missing` also if the database is empty: where servers use PostgreSQL, it is, and what is done to it would
+  ///   have no effect on the cloud.
+  static func ownDatabase(in url: URL) throws -> URL {
+    let database = try existingDatabase(in: url)
+    func isEmpty(_ file: URL) throws -> Bool {
+      var status = stat()
+      guard stat(file.path, &status) == 0 else {
+        if errno == ENOENT { return true }
+        throw ServerError(.inputOutput, "\(file.path) can't be read.", cause: PrivateFile.systemError())
+      }
+      return status.st_size == 0
+    }
+    // Until it is emptied for the first time, everything may be in the log.
+    let log = url.appendingPathComponent(databaseName + "-wal")
+    guard try !isEmpty(database) || !isEmpty(log) else {
+      throw ServerError(
+        .missing,
+        """
+        The database \(database.path) is empty: either the servers of this cloud use a PostgreSQL database, or none has \
+        started yet.
+        """)
+    }
+    return database
+  }
+
   /// Restricts what is there already, and creates the database's file, because SQLite would create it for everybody.
   /// SQLite gives the files beside it the same mode.
   private func restrictFiles() throws {

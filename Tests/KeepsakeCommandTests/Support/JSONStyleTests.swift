@@ -148,7 +148,7 @@ import Testing
   private static let rare: [String: Set<String>] = [
     "app revoke": ["key"], "admin player show": ["parents", "shared"],
     "admin money refund": ["alreadyDone", "balances", "owed", "player", "purchase"], "bank release": ["url"],
-    "doctor": ["needsSecret"], "inspect": ["recordsMessage"], "simulate": ["error"],
+    "bank restored": ["epoch"], "doctor": ["needsSecret"], "inspect": ["recordsMessage"], "simulate": ["error"],
     "sync": ["deviceNames", "item"], "wrap": ["beside", "choice", "saveCount"],
   ]
 

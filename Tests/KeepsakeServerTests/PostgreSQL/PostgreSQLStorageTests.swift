@@ -78,6 +78,25 @@ struct PostgreSQLStorageTests {
     }
   }
 
+  // MARK: Epochs
+
+  @Test("a database that is set back under a running server still begins a new epoch, once, and later than all before")
+  func setBack() async throws {
+    try await with(now: 1_000) { one, other, connection in
+      let first = try #require(try await one.beginEpoch(after: 0, now: 1_000_000))
+      try await other.refresh()
+      #expect(other.bankEpoch == first)
+      // The backup is of before.
+      _ = try connection.run([
+        PostgreSQLStatement("DELETE FROM number WHERE name = $1", [.bytes(Data("bankEpoch".utf8))])
+      ])
+      let second = try #require(try await one.beginEpoch(after: first, now: 5))
+      #expect(second > first)
+      #expect(try await other.beginEpoch(after: first, now: 5) == nil)
+      #expect(other.bankEpoch == second)
+    }
+  }
+
   // MARK: Streams
 
   @Test("who hears nothing looks: streams learn of changes, and end with their devices and players")

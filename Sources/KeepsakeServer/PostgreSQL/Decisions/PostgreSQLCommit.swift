@@ -10,6 +10,8 @@ struct PostgreSQLCommit {
   private let deletedMark: Data
   private let now: Int64
   private(set) var statements: [PostgreSQLStatement] = []
+  /// Which of them reads whether it is time to pack old decisions; nil if there are no new ones.
+  private(set) var spanIndex: Int?
 
   /// How the database refuses a content whose bytes were swept: by an overflow.
   static let swept: PostgreSQLError.State = "22003"
@@ -39,6 +41,11 @@ struct PostgreSQLCommit {
   /// Adds a statement whose first value is the container.
   mutating func add(_ sql: String, _ values: [PostgreSQLValue] = []) {
     statements.append(PostgreSQLStatement(sql, [.bytes(container)] + values))
+  }
+
+  mutating func addSpan() {
+    spanIndex = statements.count
+    add(PostgreSQLPacking.span)
   }
 
   /// Moves the container to its next revision. Fails with a division by zero if it isn't at this one any more, or a
@@ -390,7 +397,7 @@ extension PostgreSQLCommit {
 
 extension PostgreSQLValue {
   static func signed(_ value: UInt64?) -> Self { .int(value.map { Int64(bitPattern: $0) }) }
-  fileprivate static func flag(_ value: Bool) -> Self { .int(value ? 1 : 0) }
+  static func flag(_ value: Bool) -> Self { .int(value ? 1 : 0) }
   fileprivate static func hashes(_ hashes: some Sequence<ContentHash>) -> Self {
     .list(Set(hashes).map(\.bytes))
   }
