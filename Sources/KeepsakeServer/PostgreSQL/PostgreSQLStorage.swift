@@ -26,6 +26,9 @@ final class PostgreSQLStorage: CloudStorage {
   let clock: @Sendable () -> Int64
   let logger: Logger
   let pool: PostgreSQLPool
+  let outbox: WebhookOutbox?
+  /// Of each endpoint, after which lane events are numbered next (`numberWebhooks`).
+  let webhookTurns = Mutex<[String: Data]>([:])
   /// Where large contents are.
   let places: ContentPlaces
   let observer = Mutex<CommitObserver?>(nil)
@@ -35,15 +38,20 @@ final class PostgreSQLStorage: CloudStorage {
   /// Opens the database, and makes its tables if they aren't there. One that was set back to a backup begins a new
   /// epoch if that is said in it (`keepsake bank restored`); otherwise when a device shows it.
   ///
-  /// - Parameter contents: Where large contents are put, and behind it, where earlier ones are.
+  /// - Parameters:
+  ///   - contents: Where large contents are put, and behind it, where earlier ones are.
+  ///   - webhooks: Backends that are told what happens.
   init(
     _ settings: PostgreSQLSettings, connections: Int, contents: [ContentPlace] = [.rows],
-    clock: @escaping @Sendable () -> Int64 = { 0 }, logger: Logger = Logger(label: "keepsake.server")
+    clock: @escaping @Sendable () -> Int64 = { 0 }, logger: Logger = Logger(label: "keepsake.server"),
+    webhooks: [WebhookEndpoint] = []
   ) async throws {
     (self.clock, self.logger) = (clock, logger)
+    outbox = webhooks.isEmpty ? nil : WebhookOutbox(webhooks)
     pool = PostgreSQLPool(settings, connections: connections)
     do {
       try await PostgreSQLSchema.prepare(pool, logger: logger)
+      if outbox != nil { _ = try await pool.runUntilDone([PostgreSQLSchema.requiringWebhooks]) }
       places = try await ContentPlaces.open(contents, pool: pool, clock: clock, logger: logger)
     } catch {
       await pool.finish()
@@ -119,7 +127,9 @@ final class PostgreSQLStorage: CloudStorage {
     auditing entry: AuditEntry?
   ) async throws -> Bool {
     try requireCurrent()
-    let commit = try PostgreSQLCommit(writes, of: container, ifAt: revision, leaving: leaving, now: clock())
+    let commit = try PostgreSQLCommit(
+      writes, of: container, ifAt: revision, leaving: leaving, now: clock(),
+      telling: PostgreSQLCommit.Telling(writes, by: outbox))
     let start = DispatchTime.now().uptimeNanoseconds
     func observe(hasFailed: Bool) {
       observer.withLock(\.self)?(1, Int64(DispatchTime.now().uptimeNanoseconds - start), hasFailed)
@@ -127,6 +137,7 @@ final class PostgreSQLStorage: CloudStorage {
     do {
       try await run(commit, auditing: entry)
       observe(hasFailed: false)
+      if commit.hasEvents { outbox?.wake() }
       return true
     } catch {
       observe(hasFailed: true)

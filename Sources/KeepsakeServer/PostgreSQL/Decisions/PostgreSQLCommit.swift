@@ -7,27 +7,34 @@ import KeepsakeReplication
 /// answer.
 struct PostgreSQLCommit {
   let container: Data
-  private let deletedMark: Data
-  private let now: Int64
+  let deletedMark: Data
+  let now: Int64
   private(set) var statements: [PostgreSQLStatement] = []
+  /// Whether backends may be told of something.
+  private(set) var hasEvents = false
 
   /// How the database refuses a content whose bytes were swept: by an overflow.
   static let swept: PostgreSQLError.State = "22003"
   /// How the database refuses to remove a device that has others in shared containers: by a text that is no number.
   static let sharedLeft: PostgreSQLError.State = "22P02"
 
-  /// - Parameter leaving: As for `CloudStorage.commit`.
+  /// - Parameters:
+  ///   - leaving: As for `CloudStorage.commit`.
+  ///   - telling: What backends are told.
   init(
-    _ writes: WriteSet, of container: ContainerID, ifAt revision: UInt64, leaving: DeviceID? = nil, now: Int64
+    _ writes: WriteSet, of container: ContainerID, ifAt revision: UInt64, leaving: DeviceID? = nil, now: Int64,
+    telling: Telling? = nil
   ) throws {
     (self.container, deletedMark, self.now) = (container.bytes, container.deletedMark, now)
     let encoded = try EncodedRows(writes)
     move(writes, encoded.bank, from: revision)
     // While the device is still known to be its player's.
     if let leaving { leaveShared(leaving) }
+    if let telling { report(writes, telling, revision: revision + 1) }
     addContents(writes)
     addItems(writes, encoded)
     addCovered(writes)
+    if telling?.outbox.wants(.conflictOpen) == true { noteConflicts(writes) }
     addReleases(writes)
     addPruning(writes, encoded)
     addOffers(writes, encoded)
@@ -39,6 +46,12 @@ struct PostgreSQLCommit {
   /// Adds a statement whose first value is the container.
   mutating func add(_ sql: String, _ values: [PostgreSQLValue] = []) {
     statements.append(PostgreSQLStatement(sql, [.bytes(container)] + values))
+  }
+
+  /// Adds a statement that writes an event.
+  mutating func add(event statement: PostgreSQLStatement) {
+    statements.append(statement)
+    hasEvents = true
   }
 
   /// Moves the container to its next revision. Fails with a division by zero if it isn't at this one any more, or a
