@@ -21,5 +21,7 @@ struct WebhookReport: Hashable, Sendable, Codable {
   var isGone = false
   /// The last failure.
   var failure: String?
+  /// How often the studio has had everything sent again, as far as the holder knows.
+  var retries: Int64 = 0
 }
 #endif

@@ -36,7 +36,13 @@ struct WebhookCleaning: Service {
     guard storage.sharesWebhooks else { return [] }
     let before = try await storage.webhookClaims()
     try await Task.sleep(for: .milliseconds(limits.leaseMilliseconds))
-    return try await storage.webhookClaims().filter { name, claim in
+    return Self.others(before, try await storage.webhookClaims(), except: names)
+  }
+
+  static func others(
+    _ before: [String: WebhookClaim], _ after: [String: WebhookClaim], except names: [String]
+  ) -> [String] {
+    after.filter { name, claim in
       !claim.holder.isEmpty && claim.beat != before[name]?.beat && !names.contains(name)
     }.map(\.key)
   }

@@ -257,6 +257,7 @@ actor WebhookCourier {
     lastFailure = claim.report.failure
     let breaker = WebhookBreaker(limits, after: claim.report, now: now, ahead: ahead(now), random: random())
     queue = WebhookQueue(limits, breaker: breaker)
+    if claim.retries != claim.report.retries { queue.retryAll() }
     (state, sweptAt, lookedAt) = (breaker.state(now: now), nil, nil)
   }
 
@@ -284,7 +285,7 @@ actor WebhookCourier {
 
   private func report(_ now: Int64) -> WebhookReport {
     var report = queue.breaker.report(ahead: ahead(now), failure: lastFailure)
-    report.state = queue.breaker.state(now: now)
+    (report.state, report.retries) = (queue.breaker.state(now: now), retries)
     return report
   }
 
@@ -354,6 +355,9 @@ actor WebhookCourier {
   }
 
   // MARK: What others ask
+
+  /// Whether this server delivers the endpoint's events.
+  var isDelivering: Bool { isHeld }
 
   /// Notes that there may be new events.
   func notice() { queue.notice() }

@@ -53,8 +53,9 @@ extension PostgreSQLStorage {
     var last: String? = ""
     while let name = last {
       let next = PostgreSQLStatement(
-        "SELECT min(endpoint) FROM webhook_event WHERE number IS NULL AND endpoint > $1", [.bytes(Data(name.utf8))])
-      last = try await read([next])[0].first?.optionalBytes(0).map { String(decoding: $0, as: UTF8.self) }
+        "SELECT endpoint FROM webhook_event WHERE number IS NULL AND endpoint > $1 ORDER BY endpoint LIMIT 1",
+        [.bytes(Data(name.utf8))])
+      last = try await read([next])[0].first?.text(0)
       if let last { names.insert(last) }
     }
     return names
