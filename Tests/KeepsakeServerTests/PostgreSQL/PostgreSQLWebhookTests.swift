@@ -115,7 +115,7 @@ struct PostgreSQLWebhookTests {
     }
   }
 
-  @Test("a webhook that answers nobody is tried by one request at a time, whichever server does, and is shown so by all")
+  @Test("a webhook that answers nobody is tried by one request at a time, whichever server does, and all show it so")
   func down() async throws {
     var limits = WebhookLimits()
     limits.lookMilliseconds = 5 * Self.second
