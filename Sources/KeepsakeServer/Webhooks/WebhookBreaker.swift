@@ -10,7 +10,8 @@ struct WebhookBreaker: Sendable {
     case flowing, failing, stopped
   }
   private let limits: WebhookLimits
-  private var failures = 0
+  /// Without a success between.
+  private(set) var failures = 0
   private var isGone = false
   /// When it failed first since the last success.
   private(set) var failingSince: Int64?

@@ -32,6 +32,8 @@ actor WebhookCourier {
   private var term = 0
   /// How often the studio has had everything sent again at once, as far as this server knows.
   private var retries: Int64 = 0
+  /// The endpoint's failures before this server tried it.
+  private var earlierFailures = 0
   /// When it looked for other servers' events.
   private var lookedAt: Int64?
   /// Delivered events that are still in the database, with those that have to become dead letters.
@@ -257,6 +259,7 @@ actor WebhookCourier {
     lastFailure = claim.report.failure
     let breaker = WebhookBreaker(limits, after: claim.report, now: now, ahead: ahead(now), random: random())
     queue = WebhookQueue(limits, breaker: breaker)
+    earlierFailures = breaker.failures
     if claim.retries != claim.report.retries { queue.retryAll() }
     (state, sweptAt, lookedAt) = (breaker.state(now: now), nil, nil)
   }
@@ -268,11 +271,11 @@ actor WebhookCourier {
     metrics.set("keepsake_webhook_waiting", [("endpoint", endpoint.name)], to: 0)
   }
 
-  /// Leaves an endpoint to the other servers if it doesn't answer this one, after a try that has failed: there may be
-  /// no way from here.
+  /// Leaves an endpoint to the other servers if it doesn't answer this one, after a try of its own: there may be no way
+  /// from here.
   private func handOver(_ now: Int64) async throws -> Bool {
     guard let taken = lease.taken, now >= taken.addingClamped(limits.handOverMilliseconds), queue.requests == 0,
-      queue.breaker.state(now: now) != .flowing, queue.breaker.nextTry > now
+      queue.breaker.state(now: now) != .flowing, queue.breaker.failures > earlierFailures
     else { return false }
     try await settle()
     try await storage.releaseWebhooks(of: endpoint.name, by: lease.holder, report(now))

@@ -70,7 +70,8 @@ struct WebhookService: Service {
       }
     }
     do {
-      try await courier.stop()
+      // In a task of its own: in one that is cancelled, nothing could wait for what is in its way.
+      try await Task { try await courier.stop() }.value
     } catch {
       logger.failure("Delivered events can't be removed: they are sent again after the next start", error)
     }
