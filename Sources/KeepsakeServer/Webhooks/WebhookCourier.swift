@@ -181,7 +181,7 @@ actor WebhookCourier {
     guard delivery.term == term else { return finishLate(delivery, answer, now) }
     let result = queue.answered(delivery.pick, answer, now: now, random: random())
     switch answer {
-    case .accepted: lastFailure = nil
+    case .accepted: (lastFailure, earlierFailures) = (nil, 0)
     case .failed(let reason): lastFailure = reason
     case .gone: lastFailure = "status 410"
     }
