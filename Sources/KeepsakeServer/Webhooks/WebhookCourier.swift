@@ -232,7 +232,11 @@ actor WebhookCourier {
     case .nothing: break
     case .renew:
       if let claim = try await storage.renewWebhooks(of: endpoint.name, by: lease.holder, report(now)) {
-        lease.renewed(now: now)
+        if !lease.renewed(claim.beat, now: now) {
+          // Numbers are given again, and what was delivered since then comes again.
+          (delivered, dead, unsettledSince) = ([], [], nil)
+          begin(claim, now)
+        }
         if claim.retries != retries { queue.retryAll() }
         retries = claim.retries
       } else {
@@ -253,7 +257,7 @@ actor WebhookCourier {
 
   /// Goes on where the holder before has stopped: what it has delivered is removed, or comes again.
   private func begin(_ claim: WebhookClaim, _ now: Int64) {
-    lease.took(now: now)
+    lease.took(claim.beat, now: now)
     term += 1
     retries = claim.retries
     lastFailure = claim.report.failure

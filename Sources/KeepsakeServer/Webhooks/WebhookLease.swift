@@ -21,6 +21,7 @@ struct WebhookLease: Sendable {
   /// When it was taken, and when what was said last was begun to be said; nil if it isn't held.
   private(set) var taken: Int64?
   private var said: Int64 = 0
+  private var beat: Int64 = 0
   /// The claim of another one, since when it is the same.
   private var seen: (claim: WebhookClaim, since: Int64)?
   private var looksAt: Int64?
@@ -56,10 +57,18 @@ struct WebhookLease: Sendable {
     return now >= (seen?.since ?? now).addingClamped(limits.leaseMilliseconds)
   }
 
-  /// - Parameter now: When it was begun to be said.
-  mutating func took(now: Int64) { (taken, said, seen) = (now, now, nil) }
+  /// - Parameters:
+  ///   - beat: What the claim has counted up to.
+  ///   - now: When it was begun to be said.
+  mutating func took(_ beat: Int64 = 0, now: Int64) { (taken, said, seen, self.beat) = (now, now, nil, beat) }
 
-  mutating func renewed(now: Int64) { said = now }
+  /// - Returns: Whether it is the claim that it was; false if the database was set back since.
+  @discardableResult
+  mutating func renewed(_ beat: Int64 = .max, now: Int64) -> Bool {
+    said = now
+    defer { self.beat = beat }
+    return beat > self.beat
+  }
 
   /// Notes that another one holds it, or may.
   ///
