@@ -178,7 +178,11 @@ actor WebhookCourier {
 
   func finish(_ delivery: WebhookDelivery, _ answer: WebhookQueue.Answer) {
     let now = steady()
-    guard delivery.term == term else { return finishLate(delivery, answer, now) }
+    guard delivery.term == term else {
+      // It comes again from whoever holds the endpoint: its number may be another event's by now.
+      if case .accepted = answer { return metrics.webhookAnswered(endpoint.name, isDelivered: true) }
+      return metrics.webhookAnswered(endpoint.name, isDelivered: false)
+    }
     let result = queue.answered(delivery.pick, answer, now: now, random: random())
     switch answer {
     case .accepted: (lastFailure, earlierFailures) = (nil, 0)
@@ -196,14 +200,6 @@ actor WebhookCourier {
     }
     if result != .again, unsettledSince == nil { unsettledSince = now }
     note(queue.breaker.state(now: now))
-  }
-
-  /// Takes an answer that comes after another server has taken over.
-  private func finishLate(_ delivery: WebhookDelivery, _ answer: WebhookQueue.Answer, _ now: Int64) {
-    guard case .accepted = answer else { return metrics.webhookAnswered(endpoint.name, isDelivered: false) }
-    metrics.webhookAnswered(endpoint.name, isDelivered: true)
-    delivered.insert(delivery.pick.id)
-    if unsettledSince == nil { unsettledSince = now }
   }
 
   /// Takes that a delivery was given up because the server stops.
