@@ -63,8 +63,7 @@ struct WebhookLease: Sendable {
   mutating func took(_ beat: Int64 = 0, now: Int64) { (taken, said, seen, self.beat) = (now, now, nil, beat) }
 
   /// - Returns: Whether it is the claim that it was; false if the database was set back since.
-  @discardableResult
-  mutating func renewed(_ beat: Int64 = .max, now: Int64) -> Bool {
+  mutating func renewed(_ beat: Int64, now: Int64) -> Bool {
     said = now
     defer { self.beat = beat }
     return beat > self.beat
