@@ -42,7 +42,6 @@ extension ServerConfiguration {
         (--tls-certificate, --tls-key), or say that a proxy with TLS stands in front of it (--behind-proxy).
         """)
     }
-    try checkDatabase()
     try checkContents()
     try checkAdmin()
     guard !expectsProxyProtocol || !trustedProxies.isEmpty else {
@@ -103,13 +102,6 @@ extension ServerConfiguration {
         "Large contents are in the data folder, unless there is a PostgreSQL database: --contents needs --database.")
     }
     _ = try ContentPlace.all(contents)
-  }
-
-  private func checkDatabase() throws {
-    guard database == nil || webhooks.isEmpty else {
-      throw ServerError(
-        .configuration, "With a PostgreSQL database there are no webhooks yet: leave out --webhook.")
-    }
   }
 
   private func checkAdmin() throws {

@@ -8,7 +8,10 @@ import KeepsakePostgreSQL
 /// patterns; what is true or false is 1 or 0.
 enum PostgreSQLSchema {
   /// What makes each state of the tables of the one before, the first one of none. None that a release has had changes.
-  static let migrations = [PostgreSQLMigration(tables), PostgreSQLMigration(admin, oldest: 1)] + packed
+  static let migrations =
+    [
+      PostgreSQLMigration(tables), PostgreSQLMigration(admin, oldest: 1), PostgreSQLMigration(webhooks, oldest: 1),
+    ] + packed
 
   private static let tables =
     [

@@ -7,11 +7,12 @@ import Synchronization
 /// Deleted players, and the export of a player's data.
 extension PostgreSQLStorage {
   func delete(_ container: ContainerID, now: Int64, auditing entry: AuditEntry?) async throws -> Deletion {
-    let alone = try await transaction { transaction in
+    defer { outbox?.wake() }
+    let alone = try await transaction { [outbox] transaction in
       if let entry { try transaction.append(entry) }
       try transaction.take(container)
       let alone = try transaction.takeSharedAlone(of: container)
-      for one in alone + [container] { try transaction.erase(one, now: now) }
+      for one in alone + [container] { try transaction.erase(one, now: now, outbox) }
       return alone
     }
     if state.withLock({ state in (alone + [container]).contains { state.bans.players[$0] != nil } }) {
@@ -138,11 +139,15 @@ extension PostgreSQLTransaction {
     "cell", "version", "covered", "content", "mark", "past_position", "offer_part", "bank_decision",
     "packed_decision", "paid_claim", "paid_voucher", "vouched_claim", "bank_order", "good", "closed_chain",
     "device_chain", "reached", "device", "retired", "pairing", "recovery", "identity", "token_use", "ban", "leaving",
+    "webhook_conflict",
   ]
 
   /// Deletes everything of a container, and refuses its devices forever. Its turn must be had.
-  fileprivate func erase(_ container: ContainerID, now: Int64) throws {
+  ///
+  /// - Parameter outbox: Takes that the player is gone.
+  fileprivate func erase(_ container: ContainerID, now: Int64, _ outbox: WebhookOutbox?) throws {
     let id: [PostgreSQLValue] = [.bytes(container.bytes)]
+    let player = try outbox == nil ? nil : PostgreSQLOutbox.player(of: container, in: self)
     // Of what others have used or signed in to, only which device it was, also one that was removed before.
     let devices = "(SELECT id FROM device WHERE container = $1 UNION SELECT device FROM retired WHERE container = $1)"
     var statements = [
@@ -164,7 +169,17 @@ extension PostgreSQLTransaction {
       PostgreSQLStatement(
         "INSERT INTO retired (container, device, at) VALUES ($1, '', $2)",
         [.bytes(container.deletedMark), .int(now)]),
+      // Of what backends haven't got yet, only that the player is gone, without the id.
+      PostgreSQLStatement("DELETE FROM webhook_event WHERE lane = $1", [.bytes(container.deletedMark)]),
     ]
+    if let outbox {
+      let event = try WebhookEvent.playerDeleted(player)
+      // Nothing of the player is left from which the revision or the id could be read.
+      let telling = PostgreSQLOutbox.statement(
+        outbox.copies(of: event), event, lane: container.deletedMark, container: container.bytes, at: .int(.max),
+        item: 0, player: .bytes(nil), now: now)
+      if let telling { statements.append(telling) }
+    }
     _ = try run(statements)
   }
 }

@@ -25,6 +25,9 @@ final class PostgreSQLStorage: CloudStorage {
   let clock: @Sendable () -> Int64
   let logger: Logger
   let pool: PostgreSQLPool
+  let outbox: WebhookOutbox?
+  /// Of each endpoint, after which lane events are numbered next (`numberWebhooks`).
+  let webhookTurns = Mutex<[String: Data]>([:])
   /// Where large contents are.
   let places: ContentPlaces
   let detailedDecisions: Int64
@@ -39,15 +42,18 @@ final class PostgreSQLStorage: CloudStorage {
   /// - Parameters:
   ///   - contents: Where large contents are put, and behind it, where earlier ones are; nil for who touches none.
   ///   - detailedDecisions: Of how many decided operations of a player the details are kept, at least.
+  ///   - webhooks: Backends that are told what happens.
   init(
     _ settings: PostgreSQLSettings, connections: Int, contents: [ContentPlace]? = [.rows],
     detailedDecisions: Int64 = ServerLimits.detailedDecisions, clock: @escaping @Sendable () -> Int64 = { 0 },
-    logger: Logger = Logger(label: "keepsake.server")
+    logger: Logger = Logger(label: "keepsake.server"), webhooks: [WebhookEndpoint] = []
   ) async throws {
     (self.clock, self.logger, self.detailedDecisions) = (clock, logger, detailedDecisions)
+    outbox = webhooks.isEmpty ? nil : WebhookOutbox(webhooks)
     pool = PostgreSQLPool(settings, connections: connections)
     do {
       try await PostgreSQLSchema.prepare(pool, logger: logger)
+      if outbox != nil { _ = try await pool.runUntilDone([PostgreSQLSchema.requiringWebhooks]) }
       if let contents {
         places = try await ContentPlaces.open(contents, pool: pool, clock: clock, logger: logger)
       } else {
@@ -128,7 +134,9 @@ final class PostgreSQLStorage: CloudStorage {
     auditing entry: AuditEntry?
   ) async throws -> Bool {
     try requireCurrent()
-    let commit = try PostgreSQLCommit(writes, of: container, ifAt: revision, leaving: leaving, now: clock())
+    let commit = try PostgreSQLCommit(
+      writes, of: container, ifAt: revision, leaving: leaving, now: clock(),
+      telling: PostgreSQLCommit.Telling(writes, by: outbox))
     let start = DispatchTime.now().uptimeNanoseconds
     func observe(hasFailed: Bool) {
       observer.withLock(\.self)?(1, Int64(DispatchTime.now().uptimeNanoseconds - start), hasFailed)
@@ -138,6 +146,7 @@ final class PostgreSQLStorage: CloudStorage {
       answers = try await run(commit, auditing: entry)
       observe(hasFailed: false)
       if let position = writes.position { newestSeqs.note(position.seq, of: container) }
+      if commit.hasEvents { outbox?.wake() }
     } catch {
       observe(hasFailed: true)
       guard let refusal = (error as? PostgreSQLCommit.Refusal)?.error else { throw error }

@@ -19,7 +19,8 @@ enum CloudDatabase {
     do {
       return try await PostgreSQLStorage(
         settings, connections: configuration.databaseConnections,
-        contents: try ContentPlace.all(configuration.contents), clock: configuration.clock, logger: logger)
+        contents: try ContentPlace.all(configuration.contents), clock: configuration.clock, logger: logger,
+        webhooks: configuration.webhooks)
     } catch let error as ServerError {
       throw error
     } catch let error as ContentStorageError {

@@ -1,6 +1,7 @@
 #if Cloud
 import Foundation
 import KeepsakeReplication
+import Logging
 import TestSupport
 import Testing
 
@@ -158,6 +159,32 @@ enum TestStorage: String, CaseIterable, CustomTestStringConvertible {
   static let all = allCases.filter { $0 == .sqlite || TestDatabase.address != nil }
 
   var testDescription: String { rawValue }
+
+  /// Opens a storage, as a server does.
+  ///
+  /// - Parameter schema: Where it is in PostgreSQL.
+  func open(
+    in folder: URL, schema: String, clock: @escaping @Sendable () -> Int64, logger: Logger,
+    webhooks: [WebhookEndpoint]
+  ) async throws -> any AdminStorage {
+    switch self {
+    case .sqlite:
+      let contents = folder.appendingPathComponent("contents")
+      try FileManager.default.createDirectory(at: contents, withIntermediateDirectories: true)
+      return try SQLiteCloudStorage(
+        database: folder.appendingPathComponent("cloud.sqlite"), contents: contents, clock: clock, logger: logger,
+        webhooks: webhooks)
+    case .postgreSQL:
+      #if PostgreSQL
+      var settings = TestDatabase.settings(try TestDatabase.address(ofSchema: schema))
+      settings.standIn = TestDatabase.standIn
+      return try await PostgreSQLStorage(
+        settings, connections: 2, clock: clock, logger: logger, webhooks: webhooks)
+      #else
+      throw ServerError(.configuration, "This program was built without PostgreSQL.")
+      #endif
+    }
+  }
 
   /// Runs `body` with an empty storage.
   func with<Result>(

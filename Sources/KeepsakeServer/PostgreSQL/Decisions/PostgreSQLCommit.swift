@@ -7,29 +7,36 @@ import KeepsakeReplication
 /// answer.
 struct PostgreSQLCommit {
   let container: Data
-  private let deletedMark: Data
-  private let now: Int64
+  let deletedMark: Data
+  let now: Int64
   private(set) var statements: [PostgreSQLStatement] = []
   /// Which of them reads whether it is time to pack old decisions; nil if there are no new ones.
   private(set) var spanIndex: Int?
+  /// Whether backends may be told of something.
+  private(set) var hasEvents = false
 
   /// How the database refuses a content whose bytes were swept: by an overflow.
   static let swept: PostgreSQLError.State = "22003"
   /// How the database refuses to remove a device that has others in shared containers: by a text that is no number.
   static let sharedLeft: PostgreSQLError.State = "22P02"
 
-  /// - Parameter leaving: As for `CloudStorage.commit`.
+  /// - Parameters:
+  ///   - leaving: As for `CloudStorage.commit`.
+  ///   - telling: What backends are told.
   init(
-    _ writes: WriteSet, of container: ContainerID, ifAt revision: UInt64, leaving: DeviceID? = nil, now: Int64
+    _ writes: WriteSet, of container: ContainerID, ifAt revision: UInt64, leaving: DeviceID? = nil, now: Int64,
+    telling: Telling? = nil
   ) throws {
     (self.container, deletedMark, self.now) = (container.bytes, container.deletedMark, now)
     let encoded = try EncodedRows(writes)
     move(writes, encoded.bank, from: revision)
     // While the device is still known to be its player's.
     if let leaving { leaveShared(leaving) }
+    if let telling { report(writes, telling, revision: revision + 1) }
     addContents(writes)
     addItems(writes, encoded)
     addCovered(writes)
+    if telling?.outbox.wants(.conflictOpen) == true { noteConflicts(writes) }
     addReleases(writes)
     addPruning(writes, encoded)
     addOffers(writes, encoded)
@@ -46,6 +53,12 @@ struct PostgreSQLCommit {
   mutating func addSpan() {
     spanIndex = statements.count
     add(PostgreSQLPacking.span)
+  }
+
+  /// Adds a statement that writes an event.
+  mutating func add(event statement: PostgreSQLStatement) {
+    statements.append(statement)
+    hasEvents = true
   }
 
   /// Moves the container to its next revision. Fails with a division by zero if it isn't at this one any more, or a
@@ -250,62 +263,6 @@ struct PostgreSQLCommit {
         AND EXISTS (SELECT 1 FROM version WHERE container = $1 AND id = $2 AND holds = 1)
         """, [id, .hashes(holder.contents)])
       add("UPDATE version SET holds = 0 WHERE container = $1 AND id = $2", [id])
-    }
-  }
-
-  // MARK: Pruning
-
-  private mutating func addPruning(_ writes: WriteSet, _ encoded: EncodedRows) {
-    if !writes.removed.isEmpty {
-      let ids: [PostgreSQLValue] = [.list(writes.removed.keys.map(\.bytes))]
-      add(
-        """
-        INSERT INTO mark (container, seq, mark)
-        SELECT container, seq, mark FROM version WHERE container = $1 AND id = ANY($2)
-        """, ids)
-      add(
-        """
-        INSERT INTO covered (container, id, pruned)
-        SELECT container, id, 1 FROM version WHERE container = $1 AND id = ANY($2)
-        ON CONFLICT (container, id) DO UPDATE SET pruned = 1
-        """, ids)
-      add("DELETE FROM version WHERE container = $1 AND id = ANY($2)", ids)
-    }
-    for version in writes.rewritten.keys {
-      add(
-        "UPDATE version SET record = $3 WHERE container = $1 AND id = $2",
-        [.bytes(version.bytes), .bytes(encoded.records[version])])
-    }
-    if !writes.forgotten.isEmpty {
-      add("DELETE FROM covered WHERE container = $1 AND id = ANY($2)", [.list(writes.forgotten.map(\.bytes))])
-    }
-    if let marks = writes.forgottenMarks { forget(marks) }
-    if let position = writes.recordedPosition {
-      add(
-        """
-        INSERT INTO past_position (container, milliseconds, seq, devices) VALUES ($1, $2, $3, $4)
-        ON CONFLICT (container, milliseconds) DO UPDATE SET seq = excluded.seq, devices = excluded.devices
-        """,
-        [.int(position.milliseconds), .signed(position.seq), .bytes(PackedRanges(position.devices).bytes)])
-    }
-    if !writes.forgottenPositions.isEmpty {
-      add(
-        "DELETE FROM past_position WHERE container = $1 AND milliseconds = ANY($2)",
-        [.numbers(writes.forgottenPositions.sorted())])
-    }
-  }
-
-  /// Removes marks that aren't of cells or versions, between the ranges where they stay: some at a time, so that no
-  /// commit takes long.
-  private mutating func forget(_ marks: WriteSet.ForgottenMarks) {
-    for range in marks.ranges {
-      add(
-        """
-        DELETE FROM mark WHERE container = $1 AND seq IN (
-          SELECT seq FROM mark WHERE container = $1 AND seq BETWEEN $2 AND $3 LIMIT $4
-        )
-        """,
-        [.signed(range.lowerBound), .signed(range.upperBound), .int(Int64(ServerLimits.marksForgottenAtOnce))])
     }
   }
 
