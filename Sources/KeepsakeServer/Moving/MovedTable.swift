@@ -1,0 +1,84 @@
+#if Cloud
+import Foundation
+
+/// A table whose rows can be moved from one database into another: its columns in a form that both have.
+///
+/// Names are those in PostgreSQL; in SQLite the same words are joined by capital letters.
+struct MovedTable: Sendable {
+  struct Column: Sendable {
+    enum Kind: Sendable { case number, bytes, text }
+    var name: String
+    /// Text only in SQLite: in PostgreSQL it is bytes.
+    var kind: Kind
+
+    static func number(_ name: String) -> Self { Self(name: name, kind: .number) }
+    static func bytes(_ name: String) -> Self { Self(name: name, kind: .bytes) }
+    static func text(_ name: String) -> Self { Self(name: name, kind: .text) }
+
+    var local: String { MovedTable.local(name) }
+  }
+  /// How SQLite keeps the rows.
+  enum Layout: Sendable {
+    /// As PostgreSQL does.
+    case plain
+    /// By the number of their container.
+    case numbered
+    /// With something else than columns: see `SQLiteMovedRows`.
+    case containers, reached, versions, contents
+  }
+  var name: String
+  var layout = Layout.plain
+  /// The column that says whose the rows are.
+  var owner = "container"
+  /// The other columns, those first by which the rows of one owner are told apart.
+  var columns: [Column]
+  /// How many of them that are.
+  var keys: Int
+  /// Columns that no two rows of the whole cloud share, of a table whose rows can go from one owner to another.
+  var unique: [String] = []
+  /// How many rows are read at a time where they are read in pages.
+  var page: Int64 = 500
+
+  var local: String { Self.local(name) }
+  var localOwner: String { Self.local(owner) }
+
+  /// Whether SQLite names the container by its number.
+  var isNumbered: Bool {
+    switch layout {
+    case .plain, .containers, .reached: false
+    case .numbered, .versions, .contents: true
+    }
+  }
+
+  static func local(_ name: String) -> String {
+    let words = name.split(separator: "_")
+    return words.prefix(1).joined() + words.dropFirst().map { $0.prefix(1).uppercased() + $0.dropFirst() }.joined()
+  }
+}
+
+/// What a row has in a column.
+enum MovedValue: Hashable, Sendable {
+  case null
+  case number(Int64)
+  case bytes(Data)
+
+  var size: Int { if case .bytes(let data) = self { data.count } else { 8 } }
+}
+
+/// A row without its owner, in the order of the table's columns.
+typealias MovedRow = [MovedValue]
+
+/// Reads rows as they are in one moment.
+protocol MovedReader {
+  /// Calls `body` with an owner's rows, in the order of their keys.
+  func rows(of table: MovedTable, _ owner: Data, _ body: (MovedRow) throws -> Void) throws
+}
+
+/// Writes rows, all of an owner in one transaction.
+protocol MovedWriter {
+  /// Removes whatever there is of an owner.
+  mutating func begin(_ owner: Data, _ tables: [MovedTable]) throws
+  mutating func add(_ row: MovedRow, to table: MovedTable, _ owner: Data) throws
+  mutating func finish(_ owner: Data) throws
+}
+#endif
