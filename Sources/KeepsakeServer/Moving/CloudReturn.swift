@@ -52,7 +52,7 @@ enum CloudReturn {
     let database = data.appendingPathComponent(DataFolder.databaseName)
     var configuration = Configuration()
     configuration.readonly = true
-    guard try PrivateFile.read(database)?.isEmpty == false else { return }
+    guard let stamp = FileStamp(of: database), stamp.size > 0 else { return }
     let queue: DatabaseQueue
     do {
       queue = try DatabaseQueue(path: database.path, configuration: configuration)
