@@ -32,8 +32,10 @@ struct MigrateCommand: AsyncParsableCommand {
   @Option(
     name: .long,
     help: ArgumentHelp(
-      "Where it goes: the address of an empty PostgreSQL database, or a folder. Other users of the machine see an \
-      address: have a password in the file that PostgreSQL's clients read, ~/.pgpass.", valueName: "place"),
+      """
+      Where it goes: the address of an empty PostgreSQL database, or a folder. Other users of the machine see an \
+      address: have a password in the file that PostgreSQL's clients read, ~/.pgpass.
+      """, valueName: "place"),
     completion: .directory)
   var to: String
 

@@ -188,29 +188,40 @@ enum CloudReturn {
   ) async throws -> MovedContents.Arrived {
     var arrived = MovedContents.Arrived()
     guard tables.count > 1 else { return arrived }
+    for content in try await named(owner, pool) {
+      guard let container = ContainerID(bytes: owner), let place = content.place,
+        try await fetch(ContentKey(content.name, of: container), content.count, places.named(place), files, folder)
+      else {
+        arrived.lost.insert(Data(content.name.utf8))
+        continue
+      }
+      arrived.names.insert(Data(content.name.utf8))
+      arrived.count += 1
+      arrived.bytes += content.count
+    }
+    return arrived
+  }
+
+  struct NamedContent: Sendable {
+    var name: String
+    var count: Int
+    /// Nil if nothing says where it is.
+    var place: String?
+  }
+
+  /// Returns the large contents that a container's rows name.
+  static func named(_ owner: Data, _ pool: PostgreSQLPool) async throws -> [NamedContent] {
     let statement = PostgreSQLStatement(
       """
       SELECT file, content.size, place FROM content
       LEFT JOIN content_object ON content_object.container = content.container AND content_object.name = file
       WHERE content.container = $1 AND file IS NOT NULL
       """, [.bytes(owner)])
-    for row in try await pool.runUntilDone([statement])[0] {
-      let (name, count) = (try row.text(0), Int(try row.int(1)))
-      guard let container = ContainerID(bytes: owner), let place = try row.optionalBytes(2) else {
-        arrived.lost.insert(Data(name.utf8))
-        continue
-      }
-      let storage = try places.named(String(decoding: place, as: UTF8.self))
-      let key = try ContentKey(name, of: container)
-      guard try await fetch(key, count, storage, files, folder) else {
-        arrived.lost.insert(Data(name.utf8))
-        continue
-      }
-      arrived.names.insert(Data(name.utf8))
-      arrived.count += 1
-      arrived.bytes += count
+    return try await pool.runUntilDone([statement])[0].map { row in
+      NamedContent(
+        name: try row.text(0), count: Int(try row.int(1)),
+        place: try row.optionalBytes(2).map { String(decoding: $0, as: UTF8.self) })
     }
-    return arrived
   }
 
   private static func fetch(
@@ -223,16 +234,7 @@ enum CloudReturn {
     }
     let incoming = folder.incoming.appendingPathComponent("moving-\(key.name)")
     try remove(incoming)
-    let handle = try PrivateFile.createHandle(incoming)
-    for start in stride(from: 0, to: count, by: ContentParts.partBytes) {
-      let range = start..<min(start + ContentParts.partBytes, count)
-      guard let bytes = try await storage.bytes(range, of: key) else {
-        try handle.close()
-        return false
-      }
-      try handle.write(contentsOf: bytes)
-    }
-    try handle.close()
+    guard try await MovedContentTarget.fetch(key, count, in: storage, to: incoming) else { return false }
     guard try MovedContentTarget.hash(of: incoming) == hash else {
       throw ServerError(.damaged, "A large content isn't the same where it was put: \(key.name).")
     }

@@ -64,6 +64,29 @@ struct MovedContentTarget: Sendable {
     return Data(hasher.finalize())
   }
 
+  /// Writes the bytes that are kept into a new file.
+  ///
+  /// - Returns: Whether they were there.
+  static func fetch(_ key: ContentKey, _ count: Int, in storage: any ContentStorage, to file: URL) async throws -> Bool {
+    guard try await storage.size(of: key) == count else { return false }
+    let handle = try PrivateFile.createHandle(file)
+    do {
+      for start in stride(from: 0, to: count, by: ContentParts.partBytes) {
+        let range = start..<min(start + ContentParts.partBytes, count)
+        guard let bytes = try await storage.bytes(range, of: key) else {
+          try handle.close()
+          return false
+        }
+        try handle.write(contentsOf: bytes)
+      }
+      try handle.close()
+      return true
+    } catch {
+      try? handle.close()  // What made this fail is thrown.
+      throw error
+    }
+  }
+
   /// Puts all large contents of a container of a data folder.
   func putAll(_ named: [NamedFile], of owner: Data, in files: ContentFiles) async throws -> MovedContents.Arrived {
     var arrived = MovedContents.Arrived()
