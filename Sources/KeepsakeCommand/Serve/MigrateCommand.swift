@@ -55,18 +55,22 @@ struct MigrateCommand: AsyncParsableCommand {
   var json = false
 
   private struct Answer: Encodable {
-    var from: String
-    var to: String
+    /// Where the cloud was.
+    var path: String
+    /// Where it goes.
+    var output: String
     /// `moved`, `copied` (the last step is left) or `abandoned`.
-    var state: String
-    var copied: Int
-    var rows: Int
+    var result: String
+    /// How many players were copied; one that was copied twice counts twice.
+    var copiedCount: Int
+    var rowCount: Int
     var bytes: Int
     var contentCount: Int
     var contentBytes: Int
-    /// What had changed since it was copied.
-    var waiting: Int
-    var stoppedSeconds: Double?
+    /// How many had changed since they were copied.
+    var waitingCount: Int
+    /// Nil if play wasn't stopped.
+    var stoppedMilliseconds: Int64?
   }
 
   func validate() throws {
@@ -103,13 +107,13 @@ struct MigrateCommand: AsyncParsableCommand {
         }
         return CloudMoveSummary()
       }
-      let state = abandon ? "abandoned" : summary.isFinished ? "moved" : "copied"
+      let result = abandon ? "abandoned" : summary.isFinished ? "moved" : "copied"
       if json {
         return try Output.document(
           Answer(
-            from: source, to: target, state: state, copied: summary.copied, rows: summary.rows, bytes: summary.bytes,
-            contentCount: summary.contents, contentBytes: summary.contentBytes, waiting: summary.waiting,
-            stoppedSeconds: summary.stoppedSeconds))
+            path: source, output: target, result: result, copiedCount: summary.copied, rowCount: summary.rows,
+            bytes: summary.bytes, contentCount: summary.contents, contentBytes: summary.contentBytes,
+            waitingCount: summary.waiting, stoppedMilliseconds: summary.stoppedMilliseconds))
       }
       Output.text(text(summary, Printable.text(source), Printable.text(target)))
     }
@@ -128,7 +132,7 @@ struct MigrateCommand: AsyncParsableCommand {
         \(summary.waiting) have changed since; run the command without --only-copy to move the cloud
         """
     }
-    let stopped = summary.stoppedSeconds.map { "\nplay was stopped for \(String(format: "%.2f", $0)) s" } ?? ""
+    let stopped = summary.stoppedMilliseconds.map { "\nplay was stopped for \($0) ms" } ?? ""
     return "moved from \(source) to \(target): \(counts)\(stopped)"
   }
 

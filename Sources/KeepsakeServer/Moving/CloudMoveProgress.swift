@@ -39,7 +39,7 @@ package struct CloudMoveSummary: Sendable {
   package var isFinished = false
   /// How long nobody could play: from the moment when the old database took no write any more to the one when the new
   /// one could be used. Nil if that was at another time.
-  package var stoppedSeconds: Double?
+  package var stoppedMilliseconds: Int64?
   /// Where the cloud is or will be, without a password.
   package var target = ""
 }

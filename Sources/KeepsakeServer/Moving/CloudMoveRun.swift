@@ -101,12 +101,12 @@ enum CloudMoveRun {
       fenced = now
     } else if request.isOnlyCopying {
       throw ServerError(
-        .unusableFile, "Play is stopped, the last step has begun: leave out --only-copy to finish it, or use --abandon.")
+        .unusableFile, "Play is stopped, since the last step has begun: leave out --only-copy, or use --abandon.")
     }
     try await mover.copyRest()
     try await CloudMoveState.finish(pool, cloud)
     var summary = mover.summary
-    summary.stoppedSeconds = fenced.map { Double(max(0, request.clock() - $0)) / 1_000 }
+    summary.stoppedMilliseconds = fenced.map { max(0, request.clock() - $0) }
     (summary.isFinished, summary.waiting, summary.target) = (true, 0, name)
     return summary
   }
@@ -155,7 +155,7 @@ enum CloudMoveRun {
     if case .generation(let number) = witness, number > generation { isSetBack = true }
     guard !isSetBack else {
       throw ServerError(
-        .unusableFile, "The database was set back to a backup, which a server has to notice: run `keepsake serve` once.")
+        .unusableFile, "The database was set back to a backup, which a server must notice: run `keepsake serve` once.")
     }
     try refuseEvents(db)
     let packed = try Row.fetchOne(db, sql: "SELECT 1 FROM packedDecision LIMIT 1") != nil

@@ -155,7 +155,8 @@ struct CloudMoveState: Sendable {
   /// - Returns: Whether there is anything to remove.
   static func abandon(_ pool: PostgreSQLPool, _ source: Data?) async throws -> Bool {
     try await pool.changing { transaction in
-      guard let found = try transaction.run("\(reading) FOR UPDATE").first.map(CloudMoveState.init) else { return false }
+      let found = try transaction.run("\(reading) FOR UPDATE").first.map(CloudMoveState.init)
+      guard let found else { return false }
       switch found.step {
       case .abandoned: return true
       case .copying where found.source == source:

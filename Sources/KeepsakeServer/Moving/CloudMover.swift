@@ -304,7 +304,9 @@ final class CloudMover: Sendable {
       throw ServerError(.overloaded, "Some players can't be copied: run the command again, which goes on.")
     }
     for table in ["container", "device", "admin_key", "audit", "identity_use"] {
-      let here = try await source.read { try Int64.fetchOne($0, sql: "SELECT count(*) FROM \(MovedTable.local(table))") }
+      let here = try await source.read { db in
+        try Int64.fetchOne(db, sql: "SELECT count(*) FROM \(MovedTable.local(table))")
+      }
       let there = try await pool.runUntilDone([PostgreSQLStatement("SELECT count(*) FROM \(table)")])[0].first?.int(0)
       guard here == there else {
         throw ServerError(

@@ -66,7 +66,7 @@ enum CloudReturn {
     try queue.close()
     guard isElsewhere else {
       throw ServerError(
-        .unusableFile, "The data folder \(data.path) has a cloud of its own: name an empty folder, or none that exists.")
+        .unusableFile, "The data folder \(data.path) has a cloud of its own: name an empty folder, or a new one.")
     }
   }
 

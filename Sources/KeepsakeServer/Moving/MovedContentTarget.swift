@@ -67,7 +67,9 @@ struct MovedContentTarget: Sendable {
   /// Writes the bytes that are kept into a new file.
   ///
   /// - Returns: Whether they were there.
-  static func fetch(_ key: ContentKey, _ count: Int, in storage: any ContentStorage, to file: URL) async throws -> Bool {
+  static func fetch(
+    _ key: ContentKey, _ count: Int, in storage: any ContentStorage, to file: URL
+  ) async throws -> Bool {
     guard try await storage.size(of: key) == count else { return false }
     let handle = try PrivateFile.createHandle(file)
     do {

@@ -59,7 +59,8 @@ extension MovedTable {
           .bytes("operation"), .bytes("chain"), .text("verdict"), .number("fingerprint"), .bytes("details"),
         ] + (hasPackedDecisions ? [.number("arrival")] : []), keys: 1),
       MovedTable(
-        name: "paid_claim", columns: [.bytes("key"), .bytes("currency"), .number("amount"), .number("number")], keys: 1),
+        name: "paid_claim",
+        columns: [.bytes("key"), .bytes("currency"), .number("amount"), .number("number")], keys: 1),
       MovedTable(name: "paid_voucher", columns: [.bytes("bank"), .bytes("chain")], keys: 2),
       MovedTable(name: "vouched_claim", columns: [.bytes("bank"), .bytes("key"), .number("unsubtracted")], keys: 2),
       MovedTable(

@@ -25,7 +25,8 @@ struct SQLiteMovedRows: MovedReader {
 
   func rows(of table: MovedTable, _ owner: Data, _ body: (MovedRow) throws -> Void) throws {
     if table.layout == .reached { return try eachReached(owner, body) }
-    let rows = try Row.fetchCursor(db.cachedStatement(sql: Self.select(table)), arguments: table.owner.isEmpty ? [] : [owner])
+    let rows = try Row.fetchCursor(
+      db.cachedStatement(sql: Self.select(table)), arguments: table.owner.isEmpty ? [] : [owner])
     while let row = try rows.next() {
       var values = try Self.values(of: row)
       if table.layout == .contents { try normalize(&values) }

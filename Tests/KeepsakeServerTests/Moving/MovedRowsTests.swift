@@ -26,7 +26,7 @@ struct MovedRowsTests {
       var request = lab.request
       request.contents = [try kind.place(in: temporary)]
       let summary = try await CloudMove.move(request)
-      #expect(summary.isFinished && summary.contents == Self.owners.count && summary.stoppedSeconds != nil)
+      #expect(summary.isFinished && summary.contents == Self.owners.count && summary.stoppedMilliseconds != nil)
       #expect(try lab.count("content_object") == Int64(2 * Self.owners.count))
       request.data = lab.folder.appendingPathComponent("back")
       let back = try await CloudMove.moveBack(request)
